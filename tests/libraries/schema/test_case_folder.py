@@ -1,0 +1,152 @@
+"""Case folders: what goes in comes out, all or nothing, damage is named."""
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Turn
+
+_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+_VALUE = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | _TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXT, inner, max_size=3),
+    max_leaves=6,
+)
+_TURN = st.builds(
+    Turn, gold=_VALUE, question=st.none() | _TEXT, labels=st.dictionaries(_TEXT, _VALUE, max_size=2)
+)
+_CASE = st.builds(
+    Case,
+    id=_TEXT,
+    task=_TEXT,
+    inputs=st.dictionaries(_TEXT, _VALUE, max_size=3),
+    turns=st.lists(_TURN, min_size=1, max_size=3).map(tuple),
+    cluster=_TEXT,
+    num_tokens=st.dictionaries(_TEXT, st.integers(0, 10**9), max_size=2),
+    document=st.none() | _TEXT,
+    labels=st.dictionaries(_TEXT, _VALUE, max_size=2),
+)
+
+
+def _case(name: str = "a") -> Case:
+    return Case(name, "toy_1k", {"text": "d"}, (Turn([1, 2]),), "d", document="d")
+
+
+def _write(folder: Path, *names: str) -> None:
+    with CaseWriter(folder, {"lct_seed": 1}) as writer:
+        writer.add_documents([("d", "zażółć\r\n\ttext \u2028 😀")])
+        writer.add_cases("toy_1k", [_case(name) for name in names])
+
+
+@given(_CASE)
+def test_a_case_comes_back_equal(case: Case) -> None:
+    line = case.to_json()
+    assert "\n" not in line
+    assert Case.from_json(line) == case
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.dictionaries(_TEXT, _TEXT, min_size=1, max_size=5), st.lists(_CASE, max_size=5))
+def test_a_folder_comes_back_equal(tmp_path_factory: Any, texts: dict[str, str], cases: list[Case]) -> None:
+    folder = tmp_path_factory.mktemp("cases") / "toy"
+    with CaseWriter(folder, {}) as writer:
+        writer.add_documents(texts.items())
+        writer.add_cases("toy_1k", cases)
+    read = CaseSet.read(folder, "toy_1k")
+    assert list(read.cases) == cases
+    assert {key: read.documents[key] for key in texts} == texts
+
+
+def test_documents_survive_pickling(tmp_path: Path) -> None:
+    _write(tmp_path / "toy", "a")
+    documents = CaseSet.read(tmp_path / "toy", "toy_1k").documents
+    before = documents["d"]
+    assert pickle.loads(pickle.dumps(documents))["d"] == before
+
+
+def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError), CaseWriter(tmp_path / "toy", {}) as writer:
+        writer.add_documents([("d", "x")])
+        raise RuntimeError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failure_leaves_the_old_folder(tmp_path: Path) -> None:
+    _write(tmp_path / "toy", "old")
+    with pytest.raises(RuntimeError), CaseWriter(tmp_path / "toy", {}) as writer:
+        writer.add_cases("toy_1k", [_case("new")])
+        raise RuntimeError
+    assert [case.id for case in CaseSet.read(tmp_path / "toy", "toy_1k").cases] == ["old"]
+    assert [path.name for path in tmp_path.iterdir()] == ["toy"]
+
+
+def test_a_rebuilt_folder_replaces_the_old_one(tmp_path: Path) -> None:
+    _write(tmp_path / "toy", "old")
+    _write(tmp_path / "toy", "new", "newer")
+    assert [case.id for case in CaseSet.read(tmp_path / "toy", "toy_1k").cases] == ["new", "newer"]
+    assert [path.name for path in tmp_path.iterdir()] == ["toy"]
+
+
+def test_a_folder_of_other_things_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(InputError, match="not a folder of cases"):
+        _write(tmp_path, "a")
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"
+
+
+def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
+    _write(tmp_path / "x", "a", "b")
+    _write(tmp_path / "y", "a", "b")
+    for name in ("documents.sqlite", "toy_1k.jsonl", "manifest.json"):
+        assert (tmp_path / "x" / name).read_bytes() == (tmp_path / "y" / name).read_bytes()
+
+
+def _cut_line(folder: Path) -> None:
+    path = folder / "toy_1k.jsonl"
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def _drop_line(folder: Path) -> None:
+    path = folder / "toy_1k.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+
+
+def _break_manifest(folder: Path) -> None:
+    (folder / "manifest.json").write_text("{")
+
+
+def _newer(folder: Path) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "format": 99}))
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (_cut_line, "toy_1k.jsonl, line 2"),
+        (_drop_line, "1 cases instead of 2"),
+        (_break_manifest, "manifest.json: damaged"),
+        (_newer, "newer version"),
+    ],
+)
+def test_damage_is_named(tmp_path: Path, damage: Any, message: str) -> None:
+    _write(tmp_path / "toy", "a", "b")
+    damage(tmp_path / "toy")
+    with pytest.raises(InputError, match=message):
+        CaseSet.read(tmp_path / "toy", "toy_1k")
+
+
+def test_missing_things_are_named(tmp_path: Path) -> None:
+    _write(tmp_path / "toy", "a")
+    with pytest.raises(InputError, match="it has: toy_1k"):
+        CaseSet.read(tmp_path / "toy", "toy_2k")
+    with pytest.raises(InputError, match="no document 'x'"):
+        CaseSet.read(tmp_path / "toy", "toy_1k").documents["x"]
+    (tmp_path / "toy" / "documents.sqlite").write_bytes(b"not a database at all")
+    with pytest.raises(InputError, match="not a readable document table"):
+        CaseSet.read(tmp_path / "toy", "toy_1k").documents["d"]

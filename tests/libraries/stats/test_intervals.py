@@ -1,0 +1,75 @@
+"""Intervals: textbook values, coverage in simulation, corners."""
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from long_context_tasks.schema import Score
+from long_context_tasks.stats import cluster_bootstrap, mean_of_scores, wilson
+
+
+@pytest.mark.parametrize(
+    # Newcombe (1998), Statistics in Medicine 17, Table I: method 3 (score, without continuity correction)
+    ("hits", "n", "low", "high"),
+    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
+)
+def test_wilson_gives_the_published_intervals(hits: int, n: int, low: float, high: float) -> None:
+    interval = wilson(hits, n)
+    assert (round(interval.low, 4), round(interval.high, 4)) == (low, high)
+
+
+@given(st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=60))
+def test_interval_holds_the_mean(values: list[float]) -> None:
+    mean = mean_of_scores([Score(value) for value in values], range(len(values)))
+    assert mean.low - 1e-12 <= mean.value <= mean.high + 1e-12
+    assert mean.low >= 0 and mean.high <= 1
+
+
+def test_bootstrap_widens_with_clusters_of_like_values() -> None:
+    rng = random.Random(1)
+    hits = [float(rng.random() < 0.5) for _ in range(40)]
+    values = [hit for hit in hits for _ in range(10)]
+    clusters = [book for book in range(40) for _ in range(10)]
+    clustered = cluster_bootstrap(values, clusters)
+    independent = wilson(round(sum(values)), len(values))
+    assert clustered.high - clustered.low > 2 * (independent.high - independent.low)
+
+
+def test_bootstrap_covers_the_truth_about_as_often_as_it_says() -> None:
+    rng = random.Random(2)
+    covered = 0
+    for _ in range(100):
+        values, clusters = [], []
+        for book in range(30):
+            p = rng.betavariate(2, 2)
+            size = rng.randint(3, 9)
+            values += [float(rng.random() < p) for _ in range(size)]
+            clusters += [book] * size
+        interval = cluster_bootstrap(values, clusters)
+        covered += interval.low <= 0.5 <= interval.high
+    assert 86 <= covered <= 100
+
+
+def test_bootstrap_is_seeded() -> None:
+    values, clusters = [0.1, 0.5, 0.9, 0.4], ["a", "a", "b", "c"]
+    assert cluster_bootstrap(values, clusters, seed=3) == cluster_bootstrap(values, clusters, seed=3)
+
+
+def test_one_cluster_of_other_values_has_no_interval() -> None:
+    interval = cluster_bootstrap([0.1, 0.7], ["a", "a"])
+    assert math.isnan(interval.low) and math.isnan(interval.high)
+
+
+def test_failures_of_ours_stay_outside_the_mean_and_are_counted() -> None:
+    scores = [Score(1.0), Score(0.0, "unparsed"), Score(None, "does_not_fit"), Score(None, "does_not_fit")]
+    mean = mean_of_scores(scores, range(4))
+    assert (mean.value, mean.n, mean.total, mean.coverage) == (0.5, 2, 4, 0.5)
+    assert mean.reasons == {"unparsed": 1, "does_not_fit": 2}
+
+
+def test_nothing_scored_is_not_zero() -> None:
+    mean = mean_of_scores([Score(None, "does_not_fit")], ["a"])
+    assert math.isnan(mean.value) and mean.n == 0
