@@ -1,0 +1,1 @@
+"""One folder per benchmark; see ``catalogue`` for the list."""

@@ -1,0 +1,296 @@
+"""Where the cases of a task come from: published files, a folder of built cases, or the synthetic corpus.
+
+Published files (``stackselect_*.json``, ``textsort_*.json``, plain or ``.gz``) are read once, as a stream, into a case
+folder in the cache; later runs read that. Settings and indices follow the official code.
+"""
+
+import gzip
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import ijson
+
+from long_context_tasks.benchmarks.ada_leval import prompts, scoring, variants
+from long_context_tasks.benchmarks.catalogue import ANY, TaskSpec, card, parse_task
+from long_context_tasks.schema import (
+    Case,
+    CaseSet,
+    CaseWriter,
+    InputError,
+    LoadedTask,
+    Options,
+    Turn,
+    file_sha256,
+    format_length,
+    parse_length,
+)
+from long_context_tasks.schema.case_folder import read_manifest
+from long_context_tasks.schema.folders import cache_dir, data_dir
+from long_context_tasks.tokens import CL100K, get_tokenizer
+
+NAME = "ada_leval"
+INTERVALS = ("strict_accuracy", "official_accuracy")
+_ULTRA_LONG = 32_000
+
+
+def load_task(name: str, options: Options) -> LoadedTask:
+    """A task by name, with everything that a host's adapter needs.
+
+    Raises:
+        InputError: see :func:`load`; or an unknown name.
+    """
+    spec = parse_task(name)
+    cases = load(spec, options)
+    by_likelihood = spec.variant.startswith("ppl")
+    return LoadedTask(
+        name=name,
+        version=card(NAME).version,
+        options=options,
+        cases=cases,
+        metrics=("strict_accuracy", "random_guess") if by_likelihood else tuple(card(NAME).metrics),
+        intervals=INTERVALS,
+        answer_budget=0 if by_likelihood else options.answer_budget or spec.card.answer_budget,
+        render=prompts.messages,
+        score=scoring.score_case,
+        candidates=prompts.arrangements if by_likelihood else None,
+        score_candidates=scoring.score_perplexity if by_likelihood else None,
+    )
+
+
+def load(spec: TaskSpec, options: Options) -> CaseSet:
+    """The cases of a task as a host runs them: chosen, varied, cases of one text side by side.
+
+    Raises:
+        InputError: missing or damaged data, with the remedies; never another source in silence.
+    """
+    if options.cases is not None:
+        cases = _built(spec, options)
+    elif "synthetic" in spec.variant:
+        cases = _synthetic(spec, options)
+    else:
+        cases = _official(spec, options)
+    chosen = list(cases.cases[: _subset_size(spec, options)])
+    chosen = variants.apply(chosen, spec.variant, options)
+    # Official order chose them; now cases of one document stand together, for a backend's prefix cache.
+    order = {
+        document: place for place, document in reversed(list(enumerate(case.document for case in chosen)))
+    }
+    chosen.sort(key=lambda case: order[case.document])
+    return cases.selected(chosen)
+
+
+def _subset_size(spec: TaskSpec, options: Options) -> int | None:
+    """How many cases run: ``lct_n``, else ``lct_subset``, else the official size for open models."""
+    if options.n is not None:
+        return options.n
+    if options.subset is not None:
+        return options.subset
+    if options.cases is not None or "synthetic" in spec.variant:
+        return None
+    sizes = card(NAME).subsets["open_models"]
+    tokens = spec.tokens or options.length or 0
+    return int(sizes["from_32k"] if tokens >= _ULTRA_LONG else sizes["below_32k"])
+
+
+def _length(spec: TaskSpec, options: Options) -> int | None:
+    return spec.tokens if spec.length != ANY else options.length
+
+
+def family(spec: TaskSpec) -> str:
+    """Name of the builder and of its case folder: ``ada_leval_tsort`` or ``ada_leval_tsort_synthetic``."""
+    return f"{spec.family}_synthetic" if "synthetic" in spec.variant else spec.family
+
+
+def case_file(spec: TaskSpec, length: int) -> str:
+    """Name of the task whose cases a variant is made from: the plain or the synthetic task of that length."""
+    synthetic = "synthetic" if "synthetic" in spec.variant else ""
+    return TaskSpec(spec.benchmark, spec.task, format_length(length), synthetic).name
+
+
+def _built(spec: TaskSpec, options: Options) -> CaseSet:
+    root = options.cases
+    assert root is not None
+    folder = root / family(spec) if (root / family(spec)).is_dir() else root
+    length = _length(spec, options)
+    if length is None:
+        tasks = sorted(name for name in read_manifest(folder)["tasks"] if name.startswith(spec.family + "_"))
+        if len(tasks) != 1:
+            raise InputError(
+                f"{folder}: holds {', '.join(tasks) or 'no cases of ' + spec.family}; choose one with lct_length"
+            )
+        return CaseSet.read(folder, tasks[0])
+    return CaseSet.read(folder, case_file(spec, length))
+
+
+def _synthetic(spec: TaskSpec, options: Options) -> CaseSet:
+    from long_context_tasks.benchmarks.ada_leval import build
+
+    length = _length(spec, options)
+    if length is None:
+        raise InputError(
+            f"{spec.name}: give a length (lct_length=8k) or a folder of built cases (lct_cases=DIR)"
+        )
+    return build.cached_synthetic(spec, length, options)
+
+
+# --- published files -------------------------------------------------------------------------------------------
+
+
+def _official(spec: TaskSpec, options: Options) -> CaseSet:
+    length = _length(spec, options)
+    if length is None:
+        raise InputError(
+            f"{spec.name}: give a length (lct_length=8k) or a folder of built cases (lct_cases=DIR)"
+        )
+    name = format_length(length)
+    file_name = spec.card.files.get(name)
+    if file_name is None:
+        raise InputError(
+            f"{spec.name}: no published file of {name} (there are: {', '.join(spec.card.files)}); build cases of any "
+            f"length with `lct build {spec.family} --length {name}` and run on them with lct_cases"
+        )
+    path = find_published(file_name, options)
+    task = case_file(spec, length)
+    checksum = file_sha256(path)
+    folder = cache_dir() / "cases" / f"{task}-{checksum[:16]}-v{card(NAME).version}"
+    if not (folder / "manifest.json").is_file():
+        convert(path, spec.task, task, folder, {"file": path.name, "sha256": checksum})
+    return CaseSet.read(folder, task)
+
+
+def find_published(file_name: str, options: Options) -> Path:
+    """Path of a published file, plain or gzipped.
+
+    Raises:
+        InputError: it is not there; names both remedies and the way without it.
+    """
+    folder = data_dir(options, NAME)
+    for path in (folder / file_name, folder / f"{file_name}.gz"):
+        if path.is_file():
+            return path
+    raise InputError(
+        f"{folder / file_name}[.gz] is missing. Remedies: (1) `lct data fetch ada_leval` downloads the published files; "
+        "(2) point LCT_DATA_DIR (or lct_data_dir) at a folder that holds ada_leval/" + file_name + "; "
+        "(3) build your own cases with `lct build` and give lct_cases; (4) use the task that ends in _synthetic"
+    )
+
+
+def read_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Records of a published file (a JSON list), numbered from 1, read as a stream.
+
+    Raises:
+        InputError: not JSON, cut short, or not a list of objects.
+    """
+    try:
+        opener = gzip.open if path.suffix == ".gz" else open
+        number = 0
+        with opener(path, "rb") as file:
+            for number, row in enumerate(ijson.items(file, "item"), start=1):
+                if not isinstance(row, dict):
+                    raise InputError(f"{path}, record {number}: a {type(row).__name__} instead of an object")
+                yield number, row
+        if not number:
+            raise InputError(f"{path}: holds no records; it must be a JSON list. Fetch it again")
+    except (ijson.JSONError, EOFError, gzip.BadGzipFile, OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{path}, after record {number}: damaged or cut short ({error}); fetch it again with `lct data fetch`"
+        ) from error
+
+
+def text_key(text: str) -> str:
+    """Key under which a text of a published file is stored."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _field(row: dict[str, Any], name: str, kinds: type | tuple[type, ...], place: str) -> Any:
+    value = row.get(name)
+    if not isinstance(value, kinds):
+        raise InputError(
+            f"{place}: field {name!r} is {type(value).__name__}, not as published; fetch the file again"
+        )
+    return value
+
+
+def bestanswer_case(row: dict[str, Any], task: str, place: str) -> tuple[Case, dict[str, str], str]:
+    """Case, its texts by key, and its prompt, from a record of ``stackselect_*.json``."""
+    question = _field(row, "question", str, place)
+    answers = _field(row, "all_answers", list, place)
+    answer = _field(row, "answer", str, place)
+    question_id = str(_field(row, "question_id", (str, int), place))
+    if not answers or not all(isinstance(text, str) for text in answers):
+        raise InputError(f"{place}: field 'all_answers' must be a list of texts; fetch the file again")
+    if answer not in {f"A{j}" for j in range(1, len(answers) + 1)}:
+        raise InputError(
+            f"{place}: answer {answer!r} names none of the {len(answers)} answers; fetch the file again"
+        )
+    texts = {text_key(text): text for text in (question, *answers)}
+    case = Case(
+        id=f"{question_id}_{answer}",
+        task=task,
+        inputs={"question": text_key(question), "answers": [text_key(text) for text in answers]},
+        turns=(Turn(gold=answer),),
+        cluster=question_id,
+        labels={"tags": list(row.get("tags") or []), "num_answers": len(answers)},
+    )
+    return case, texts, prompts.render_bestanswer(question, answers)
+
+
+def tsort_case(row: dict[str, Any], task: str, place: str) -> tuple[Case, dict[str, str], str]:
+    """Case, its texts by key, and its prompt, from a record of ``textsort_*.json`` (which brings its prompt)."""
+    prompt = _field(row, "prompt", str, place)
+    gold = _field(row, "answer", (list, str), place)
+    try:
+        gold = json.loads(gold) if isinstance(gold, str) else gold
+        gold = [int(part) for part in gold]
+    except (ValueError, TypeError):
+        raise InputError(f"{place}: field 'answer' is not a list of numbers; fetch the file again") from None
+    if sorted(gold) != list(range(1, len(gold) + 1)) or not gold:
+        raise InputError(f"{place}: field 'answer' {gold} is not an order of its parts; fetch the file again")
+    book = str(_field(row, "book_id", (str, int), place))
+    offsets = _field(row, "para_offset", list, place)
+    case = Case(
+        id="_".join([book, *map(str, offsets)]),
+        task=task,
+        inputs={"prompt": text_key(prompt)},
+        turns=(Turn(gold=gold),),
+        cluster=book,
+        document=book,
+        labels={"num_segments": len(gold)},
+    )
+    return case, {text_key(prompt): prompt}, prompt
+
+
+def convert(path: Path, task_kind: str, task: str, folder: Path, source: dict[str, str]) -> None:
+    """Turn a published file into a case folder, counting the cl100k tokens of every prompt.
+
+    Raises:
+        InputError: a damaged file or a record of another shape, with file and record.
+    """
+    to_case = bestanswer_case if task_kind == "bestanswer" else tsort_case
+    tokenizer = get_tokenizer(CL100K)
+    with CaseWriter(folder, {"source": source}) as writer:
+
+        def cases() -> Iterable[Case]:
+            for number, row in read_records(path):
+                case, texts, prompt = to_case(row, task, f"{path}, record {number}")
+                writer.add_documents(texts.items())
+                yield variants.with_tokens(
+                    case, {CL100K: tokenizer.count(prompt)}, length=parse_length(_length_of(task))
+                )
+
+        writer.add_cases(task, _unique(cases()))
+
+
+def _length_of(task: str) -> str:
+    return task.removeprefix(NAME + "_").split("_")[1]
+
+
+def _unique(cases: Iterable[Case]) -> Iterator[Case]:
+    """Ids made unique: a repeated question with the same answer place gets a running number."""
+    seen: dict[str, int] = {}
+    for case in cases:
+        seen[case.id] = seen.get(case.id, 0) + 1
+        yield case if seen[case.id] == 1 else variants.renamed(case, f"{case.id}_{seen[case.id]}")

@@ -1,0 +1,218 @@
+"""From a response to an answer: the official code's rules, quirks included, and the repaired ones beside them.
+
+Official rules follow the official code to the digit (the tests compare with its outputs); they run once per response,
+so they are written for speed. The strict rules give the headline metric.
+"""
+
+import itertools
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+NO_DESIGNATION = "???"
+NO_ORDER = (0, 0, 0, 0)
+
+_DESIGNATIONS = re.compile(r"A([1-9][0-9]*)")
+_DIGIT_RUNS = re.compile(r"[0-9]+")
+_JSON_SPACE = " \t\n\r"
+_JSON_START = frozenset('{["-0123456789tfnNI')
+_DECODER = json.JSONDecoder()
+_NOT_1234 = bytes(set(range(256)) - set(b"1234"))
+
+
+@dataclass(frozen=True)
+class Stripped:
+    """A response without its thinking.
+
+    Attributes:
+        text: what is left to be read as the answer.
+        unclosed: the response ended inside its thinking.
+    """
+
+    text: str
+    unclosed: bool
+
+
+def strip_thinking(response: str) -> Stripped:
+    """Remove ``<think>...</think>``, also when the server swallowed the opening tag.
+
+    >>> strip_thinking("A1? No, A2.</think>Answer: A2")
+    Stripped(text='Answer: A2', unclosed=False)
+    >>> strip_thinking("<think>A1 or A2 or")
+    Stripped(text='', unclosed=True)
+    """
+    if "think>" not in response:
+        return Stripped(response, False)
+    answer = response.rpartition("</think>")[2]
+    head, opened, _ = answer.partition("<think>")
+    return Stripped(head, bool(opened))
+
+
+# --- BestAnswer, official --------------------------------------------------------------------------------------
+
+
+def extract_bestanswer_official(prediction: str, num_choice: int) -> str:
+    """The highest designation found anywhere; else the highest bare number; else ``???``.
+
+    The official code looks for "A1".."An", then for "1".."n", as plain substrings; the highest one present wins.
+
+    >>> [extract_bestanswer_official(text, 5) for text in ("A2 is better than A5", "A12", "in 2024", "none")]
+    ['A5', 'A1', 'A4', '???']
+
+    Args:
+        prediction: the response.
+        num_choice: number of answers shown.
+    """
+    size = len(str(num_choice))
+    best = max((_highest_prefix(run, num_choice, size) for run in _DESIGNATIONS.findall(prediction)), default=0)
+    if not best:
+        for run in _DIGIT_RUNS.findall(prediction):
+            for start, digit in enumerate(run):
+                if digit != "0":
+                    best = max(best, _highest_prefix(run[start : start + size], num_choice, size))
+    return f"A{best}" if best else NO_DESIGNATION
+
+
+def _highest_prefix(digits: str, limit: int, size: int) -> int:
+    """The highest number up to ``limit`` that ``digits`` begins with: as a substring it is there too; 0 if none."""
+    number = int(digits[:size])
+    return number if number <= limit else int(digits[: size - 1] or 0)
+
+
+# --- TSort, official -------------------------------------------------------------------------------------------
+
+
+def extract_tsort_official(prediction: str) -> object:
+    """What the official code takes as the order: any JSON value, else the one order whose digits the text holds in turn.
+
+    >>> extract_tsort_official("Answer: [2, 1, 3, 4]"), extract_tsort_official("2 > 4 > 1 > 3"), extract_tsort_official("?")
+    ([2, 1, 3, 4], [2, 4, 1, 3], [0, 0, 0, 0])
+    """
+    text = prediction.split("Answer:", 2)[1].strip() if "Answer:" in prediction else prediction
+    found, value = _parse_json(text)
+    if found:
+        return value
+    digits = text.encode("ascii", "ignore").translate(None, _NOT_1234)
+    return list(_only_order_within(digits) or NO_ORDER)
+
+
+def _parse_json(text: str) -> tuple[bool, object]:
+    """``json.loads`` without the price of its error message: whether it parses, and the value."""
+    start = len(text) - len(text.lstrip(_JSON_SPACE))
+    if start == len(text) or text[start] not in _JSON_START:
+        return False, None
+    try:
+        value, end = _DECODER.scan_once(text, start)
+    except (StopIteration, ValueError, RecursionError):
+        return False, None
+    if end != len(text) and text[end:].strip(_JSON_SPACE):
+        return False, None
+    return True, value
+
+
+@lru_cache(maxsize=1 << 16)
+def _only_order_within(digits: bytes) -> tuple[int, ...] | None:
+    """The only permutation of 1234 that is a subsequence of ``digits``; None when there is none or more than one."""
+    found = None
+    for order in itertools.permutations(b"1234"):
+        place = -1
+        for digit in order:
+            place = digits.find(digit, place + 1)
+            if place < 0:
+                break
+        else:
+            if found is not None:
+                return None
+            found = order
+    return None if found is None else tuple(digit - ord("0") for digit in found)
+
+
+def order_is_correct_official(answer: Sequence[int], extracted: object) -> bool:
+    """The official comparison, as far as the shorter of the two goes.
+
+    Raises:
+        TypeError: the extracted value is a number, a bool or null; the official run ends there.
+    """
+    return all(expected == given for expected, given in zip(answer, extracted, strict=False))  # type: ignore[call-overload]
+
+
+# --- strict ----------------------------------------------------------------------------------------------------
+
+_ANSWER_LABEL = re.compile(r"answer\s*[:：]", re.IGNORECASE)
+_WHOLE_DESIGNATION = re.compile(r"(?<![A-Za-z0-9])A([1-9][0-9]{0,6})(?![A-Za-z0-9])")
+_ONLY_NUMBER = re.compile(r"[^\w]*([1-9][0-9]{0,6})[^\w]*", re.ASCII)
+_OPENING = re.compile(r"[\s*_`\"'(\[{<>#:.-]*")
+_LIST = re.compile(r"\[\s*([0-9]{1,4}(?:\s*[,;\s]\s*[0-9]{1,4})*)\s*,?\s*\]", re.ASCII)
+_NUMBERS = re.compile(r"[0-9]{1,9}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Strict:
+    """What a response commits to, or why it commits to nothing: ``empty``, ``unparsed``, ``ambiguous``."""
+
+    answer: object = None
+    reason: str | None = None
+
+
+def _answer_span(text: str) -> str:
+    """What follows the last "Answer:", or the whole text."""
+    span = text
+    for match in _ANSWER_LABEL.finditer(text):
+        span = text[match.end() :]
+    return span.strip()
+
+
+def _commitment(found: Sequence[tuple[int, object]], span: str) -> Strict:
+    """The candidate that the span begins with, else the only one that it names."""
+    opening = _OPENING.match(span)
+    if found and opening is not None and found[0][0] <= opening.end():
+        return Strict(found[0][1])
+    distinct = {str(answer): answer for _, answer in found}
+    if len(distinct) == 1:
+        return Strict(found[0][1])
+    return Strict(reason="ambiguous" if distinct else "unparsed")
+
+
+def extract_bestanswer_strict(text: str, num_choice: int) -> Strict:
+    """The designation that a response commits to.
+
+    Read is what follows the last "Answer:", else everything. A designation is a whole word A1..An. The one that the span begins
+    with counts, whatever is said after it ("A1, not A12"); otherwise it must name exactly one. A span that is nothing but a
+    number is a designation too.
+
+    >>> [extract_bestanswer_strict(text, 12).answer for text in ("A1, not A12", "Answer: A3", "I like NASA1", "7.")]
+    ['A1', 'A3', None, 'A7']
+    """
+    span = _answer_span(text)
+    if not span:
+        return Strict(reason="empty" if not text.strip() else "unparsed")
+    found = [(m.start(), f"A{m[1]}") for m in _WHOLE_DESIGNATION.finditer(span) if int(m[1]) <= num_choice]
+    if not found and (number := _ONLY_NUMBER.fullmatch(span)) and int(number[1]) <= num_choice:
+        return Strict(f"A{number[1]}")
+    return _commitment(found, span)
+
+
+def extract_tsort_strict(text: str, n: int) -> Strict:
+    """The order that a response commits to: a permutation of 1..n and nothing less.
+
+    Read is what follows the last "Answer:", else everything. Lists in brackets come first; without any, the numbers of the span
+    (or, up to nine segments, one number with the n digits) must be a permutation.
+
+    >>> [extract_tsort_strict(text, 4).answer for text in ("Answer: [2, 1, 4, 3]", "Part 2 -> Part 1 -> Part 3 -> Part 4", "[2]")]
+    [[2, 1, 4, 3], [2, 1, 3, 4], None]
+    """
+    span = _answer_span(text)
+    if not span:
+        return Strict(reason="empty" if not text.strip() else "unparsed")
+    whole = list(range(1, n + 1))
+    lists = [(m.start(), [int(part) for part in _NUMBERS.findall(m[1])]) for m in _LIST.finditer(span)]
+    orders: list[tuple[int, object]] = [(place, order) for place, order in lists if sorted(order) == whole]
+    if orders:
+        return _commitment(orders, span)
+    words = _NUMBERS.findall(span)
+    if len(words) == 1 and len(words[0]) == n <= 9:
+        words = list(words[0])
+    numbers = [int(word) for word in words]
+    return Strict(numbers) if sorted(numbers) == whole else Strict(reason="unparsed")

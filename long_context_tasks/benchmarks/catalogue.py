@@ -1,0 +1,103 @@
+"""Which benchmarks and tasks there are: found by their cards, imported lazily.
+
+A task's name is ``<benchmark>_<task>_<length>[_<variant>]``; ``any`` in place of the length takes any length or a
+folder of built cases.
+"""
+
+import difflib
+import importlib
+import importlib.resources
+from dataclasses import dataclass
+from functools import lru_cache
+from types import ModuleType
+
+from long_context_tasks.schema import Card, InputError, TaskCard, load_card, parse_length
+
+PACKAGE = "long_context_tasks.benchmarks"
+ANY = "any"
+
+
+@dataclass(frozen=True)
+class TaskSpec:
+    """What a task name says.
+
+    Attributes:
+        benchmark: e.g. ``ada_leval``.
+        task: e.g. ``tsort``.
+        length: e.g. ``8k``, or ``any``.
+        variant: e.g. ``front``, or empty.
+    """
+
+    benchmark: str
+    task: str
+    length: str
+    variant: str = ""
+
+    @property
+    def family(self) -> str:
+        """Benchmark and task: ``ada_leval_tsort``; builders and case folders are named so."""
+        return f"{self.benchmark}_{self.task}"
+
+    @property
+    def name(self) -> str:
+        """The full task name."""
+        return "_".join(part for part in (self.family, self.length, self.variant) if part)
+
+    @property
+    def tokens(self) -> int | None:
+        """The length in tokens; None for ``any``."""
+        return None if self.length == ANY else parse_length(self.length)
+
+    @property
+    def card(self) -> TaskCard:
+        """The task's part of the card."""
+        return card(self.benchmark).tasks[self.task]
+
+
+@lru_cache
+def benchmark_names() -> tuple[str, ...]:
+    """Names of all benchmarks: the folders that hold a card."""
+    root = importlib.resources.files(PACKAGE)
+    return tuple(
+        sorted(entry.name for entry in root.iterdir() if entry.is_dir() and (entry / "card.yaml").is_file())
+    )
+
+
+def card(benchmark: str) -> Card:
+    """The card of a benchmark."""
+    return load_card(f"{PACKAGE}.{benchmark}")
+
+
+def core(benchmark: str, module: str) -> ModuleType:
+    """A module of a benchmark's folder: ``data``, ``build``, ``prompts``, ``scoring``."""
+    return importlib.import_module(f"{PACKAGE}.{benchmark}.{module}")
+
+
+@lru_cache
+def task_specs() -> tuple[TaskSpec, ...]:
+    """Every task that has a file of its own in the hosts, in the order of the cards."""
+    specs = []
+    for benchmark in benchmark_names():
+        for task, task_card in card(benchmark).tasks.items():
+            specs += [TaskSpec(benchmark, task, length) for length in (*task_card.lengths, ANY)]
+            for variant in task_card.variants:
+                specs += [
+                    TaskSpec(benchmark, task, length, variant.name) for length in (*variant.lengths, ANY)
+                ]
+    return tuple(specs)
+
+
+def parse_task(name: str) -> TaskSpec:
+    """What a task name says.
+
+    >>> parse_task("ada_leval_bestanswer_16k_front")
+    TaskSpec(benchmark='ada_leval', task='bestanswer', length='16k', variant='front')
+
+    Raises:
+        InputError: no such task; the nearest names are given.
+    """
+    by_name = {spec.name: spec for spec in task_specs()}
+    if name not in by_name:
+        near = ", ".join(difflib.get_close_matches(name, by_name, n=3)) or "see `lct tasks`"
+        raise InputError(f"unknown task {name}; did you mean: {near}? Other lengths: *_any with lct_length")
+    return by_name[name]

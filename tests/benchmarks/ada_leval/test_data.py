@@ -1,0 +1,162 @@
+"""Published files to cases: in official order, nothing dropped in silence, damage named with its record."""
+
+import gzip
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from long_context_tasks.benchmarks.ada_leval import data
+from long_context_tasks.schema import InputError, resolve_options
+from long_context_tasks.tokens import get_tokenizer
+
+
+def _record(number: int, answers: int = 3) -> dict[str, Any]:
+    return {
+        "question_id": str(1000 + number),
+        "question": f"\nHow do I water plant {number}? {{braces}} – ünïcode\n",
+        "all_answers": [f"\nAnswer {j} to {number}: pour slowly.\n" for j in range(1, answers + 1)],
+        "answer": f"A{number % answers + 1}",
+        "tags": ["garden"],
+    }
+
+
+def _tsort_record(number: int) -> dict[str, Any]:
+    gold = [[4, 1, 3, 2], "[1, 2, 3, 4]"][number % 2]
+    return {"book_id": f"book{number % 2}", "para_offset": [number, 7], "answer": gold, "prompt": f"Sort these {number}."}
+
+
+@pytest.fixture
+def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder with small files in the published form."""
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    folder = tmp_path / "data" / "ada_leval"
+    folder.mkdir(parents=True)
+    (folder / "stackselect_1k.json").write_text(json.dumps([_record(i) for i in range(1201)]))
+    with gzip.open(folder / "textsort_2k.json.gz", "wt") as file:
+        json.dump([_tsort_record(i) for i in range(6)], file)
+    (folder / "stackselect_32k.json").write_text(json.dumps([_record(i) for i in range(205)]))
+    return folder
+
+
+def _load(name: str, published: Path, **options: Any) -> Any:
+    given: Mapping[str, Any] = {f"lct_{key}": value for key, value in options.items()}
+    return data.load_task(name, resolve_options({"lct_data_dir": str(published.parent), **given}, {}))
+
+
+def test_cases_hold_what_the_file_holds(published: Path) -> None:
+    task = _load("ada_leval_bestanswer_1k", published)
+    case = task.cases.cases[1]
+    record = _record(1)
+    assert (case.id, case.turns[0].gold, case.cluster) == ("1001_A2", "A2", "1001")
+    assert task.cases.documents[case.inputs["question"]] == record["question"]
+    assert [task.cases.documents[key] for key in case.inputs["answers"]] == record["all_answers"]
+    [message] = task.messages(case)
+    assert message.role == "user"
+    assert case.num_tokens == {"cl100k": get_tokenizer("cl100k").count(message.content)}
+    assert case.labels["length"] == 1000
+
+
+def test_subsets_are_the_first_in_file_order(published: Path) -> None:
+    assert [len(_load("ada_leval_bestanswer_1k", published, subset=s).cases) for s in (1000, 200, 50)] == [1000, 200, 50]
+    assert len(_load("ada_leval_bestanswer_1k", published).cases) == 1000
+    assert len(_load("ada_leval_bestanswer_32k", published).cases) == 200
+    few = _load("ada_leval_bestanswer_1k", published, n=5)
+    assert [case.id.split("_")[0] for case in few.cases.cases] == ["1000", "1001", "1002", "1003", "1004"]
+
+
+def test_cases_of_one_book_stand_together_after_the_subset(published: Path) -> None:
+    task = _load("ada_leval_tsort_2k", published, n=5)
+    assert [case.id for case in task.cases.cases] == ["book0_0_7", "book0_2_7", "book0_4_7", "book1_1_7", "book1_3_7"]
+    assert [case.turns[0].gold for case in task.cases.cases] == [[4, 1, 3, 2]] * 3 + [[1, 2, 3, 4]] * 2
+    assert task.messages(task.cases.cases[3])[0].content == "Sort these 1."
+
+
+def test_the_second_load_reads_the_cache(published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = _load("ada_leval_bestanswer_1k", published, n=3)
+    monkeypatch.setattr(data, "convert", None)
+    again = _load("ada_leval_bestanswer_1k", published, n=3)
+    assert again.cases.cases == first.cases.cases
+
+
+def test_a_changed_file_is_read_anew(published: Path) -> None:
+    _load("ada_leval_bestanswer_1k", published, n=3)
+    (published / "stackselect_1k.json").write_text(json.dumps([_record(7)]))
+    assert [case.cluster for case in _load("ada_leval_bestanswer_1k", published).cases.cases] == ["1007"]
+
+
+def test_repeated_ids_are_told_apart(published: Path) -> None:
+    (published / "stackselect_1k.json").write_text(json.dumps([_record(1), _record(1)]))
+    assert [case.id for case in _load("ada_leval_bestanswer_1k", published).cases.cases] == ["1001_A2", "1001_A2_2"]
+
+
+def test_missing_data_name_every_remedy(published: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        _load("ada_leval_bestanswer_4k", published)
+    for remedy in ("stackselect_4k.json", "lct data fetch ada_leval", "LCT_DATA_DIR", "lct build", "_synthetic"):
+        assert remedy in str(caught.value)
+
+
+def test_any_needs_a_length(published: Path) -> None:
+    with pytest.raises(InputError, match="lct_length"):
+        _load("ada_leval_bestanswer_any", published)
+    assert len(_load("ada_leval_bestanswer_any", published, length="1k", n=4).cases) == 4
+    with pytest.raises(InputError, match=r"no published file of 3k .*lct build ada_leval_bestanswer --length 3k"):
+        _load("ada_leval_bestanswer_any", published, length="3k")
+
+
+def _without(field: str) -> str:
+    row = _record(1)
+    del row[field]
+    return json.dumps([_record(0), row])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (json.dumps([_record(0), _record(1)])[:-30], r"stackselect_1k.json, after record 1: damaged or cut short"),
+        ("[]", "holds no records"),
+        ("{}", "holds no records"),
+        ("", "damaged or cut short"),
+        ("not json", "damaged or cut short"),
+        ("[1, 2]", "record 1: a int instead of an object"),
+        (_without("question"), "record 2: field 'question'"),
+        (_without("all_answers"), "record 2: field 'all_answers'"),
+        (_without("answer"), "record 2: field 'answer'"),
+        (json.dumps([{**_record(0), "answer": "A9"}]), "record 1: answer 'A9' names none of the 3 answers"),
+        (json.dumps([{**_record(0), "all_answers": [1]}]), "record 1: field 'all_answers' must be a list of texts"),
+    ],
+)
+def test_damage_is_named_and_leaves_nothing(published: Path, tmp_path: Path, text: str, message: str) -> None:
+    (published / "stackselect_1k.json").write_text(text)
+    with pytest.raises(InputError, match=message):
+        _load("ada_leval_bestanswer_1k", published)
+    assert not list((tmp_path / "cache").glob("cases/*"))
+
+
+@pytest.mark.parametrize("answer", [[1, 2, 2, 4], "x", [], None, [0, 1, 2, 3], "{}"])
+def test_a_gold_that_is_no_order_is_named(published: Path, answer: object) -> None:
+    (published / "textsort_4k.json").write_text(json.dumps([{**_tsort_record(0), "answer": answer}]))
+    with pytest.raises(InputError, match="record 1: field 'answer'"):
+        _load("ada_leval_tsort_4k", published)
+
+
+def test_a_cut_gzip_is_named(published: Path) -> None:
+    path = published / "textsort_2k.json.gz"
+    path.write_bytes(path.read_bytes()[:-12])
+    with pytest.raises(InputError, match=r"textsort_2k.json.gz, after record \d: damaged or cut short"):
+        _load("ada_leval_tsort_2k", published)
+
+
+def test_the_official_file(shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path))
+    options = resolve_options({"lct_data_dir": str(shared / "data")}, {})
+    task = data.load_task("ada_leval_bestanswer_1k", options)
+    assert len({case.id for case in task.cases.cases}) == len(task.cases) == 1000
+    assert len({case.cluster for case in task.cases.cases}) == 997
+    # Section 4.2: the mean of 1 / number of answers; 26.16 % over this file (the paper's 26.7 is over all 7,526 cases).
+    assert round(100 * sum(1 / len(case.inputs["answers"]) for case in task.cases.cases) / 1000, 2) == 26.16
+    # Table 1: at most 1,128 tokens.
+    assert max(case.num_tokens["cl100k"] for case in task.cases.cases) <= 1128

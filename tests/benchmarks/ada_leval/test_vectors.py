@@ -1,0 +1,93 @@
+"""Official rules against the outputs of the official code, case by case, whatever stands in the folder."""
+
+import gzip
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from long_context_tasks.benchmarks.ada_leval import prompts, scoring
+from long_context_tasks.benchmarks.ada_leval.extraction import extract_bestanswer_official, extract_tsort_official
+from long_context_tasks.schema import Case, Turn
+
+pytestmark = pytest.mark.vectors
+
+
+def _rows(shared: Path, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    path = shared / "vectors" / "ada_leval" / name
+    if not path.is_file():
+        pytest.skip(f"no {path}")
+    with path.open(encoding="utf-8") as file:
+        yield from ((number, json.loads(line)) for number, line in enumerate(file, start=1))
+
+
+def _case(answer: Any, num_choice: int | None = None) -> Case:
+    gold = json.loads(answer) if isinstance(answer, str) and num_choice is None else answer
+    inputs = {} if num_choice is None else {"question": "q", "answers": ["k"] * num_choice}
+    return Case("c", "t", inputs, (Turn(gold),), "c")
+
+
+def _same(given: object, expected: object) -> bool:
+    if isinstance(expected, dict) and set(expected) == {"__float__"}:
+        return repr(given) == repr(float(expected["__float__"]))
+    return type(given) is type(expected) and given == expected
+
+
+def test_bestanswer_prompts(shared: Path) -> None:
+    with gzip.open(shared / "data" / "ada_leval" / "stackselect_1k.json.gz") as file:
+        records = {f"{row['question_id']}_{row['answer']}": row for row in json.load(file)}
+    failed, n = [], 0
+    for number, row in _rows(shared, "stackselect_prompts.jsonl"):
+        record = row if "all_answers" in row else records[f"{row['question_id']}_{row['answer']}"]
+        prompt = prompts.render_bestanswer(record["question"], record["all_answers"])
+        same = hashlib.sha256(prompt.encode()).hexdigest() == row["prompt_sha256"] and len(prompt) == row["prompt_chars"]
+        failed += [] if same and prompt == row.get("prompt", prompt) else [number]
+        n += 1
+    assert n and not failed
+
+
+def test_bestanswer_extraction(shared: Path) -> None:
+    failed, n = [], 0
+    for number, row in _rows(shared, "stackselect_eval.jsonl"):
+        n += 1
+        if row["error"] is None:
+            extracted = extract_bestanswer_official(row["prediction"], row["num_choice"])
+            case = _case(row["answer"], row["num_choice"])
+            score = scoring.score_case(case, row["prediction"])["official_accuracy"].value
+            tagged = "think>" in row["prediction"]
+            if extracted != row["extracted"] or (not tagged and score != float(row["correct"])):
+                failed.append(number)
+    assert n and not failed
+
+
+def test_tsort_extraction(shared: Path) -> None:
+    failed, n = [], 0
+    for number, row in _rows(shared, "textsort_eval.jsonl"):
+        n += 1
+        if not isinstance(row["prediction"], str):
+            continue
+        extracted = extract_tsort_official(row["prediction"])
+        score = scoring.score_case(_case(row["answer"]), row["prediction"])["official_accuracy"]
+        crashed = row["error"] == "TypeError"
+        tagged = "think>" in row["prediction"]
+        if not _same(extracted, row["extracted"]):
+            failed.append(number)
+        elif not tagged and (score.value != float(bool(row["correct"])) or (score.reason == scoring.CRASH) != crashed):
+            failed.append(number)
+    assert n and not failed
+
+
+def test_dataset_accuracy(shared: Path) -> None:
+    failed, n = [], 0
+    for number, row in _rows(shared, "dataset_accuracy.jsonl"):
+        n += 1
+        cases = [(_case(item["answer"], item.get("num_choice")), item["prediction"]) for item in row["rows"]]
+        values = [scoring.score_case(case, prediction)["official_accuracy"].value for case, prediction in cases]
+        correct = [value for value in values if value is not None]
+        accuracy = scoring.official_percent(correct)
+        if (len(values), sum(correct)) != (row["n"], row["n_correct"]) or abs(accuracy - row["accuracy"]) > 1e-12:
+            failed.append(number)
+    assert n and not failed
