@@ -142,7 +142,7 @@ def order_is_correct_official(answer: Sequence[int], extracted: object) -> bool:
 
 _ANSWER_LABEL = re.compile(r"answer\s*[:：]", re.IGNORECASE)
 _WHOLE_DESIGNATION = re.compile(r"(?<![A-Za-z0-9])A([1-9][0-9]{0,6})(?![A-Za-z0-9])")
-_ONLY_NUMBER = re.compile(r"[^\w]*([1-9][0-9]{0,6})[^\w]*", re.ASCII)
+_ONLY_NUMBER = re.compile(r"\W*(?:(?:answer|a)[\s-]*)?([1-9][0-9]{0,6})\W*", re.IGNORECASE)
 _OPENING = re.compile(r"[\s*_`\"'(\[{<>#:.-]*")
 _LIST = re.compile(r"\[\s*([0-9]{1,4}(?:\s*[,;\s]\s*[0-9]{1,4})*)\s*,?\s*\]", re.ASCII)
 _NUMBERS = re.compile(r"[0-9]{1,9}", re.ASCII)
@@ -180,7 +180,7 @@ def extract_bestanswer_strict(text: str, num_choice: int) -> Strict:
 
     Read is what follows the last "Answer:", else everything. A designation is a whole word A1..An. The one that the span begins
     with counts, whatever is said after it ("A1, not A12"); otherwise it must name exactly one. A span that is nothing but a
-    number is a designation too.
+    number, or a designation in another spelling ("a3", "Answer 3"), is a designation too.
 
     >>> [extract_bestanswer_strict(text, 12).answer for text in ("A1, not A12", "Answer: A3", "I like NASA1", "7.")]
     ['A1', 'A3', None, 'A7']

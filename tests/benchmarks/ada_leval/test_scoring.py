@@ -1,0 +1,157 @@
+"""Ugly responses to scores: committed golden cases, laws, and who is to blame."""
+
+import itertools
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.ada_leval import scoring
+from long_context_tasks.benchmarks.ada_leval.extraction import (
+    extract_bestanswer_official,
+    extract_tsort_official,
+    strip_thinking,
+)
+from long_context_tasks.schema import Case, Score, Turn
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "speed"))
+from naive_extraction import naive_bestanswer, naive_tsort
+
+GOLDEN = Path(__file__).parent / "golden"
+_PREDICTION = st.one_of(
+    st.text(max_size=30),
+    st.lists(st.sampled_from(["A", "1", "2", "3", "4", "12", "0", " ", "Answer:", "[", "]", ",", "a", "-", ".", "\n", "{", '"', "٣"])).map("".join),
+)
+
+
+def _bestanswer(gold: str, n: int) -> Case:
+    return Case("c", "t", {"question": "q", "answers": ["k"] * n}, (Turn(gold),), "c")
+
+
+def _tsort(gold: list[int]) -> Case:
+    return Case("c", "t", {}, (Turn(gold),), "c")
+
+
+def _rows(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (GOLDEN / name).read_text(encoding="utf-8").splitlines()]
+
+
+def _check(row: dict[str, Any], case: Case) -> None:
+    scores = scoring.score_case(case, row["response"])
+    for metric in ("strict_accuracy", "official_accuracy", "instruction_following", "copy_instruction"):
+        assert [scores[metric].value, scores[metric].reason] == row[metric], metric
+
+
+@pytest.mark.parametrize("row", _rows("bestanswer_responses.jsonl"), ids=lambda row: repr(row["response"][:30]))
+def test_golden_bestanswer(row: dict[str, Any]) -> None:
+    _check(row, _bestanswer(row["gold"], row["num_choice"]))
+    stripped = strip_thinking(row["response"]).text
+    assert extract_bestanswer_official(stripped, row["num_choice"]) == row["official_extracted"]
+
+
+@pytest.mark.parametrize("row", _rows("tsort_responses.jsonl"), ids=lambda row: repr(row["response"][:30]))
+def test_golden_tsort(row: dict[str, Any]) -> None:
+    _check(row, _tsort(row["gold"]))
+    assert repr(extract_tsort_official(strip_thinking(row["response"]).text)) == row["official_extracted"]
+
+
+@given(_PREDICTION, st.integers(1, 130))
+def test_official_bestanswer_equals_the_plain_rule(prediction: str, n: int) -> None:
+    assert extract_bestanswer_official(prediction, n) == naive_bestanswer(prediction, n)
+
+
+@given(_PREDICTION)
+def test_official_tsort_equals_the_plain_rule(prediction: str) -> None:
+    assert repr(extract_tsort_official(prediction)) == repr(naive_tsort(prediction))
+
+
+@pytest.mark.parametrize("gold", list(itertools.permutations([1, 2, 3, 4])))
+def test_an_order_is_right_only_when_it_is_the_gold(gold: tuple[int, ...]) -> None:
+    right = [
+        order
+        for order in itertools.permutations([1, 2, 3, 4])
+        if scoring.score_case(_tsort(list(gold)), f"Answer: {list(order)}")["strict_accuracy"].value == 1
+    ]
+    assert right == [gold]
+
+
+@given(st.integers(2, 200).flatmap(lambda n: st.tuples(st.just(n), st.integers(1, n), st.integers(1, n))))
+def test_a_designation_is_right_only_when_it_is_the_gold(size: tuple[int, int, int]) -> None:
+    n, gold, given_answer = size
+    for shape in ("A{}", "Answer: A{}", "**A{}**", "A{}.", "A{}: because"):
+        scores = scoring.score_case(_bestanswer(f"A{gold}", n), shape.format(given_answer))
+        assert scores["strict_accuracy"].value == float(gold == given_answer)
+        assert scores["official_accuracy"].value == float(gold == given_answer)
+
+
+@given(_PREDICTION)
+def test_no_response_breaks_scoring(prediction: str) -> None:
+    for case in (_tsort([4, 1, 3, 2]), _bestanswer("A2", 7)):
+        scores = scoring.score_case(case, prediction)
+        assert set(scores) == set(scoring.METRICS)
+        for name, score in scores.items():
+            assert score.value is None or 0 <= score.value <= 1
+            assert (score.value is None) == (score.reason == scoring.BROKEN_FORMAT), name
+
+
+@pytest.mark.parametrize("response", [None, ""])
+def test_no_answer_is_the_models_failure(response: str | None) -> None:
+    assert scoring.score_case(_bestanswer("A1", 3), response)["strict_accuracy"] == Score(0.0, "empty")
+
+
+def test_our_failures_have_no_value() -> None:
+    scores = scoring.score_case(_bestanswer("A1", 3), None, "does_not_fit")
+    assert set(scores.values()) == {Score(None, "does_not_fit")}
+
+
+def test_metrics_are_those_of_the_card() -> None:
+    assert tuple(catalogue.card("ada_leval").metrics) == scoring.METRICS
+
+
+@pytest.mark.parametrize(
+    ("response", "text", "unclosed"),
+    [
+        ("A1", "A1", False),
+        ("<think>x</think>A1", "A1", False),
+        ("x</think>A1", "A1", False),
+        ("<think>x</think>A1<think>y</think>A2", "A2", False),
+        ("<think>x", "", True),
+        ("A1<think>x", "A1", True),
+        ("<think>x</think>A1<think>y", "A1", True),
+        ("</think>", "", False),
+        ("I think> so", "I think> so", False),
+    ],
+)
+def test_thinking_is_removed(response: str, text: str, unclosed: bool) -> None:
+    stripped = strip_thinking(response)
+    assert (stripped.text, stripped.unclosed) == (text, unclosed)
+
+
+def test_the_lowest_perplexity_wins() -> None:
+    orders = list(itertools.permutations([1, 2, 3, 4]))
+    for best, order in enumerate(orders):
+        likelihoods = [-100.0 - abs(place - best) for place in range(24)]
+        for gold in (order, orders[best - 1]):
+            score = scoring.score_perplexity(_tsort(list(gold)), likelihoods, [50] * 24)["strict_accuracy"]
+            assert score.value == float(gold == order)
+
+
+def test_perplexity_is_per_token() -> None:
+    likelihoods, counts = [-100.0] * 24, [50] * 24
+    likelihoods[3], counts[3] = -101.0, 52
+    gold = list(list(itertools.permutations([1, 2, 3, 4]))[3])
+    assert scoring.score_perplexity(_tsort(gold), likelihoods, counts)["strict_accuracy"].value == 1
+
+
+def test_perplexity_without_numbers_is_no_zero() -> None:
+    case = _tsort([1, 2, 3, 4])
+    assert scoring.score_perplexity(case, None, None, "does_not_fit")["strict_accuracy"] == Score(None, "does_not_fit")
+    assert scoring.score_perplexity(case, [math.nan] * 24, None)["strict_accuracy"].value is None
+    with pytest.raises(ValueError, match="23 log-likelihoods for 24 orders"):
+        scoring.score_perplexity(case, [0.0] * 23, None)

@@ -1,0 +1,150 @@
+"""What an installation brings, that lm-eval then finds our tasks, and that nothing stays behind."""
+
+import email
+import sys
+import sysconfig
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from environments import REPOSITORY, Environment, run
+
+from long_context_tasks.hosts.lm_eval_paths import task_folders
+
+OPTIONS = ("--no-deps", "--no-build-isolation")
+
+# The host's 14,700 own tasks take ten seconds to read: its folder is swapped for an empty one.
+FIND_TASKS = """
+import lm_eval.tasks.manager as manager, tempfile, pathlib
+manager.__file__ = str(pathlib.Path(tempfile.mkdtemp()) / "manager.py")
+print(*manager.TaskManager().all_tasks)
+"""
+WHERE = "import long_context_tasks; print(long_context_tasks.__file__)"
+
+
+def our_tasks() -> set[str]:
+    """Names of our tasks for lm-eval: their files are named like them."""
+    names = {path.stem for folder in task_folders() for path in folder.glob("ada_leval_*.yaml")}
+    assert names
+    return names
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    run([sys.executable, "-m", "pip", "wheel", *OPTIONS, "--wheel-dir", str(folder), "."])
+    return next(folder.glob("*.whl"))
+
+
+def test_the_wheel_holds_every_file_that_is_read_at_run_time(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    package = REPOSITORY / "long_context_tasks"
+    wanted = {
+        str(path.relative_to(REPOSITORY))
+        for pattern in ("*.py", "*.yaml", "*.txt", "*.json", "*.tiktoken", "py.typed")
+        for path in package.rglob(pattern)
+        if path.parent.name != "startup"
+    }
+    wanted |= {
+        f"long_context_tasks/{path.relative_to(REPOSITORY)}"
+        for path in (REPOSITORY / "configs").rglob("*.py")
+    }
+    wanted |= {"long_context_tasks_hook.py", "long_context_tasks_hook.pth"}
+    assert wanted - names == set()
+    assert {name.split("/")[0] for name in names} == {
+        "long_context_tasks",
+        "long_context_tasks-0.1.0.dist-info",
+        "long_context_tasks_hook.py",
+        "long_context_tasks_hook.pth",
+    }
+
+
+def test_the_wheel_says_what_it_needs_and_offers(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        info = next(name.rsplit("/", 1)[0] for name in archive.namelist() if name.endswith("/METADATA"))
+        metadata = email.message_from_bytes(archive.read(f"{info}/METADATA"))
+        points = archive.read(f"{info}/entry_points.txt").decode()
+        assert f"{info}/licenses/LICENSE" in archive.namelist()
+    assert set(metadata.get_all("Provides-Extra", [])) == {
+        "all",
+        "demo",
+        "lm-eval",
+        "opencompass",
+        "test",
+        "vllm",
+    }
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert "lct = long_context_tasks.cli:app" in points
+    assert "[lm_eval.tasks]" in points
+    core = [line for line in metadata.get_all("Requires-Dist", []) if "extra ==" not in line]
+    assert not [
+        line for line in core if line.startswith(("torch", "transformers", "lm-eval", "opencompass", "vllm"))
+    ]
+
+
+@pytest.mark.hosts
+@pytest.mark.parametrize("installer", ["pip", "uv"])
+@pytest.mark.parametrize("editable", [False, True], ids=["wheel", "editable"])
+def test_lm_eval_finds_our_tasks_and_uninstalling_leaves_nothing(
+    make_environment: Callable[..., Environment], installer: str, editable: bool
+) -> None:
+    pytest.importorskip("lm_eval")
+    environment = make_environment()
+    install = getattr(environment, installer)
+    before = environment.files()
+    install("install", *OPTIONS, *(["-e"] if editable else []), str(REPOSITORY))
+    where = Path(environment.run(WHERE).strip())
+    assert where.is_relative_to(REPOSITORY if editable else environment.folder)
+    assert our_tasks() <= set(environment.run(FIND_TASKS).split())
+    assert not our_tasks() & set(environment.run(FIND_TASKS, LCT_NO_HOOK="1").split())
+    install("uninstall", *(["-y"] if installer == "pip" else []), "long_context_tasks")
+    assert environment.files() - before <= {str(path) for path in _caches(environment)}
+    assert not our_tasks() & set(environment.run(FIND_TASKS).split())
+
+
+def _caches(environment: Environment) -> list[Path]:
+    """Python's own cache folder, which holds modules of any origin, may stay; our module in it may not."""
+    return [(environment.site_packages / "__pycache__").relative_to(environment.folder)]
+
+
+@pytest.mark.hosts
+@pytest.mark.parametrize("editable", [False, True], ids=["wheel", "editable"])
+def test_beside_an_lm_eval_installed_editable(
+    make_environment: Callable[..., Environment], tmp_path: Path, editable: bool
+) -> None:
+    """As the host's own instructions have it; setuptools then finds it by an import hook, not by a path."""
+    pytest.importorskip("lm_eval")
+    project = tmp_path / "lm-evaluation-harness"
+    project.mkdir()
+    (project / "lm_eval").symlink_to(Path(sysconfig.get_path("purelib")) / "lm_eval")
+    (project / "pyproject.toml").write_text(
+        '[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n'
+        '[project]\nname = "lm_eval"\nversion = "0.4.13"\n'
+        '[tool.setuptools]\npackages = ["lm_eval", "lm_eval.tasks"]\n'
+    )
+    environment = make_environment(lm_eval=False)
+    environment.pip("install", *OPTIONS, "-e", str(project))
+    environment.pip("install", *OPTIONS, *(["-e"] if editable else []), str(REPOSITORY))
+    assert not (environment.site_packages / "lm_eval").exists()
+    assert our_tasks() <= set(environment.run(FIND_TASKS).split())
+    environment.pip("uninstall", "-y", "long_context_tasks")
+    environment.run(FIND_TASKS)
+
+
+@pytest.mark.hosts
+def test_lm_eval_ls_tasks_shows_ours(make_environment: Callable[..., Environment]) -> None:
+    """The host's own command line, all its tasks included."""
+    pytest.importorskip("lm_eval")
+    environment = make_environment()
+    environment.pip("install", *OPTIONS, str(REPOSITORY))
+    listing = run([str(environment.python), "-m", "lm_eval", "ls", "tasks"], cwd=environment.folder)
+    assert [name for name in our_tasks() if name not in listing] == []
+
+
+def test_without_a_host_the_package_imports_light(make_environment: Callable[..., Environment]) -> None:
+    environment = make_environment(lm_eval=False)
+    environment.pip("install", *OPTIONS, str(REPOSITORY))
+    heavy = "torch transformers datasets lm_eval opencompass numpy scipy pyarrow typer"
+    code = f"import sys, long_context_tasks; print(*[m for m in {heavy.split()!r} if m in sys.modules])"
+    assert environment.run(code).split() == []

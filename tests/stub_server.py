@@ -1,0 +1,110 @@
+"""A local OpenAI-compatible server that answers by the hash of what it is asked, and remembers what it was asked."""
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Answer = Callable[[list[dict[str, str]]], str]
+
+
+@dataclass
+class Stub:
+    """What the server was asked and where it is.
+
+    Attributes:
+        url: its base, ending in /v1.
+        requests: messages of every request, in order of arrival.
+        refused: number of requests refused for their length.
+    """
+
+    url: str
+    requests: list[list[dict[str, str]]] = field(default_factory=list)
+    refused: int = 0
+
+
+def messages_hash(messages: list[dict[str, str]]) -> str:
+    """One hash of all roles and contents."""
+    return hashlib.sha256(json.dumps(messages, sort_keys=True).encode()).hexdigest()
+
+
+def answer_by_hash(messages: list[dict[str, str]]) -> str:
+    """A response of one of many shapes (right, wrong, ugly, empty), chosen by the hash of the messages."""
+    digest = int(messages_hash(messages), 16)
+    shapes = [
+        "A{a}",
+        "Answer: A{a}",
+        "Answer: [2, 1, 4, 3]",
+        "[{a}, 1]",
+        "",
+        "The best one is A{a}, not A1.",
+        "<think>A9 or A2?</think>Answer: A{a}",
+        "<think>I wonder",
+        "Answer: [4, 1, 3, 2]",
+        "3124",
+        "I do not know.",
+        "{a}",
+    ]
+    return shapes[digest % len(shapes)].format(a=digest // 100 % 4 + 1)
+
+
+@contextmanager
+def stub_server(answer: Answer = answer_by_hash, refuse_over: int | None = None) -> Iterator[Stub]:
+    """Serve until the block ends.
+
+    Args:
+        answer: messages to the text of the response.
+        refuse_over: refuse prompts of more characters, as vLLM refuses what exceeds its window.
+    """
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+        def _send(self, status: int, body: dict[str, Any]) -> None:
+            data = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            chat = "messages" in body
+            prompt = body.get("prompt")
+            prompts = prompt if isinstance(prompt, list) else [prompt]
+            batches = [body["messages"]] if chat else [[{"role": "user", "content": text}] for text in prompts]
+            if refuse_over is not None and any(sum(len(m["content"]) for m in batch) > refuse_over for batch in batches):
+                with lock:
+                    stub.refused += 1
+                text = "This model's maximum context length is 1000 tokens. Please reduce the length of the messages."
+                self._send(400, {"object": "error", "message": text, "type": "BadRequestError", "code": 400})
+                return
+            with lock:
+                stub.requests.extend(batches)
+            choices = [
+                {"index": i, "finish_reason": "stop", "message": {"role": "assistant", "content": answer(batch)}}
+                if chat
+                else {"index": i, "finish_reason": "stop", "text": answer(batch)}
+                for i, batch in enumerate(batches)
+            ]
+            usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+            self._send(200, {"id": "x", "object": "chat.completion", "created": 0, "model": "stub", "choices": choices, "usage": usage})
+
+    lock = threading.Lock()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    stub = Stub(f"http://127.0.0.1:{server.server_address[1]}/v1")
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield stub
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -1,0 +1,42 @@
+"""A random model so small that a whole host run takes seconds, for tests of plumbing and windows (not of answers)."""
+
+from pathlib import Path
+
+from long_context_tasks.hosts.demo_model import demo_model_path
+
+
+def make_tiny_model(folder: Path, max_position_embeddings: int = 8192, seed: int = 0) -> Path:
+    """A two-layer Llama (1.6 M parameters) with random weights and the demo model's tokenizer and chat template.
+
+    Args:
+        folder: where it is written; made when missing.
+        max_position_embeddings: its window in tokens.
+        seed: of the weights; the same seed gives the same model.
+
+    Returns:
+        The folder.
+    """
+    import torch
+    from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+    tokenizer = AutoTokenizer.from_pretrained(demo_model_path(), local_files_only=True)
+    tokenizer.model_max_length = max_position_embeddings
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        max_position_embeddings=max_position_embeddings,
+        tie_word_embeddings=True,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        dtype="float32",
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = LlamaForCausalLM(config).to(torch.float32)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
