@@ -1,0 +1,1 @@
+"""Readers of raw sources (books, forum dumps) and the writer of the synthetic corpus."""

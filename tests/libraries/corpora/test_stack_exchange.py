@@ -1,0 +1,282 @@
+"""Forum dumps: streamed, whatever they are packed in; bad ones are refused with one clear error."""
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+import threading
+import tracemalloc
+from pathlib import Path
+from random import Random
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+import py7zr
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from long_context_tasks.corpora.stack_exchange import build_index, parse_tags, read_bodies, read_posts
+from long_context_tasks.schema import InputError
+
+POSTS = [
+    {
+        "Id": "1",
+        "PostTypeId": "1",
+        "AcceptedAnswerId": "3",
+        "CreationDate": "2018-03-12T17:00:45.567",
+        "Score": "52",
+        "ViewCount": "1163",
+        "Body": '<p>Is 1 &lt; 2 &amp; "so"?</p>\n',
+        "Title": "Why's that?",
+        "Tags": "<c#><.net>",
+    },
+    {
+        "Id": "2",
+        "PostTypeId": "2",
+        "ParentId": "1",
+        "CreationDate": "2018-03-12T17:10:00.000",
+        "Score": "-3",
+        "Body": "No.",
+    },
+    {
+        "Id": "3",
+        "PostTypeId": "2",
+        "ParentId": "1",
+        "CreationDate": "2018-03-13T00:00:00.000",
+        "Score": "4",
+        "Body": "Yes é\U0001f600.",
+    },
+    {"Id": "4", "PostTypeId": "5", "Body": "about a tag"},
+    {"Id": "5", "PostTypeId": "1", "Tags": "|.net|linq|"},
+]
+
+
+def as_xml(posts: list[dict[str, str]]) -> str:
+    def attribute(text: str) -> str:
+        return quoteattr(text, {"\n": "&#xA;", "\r": "&#xD;", "\t": "&#x9;"})
+
+    rows = "".join(
+        f"  <row {' '.join(f'{k}={attribute(v)}' for k, v in post.items())} />\n" for post in posts
+    )
+    return f'<?xml version="1.0" encoding="utf-8"?>\n<posts>\n{rows}</posts>\n'
+
+
+def write(path: Path, text: str) -> Path:
+    data = text.encode()
+    if path.suffix == ".gz":
+        data = gzip.compress(data)
+    if path.suffix == ".7z":
+        # The smallest dictionary: a larger one is memory that the format asks for, not the reader.
+        with py7zr.SevenZipFile(path, "w", filters=[{"id": py7zr.FILTER_LZMA2, "preset": 0}]) as archive:
+            archive.writestr(b"<badges />", "Badges.xml")
+            archive.writestr(data, "site/Posts.xml")
+            archive.writestr(b"<users />", "Users.xml")
+    else:
+        path.write_bytes(data)
+    return path
+
+
+@pytest.fixture(params=["Posts.xml", "Posts.xml.gz", "site.7z", "posts.jsonl", "bom.xml"])
+def dump(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    if request.param == "posts.jsonl":
+        return write(tmp_path / request.param, "\n".join(json.dumps(post) for post in POSTS) + "\n")
+    bom = "\ufeff" if request.param == "bom.xml" else ""
+    return write(tmp_path / request.param, bom + as_xml(POSTS))
+
+
+def test_every_packing_gives_the_same_posts(dump: Path) -> None:
+    assert list(read_posts(dump)) == POSTS
+
+
+def test_index(dump: Path) -> None:
+    index = build_index(dump)
+    questions, answers = index.questions, index.answers
+    assert index.rows == 5
+    assert index.tags == ("c#", ".net", "linq")
+    assert questions.id.tolist() == [1, 5]
+    assert questions.accepted.tolist() == [3, 0]
+    assert questions.score.tolist() == [52, 0]
+    assert questions.views.tolist() == [1163, 0]
+    assert questions.created[0] == np.datetime64("2018-03-12T17:00:45.567")
+    assert np.isnat(questions.created[1])
+    assert [questions.tags(i).tolist() for i in range(len(questions))] == [[0, 1], [1, 2]]
+    assert answers.id.tolist() == [2, 3]
+    assert answers.parent.tolist() == [1, 1]
+    assert answers.score.tolist() == [-3, 4]
+    assert (answers.created > questions.created[0]).all()
+
+
+def test_bodies(dump: Path) -> None:
+    assert list(read_bodies(dump, {3, 5, 99})) == [(3, "Yes é\U0001f600."), (5, "")]
+
+
+def test_json_values_may_be_numbers_and_lists(tmp_path: Path) -> None:
+    line = {
+        "Id": 1,
+        "PostTypeId": 1,
+        "Score": 3,
+        "Tags": ["a", "b"],
+        "ViewCount": None,
+        "CreationDate": "2020-01-02T03:04:05Z",
+    }
+    index = build_index(write(tmp_path / "p.jsonl", json.dumps(line)))
+    assert index.tags == ("a", "b")
+    assert index.questions.created[0] == np.datetime64("2020-01-02T03:04:05")
+
+
+def test_tags() -> None:
+    assert parse_tags("<a>") == parse_tags("|a|") == ["a"]
+    assert parse_tags("<c++><node.js>") == parse_tags("|c++|node.js|") == ["c++", "node.js"]
+
+
+TEXT = st.text(
+    st.characters(codec="utf-8", exclude_categories=("Cs", "Cc"), include_characters="\n\t\r"), max_size=40
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(bodies=st.lists(TEXT, min_size=1, max_size=5))
+def test_any_body_round_trips(bodies: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
+    allowed = [re.sub("[\ufffe\uffff]", "", body) for body in bodies]
+    posts = [{"Id": str(i), "PostTypeId": "2", "Body": body} for i, body in enumerate(allowed, 1)]
+    path = write(tmp_path_factory.mktemp("dump") / "Posts.xml", as_xml(posts))
+    assert [body for _, body in read_bodies(path, range(100))] == allowed
+
+
+def row(attributes: str) -> str:
+    return f'<posts>\n<row Id="7" PostTypeId="1" {attributes} />\n</posts>'
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (as_xml(POSTS)[:-40], "cut off or damaged"),
+        (as_xml(POSTS).replace("</posts>", ""), "cut off or damaged"),
+        (as_xml(POSTS).replace("posts", "users"), "not a dump of posts.*<users>"),
+        ('<posts>\n<row Id="3" PostId="1" />\n</posts>', "line 2, row Id 3.*no PostTypeId"),
+        ('<posts>\n<row PostTypeId="1" />\n</posts>', "line 2.*no Id"),
+        ("<posts>\n</posts>", "no posts"),
+        ("", "it is no XML"),
+        ("Id,PostTypeId\n1,1\n", "it is no XML"),
+        (row('Score="many"'), "line 2, row Id 7: Score is 'many'"),
+        (row('Score="99999999999"'), "row Id 7: a number is too large"),
+        (
+            row('CreationDate="yesterday"'),
+            "row Id 7: CreationDate is 'yesterday'",
+        ),
+        (row('CreationDate="2018-13-41"'), "CreationDate"),
+        (row("").replace("</posts>", "") + row("").replace("<posts>", ""), "post Id 7 occurs more than once"),
+        (
+            '<!DOCTYPE posts [<!ENTITY a "aaaa">]>\n' + row('Title="&a;"'),
+            "entities",
+        ),
+        ('{"Id": 1, "PostTypeId": 1}\n{"Id": 2,', "line 2: the line is no JSON"),
+        ('{"Id": 1, "PostTypeId": 1}\n[2]', "line 2: the line is no JSON object"),
+        ('{"Id": 1, "PostTypeId": 1}\n{"PostTypeId": 1}', "line 2.*no Id"),
+    ],
+)
+def test_bad_dumps_are_one_clear_error(tmp_path: Path, text: str, says: str) -> None:
+    path = write(tmp_path / "Posts.xml", text)
+    with pytest.raises(InputError, match=says) as caught:
+        build_index(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_named_document_type_is_no_harm(tmp_path: Path) -> None:
+    text = as_xml(POSTS).replace("<posts>", "<!DOCTYPE posts SYSTEM 'posts.dtd'>\n<posts>")
+    assert list(read_posts(write(tmp_path / "Posts.xml", text))) == POSTS
+
+
+def test_damaged_archives(tmp_path: Path) -> None:
+    packed = write(tmp_path / "a.xml.gz", as_xml(POSTS))
+    packed.write_bytes(packed.read_bytes()[:-12])
+    seven = write(tmp_path / "a.7z", as_xml(POSTS))
+    seven.write_bytes(seven.read_bytes()[:-12])
+    other = tmp_path / "b.7z"
+    with py7zr.SevenZipFile(other, "w") as archive:
+        archive.writestr(b"<users />", "Users.xml")
+    for path, says in ((packed, "cut off"), (seven, "cut off"), (other, "no Posts.xml.*Users.xml")):
+        with pytest.raises(InputError, match=says) as caught:
+            list(read_posts(path))
+        assert str(path) in str(caught.value)
+    for path, says in ((tmp_path, "is a folder"), (tmp_path / "none.xml", "cannot be read")):
+        with pytest.raises(InputError, match=says):
+            list(read_posts(path))
+
+
+@pytest.mark.parametrize("name", ["Posts.xml", "Posts.xml.gz", "a.7z"])
+def test_memory_does_not_grow_with_the_file(tmp_path: Path, name: str) -> None:
+    def peak(rows: int) -> int:
+        # Texts that pack about as well as real ones do: what packs a hundredfold comes out in large pieces.
+        posts = [
+            {"Id": str(i), "PostTypeId": "2", "Body": Random(i).randbytes(700).hex()} for i in range(1, rows)
+        ]
+        path = write(tmp_path / name, as_xml(posts))
+        del posts
+        tracemalloc.start()
+        assert sum(1 for _ in read_bodies(path, {5})) == 1
+        used = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return used
+
+    peak(10)  # imports
+    assert peak(8000) < peak(2000) + 3_000_000
+
+
+PEAK = """
+import re, sys
+from pathlib import Path
+from long_context_tasks.corpora.stack_exchange import read_bodies
+assert sum(1 for _ in read_bodies(Path(sys.argv[1]), {5})) == 1
+print(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
+"""
+
+
+def test_the_parser_keeps_no_rows(tmp_path: Path) -> None:
+    """The XML library's own memory, which Python does not see: peak of a process of its own, in kilobytes."""
+    if not Path("/proc/self/status").exists():
+        pytest.skip("reads its memory from /proc, which only Linux has")
+
+    def peak(megabytes: int) -> int:
+        posts = [
+            {"Id": str(i), "PostTypeId": "2", "Body": f"{i:06d} " * 1500} for i in range(1, megabytes * 100)
+        ]
+        path = write(tmp_path / "Posts.xml", as_xml(posts))
+        done = subprocess.run(
+            [sys.executable, "-c", PEAK, str(path)], capture_output=True, text=True, check=True
+        )
+        return int(done.stdout)
+
+    assert peak(40) < peak(4) + 12_000
+
+
+def test_a_reader_that_stops_early_leaves_no_thread(tmp_path: Path) -> None:
+    posts = [{"Id": str(i), "PostTypeId": "2", "Body": f"{i} " * 500} for i in range(1, 8000)]
+    path = write(tmp_path / "a.7z", as_xml(posts))
+    reader = read_posts(path)
+    next(reader)
+    reader.close()  # type: ignore[attr-defined]
+    assert not [thread for thread in threading.enumerate() if thread.name == "lct-unpack"]
+
+
+def test_real_dumps_have_the_known_counts(shared: Path) -> None:
+    folder = shared / "data/stack_exchange"
+    table = re.findall(
+        r"^\| (\S+) \|[^|]*\|[^|]*\|[^|]*\|((?: \d+ \|){5}) (\S+) \|",
+        (folder / "README.md").read_text(),
+        re.M,
+    )
+    assert len(table) == len(list(folder.glob("*.Posts.xml.gz"))) > 0
+    for site, numbers, last in table:
+        index = build_index(folder / f"{site}.Posts.xml.gz")
+        questions, answers = index.questions, index.answers
+        accepted = np.isin(questions.accepted, answers.id)
+        several = np.isin(
+            questions.id,
+            [k for k, n in zip(*np.unique(answers.parent, return_counts=True), strict=True) if n > 1],
+        )
+        found = [index.rows, len(questions), len(answers), accepted.sum(), (accepted & several).sum()]
+        assert found == [int(n) for n in numbers.replace("|", " ").split()], site
+        assert str(max(questions.created.max(), answers.created.max())).startswith(last)
