@@ -144,6 +144,7 @@ _ANSWER_LABEL = re.compile(r"answer\s*[:：]", re.IGNORECASE)
 _WHOLE_DESIGNATION = re.compile(r"(?<![A-Za-z0-9])A([1-9][0-9]{0,6})(?![A-Za-z0-9])")
 _ONLY_NUMBER = re.compile(r"\W*(?:(?:answer|a)[\s-]*)?([1-9][0-9]{0,6})\W*", re.IGNORECASE)
 _OPENING = re.compile(r"[\s*_`\"'(\[{<>#:.-]*")
+_SEPARATOR = re.compile(r"(?:[\s,;:/&|*_()\[\]+-]|\b(?:and|or)\b)*")
 _LIST = re.compile(r"\[\s*([0-9]{1,4}(?:\s*[,;\s]\s*[0-9]{1,4})*)\s*,?\s*\]", re.ASCII)
 _NUMBERS = re.compile(r"[0-9]{1,9}", re.ASCII)
 
@@ -164,22 +165,36 @@ def _answer_span(text: str) -> str:
     return span.strip()
 
 
-def _commitment(found: Sequence[tuple[int, object]], span: str) -> Strict:
-    """The candidate that the span begins with, else the only one that it names."""
+@dataclass(frozen=True)
+class _Candidate:
+    start: int
+    end: int
+    answer: object
+
+
+def _commitment(found: Sequence[_Candidate], span: str) -> Strict:
+    """The candidate that the span begins with, else the only one that it names.
+
+    A span that begins with a list of candidates ("A1, A2, A3", each on a line of its own, "A1 or A2") commits to none.
+    """
+    if not found:
+        return Strict(reason="unparsed")
+    first = found[0]
+    other = next((candidate for candidate in found if candidate.answer != first.answer), None)
+    if other is None:
+        return Strict(first.answer)
     opening = _OPENING.match(span)
-    if found and opening is not None and found[0][0] <= opening.end():
-        return Strict(found[0][1])
-    distinct = {str(answer): answer for _, answer in found}
-    if len(distinct) == 1:
-        return Strict(found[0][1])
-    return Strict(reason="ambiguous" if distinct else "unparsed")
+    begins = opening is not None and first.start <= opening.end()
+    before = max(candidate.end for candidate in found if candidate.start < other.start)
+    listed = _SEPARATOR.fullmatch(span, before, other.start) is not None
+    return Strict(first.answer) if begins and not listed else Strict(reason="ambiguous")
 
 
 def extract_bestanswer_strict(text: str, num_choice: int) -> Strict:
     """The designation that a response commits to.
 
     Read is what follows the last "Answer:", else everything. A designation is a whole word A1..An. The one that the span begins
-    with counts, whatever is said after it ("A1, not A12"); otherwise it must name exactly one. A span that is nothing but a
+    with counts, whatever is said after it ("A1, not A12"), unless it only begins a list; otherwise it must name exactly one. A span that is nothing but a
     number, or a designation in another spelling ("a3", "Answer 3"), is a designation too.
 
     >>> [extract_bestanswer_strict(text, 12).answer for text in ("A1, not A12", "Answer: A3", "I like NASA1", "7.")]
@@ -188,7 +203,11 @@ def extract_bestanswer_strict(text: str, num_choice: int) -> Strict:
     span = _answer_span(text)
     if not span:
         return Strict(reason="empty" if not text.strip() else "unparsed")
-    found = [(m.start(), f"A{m[1]}") for m in _WHOLE_DESIGNATION.finditer(span) if int(m[1]) <= num_choice]
+    found = [
+        _Candidate(m.start(), m.end(), f"A{m[1]}")
+        for m in _WHOLE_DESIGNATION.finditer(span)
+        if int(m[1]) <= num_choice
+    ]
     if not found and (number := _ONLY_NUMBER.fullmatch(span)) and int(number[1]) <= num_choice:
         return Strict(f"A{number[1]}")
     return _commitment(found, span)
@@ -207,8 +226,8 @@ def extract_tsort_strict(text: str, n: int) -> Strict:
     if not span:
         return Strict(reason="empty" if not text.strip() else "unparsed")
     whole = list(range(1, n + 1))
-    lists = [(m.start(), [int(part) for part in _NUMBERS.findall(m[1])]) for m in _LIST.finditer(span)]
-    orders: list[tuple[int, object]] = [(place, order) for place, order in lists if sorted(order) == whole]
+    lists = [(m, [int(part) for part in _NUMBERS.findall(m[1])]) for m in _LIST.finditer(span)]
+    orders = [_Candidate(m.start(), m.end(), order) for m, order in lists if sorted(order) == whole]
     if orders:
         return _commitment(orders, span)
     words = _NUMBERS.findall(span)
