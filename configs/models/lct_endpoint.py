@@ -1,0 +1,37 @@
+"""A model behind an OpenAI-compatible server (vLLM, SGLang, llama.cpp, a provider).
+
+    LCT_API_BASE   http://127.0.0.1:8000/v1
+    LCT_API_MODEL  the model's name at the server
+    LCT_TOKENIZER  folder or hub id of its tokenizer, to count prompts; without it the host takes GPT-4's (a download)
+    LCT_WINDOW     its context window; without it prompts are not checked, and a refusal for length costs that case only
+    OPENAI_API_KEY the key; 'EMPTY' for a server that wants none
+"""
+
+import os
+
+from opencompass.models import OpenAISDK
+
+_name = os.environ.get('LCT_API_MODEL', 'model')
+
+models = [
+    dict(
+        type=OpenAISDK,
+        abbr=_name.replace('/', '_'),
+        path=_name,
+        openai_api_base=os.environ.get('LCT_API_BASE', 'http://127.0.0.1:8000/v1'),
+        key='ENV' if os.environ.get('OPENAI_API_KEY') else 'EMPTY',
+        tokenizer_path=os.environ.get('LCT_TOKENIZER'),
+        meta_template=dict(
+            round=[dict(role='HUMAN', api_role='HUMAN'), dict(role='BOT', api_role='BOT', generate=True)],
+            reserved_roles=[dict(role='SYSTEM', api_role='SYSTEM')],
+        ),
+        temperature=0,
+        query_per_second=int(os.environ.get('LCT_QUERIES_PER_SECOND') or 8),
+        retry=3,
+        max_out_len=64,
+        batch_size=int(os.environ.get('LCT_BATCH_SIZE') or 8),
+        run_cfg=dict(num_gpus=0),
+    )
+]
+
+del os

@@ -1,0 +1,287 @@
+"""`lct build`: test cases of any length from a user's own books and forum dumps, or from the synthetic corpus."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from long_context_tasks.benchmarks.ada_leval.build_plan import BuildSettings, Progress, TaskReport
+
+app = typer.Typer(add_completion=False)
+T = TypeVar("T")
+
+_ALL, _TSORT, _BEST = "All tasks", "TSort (books)", "BestAnswer (forum posts)"
+
+
+def _option(text: str, panel: str, *names: str) -> Any:
+    return typer.Option(*names, help=text, rich_help_panel=panel, show_default=False)
+
+
+@app.command()
+def build(
+    task: Annotated[
+        str,
+        typer.Argument(
+            help="ada_leval_tsort (needs --books), ada_leval_bestanswer (needs --posts), ada_leval_tsort_synthetic or "
+            "ada_leval_bestanswer_synthetic (need no data)."
+        ),
+    ],
+    length: Annotated[
+        str,
+        _option(
+            "Lengths with commas: 2k, 128k, 1m, 4096. '...' stands for the published lengths between its neighbours: "
+            "2k,...,128k.",
+            _ALL,
+            "--length",
+        ),
+    ],
+    out: Annotated[
+        Path,
+        _option(
+            "Folder for the cases; each task gets a folder of its own in it. Hosts read it with lct_cases. Default: cases",
+            _ALL,
+            "--out",
+        ),
+    ] = Path("cases"),
+    books: Annotated[
+        Path | None,
+        _option(
+            "Folder of .txt[.gz] books (Project Gutenberg files as they come, or plain), or of folders with one file a "
+            "chapter; or a .jsonl[.gz] file; or one book.",
+            _TSORT,
+            "--books",
+        ),
+    ] = None,
+    posts: Annotated[
+        Path | None,
+        _option(
+            "Posts.xml of a Stack Exchange dump: plain, .gz or .7z; or posts as .jsonl.", _BEST, "--posts"
+        ),
+    ] = None,
+    n: Annotated[
+        int | None,
+        _option(
+            "Most cases of each length; they cover all books, or are a random choice of questions. Default: all; synthetic: "
+            "200.",
+            _ALL,
+            "--n",
+        ),
+    ] = None,
+    seed: Annotated[
+        int, _option("Seed of shuffles and choices; equal seeds give equal bytes. Default: 0", _ALL, "--seed")
+    ] = 0,
+    tokenizer: Annotated[
+        str | None,
+        _option(
+            "Hugging Face tokenizer (folder or hub id) in which prompts are counted beside cl100k.",
+            _ALL,
+            "--tokenizer",
+        ),
+    ] = None,
+    length_policy: Annotated[
+        str | None,
+        _option(
+            "same_information: lengths are cl100k tokens, so every model reads the same text; same_tokens: lengths are "
+            "tokens of --tokenizer. Default: same_information",
+            _ALL,
+            "--length-policy",
+        ),
+    ] = None,
+    segments: Annotated[
+        int | None, _option("Number of segments to put in order. Default: 4", _TSORT, "--segments")
+    ] = None,
+    segment_cap: Annotated[
+        int | None,
+        _option(
+            "Most tokens of a segment. Default: (length - before - after - 200) / segments, the paper's Table 11.",
+            _TSORT,
+            "--segment-cap",
+        ),
+    ] = None,
+    before_cap: Annotated[
+        int | None,
+        _option(
+            "Most tokens of the text before the segments. Default: Table 11 (200 to 500).",
+            _TSORT,
+            "--before-cap",
+        ),
+    ] = None,
+    after_cap: Annotated[
+        int | None,
+        _option(
+            "Most tokens of the text after the segments. Default: Table 11 (200 to 500).",
+            _TSORT,
+            "--after-cap",
+        ),
+    ] = None,
+    stride: Annotated[
+        int | None,
+        _option(
+            "Paragraphs between the beginnings of two cases. Default: Table 11 (64; from 32k on 128).",
+            _TSORT,
+            "--stride",
+        ),
+    ] = None,
+    bounds: Annotated[
+        str | None,
+        _option(
+            "paper: at most 1,128, 2,154, 4,215 ... tokens as in the paper's Table 1; round: 1,000, 2,000, 4,000 ... "
+            "Default: paper",
+            _BEST,
+            "--bounds",
+        ),
+    ] = None,
+    tags: Annotated[
+        str | None,
+        _option(
+            "Questions of which tags: a number takes the most frequent ones, else names with commas. Default: 23",
+            _BEST,
+            "--tags",
+        ),
+    ] = None,
+    questions_per_tag: Annotated[
+        int | None,
+        _option(
+            "How many questions of each tag, those with the highest scores. Default: 2500",
+            _BEST,
+            "--questions-per-tag",
+        ),
+    ] = None,
+    shared_tags: Annotated[
+        float | None,
+        _option(
+            "Other questions are similar from this share of common tags on (shared tags / smaller tag set); from 32k on one "
+            "common tag is enough. Default: 0.4",
+            _BEST,
+            "--shared-tags",
+        ),
+    ] = None,
+    min_fill: Annotated[
+        float | None,
+        _option(
+            "Least share of the bound that a case must fill; questions with too few similar answers are left out. "
+            "Default: 0.8",
+            _BEST,
+            "--min-fill",
+        ),
+    ] = None,
+) -> None:
+    """Build test cases of any length; both hosts run on them with the option lct_cases.
+
+    Nothing is left behind when a build fails; an earlier folder of the same task stays as it was until the new one is whole.
+    """
+    from long_context_tasks.benchmarks.ada_leval import build as builder
+    from long_context_tasks.schema import InputError
+
+    card = builder.task_card(task)
+    options = {
+        "seed": seed,
+        "n": n,
+        "tokenizer": tokenizer,
+        "length_policy": length_policy,
+        "segments": segments,
+        "segment_cap": segment_cap,
+        "before_cap": before_cap,
+        "after_cap": after_cap,
+        "stride": stride,
+        "bounds": bounds,
+        "tags": tags,
+        "questions_per_tag": questions_per_tag,
+        "shared_tags": shared_tags,
+        "min_fill": min_fill,
+    }
+    source = {"ada_leval_tsort": books, "ada_leval_bestanswer": posts}.get(task)
+    for name, value in (("--books", books), ("--posts", posts)):
+        if value is not None and value is not source:
+            raise InputError(f"{task} takes no {name}; see `lct build --help`")
+    settings = make_settings(task, length, card.lengths, options)
+    reports = builder.build(task, source, settings, out / task, _bars())
+    _show(reports, settings, out)
+
+
+def make_settings(
+    task: str, length: str, published: Iterable[str], options: Mapping[str, Any]
+) -> "BuildSettings":
+    """The settings of a builder from what was typed; None leaves its own default.
+
+    Raises:
+        InputError: an option of another task, or a value that does not fit.
+    """
+    from long_context_tasks.benchmarks.ada_leval.build import SETTINGS
+    from long_context_tasks.benchmarks.ada_leval.build_plan import parse_lengths
+    from long_context_tasks.schema import InputError
+
+    kind = SETTINGS[task.split("_")[2]]
+    known = {field.name for field in fields(kind)}
+    values = {name: value for name, value in options.items() if value is not None}
+    for name in values:
+        if name not in known:
+            raise InputError(f"{task} takes no --{name.replace('_', '-')}; see `lct build --help`")
+    if "tags" in values:
+        text = str(values["tags"])
+        values["tags"] = (
+            int(text) if text.isdecimal() else tuple(tag.strip() for tag in text.split(",") if tag.strip())
+        )
+    return kind(lengths=parse_lengths(length, list(published)), **values)
+
+
+def _bars() -> "Progress":
+    """Progress bars with a rate on stderr, where somebody can see them and the work takes a while."""
+    from tqdm import tqdm
+
+    from long_context_tasks.benchmarks.ada_leval.build_plan import Progress
+
+    class Bars(Progress):
+        def over(self, items: Iterable[T], what: str, unit: str, total: int | None = None) -> Iterable[T]:
+            return tqdm(items, desc=what, unit=f" {unit}s", total=total, delay=1.0, disable=None, leave=False)
+
+    return Bars()
+
+
+def _reasons(reports: "list[TaskReport]") -> Any:
+    """Table of why places of books, or questions, gave no case, by length."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, title="places or questions that gave no case", title_justify="left")
+    table.add_column("why")
+    for report in reports:
+        table.add_column(
+            report.task.removesuffix("_synthetic").rsplit("_", 1)[1], justify="right", no_wrap=True
+        )
+    for reason in dict.fromkeys(reason for report in reports for reason in report.dropped):
+        table.add_row(reason, *(f"{report.dropped.get(reason, 0):,}" for report in reports))
+    return table
+
+
+def _show(reports: "list[TaskReport]", settings: "BuildSettings", out: Path) -> None:
+    """Print a table of what was built, and why some places or questions gave no case."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    tokens = settings.measure.name
+    table = Table(box=box.SIMPLE_HEAD, title=f"cases in {out} (tokens: {tokens})", title_justify="left")
+    table.add_column("task", no_wrap=True)
+    for name in ("cases", "clusters", "mean", "min", "max", "guess %"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for report in reports:
+        sizes = report.tokens
+        guess = f"{100 * report.random_guess:.1f}"
+        table.add_row(
+            report.task,
+            f"{len(sizes):,}",
+            f"{report.clusters:,}",
+            *(f"{round(value):,}" for value in (sum(sizes) / len(sizes), min(sizes), max(sizes))),
+            guess,
+        )
+    # A table in a pipe must not be cut to eighty columns.
+    console = Console(width=None if Console().is_terminal else 200, highlight=False)
+    console.print(table)
+    if any(report.dropped for report in reports):
+        console.print(_reasons(reports))
+    for note in (note for report in reports for note in report.notes):
+        typer.echo(f"warning: {note}", err=True)

@@ -1,0 +1,276 @@
+"""`lct data`: fetching the published files of a benchmark and saying what is there."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from long_context_tasks.corpora.fetch import OnBytes
+    from long_context_tasks.schema import Card
+
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Fetch published files and say which are there."
+)
+
+_RECORD = "fetched.json"
+
+
+@dataclass(frozen=True)
+class PublishedFile:
+    """A file that a benchmark's authors published.
+
+    Attributes:
+        name: as published.
+        task: e.g. ``tsort``.
+        length: e.g. ``2k``.
+        urls: where it may be had, in order of trial.
+        sha256: of the plain file, where a copy could be checked.
+    """
+
+    name: str
+    task: str
+    length: str
+    urls: tuple[str, ...]
+    sha256: str | None
+
+
+def published_files(card: "Card") -> list[PublishedFile]:
+    """All published files of a benchmark, as its card has them."""
+    base, others, sums = card.data["base_url"], card.data.get("other_urls", {}), card.data.get("sha256", {})
+    return [
+        PublishedFile(
+            name=name,
+            task=task,
+            length=length,
+            urls=tuple(url for url in (f"{base}/{name}" if base else None, others.get(name)) if url),
+            sha256=sums.get(name),
+        )
+        for task, task_card in card.tasks.items()
+        for length, name in task_card.files.items()
+    ]
+
+
+def choose_files(files: list[PublishedFile], wanted: str | None) -> list[PublishedFile]:
+    """The files that ``--file`` names: by name, by length, or by task and length; ``1k,...,16k`` fills in.
+
+    Raises:
+        InputError: nothing is called so.
+    """
+    from long_context_tasks.schema import InputError
+
+    if not wanted:
+        return files
+    chosen: list[PublishedFile] = []
+    words = [word.strip() for word in wanted.split(",") if word.strip()]
+    lengths = list(dict.fromkeys(file.length for file in files))
+    for place, word in enumerate(words):
+        if word == "...":
+            before = words[place - 1] if place else ""
+            after = words[place + 1] if place + 1 < len(words) else lengths[-1]
+            if before not in lengths or after not in lengths:
+                raise InputError("--file: '...' must stand between two lengths, like 1k,...,16k")
+            span = _between(files, before, after)
+            chosen += [file for file in files if file.length in span]
+            continue
+        hits = [file for file in files if word in (file.name, file.length, f"{file.task}_{file.length}")]
+        if not hits:
+            names = ", ".join(file.name for file in files)
+            raise InputError(
+                f"--file {word}: no such file; there are: {names}; or lengths: {', '.join(lengths)}"
+            )
+        chosen += hits
+    return [file for file in files if file in chosen]
+
+
+def _between(files: list[PublishedFile], first: str, last: str) -> set[str]:
+    from long_context_tasks.schema import parse_length
+
+    low, high = parse_length(first), parse_length(last)
+    return {file.length for file in files if low <= parse_length(file.length) <= high}
+
+
+def _folder(benchmark: str, data_dir: Path | None) -> Path:
+    from long_context_tasks.schema import resolve_options
+    from long_context_tasks.schema.folders import data_dir as folder
+
+    return folder(resolve_options({"lct_data_dir": data_dir}), benchmark)
+
+
+def _card(benchmark: str) -> "Card":
+    from long_context_tasks.benchmarks.catalogue import benchmark_names, card
+    from long_context_tasks.schema import InputError
+
+    if benchmark not in benchmark_names():
+        raise InputError(f"unknown benchmark {benchmark}; there are: {', '.join(benchmark_names())}")
+    return card(benchmark)
+
+
+def _read_record(folder: Path) -> dict[str, Any]:
+    try:
+        record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def _write_record(folder: Path, record: Mapping[str, Any]) -> None:
+    temporary = folder / f".{_RECORD}.new"
+    temporary.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    temporary.replace(folder / _RECORD)
+
+
+def not_json(path: Path) -> str | None:
+    """What is wrong with a file that should be a JSON list: servers of dead links like to answer with a page."""
+    with path.open("rb") as file:
+        head = file.read(1024).lstrip(b"\xef\xbb\xbf \t\r\n")
+        size = file.seek(0, 2)
+        file.seek(max(0, size - 1024))
+        tail = file.read().rstrip(b" \t\r\n")
+    if head.startswith(b"[") and tail.endswith(b"]"):
+        return None
+    return (
+        "the address gives a web page, not data"
+        if head.startswith(b"<")
+        else "the address gives no JSON list"
+    )
+
+
+@contextmanager
+def _progress(name: str) -> Iterator["OnBytes"]:
+    from tqdm import tqdm
+
+    bar: Any = tqdm(
+        desc=name, unit="B", unit_scale=True, unit_divisor=1000, delay=0.5, disable=None, leave=False
+    )
+
+    def on_bytes(done: int, total: int | None) -> None:
+        bar.total = total
+        bar.update(done - bar.n)
+
+    with bar:
+        yield on_bytes
+
+
+@app.command()
+def fetch(
+    benchmark: Annotated[str, typer.Argument(help="Which benchmark's files, e.g. ada_leval.")],
+    file: Annotated[
+        str | None,
+        typer.Option(
+            "--file",
+            help="Only these: lengths (1k or 1k,...,16k), tasks with lengths (tsort_2k) or file names, with commas. "
+            "Default: all published files.",
+        ),
+    ] = None,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(
+            "--data-dir", help="Folder with one folder per benchmark. Default: LCT_DATA_DIR, else the cache."
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Fetch files again that are there.")] = False,
+) -> None:
+    """Download the published files. What has arrived before a break is kept, and the next call asks for the rest."""
+    import stamina.instrumentation
+
+    from long_context_tasks.corpora.fetch import fetch_file
+    from long_context_tasks.schema import InputError
+
+    stamina.instrumentation.set_on_retry_hooks([])  # they would write a log line for every try
+    files = choose_files(published_files(_card(benchmark)), file)
+    folder = _folder(benchmark, data_dir)
+    failures: list[str] = []
+    for item in files:
+        path = folder / item.name
+        if not force and (path.is_file() or path.with_name(f"{item.name}.gz").is_file()):
+            typer.echo(f"{item.name}: there already")
+            continue
+        try:
+            with _progress(item.name) as on_bytes:
+                done = fetch_file(
+                    item.urls,
+                    path,
+                    sha256=item.sha256,
+                    check=not_json,
+                    on_bytes=on_bytes,
+                    # After one failure the others are asked for once: waiting for a dead server takes long enough.
+                    attempts=1 if failures else 5,
+                )
+        except InputError as error:
+            # One dead link must not keep the other files away.
+            failures.append(str(error))
+            typer.echo(f"{item.name}: FAILED", err=True)
+            continue
+        note = {"url": done.url, "sha256": done.sha256, "size": done.size}
+        _write_record(folder, {**_read_record(folder), item.name: note})
+        checked = (
+            "checksum agrees" if done.verified else f"no published checksum; sha256 {done.sha256} recorded"
+        )
+        typer.echo(f"{item.name}: {done.size:,} bytes, {checked}")
+    if failures:
+        more = f" ({len(failures) - 1} more files failed likewise)" if len(failures) > 1 else ""
+        raise InputError(
+            f"{failures[0]}{more}. Without published files: build cases of your own with `lct build`, or use the tasks "
+            "that end in _synthetic"
+        )
+    typer.echo(f"in {folder}")
+
+
+def plain_sha256(path: Path) -> str:
+    """SHA-256 of a file's content, unpacked when it is gzipped."""
+    import gzip
+    import hashlib
+    import zlib
+
+    from long_context_tasks.schema import InputError
+
+    digest = hashlib.sha256()
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+            while piece := stream.read(1 << 20):
+                digest.update(piece)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: cannot be read ({error}); fetch it again") from error
+    return digest.hexdigest()
+
+
+@app.command()
+def status(
+    benchmark: Annotated[str, typer.Argument(help="Which benchmark; default: all.")] = "",
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(
+            "--data-dir", help="Folder with one folder per benchmark. Default: LCT_DATA_DIR, else the cache."
+        ),
+    ] = None,
+) -> None:
+    """Say which published files are there and whether their checksums agree."""
+    from long_context_tasks.benchmarks.catalogue import benchmark_names
+
+    for name in [benchmark] if benchmark else benchmark_names():
+        card = _card(name)
+        folder = _folder(name, data_dir)
+        record = _read_record(folder)
+        typer.echo(f"{name}: {folder}")
+        for item in published_files(card):
+            typer.echo(f"  {item.name:24} {_state(folder, item, record.get(item.name, {}))}")
+
+
+def _state(folder: Path, item: PublishedFile, note: Mapping[str, Any]) -> str:
+    for path in (folder / item.name, folder / f"{item.name}.gz"):
+        if path.is_file():
+            break
+    else:
+        return "partly fetched" if (folder / f"{item.name}.part").is_file() else "missing"
+    size = f"{path.stat().st_size:,} bytes"
+    expected = item.sha256 or note.get("sha256")
+    if expected is None:
+        return f"{size}, checksum unknown"
+    if plain_sha256(path) != expected:
+        return f"{size}, WRONG CHECKSUM: fetch it again with --force"
+    return f"{size}, checksum {'agrees' if item.sha256 else 'as when fetched'}"

@@ -1,0 +1,144 @@
+"""``lct demo``: build synthetic cases, run them through both hosts' own commands with a small real model, one table.
+
+Everything lands in one folder. A second run reuses the cases, the model and the responses.
+"""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from long_context_tasks.schema.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+app = typer.Typer()
+
+TASKS = {"ada_leval_tsort_2k_synthetic": "ada_leval_tsort_synthetic", "ada_leval_bestanswer_1k_synthetic": "ada_leval_bestanswer_synthetic"}
+COLUMNS = ("strict_accuracy", "official_accuracy", "instruction_following", "random_guess")
+_PERCENT = 100.0
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="folder for cases, logs and results")] = Path("demo_output"),
+    n: Annotated[int, typer.Option(min=1, help="cases of each task")] = 8,
+) -> None:
+    """Build synthetic cases, run them through lm-eval and OpenCompass with a small real model, print one table.
+
+    No model hub, no key. A second run reuses the model, the cases and the responses.
+    """
+    from rich.console import Console
+
+    from long_context_tasks.cli.paths import config_folder
+
+    run_demo(out, config_folder(), n, Console())
+
+
+def run_demo(folder: Path, configs: Path, n: int, console: "Console") -> None:
+    """Build, run both hosts, print the table.
+
+    Args:
+        folder: where cases and results go.
+        configs: the folder of OpenCompass configs.
+        n: cases per task.
+        console: where the table goes.
+
+    Raises:
+        InputError: a step failed; names its log.
+    """
+    from long_context_tasks.hosts.demo_model import demo_model_path
+
+    folder.mkdir(parents=True, exist_ok=True)
+    model = demo_model_path()
+    cases = folder / f"cases-{n}"
+    for task, family in TASKS.items():
+        length = task.split("_")[3]
+        if not (cases / family / f"{task}.jsonl").is_file():
+            command = ["lct", "build", family, "--length", length, "--n", str(n), "--out", str(cases)]
+            _run(command, folder / f"build_{family}.log", {}, console)
+    tasks = ",".join(TASKS)
+    lm_eval = [
+        *("lm_eval", "--model", "hf", "--model_args", f"pretrained={model},dtype=float32", "--device", "cpu"),
+        *("--tasks", tasks, "--apply_chat_template", "--batch_size", "1", "--log_samples"),
+        *("--output_path", str(folder / "lm_eval"), "--use_cache", str(folder / "lm_eval_cache")),
+        *("--metadata", json.dumps({"lct_cases": str(cases)})),
+    ]
+    _run(lm_eval, folder / "lm_eval.log", {}, console)
+    work = folder / "opencompass"
+    opencompass = ["opencompass", str(configs / "eval_ada_leval.py"), "-w", str(work)]
+    if work.is_dir() and any(work.iterdir()):
+        opencompass += ["-r", "latest"]
+    options = {"LCT_CASES": str(cases.resolve()), "LCT_TASKS": tasks, "LCT_MODEL": str(model)}
+    _run(opencompass, folder / "opencompass.log", options, console)
+    console.print(results_table({"lm-eval": read_lm_eval(folder / "lm_eval"), "OpenCompass": read_opencompass(work)}, model.name))
+
+
+def _run(command: list[str], log: Path, environment: Mapping[str, str], console: "Console") -> None:
+    """Run a command of this Python environment, its output in ``log``."""
+    shown = [f"{key}={value}" for key, value in environment.items()] + [shlex.join(command)]
+    console.print(f"[bold]$[/bold] {' '.join(shown)}", highlight=False, soft_wrap=True)
+    program = Path(sys.executable).with_name(command[0])
+    variables = {**os.environ, **environment, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    with log.open("w", encoding="utf-8") as file:
+        result = subprocess.run(
+            [str(program), *command[1:]], stdout=file, stderr=subprocess.STDOUT, env=variables, check=False
+        )
+    if result.returncode:
+        tail = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:])
+        raise InputError(f"{command[0]} failed with code {result.returncode}; its output is in {log}, and ends:\n{tail}")
+
+
+def _newest(paths: Iterator[Path], what: Path) -> Path:
+    found = sorted(paths, key=lambda path: path.stat().st_mtime)
+    if not found:
+        raise InputError(f"{what}: holds no results")
+    return found[-1]
+
+
+def read_lm_eval(folder: Path) -> dict[str, dict[str, float]]:
+    """Task to metrics (0 to 1) from lm-eval's newest result file."""
+    path = _newest(folder.rglob("results_*.json"), folder)
+    results: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["results"]
+    return {
+        task: {key.split(",")[0]: value for key, value in metrics.items() if isinstance(value, int | float)}
+        for task, metrics in results.items()
+    }
+
+
+def read_opencompass(folder: Path) -> dict[str, dict[str, float]]:
+    """Task to metrics (0 to 1) from OpenCompass's newest result files."""
+    found: dict[str, dict[str, float]] = {}
+    for task in TASKS:
+        path = _newest(folder.rglob(f"results/*/{task}.json"), folder)
+        row = json.loads(path.read_text(encoding="utf-8"))
+        found[task] = {
+            key: value if key == "n" or key.startswith("n_") else value / _PERCENT
+            for key, value in row.items()
+            if isinstance(value, int | float)
+        }
+    return found
+
+
+def results_table(hosts: Mapping[str, Mapping[str, Mapping[str, float]]], model: str) -> "Table":
+    """One row per task and host; accuracies in percent."""
+    from rich.table import Table
+
+    table = Table(title=f"{model}, synthetic cases, percent")
+    for name in ("task", "host", "cases", *COLUMNS):
+        table.add_column(name.replace("_", " "), justify="left" if name in ("task", "host") else "right")
+    for task in TASKS:
+        for host, results in hosts.items():
+            row = results[task]
+            interval = f"[{_PERCENT * row['strict_accuracy_low']:.1f}, {_PERCENT * row['strict_accuracy_high']:.1f}]"
+            cells = [f"{_PERCENT * row[column]:.1f}" for column in COLUMNS]
+            table.add_row(task, host, f"{row['n_scored']:.0f}/{row['n']:.0f}", f"{cells[0]} \\{interval}", *cells[1:])
+    return table

@@ -1,0 +1,104 @@
+"""``lct generate``: write the files that are made from the benchmarks' cards.
+
+For people who change the package: lm-eval's YAML, OpenCompass's configs and the generated part of each docs page.
+A test fails when generating again would change a committed file.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import typer
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.schema import Card, TaskCard
+
+app = typer.Typer()
+CHECKOUT = Path(__file__).resolve().parents[2]
+_BEGIN = "<!-- generated from the card by `lct generate`; edit the card instead -->"
+_END = "<!-- end of the generated part -->"
+
+
+@app.command()
+def generate() -> None:
+    """Write the files made from the benchmarks' cards: lm-eval's YAML, OpenCompass's configs, docs (for contributors)."""
+    for path in write_generated_files():
+        typer.echo(str(path.relative_to(CHECKOUT)))
+
+
+def generated_files() -> dict[Path, str]:
+    """Every generated file of the checkout with the content that it must have."""
+    from long_context_tasks.hosts.generate import lm_eval_files
+    from long_context_tasks.hosts.generate_opencompass import opencompass_files
+
+    files = {**lm_eval_files(), **opencompass_files()}
+    for name in catalogue.benchmark_names():
+        page = CHECKOUT / "docs" / f"{name}.md"
+        files[page] = with_generated_part(page.read_text(encoding="utf-8"), card_markdown(catalogue.card(name)))
+    return files
+
+
+def write_generated_files() -> list[Path]:
+    """Write what differs; returns the files that were written."""
+    written = []
+    for path, text in generated_files().items():
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
+            written.append(path)
+    return written
+
+
+def with_generated_part(page: str, part: str) -> str:
+    """A page whose generated part is replaced; the markers must be there."""
+    head, rest = page.split(_BEGIN)
+    _, tail = rest.split(_END)
+    return f"{head}{_BEGIN}\n\n{part}\n{_END}{tail}"
+
+
+def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [header, tuple("---" for _ in header), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
+
+
+def _task_markdown(family: str, task: TaskCard) -> str:
+    lengths = [
+        (length, f"`{family}_{length}`", f"{task.bounds[length]:,}" if length in task.bounds else "", task.files.get(length, ""))
+        for length in task.lengths
+    ]
+    variants = [
+        (f"`{family}_<length>_{variant.name}`", variant.about, ", ".join(variant.lengths)) for variant in task.variants
+    ]
+    return "\n".join(
+        [
+            f"### {family}",
+            "",
+            f"{task.about} Chance: {task.chance}. Answer budget: {task.answer_budget} tokens.",
+            "",
+            _table(("length", "task", "most cl100k tokens (paper)", "published file"), lengths),
+            _table(("variant", "what it does", "lengths with a task of their own"), variants),
+            f"Any other length, and cases you built: `{family}_any` (and `{family}_any_<variant>`).",
+            "",
+        ]
+    )
+
+
+def _settings(rows: tuple[Mapping[str, str], ...]) -> str:
+    return _table(("setting", "value", "found in"), [(row["name"], row["value"], row["source"]) for row in rows])
+
+
+def card_markdown(card: Card) -> str:
+    """The generated part of a benchmark's docs page."""
+    paper = card.paper
+    parts = [
+        f"Paper: {paper['authors']}: *{paper['title']}* ({paper['venue']}). Official code: {paper.get('code', 'none')}.",
+        f"Task version {card.version}. Licence: {card.licence}",
+        "## Tasks",
+        *(_task_markdown(f"{card.name}_{name}", task) for name, task in card.tasks.items()),
+        "## Metrics",
+        _table(("metric", "meaning"), [(f"`{name}`", about) for name, about in card.metrics.items()]),
+        "## The paper's settings",
+        _settings(card.settings),
+        "## Where we differ from the paper or the official code",
+        "\n".join(f"- {text}" for text in card.deviations),
+    ]
+    return "\n\n".join(part.strip() for part in parts) + "\n"

@@ -1,0 +1,24 @@
+"""`lct tasks`: the names of all tasks."""
+
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def tasks(
+    containing: Annotated[
+        str, typer.Argument(help="Only names that contain this, e.g. ada_leval_tsort or _synthetic.")
+    ] = "",
+) -> None:
+    """List the tasks, one name a line; both hosts know them under these names."""
+    from long_context_tasks.benchmarks.catalogue import task_specs
+    from long_context_tasks.schema import InputError
+
+    names = [spec.name for spec in task_specs() if containing in spec.name]
+    if not names:
+        raise InputError(f"no task contains {containing!r}; `lct tasks` lists all")
+    for name in names:
+        typer.echo(name)

@@ -1,0 +1,77 @@
+"""lm-eval's YAML files, made from the benchmarks' cards: a file per task, a file per group."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.catalogue import TaskSpec
+
+_BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+_NOTE = "# Made by `lct generate` from the card; edit the card instead.\n"
+SYNTHETIC_GROUP = "lct_synthetic"
+
+
+def _class_name(benchmark: str) -> str:
+    name = "".join(part.capitalize() for part in benchmark.split("_"))
+    return f"{catalogue.PACKAGE}.{benchmark}.lm_eval.{name}Task"
+
+
+def task_yaml(spec: TaskSpec) -> str:
+    """The file of one task."""
+    version = catalogue.card(spec.benchmark).version
+    lines = [f"task: {spec.name}", f"class: !function {_class_name(spec.benchmark)}", "metadata:", f"  version: {version}"]
+    return _NOTE + "\n".join(lines) + "\n"
+
+
+def group_yaml(name: str, members: Sequence[str], metrics: Sequence[str], version: int) -> str:
+    """The file of one group: the plain mean of its members' metrics, every length with the same weight."""
+    aggregate = [
+        {"metric": metric, "aggregation": "mean", "weight_by_size": False, "filter_list": "none"} for metric in metrics
+    ]
+    group = {
+        "group": name,
+        "task": list(members),
+        "aggregate_metric_list": aggregate,
+        "metadata": {"version": version},
+    }
+    return _NOTE + yaml.safe_dump(group, sort_keys=False)
+
+
+def _groups(benchmark: str) -> dict[str, tuple[list[str], list[str]]]:
+    """Group name to members and metrics."""
+    card = catalogue.card(benchmark)
+    groups: dict[str, tuple[list[str], list[str]]] = {}
+    for task, task_card in card.tasks.items():
+        family = f"{benchmark}_{task}"
+        metrics = list(dict.fromkeys([task_card.headline, task_card.official]))
+        groups[family] = [f"{family}_{length}" for length in task_card.lengths], metrics
+        for variant in task_card.variants:
+            members = [f"{family}_{length}_{variant.name}" for length in variant.lengths]
+            kept = [task_card.headline] if variant.name.startswith("ppl") else metrics
+            groups[f"{family}_{variant.name}"] = members, kept
+    headline = [task_card.headline for task_card in card.tasks.values()][:1]
+    groups[benchmark] = [f"{benchmark}_{task}" for task in card.tasks], headline
+    return groups
+
+
+def lm_eval_files() -> dict[Path, str]:
+    """Path to text of every YAML file of every benchmark."""
+    files: dict[Path, str] = {}
+    synthetic: list[str] = []
+    for benchmark in catalogue.benchmark_names():
+        folder = _BENCHMARKS / benchmark / "lm_eval_tasks"
+        card = catalogue.card(benchmark)
+        for spec in catalogue.task_specs():
+            if spec.benchmark == benchmark:
+                files[folder / f"{spec.name}.yaml"] = task_yaml(spec)
+        for name, (members, metrics) in _groups(benchmark).items():
+            files[folder / f"_{name}.yaml"] = group_yaml(name, members, metrics, card.version)
+            if name.endswith("_synthetic") and "_ppl" not in name:
+                synthetic.append(name)
+    first = _BENCHMARKS / catalogue.benchmark_names()[0] / "lm_eval_tasks"
+    files[first / f"_{SYNTHETIC_GROUP}.yaml"] = group_yaml(SYNTHETIC_GROUP, synthetic, ["strict_accuracy"], 1)
+    return files
+
+

@@ -1,0 +1,355 @@
+"""The config files of OpenCompass, made from the cards; ``lct generate`` writes them, a test shows that they are current.
+
+Config files are read in the host's lazy mode: nothing imported in them can be called. So they hold plain data and
+comprehensions, and everything that needs a decision at run time sits in our classes or in an environment variable.
+"""
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from long_context_tasks.benchmarks import catalogue
+
+CONFIGS = Path("configs")
+_HEADER = (
+    "# Made by `lct generate` from the card of the benchmark; edit the card or the generator, not this file."
+)
+
+
+def opencompass_files() -> dict[Path, str]:
+    """Path (from the repository's root) to text of every generated config file."""
+    files: dict[Path, str] = {}
+    for benchmark in catalogue.benchmark_names():
+        groups = task_groups(benchmark)
+        for name, tasks in groups.items():
+            files[CONFIGS / "datasets" / benchmark / f"{name}.py"] = dataset_file(benchmark, name, tasks)
+        files[CONFIGS / f"eval_{benchmark}.py"] = eval_file(benchmark, groups)
+        files[CONFIGS / "summarizers" / f"{benchmark}.py"] = SUMMARIZER.format(header=_HEADER)
+    for name, text in MODELS.items():
+        files[CONFIGS / "models" / f"{name}.py"] = text
+    files[CONFIGS / "summarizers" / "example.py"] = DEFAULT_SUMMARIZER.format(header=_HEADER)
+    folders = {path.parent for path in files}
+    return {**files, **{folder / "__init__.py": "" for folder in sorted(folders | {CONFIGS / "datasets"})}}
+
+
+def task_groups(benchmark: str) -> dict[str, list[str]]:
+    """Config file name to its tasks: official, synthetic, other variants, by likelihood, any length."""
+    groups: dict[str, list[str]] = {}
+    for spec in catalogue.task_specs():
+        if spec.benchmark != benchmark:
+            continue
+        if spec.variant.startswith("ppl"):
+            group = f"{benchmark}_ppl"
+        elif spec.length == catalogue.ANY:
+            group = f"{benchmark}_any_gen"
+        elif spec.variant == "synthetic":
+            group = f"{benchmark}_synthetic_gen"
+        elif spec.variant:
+            group = f"{benchmark}_variants_gen"
+        else:
+            group = f"{benchmark}_gen"
+        groups.setdefault(group, []).append(spec.name)
+    return groups
+
+
+def _variable(group: str) -> str:
+    return f"{group.removesuffix('_gen')}_datasets"
+
+
+def _class_prefix(benchmark: str) -> str:
+    return "".join(part.capitalize() for part in benchmark.split("_"))
+
+
+def _listed(names: Iterable[str]) -> str:
+    return textwrap.fill(" ".join(names), width=108, initial_indent="    ", subsequent_indent="    ")
+
+
+ABOUT = {
+    "gen": "the published files (LCT_DATA_DIR, or `lct data fetch {benchmark}`)",
+    "synthetic_gen": "texts written from a seed; no download, no contamination",
+    "variants_gen": "changed forms of the published cases",
+    "any_gen": "any length (LCT_LENGTH=24k) or your own cases (LCT_CASES=DIR, made by `lct build`)",
+    "ppl": "by log-likelihood; local models only",
+}
+
+
+def dataset_file(benchmark: str, group: str, tasks: Sequence[str]) -> str:
+    """Text of ``configs/datasets/<benchmark>/<group>.py``."""
+    kind = group.removeprefix(f"{benchmark}_")
+    prefix = _class_prefix(benchmark)
+    infer, evaluate = (
+        (f"{prefix}PPLInferencer", f"{prefix}PPLEvaluator")
+        if kind == "ppl"
+        else (f"{prefix}GenInferencer", f"{prefix}Evaluator")
+    )
+    return DATASETS.format(
+        header=_HEADER,
+        title=catalogue.card(benchmark).title,
+        about=ABOUT[kind].format(benchmark=benchmark),
+        module=f"long_context_tasks.benchmarks.{benchmark}.opencompass",
+        dataset=f"{prefix}Dataset",
+        infer=infer,
+        evaluate=evaluate,
+        imports=", ".join(sorted((f"{prefix}Dataset", infer, evaluate))),
+        tasks=_listed(tasks),
+        variable=_variable(group),
+        group=group,
+        benchmark=benchmark,
+    )
+
+
+def eval_file(benchmark: str, groups: Iterable[str]) -> str:
+    """Text of ``configs/eval_<benchmark>.py``."""
+    imports = [
+        f"    from .datasets.{benchmark}.{group} import {_variable(group)}" for group in sorted(groups)
+    ]
+    defaults = default_tasks(benchmark)
+    return EVAL.format(
+        header=_HEADER,
+        title=catalogue.card(benchmark).title,
+        benchmark=benchmark,
+        imports="\n".join(imports),
+        all=" + ".join(_variable(group) for group in groups),
+        defaults=_listed(defaults),
+        variables=", ".join(_variable(group) for group in groups),
+    )
+
+
+def default_tasks(benchmark: str) -> list[str]:
+    """Tasks of the demonstration: the synthetic ones of up to 4k tokens, which every model and machine can take."""
+    return [
+        spec.name
+        for spec in catalogue.task_specs()
+        if spec.benchmark == benchmark
+        and spec.variant == "synthetic"
+        and spec.tokens
+        and spec.tokens <= 4_000
+    ]
+
+
+DATASETS = '''\
+"""{title}: {about}.
+
+    opencompass --datasets {group} --models lct_model --config-dir configs
+
+Options are arguments of a dataset (``lct_n=50``) or variables of the environment (LCT_N=50). LCT_TASKS=name,name takes
+some of the tasks below.
+"""
+{header}
+
+import os
+
+from opencompass.openicl.icl_prompt_template import PromptTemplate
+from opencompass.openicl.icl_retriever import ZeroRetriever
+
+from {module} import {imports}
+
+_tasks = """
+{tasks}
+""".split()
+_wanted = [name for name in os.environ.get('LCT_TASKS', '').replace(',', ' ').split() if name in _tasks]
+
+{variable} = [
+    dict(
+        abbr=name,
+        type={dataset},
+        lct_task=name,
+        reader_cfg=dict(input_columns=['case'], output_column='reference'),
+        infer_cfg=dict(
+            # The host wants a template; the inferencer renders the case itself.
+            prompt_template=dict(type=PromptTemplate, template='{{case}}'),
+            retriever=dict(type=ZeroRetriever),
+            inferencer=dict(type={infer}),
+        ),
+        eval_cfg=dict(evaluator=dict(type={evaluate})),
+    ) for name in _wanted or _tasks
+]
+
+del os  # a module cannot be written down with the config
+'''
+
+EVAL = '''\
+"""{title} with one command: `opencompass configs/eval_{benchmark}.py`.
+
+Out of the box: a few synthetic cases of up to 4k tokens, with the demo model, on this machine, without any download.
+
+    LCT_TASKS   names, with commas between: any task of `lct tasks`, e.g. LCT_TASKS={benchmark}_bestanswer_1k; or
+                LCT_TASKS=official for all published lengths (data: LCT_DATA_DIR, or `lct data fetch {benchmark}`)
+    LCT_N       cases of each task (20 out of the box; the official subsets where LCT_TASKS is given)
+    LCT_MODEL   folder or hub id of a Hugging Face model; other models: see models/ beside this file, and --models with
+                --datasets. Beside a config file the host ignores --models and --datasets.
+    LCT_WORKERS processes side by side (1); LCT_GPUS GPUs of each (1 where there is one, else 0); LCT_BATCH_SIZE (1)
+
+Other LCT_ options: see the docs. The command ends with status 1 when a result is missing.
+"""
+{header}
+
+import os
+
+from mmengine.config import read_base
+from opencompass.partitioners import NaivePartitioner, NumWorkerPartitioner
+from opencompass.runners import LocalRunner
+from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
+
+with read_base():
+{imports}
+    from .models.lct_model import models
+    from .summarizers.{benchmark} import summarizer
+
+_demo = """
+{defaults}
+""".split()
+_all = {all}
+_given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
+_by_name = dict([(d['abbr'], d) for d in _all])
+_unknown = [name for name in _given if name not in _by_name and name != 'official']
+if _unknown:
+    raise ValueError('LCT_TASKS: unknown tasks ' + ', '.join(_unknown) + '; `lct tasks` lists all')
+
+if _given:
+    datasets = [_by_name[name] for name in _given if name != 'official']
+    if 'official' in _given:
+        datasets += {benchmark}_datasets
+else:
+    datasets = [dict(_by_name[name], lct_n=int(os.environ.get('LCT_N') or 20)) for name in _demo]
+
+_workers = int(os.environ.get('LCT_WORKERS') or 1)
+infer = dict(
+    # force_rebuild: the host remembers sizes by name only and would run 20 cases where 50 are asked the next time.
+    partitioner=dict(type=NumWorkerPartitioner, num_worker=_workers, force_rebuild=True, dataset_size_path=''),
+    runner=dict(type=LocalRunner, max_num_workers=_workers, task=dict(type=OpenICLInferTask)),
+)
+eval = dict(
+    # Ten tasks to a process: each process takes ten seconds to start.
+    partitioner=dict(type=NaivePartitioner, n=10),
+    runner=dict(type=LocalRunner, max_num_workers=_workers, task=dict(type=OpenICLEvalTask)),
+)
+work_dir = 'outputs/{benchmark}'
+
+# What is left here is written down with the run: no modules, and the datasets once.
+del os, _demo, _all, _given, _by_name, _unknown, _workers, {variables}
+'''
+
+SUMMARIZER = '''\
+"""A table by length beside the host's own; a run with missing results ends with status 1."""
+{header}
+
+from long_context_tasks.hosts.opencompass_summary import CaseSummarizer
+
+summarizer = dict(type=CaseSummarizer)
+'''
+
+DEFAULT_SUMMARIZER = '''\
+"""What the host takes when no --summarizer is given: it looks for this name, first in --config-dir."""
+{header}
+
+from long_context_tasks.hosts.opencompass_summary import CaseSummarizer
+
+summarizer = dict(type=CaseSummarizer)
+'''
+
+_LOCAL_MODEL = '''\
+"""A local Hugging Face model: LCT_MODEL=FOLDER_OR_HUB_ID, without it the demo model (SmolLM2-135M-Instruct).
+
+LCT_MODEL_TYPE=base for a model without chat template; LCT_GPUS: GPUs to use (1 where there is one, else 0);
+LCT_BATCH_SIZE: prompts at a time (1).
+"""
+
+import os
+
+from opencompass.models import HuggingFaceBaseModel, HuggingFacewithChatTemplate
+
+from long_context_tasks.hosts.opencompass_models import DemoModel
+
+_path = os.environ.get('LCT_MODEL', '')
+_base = os.environ.get('LCT_MODEL_TYPE', 'chat') == 'base'
+_hidden = os.environ.get('CUDA_VISIBLE_DEVICES', '0') in ('', '-1')
+_gpus = int(os.environ.get('LCT_GPUS') or (os.path.exists('/dev/nvidia0') and not _hidden))
+
+models = [
+    dict(
+        type=(HuggingFaceBaseModel if _base else HuggingFacewithChatTemplate) if _path else DemoModel,
+        abbr=os.path.basename(_path.rstrip('/')) or 'smollm2-135m-instruct',
+        path=_path or 'demo',
+        model_kwargs=dict(device_map='auto' if _gpus else 'cpu'),
+        # max_seq_len: left out, so that the host takes the window from the model's own config.
+        max_out_len=64,
+        batch_size=int(os.environ.get('LCT_BATCH_SIZE') or 1),
+        run_cfg=dict(num_gpus=_gpus),
+    )
+]
+
+del os
+'''
+
+_ENDPOINT = '''\
+"""A model behind an OpenAI-compatible server (vLLM, SGLang, llama.cpp, a provider).
+
+    LCT_API_BASE   http://127.0.0.1:8000/v1
+    LCT_API_MODEL  the model's name at the server
+    LCT_TOKENIZER  folder or hub id of its tokenizer, to count prompts; without it the host takes GPT-4's (a download)
+    LCT_WINDOW     its context window; without it prompts are not checked, and a refusal for length costs that case only
+    OPENAI_API_KEY the key; 'EMPTY' for a server that wants none
+"""
+
+import os
+
+from opencompass.models import OpenAISDK
+
+_name = os.environ.get('LCT_API_MODEL', 'model')
+
+models = [
+    dict(
+        type=OpenAISDK,
+        abbr=_name.replace('/', '_'),
+        path=_name,
+        openai_api_base=os.environ.get('LCT_API_BASE', 'http://127.0.0.1:8000/v1'),
+        key='ENV' if os.environ.get('OPENAI_API_KEY') else 'EMPTY',
+        tokenizer_path=os.environ.get('LCT_TOKENIZER'),
+        meta_template=dict(
+            round=[dict(role='HUMAN', api_role='HUMAN'), dict(role='BOT', api_role='BOT', generate=True)],
+            reserved_roles=[dict(role='SYSTEM', api_role='SYSTEM')],
+        ),
+        temperature=0,
+        query_per_second=int(os.environ.get('LCT_QUERIES_PER_SECOND') or 8),
+        retry=3,
+        max_out_len=64,
+        batch_size=int(os.environ.get('LCT_BATCH_SIZE') or 8),
+        run_cfg=dict(num_gpus=0),
+    )
+]
+
+del os
+'''
+
+_VLLM = '''\
+"""A local model through vLLM in this process: LCT_MODEL=FOLDER_OR_HUB_ID, LCT_GPUS (1).
+
+vLLM wants newer versions than OpenCompass of some packages; the other way is a server of its own (lct_endpoint).
+"""
+
+import os
+
+from opencompass.models import VLLMwithChatTemplate
+
+_path = os.environ.get('LCT_MODEL', '')
+_gpus = int(os.environ.get('LCT_GPUS') or 1)
+
+models = [
+    dict(
+        type=VLLMwithChatTemplate,
+        abbr=(os.path.basename(_path.rstrip('/')) or 'model') + '-vllm',
+        path=_path,
+        # The cases of one text stand together, so that its tokens are read once.
+        model_kwargs=dict(tensor_parallel_size=_gpus, enable_prefix_caching=True),
+        generation_kwargs=dict(temperature=0),
+        max_out_len=64,
+        batch_size=int(os.environ.get('LCT_BATCH_SIZE') or 64),
+        run_cfg=dict(num_gpus=_gpus),
+    )
+]
+
+del os
+'''
+
+MODELS = {"lct_model": _LOCAL_MODEL, "lct_endpoint": _ENDPOINT, "lct_vllm": _VLLM}

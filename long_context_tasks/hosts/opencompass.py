@@ -1,0 +1,238 @@
+"""Any benchmark of the catalogue in OpenCompass: dataset, inferencer and evaluator.
+
+A benchmark's own ``opencompass.py`` subclasses the classes here and names its ``load_task``; nothing else is special to
+it. The rows of a dataset hold ids only: the long texts are rendered when a case is sent and are never kept, neither in
+memory nor in the prediction files (which hold the beginning and end of every prompt and its SHA-256).
+
+In the host's tables rates are percentages, as everywhere in OpenCompass; the scores of single cases, in the details of a
+result, are from 0 to 1.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from datasets import Dataset
+from opencompass.datasets.base import BaseDataset
+from opencompass.openicl.icl_evaluator import BaseEvaluator
+from opencompass.openicl.icl_inferencer import GenInferencer
+from opencompass.utils import batched
+from tqdm import tqdm
+
+from long_context_tasks.hosts.opencompass_rows import CASE, RowStore
+from long_context_tasks.hosts.opencompass_send import Answer, Sender, find_window
+from long_context_tasks.hosts.results import summarize
+from long_context_tasks.schema import CaseScores, InputError, LoadedTask, Message, Options, resolve_options
+
+TaskLoader = Callable[[str, Options], LoadedTask]
+_EXCERPT = 400
+
+
+def dataset_of(task: LoadedTask) -> Dataset:
+    """The rows that the host sees: ids, gold, and which task with which options they belong to."""
+    options = json.dumps(task.options.resolved(), sort_keys=True)
+    rows = [
+        {
+            CASE: case.id,
+            "reference": json.dumps([turn.gold for turn in case.turns], ensure_ascii=False),
+            "lct_task": task.name,
+            "lct_options": options,
+        }
+        for case in task.cases.cases
+    ]
+    return Dataset.from_list(rows)
+
+
+def task_of(dataset: Dataset, load_task: TaskLoader) -> LoadedTask:
+    """The task behind the host's rows.
+
+    Raises:
+        InputError: the rows are none of ours; or the data are gone.
+    """
+    if len(dataset) == 0 or "lct_task" not in dataset.column_names:
+        raise InputError(
+            "the dataset holds no cases of long_context_tasks; use the dataset class of the benchmark"
+        )
+    row = dataset[0]
+    return load_task(row["lct_task"], resolve_options(json.loads(row["lct_options"])))
+
+
+class OfBenchmark:
+    """What the classes here need of a benchmark; its subclasses of them set it."""
+
+    @staticmethod
+    def load_task(name: str, options: Options) -> LoadedTask:
+        """The benchmark's ``data.load_task``."""
+        raise NotImplementedError(f"{name}: use the classes in the opencompass.py of the benchmark")
+
+
+class CaseDataset(OfBenchmark, BaseDataset):  # type: ignore[misc]
+    """Dataset of one task: ``dict(type=..., lct_task='ada_leval_tsort_8k', lct_n=50)``."""
+
+    @classmethod
+    def load(cls, lct_task: str, **options: Any) -> Dataset:
+        """Rows of a task; options are the ``lct_*`` ones, the environment fills in what is missing.
+
+        Raises:
+            InputError: an unknown task or option, or missing data.
+        """
+        if foreign := [key for key in options if not key.startswith("lct_")]:
+            raise InputError(
+                f"dataset {lct_task}: unknown arguments {foreign}; options begin with lct_, like lct_n=50"
+            )
+        return dataset_of(cls.load_task(lct_task, resolve_options(options)))
+
+
+def excerpt(messages: Sequence[Message]) -> dict[str, Any]:
+    """What a prediction row keeps of a prompt: its ends to look at, its size, and a hash of the whole.
+
+    The hash is of the JSON list of [role, content] pairs.
+    """
+    text = "\n".join(message.content for message in messages)
+    shown = text if len(text) <= 2 * _EXCERPT else f"{text[:_EXCERPT]} [...] {text[-_EXCERPT:]}"
+    digest = hashlib.sha256(json.dumps([[m.role, m.content] for m in messages]).encode("ascii")).hexdigest()
+    return {"origin_prompt": shown, "n_prompt_chars": len(text), "prompt_sha256": digest}
+
+
+class CaseGenInferencer(OfBenchmark, GenInferencer):  # type: ignore[misc]
+    """Renders each case, sends what fits the window, writes one row per case.
+
+    The answer budget is the task's (``lct_answer_budget``), not the model's ``max_out_len``, so that both hosts ask for
+    the same.
+    """
+
+    def inference(
+        self,
+        retriever: Any,
+        ice_template: Any = None,
+        prompt_template: Any = None,
+        output_json_filepath: str | None = None,
+        output_json_filename: str | None = None,
+    ) -> list[str]:
+        """Run all cases of the retriever's test set; see the host for the arguments. The templates are not used.
+
+        Raises:
+            InputError: missing data; rows of an earlier run that belong to other cases; an option of the host that
+                cannot be served.
+        """
+        if self.dump_only_message_path or self.multiround:
+            raise InputError(
+                "--dump-only-message-path and multiround do not go with the cases of long_context_tasks"
+            )
+        if getattr(self.model, "generation_kwargs", {}).get("num_return_sequences", 1) != 1:
+            raise InputError(
+                "num_return_sequences does not go with long_context_tasks; use --dataset-num-runs"
+            )
+        task = task_of(retriever.test_ds, self.load_task)
+        cases = list(retriever.test_ds[CASE])
+        window = find_window(self.model, task.options.window, self.max_seq_len)
+        options = {"stopping_criteria": self.stopping_criteria, "min_out_len": self.min_out_len}
+        sender = Sender(self.model, window, task.answer_budget, options)
+        store = RowStore(
+            output_json_filepath or self.output_json_filepath,
+            output_json_filename or self.output_json_filename,
+            writes=self.is_main_process,
+        )
+        done = store.restore(cases)
+        with tqdm(total=len(cases), initial=done, disable=not self.is_main_process) as bar:
+            for batch in batched(cases[done:], self.batch_size or 1):
+                messages = [task.messages(task.by_id[case]) for case in batch]
+                for case, sent, answer in zip(batch, messages, sender.answers(messages), strict=True):
+                    store.add([self._row(case, sent, answer, window.describe())])
+                    bar.update()
+        store.finish()
+        return [row["prediction"] for row in store.rows]
+
+    def _row(self, case: str, messages: Sequence[Message], answer: Answer, window: str) -> dict[str, Any]:
+        row = {
+            CASE: case,
+            **excerpt(messages),
+            "prediction": answer.text,
+            "lct_status": answer.status,
+            "n_prompt_tokens": answer.n_prompt_tokens,
+            "truncated": answer.truncated,
+            "lct_window": window,
+        }
+        if self.dump_res_length:
+            row["res_length"] = self.model.get_token_len(answer.text)
+            row["all_input_length"] = answer.n_prompt_tokens
+        return row
+
+
+def host_result(
+    task: LoadedTask,
+    cases: Sequence[str],
+    *,
+    scores: Sequence[CaseScores],
+    truncated: Sequence[bool],
+    window: str,
+    details: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """A result in the host's form: flat numbers (rates as percentages), then what it was made with, then the cases."""
+    clusters = [task.by_id[case].cluster for case in cases]
+    numbers = summarize(scores, clusters, task.metrics, task.intervals, sum(map(bool, truncated)))
+    return {
+        **{
+            key: value if key == "n" or key.startswith("n_") else 100 * value
+            for key, value in numbers.items()
+        },
+        "lct_task": task.name,
+        "window": window,
+        "options": task.description(),
+        "details": list(details),
+    }
+
+
+def check_cases(task: LoadedTask, rows: Sequence[str], predicted: Sequence[str]) -> None:
+    """Predictions must belong to the rows they are scored with.
+
+    Raises:
+        InputError: they do not.
+    """
+    for row, case in zip(rows, predicted, strict=True):
+        if row != case or row not in task.by_id:
+            raise InputError(
+                f"{task.name}: the predictions are of other cases ({case}, expected {row}); evaluate with the LCT_ options "
+                "of the run that made them, or run again"
+            )
+
+
+class CaseEvaluator(OfBenchmark, BaseEvaluator):  # type: ignore[misc]
+    """Scores responses with the benchmark's ``score``; the same numbers as in lm-eval."""
+
+    def score(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[str],
+        test_set: Dataset,
+        *,
+        case: Sequence[str],
+        lct_status: Sequence[str | None],
+        n_prompt_tokens: Sequence[int | None],
+        truncated: Sequence[bool],
+        lct_window: Sequence[str],
+    ) -> dict[str, Any]:
+        """Metrics, counts and details of a task. The parameters' names are keys of the prediction rows.
+
+        Raises:
+            InputError: predictions of other cases.
+        """
+        task = task_of(test_set, self.load_task)
+        check_cases(task, test_set[CASE], case)
+        scores = [
+            task.score(task.by_id[case_id], prediction if status is None else None, status)
+            for case_id, prediction, status in zip(case, predictions, lct_status, strict=True)
+        ]
+        details = [
+            {"case": case_id, "pred": pred, **case_detail(score, task.metrics), "n_prompt_tokens": n}
+            for case_id, pred, score, n in zip(case, predictions, scores, n_prompt_tokens, strict=True)
+        ]
+        return host_result(
+            task, case, scores=scores, truncated=truncated, window=lct_window[0], details=details
+        )
+
+
+def case_detail(score: CaseScores, metrics: Sequence[str]) -> dict[str, Any]:
+    """Values of a case by metric, and the reason of the headline metric (empty when there is none)."""
+    return {**{metric: score[metric].value for metric in metrics}, "reason": score[metrics[0]].reason or ""}

@@ -1,0 +1,235 @@
+"""From messages to a host's answers: what fits is sent, what does not is named, a refusal is not the end.
+
+OpenCompass cuts a prompt that exceeds the model's ``max_seq_len`` from the left, without a word; its API classes refuse
+it instead, also at their default of 16,384 that nobody set. Here the window is checked before anything is sent, and a
+server that refuses one prompt for its length costs that case only.
+"""
+
+import contextlib
+import inspect
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from opencompass.models import (
+    HuggingFacewithChatTemplate,
+    TurboMindModelwithChatTemplate,
+    VLLMwithChatTemplate,
+)
+from opencompass.utils.prompt import PromptList
+
+from long_context_tasks.hosts.window import DOES_NOT_FIT, Window, is_length_refusal
+from long_context_tasks.schema import Message
+
+# Host classes that take their max_seq_len from the model's own config when the user gives none, and count tokens with
+# the chat template. All other classes have a fixed default there, which says nothing about the model.
+_CONFIG_CLASSES = (HuggingFacewithChatTemplate, VLLMwithChatTemplate, TurboMindModelwithChatTemplate)
+_ROLES = {"system": "SYSTEM", "user": "HUMAN", "assistant": "BOT"}
+_NO_LIMIT = 10**9
+# Tokens that a chat template puts around a message, where the template is not known.
+_AROUND_MESSAGE = 8
+_STATUS = re.compile(r"(?:error code|status code)\D{0,3}(\d{3})", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of one prompt.
+
+    Attributes:
+        text: the response as it came; empty when nothing was sent.
+        status: None, or ``does_not_fit``.
+        n_prompt_tokens: tokens of the prompt in the model's template; None when the model cannot count.
+        truncated: the host cut the prompt.
+    """
+
+    text: str
+    status: str | None
+    n_prompt_tokens: int | None
+    truncated: bool = False
+
+
+class LengthRefusal(Exception):
+    """A server said that a prompt is longer than its window."""
+
+
+class _RefusalWatch(logging.Handler):
+    """Ends the host's retries when a server refuses a prompt for its length.
+
+    The host's API classes catch the server's error, log it, try again (one of them without end) and raise an error that
+    no longer says why. The log message is the one place where the reason can be seen, in the thread of the request.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Raise for a refusal; leave everything else alone."""
+        if record.levelno >= logging.ERROR and is_refusal(str(record.msg)):
+            raise LengthRefusal(str(record.msg))
+
+
+def is_refusal(text: str) -> bool:
+    """Is an error message a refusal for length? Without a status code in it, it comes from a model in this process."""
+    status = _STATUS.search(text)
+    return is_length_refusal(int(status[1]) if status else 400, text)
+
+
+def host_prompt(messages: Sequence[Message]) -> PromptList:
+    """Messages in the host's form, as its own prompt template would give them."""
+    system = [message for message in messages if message.role == "system"]
+    turns = [message for message in messages if message.role != "system"]
+    prompt = PromptList()
+    for section, part in (("begin", system), ("round", turns)):
+        if part:
+            prompt.append({"section": section, "pos": "begin"})
+            for message in part:
+                item = {"role": _ROLES[message.role], "prompt": message.content}
+                prompt.append(item if section == "round" else {**item, "fallback_role": "HUMAN"})
+            prompt.append({"section": section, "pos": "end"})
+    return prompt
+
+
+def count_tokens(model: Any, prompt: Any) -> int | None:
+    """Tokens of a prompt that the model's parser has made, chat template included; None when it cannot count.
+
+    An API model's tokenizer may be a stand-in, and its template unknown: then an allowance for every message is added.
+    """
+    if isinstance(model, _CONFIG_CLASSES):
+        return int(model.get_token_len(prompt))
+    texts = (
+        [prompt] if isinstance(prompt, str) else [item.get("prompt", item.get("content")) for item in prompt]
+    )
+    try:
+        tokens = sum(int(model.get_token_len(text)) for text in texts)
+    except (AttributeError, NotImplementedError, TypeError, RuntimeError):
+        return None
+    return tokens + _AROUND_MESSAGE * len(texts) if getattr(model, "is_api", False) else tokens
+
+
+def find_window(model: Any, option: int | None, configured: int | None) -> Window:
+    """The window of a run: ``lct_window``, else ``max_seq_len`` as the user set it, else the model's config, else unknown.
+
+    Args:
+        model: the host's model object.
+        option: ``lct_window``.
+        configured: ``max_seq_len`` in the model's config file; None when the user gave none.
+    """
+
+    def count(prompt: Any) -> int:
+        return count_tokens(model, prompt) or 0
+
+    if count_tokens(model, "x") is None:
+        return Window()
+    if option is not None:
+        return Window(option, count, "lct_window")
+    tokens = configured
+    if tokens is None and isinstance(model, _CONFIG_CLASSES):
+        tokens = model.max_seq_len
+    return Window() if tokens is None else Window(int(tokens), count, "host")
+
+
+def was_cut(model: Any, n_tokens: int | None, answer_budget: int) -> bool:
+    """Whether the host cuts a prompt of this many tokens before the model sees it."""
+    limit = getattr(model, "max_seq_len", None)
+    if n_tokens is None or limit is None:
+        return False
+    mode = getattr(model, "mode", "none")
+    if getattr(model, "is_api", False):
+        return mode != "none" and n_tokens > limit - 100 - answer_budget
+    return bool(n_tokens > (limit - answer_budget if mode == "mid" else limit))
+
+
+@contextlib.contextmanager
+def without_host_limit(model: Any) -> Iterator[None]:
+    """Lift the limit at which an API class refuses a prompt itself or shortens the answer; the window decides instead."""
+    lift = getattr(model, "is_api", False) and getattr(model, "mode", "none") == "none"
+    limit = getattr(model, "max_seq_len", None)
+    if lift:
+        model.max_seq_len = _NO_LIMIT
+    try:
+        yield
+    finally:
+        if lift:
+            model.max_seq_len = limit
+
+
+class Sender:
+    """Sends prompts through a model of the host."""
+
+    def __init__(self, model: Any, window: Window, answer_budget: int, options: dict[str, Any]) -> None:
+        """Remember how to send.
+
+        Args:
+            model: the host's model object.
+            window: what prompts are held against.
+            answer_budget: tokens that may be generated.
+            options: more keyword arguments of the host's ``generate``; those that this model does not take are dropped.
+        """
+        self.model = model
+        self.window = window
+        self.answer_budget = answer_budget
+        known = inspect.signature(model.generate).parameters
+        self._options = {key: value for key, value in options.items() if key in known}
+
+    def answers(self, batch: Sequence[Sequence[Message]]) -> Iterator[Answer]:
+        """An answer for each list of messages, in order. Answers that are there are given out before an error is raised.
+
+        Raises:
+            Exception: whatever the host raises when a model or an endpoint fails for another reason than length.
+        """
+        prompts = [host_prompt(messages) for messages in batch]
+        counts = [
+            count_tokens(self.model, self.model.parse_template(prompt, mode="gen")) for prompt in prompts
+        ]
+        sent = [prompt for prompt, n in zip(prompts, counts, strict=True) if self._fits(n)]
+        answered = self._send(sent)
+        for n in counts:
+            if self._fits(n):
+                text = next(answered)
+                cut = text is not None and was_cut(self.model, n, self.answer_budget)
+                yield Answer(text or "", DOES_NOT_FIT if text is None else None, n, cut)
+            else:
+                yield Answer("", DOES_NOT_FIT, n)
+
+    def _fits(self, n_tokens: int | None) -> bool:
+        if self.window.tokens is None or n_tokens is None:
+            return True
+        return n_tokens + self.answer_budget <= self.window.tokens
+
+    def _send(self, prompts: Sequence[PromptList]) -> Iterator[str | None]:
+        """Responses in order; None where the server refused the length."""
+        if not prompts:
+            return
+        try:
+            responses = self._generate(prompts)
+        except Exception as error:
+            # One prompt's failure hides the others' responses: ask again one by one.
+            refused = isinstance(error, LengthRefusal) or is_refusal(str(error))
+            if len(prompts) == 1:
+                if not refused:
+                    raise
+                yield None
+            elif not refused:
+                raise
+            else:
+                for prompt in prompts:
+                    yield from self._send([prompt])
+            return
+        yield from responses
+
+    def _generate(self, prompts: Sequence[PromptList]) -> list[str]:
+        logger = getattr(self.model, "logger", None)
+        watch = _RefusalWatch()
+        if logger is not None:
+            logger.addHandler(watch)
+        try:
+            with without_host_limit(self.model), torch.no_grad():
+                responses = self.model.generate_from_template(
+                    list(prompts), max_out_len=self.answer_budget, **self._options
+                )
+        finally:
+            if logger is not None:
+                logger.removeHandler(watch)
+        return [
+            response["prediction"] if isinstance(response, dict) else str(response) for response in responses
+        ]

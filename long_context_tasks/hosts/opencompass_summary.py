@@ -1,0 +1,252 @@
+"""The end of a run of OpenCompass: a table by length, and an exit status that tells of failures.
+
+The host only logs a failed task and exits 0; its table shows ``-``. Here every expected result that is missing is named
+with its log file, cells that do not rest on all cases are marked, and the command ends with status 1 when one is missing.
+"""
+
+import csv
+import io
+import math
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from mmengine.config import ConfigDict
+from opencompass.summarizers import DefaultSummarizer
+from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
+
+from long_context_tasks.schema import InputError, parse_length
+
+_NAME = re.compile(r"(?P<family>.+?)_(?P<length>\d+[km]?|any)(?:_(?P<variant>.+))?", re.ASCII)
+_GUESS = "random guess"
+_MISSING = "missing"
+_HEADLINES = ("strict_accuracy", "score", "accuracy")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a task stands in the table."""
+
+    row: str
+    length: str
+
+    @property
+    def tokens(self) -> float:
+        """Length in tokens, for sorting; endless when the name has none."""
+        try:
+            return parse_length(self.length)
+        except InputError:
+            return math.inf
+
+
+def place_of(task: str, length: str | None = None) -> Place:
+    """Row and column of a task by its name.
+
+    >>> place_of("ada_leval_tsort_2k_synthetic")
+    Place(row='ada_leval_tsort (synthetic)', length='2k')
+    """
+    match = _NAME.fullmatch(task)
+    if match is None:
+        return Place(task, "-")
+    variant = f" ({match['variant']})" if match["variant"] else ""
+    return Place(
+        match["family"] + variant, str(length) if match["length"] == "any" and length else match["length"]
+    )
+
+
+def number(result: Mapping[str, Any], key: str) -> float:
+    """A number of a result, also under the name that the host gives it after several runs; nan when it is not there."""
+    for name, value in result.items():
+        if name == key or re.fullmatch(rf"{re.escape(key)} \(\d+ runs average\)", name):
+            return float(value)
+    return math.nan
+
+
+def cell(result: Mapping[str, Any] | None) -> str:
+    """A result in short: the headline metric with its interval, and n of N where some cases could not be scored."""
+    if result is None:
+        return _MISSING
+    headline = next(
+        (metric for metric in _HEADLINES if not math.isnan(number(result, "n")) and metric in result), None
+    )
+    headline = headline or next(iter(result))
+    text = "-" if math.isnan(value := number(result, headline)) else f"{value:.1f}"
+    low, high = number(result, f"{headline}_low"), number(result, f"{headline}_high")
+    if not math.isnan(low) and not math.isnan(high):
+        text += f" [{low:.1f}, {high:.1f}]"
+    scored, total = number(result, "n_scored"), number(result, "n")
+    return text if scored == total else f"{text} * {scored:.0f}/{total:.0f}"
+
+
+def table(results: Mapping[tuple[str, str], tuple[Place, Mapping[str, Any] | None]]) -> list[list[str]]:
+    """Rows of the table, the heading first.
+
+    Args:
+        results: (model, dataset) to its place and its result (None when it is missing).
+    """
+    lengths = sorted({place for place, _ in results.values()}, key=lambda place: place.tokens)
+    columns = list(dict.fromkeys(place.length for place in lengths))
+    cells: dict[tuple[str, str], dict[str, str]] = {}
+    for (model, _), (place, result) in results.items():
+        cells.setdefault((place.row, model), {})[place.length] = cell(result)
+        guess = math.nan if result is None else number(result, "random_guess")
+        if not math.isnan(guess):
+            cells.setdefault((place.row, _GUESS), {})[place.length] = f"{guess:.1f}"
+    tasks = list(dict.fromkeys(row for row, _ in cells))
+    order = sorted(cells, key=lambda key: (tasks.index(key[0]), key[1] == _GUESS))
+    rows = [
+        [task, model, *(cells[task, model].get(length, "") for length in columns)] for task, model in order
+    ]
+    return [["task", "model", *columns], *rows]
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown, in columns of equal width."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = [
+        "| " + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) + " |"
+        for row in rows
+    ]
+    return (
+        "\n".join([lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]]) + "\n"
+    )
+
+
+def find_log(work_dir: Path, model: str, dataset: str) -> tuple[Path | None, str]:
+    """The log of a failed task, and its last error.
+
+    A task of the host takes several datasets and names its log after the first, so the logs are searched.
+
+    Returns:
+        The path (None when there is none), and the last line that looks like an exception (may be empty).
+    """
+    has_predictions = any((work_dir / "predictions" / model).glob(f"{dataset}*.json"))
+    for stage in ("eval", "infer") if has_predictions else ("infer", "eval"):
+        folder = work_dir / "logs" / stage / model
+        paths = sorted(folder.glob("*.out"), key=lambda path: (not path.stem.startswith(dataset), path.stem))
+        found: tuple[Path, str] | None = None
+        for path in paths:
+            text = path.read_text(encoding="utf-8", errors="replace")
+            errors = re.findall(r"^(?:[\w.]*(?:Error|Exception|Refusal)\b.*)$", text, flags=re.MULTILINE)
+            if errors and (dataset in path.stem or dataset in text or found is None):
+                found = (path, str(errors[-1]))
+                if dataset in path.stem or dataset in text:
+                    break
+        if found:
+            return found
+        if paths:
+            return paths[0], ""
+    return None, ""
+
+
+class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
+    """The host's table with the main metrics, then ours by length; ends the process with 1 when a result is missing."""
+
+    def __init__(
+        self,
+        config: ConfigDict,
+        dataset_abbrs: list[Any] | None = None,
+        summary_groups: Sequence[Any] = (),
+        prompt_db: Any = None,
+    ) -> None:
+        """See the host for the arguments.
+
+        Args:
+            config: the whole configuration of the run.
+            dataset_abbrs: rows of the host's table; by default the main metrics of every dataset.
+            summary_groups: as in the host.
+            prompt_db: as in the host.
+        """
+        super().__init__(config, dataset_abbrs, list(summary_groups), prompt_db)
+        self.dataset_abbrs: list[Any] | None = dataset_abbrs
+
+    def summarize(self, output_path: str | None = None, time_str: str | None = None) -> None:
+        """Write and print both tables.
+
+        Raises:
+            SystemExit: with status 1, after everything is written, when a result is missing.
+        """
+        time_str = time_str or datetime.now().strftime("%Y%m%d_%H%M%S")
+        raw = self._pick_up_results()[0]
+        if self.dataset_abbrs is None and not self.summary_groups:
+            self.dataset_abbrs = list(self._main_rows(raw))
+        super().summarize(output_path=output_path, time_str=time_str)
+        results = {
+            (model, dataset): (self._place(cfg), raw.get(model, {}).get(dataset))
+            for model, dataset, cfg in self._expected()
+        }
+        rows = table(results)
+        folder = Path(self.work_dir) / "summary"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"lengths_{time_str}.md").write_text(markdown(rows), encoding="utf-8")
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        (folder / f"lengths_{time_str}.csv").write_text(text.getvalue(), encoding="utf-8")
+        missing = [key for key, (_, result) in results.items() if result is None]
+        lines = [
+            "",
+            "By length (percent, 95 % interval):",
+            "",
+            markdown(rows),
+            *self._notes([result for _, result in results.values() if result is not None]),
+            *(self._failure(model, dataset) for model, dataset in missing),
+        ]
+        sys.stdout.write("\n".join(lines) + "\n")
+        sys.stdout.flush()
+        if missing:
+            raise SystemExit(1)
+
+    def _expected(self) -> Iterator[tuple[str, str, Any]]:
+        """Model, dataset and the dataset's config of every result that this run should have."""
+        combinations = self.cfg.get("model_dataset_combinations") or [
+            {"models": self.model_cfgs, "datasets": self.dataset_cfgs}
+        ]
+        for combination in combinations:
+            for model in combination["models"]:
+                for dataset in combination["datasets"]:
+                    name = model.get("summarizer_abbr") or model_abbr_from_cfg(model)
+                    yield name, dataset_abbr_from_cfg(dataset), dataset
+
+    @staticmethod
+    def _place(dataset: Any) -> Place:
+        return place_of(dataset.get("lct_task") or dataset_abbr_from_cfg(dataset), dataset.get("lct_length"))
+
+    def _main_rows(
+        self, raw: Mapping[str, Mapping[str, Mapping[str, Any]]]
+    ) -> Iterator[tuple[str, str | None]]:
+        """Rows of the host's table: of our tasks the rates only, without the ends of intervals and the counts."""
+        for dataset in map(dataset_abbr_from_cfg, self.dataset_cfgs):
+            result = next((results[dataset] for results in raw.values() if dataset in results), None)
+            if result is None:
+                yield dataset, None
+                continue
+            for key, value in result.items():
+                minor = "lct_task" in result and re.search(r"^n(_|\b)|_(low|high)\b", key)
+                if isinstance(value, (int, float)) and not minor:
+                    yield dataset, key
+
+    @staticmethod
+    def _notes(results: Sequence[Mapping[str, Any]]) -> list[str]:
+        notes = []
+        if any(number(result, "n_scored") < number(result, "n") for result in results):
+            notes.append(
+                "* scored/all cases: the others did not fit the window; compare models on cases that both could take."
+            )
+        if cut := sum(
+            number(result, "n_truncated") for result in results if number(result, "n_truncated") > 0
+        ):
+            notes.append(f"{cut:.0f} prompts were cut by the host before the model saw them (n_truncated).")
+        if any("unchecked" in str(result.get("window")) for result in results):
+            notes.append(
+                "window: unchecked (set lct_window, or max_seq_len of the model, to have lengths checked first)."
+            )
+        return notes
+
+    def _failure(self, model: str, dataset: str) -> str:
+        path, error = find_log(Path(self.work_dir), model, dataset)
+        where = f"see {path.resolve()}" if path else f"no log in {Path(self.work_dir).resolve() / 'logs'}"
+        return f"FAILED: {dataset} on {model}: {error + '; ' if error else ''}{where}"

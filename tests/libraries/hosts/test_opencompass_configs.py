@@ -1,0 +1,121 @@
+"""The generated configs: current, readable by the host from the checkout and from a wheel, nothing secret in them."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("opencompass")
+
+from mmengine.config import Config
+from opencompass.utils.run import match_cfg_file
+
+from long_context_tasks.benchmarks.catalogue import task_specs
+from long_context_tasks.hosts.generate_opencompass import opencompass_files, task_groups
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+CONFIGS = REPOSITORY / "configs"
+
+
+@pytest.fixture(params=["checkout", "wheel"])
+def configs(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The folder in the checkout; a copy under another name in another place, as a wheel has it."""
+    if request.param == "checkout":
+        return CONFIGS
+    return Path(shutil.copytree(CONFIGS, tmp_path / "site-packages" / "long_context_tasks" / "configs"))
+
+
+def read(path: Path, folder: Path) -> tuple[Any, str]:
+    """As the host does: read, written down in ``folder`` for the task processes, and read again."""
+    dumped = folder / "dumped.py"
+    Config.fromfile(str(path), format_python_code=False).dump(str(dumped))
+    return Config.fromfile(str(dumped), format_python_code=False), dumped.read_text()
+
+
+def test_generating_again_changes_nothing() -> None:
+    for path, text in opencompass_files().items():
+        assert (REPOSITORY / path).read_text(encoding="utf-8") == text, f"{path} is old: run `lct generate`"
+
+
+def test_every_task_stands_in_one_file() -> None:
+    names = [name for group in task_groups("ada_leval").values() for name in group]
+    assert sorted(names) == sorted(spec.name for spec in task_specs() if spec.benchmark == "ada_leval")
+
+
+def test_by_default_few_synthetic_cases_and_the_demo_model(configs: Path, tmp_path: Path) -> None:
+    config, _ = read(configs / "eval_ada_leval.py", tmp_path)
+    assert {dataset["lct_n"] for dataset in config.datasets} == {20}
+    assert all(dataset["lct_task"].endswith("_synthetic") for dataset in config.datasets)
+    assert config.models[0]["type"] == "long_context_tasks.hosts.opencompass_models.DemoModel"
+    assert config.summarizer["type"].endswith("CaseSummarizer")
+
+
+def test_tasks_and_model_from_the_environment(
+    configs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(
+        "LCT_TASKS", "ada_leval_tsort_2k, ada_leval_bestanswer_1k_front,ada_leval_tsort_2k_ppl"
+    )
+    monkeypatch.setenv("LCT_MODEL", "/models/tiny-one/")
+    monkeypatch.setenv("LCT_WORKERS", "3")
+    config, text = read(configs / "eval_ada_leval.py", tmp_path)
+    names = ["ada_leval_tsort_2k", "ada_leval_bestanswer_1k_front", "ada_leval_tsort_2k_ppl"]
+    assert [dataset["abbr"] for dataset in config.datasets] == names
+    assert [dataset["infer_cfg"]["inferencer"]["type"].rsplit(".")[-1] for dataset in config.datasets] == [
+        "AdaLevalGenInferencer",
+        "AdaLevalGenInferencer",
+        "AdaLevalPPLInferencer",
+    ]
+    assert "lct_n" not in config.datasets[0]
+    assert config.models[0]["abbr"] == "tiny-one"
+    assert config.models[0]["type"].endswith("HuggingFacewithChatTemplate")
+    assert config.infer["partitioner"]["num_worker"] == 3
+    assert len(text.splitlines()) < 200
+
+
+def test_official_means_all_published_lengths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LCT_TASKS", "official")
+    config, _ = read(CONFIGS / "eval_ada_leval.py", tmp_path)
+    assert [dataset["abbr"] for dataset in config.datasets] == task_groups("ada_leval")["ada_leval_gen"]
+
+
+def test_unknown_tasks_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LCT_TASKS", "ada_leval_tsort_3k")
+    with pytest.raises(ValueError, match="ada_leval_tsort_3k"):
+        Config.fromfile(str(CONFIGS / "eval_ada_leval.py"))
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.rglob("*.py")), ids=lambda path: path.stem)
+def test_every_file_reads_and_hides_the_environment(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    if path.stem != "__init__":
+        _, text = read(path, tmp_path)
+        assert "sk-secret" not in text and "environ" not in text
+
+
+def test_the_host_takes_our_summarizer_when_none_is_named() -> None:
+    import opencompass
+
+    theirs = Path(opencompass.__file__).parent / "configs" / "summarizers"
+    ((_, path),) = match_cfg_file([str(CONFIGS / "summarizers"), str(theirs)], ["example"])
+    assert Path(path).parent == CONFIGS / "summarizers"
+
+
+@pytest.mark.parametrize(
+    "group", [path.stem for path in sorted((CONFIGS / "datasets").rglob("ada_leval_*.py"))]
+)
+def test_dataset_files_hold_what_their_name_says(group: str) -> None:
+    config = Config.fromfile(str(CONFIGS / "datasets" / "ada_leval" / f"{group}.py"))
+    ((_, datasets),) = [(key, value) for key, value in config.items() if key.endswith("_datasets")]
+    assert [dataset["abbr"] for dataset in datasets] == task_groups("ada_leval")[group]
+
+
+def test_importing_the_package_loads_no_host() -> None:
+    code = "import sys, long_context_tasks, long_context_tasks.hosts.generate_opencompass as g; g.opencompass_files()"
+    code += "; assert not {'torch', 'transformers', 'opencompass', 'mmengine'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=REPOSITORY)

@@ -1,0 +1,129 @@
+"""The end of a run: a table by length, marked cells, named failures, an exit status that tells."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("opencompass")
+
+from mmengine.config import ConfigDict
+
+from long_context_tasks.hosts.opencompass_summary import CaseSummarizer, cell, find_log, place_of, table
+
+TASKS = ("ada_leval_tsort_2k", "ada_leval_tsort_16k", "ada_leval_tsort_4k", "ada_leval_bestanswer_4k_front")
+
+
+def result(value: float, n: int = 10, scored: int = 10, **more: Any) -> dict[str, Any]:
+    return {
+        "strict_accuracy": value,
+        "strict_accuracy_low": value - 1,
+        "strict_accuracy_high": value + 1,
+        "random_guess": 4.2,
+        "n": float(n),
+        "n_scored": float(scored),
+        "n_truncated": 0.0,
+        "lct_task": ["x"],
+        "window": ["8192 (host)"],
+        **more,
+    }
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    return tmp_path / "work"
+
+
+def summarizer(
+    work: Path, results: dict[tuple[str, str], dict[str, Any]], models: tuple[str, ...]
+) -> CaseSummarizer:
+    for (model, task), values in results.items():
+        path = work / "results" / model / f"{task}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(values))
+    infer = {"inferencer": {"type": "x.CaseGenInferencer"}, "retriever": {}}
+    config = ConfigDict(
+        models=[{"abbr": model} for model in models],
+        datasets=[{"abbr": task, "lct_task": task, "infer_cfg": infer} for task in TASKS],
+        work_dir=str(work),
+    )
+    return CaseSummarizer(config)
+
+
+def test_table_by_length(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = {("m", task): result(10.0 * i) for i, task in enumerate(TASKS)}
+    summarizer(work, results, ("m",)).summarize(time_str="now")
+    lines = (work / "summary" / "lengths_now.csv").read_text().splitlines()
+    assert lines == [
+        "task,model,2k,4k,16k",
+        'ada_leval_tsort,m,"0.0 [-1.0, 1.0]","20.0 [19.0, 21.0]","10.0 [9.0, 11.0]"',
+        "ada_leval_tsort,random guess,4.2,4.2,4.2",
+        'ada_leval_bestanswer (front),m,,"30.0 [29.0, 31.0]",',
+        "ada_leval_bestanswer (front),random guess,,4.2,",
+    ]
+    output = capsys.readouterr().out
+    assert "lengths" not in output and "FAILED" not in output and "n_truncated" not in output
+
+
+def test_a_missing_result_ends_with_status_1_after_everything_is_written(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = work / "logs" / "infer" / "b" / f"{TASKS[0]}.out"
+    log.parent.mkdir(parents=True)
+    log.write_text(
+        f"Start inferencing [b/{TASKS[1]}]\nTraceback ...\nlong.InputError: file x is missing\nend\n"
+    )
+    results = {("a", task): result(1.0) for task in TASKS} | {("b", task): result(1.0) for task in TASKS[2:]}
+    with pytest.raises(SystemExit) as error:
+        summarizer(work, results, ("a", "b")).summarize(time_str="now")
+    assert error.value.code == 1
+    output = capsys.readouterr().out
+    for task in TASKS[:2]:
+        assert f"FAILED: {task} on b: long.InputError: file x is missing; see {log.resolve()}" in output
+    assert "missing" in (work / "summary" / "lengths_now.md").read_text()
+    assert (work / "summary" / "summary_now.csv").is_file()
+
+
+def test_partial_cells_cuts_and_unknown_windows_are_marked(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = {("m", task): result(1.0) for task in TASKS}
+    results["m", TASKS[0]] = result(5.0, 10, 7, n_truncated=2.0, window=["unchecked"])
+    summarizer(work, results, ("m",)).summarize(time_str="now")
+    output = capsys.readouterr().out
+    assert "5.0 [4.0, 6.0] * 7/10" in output
+    assert "2 prompts were cut" in output and "window: unchecked" in output and "* scored/all cases" in output
+
+
+def test_nothing_scored() -> None:
+    assert cell(result(math.nan, 10, 0)) == "- * 0/10"
+
+
+def test_several_runs_are_averaged_by_the_host() -> None:
+    assert cell(
+        {f"{key} (3 runs average)": v for key, v in result(7.0).items() if isinstance(v, float)}
+    ).startswith("7.0")
+
+
+def test_places() -> None:
+    assert place_of("ada_leval_tsort_any_ppl_synthetic", "24k").length == "24k"
+    assert place_of("mmlu").length == "-"
+    rows = table(
+        {("m", "mmlu"): (place_of("mmlu"), {"accuracy": 3.0}), ("m", "t"): (place_of("a_b_2k"), None)}
+    )
+    assert rows[0] == ["task", "model", "2k", "-"]
+
+
+def test_log_of_the_evaluation_when_there_are_predictions(tmp_path: Path) -> None:
+    for path, text in {
+        "predictions/m/t_2k.json": "{}",
+        "logs/infer/m/t_2k.out": "OldError: no\n",
+        "logs/eval/m/t_1k.out": "KeyError: other\n",
+        "logs/eval/m/t_2k.out": "ValueError: this\n",
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    assert find_log(tmp_path, "m", "t_2k") == (tmp_path / "logs/eval/m/t_2k.out", "ValueError: this")
+    assert find_log(tmp_path, "x", "t_2k") == (None, "")
