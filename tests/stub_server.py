@@ -80,8 +80,12 @@ def stub_server(answer: Answer = answer_by_hash, refuse_over: int | None = None)
             chat = "messages" in body
             prompt = body.get("prompt")
             prompts = prompt if isinstance(prompt, list) else [prompt]
-            batches = [body["messages"]] if chat else [[{"role": "user", "content": text}] for text in prompts]
-            if refuse_over is not None and any(sum(len(m["content"]) for m in batch) > refuse_over for batch in batches):
+            batches = (
+                [body["messages"]] if chat else [[{"role": "user", "content": text}] for text in prompts]
+            )
+            if refuse_over is not None and any(
+                sum(len(m["content"]) for m in batch) > refuse_over for batch in batches
+            ):
                 with lock:
                     stub.refused += 1
                 text = "This model's maximum context length is 1000 tokens. Please reduce the length of the messages."
@@ -90,13 +94,27 @@ def stub_server(answer: Answer = answer_by_hash, refuse_over: int | None = None)
             with lock:
                 stub.requests.extend(batches)
             choices = [
-                {"index": i, "finish_reason": "stop", "message": {"role": "assistant", "content": answer(batch)}}
+                {
+                    "index": i,
+                    "finish_reason": "stop",
+                    "message": {"role": "assistant", "content": answer(batch)},
+                }
                 if chat
                 else {"index": i, "finish_reason": "stop", "text": answer(batch)}
                 for i, batch in enumerate(batches)
             ]
             usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-            self._send(200, {"id": "x", "object": "chat.completion", "created": 0, "model": "stub", "choices": choices, "usage": usage})
+            self._send(
+                200,
+                {
+                    "id": "x",
+                    "object": "chat.completion",
+                    "created": 0,
+                    "model": "stub",
+                    "choices": choices,
+                    "usage": usage,
+                },
+            )
 
     lock = threading.Lock()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-TASKS = {"ada_leval_tsort_2k_synthetic": "ada_leval_tsort_synthetic", "ada_leval_bestanswer_1k_synthetic": "ada_leval_bestanswer_synthetic"}
+TASKS = {
+    "ada_leval_tsort_2k_synthetic": "ada_leval_tsort_synthetic",
+    "ada_leval_bestanswer_1k_synthetic": "ada_leval_bestanswer_synthetic",
+}
 COLUMNS = ("strict_accuracy", "official_accuracy", "instruction_following", "random_guess")
 _PERCENT = 100.0
 
@@ -79,7 +82,11 @@ def run_demo(folder: Path, configs: Path, n: int, console: "Console") -> None:
         opencompass += ["-r", "latest"]
     options = {"LCT_CASES": str(cases.resolve()), "LCT_TASKS": tasks, "LCT_MODEL": str(model)}
     _run(opencompass, folder / "opencompass.log", options, console)
-    console.print(results_table({"lm-eval": read_lm_eval(folder / "lm_eval"), "OpenCompass": read_opencompass(work)}, model.name))
+    console.print(
+        results_table(
+            {"lm-eval": read_lm_eval(folder / "lm_eval"), "OpenCompass": read_opencompass(work)}, model.name
+        )
+    )
 
 
 def _run(command: list[str], log: Path, environment: Mapping[str, str], console: "Console") -> None:
@@ -94,7 +101,9 @@ def _run(command: list[str], log: Path, environment: Mapping[str, str], console:
         )
     if result.returncode:
         tail = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-15:])
-        raise InputError(f"{command[0]} failed with code {result.returncode}; its output is in {log}, and ends:\n{tail}")
+        raise InputError(
+            f"{command[0]} failed with code {result.returncode}; its output is in {log}, and ends:\n{tail}"
+        )
 
 
 def _newest(paths: Iterator[Path], what: Path) -> Path:
@@ -138,7 +147,11 @@ def results_table(hosts: Mapping[str, Mapping[str, Mapping[str, float]]], model:
     for task in TASKS:
         for host, results in hosts.items():
             row = results[task]
-            interval = f"[{_PERCENT * row['strict_accuracy_low']:.1f}, {_PERCENT * row['strict_accuracy_high']:.1f}]"
+            interval = (
+                f"[{_PERCENT * row['strict_accuracy_low']:.1f}, {_PERCENT * row['strict_accuracy_high']:.1f}]"
+            )
             cells = [f"{_PERCENT * row[column]:.1f}" for column in COLUMNS]
-            table.add_row(task, host, f"{row['n_scored']:.0f}/{row['n']:.0f}", f"{cells[0]} \\{interval}", *cells[1:])
+            table.add_row(
+                task, host, f"{row['n_scored']:.0f}/{row['n']:.0f}", f"{cells[0]} \\{interval}", *cells[1:]
+            )
     return table

@@ -33,7 +33,9 @@ def generated_files() -> dict[Path, str]:
     files = {**lm_eval_files(), **opencompass_files()}
     for name in catalogue.benchmark_names():
         page = CHECKOUT / "docs" / f"{name}.md"
-        files[page] = with_generated_part(page.read_text(encoding="utf-8"), card_markdown(catalogue.card(name)))
+        files[page] = with_generated_part(
+            page.read_text(encoding="utf-8"), card_markdown(catalogue.card(name))
+        )
     return files
 
 
@@ -62,11 +64,17 @@ def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 def _task_markdown(family: str, task: TaskCard) -> str:
     lengths = [
-        (length, f"`{family}_{length}`", f"{task.bounds[length]:,}" if length in task.bounds else "", task.files.get(length, ""))
+        (
+            length,
+            f"`{family}_{length}`",
+            f"{task.bounds[length]:,}" if length in task.bounds else "",
+            task.files.get(length, ""),
+        )
         for length in task.lengths
     ]
     variants = [
-        (f"`{family}_<length>_{variant.name}`", variant.about, ", ".join(variant.lengths)) for variant in task.variants
+        (f"`{family}_<length>_{variant.name}`", variant.about, ", ".join(variant.lengths))
+        for variant in task.variants
     ]
     return "\n".join(
         [
@@ -83,7 +91,9 @@ def _task_markdown(family: str, task: TaskCard) -> str:
 
 
 def _settings(rows: tuple[Mapping[str, str], ...]) -> str:
-    return _table(("setting", "value", "found in"), [(row["name"], row["value"], row["source"]) for row in rows])
+    return _table(
+        ("setting", "value", "found in"), [(row["name"], row["value"], row["source"]) for row in rows]
+    )
 
 
 def card_markdown(card: Card) -> str:

@@ -21,14 +21,20 @@ def _class_name(benchmark: str) -> str:
 def task_yaml(spec: TaskSpec) -> str:
     """The file of one task."""
     version = catalogue.card(spec.benchmark).version
-    lines = [f"task: {spec.name}", f"class: !function {_class_name(spec.benchmark)}", "metadata:", f"  version: {version}"]
+    lines = [
+        f"task: {spec.name}",
+        f"class: !function {_class_name(spec.benchmark)}",
+        "metadata:",
+        f"  version: {version}",
+    ]
     return _NOTE + "\n".join(lines) + "\n"
 
 
 def group_yaml(name: str, members: Sequence[str], metrics: Sequence[str], version: int) -> str:
     """The file of one group: the plain mean of its members' metrics, every length with the same weight."""
     aggregate = [
-        {"metric": metric, "aggregation": "mean", "weight_by_size": False, "filter_list": "none"} for metric in metrics
+        {"metric": metric, "aggregation": "mean", "weight_by_size": False, "filter_list": "none"}
+        for metric in metrics
     ]
     group = {
         "group": name,
@@ -73,5 +79,3 @@ def lm_eval_files() -> dict[Path, str]:
     first = _BENCHMARKS / catalogue.benchmark_names()[0] / "lm_eval_tasks"
     files[first / f"_{SYNTHETIC_GROUP}.yaml"] = group_yaml(SYNTHETIC_GROUP, synthetic, ["strict_accuracy"], 1)
     return files
-
-

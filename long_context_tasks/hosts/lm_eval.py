@@ -7,6 +7,7 @@ case is rendered when its request is built. Checked against lm_eval 0.4.13.
 import json
 import logging
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar
@@ -25,18 +26,6 @@ from long_context_tasks.stats import interval_of_mean
 logger = logging.getLogger(__name__)
 
 FILTER = "none"
-
-
-def no_answer_placeholder() -> str:
-    """The text that the host puts where a server returned no content."""
-    try:
-        from lm_eval.models.utils import LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER
-    except ImportError:
-        try:
-            from lm_eval.models.api_models import LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER
-        except ImportError:  # the extra lm_eval[api] is not installed: there are no servers
-            return ""
-    return str(LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER)
 
 
 class CaseTask(ConfigurableTask):  # type: ignore[misc]
@@ -82,7 +71,12 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         return tuple(name for name in self.loaded.intervals if name in self.loaded.metrics)
 
     def _host_config(self) -> dict[str, Any]:
-        common = {"test_split": "test", "num_fewshot": 0, "fewshot_config": {"samples": []}, "metric_list": []}
+        common = {
+            "test_split": "test",
+            "num_fewshot": 0,
+            "fewshot_config": {"samples": []},
+            "metric_list": [],
+        }
         if self.loaded.by_likelihood:
             return {**common, "output_type": "loglikelihood_rolling"}
         generation = {"until": [], "do_sample": False, "max_gen_toks": self.loaded.answer_budget}
@@ -149,7 +143,9 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
     def build_all_requests(self, **kwargs: Any) -> None:
         """Build the requests, those that do not fit the window apart: they are named, counted and never sent."""
         template = kwargs.get("chat_template")
-        self.window = find_window(self.loaded.options, self.model_arguments, getattr(template, "__self__", None))
+        self.window = find_window(
+            self.loaded.options, self.model_arguments, getattr(template, "__self__", None)
+        )
         self._config.metadata["window"] = self.window.describe()
         convert_length_refusals()
         self._unfit: list[str] = []
@@ -197,7 +193,11 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
     def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
         """Every result key for one case; not-a-number where a metric has no value."""
         case = self._case(doc)
-        scores = self._likelihood_scores(case, results) if self.loaded.by_likelihood else self._scores(case, results[0])
+        scores = (
+            self._likelihood_scores(case, results)
+            if self.loaded.by_likelihood
+            else self._scores(case, results[0])
+        )
         row: dict[str, Any] = {}
         for name in self.loaded.metrics:
             value = scores[name].value
@@ -215,7 +215,9 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
     def _scores(self, case: Case, response: str | None) -> CaseScores:
         if response is None or response == REFUSED:
             return self.loaded.score(case, None, DOES_NOT_FIT)
-        return self.loaded.score(case, None if response == no_answer_placeholder() else response, None)
+        # What the host puts where a server returned no content; an empty text unless the user set another.
+        nothing = os.environ.get("LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER", "")
+        return self.loaded.score(case, None if response == nothing else response, None)
 
     def _likelihood_scores(self, case: Case, results: Sequence[Any]) -> CaseScores:
         assert self.loaded.score_candidates is not None

@@ -123,7 +123,9 @@ def _wrap_async(call: Any) -> Any:
             answers = []
             for place, message in enumerate(messages):
                 keys = cache_keys[place : place + 1] if cache_keys else None
-                answers += await amodel_call(self, session, sem, [message], generate=generate, cache_keys=keys, **kwargs)
+                answers += await amodel_call(
+                    self, session, sem, [message], generate=generate, cache_keys=keys, **kwargs
+                )
             return answers
 
     return amodel_call

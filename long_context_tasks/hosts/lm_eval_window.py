@@ -37,7 +37,9 @@ def find_window(options: Options, arguments: Mapping[str, Any], model: Any | Non
 def _refuse_silent_default(arguments: Mapping[str, Any]) -> None:
     """lm-eval's ``local-completions`` cuts prompts to 2,047 tokens from the left when nobody gives it a length."""
     url = str(arguments.get("base_url", ""))
-    text_endpoint = url.rstrip("/").endswith("/completions") and not url.rstrip("/").endswith("/chat/completions")
+    text_endpoint = url.rstrip("/").endswith("/completions") and not url.rstrip("/").endswith(
+        "/chat/completions"
+    )
     as_tokens = str(arguments.get("tokenized_requests", "true")).lower() != "false"
     without = str(arguments.get("tokenizer_backend", "huggingface")).lower() == "none"
     if text_endpoint and as_tokens and not without and "max_length" not in arguments:
@@ -69,7 +71,9 @@ def _host_window(arguments: Mapping[str, Any], model: Any | None) -> int | None:
         return None
 
 
-def _counter(options: Options, arguments: Mapping[str, Any], model: Any | None) -> Callable[[str], int] | None:
+def _counter(
+    options: Options, arguments: Mapping[str, Any], model: Any | None
+) -> Callable[[str], int] | None:
     if model is not None and hasattr(model, "tok_encode"):
         return lambda text: len(model.tok_encode(text))
     name = options.tokenizer or arguments.get("tokenizer") or arguments.get("pretrained")

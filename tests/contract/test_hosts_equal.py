@@ -39,7 +39,12 @@ def _published_files(folder: Path) -> None:
         (folder / "ada_leval" / file_name).write_text(json.dumps(rows), encoding="utf-8")
     for length, file_name in catalogue.card("ada_leval").tasks["tsort"].files.items():
         rows = [
-            {"book_id": f"book {i}", "para_offset": [i, 9], "answer": [2, 1, 4, 3], "prompt": f"\nSort {length}, {i}.\n\n"}
+            {
+                "book_id": f"book {i}",
+                "para_offset": [i, 9],
+                "answer": [2, 1, 4, 3],
+                "prompt": f"\nSort {length}, {i}.\n\n",
+            }
             for i in range(CASES)
         ]
         (folder / "ada_leval" / file_name).write_text(json.dumps(rows), encoding="utf-8")
@@ -47,7 +52,13 @@ def _published_files(folder: Path) -> None:
 
 def _run(command: list[str], folder: Path, options: dict[str, str]) -> None:
     program = Path(sys.executable).with_name(command[0])
-    environment = {**os.environ, **options, "HF_HUB_OFFLINE": "1", "OPENAI_API_KEY": "EMPTY", "TOKENIZERS_PARALLELISM": "false"}
+    environment = {
+        **os.environ,
+        **options,
+        "HF_HUB_OFFLINE": "1",
+        "OPENAI_API_KEY": "EMPTY",
+        "TOKENIZERS_PARALLELISM": "false",
+    }
     result = subprocess.run(
         [str(program), *command[1:]], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
@@ -60,7 +71,9 @@ def _lm_eval_scores(folder: Path) -> dict[str, dict[str, dict[str, Any]]]:
         [path] = folder.rglob(f"samples_{task}_2*.jsonl")
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         metrics = catalogue.card("ada_leval").metrics
-        found[task] = {row["doc"]["case"]: {metric: _number(row[metric]) for metric in metrics} for row in rows}
+        found[task] = {
+            row["doc"]["case"]: {metric: _number(row[metric]) for metric in metrics} for row in rows
+        }
     return found
 
 
@@ -70,7 +83,9 @@ def _opencompass_scores(folder: Path) -> dict[str, dict[str, dict[str, Any]]]:
         [path] = folder.rglob(f"results/*/{task}.json")
         rows = json.loads(path.read_text(encoding="utf-8"))["details"]
         metrics = catalogue.card("ada_leval").metrics
-        found[task] = {row["case"][0]: {metric: _number(row[metric][0]) for metric in metrics} for row in rows}
+        found[task] = {
+            row["case"][0]: {metric: _number(row[metric][0]) for metric in metrics} for row in rows
+        }
     return found
 
 
@@ -91,7 +106,10 @@ def test_both_hosts_send_and_score_the_same(tmp_path: Path) -> None:
     with stub_server() as server:
         lm_eval = [
             *("lm_eval", "--model", "local-chat-completions", "--apply_chat_template", "--log_samples"),
-            *("--model_args", f"model=stub,base_url={server.url}/chat/completions,num_concurrent=8,tokenizer_backend=None"),
+            *(
+                "--model_args",
+                f"model=stub,base_url={server.url}/chat/completions,num_concurrent=8,tokenizer_backend=None",
+            ),
             *("--tasks", ",".join(TASKS), "--output_path", str(tmp_path / "lm_eval")),
         ]
         _run(lm_eval, tmp_path, options)
@@ -99,8 +117,22 @@ def test_both_hosts_send_and_score_the_same(tmp_path: Path) -> None:
         server.requests.clear()
         (tmp_path / "oc").mkdir()
         opencompass = [
-            *("opencompass", "--datasets", "ada_leval_gen", "ada_leval_any_gen", "ada_leval_synthetic_gen", "ada_leval_variants_gen"),
-            *("--models", "lct_endpoint", "--summarizer", "ada_leval", "--config-dir", str(REPOSITORY / "configs")),
+            *(
+                "opencompass",
+                "--datasets",
+                "ada_leval_gen",
+                "ada_leval_any_gen",
+                "ada_leval_synthetic_gen",
+                "ada_leval_variants_gen",
+            ),
+            *(
+                "--models",
+                "lct_endpoint",
+                "--summarizer",
+                "ada_leval",
+                "--config-dir",
+                str(REPOSITORY / "configs"),
+            ),
             *("-w", str(tmp_path / "oc")),
         ]
         _run(opencompass, tmp_path / "oc", {**options, "LCT_API_BASE": server.url, "LCT_API_MODEL": "stub"})
@@ -108,7 +140,11 @@ def test_both_hosts_send_and_score_the_same(tmp_path: Path) -> None:
     assert sum(sent_by_lm_eval.values()) == CASES * len(TASKS)
     assert sent_by_lm_eval == sent_by_opencompass
     ours, theirs = _lm_eval_scores(tmp_path / "lm_eval"), _opencompass_scores(tmp_path / "oc")
-    assert {task: set(cases) for task, cases in ours.items()} == {task: set(cases) for task, cases in theirs.items()}
+    assert {task: set(cases) for task, cases in ours.items()} == {
+        task: set(cases) for task, cases in theirs.items()
+    }
     assert ours == theirs
     # The server gives answers of many shapes: were all scores equal, this test would show nothing.
-    assert len({json.dumps(scores, sort_keys=True) for cases in ours.values() for scores in cases.values()}) > 10
+    assert (
+        len({json.dumps(scores, sort_keys=True) for cases in ours.values() for scores in cases.values()}) > 10
+    )

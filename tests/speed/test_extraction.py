@@ -50,15 +50,26 @@ def _report(name: str, naive: Callable[[], float], ours: Callable[[], float], le
 def test_bestanswer(n: int, size: int, least: float) -> None:
     rng = random.Random(n + size)
     rows = [
-        {"prediction": _padded(f"Answer: A{rng.randint(1, n)}", size), "num_choice": n, "answer": f"A{rng.randint(1, n)}"}
+        {
+            "prediction": _padded(f"Answer: A{rng.randint(1, n)}", size),
+            "num_choice": n,
+            "answer": f"A{rng.randint(1, n)}",
+        }
         for _ in range(_ROWS)
     ]
-    assert all(extract_bestanswer_official(row["prediction"], n) == naive_bestanswer(row["prediction"], n) for row in rows)
+    assert all(
+        extract_bestanswer_official(row["prediction"], n) == naive_bestanswer(row["prediction"], n)
+        for row in rows
+    )
     table = pandas.DataFrame(rows)
     _report(
         f"BestAnswer, {n} candidates, {size or 'few'} characters",
         lambda: naive_bestanswer_evaluation(table),
-        lambda: 100 * sum(extract_bestanswer_official(r["prediction"], r["num_choice"]) == r["answer"] for r in rows) / _ROWS,
+        lambda: (
+            100
+            * sum(extract_bestanswer_official(r["prediction"], r["num_choice"]) == r["answer"] for r in rows)
+            / _ROWS
+        ),
         least,
     )
 
@@ -82,8 +93,12 @@ def test_tsort(name: str, shape: Callable[[list[int]], str], size: int, least: f
     _report(
         f"TSort, {name}",
         lambda: naive_tsort_evaluation(table),
-        lambda: 100
-        * sum(order_is_correct_official(r["answer"], extract_tsort_official(r["prediction"])) for r in rows)
-        / _ROWS,
+        lambda: (
+            100
+            * sum(
+                order_is_correct_official(r["answer"], extract_tsort_official(r["prediction"])) for r in rows
+            )
+            / _ROWS
+        ),
         least,
     )

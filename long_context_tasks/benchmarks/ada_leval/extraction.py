@@ -66,7 +66,9 @@ def extract_bestanswer_official(prediction: str, num_choice: int) -> str:
         num_choice: number of answers shown.
     """
     size = len(str(num_choice))
-    best = max((_highest_prefix(run, num_choice, size) for run in _DESIGNATIONS.findall(prediction)), default=0)
+    best = max(
+        (_highest_prefix(run, num_choice, size) for run in _DESIGNATIONS.findall(prediction)), default=0
+    )
     if not best:
         for run in _DIGIT_RUNS.findall(prediction):
             for start, digit in enumerate(run):

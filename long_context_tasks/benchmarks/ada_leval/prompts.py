@@ -151,14 +151,21 @@ def tsort_parts(before: Sequence[str], segments: Sequence[Sequence[str]], after:
 
 def render_tsort(before: str, segments: Sequence[str], after: str) -> str:
     """The TSort prompt, reconstructed: the instruction of Appendix B, then the case laid out as its sample."""
-    blocks = [("Before:", before), *((f"Part {i}:", text) for i, text in enumerate(segments, start=1)), ("After:", after)]
-    return tsort_instruction(len(segments)) + "".join(f"{name} {text}{GAP}" if text else name + GAP for name, text in blocks)
+    blocks = [
+        ("Before:", before),
+        *((f"Part {i}:", text) for i, text in enumerate(segments, start=1)),
+        ("After:", after),
+    ]
+    return tsort_instruction(len(segments)) + "".join(
+        f"{name} {text}{GAP}" if text else name + GAP for name, text in blocks
+    )
 
 
 def render_arrangements(before: str, segments: Sequence[str], after: str) -> list[str]:
     """The plain text with its segments in every order, in the order of ``itertools.permutations`` (section 4.5.1)."""
     return [
-        GAP.join(text for text in (before, *order, after) if text) for order in itertools.permutations(segments)
+        GAP.join(text for text in (before, *order, after) if text)
+        for order in itertools.permutations(segments)
     ]
 
 
@@ -173,7 +180,11 @@ def _tsort_texts(case: Case, documents: Documents) -> tuple[str, list[str], str]
     assert case.document is not None
     book = documents[case.document]
     inputs = case.inputs
-    return _span(book, inputs["before"]), [_span(book, span) for span in inputs["segments"]], _span(book, inputs["after"])
+    return (
+        _span(book, inputs["before"]),
+        [_span(book, span) for span in inputs["segments"]],
+        _span(book, inputs["after"]),
+    )
 
 
 def prompt(case: Case, documents: Documents) -> str:

@@ -38,7 +38,13 @@ INVALID = "invalid"
 
 
 def _scores(
-    strict: Strict, gold: object, official: Score, valid: bool, copied: bool, expected_copy: bool, guess: float
+    strict: Strict,
+    gold: object,
+    official: Score,
+    valid: bool,
+    copied: bool,
+    expected_copy: bool,
+    guess: float,
 ) -> CaseScores:
     headline = Score(float(strict.answer == gold), strict.reason)
     return {

@@ -1,11 +1,17 @@
 """How much of the synthetic corpus the builders need, and in which form."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
+import numpy as np
+
+from long_context_tasks.benchmarks.ada_leval.bestanswer_posts import PostText
 from long_context_tasks.benchmarks.ada_leval.build_plan import stable_seed
-from long_context_tasks.benchmarks.ada_leval.tsort_builder import TSortSettings, caps_for
+from long_context_tasks.benchmarks.ada_leval.tsort_windows import TSortSettings, caps_for
 from long_context_tasks.corpora.books import Book
+from long_context_tasks.corpora.stack_exchange import Answers, PostIndex, Questions
+from long_context_tasks.corpora.synthetic import Thread, write_threads
 from long_context_tasks.corpora.synthetic.novel import CHARACTERS_PER_TOKEN, write_novel
 from long_context_tasks.schema import TaskCard
 from long_context_tasks.tokens import CL100K
@@ -15,6 +21,10 @@ _FEWEST_NOVELS = 10
 # A paragraph of the synthetic novel has 144 tokens at most; some may be too long for a segment of a very short case.
 _LONG_PARAGRAPH = 150
 _SLACK = 40 * _LONG_PARAGRAPH
+
+_FEWEST_THREADS = 1000
+_TOKENS_PER_THREAD = 80
+"""Tokens of a case for which one more thread is written: every fourth thread shares a tag and has 400 tokens of answers."""
 
 
 def _derived_seed(*parts: object) -> int:
@@ -62,3 +72,74 @@ class NovelPlan:
         """Write them, one after the other."""
         for seed in self.seeds:
             yield write_novel(seed, self.num_tokens, characters_per_token=self.characters_per_token).book
+
+
+@lru_cache(maxsize=1)
+def _threads(seed: int, number: int) -> list[Thread]:
+    """Kept because several lengths take the same threads."""
+    return write_threads(seed, number)
+
+
+@dataclass(frozen=True)
+class ForumPosts:
+    """Threads of the synthetic forum as a source of posts.
+
+    The questions that are asked come from the first ``asked`` threads at every length; longer cases only have more threads to
+    take answers from.
+
+    Attributes:
+        seed: of the threads.
+        asked: threads whose questions may be asked.
+        threads: number of all threads.
+    """
+
+    seed: int
+    asked: int
+    threads: int
+
+    @classmethod
+    def of(cls, seed: int, cases: int, length: int) -> "ForumPosts":
+        """As many threads as so many cases of a length need."""
+        asked = max(_FEWEST_THREADS, 3 * cases)
+        return cls(seed, asked, max(asked, length // _TOKENS_PER_THREAD))
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return f"synthetic forum of seed {self.seed}, {self.threads} threads"
+
+    @property
+    def _written(self) -> list[Thread]:
+        return _threads(self.seed, self.threads)
+
+    def index(self) -> PostIndex:
+        """Numbers of all posts."""
+        threads = self._written
+        names: dict[str, int] = {}
+        tags = [names.setdefault(tag, len(names)) for thread in threads for tag in thread.tags]
+        answers = [(answer, thread.id) for thread in threads for answer in thread.answers]
+        return PostIndex(
+            questions=Questions(
+                id=np.array([thread.id for thread in threads], dtype=np.int64),
+                accepted=np.array([thread.accepted_id for thread in threads], dtype=np.int64),
+                score=np.array([thread.score for thread in threads], dtype=np.int32),
+                views=np.array([thread.views for thread in threads], dtype=np.int64),
+                created=np.array([thread.date for thread in threads], dtype="datetime64[ms]"),
+                tag_offsets=np.cumsum([0, *(len(thread.tags) for thread in threads)], dtype=np.int64),
+                tag_ids=np.array(tags, dtype=np.int32),
+            ),
+            answers=Answers(
+                id=np.array([answer.id for answer, _ in answers], dtype=np.int64),
+                parent=np.array([parent for _, parent in answers], dtype=np.int64),
+                score=np.array([answer.score for answer, _ in answers], dtype=np.int32),
+                created=np.array([answer.date for answer, _ in answers], dtype="datetime64[ms]"),
+            ),
+            tags=tuple(names),
+            rows=len(threads) + len(answers),
+        )
+
+    def texts(self, wanted: Container[int]) -> Iterator[PostText]:
+        """Texts of the wanted posts."""
+        for thread in self._written:
+            posts = [(thread.id, thread.body), *((answer.id, answer.body) for answer in thread.answers)]
+            yield from (PostText(post, body, text_only=True) for post, body in posts if post in wanted)

@@ -25,7 +25,12 @@ def _record(number: int, answers: int = 3) -> dict[str, Any]:
 
 def _tsort_record(number: int) -> dict[str, Any]:
     gold = [[4, 1, 3, 2], "[1, 2, 3, 4]"][number % 2]
-    return {"book_id": f"book{number % 2}", "para_offset": [number, 7], "answer": gold, "prompt": f"Sort these {number}."}
+    return {
+        "book_id": f"book{number % 2}",
+        "para_offset": [number, 7],
+        "answer": gold,
+        "prompt": f"Sort these {number}.",
+    }
 
 
 @pytest.fixture
@@ -60,7 +65,11 @@ def test_cases_hold_what_the_file_holds(published: Path) -> None:
 
 
 def test_subsets_are_the_first_in_file_order(published: Path) -> None:
-    assert [len(_load("ada_leval_bestanswer_1k", published, subset=s).cases) for s in (1000, 200, 50)] == [1000, 200, 50]
+    assert [len(_load("ada_leval_bestanswer_1k", published, subset=s).cases) for s in (1000, 200, 50)] == [
+        1000,
+        200,
+        50,
+    ]
     assert len(_load("ada_leval_bestanswer_1k", published).cases) == 1000
     assert len(_load("ada_leval_bestanswer_32k", published).cases) == 200
     few = _load("ada_leval_bestanswer_1k", published, n=5)
@@ -69,7 +78,13 @@ def test_subsets_are_the_first_in_file_order(published: Path) -> None:
 
 def test_cases_of_one_book_stand_together_after_the_subset(published: Path) -> None:
     task = _load("ada_leval_tsort_2k", published, n=5)
-    assert [case.id for case in task.cases.cases] == ["book0_0_7", "book0_2_7", "book0_4_7", "book1_1_7", "book1_3_7"]
+    assert [case.id for case in task.cases.cases] == [
+        "book0_0_7",
+        "book0_2_7",
+        "book0_4_7",
+        "book1_1_7",
+        "book1_3_7",
+    ]
     assert [case.turns[0].gold for case in task.cases.cases] == [[4, 1, 3, 2]] * 3 + [[1, 2, 3, 4]] * 2
     assert task.messages(task.cases.cases[3])[0].content == "Sort these 1."
 
@@ -89,13 +104,22 @@ def test_a_changed_file_is_read_anew(published: Path) -> None:
 
 def test_repeated_ids_are_told_apart(published: Path) -> None:
     (published / "stackselect_1k.json").write_text(json.dumps([_record(1), _record(1)]))
-    assert [case.id for case in _load("ada_leval_bestanswer_1k", published).cases.cases] == ["1001_A2", "1001_A2_2"]
+    assert [case.id for case in _load("ada_leval_bestanswer_1k", published).cases.cases] == [
+        "1001_A2",
+        "1001_A2_2",
+    ]
 
 
 def test_missing_data_name_every_remedy(published: Path) -> None:
     with pytest.raises(InputError) as caught:
         _load("ada_leval_bestanswer_4k", published)
-    for remedy in ("stackselect_4k.json", "lct data fetch ada_leval", "LCT_DATA_DIR", "lct build", "_synthetic"):
+    for remedy in (
+        "stackselect_4k.json",
+        "lct data fetch ada_leval",
+        "LCT_DATA_DIR",
+        "lct build",
+        "_synthetic",
+    ):
         assert remedy in str(caught.value)
 
 
@@ -103,7 +127,9 @@ def test_any_needs_a_length(published: Path) -> None:
     with pytest.raises(InputError, match="lct_length"):
         _load("ada_leval_bestanswer_any", published)
     assert len(_load("ada_leval_bestanswer_any", published, length="1k", n=4).cases) == 4
-    with pytest.raises(InputError, match=r"no published file of 3k .*lct build ada_leval_bestanswer --length 3k"):
+    with pytest.raises(
+        InputError, match=r"no published file of 3k .*lct build ada_leval_bestanswer --length 3k"
+    ):
         _load("ada_leval_bestanswer_any", published, length="3k")
 
 
@@ -116,7 +142,10 @@ def _without(field: str) -> str:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (json.dumps([_record(0), _record(1)])[:-30], r"stackselect_1k.json, after record 1: damaged or cut short"),
+        (
+            json.dumps([_record(0), _record(1)])[:-30],
+            r"stackselect_1k.json, after record 1: damaged or cut short",
+        ),
         ("[]", "holds no records"),
         ("{}", "holds no records"),
         ("", "damaged or cut short"),
@@ -126,7 +155,10 @@ def _without(field: str) -> str:
         (_without("all_answers"), "record 2: field 'all_answers'"),
         (_without("answer"), "record 2: field 'answer'"),
         (json.dumps([{**_record(0), "answer": "A9"}]), "record 1: answer 'A9' names none of the 3 answers"),
-        (json.dumps([{**_record(0), "all_answers": [1]}]), "record 1: field 'all_answers' must be a list of texts"),
+        (
+            json.dumps([{**_record(0), "all_answers": [1]}]),
+            "record 1: field 'all_answers' must be a list of texts",
+        ),
     ],
 )
 def test_damage_is_named_and_leaves_nothing(published: Path, tmp_path: Path, text: str, message: str) -> None:

@@ -26,7 +26,31 @@ from naive_extraction import naive_bestanswer, naive_tsort
 GOLDEN = Path(__file__).parent / "golden"
 _PREDICTION = st.one_of(
     st.text(max_size=30),
-    st.lists(st.sampled_from(["A", "1", "2", "3", "4", "12", "0", " ", "Answer:", "[", "]", ",", "a", "-", ".", "\n", "{", '"', "٣"])).map("".join),
+    st.lists(
+        st.sampled_from(
+            [
+                "A",
+                "1",
+                "2",
+                "3",
+                "4",
+                "12",
+                "0",
+                " ",
+                "Answer:",
+                "[",
+                "]",
+                ",",
+                "a",
+                "-",
+                ".",
+                "\n",
+                "{",
+                '"',
+                "٣",
+            ]
+        )
+    ).map("".join),
 )
 
 
@@ -48,7 +72,9 @@ def _check(row: dict[str, Any], case: Case) -> None:
         assert [scores[metric].value, scores[metric].reason] == row[metric], metric
 
 
-@pytest.mark.parametrize("row", _rows("bestanswer_responses.jsonl"), ids=lambda row: repr(row["response"][:30]))
+@pytest.mark.parametrize(
+    "row", _rows("bestanswer_responses.jsonl"), ids=lambda row: repr(row["response"][:30])
+)
 def test_golden_bestanswer(row: dict[str, Any]) -> None:
     _check(row, _bestanswer(row["gold"], row["num_choice"]))
     stripped = strip_thinking(row["response"]).text
@@ -151,7 +177,9 @@ def test_perplexity_is_per_token() -> None:
 
 def test_perplexity_without_numbers_is_no_zero() -> None:
     case = _tsort([1, 2, 3, 4])
-    assert scoring.score_perplexity(case, None, None, "does_not_fit")["strict_accuracy"] == Score(None, "does_not_fit")
+    assert scoring.score_perplexity(case, None, None, "does_not_fit")["strict_accuracy"] == Score(
+        None, "does_not_fit"
+    )
     assert scoring.score_perplexity(case, [math.nan] * 24, None)["strict_accuracy"].value is None
     with pytest.raises(ValueError, match="23 log-likelihoods for 24 orders"):
         scoring.score_perplexity(case, [0.0] * 23, None)

@@ -13,13 +13,20 @@ def _case(n: int, gold: int) -> Case:
     return Case("1_A", "t", {"question": "q", "answers": answers}, (Turn(f"A{gold}"),), "1", {"cl100k": 9})
 
 
-@given(st.integers(2, 40).flatmap(lambda n: st.tuples(st.just(n), st.integers(1, n))), st.sampled_from(variants.POSITIONS))
-def test_the_accepted_answer_moves_and_the_others_keep_their_order(size: tuple[int, int], position: str) -> None:
+@given(
+    st.integers(2, 40).flatmap(lambda n: st.tuples(st.just(n), st.integers(1, n))),
+    st.sampled_from(variants.POSITIONS),
+)
+def test_the_accepted_answer_moves_and_the_others_keep_their_order(
+    size: tuple[int, int], position: str
+) -> None:
     n, gold = size
     [case] = variants.apply([_case(n, gold)], position, Options())
     place = int(case.turns[0].gold[1:])
     assert case.inputs["answers"][place - 1] == f"k{gold}"
-    assert [key for key in case.inputs["answers"] if key != f"k{gold}"] == [f"k{j}" for j in range(1, n + 1) if j != gold]
+    assert [key for key in case.inputs["answers"] if key != f"k{gold}"] == [
+        f"k{j}" for j in range(1, n + 1) if j != gold
+    ]
     assert place == {"front": 1, "mid": n // 2 + 1, "rear": n}[position]
     assert case.id == "1_A" and case.labels["position"] == position
 

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from long_context_tasks.benchmarks.ada_leval import prompts, scoring
-from long_context_tasks.benchmarks.ada_leval.extraction import extract_bestanswer_official, extract_tsort_official
+from long_context_tasks.benchmarks.ada_leval.extraction import (
+    extract_bestanswer_official,
+    extract_tsort_official,
+)
 from long_context_tasks.schema import Case, Turn
 
 pytestmark = pytest.mark.vectors
@@ -43,7 +46,10 @@ def test_bestanswer_prompts(shared: Path) -> None:
     for number, row in _rows(shared, "stackselect_prompts.jsonl"):
         record = row if "all_answers" in row else records[f"{row['question_id']}_{row['answer']}"]
         prompt = prompts.render_bestanswer(record["question"], record["all_answers"])
-        same = hashlib.sha256(prompt.encode()).hexdigest() == row["prompt_sha256"] and len(prompt) == row["prompt_chars"]
+        same = (
+            hashlib.sha256(prompt.encode()).hexdigest() == row["prompt_sha256"]
+            and len(prompt) == row["prompt_chars"]
+        )
         failed += [] if same and prompt == row.get("prompt", prompt) else [number]
         n += 1
     assert n and not failed
@@ -75,7 +81,9 @@ def test_tsort_extraction(shared: Path) -> None:
         tagged = "think>" in row["prediction"]
         if not _same(extracted, row["extracted"]):
             failed.append(number)
-        elif not tagged and (score.value != float(bool(row["correct"])) or (score.reason == scoring.CRASH) != crashed):
+        elif not tagged and (
+            score.value != float(bool(row["correct"])) or (score.reason == scoring.CRASH) != crashed
+        ):
             failed.append(number)
     assert n and not failed
 
@@ -85,9 +93,13 @@ def test_dataset_accuracy(shared: Path) -> None:
     for number, row in _rows(shared, "dataset_accuracy.jsonl"):
         n += 1
         cases = [(_case(item["answer"], item.get("num_choice")), item["prediction"]) for item in row["rows"]]
-        values = [scoring.score_case(case, prediction)["official_accuracy"].value for case, prediction in cases]
+        values = [
+            scoring.score_case(case, prediction)["official_accuracy"].value for case, prediction in cases
+        ]
         correct = [value for value in values if value is not None]
         accuracy = scoring.official_percent(correct)
-        if (len(values), sum(correct)) != (row["n"], row["n_correct"]) or abs(accuracy - row["accuracy"]) > 1e-12:
+        if (len(values), sum(correct)) != (row["n"], row["n_correct"]) or abs(
+            accuracy - row["accuracy"]
+        ) > 1e-12:
             failed.append(number)
     assert n and not failed
