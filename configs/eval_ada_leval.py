@@ -4,7 +4,7 @@ Out of the box: a few synthetic cases of up to 4k tokens, with the demo model, o
 
     LCT_TASKS   names, with commas between: any task of `lct tasks`, e.g. LCT_TASKS=ada_leval_bestanswer_1k; or
                 LCT_TASKS=official for all published lengths (data: LCT_DATA_DIR, or `lct data fetch ada_leval`)
-    LCT_N       cases of each task (20 out of the box; the official subsets where LCT_TASKS is given)
+    LCT_N       cases of each task (5 out of the box; the official subsets where LCT_TASKS is given)
     LCT_MODEL   folder or hub id of a Hugging Face model; other models: see models/ beside this file, and --models with
                 --datasets. Beside a config file the host ignores --models and --datasets.
     LCT_WORKERS processes side by side (1); LCT_GPUS GPUs of each (1 where there is one, else 0); LCT_BATCH_SIZE (1)
@@ -30,8 +30,8 @@ with read_base():
     from .summarizers.ada_leval import summarizer
 
 _demo = """
-    ada_leval_tsort_1k_synthetic ada_leval_tsort_2k_synthetic ada_leval_tsort_4k_synthetic
-    ada_leval_bestanswer_1k_synthetic ada_leval_bestanswer_2k_synthetic ada_leval_bestanswer_4k_synthetic
+    ada_leval_tsort_2k_synthetic ada_leval_tsort_4k_synthetic ada_leval_bestanswer_1k_synthetic
+    ada_leval_bestanswer_2k_synthetic ada_leval_bestanswer_4k_synthetic
 """.split()
 _all = ada_leval_datasets + ada_leval_any_datasets + ada_leval_synthetic_datasets + ada_leval_ppl_datasets + ada_leval_variants_datasets
 _given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
@@ -43,13 +43,13 @@ if _unknown:
 if _given:
     datasets = [_by_name[name] for name in _given if name != 'official']
     if 'official' in _given:
-        datasets += ada_leval_datasets
+        datasets += [d for d in ada_leval_datasets if d['abbr'] not in _given]
 else:
-    datasets = [dict(_by_name[name], lct_n=int(os.environ.get('LCT_N') or 20)) for name in _demo]
+    datasets = [dict(_by_name[name], lct_n=int(os.environ.get('LCT_N') or 5)) for name in _demo]
 
 _workers = int(os.environ.get('LCT_WORKERS') or 1)
 infer = dict(
-    # force_rebuild: the host remembers sizes by name only and would run 20 cases where 50 are asked the next time.
+    # force_rebuild: the host remembers sizes by name only and would run 5 cases where 50 are asked the next time.
     partitioner=dict(type=NumWorkerPartitioner, num_worker=_workers, force_rebuild=True, dataset_size_path=''),
     runner=dict(type=LocalRunner, max_num_workers=_workers, task=dict(type=OpenICLInferTask)),
 )

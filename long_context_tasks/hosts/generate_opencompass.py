@@ -116,14 +116,14 @@ def eval_file(benchmark: str, groups: Iterable[str]) -> str:
 
 
 def default_tasks(benchmark: str) -> list[str]:
-    """Tasks of the demonstration: the synthetic ones of up to 4k tokens, which every model and machine can take."""
+    """Tasks of the demonstration: synthetic, at the paper's lengths of up to 4k tokens, for every model and machine."""
     return [
         spec.name
         for spec in catalogue.task_specs()
         if spec.benchmark == benchmark
         and spec.variant == "synthetic"
-        and spec.tokens
-        and spec.tokens <= 4_000
+        and spec.length in spec.card.bounds
+        and (spec.tokens or 0) <= 4_000
     ]
 
 
@@ -147,13 +147,16 @@ from {module} import {imports}
 _tasks = """
 {tasks}
 """.split()
-_wanted = [name for name in os.environ.get('LCT_TASKS', '').replace(',', ' ').split() if name in _tasks]
+_given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
+_wanted = [name for name in _tasks if name in _given and 'official' not in _given]
 
 {variable} = [
     dict(
         abbr=name,
         type={dataset},
         lct_task=name,
+        n=1,  # --dataset-num-runs wants them
+        k=1,
         reader_cfg=dict(input_columns=['case'], output_column='reference'),
         infer_cfg=dict(
             # The host wants a template; the inferencer renders the case itself.
@@ -175,7 +178,7 @@ Out of the box: a few synthetic cases of up to 4k tokens, with the demo model, o
 
     LCT_TASKS   names, with commas between: any task of `lct tasks`, e.g. LCT_TASKS={benchmark}_bestanswer_1k; or
                 LCT_TASKS=official for all published lengths (data: LCT_DATA_DIR, or `lct data fetch {benchmark}`)
-    LCT_N       cases of each task (20 out of the box; the official subsets where LCT_TASKS is given)
+    LCT_N       cases of each task (5 out of the box; the official subsets where LCT_TASKS is given)
     LCT_MODEL   folder or hub id of a Hugging Face model; other models: see models/ beside this file, and --models with
                 --datasets. Beside a config file the host ignores --models and --datasets.
     LCT_WORKERS processes side by side (1); LCT_GPUS GPUs of each (1 where there is one, else 0); LCT_BATCH_SIZE (1)
@@ -209,13 +212,13 @@ if _unknown:
 if _given:
     datasets = [_by_name[name] for name in _given if name != 'official']
     if 'official' in _given:
-        datasets += {benchmark}_datasets
+        datasets += [d for d in {benchmark}_datasets if d['abbr'] not in _given]
 else:
-    datasets = [dict(_by_name[name], lct_n=int(os.environ.get('LCT_N') or 20)) for name in _demo]
+    datasets = [dict(_by_name[name], lct_n=int(os.environ.get('LCT_N') or 5)) for name in _demo]
 
 _workers = int(os.environ.get('LCT_WORKERS') or 1)
 infer = dict(
-    # force_rebuild: the host remembers sizes by name only and would run 20 cases where 50 are asked the next time.
+    # force_rebuild: the host remembers sizes by name only and would run 5 cases where 50 are asked the next time.
     partitioner=dict(type=NumWorkerPartitioner, num_worker=_workers, force_rebuild=True, dataset_size_path=''),
     runner=dict(type=LocalRunner, max_num_workers=_workers, task=dict(type=OpenICLInferTask)),
 )

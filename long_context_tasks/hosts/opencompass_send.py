@@ -21,6 +21,7 @@ from opencompass.models import (
 )
 from opencompass.utils.prompt import PromptList
 
+from long_context_tasks.hosts.opencompass_thinking import OPEN, prompt_opens_thinking, unfinished_marked
 from long_context_tasks.hosts.window import DOES_NOT_FIT, Window, is_length_refusal
 from long_context_tasks.schema import Message
 
@@ -168,6 +169,7 @@ class Sender:
         self.model = model
         self.window = window
         self.answer_budget = answer_budget
+        self._opens_thinking = isinstance(model, _CONFIG_CLASSES) and prompt_opens_thinking(model)
         known = inspect.signature(model.generate).parameters
         self._options = {key: value for key, value in options.items() if key in known}
 
@@ -223,13 +225,14 @@ class Sender:
         if logger is not None:
             logger.addHandler(watch)
         try:
-            with without_host_limit(self.model), torch.no_grad():
+            with without_host_limit(self.model), unfinished_marked(self.model), torch.no_grad():
                 responses = self.model.generate_from_template(
                     list(prompts), max_out_len=self.answer_budget, **self._options
                 )
         finally:
             if logger is not None:
                 logger.removeHandler(watch)
-        return [
+        texts = [
             response["prediction"] if isinstance(response, dict) else str(response) for response in responses
         ]
+        return [OPEN + text if self._opens_thinking else text for text in texts]

@@ -19,7 +19,7 @@ from mmengine.config import ConfigDict
 from opencompass.summarizers import DefaultSummarizer
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
-from long_context_tasks.schema import InputError, parse_length
+from long_context_tasks.schema import InputError, format_length, parse_length
 
 _NAME = re.compile(r"(?P<family>.+?)_(?P<length>\d+[km]?|any)(?:_(?P<variant>.+))?", re.ASCII)
 _GUESS = "random guess"
@@ -176,8 +176,9 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
             self.dataset_abbrs = list(self._main_rows(raw))
         super().summarize(output_path=output_path, time_str=time_str)
         results = {
-            (model, dataset): (self._place(cfg), raw.get(model, {}).get(dataset))
+            (model, dataset): (self._place(cfg, result), result)
             for model, dataset, cfg in self._expected()
+            for result in [raw.get(model, {}).get(dataset)]
         }
         rows = table(results)
         folder = Path(self.work_dir) / "summary"
@@ -212,8 +213,14 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
                     yield name, dataset_abbr_from_cfg(dataset), dataset
 
     @staticmethod
-    def _place(dataset: Any) -> Place:
-        return place_of(dataset.get("lct_task") or dataset_abbr_from_cfg(dataset), dataset.get("lct_length"))
+    def _place(dataset: Any, result: Mapping[str, Any] | None) -> Place:
+        """A task of any length has it in its config, or in the options of its result when it came from outside."""
+        length = dataset.get("lct_length")
+        options = (result or {}).get("options")
+        if not length and isinstance(options, list) and isinstance(options[0], dict):
+            length = options[0].get("lct_length")
+        name = dataset.get("lct_task") or dataset_abbr_from_cfg(dataset)
+        return place_of(name, format_length(parse_length(length)) if length else None)
 
     def _main_rows(
         self, raw: Mapping[str, Mapping[str, Mapping[str, Any]]]

@@ -21,13 +21,16 @@ _tasks = """
     ada_leval_bestanswer_12k ada_leval_bestanswer_16k ada_leval_bestanswer_32k ada_leval_bestanswer_64k
     ada_leval_bestanswer_128k
 """.split()
-_wanted = [name for name in os.environ.get('LCT_TASKS', '').replace(',', ' ').split() if name in _tasks]
+_given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
+_wanted = [name for name in _tasks if name in _given and 'official' not in _given]
 
 ada_leval_datasets = [
     dict(
         abbr=name,
         type=AdaLevalDataset,
         lct_task=name,
+        n=1,  # --dataset-num-runs wants them
+        k=1,
         reader_cfg=dict(input_columns=['case'], output_column='reference'),
         infer_cfg=dict(
             # The host wants a template; the inferencer renders the case itself.

@@ -19,13 +19,16 @@ _tasks = """
     ada_leval_tsort_2k_ppl_synthetic ada_leval_tsort_4k_ppl_synthetic ada_leval_tsort_8k_ppl_synthetic
     ada_leval_tsort_any_ppl_synthetic
 """.split()
-_wanted = [name for name in os.environ.get('LCT_TASKS', '').replace(',', ' ').split() if name in _tasks]
+_given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
+_wanted = [name for name in _tasks if name in _given and 'official' not in _given]
 
 ada_leval_ppl_datasets = [
     dict(
         abbr=name,
         type=AdaLevalDataset,
         lct_task=name,
+        n=1,  # --dataset-num-runs wants them
+        k=1,
         reader_cfg=dict(input_columns=['case'], output_column='reference'),
         infer_cfg=dict(
             # The host wants a template; the inferencer renders the case itself.

@@ -180,6 +180,16 @@ def test_a_killed_run_goes_on_where_it_was(cases: Path, tmp_path: Path) -> None:
     assert len(model.asked) == 2
 
 
+def test_a_run_killed_twice_loses_nothing(tmp_path: Path) -> None:
+    RowStore(str(tmp_path), "x.json").add([{"case": "a"}])
+    with (tmp_path / "tmp_x.jsonl").open("a") as file:
+        file.write('{"case"')
+    store = RowStore(str(tmp_path), "x.json")
+    assert store.restore(["a", "b", "c"]) == 1
+    store.add([{"case": "b"}])
+    assert RowStore(str(tmp_path), "x.json").restore(["a", "b", "c"]) == 2
+
+
 def test_rows_of_other_cases_are_not_taken_over(tmp_path: Path) -> None:
     store = RowStore(str(tmp_path), "x.json")
     store.add([{"case": "a"}])
@@ -216,3 +226,22 @@ def test_predictions_of_other_cases_are_refused(cases: Path, tmp_path: Path) -> 
 )
 def test_refusals_are_told_from_failures(text: str, refused: bool) -> None:
     assert is_refusal(text) is refused
+
+
+def test_several_runs_of_one_dataset(cases: Path, tmp_path: Path) -> None:
+    """The host repeats the rows and scores each repetition by itself."""
+    dataset, rows = infer(cases, tmp_path / "out", WordModel(), n=2)
+    assert [row["case"] for row in rows] == [f"c{i}" for i in range(6)] * 2
+    keys = ("case", "lct_status", "n_prompt_tokens", "truncated", "lct_window")
+    columns = {key: [row[key] for row in rows] for key in keys}
+    test = dataset.test
+    result = ToyEvaluator().evaluate(
+        1,
+        2,
+        test,
+        predictions=[row["prediction"] for row in rows],
+        references=test["reference"],
+        test_set=test,
+        **columns,
+    )
+    assert result["strict_accuracy (2 runs average)"] == 50

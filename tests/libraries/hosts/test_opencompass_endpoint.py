@@ -44,6 +44,7 @@ def test_a_length_refusal_costs_one_case(kind: type[Any], tokenizer: Path) -> No
     with stub_server(lambda messages: messages[-1]["content"][:1], refuse_over=1000) as stub:
         model = client(kind, stub, tokenizer)
         answers = list(Sender(model, find_window(model, None, None), 8, {}).answers(PROMPTS))
+    assert stub.refused >= 1, "the host's own limit was not lifted"
     assert [(answer.text, answer.status) for answer in answers] == [
         ("0", None),
         ("", "does_not_fit"),

@@ -97,6 +97,14 @@ def test_partial_cells_cuts_and_unknown_windows_are_marked(
     assert "2 prompts were cut" in output and "window: unchecked" in output and "* scored/all cases" in output
 
 
+def test_the_length_of_a_task_of_any_length() -> None:
+    place = CaseSummarizer._place
+    outside = result(1.0, options=[{"lct_length": 24_000}])
+    assert place(ConfigDict(lct_task="a_b_any"), outside).length == "24k"
+    assert place(ConfigDict(lct_task="a_b_any", lct_length="1500"), None).length == "1500"
+    assert place(ConfigDict(lct_task="a_b_any"), None).length == "any"
+
+
 def test_nothing_scored() -> None:
     assert cell(result(math.nan, 10, 0)) == "- * 0/10"
 

@@ -1,0 +1,65 @@
+"""One of OpenCompass' three processes on a folder of cases, without the command line around it; prints its peak memory.
+
+    python opencompass_process.py main|infer|eval CASES N WORK
+
+Run as a script, so that each has a process of its own.
+"""
+
+import resource
+import sys
+from pathlib import Path
+from typing import Any
+
+from mmengine.config import Config
+from opencompass.models.base_api import BaseAPIModel
+from opencompass.partitioners import NumWorkerPartitioner
+from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
+
+ADA_LEVAL = "long_context_tasks.benchmarks.ada_leval.opencompass."
+OPENICL = "opencompass.openicl."
+
+
+class FirstAnswer(BaseAPIModel):  # type: ignore[misc]
+    """Takes the first answer; counts a token for four characters."""
+
+    def generate(self, inputs: list[Any], max_out_len: int) -> list[str]:
+        return ["A1"] * len(inputs)
+
+    def get_token_len(self, prompt: str) -> int:
+        return len(prompt) // 4
+
+
+def config(cases: Path, n: int, work: Path) -> Config:
+    dataset = {
+        "abbr": "ada_leval_bestanswer_128k",
+        "type": f"{ADA_LEVAL}AdaLevalDataset",
+        "lct_task": "ada_leval_bestanswer_128k",
+        "lct_cases": str(cases),
+        "lct_n": n,
+        "reader_cfg": {"input_columns": ["case"], "output_column": "reference"},
+        "infer_cfg": {
+            "prompt_template": {"type": f"{OPENICL}icl_prompt_template.PromptTemplate", "template": "{case}"},
+            "retriever": {"type": f"{OPENICL}icl_retriever.ZeroRetriever"},
+            "inferencer": {"type": f"{ADA_LEVAL}AdaLevalGenInferencer"},
+        },
+        "eval_cfg": {"evaluator": {"type": f"{ADA_LEVAL}AdaLevalEvaluator"}},
+    }
+    model = {"abbr": "first", "type": FirstAnswer, "path": "first", "max_seq_len": 200_000, "batch_size": 8}
+    return Config({"models": [model], "datasets": [[dataset]], "work_dir": str(work)})
+
+
+def main(process: str, cases: str, n: str, work: str) -> None:
+    settings = config(Path(cases), int(n), Path(work))
+    if process == "main":
+        partitioner = NumWorkerPartitioner(work, num_worker=1, force_rebuild=True, dataset_size_path="")
+        assert partitioner.get_size(settings.datasets[0][0]) == int(n)
+    elif process == "infer":
+        OpenICLInferTask(settings).run()
+    else:
+        settings.eval = {"runner": {"task": {"dump_details": True}}}
+        OpenICLEvalTask(settings).run()
+    sys.stdout.write(f"\npeak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
