@@ -24,10 +24,17 @@ pytestmark = pytest.mark.speed
 
 _FILLER = "the segments follow one another as the story is told and nothing else can be said of them "
 _ROWS = 1000
+_MORE = random.Random(0)
 
 
 def _padded(text: str, size: int) -> str:
     return (text + " " + _FILLER * (size // len(_FILLER) + 1))[:size] if size else text
+
+
+def _numbered(order: list[int]) -> str:
+    """A response full of digits, hardly two alike: a list that is numbered and then explained."""
+    shown = "".join(f"{place}. Part {part}\n" for place, part in enumerate(order, start=1))
+    return shown + " ".join(f"Part {_MORE.randint(1, 4)} follows." for _ in range(_MORE.randint(1, 9)))
 
 
 def _seconds(run: Callable[[], float]) -> float:
@@ -79,6 +86,7 @@ def test_bestanswer(n: int, size: int, least: float) -> None:
     [
         ("permutations, short", lambda o: " > ".join(map(str, o)), 0, 20),
         ("permutations, 900 characters", lambda o: "The order is " + " then ".join(map(str, o)), 900, 20),
+        ("permutations, many digits", _numbered, 0, 20),
         ("JSON", lambda o: f"Answer: {o}", 0, 3),
     ],
 )

@@ -4,12 +4,10 @@ Official rules follow the official code to the digit (the tests compare with its
 so they are written for speed. The strict rules give the headline metric.
 """
 
-import itertools
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 NO_DESIGNATION = "???"
 NO_ORDER = (0, 0, 0, 0)
@@ -18,7 +16,8 @@ _DESIGNATIONS = re.compile(r"A([1-9][0-9]*)")
 _DIGIT_RUNS = re.compile(r"[0-9]+")
 _JSON_SPACE = " \t\n\r"
 _JSON_START = frozenset('{["-0123456789tfnNI')
-_DECODER = json.JSONDecoder()
+# What json.loads runs on; asked directly, a failure costs no error message with line and column.
+_SCAN: Callable[[str, int], tuple[object, int]] = vars(json.JSONDecoder())["scan_once"]
 _NOT_1234 = bytes(set(range(256)) - set(b"1234"))
 
 
@@ -97,7 +96,7 @@ def extract_tsort_official(prediction: str) -> object:
     if found:
         return value
     digits = text.encode("ascii", "ignore").translate(None, _NOT_1234)
-    return list(_only_order_within(digits) or NO_ORDER)
+    return _only_order_within(digits) or list(NO_ORDER)
 
 
 def _parse_json(text: str) -> tuple[bool, object]:
@@ -106,7 +105,7 @@ def _parse_json(text: str) -> tuple[bool, object]:
     if start == len(text) or text[start] not in _JSON_START:
         return False, None
     try:
-        value, end = _DECODER.scan_once(text, start)
+        value, end = _SCAN(text, start)
     except (StopIteration, ValueError, RecursionError):
         return False, None
     if end != len(text) and text[end:].strip(_JSON_SPACE):
@@ -114,21 +113,20 @@ def _parse_json(text: str) -> tuple[bool, object]:
     return True, value
 
 
-@lru_cache(maxsize=1 << 16)
-def _only_order_within(digits: bytes) -> tuple[int, ...] | None:
-    """The only permutation of 1234 that is a subsequence of ``digits``; None when there is none or more than one."""
-    found = None
-    for order in itertools.permutations(b"1234"):
-        place = -1
-        for digit in order:
-            place = digits.find(digit, place + 1)
-            if place < 0:
-                break
-        else:
-            if found is not None:
-                return None
-            found = order
-    return None if found is None else tuple(digit - ord("0") for digit in found)
+def _only_order_within(digits: bytes) -> list[int] | None:
+    """The only permutation of 1234 that is a subsequence of ``digits``; None when there is none or more than one.
+
+    When all four occur, they fit in the order of their first occurrences. Another order fits as well as soon as one of them
+    occurs again behind the next (take that occurrence and swap the two). So exactly one fits when ``digits`` is four blocks,
+    each of one digit repeated.
+    """
+    order = []
+    while digits:
+        order.append(digits[0] - ord("0"))
+        digits = digits.lstrip(digits[:1])
+        if len(order) > 4:
+            return None
+    return order if len(order) == 4 == len(set(order)) else None
 
 
 def order_is_correct_official(answer: Sequence[int], extracted: object) -> bool:
@@ -147,7 +145,7 @@ _WHOLE_DESIGNATION = re.compile(r"(?<![A-Za-z0-9])A([1-9][0-9]{0,6})(?![A-Za-z0-
 _ONLY_NUMBER = re.compile(r"\W*(?:(?:answer|a)[\s-]*)?([1-9][0-9]{0,6})\W*", re.IGNORECASE)
 _OPENING = re.compile(r"[\s*_`\"'(\[{<>#:.-]*")
 _SEPARATOR = re.compile(r"(?:[\s,;:/&|*_()\[\]+-]|\b(?:and|or)\b)*")
-_LIST = re.compile(r"\[\s*([0-9]{1,4}(?:\s*[,;\s]\s*[0-9]{1,4})*)\s*,?\s*\]", re.ASCII)
+_LIST = re.compile(r"\[\s*([0-9]{1,4}(?:(?:\s*[,;]\s*|\s+)[0-9]{1,4})*)\s*(?:,\s*)?\]", re.ASCII)
 _NUMBERS = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
@@ -159,12 +157,19 @@ class Strict:
     reason: str | None = None
 
 
-def _answer_span(text: str) -> str:
-    """What follows the last "Answer:", or the whole text."""
-    span = text
-    for match in _ANSWER_LABEL.finditer(text):
-        span = text[match.end() :]
-    return span.strip()
+def _read(text: str, rule: Callable[[str], Strict]) -> Strict:
+    """Apply a rule to what follows the last "Answer:" after which an answer can be read; without any, to the whole text.
+
+    A response that goes on past its answer often ends in "Answer:" with nothing or half an answer behind it.
+    """
+    if not text.strip():
+        return Strict(reason="empty")
+    spans = _ANSWER_LABEL.split(text)
+    for span in reversed(spans[1:] or spans):
+        result = rule(span.strip())
+        if result.reason != "unparsed":
+            return result
+    return Strict(reason="unparsed")
 
 
 @dataclass(frozen=True)
@@ -177,16 +182,20 @@ class _Candidate:
 def _commitment(found: Sequence[_Candidate], span: str) -> Strict:
     """The candidate that the span begins with, else the only one that it names.
 
-    A span that begins with a list of candidates ("A1, A2, A3", each on a line of its own, "A1 or A2") commits to none.
+    A span that begins with a list of candidates ("A1, A2, A3", each on a line of its own, "A1 or A2") commits to none. Candidates
+    without an answer are none; only a span that begins with one has chosen what does not exist.
     """
+    opening = _OPENING.match(span)
+    begins = bool(found) and opening is not None and found[0].start <= opening.end()
+    if begins and found[0].answer is None:
+        return Strict(reason="unparsed")
+    found = [candidate for candidate in found if candidate.answer is not None]
     if not found:
         return Strict(reason="unparsed")
     first = found[0]
     other = next((candidate for candidate in found if candidate.answer != first.answer), None)
     if other is None:
         return Strict(first.answer)
-    opening = _OPENING.match(span)
-    begins = opening is not None and first.start <= opening.end()
     before = max(candidate.end for candidate in found if candidate.start < other.start)
     listed = _SEPARATOR.fullmatch(span, before, other.start) is not None
     return Strict(first.answer) if begins and not listed else Strict(reason="ambiguous")
@@ -195,45 +204,48 @@ def _commitment(found: Sequence[_Candidate], span: str) -> Strict:
 def extract_bestanswer_strict(text: str, num_choice: int) -> Strict:
     """The designation that a response commits to.
 
-    Read is what follows the last "Answer:", else everything. A designation is a whole word A1..An. The one that the span begins
-    with counts, whatever is said after it ("A1, not A12"), unless it only begins a list; otherwise it must name exactly one. A span that is nothing but a
-    number, or a designation in another spelling ("a3", "Answer 3"), is a designation too.
+    Read is what follows the last "Answer:" with an answer behind it, else everything. A designation is a whole word A1..An. The
+    one that the span begins with counts, whatever is said after it ("A1, not A12"), unless it only begins a list; otherwise the
+    span must name exactly one. A span that is nothing but a number, or a designation in another spelling ("a3", "Answer 3"), is a
+    designation too. A span that begins with a designation beyond An chose no answer; elsewhere such words ("the A4 sheet") count
+    for nothing.
 
     >>> [extract_bestanswer_strict(text, 12).answer for text in ("A1, not A12", "Answer: A3", "I like NASA1", "7.")]
     ['A1', 'A3', None, 'A7']
     """
-    span = _answer_span(text)
-    if not span:
-        return Strict(reason="empty" if not text.strip() else "unparsed")
-    found = [
-        _Candidate(m.start(), m.end(), f"A{m[1]}")
-        for m in _WHOLE_DESIGNATION.finditer(span)
-        if int(m[1]) <= num_choice
-    ]
-    if not found and (number := _ONLY_NUMBER.fullmatch(span)) and int(number[1]) <= num_choice:
-        return Strict(f"A{number[1]}")
-    return _commitment(found, span)
+
+    def rule(span: str) -> Strict:
+        found = [
+            _Candidate(m.start(), m.end(), f"A{m[1]}" if int(m[1]) <= num_choice else None)
+            for m in _WHOLE_DESIGNATION.finditer(span)
+        ]
+        if not found and (number := _ONLY_NUMBER.fullmatch(span)) and int(number[1]) <= num_choice:
+            return Strict(f"A{number[1]}")
+        return _commitment(found, span)
+
+    return _read(text, rule)
 
 
 def extract_tsort_strict(text: str, n: int) -> Strict:
     """The order that a response commits to: a permutation of 1..n and nothing less.
 
-    Read is what follows the last "Answer:", else everything. Lists in brackets come first; without any, the numbers of the span
-    (or, up to nine segments, one number with the n digits) must be a permutation.
+    Read is what follows the last "Answer:" with an order behind it, else everything. Lists in brackets come first; without any,
+    the numbers of the span (or, up to nine segments, one number with the n digits) must be a permutation.
 
     >>> [extract_tsort_strict(text, 4).answer for text in ("Answer: [2, 1, 4, 3]", "Part 2 -> Part 1 -> Part 3 -> Part 4", "[2]")]
     [[2, 1, 4, 3], [2, 1, 3, 4], None]
     """
-    span = _answer_span(text)
-    if not span:
-        return Strict(reason="empty" if not text.strip() else "unparsed")
     whole = list(range(1, n + 1))
-    lists = [(m, [int(part) for part in _NUMBERS.findall(m[1])]) for m in _LIST.finditer(span)]
-    orders = [_Candidate(m.start(), m.end(), order) for m, order in lists if sorted(order) == whole]
-    if orders:
-        return _commitment(orders, span)
-    words = _NUMBERS.findall(span)
-    if len(words) == 1 and len(words[0]) == n <= 9:
-        words = list(words[0])
-    numbers = [int(word) for word in words]
-    return Strict(numbers) if sorted(numbers) == whole else Strict(reason="unparsed")
+
+    def rule(span: str) -> Strict:
+        lists = [(m, [int(part) for part in _NUMBERS.findall(m[1])]) for m in _LIST.finditer(span)]
+        orders = [_Candidate(m.start(), m.end(), order) for m, order in lists if sorted(order) == whole]
+        if orders:
+            return _commitment(orders, span)
+        words = _NUMBERS.findall(span)
+        if len(words) == 1 and len(words[0]) == n <= 9:
+            words = list(words[0])
+        numbers = [int(word) for word in words]
+        return Strict(numbers) if sorted(numbers) == whole else Strict(reason="unparsed")
+
+    return _read(text, rule)

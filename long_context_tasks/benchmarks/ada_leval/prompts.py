@@ -24,9 +24,14 @@ _FOOTER = (
 )
 GAP = "\n\n"
 
-# cl100k splits text by a pattern before it merges bytes. No match of that pattern goes on from the last newline of a run
-# of white space, nor from a letter to a following space: at these two places counts add up.
-_LEADING_LINES = re.compile(r"[ \t\r\n]*[\r\n]")
+# cl100k splits text by a pattern before it merges bytes, from left to right and without looking back. Its matches either hold
+# no white space but a first character, or are punctuation with the newlines behind it, or are white space alone, and a run of
+# white space that holds a newline is cut behind its last one. So no match goes on from the last newline of such a run to
+# what follows, nor from a letter to a following space: at these two places counts add up. Inside a run they do not, which is
+# why blank lines that a text begins with go to the fixed part before it. White space is Unicode's; Python's \s has four more.
+_SPACE = r"[^\S\x1c-\x1f]"
+_LEADING_LINES = re.compile(rf"{_SPACE}*[\r\n]")
+_BLANK = re.compile(rf"{_SPACE}*")
 _FIRST_WORD = re.compile(r"\A\S*?[A-Za-z](?= [A-Za-z])")
 _LAST_WORD = re.compile(r"[A-Za-z](?= [A-Za-z])")
 
@@ -42,8 +47,14 @@ def template(name: str) -> str:
 
 
 def split_lead(text: str) -> tuple[str, str]:
-    """Blank lines that a text begins with, and the rest; counts of the two add up after a fixed part."""
-    match = _LEADING_LINES.match(text)
+    """Blank lines that a text begins with, and the rest; counts of the two add up after a fixed part.
+
+    The rest of a blank text is empty; such a text belongs to the fixed part with the gap that follows it.
+
+    >>> split_lead("\\n\\n  Hello"), split_lead("\\n ")
+    (('\\n\\n', '  Hello'), ('\\n ', ''))
+    """
+    match = _BLANK.fullmatch(text) or _LEADING_LINES.match(text)
     return (match[0], text[match.end() :]) if match else ("", text)
 
 
@@ -58,7 +69,7 @@ def split_tail(text: str) -> tuple[str, str]:
     return text[:cut], text[cut:]
 
 
-def answer_head(number: int, lead: str) -> str:
+def answer_head(number: int, lead: str = "") -> str:
     """The fixed part before an answer: its designation and the answer's own blank lines."""
     return f"A{number}:\n\n{lead}"
 
@@ -67,28 +78,30 @@ def bestanswer_parts(question: str | None, answers: Iterable[str]) -> list[str]:
     """Parts whose concatenation is the prompt and whose cl100k counts add up to its count.
 
     Args:
-        question: None leaves the question out (the memorisation probe).
-        answers: texts in the order shown.
+        question: None leaves out the question with its heading and its gap and nothing else (the memorisation probe).
+        answers: texts in the order shown, at least one.
     """
     parts = [template("bestanswer")]
     if question is None:
         parts.append(_ANSWERS)
     else:
-        lead, body = split_lead(question)
-        parts += [_QUESTION + lead, *_closed(body, GAP), _ANSWERS]
+        parts += [*_placed(_QUESTION, question, GAP), _ANSWERS]
     texts = list(answers)
     for number, answer in enumerate(texts, start=1):
-        lead, body = split_lead(answer)
         # The last answer's gap and the first newline of the footer are one run of white space.
         gap = GAP if number < len(texts) else GAP + _FOOTER[0]
-        parts += [answer_head(number, lead), *_closed(body, gap)]
+        parts += _placed(answer_head(number), answer, gap)
     parts.append(_FOOTER[1:] if texts else _FOOTER)
     return parts
 
 
-def _closed(text: str, gap: str) -> tuple[str, str]:
-    head, tail = split_tail(text)
-    return head, tail + gap
+def _placed(fixed: str, text: str, gap: str) -> list[str]:
+    """A text between a fixed part and the gap that follows it, cut where counts add up."""
+    lead, body = split_lead(text)
+    if not body:
+        return [fixed + lead + gap]
+    head, tail = split_tail(body)
+    return [fixed + lead, head, tail + gap]
 
 
 def render_bestanswer(question: str | None, answers: Iterable[str]) -> str:
@@ -131,7 +144,7 @@ def split_first_word(paragraph: str) -> tuple[str, str]:
 
 
 def tsort_parts(before: Sequence[str], segments: Sequence[Sequence[str]], after: Sequence[str]) -> list[str]:
-    """Parts of a TSort prompt; each argument is a list of paragraphs.
+    """Parts of a TSort prompt; each argument is a list of paragraphs that neither begin nor end with white space.
 
     A paragraph's part is its rest after the first word, with the gap that follows; it is the same part wherever the paragraph
     stands.
@@ -139,13 +152,11 @@ def tsort_parts(before: Sequence[str], segments: Sequence[Sequence[str]], after:
     parts = [tsort_instruction(len(segments))]
     names = ["Before:", *(f"Part {number}:" for number in range(1, len(segments) + 1)), "After:"]
     for name, paragraphs in zip(names, [before, *segments, after], strict=True):
-        parts.append(name)
+        parts.append(name if paragraphs else name + GAP)
         for place, paragraph in enumerate(paragraphs):
             word, rest = split_first_word(paragraph)
             first = f" {word}" if place == 0 else word
             parts += [first, rest + GAP] if rest else [first + GAP]
-        if not paragraphs:
-            parts.append(GAP)
     return parts
 
 

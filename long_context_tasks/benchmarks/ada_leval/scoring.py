@@ -138,6 +138,9 @@ def score_perplexity(
 ) -> CaseScores:
     """TSort by perplexity (section 4.5.1): the arrangement with the lowest perplexity is the answer.
 
+    Among equals the first in the order of ``itertools.permutations`` wins. A log-likelihood that is no finite number, or one of
+    no tokens, is a failure of ours.
+
     Args:
         case: a built TSort case.
         log_likelihoods: of the whole text in each order, in nats, in the order of ``itertools.permutations``.
@@ -155,7 +158,10 @@ def score_perplexity(
     if len(log_likelihoods) != len(orders):
         raise ValueError(f"case {case.id}: {len(log_likelihoods)} log-likelihoods for {len(orders)} orders")
     counts = num_tokens if num_tokens is not None else [1] * len(orders)
-    losses = [-value / count for value, count in zip(log_likelihoods, counts, strict=True)]
+    losses = [
+        -value / count if count > 0 else math.nan
+        for value, count in zip(log_likelihoods, counts, strict=True)
+    ]
     if not all(math.isfinite(loss) for loss in losses):
         return dict.fromkeys(metrics, Score(None, "endpoint_failed"))
     best = orders[min(range(len(losses)), key=losses.__getitem__)]

@@ -1,9 +1,12 @@
 """Ugly responses to scores: committed golden cases, laws, and who is to blame."""
 
+import doctest
+import importlib
 import itertools
 import json
 import math
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -78,13 +81,15 @@ def _check(row: dict[str, Any], case: Case) -> None:
 def test_golden_bestanswer(row: dict[str, Any]) -> None:
     _check(row, _bestanswer(row["gold"], row["num_choice"]))
     stripped = strip_thinking(row["response"]).text
-    assert extract_bestanswer_official(stripped, row["num_choice"]) == row["official_extracted"]
+    for rule in (extract_bestanswer_official, naive_bestanswer):
+        assert rule(stripped, row["num_choice"]) == row["official_extracted"]
 
 
 @pytest.mark.parametrize("row", _rows("tsort_responses.jsonl"), ids=lambda row: repr(row["response"][:30]))
 def test_golden_tsort(row: dict[str, Any]) -> None:
     _check(row, _tsort(row["gold"]))
-    assert repr(extract_tsort_official(strip_thinking(row["response"]).text)) == row["official_extracted"]
+    for rule in (extract_tsort_official, naive_tsort):
+        assert repr(rule(strip_thinking(row["response"]).text)) == row["official_extracted"]
 
 
 @given(_PREDICTION, st.integers(1, 130))
@@ -95,6 +100,13 @@ def test_official_bestanswer_equals_the_plain_rule(prediction: str, n: int) -> N
 @given(_PREDICTION)
 def test_official_tsort_equals_the_plain_rule(prediction: str) -> None:
     assert repr(extract_tsort_official(prediction)) == repr(naive_tsort(prediction))
+
+
+def test_official_tsort_equals_the_plain_rule_on_all_short_digit_strings() -> None:
+    for size in range(7):
+        for digits in itertools.product("1234", repeat=size):
+            prediction = "-".join(("", *digits, ""))
+            assert extract_tsort_official(prediction) == naive_tsort(prediction), prediction
 
 
 @pytest.mark.parametrize("gold", list(itertools.permutations([1, 2, 3, 4])))
@@ -175,11 +187,39 @@ def test_perplexity_is_per_token() -> None:
     assert scoring.score_perplexity(_tsort(gold), likelihoods, counts)["strict_accuracy"].value == 1
 
 
+def test_among_equal_perplexities_the_first_order_wins() -> None:
+    for order in itertools.permutations([1, 2, 3, 4]):
+        score = scoring.score_perplexity(_tsort(list(order)), [-7.0] * 24, [5] * 24)["strict_accuracy"]
+        assert score == Score(float(order == (1, 2, 3, 4)))
+
+
 def test_perplexity_without_numbers_is_no_zero() -> None:
     case = _tsort([1, 2, 3, 4])
     assert scoring.score_perplexity(case, None, None, "does_not_fit")["strict_accuracy"] == Score(
         None, "does_not_fit"
     )
-    assert scoring.score_perplexity(case, [math.nan] * 24, None)["strict_accuracy"].value is None
+    for bad in (math.nan, math.inf, -math.inf):
+        likelihoods = [-1.0] * 23 + [bad]
+        assert set(scoring.score_perplexity(case, likelihoods, None).values()) == {
+            Score(None, "endpoint_failed")
+        }
+    assert scoring.score_perplexity(case, [-1.0] * 24, [0] * 24)["strict_accuracy"].value is None
     with pytest.raises(ValueError, match="23 log-likelihoods for 24 orders"):
         scoring.score_perplexity(case, [0.0] * 23, None)
+
+
+@pytest.mark.parametrize("name", ["extraction", "scoring", "prompts"])
+def test_examples_in_docstrings(name: str) -> None:
+    results = doctest.testmod(importlib.import_module(f"long_context_tasks.benchmarks.ada_leval.{name}"))
+    assert results.attempted and not results.failed
+
+
+@pytest.mark.parametrize(
+    "unit", ["1", " ", "[1 ", "A1 ", "A1, ", "Answer: ", "[", "answer", "- ", "[4, 1, 3, 2] "]
+)
+def test_a_model_that_repeats_itself_costs_no_time(unit: str) -> None:
+    response = f"[1{unit * 20_000}a"
+    start = time.perf_counter()
+    for case in (_tsort([4, 1, 3, 2]), _bestanswer("A2", 100)):
+        scoring.score_case(case, response)
+    assert time.perf_counter() - start < 2
