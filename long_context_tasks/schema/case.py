@@ -6,7 +6,7 @@ table and are referred to by key (see :mod:`long_context_tasks.schema.case_folde
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -59,7 +59,9 @@ class Case:
 
     def to_json(self) -> str:
         """One line of JSON; :meth:`from_json` gives an equal case back."""
-        return json.dumps(asdict(self), ensure_ascii=False, separators=(",", ":"))
+        # Not dataclasses.asdict, which copies every key of a case with thousands of answers.
+        row = {**vars(self), "turns": [vars(turn) for turn in self.turns]}
+        return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, line: str | bytes) -> "Case":

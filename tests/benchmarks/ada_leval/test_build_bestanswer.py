@@ -1,0 +1,378 @@
+"""Cases of BestAnswer built from posts: which answers, in which places, how many, and bad input."""
+
+import hashlib
+import json
+import random
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+from naive_builders import naive_bestanswer
+
+from long_context_tasks.benchmarks.ada_leval import build, prompts
+from long_context_tasks.benchmarks.ada_leval.bestanswer_choice import BestAnswerSettings, shuffled
+from long_context_tasks.benchmarks.ada_leval.build_plan import parse_lengths
+from long_context_tasks.benchmarks.catalogue import card
+from long_context_tasks.schema import CaseSet, InputError, format_length
+from long_context_tasks.tokens import get_tokenizer
+
+FAMILY = "ada_leval_bestanswer"
+CARD = card("ada_leval").tasks["bestanswer"]
+count = get_tokenizer("cl100k").count
+WORDS = [
+    "list",
+    "index",
+    "error",
+    "loop",
+    "sort",
+    "hash",
+    "query",
+    "table",
+    "fast",
+    "slow",
+    "value",
+    "thread",
+    "class",
+    "static",
+    "try",
+    "catch",
+    "3.5",
+    "0x1F",
+    "naïve",
+    "—",
+    "résumé",
+]
+ENDS = ["", ".", ".)", ".)", "?", "!", ");", "```", " 42", "…", " é", "\n", " $x$."]
+STARTS = ["", "\n", "(", "“", "1. ", "\n\n ", "$$"]
+
+
+def make_posts(seed: int, questions: int, tags: int = 6, words: int = 30) -> list[dict]:
+    """A forum with everything that can happen: no accepted answer, images, repeated texts, newer answers, ties."""
+    pick = random.Random(seed)
+    posts, next_id = [], 100
+
+    def text():
+        if posts and pick.random() < 0.08:
+            return pick.choice(posts)["Body"]
+        body = (
+            pick.choice(STARTS) + " ".join(pick.choices(WORDS, k=pick.randint(1, words))) + pick.choice(ENDS)
+        )
+        image = '<img src="x.png">' if pick.random() < 0.1 else ""
+        return "" if pick.random() < 0.03 else f"<p>{body}{image}</p>" if pick.random() < 0.8 else body
+
+    def day():
+        return f"2015-{pick.randint(1, 12):02}-{pick.randint(1, 28):02}T00:00:00.000"
+
+    for _ in range(questions):
+        question = {
+            "Id": next_id,
+            "PostTypeId": 1,
+            "CreationDate": day(),
+            "Score": pick.randint(-2, 5),
+            "Body": text(),
+        }
+        question["Tags"] = pick.sample([f"t{i}" for i in range(tags)], k=pick.randint(1, min(5, tags)))
+        posts.append(question)
+        next_id += 1
+        answers = []
+        for _ in range(pick.randint(0, 5)):
+            answers.append(
+                {
+                    "Id": next_id,
+                    "PostTypeId": 2,
+                    "ParentId": question["Id"],
+                    "CreationDate": day(),
+                    "Score": pick.randint(-1, 9),
+                    "Body": text(),
+                }
+            )
+            next_id += pick.randint(1, 3)
+        posts += answers
+        question["AcceptedAnswerId"] = 0
+        if answers and pick.random() < 0.8:
+            question["AcceptedAnswerId"] = pick.choice(answers)["Id"] if pick.random() < 0.95 else 9
+    return posts
+
+
+def write_posts(folder: Path, posts: list[dict]) -> Path:
+    path = folder / "Posts.jsonl"
+    path.write_text("\n".join(map(json.dumps, posts)), encoding="utf-8")
+    return path
+
+
+def built(folder: Path, posts: list[dict], **options) -> dict[int, CaseSet]:
+    chosen = BestAnswerSettings(**options)
+    out = folder / FAMILY
+    build.build(FAMILY, write_posts(folder, posts), chosen, out)
+    return {length: CaseSet.read(out, f"{FAMILY}_{format_length(length)}") for length in chosen.lengths}
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    seed=st.integers(0, 10**6),
+    questions=st.integers(3, 40),
+    tags=st.integers(1, 8),
+    words=st.sampled_from([5, 30, 120]),
+    share=st.sampled_from([0.25, 0.4, 0.5, 1.0]),
+    fill=st.sampled_from([0.1, 0.5, 0.8]),
+    top=st.integers(1, 6),
+    per_tag=st.sampled_from([2, 5, 2500]),
+)
+def test_cases_are_those_of_the_plain_rules(seed, questions, tags, words, share, fill, top, per_tag):
+    posts = make_posts(seed, questions, tags, words)
+    lengths = (500, 700, 1000, 32000)
+    options = {
+        "shared_tags": share,
+        "min_fill": fill,
+        "tags": top,
+        "questions_per_tag": per_tag,
+        "seed": seed % 5,
+    }
+    bounds = {500: 500, 700: 700, 1000: 1000, 32000: 1300}
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        # 32k with a bound of its own, so that small posts reach the relaxed rule.
+        from long_context_tasks.benchmarks.ada_leval import bestanswer_choice
+
+        patch.setattr(bestanswer_choice, "bound_of", lambda _, length: bounds[length])
+        expected = naive_bestanswer(
+            posts, bounds, 32000, seed % 5, count, tags=top, per_tag=per_tag, share=share, min_fill=fill
+        )
+        try:
+            cases = built(Path(name), posts, lengths=lengths, **options)
+        except InputError:
+            event("some length without a case")
+            assert not all(expected.values())
+            return
+        for length, made in cases.items():
+            rows = [
+                (
+                    int(case.cluster),
+                    list(map(int, case.inputs["answers"])),
+                    case.turns[0].gold,
+                    case.num_tokens["cl100k"],
+                )
+                for case in made.cases
+            ]
+            assert rows == expected[length]
+            assert all(
+                count(prompts.prompt(case, made.documents)) == case.num_tokens["cl100k"]
+                for case in made.cases
+            )
+
+
+def test_rules_case_by_case(tmp_path):
+    """The same, said again from the other end: what may be seen in any case that is built."""
+    posts = make_posts(3, 400, tags=8, words=60)
+    by_id = {post["Id"]: post for post in posts}
+    cases = built(tmp_path, posts, lengths=(1000, 2000, 4000, 32000), bounds="round", min_fill=0.5)
+    assert len({tuple(case.cluster for case in cases[length].cases) for length in (1000, 2000, 4000)}) == 1
+    for length, made in cases.items():
+        assert len(made) > 20
+        for case in made.cases:
+            answers = [by_id[int(key)] for key in case.inputs["answers"]]
+            question = by_id[int(case.inputs["question"])]
+            gold = answers[int(case.turns[0].gold[1:]) - 1]
+            assert gold["Id"] == question["AcceptedAnswerId"]
+            assert case.id == f"{question['Id']}_{case.turns[0].gold}"
+            assert all("<img" not in answer["Body"] for answer in answers)
+            texts = [made.documents[key].strip() for key in case.inputs["answers"]]
+            assert len(set(texts)) == len(texts) > 1
+            assert 0.5 * length <= count(prompts.prompt(case, made.documents)) <= length or length < 4000
+            for answer in answers:
+                if answer is gold:
+                    continue
+                other = by_id[answer["ParentId"]]
+                mine, theirs = set(question["Tags"]), set(other["Tags"])
+                if other is question:
+                    assert answer["CreationDate"] < gold["CreationDate"]
+                elif length < 32000:
+                    assert len(mine & theirs) / min(len(mine), len(theirs)) >= 0.4
+                else:
+                    assert mine & theirs
+    # A longer case of a question shows what the shorter one shows, and more.
+    for shorter, longer in ((1000, 2000), (2000, 4000), (4000, 32000)):
+        more = {case.cluster: set(case.inputs["answers"]) for case in cases[longer].cases}
+        assert all(
+            set(case.inputs["answers"]) <= more[case.cluster]
+            for case in cases[shorter].cases
+            if case.cluster in more
+        )
+
+
+def test_the_accepted_answer_stands_anywhere(tmp_path):
+    posts = make_posts(8, 1500, tags=3, words=20)
+    (made,) = built(tmp_path, posts, lengths=(700,), bounds="round").values()
+    shares = Counter(
+        (int(case.turns[0].gold[1:]) - 1) * 4 // case.labels["num_answers"] for case in made.cases
+    )
+    assert len(made) > 300
+    # Within four standard deviations of a quarter each.
+    assert all(
+        abs(shares[i] / len(made) - 0.25) < 4 * (0.1875 / len(made)) ** 0.5 + 0.05 for i in range(4)
+    ), shares
+
+
+def test_random_order_is_even_and_stable():
+    import numpy as np
+
+    ids = np.arange(5, dtype=np.int64) + 1000
+    firsts = Counter(int(shuffled(ids, seed)[0]) for seed in range(5000))
+    assert all(800 < firsts[i] < 1200 for i in range(5)), firsts
+    orders = Counter(tuple(shuffled(ids[:3], 7, seed).tolist()) for seed in range(6000))
+    assert len(orders) == 6 and all(850 < n < 1150 for n in orders.values()), orders
+    assert (
+        shuffled(np.arange(8, dtype=np.int64), 1, 2).tolist()
+        == shuffled(np.arange(8, dtype=np.int64), 1, 2).tolist()
+    )
+
+
+def test_seed_n_and_lengths_of_single_builds(tmp_path):
+    posts = make_posts(5, 300, tags=4, words=40)
+    first = built(tmp_path, posts, lengths=(1000, 2000), seed=1)
+    again = built(tmp_path, posts, lengths=(1000, 2000), seed=1)
+    other = built(tmp_path, posts, lengths=(1000, 2000), seed=2)
+    assert first[2000].cases == again[2000].cases != other[2000].cases
+    few = built(tmp_path, posts, lengths=(1000, 2000), seed=1, n=9)
+    assert few[1000].cases == first[1000].cases[:9] and few[2000].cases == first[2000].cases[:9]
+    alone = built(tmp_path, posts, lengths=(2000,), seed=1, same_as=(1000,))
+    assert alone[2000].cases == first[2000].cases
+
+
+def test_golden_bytes(tmp_path):
+    built(tmp_path, make_posts(1, 200, tags=4), lengths=(1000, 4000), seed=5)
+    names = [f"{FAMILY}_{name}.jsonl" for name in ("1k", "4k")]
+    digests = [hashlib.sha256((tmp_path / FAMILY / name).read_bytes()).hexdigest() for name in names]
+    assert digests == [
+        "a1b0b566d09991a6b1bc1571f9840f2b65d63186a87149c98acdd76ef42caa53",
+        "d0a1d936ce42b11d5d792bccfe33c4d503010575c54f669cf6f5682b8aa33996",
+    ]
+
+
+def test_bounds_of_the_paper_and_round_ones(tmp_path):
+    posts = make_posts(5, 300, tags=4, words=40)
+    paper = built(tmp_path, posts, lengths=(1000,))
+    assert 1000 < max(case.num_tokens["cl100k"] for case in paper[1000].cases) <= 1128
+    rounded = built(tmp_path, posts, lengths=(1000,), bounds="round")
+    assert 900 < max(case.num_tokens["cl100k"] for case in rounded[1000].cases) <= 1000
+
+
+@pytest.mark.parametrize("policy", ["same_information", "same_tokens"])
+def test_another_tokenizer(tmp_path, policy):
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    words = get_tokenizer(str(tmp_path))
+    posts = make_posts(5, 300, tags=4, words=40)
+    (made,) = built(
+        tmp_path, posts, lengths=(1000,), bounds="round", tokenizer=str(tmp_path), length_policy=policy
+    ).values()
+    for case in made.cases:
+        prompt = prompts.prompt(case, made.documents)
+        assert case.num_tokens == {"cl100k": count(prompt), words.name: words.count(prompt)}
+    measured = "cl100k" if policy == "same_information" else words.name
+    sizes = [case.num_tokens[measured] for case in made.cases]
+    assert max(sizes) <= 1000 and sum(sizes) / len(sizes) > 900
+
+
+def test_documents_are_the_posts_that_are_shown(tmp_path):
+    import sqlite3
+
+    posts = make_posts(5, 300, tags=4, words=40)
+    (made,) = built(tmp_path, posts, lengths=(1000,), n=5).values()
+    used = {key for case in made.cases for key in (case.inputs["question"], *case.inputs["answers"])}
+    table = sqlite3.connect(tmp_path / FAMILY / "documents.sqlite")
+    assert {row[0] for row in table.execute("SELECT key FROM documents")} == used
+
+
+# --- bad input ------------------------------------------------------------------------------------------------------
+
+
+def failure(folder: Path, posts: list[dict] | Path, **options) -> str:
+    source = posts if isinstance(posts, Path) else write_posts(folder, posts)
+    with pytest.raises(InputError) as caught:
+        build.build(
+            FAMILY, source, BestAnswerSettings(**{"lengths": (1000,), **options}), folder / "out" / FAMILY
+        )
+    assert not list((folder / "out").glob("*"))
+    return str(caught.value)
+
+
+def test_no_accepted_answers(tmp_path):
+    posts = make_posts(5, 30)
+    for post in posts:
+        post.pop("AcceptedAnswerId", None)
+    message = failure(tmp_path, posts)
+    assert "Posts.jsonl" in message and "AcceptedAnswerId" in message and "Use a whole dump" in message
+
+
+def test_too_small_a_dump_names_lengths_and_reasons(tmp_path):
+    message = failure(tmp_path, make_posts(5, 40), lengths=(1000, 16000))
+    assert all(
+        piece in message
+        for piece in ("Posts.jsonl", "1k, 16k", "tokens in all", "too few answers", "Leave out")
+    )
+
+
+def test_questions_without_tags_and_unknown_tags(tmp_path):
+    posts = make_posts(5, 40)
+    assert "'t99'" in failure(tmp_path, posts, tags=("t1", "t99"))
+    for post in posts:
+        post.pop("Tags", None)
+    assert "tags" in failure(tmp_path, posts)
+
+
+def test_truncated_file_names_the_line(tmp_path):
+    path = tmp_path / "Posts.xml"
+    row = '<row Id="{}" PostTypeId="1" Tags="&lt;a&gt;" Body="x" CreationDate="2015-01-01T00:00:00.000" />\n'
+    path.write_text("<posts>\n" + row.format(1) + row.format(2)[:40], encoding="utf-8")
+    message = failure(tmp_path, path)
+    assert "Posts.xml, line 3" in message
+
+
+def test_missing_file(tmp_path):
+    assert "no such file" in failure(tmp_path, tmp_path / "nothing.xml")
+
+
+def test_nothing_is_left_when_building_breaks(tmp_path, monkeypatch):
+    from long_context_tasks.benchmarks.ada_leval import bestanswer_builder
+
+    def broken(*_):
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(bestanswer_builder.CaseMaker, "make", broken)
+    source = write_posts(tmp_path, make_posts(5, 300))
+    with pytest.raises(RuntimeError):
+        build.build(FAMILY, source, BestAnswerSettings((1000,)), tmp_path / "out" / FAMILY)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"bounds": "odd"}, "--bounds"),
+        ({"tags": 0}, "--tags"),
+        ({"questions_per_tag": 0}, "--questions-per-tag"),
+        ({"shared_tags": 1.5}, "--shared-tags"),
+        ({"min_fill": 0.0}, "--min-fill"),
+    ],
+)
+def test_bad_settings(options, words):
+    with pytest.raises(InputError, match=words):
+        BestAnswerSettings((1000,), **options)
+
+
+def test_real_dump(shared, tmp_path):
+    source = shared / "data" / "stack_exchange" / "quantumcomputing.stackexchange.com.Posts.xml.gz"
+    lengths = parse_lengths("1k,...,128k", CARD.lengths)
+    reports = build.build(FAMILY, source, BestAnswerSettings(lengths), tmp_path / FAMILY)
+    for length, report in zip(lengths, reports, strict=True):
+        made = CaseSet.read(tmp_path / FAMILY, report.task)
+        assert len(made) >= 20 and max(report.tokens) <= CARD.bounds[format_length(length)]
+        for case in made.cases[:: max(1, len(made) // 5)]:
+            assert count(prompts.prompt(case, made.documents)) == case.num_tokens["cl100k"]
+    assert len({len(report.tokens) for report in reports[:7]}) == 1

