@@ -7,9 +7,8 @@ before it); :mod:`~long_context_tasks.corpora._gutenberg` decides with its neigh
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
-from functools import cached_property
 
 __all__ = [
     "Block",
@@ -26,15 +25,21 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive lines without a blank one, as they stand in the file; ``gap`` blank lines stood before them."""
+    """Consecutive lines without a blank one.
+
+    Attributes:
+        lines: as they stand in the file.
+        gap: blank lines before them.
+        text: all words, single spaces (kept: every rule asks for it, and a cached property locks at each first use).
+    """
 
     lines: tuple[str, ...]
     gap: int
+    text: str = field(init=False, compare=False)
 
-    @cached_property
-    def text(self) -> str:
-        """All words, single spaces."""
-        return " ".join(" ".join(self.lines).split())
+    def __post_init__(self) -> None:
+        """Join the lines."""
+        object.__setattr__(self, "text", " ".join(" ".join(self.lines).split()))
 
 
 class Kind(Enum):
