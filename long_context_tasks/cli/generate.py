@@ -4,7 +4,7 @@ For people who change the package: lm-eval's YAML, OpenCompass's configs and the
 A test fails when generating again would change a committed file.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import typer
@@ -57,7 +57,7 @@ def with_generated_part(page: str, part: str) -> str:
     return f"{head}{_BEGIN}\n\n{part}\n{_END}{tail}"
 
 
-def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     lines = [header, tuple("---" for _ in header), *rows]
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
 

@@ -132,7 +132,8 @@ def _names(text: str) -> list[int]:
 
 def _without_asides(text: str) -> str:
     """The text with a mark in place of every aside; only brackets are looked at."""
-    pieces, done, place = [], 0, 0
+    pieces: list[str] = []
+    done = place = 0
     while True:
         square, curly = text.find("[", place), text.find("{", place)
         place = min(square, curly) if square >= 0 and curly >= 0 else max(square, curly)

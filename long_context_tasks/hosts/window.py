@@ -22,7 +22,7 @@ _LENGTH_REFUSAL = re.compile(
 
 
 def is_length_refusal(status: int, body: str) -> bool:
-    """Is an HTTP error a server's way of saying that the prompt is too long?
+    """Whether an HTTP error is a server's way of saying that the prompt is too long.
 
     >>> is_length_refusal(400, "This model's maximum context length is 8192 tokens.")
     True

@@ -41,7 +41,12 @@ def test_what_is_not_installed_is_not_needed(tmp_path: Path, forbidden: list[str
     result = subprocess.run(
         [sys.executable, "-c", program],
         cwd=tmp_path,
-        env={"LCT_CACHE_DIR": str(tmp_path), "LCT_NO_HOOK": "1", "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+        env={
+            "LCT_CACHE_DIR": str(tmp_path),
+            "LCT_NO_HOOK": "1",
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(tmp_path),
+        },
         capture_output=True,
         text=True,
         check=False,

@@ -126,14 +126,14 @@ def _built(spec: TaskSpec, options: Options) -> CaseSet:
 
 
 def _synthetic(spec: TaskSpec, options: Options) -> CaseSet:
-    from long_context_tasks.benchmarks.ada_leval import build
+    from long_context_tasks.benchmarks.ada_leval.build import cached_synthetic
 
     length = _length(spec, options)
     if length is None:
         raise InputError(
             f"{spec.name}: give a length (lct_length=8k) or a folder of built cases (lct_cases=DIR)"
         )
-    return build.cached_synthetic(spec, length, options)
+    return cached_synthetic(spec, length, options)
 
 
 # --- published files -------------------------------------------------------------------------------------------
