@@ -7,10 +7,13 @@ import yaml
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import TaskSpec
+from long_context_tasks.schema import TaskCard
 
 _BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 _NOTE = "# Made by `lct generate` from the card; edit the card instead.\n"
 SYNTHETIC_GROUP = "lct_synthetic"
+# Every benchmark has this metric.
+_SYNTHETIC_METRICS = ("strict_accuracy",)
 
 
 def _class_name(benchmark: str) -> str:
@@ -51,15 +54,25 @@ def _groups(benchmark: str) -> dict[str, tuple[list[str], list[str]]]:
     groups: dict[str, tuple[list[str], list[str]]] = {}
     for task, task_card in card.tasks.items():
         family = f"{benchmark}_{task}"
-        metrics = list(dict.fromkeys([task_card.headline, task_card.official]))
+        metrics = _main(task_card)
         groups[family] = [f"{family}_{length}" for length in task_card.lengths], metrics
         for variant in task_card.variants:
             members = [f"{family}_{length}_{variant.name}" for length in variant.lengths]
             kept = [task_card.headline] if variant.name.startswith("ppl") else metrics
             groups[f"{family}_{variant.name}"] = members, kept
-    headline = [task_card.headline for task_card in card.tasks.values()][:1]
-    groups[benchmark] = [f"{benchmark}_{task}" for task in card.tasks], headline
+    # What all tasks have, so that no group averages over some of its members only.
+    common = [
+        metric
+        for metric in _main(*card.tasks.values())
+        if all(metric in _main(t) for t in card.tasks.values())
+    ]
+    groups[benchmark] = [f"{benchmark}_{task}" for task in card.tasks], common
     return groups
+
+
+def _main(*tasks: TaskCard) -> list[str]:
+    """Headline and official metrics of tasks, each once."""
+    return list(dict.fromkeys(metric for task in tasks for metric in (task.headline, task.official)))
 
 
 def lm_eval_files() -> dict[Path, str]:
@@ -77,5 +90,5 @@ def lm_eval_files() -> dict[Path, str]:
             if name.endswith("_synthetic") and "_ppl" not in name:
                 synthetic.append(name)
     first = _BENCHMARKS / catalogue.benchmark_names()[0] / "lm_eval_tasks"
-    files[first / f"_{SYNTHETIC_GROUP}.yaml"] = group_yaml(SYNTHETIC_GROUP, synthetic, ["strict_accuracy"], 1)
+    files[first / f"_{SYNTHETIC_GROUP}.yaml"] = group_yaml(SYNTHETIC_GROUP, synthetic, _SYNTHETIC_METRICS, 1)
     return files

@@ -9,23 +9,35 @@ import logging
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, ClassVar
+from dataclasses import asdict, replace
+from typing import Any
 
 import datasets
-from lm_eval.api.instance import Instance
 from lm_eval.api.task import ConfigurableTask
 
-from long_context_tasks.hosts.lm_eval_refusals import REFUSED, convert_length_refusals, register_prompt
-from long_context_tasks.hosts.lm_eval_window import find_window
+from long_context_tasks.hosts.lm_eval_documents import RecentDocuments
+from long_context_tasks.hosts.lm_eval_refusals import REFUSED, CaseInstance, convert_length_refusals
+from long_context_tasks.hosts.lm_eval_window import RunWindow, find_window
 from long_context_tasks.hosts.results import REASONS, result_keys
-from long_context_tasks.hosts.window import DOES_NOT_FIT, Window
-from long_context_tasks.schema import Case, CaseScores, InputError, LoadedTask, Options, resolve_options
+from long_context_tasks.hosts.window import DOES_NOT_FIT
+from long_context_tasks.schema import (
+    Case,
+    CaseScores,
+    CaseSet,
+    InputError,
+    LoadedTask,
+    Options,
+    resolve_options,
+)
 from long_context_tasks.stats import interval_of_mean
 
 logger = logging.getLogger(__name__)
 
 FILTER = "none"
+BYPASS = "bypass"  # the host's metric of a run with --predict_only, and the value that it writes then
+BYPASSED = 999
+# What is sent when not one prompt fits: most of the host's models fail on an empty list of requests.
+_FILLER = "."
 
 
 class CaseTask(ConfigurableTask):  # type: ignore[misc]
@@ -35,7 +47,10 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
     metric stand in the ``metadata`` of the task's config in every result file.
     """
 
-    load: ClassVar[Callable[[str, Options], LoadedTask]]
+    @staticmethod
+    def load(name: str, options: Options) -> LoadedTask:
+        """The benchmark's ``load_task``."""
+        raise NotImplementedError
 
     def __init__(self, config: dict[str, Any] | None = None) -> None:
         """Load the cases and make the host's task of them.
@@ -46,22 +61,26 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         config = {key: value for key, value in (config or {}).items() if key != "class"}
         self.model_arguments: Mapping[str, Any] = dict(config.get("metadata") or {})
         options = resolve_options(self.model_arguments)
-        self.loaded = type(self).load(config["task"], options)
+        self.loaded = _with_recent_documents(type(self).load(config["task"], options))
         if not len(self.loaded.cases):
             raise InputError(f"{config['task']}: no cases")
-        self.window = Window()
-        self._num_prompt_tokens: dict[str, list[int]] = {}
+        self.run_window = RunWindow()
+        self._unfit: dict[str, None] = {}
+        self._cut: set[str] = set()
+        self._num_candidate_tokens: dict[str, list[int]] = {}
         super().__init__(config={**config, **self._host_config()})
         # The host would look metrics up by name; these are our own.
         self._metric_fn_list = dict.fromkeys(self._keys(), None)
-        self._metric_fn_kwargs = {key: {} for key in self._keys()}
+        self._metric_fn_kwargs: dict[str, dict[str, Any]] = {key: {} for key in self._keys()}
         self._aggregation_list = {key: _aggregation(key) for key in self._keys()}
         self._higher_is_better = {key: _higher_is_better(key) for key in self._keys()}
         # Model arguments stay where the host has them; what belongs to the task is told here.
         self._config.metadata = {
             **{key: value for key, value in self.model_arguments.items() if not key.startswith("lct_")},
             **self.loaded.description(),
+            "benchmark": type(self).__module__.split(".")[-2],
             "headline": self.loaded.metrics[0],
+            "n": len(self.loaded.cases),
         }
 
     def _keys(self) -> tuple[str, ...]:
@@ -143,42 +162,65 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
     def build_all_requests(self, **kwargs: Any) -> None:
         """Build the requests, those that do not fit the window apart: they are named, counted and never sent."""
         template = kwargs.get("chat_template")
-        self.window = find_window(
-            self.loaded.options, self.model_arguments, getattr(template, "__self__", None)
+        self.run_window = find_window(
+            self.loaded.options,
+            self.model_arguments,
+            getattr(template, "__self__", None),
+            self.loaded.answer_budget,
         )
-        self._config.metadata["window"] = self.window.describe()
+        self._config.metadata["window"] = self.run_window.window.describe()
         convert_length_refusals()
-        self._unfit: list[str] = []
+        if kwargs.get("cache_requests"):
+            # The host knows a stored prompt by the name of its task; another length or window would get the old ones.
+            logger.warning("%s: --cache_requests is left out, it does not know our options", self.loaded.name)
+            kwargs = {**kwargs, "cache_requests": False}
         super().build_all_requests(**kwargs)
-        if self._unfit:
-            shown = ", ".join(self._unfit[:5]) + (", ..." if len(self._unfit) > 5 else "")
-            logger.warning(
-                "%s: %d of %d cases do not fit the window of %s tokens and are left out: %s",
-                *(self.loaded.name, len(self._unfit), len(self.loaded.cases), self.window.tokens, shown),
+        instances = self._instances or []
+        if not any(instance.repeats for instance in instances):
+            instances[0].repeats = 1
+            instances[0].arguments = (
+                _filler(None if self.loaded.by_likelihood else template),
+                *instances[0].arguments[1:],
             )
+        self._name_left_out("do not fit the window of the model", list(self._unfit))
 
-    def construct_requests(self, doc: dict[str, Any], ctx: str, **kwargs: Any) -> list[Instance] | Instance:
-        """One request, or one per candidate; with 0 repeats, which the host does not send, when it does not fit."""
+    def construct_requests(
+        self, doc: dict[str, Any], ctx: str, **kwargs: Any
+    ) -> list[CaseInstance] | CaseInstance:
+        """One request, or one per candidate; with 0 repeats, which the host does not send, when it does not fit.
+
+        Candidates stand in lexicographic order, so that texts with the same beginning follow one another and a model that
+        caches prefixes reads 64 segments of a TSort case instead of 96; ``hf`` reads every text whole.
+        """
         name, doc_id, repeats = kwargs["metadata"]
         case = self._case(doc)
+        budget = self.loaded.answer_budget
+        arguments: list[tuple[Any, ...]]
         if not self.loaded.by_likelihood:
-            fits = self.window.fits(_plain_text(ctx), self.loaded.answer_budget)
-            register_prompt(ctx)
+            text = _plain_text(ctx)
+            fits = self.run_window.window.fits(text, budget)
+            if fits and self.run_window.is_cut(text, budget):
+                self._cut.add(case.id)
             # The text of a prompt that is not sent is not kept: a thousand of them are gigabytes.
-            arguments: list[tuple[Any, ...]] = [(ctx if fits else "", dict(self.config.generation_kwargs))]
+            arguments = [(ctx if fits else "", dict(self.config.generation_kwargs))]
         else:
             assert self.loaded.candidates is not None
-            # In lexicographic order, so that texts with the same beginning follow one another (prefix caches).
             texts = self.loaded.candidates(case, self.loaded.cases.documents)
-            fits = all(self.window.fits(text, 0) for text in texts)
-            if self.window.count is not None:
-                self._num_prompt_tokens[case.id] = [self.window.count(text) for text in texts]
-            arguments = [(text,) for text in texts]
+            fits = self.run_window.fits_whole(texts)
+            if self.run_window.count is not None:
+                self._num_candidate_tokens[case.id] = [self.run_window.count(text) for text in texts]
+            arguments = [(text if fits else "",) for text in texts]
         if not fits:
-            self._unfit.append(case.id)
-        output_type = "loglikelihood_rolling" if self.loaded.by_likelihood else "generate_until"
+            self._unfit[case.id] = None
         instances = [
-            Instance(output_type, doc, argument, place, metadata=(name, doc_id, repeats if fits else 0))
+            CaseInstance(
+                self.OUTPUT_TYPE,
+                doc,
+                argument,
+                place,
+                metadata=(name, doc_id, repeats if fits else 0),
+                unchecked=not self.run_window.window.checked,
+            )
             for place, argument in enumerate(arguments)
         ]
         return instances if self.loaded.by_likelihood else instances[0]
@@ -186,12 +228,28 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
     def apply_filters(self) -> None:
         """Hand every first response on as it is (a padded run may hold more than one); None where none was asked."""
         for instance in self._instances or []:
+            if instance.doc["case"] in self._unfit:
+                instance.resps.clear()
             instance.filtered_resps[FILTER] = instance.resps[0] if instance.resps else None
+        refused = [i.doc["case"] for i in self._instances or [] if i.filtered_resps[FILTER] == REFUSED]
+        self._name_left_out("were refused by the server for their length", refused)
+
+    def _name_left_out(self, why: str, ids: Sequence[str]) -> None:
+        if ids:
+            n = len({instance.doc_id for instance in self._instances or []})
+            shown = ", ".join(ids[:5]) + (", ..." if len(ids) > 5 else "")
+            window = self.run_window.window.describe()
+            logger.warning(
+                "%s: %d of %d cases %s (%s) and are left out: %s",
+                *(self.loaded.name, len(ids), n, why, window, shown),
+            )
 
     # --- scores --------------------------------------------------------------------------------------------
 
     def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
         """Every result key for one case; not-a-number where a metric has no value."""
+        if BYPASS in self._metric_fn_list:
+            return {BYPASS: BYPASSED}
         case = self._case(doc)
         scores = (
             self._likelihood_scores(case, results)
@@ -207,13 +265,13 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         headline = scores[self.loaded.metrics[0]]
         row["n"] = 1
         row["n_scored"] = row["coverage"] = int(headline.value is not None)
-        row["n_truncated"] = 0 if self.window.checked else math.nan
+        row["n_truncated"] = int(case.id in self._cut) if self.run_window.window.checked else math.nan
         for reason in REASONS:
             row[f"n_{reason}"] = int(headline.reason == reason)
         return row
 
     def _scores(self, case: Case, response: str | None) -> CaseScores:
-        if response is None or response == REFUSED:
+        if case.id in self._unfit or response == REFUSED:
             return self.loaded.score(case, None, DOES_NOT_FIT)
         # What the host puts where a server returned no content; an empty text unless the user set another.
         nothing = os.environ.get("LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER", "")
@@ -221,17 +279,30 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
 
     def _likelihood_scores(self, case: Case, results: Sequence[Any]) -> CaseScores:
         assert self.loaded.score_candidates is not None
-        if any(value is None for value in results):
+        if case.id in self._unfit:
             return self.loaded.score_candidates(case, None, None, DOES_NOT_FIT)
         likelihoods = [float(value[0] if isinstance(value, tuple | list) else value) for value in results]
-        return self.loaded.score_candidates(case, likelihoods, self._num_prompt_tokens.get(case.id), None)
+        return self.loaded.score_candidates(case, likelihoods, self._num_candidate_tokens.get(case.id), None)
+
+
+def _with_recent_documents(task: LoadedTask) -> LoadedTask:
+    cases = task.cases
+    return replace(task, cases=CaseSet(cases.cases, RecentDocuments(cases.documents), cases.manifest))
 
 
 def _plain_text(ctx: Any) -> str:
     """The text of a context; for chat servers the host carries messages as JSON in a named tuple."""
     if isinstance(ctx, str):
         return ctx
-    return "\n".join(str(message["content"]) for message in json.loads(ctx.prompt))
+    messages = json.loads(ctx.prompt) if hasattr(ctx, "prompt") else ctx
+    return "\n".join(str(message["content"]) for message in messages)
+
+
+def _filler(chat_template: Callable[..., Any] | None) -> Any:
+    """A prompt of next to nothing, in the form that the model takes."""
+    if chat_template is None:
+        return _FILLER
+    return chat_template([{"role": "user", "content": _FILLER}], add_generation_prompt=True)
 
 
 # --- aggregation -----------------------------------------------------------------------------------------------

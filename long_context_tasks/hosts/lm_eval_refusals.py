@@ -1,37 +1,156 @@
 """A server that refuses a prompt for its length must cost that case, not the run.
 
-lm-eval retries every HTTP error and then dies with all its answers. Here the two calls of its API models are wrapped, once:
-a refusal for length of one of our prompts becomes an answer that our scoring reads as "does not fit". Everything else, other
-tasks' prompts included, goes its way.
+lm-eval retries every HTTP error and then dies with all its answers. Here its API models are wrapped, once: while they answer
+requests of our tasks, a refusal for length becomes an answer that our scoring reads as "does not fit"; it is not asked
+again in this run and not kept in ``--use_cache``. Every other failure, and every other task, goes the host's way.
 """
 
 import functools
-import hashlib
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from lm_eval.api.instance import Instance
+from lm_eval.api.model import CachingLM, hash_args
+
 from long_context_tasks.hosts.window import is_length_refusal
+from long_context_tasks.schema import InputError
 
 REFUSED = "[long_context_tasks: the server refused this prompt for its length]"
+_API_MODELS = "lm_eval.models.api_models"
+_CONVERTS = "_lct_converts_refusals"
 
 
-# Hashes of the prompts of our tasks in this process. The host hands nothing but the prompt down to its API models.
-_ours: set[bytes] = set()
+@dataclass
+class CaseInstance(Instance):  # type: ignore[misc]
+    """A request of one of our tasks; its class tells it from other tasks' requests.
+
+    Attributes:
+        unchecked: nobody knew the window when it was built.
+    """
+
+    unchecked: bool = False
 
 
-def _key(prompt: Any) -> bytes:
-    text = prompt if isinstance(prompt, str) else str(getattr(prompt, "prompt", prompt))
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+def is_api_model(model: object) -> bool:
+    """Whether a model of the host asks a server; its ``max_length`` then says nothing unless the user gave it."""
+    module = sys.modules.get(_API_MODELS)
+    return module is not None and isinstance(model, module.TemplateAPI)
 
 
-def register_prompt(prompt: Any) -> None:
-    """Remember a prompt (text, or the host's JSON of messages) as one of ours."""
-    _ours.add(_key(prompt))
+def convert_length_refusals() -> None:
+    """Wrap the host's API models and its cache, if any is in use; a second call does nothing.
+
+    To be called when the requests are built: the host has made its model by then, so its module is loaded if it is needed.
+    """
+    module = sys.modules.get(_API_MODELS)
+    if module is None or hasattr(module.TemplateAPI.generate_until, "__wrapped__"):
+        return
+    api = module.TemplateAPI
+    api.generate_until = _only_ours(api.generate_until)
+    api.model_call = _converting(api.model_call)
+    api.amodel_call = _converting_async(api.amodel_call)
+    CachingLM.__getattr__ = _forgetting(CachingLM.__getattr__)
 
 
-def _all_ours(messages: Sequence[Any]) -> bool:
-    """Whether every prompt is ours. Prompts sent as tokens are not known; those the host has cut to fit before."""
-    return all(_key(message) in _ours for message in messages)
+def _only_ours(generate: Callable[..., list[str]]) -> Callable[..., list[str]]:
+    """Ask for our requests apart from other tasks', and convert refusals only meanwhile."""
+
+    @functools.wraps(generate)
+    def generate_until(self: Any, requests: Sequence[Any], *args: Any, **kwargs: Any) -> list[str]:
+        ours = [request for request in requests if isinstance(request, CaseInstance)]
+        theirs = [request for request in requests if not isinstance(request, CaseInstance)]
+        answers, other_answers = [], []
+        if ours:
+            _refuse_silent_cut(self, ours)
+            setattr(self, _CONVERTS, True)
+            try:
+                answers = generate(self, ours, *args, **kwargs)
+            finally:
+                setattr(self, _CONVERTS, False)
+        if theirs:
+            other_answers = generate(self, theirs, *args, **kwargs)
+        mine, others = iter(answers), iter(other_answers)
+        return [next(mine if isinstance(request, CaseInstance) else others) for request in requests]
+
+    return generate_until
+
+
+def _refuse_silent_cut(model: Any, requests: Sequence[CaseInstance]) -> None:
+    """The host cuts prompts that it sends as tokens to a length of its own, from the left and in silence."""
+    if not model.tokenized_requests:
+        return
+    for request in requests:
+        prompt, settings = request.args
+        room = model.max_length - settings["max_gen_toks"]
+        if not request.unchecked or len(prompt.encode("utf-8", "surrogatepass")) <= room:
+            continue
+        if len(model.tok_encode(prompt)) > room:
+            raise InputError(
+                f"lm-eval would cut prompts of {request.task_name} to {room} tokens without a word: add "
+                "max_length=WINDOW or tokenized_requests=False to --model_args"
+            )
+
+
+def _converting(call: Any) -> Any:
+    import requests
+
+    @functools.wraps(call)
+    def model_call(self: Any, messages: Sequence[Any], *, generate: bool = True, **kwargs: Any) -> Any:
+        try:
+            return call(self, messages, generate=generate, **kwargs)
+        except requests.HTTPError as error:
+            response = error.response
+            refused = response is not None and is_length_refusal(response.status_code, response.text)
+            if not (refused and getattr(self, _CONVERTS, False)):
+                raise
+            if len(messages) == 1:
+                return _reply([REFUSED])
+            # One prompt of a batch is too long: ask for each by itself.
+            texts: list[Any] = []
+            for message in messages:
+                outputs = model_call(self, [message], generate=generate, **kwargs)
+                texts += self.parse_generations(outputs=outputs)
+            return _reply(texts)
+
+    return model_call
+
+
+def _reply(texts: Sequence[str | None]) -> dict[str, Any]:
+    """What a server of either kind, chat or text, would send."""
+    choices = [{"index": i, "text": text, "message": {"content": text}} for i, text in enumerate(texts)]
+    return {"choices": choices}
+
+
+def _converting_async(call: Any) -> Any:
+    import aiohttp
+
+    @functools.wraps(call)
+    async def amodel_call(
+        self: Any,
+        session: Any,
+        sem: Any,
+        messages: Sequence[Any],
+        *,
+        cache_keys: list[Any] | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        watch = _WatchedSession(session)
+        try:
+            return await call(self, watch, sem, messages, cache_keys=cache_keys, **kwargs)
+        except aiohttp.ClientResponseError:
+            if not (is_length_refusal(watch.status, watch.body) and getattr(self, _CONVERTS, False)):
+                raise
+            if len(messages) == 1:
+                return [REFUSED]
+            answers = []
+            for place, message in enumerate(messages):
+                keys = cache_keys[place : place + 1] if cache_keys else None
+                answers += await amodel_call(self, session, sem, [message], cache_keys=keys, **kwargs)
+            return answers
+
+    return amodel_call
 
 
 class _WatchedSession:
@@ -61,71 +180,31 @@ class _WatchedPost:
         return await self._request.__aexit__(*error)
 
 
-def convert_length_refusals() -> None:
-    """Wrap the host's API models, if they are installed; a second call does nothing."""
-    try:
-        from lm_eval.models.api_models import TemplateAPI
-    except ImportError:
-        return
-    if not hasattr(TemplateAPI.model_call, "__wrapped__"):
-        TemplateAPI.model_call = _wrap(TemplateAPI.model_call)
-        TemplateAPI.amodel_call = _wrap_async(TemplateAPI.amodel_call)
+def _forgetting(get: Any) -> Any:
+    """Keep refusals out of the host's cache: the next run may have a server with a larger window."""
 
+    @functools.wraps(get)
+    def __getattr__(self: Any, name: str) -> Any:
+        method = get(self, name)
+        if name != "generate_until":
+            return method
 
-def _answers(n: int) -> dict[str, Any]:
-    """What a server of either kind would send to answer with the refusal."""
-    return {"choices": [{"index": i, "text": REFUSED, "message": {"content": REFUSED}} for i in range(n)]}
-
-
-def _wrap(call: Any) -> Any:
-    import requests
-
-    @functools.wraps(call)
-    def model_call(self: Any, messages: Sequence[Any], *, generate: bool = True, **kwargs: Any) -> Any:
-        try:
-            return call(self, messages, generate=generate, **kwargs)
-        except requests.HTTPError as error:
-            response = error.response
-            refused = response is not None and is_length_refusal(response.status_code, response.text)
-            if not (generate and refused and _all_ours(messages)):
-                raise
-            if len(messages) == 1:
-                return _answers(1)
-            # One prompt of a batch is too long: ask for each by itself.
-            replies = [model_call(self, [message], generate=generate, **kwargs) for message in messages]
-            return {"choices": [{**reply["choices"][0], "index": i} for i, reply in enumerate(replies)]}
-
-    return model_call
-
-
-def _wrap_async(call: Any) -> Any:
-    import aiohttp
-
-    @functools.wraps(call)
-    async def amodel_call(
-        self: Any,
-        session: Any,
-        sem: Any,
-        messages: Sequence[Any],
-        *,
-        generate: bool = True,
-        cache_keys: list[Any] | None = None,
-        **kwargs: Any,
-    ) -> Any:
-        watch = _WatchedSession(session)
-        try:
-            return await call(self, watch, sem, messages, generate=generate, cache_keys=cache_keys, **kwargs)
-        except aiohttp.ClientResponseError:
-            if not (generate and is_length_refusal(watch.status, watch.body) and _all_ours(messages)):
-                raise
-            if len(messages) == 1:
-                return [REFUSED]
-            answers = []
-            for place, message in enumerate(messages):
-                keys = cache_keys[place : place + 1] if cache_keys else None
-                answers += await amodel_call(
-                    self, session, sem, [message], generate=generate, cache_keys=keys, **kwargs
-                )
+        def generate_until(requests: Sequence[Any]) -> Any:
+            # Before: a run that was killed leaves what its model wrote while it ran.
+            _forget(self.dbdict, requests)
+            answers = method(requests)
+            refused = zip(requests, answers, strict=True)
+            _forget(self.dbdict, [request for request, answer in refused if answer == REFUSED])
             return answers
 
-    return amodel_call
+        return generate_until
+
+    return __getattr__
+
+
+def _forget(store: Any, requests: Sequence[Any]) -> None:
+    for request in requests:
+        if isinstance(request, CaseInstance):
+            key = hash_args("generate_until", request.args)
+            if store.get(key) == REFUSED:
+                del store[key]

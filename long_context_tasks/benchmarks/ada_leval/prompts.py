@@ -110,7 +110,10 @@ def render_bestanswer(question: str | None, answers: Iterable[str]) -> str:
     >>> render_bestanswer("Q?", ["one"]).removeprefix(template("bestanswer"))[:78]
     'The question is given below.\\nQ?\\n\\nPossible answers are given below.\\nA1:\\n\\none\\n\\n\\n'
     """
-    return "".join(bestanswer_parts(question, answers))
+    # Not joined from its parts: a prompt of 128k tokens has hundreds of answers, and looking for their cuts takes ten times as long.
+    asked = "" if question is None else f"{_QUESTION}{question}{GAP}"
+    shown = "".join(f"{answer_head(number)}{answer}{GAP}" for number, answer in enumerate(answers, start=1))
+    return f"{template('bestanswer')}{asked}{_ANSWERS}{shown}{_FOOTER}"
 
 
 # --- TSort -----------------------------------------------------------------------------------------------------
