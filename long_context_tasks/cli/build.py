@@ -71,8 +71,9 @@ def build(
         ),
     ] = None,
     seed: Annotated[
-        int, _option("Seed of shuffles and choices; equal seeds give equal bytes. Default: 0", _ALL, "--seed")
-    ] = 0,
+        int | None,
+        _option("Seed of shuffles and choices; equal seeds give equal bytes. Default: 0", _ALL, "--seed"),
+    ] = None,
     tokenizer: Annotated[
         str | None,
         _option(
@@ -174,14 +175,17 @@ def build(
     Nothing is left behind when a build fails; an earlier folder of the same task stays as it was until the new one is whole.
     """
     from long_context_tasks.benchmarks.ada_leval import build as builder
-    from long_context_tasks.schema import InputError
+    from long_context_tasks.schema import InputError, resolve_options
 
     card = builder.task_card(task)
+    # What is not typed comes from the environment, as in the hosts.
+    typed = {"lct_seed": seed, "lct_n": n, "lct_tokenizer": tokenizer, "lct_length_policy": length_policy}
+    run = resolve_options(typed)
     options = {
-        "seed": seed,
-        "n": n,
-        "tokenizer": tokenizer,
-        "length_policy": length_policy,
+        "seed": run.seed,
+        "n": run.n,
+        "tokenizer": run.tokenizer,
+        "length_policy": run.length_policy,
         "segments": segments,
         "segment_cap": segment_cap,
         "before_cap": before_cap,

@@ -30,7 +30,8 @@ def generated_files() -> dict[Path, str]:
     from long_context_tasks.hosts.generate import lm_eval_files
     from long_context_tasks.hosts.generate_opencompass import opencompass_files
 
-    files = {**lm_eval_files(), **opencompass_files()}
+    made = {**lm_eval_files(), **opencompass_files()}
+    files = {CHECKOUT / path: text for path, text in made.items()}
     for name in catalogue.benchmark_names():
         page = CHECKOUT / "docs" / f"{name}.md"
         files[page] = with_generated_part(

@@ -274,7 +274,9 @@ models = [
         type=(HuggingFaceBaseModel if _base else HuggingFacewithChatTemplate) if _path else DemoModel,
         abbr=os.path.basename(_path.rstrip('/')) or 'smollm2-135m-instruct',
         path=_path or 'demo',
-        model_kwargs=dict(device_map='auto' if _gpus else 'cpu'),
+        # The host's own default is to run code that comes with a model.
+        model_kwargs=dict(device_map='auto' if _gpus else 'cpu', trust_remote_code=False),
+        tokenizer_kwargs=dict(trust_remote_code=False),
         # max_seq_len: left out, so that the host takes the window from the model's own config.
         max_out_len=64,
         batch_size=int(os.environ.get('LCT_BATCH_SIZE') or 1),

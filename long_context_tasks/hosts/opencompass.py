@@ -18,13 +18,16 @@ from opencompass.datasets.base import BaseDataset
 from opencompass.openicl.icl_evaluator import BaseEvaluator
 from opencompass.openicl.icl_inferencer import GenInferencer
 from opencompass.utils import batched
+from opencompass.utils.logging import get_logger
 from tqdm import tqdm
 
 from long_context_tasks.hosts.opencompass_rows import CASE, RowStore
 from long_context_tasks.hosts.opencompass_send import Answer, Sender, find_window
 from long_context_tasks.hosts.results import summarize
+from long_context_tasks.hosts.window import DOES_NOT_FIT
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask, Message, Options, resolve_options
 
+logger = get_logger()
 TaskLoader = Callable[[str, Options], LoadedTask]
 _EXCERPT = 400
 
@@ -142,6 +145,13 @@ class CaseGenInferencer(OfBenchmark, GenInferencer):  # type: ignore[misc]
                     store.add([self._row(case, sent, answer, window.describe())])
                     bar.update()
         store.finish()
+        unfit = [row[CASE] for row in store.rows if row["lct_status"] == DOES_NOT_FIT]
+        if unfit:
+            shown = ", ".join(unfit[:5]) + (", ..." if len(unfit) > 5 else "")
+            logger.warning(
+                "%s: %d of %d cases do not fit the window (%s) and are left out: %s",
+                *(task.name, len(unfit), len(cases), window.describe(), shown),
+            )
         return [row["prediction"] for row in store.rows]
 
     def _row(self, case: str, messages: Sequence[Message], answer: Answer, window: str) -> dict[str, Any]:

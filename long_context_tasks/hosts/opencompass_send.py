@@ -19,6 +19,7 @@ from opencompass.models import (
     TurboMindModelwithChatTemplate,
     VLLMwithChatTemplate,
 )
+from opencompass.models.base_api import APITemplateParser
 from opencompass.utils.prompt import PromptList
 
 from long_context_tasks.hosts.opencompass_thinking import OPEN, prompt_opens_thinking, unfinished_marked
@@ -30,6 +31,12 @@ from long_context_tasks.schema import Message
 _CONFIG_CLASSES = (HuggingFacewithChatTemplate, VLLMwithChatTemplate, TurboMindModelwithChatTemplate)
 _ROLES = {"system": "SYSTEM", "user": "HUMAN", "assistant": "BOT"}
 _NO_LIMIT = 10**9
+# The roles as they are. The host's own default for chat models holds a system role that it turns into an empty user message
+# and joins to the user's: every prompt would end in one more newline than the benchmark's.
+_PLAIN_ROLES = {
+    "round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}],
+    "reserved_roles": [{"role": "SYSTEM", "api_role": "SYSTEM"}],
+}
 # Tokens that a chat template puts around a message, where the template is not known.
 _AROUND_MESSAGE = 8
 _STATUS = re.compile(r"(?:error code|status code)\D{0,3}(\d{3})", re.IGNORECASE)
@@ -88,6 +95,13 @@ def host_prompt(messages: Sequence[Message]) -> PromptList:
                 prompt.append(item if section == "round" else {**item, "fallback_role": "HUMAN"})
             prompt.append({"section": section, "pos": "end"})
     return prompt
+
+
+def adds_to_prompts(model: Any) -> bool:
+    """Whether the host's default template for chat models is in use, which adds a newline to every prompt."""
+    template = getattr(getattr(model, "template_parser", None), "meta_template", None)
+    rounds = template.get("round", []) if isinstance(template, dict) else []
+    return any(item.get("role") == "SYSTEM" and item.get("api_role") == "HUMAN" for item in rounds)
 
 
 def count_tokens(model: Any, prompt: Any) -> int | None:
@@ -169,6 +183,7 @@ class Sender:
         self.model = model
         self.window = window
         self.answer_budget = answer_budget
+        self._parser = APITemplateParser(_PLAIN_ROLES) if adds_to_prompts(model) else None
         self._opens_thinking = isinstance(model, _CONFIG_CLASSES) and prompt_opens_thinking(model)
         known = inspect.signature(model.generate).parameters
         self._options = {key: value for key, value in options.items() if key in known}
@@ -180,9 +195,7 @@ class Sender:
             Exception: whatever the host raises when a model or an endpoint fails for another reason than length.
         """
         prompts = [host_prompt(messages) for messages in batch]
-        counts = [
-            count_tokens(self.model, self.model.parse_template(prompt, mode="gen")) for prompt in prompts
-        ]
+        counts = [count_tokens(self.model, self._parsed(prompt)) for prompt in prompts]
         sent = [prompt for prompt, n in zip(prompts, counts, strict=True) if self._fits(n)]
         answered = self._send(sent)
         for n in counts:
@@ -192,6 +205,9 @@ class Sender:
                 yield Answer(text or "", DOES_NOT_FIT if text is None else None, n, cut)
             else:
                 yield Answer("", DOES_NOT_FIT, n)
+
+    def _parsed(self, prompt: PromptList) -> Any:
+        return (self._parser or self.model).parse_template(prompt, mode="gen")
 
     def _fits(self, n_tokens: int | None) -> bool:
         if self.window.tokens is None or n_tokens is None:
@@ -226,9 +242,13 @@ class Sender:
             logger.addHandler(watch)
         try:
             with without_host_limit(self.model), unfinished_marked(self.model), torch.no_grad():
-                responses = self.model.generate_from_template(
-                    list(prompts), max_out_len=self.answer_budget, **self._options
-                )
+                if self._parser is not None:
+                    parsed = [self._parsed(prompt) for prompt in prompts]
+                    responses = self.model.generate(parsed, max_out_len=self.answer_budget, **self._options)
+                else:
+                    responses = self.model.generate_from_template(
+                        list(prompts), max_out_len=self.answer_budget, **self._options
+                    )
         finally:
             if logger is not None:
                 logger.removeHandler(watch)

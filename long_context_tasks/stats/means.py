@@ -38,7 +38,8 @@ def mean_of_scores(scores: Sequence[Score], clusters: Sequence[Hashable], seed: 
     """Mean of the scores that have a value.
 
     Hits and misses of independent cases (each a cluster of its own) get a Wilson interval, anything else a bootstrap
-    over the clusters. A single cluster of hits and misses falls back on Wilson, as nothing can be resampled.
+    over the clusters. A single cluster of hits and misses falls back on Wilson, as nothing can be resampled; so do clusters that
+    all hit or all miss, each counted as one case.
 
     >>> mean = mean_of_scores([Score(1.0), Score(0.0, "empty"), Score(None, "does_not_fit")], ["a", "b", "c"])
     >>> mean.value, mean.n, mean.total, dict(mean.reasons)
@@ -64,4 +65,7 @@ def interval_of_mean(values: Sequence[float], clusters: Sequence[Hashable], seed
     n_clusters = len(set(clusters))
     if binary and n_clusters in (1, len(values)):
         return wilson(round(sum(values)), len(values))
+    if binary and len(set(values)) == 1:
+        # Every draw of the bootstrap would be the same. As if each cluster were one case: wide, but no false certainty.
+        return wilson(n_clusters if values[0] else 0, n_clusters)
     return cluster_bootstrap(values, clusters, seed)

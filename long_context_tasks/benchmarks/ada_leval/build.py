@@ -199,7 +199,7 @@ def cached_synthetic(spec: TaskSpec, length: int, options: Options) -> CaseSet:
     settings = SETTINGS[spec.task](
         lengths=(length,),
         seed=options.seed,
-        n=options.n or SYNTHETIC_CASES,
+        n=options.n or options.subset or SYNTHETIC_CASES,
         tokenizer=options.tokenizer,
         length_policy=options.length_policy,
     )

@@ -7,11 +7,15 @@ folder in the cache; later runs read that. Settings and indices follow the offic
 import gzip
 import hashlib
 import json
+import zlib
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import ijson
+from filelock import FileLock
 
 from long_context_tasks.benchmarks.ada_leval import prompts, scoring, variants
 from long_context_tasks.benchmarks.catalogue import ANY, TaskSpec, card, parse_task
@@ -43,6 +47,8 @@ def load_task(name: str, options: Options) -> LoadedTask:
         InputError: see :func:`load`; or an unknown name.
     """
     spec = parse_task(name)
+    # What stands in the results is what was run: a task's own length wins over lct_length.
+    options = replace(options, length=spec.tokens or options.length)
     cases = load(spec, options)
     by_likelihood = spec.variant.startswith("ppl")
     return LoadedTask(
@@ -116,7 +122,12 @@ def _built(spec: TaskSpec, options: Options) -> CaseSet:
     folder = root / family(spec) if (root / family(spec)).is_dir() else root
     length = _length(spec, options)
     if length is None:
-        tasks = sorted(name for name in read_manifest(folder)["tasks"] if name.startswith(spec.family + "_"))
+        synthetic = "synthetic" in spec.variant
+        tasks = sorted(
+            name
+            for name in read_manifest(folder)["tasks"]
+            if name.startswith(spec.family + "_") and name.endswith("_synthetic") == synthetic
+        )
         if len(tasks) != 1:
             raise InputError(
                 f"{folder}: holds {', '.join(tasks) or 'no cases of ' + spec.family}; choose one with lct_length"
@@ -145,6 +156,11 @@ def _official(spec: TaskSpec, options: Options) -> CaseSet:
         raise InputError(
             f"{spec.name}: give a length (lct_length=8k) or a folder of built cases (lct_cases=DIR)"
         )
+    if options.length_policy != "same_information":
+        raise InputError(
+            f"{spec.name}: the published files are same_information (cl100k lengths); for lct_length_policy=same_tokens build "
+            f"cases with `lct build {spec.family} --length-policy same_tokens` and give lct_cases, or use _synthetic"
+        )
     name = format_length(length)
     file_name = spec.card.files.get(name)
     if file_name is None:
@@ -156,8 +172,11 @@ def _official(spec: TaskSpec, options: Options) -> CaseSet:
     task = case_file(spec, length)
     checksum = file_sha256(path)
     folder = cache_dir() / "cases" / f"{task}-{checksum[:16]}-v{card(NAME).version}"
-    if not (folder / "manifest.json").is_file():
-        convert(path, spec.task, task, folder, {"file": path.name, "sha256": checksum})
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_name(f".{folder.name}.lock")):
+        # Another process may have made it while this one waited.
+        if not (folder / "manifest.json").is_file():
+            convert(path, spec.task, task, folder, {"file": path.name, "sha256": checksum})
     return CaseSet.read(folder, task)
 
 
@@ -194,7 +213,7 @@ def read_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 yield number, row
         if not number:
             raise InputError(f"{path}: holds no records; it must be a JSON list. Fetch it again")
-    except (ijson.JSONError, EOFError, gzip.BadGzipFile, OSError, UnicodeDecodeError) as error:
+    except (ijson.JSONError, zlib.error, EOFError, gzip.BadGzipFile, OSError, UnicodeDecodeError) as error:
         raise InputError(
             f"{path}, after record {number}: damaged or cut short ({error}); fetch it again with `lct data fetch`"
         ) from error
@@ -220,6 +239,7 @@ def bestanswer_case(row: dict[str, Any], task: str, place: str) -> tuple[Case, d
     answers = _field(row, "all_answers", list, place)
     answer = _field(row, "answer", str, place)
     question_id = str(_field(row, "question_id", (str, int), place))
+    tags = _field(row, "tags", (list, NoneType), place) or []
     if not answers or not all(isinstance(text, str) for text in answers):
         raise InputError(f"{place}: field 'all_answers' must be a list of texts; fetch the file again")
     if answer not in {f"A{j}" for j in range(1, len(answers) + 1)}:
@@ -233,7 +253,7 @@ def bestanswer_case(row: dict[str, Any], task: str, place: str) -> tuple[Case, d
         inputs={"question": text_key(question), "answers": [text_key(text) for text in answers]},
         turns=(Turn(gold=answer),),
         cluster=question_id,
-        labels={"tags": list(row.get("tags") or []), "num_answers": len(answers)},
+        labels={"tags": tags, "num_answers": len(answers)},
     )
     return case, texts, prompts.render_bestanswer(question, answers)
 

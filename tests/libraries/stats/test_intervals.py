@@ -73,3 +73,10 @@ def test_failures_of_ours_stay_outside_the_mean_and_are_counted() -> None:
 def test_nothing_scored_is_not_zero() -> None:
     mean = mean_of_scores([Score(None, "does_not_fit")], ["a"])
     assert math.isnan(mean.value) and mean.n == 0
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_all_hits_or_misses_in_clusters_are_no_certainty(value: float) -> None:
+    mean = mean_of_scores([Score(value)] * 40, [place // 2 for place in range(40)])
+    assert mean.high - mean.low == pytest.approx(0.1611, abs=1e-4)  # as 0 of 20
+    assert mean.low <= value <= mean.high
