@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from long_context_tasks import __version__
 from long_context_tasks.schema.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ def demo(
 
     from long_context_tasks.cli.paths import config_folder
 
-    run_demo(out, config_folder(), n, Console())
+    console = Console()
+    # A log file is no narrow terminal.
+    run_demo(out, config_folder(), n, console if console.is_terminal else Console(width=140))
 
 
 def run_demo(folder: Path, configs: Path, n: int, console: "Console") -> None:
@@ -60,9 +63,11 @@ def run_demo(folder: Path, configs: Path, n: int, console: "Console") -> None:
     """
     from long_context_tasks.hosts.demo_model import demo_model_path
 
+    # What an earlier run left is only good for the same cases and the same code.
+    folder = folder / f"{n}-cases-{__version__}"
     folder.mkdir(parents=True, exist_ok=True)
     model = demo_model_path()
-    cases = folder / f"cases-{n}"
+    cases = folder / "cases"
     for task, family in TASKS.items():
         length = task.split("_")[3]
         if not (cases / family / f"{task}.jsonl").is_file():
@@ -94,7 +99,13 @@ def _run(command: list[str], log: Path, environment: Mapping[str, str], console:
     shown = [f"{key}={value}" for key, value in environment.items()] + [shlex.join(command)]
     console.print(f"[bold]$[/bold] {' '.join(shown)}", highlight=False, soft_wrap=True)
     program = Path(sys.executable).with_name(command[0])
-    variables = {**os.environ, **environment, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    # The caller's own options (LCT_N, LCT_WINDOW, ...) would make another run of it.
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith("LCT_") or key == "LCT_CACHE_DIR"
+    }
+    variables = {**kept, **environment, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
     with log.open("w", encoding="utf-8") as file:
         result = subprocess.run(
             [str(program), *command[1:]], stdout=file, stderr=subprocess.STDOUT, env=variables, check=False

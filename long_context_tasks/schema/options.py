@@ -164,6 +164,6 @@ def resolve_options(
     options = Options(**values)
     if options.length_policy == "same_tokens" and options.tokenizer is None:
         raise InputError(
-            "lct_length_policy=same_tokens counts in the model's tokenizer: give lct_tokenizer as well"
+            "lct_length_policy=same_tokens counts in the model's tokenizer: give lct_tokenizer (--tokenizer) as well"
         )
     return options

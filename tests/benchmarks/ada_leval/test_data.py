@@ -154,6 +154,7 @@ def _without(field: str) -> str:
         (_without("question"), "record 2: field 'question'"),
         (_without("all_answers"), "record 2: field 'all_answers'"),
         (_without("answer"), "record 2: field 'answer'"),
+        (json.dumps([{**_record(0), "tags": 5}]), "record 1: field 'tags'"),
         (json.dumps([{**_record(0), "answer": "A9"}]), "record 1: answer 'A9' names none of the 3 answers"),
         (
             json.dumps([{**_record(0), "all_answers": [1]}]),
@@ -165,7 +166,7 @@ def test_damage_is_named_and_leaves_nothing(published: Path, tmp_path: Path, tex
     (published / "stackselect_1k.json").write_text(text)
     with pytest.raises(InputError, match=message):
         _load("ada_leval_bestanswer_1k", published)
-    assert not list((tmp_path / "cache").glob("cases/*"))
+    assert [path for path in (tmp_path / "cache").glob("cases/*") if path.suffix != ".lock"] == []
 
 
 @pytest.mark.parametrize("answer", [[1, 2, 2, 4], "x", [], None, [0, 1, 2, 3], "{}"])
@@ -192,3 +193,21 @@ def test_the_official_file(shared: Path, tmp_path: Path, monkeypatch: pytest.Mon
     assert round(100 * sum(1 / len(case.inputs["answers"]) for case in task.cases.cases) / 1000, 2) == 26.16
     # Table 1: at most 1,128 tokens.
     assert max(case.num_tokens["cl100k"] for case in task.cases.cases) <= 1128
+
+
+def test_a_damaged_gzip_is_named(published: Path) -> None:
+    path = published / "textsort_2k.json.gz"
+    data = bytearray(path.read_bytes())
+    data[20:40] = bytes(20)
+    path.write_bytes(bytes(data))
+    with pytest.raises(InputError, match=r"textsort_2k.json.gz, after record \d: damaged or cut short"):
+        _load("ada_leval_tsort_2k", published)
+
+
+def test_results_carry_the_length_that_was_run(published: Path) -> None:
+    assert _load("ada_leval_bestanswer_1k", published, length="24k", n=2).description()["lct_length"] == 1000
+
+
+def test_published_files_have_one_length_policy(published: Path) -> None:
+    with pytest.raises(InputError, match="same_information"):
+        _load("ada_leval_bestanswer_1k", published, length_policy="same_tokens", tokenizer="cl100k")

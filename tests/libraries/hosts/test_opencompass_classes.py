@@ -16,7 +16,7 @@ from toy_opencompass import ToyDataset, ToyEvaluator, ToyGenInferencer, write_ca
 from long_context_tasks.hosts.opencompass_rows import RowStore
 from long_context_tasks.hosts.opencompass_send import is_refusal
 from long_context_tasks.hosts.results import result_keys
-from long_context_tasks.schema import InputError
+from long_context_tasks.schema import InputError, Message
 
 REFUSAL = "Error code: 400 - {'message': \"This model's maximum context length is 10 tokens.\"}"
 
@@ -245,3 +245,29 @@ def test_several_runs_of_one_dataset(cases: Path, tmp_path: Path) -> None:
         **columns,
     )
     assert result["strict_accuracy (2 runs average)"] == 50
+
+
+def test_a_chat_model_gets_the_prompt_to_the_byte(tmp_path: Path) -> None:
+    """The host's default template for chat models would add a newline to every prompt."""
+    from opencompass.models import HuggingFacewithChatTemplate
+    from tiny_model import make_tiny_model
+
+    from long_context_tasks.hosts.opencompass_send import Sender
+    from long_context_tasks.hosts.window import Window
+
+    folder = make_tiny_model(tmp_path / "model", max_position_embeddings=256)
+    model = HuggingFacewithChatTemplate(path=str(folder), model_kwargs={"device_map": "cpu"})
+    seen: list[Any] = []
+    render = model.tokenizer.apply_chat_template
+    model.tokenizer.apply_chat_template = lambda messages, **kwargs: (
+        seen.append(messages),
+        render(messages, **kwargs),
+    )[1]
+    sender = Sender(model, Window(), 2, {})
+    seen.clear()  # it asks for the template of a probe first
+    conversation = [Message("user", "one\n"), Message("assistant", "two"), Message("user", " three\n\n")]
+    list(sender.answers([[Message("user", "text\n")], [Message("system", "be short\n"), *conversation]]))
+    sent = [[(message["role"], message["content"]) for message in messages] for messages in seen]
+    assert [("user", "text\n")] in sent
+    assert [("system", "be short\n"), ("user", "one\n"), ("assistant", "two"), ("user", " three\n\n")] in sent
+    assert len({json.dumps(messages) for messages in sent}) == 2
