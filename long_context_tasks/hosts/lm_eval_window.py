@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from long_context_tasks.hosts.lm_eval_refusals import is_api_model
-from long_context_tasks.hosts.window import Window
+from long_context_tasks.hosts.window import LIKELIHOOD_RESERVE, Window
 from long_context_tasks.schema import InputError, Options
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
@@ -19,8 +19,6 @@ Counter = Callable[[str], int]
 
 # Room for what a server puts around a prompt: a first token, the template of a message.
 _PER_MESSAGE = 16
-# lm-eval scores a text in windows; some of its models keep two tokens of the window for themselves.
-_ROLLING_RESERVE = 2
 _NO_LIMIT = 10**9
 
 
@@ -46,9 +44,10 @@ class RunWindow:
 
     def fits_whole(self, texts: list[str]) -> bool:
         """Whether each text can be scored in one window."""
-        if self.window.tokens is None or self.count is None:
+        count = self.count or self.window.count
+        if self.window.tokens is None or count is None:
             return True
-        return max(map(self.count, texts)) + _ROLLING_RESERVE <= self.window.tokens
+        return max(map(count, texts)) + LIKELIHOOD_RESERVE <= self.window.tokens
 
 
 def find_window(
@@ -70,7 +69,7 @@ def find_window(
     local = None if served else model
     count, exact = _counter(options, arguments, local, served)
     limit = _host_window(arguments, local, served)
-    source = "host"
+    source, own_count = "host", count
     tokens = limit
     if options.window is not None:
         tokens, source = options.window, "lct_window"
@@ -80,7 +79,7 @@ def find_window(
         return RunWindow(count=count)
     margin = 0 if exact else _PER_MESSAGE
     window = Window(tokens, _at_most(count, margin, tokens - answer_budget), source)
-    return RunWindow(window, limit, count)
+    return RunWindow(window, limit, own_count)
 
 
 def _at_most(count: Counter, margin: int, room: int) -> Counter:

@@ -30,7 +30,7 @@ from long_context_tasks.hosts.opencompass import (
 )
 from long_context_tasks.hosts.opencompass_rows import CASE, RowStore
 from long_context_tasks.hosts.opencompass_send import find_window
-from long_context_tasks.hosts.window import DOES_NOT_FIT, Window
+from long_context_tasks.hosts.window import DOES_NOT_FIT, LIKELIHOOD_RESERVE, Window
 from long_context_tasks.schema import InputError
 
 # Tokens per forward pass: bounds the logits, which take four bytes for each token and each word of the vocabulary.
@@ -194,7 +194,7 @@ class CasePPLInferencer(OfBenchmark, BaseInferencer):  # type: ignore[misc]
     @staticmethod
     def _score(scorer: Scorer, tokens: Sequence[Sequence[int]], window: Window) -> dict[str, Any]:
         counts = [len(text) for text in tokens]
-        fits = window.tokens is None or max(counts) <= window.tokens
+        fits = window.tokens is None or max(counts) + LIKELIHOOD_RESERVE <= window.tokens
         values = scorer.log_likelihoods(tokens) if fits else None
         return {
             "prediction": "" if values is None else str(values.index(max(values))),

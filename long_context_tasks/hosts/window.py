@@ -11,6 +11,8 @@ from dataclasses import dataclass
 DOES_NOT_FIT = "does_not_fit"
 ENDPOINT_FAILED = "endpoint_failed"
 UNCHECKED = "unchecked"
+# A text whose likelihood is wanted needs this much room: lm-eval scores in windows, of which some of its models keep two tokens.
+LIKELIHOOD_RESERVE = 2
 
 # What servers say when a prompt is longer than their window (vLLM, OpenAI, llama.cpp, TGI, SGLang, Anthropic, ...).
 _LENGTH_REFUSAL = re.compile(

@@ -1,5 +1,6 @@
 """Both hosts' own commands against one local server: the same messages, and the same score for every case."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -90,6 +91,30 @@ def _opencompass_scores(folder: Path) -> dict[str, dict[str, dict[str, Any]]]:
     return found
 
 
+def _lm_eval_prompts(folder: Path) -> dict[str, dict[str, str]]:
+    """Task and case to the hash of the messages that were sent."""
+    found: dict[str, dict[str, str]] = {}
+    for task in TASKS:
+        [path] = folder.rglob(f"samples_{task}_2*.jsonl")
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        for row in rows:
+            messages = [
+                [m["role"], m["content"]] for m in json.loads(row["arguments"]["gen_args_0"]["arg_0"][0])
+            ]
+            digest = hashlib.sha256(json.dumps(messages).encode("ascii")).hexdigest()
+            found.setdefault(task, {})[row["doc"]["case"]] = digest
+    return found
+
+
+def _opencompass_prompts(folder: Path) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for task in TASKS:
+        [path] = folder.rglob(f"predictions/*/{task}.json")
+        rows = json.loads(path.read_text(encoding="utf-8")).values()
+        found[task] = {row["case"]: row["prompt_sha256"] for row in rows}
+    return found
+
+
 def _configs_for_the_server(folder: Path) -> Path:
     """A copy of the configs that asks the server, and evaluates all tasks in one process (each takes ten seconds to start)."""
     configs = folder / "configs"
@@ -135,6 +160,7 @@ def test_both_hosts_send_and_score_the_same(tmp_path: Path) -> None:
         sent_by_opencompass = Counter(map(messages_hash, server.requests))
     assert sum(sent_by_lm_eval.values()) == CASES * len(TASKS)
     assert sent_by_lm_eval == sent_by_opencompass
+    assert _lm_eval_prompts(tmp_path / "lm_eval") == _opencompass_prompts(tmp_path / "oc")
     ours, theirs = _lm_eval_scores(tmp_path / "lm_eval"), _opencompass_scores(tmp_path / "oc")
     assert {task: set(cases) for task, cases in ours.items()} == {
         task: set(cases) for task, cases in theirs.items()

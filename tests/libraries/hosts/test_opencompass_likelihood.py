@@ -114,7 +114,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_rows_and_result(model: Any, cases: Path, tmp_path: Path) -> None:
-    dataset, rows = run(cases, model, tmp_path / "out", lct_window=100)
+    dataset, rows = run(cases, model, tmp_path / "out", lct_window=102)
     assert [row["lct_status"] for row in rows] == [None, None, "does_not_fit", "does_not_fit"]
     best = [int(row["prediction"]) for row in rows[:2]]
     assert [row["log_likelihoods"].index(max(row["log_likelihoods"])) for row in rows[:2]] == best
