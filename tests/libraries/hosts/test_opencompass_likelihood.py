@@ -126,7 +126,7 @@ def test_rows_and_result(model: Any, cases: Path, tmp_path: Path) -> None:
     )
     assert (result["n"], result["n_scored"], result["n_does_not_fit"]) == (4, 2, 2)
     assert result["strict_accuracy"] == 100 * sum(place == 0 for place in best) / 2
-    assert result["window"] == ["100 (lct_window)"]
+    assert result["window"] == ["102 (lct_window)"]
 
 
 def test_resumed_case_by_case(
