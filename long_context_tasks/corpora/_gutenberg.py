@@ -4,6 +4,8 @@ The paper: "we meticulously remove identifiers such as chapter numbers and annot
 al., NAACL 2024, section 3.3). Removed here: everything outside the START and END lines, credits, notes of the
 transcriber, title page, prefaces, tables of contents, headings with their titles and attributed mottoes, footnotes
 and their marks, captions of illustrations, rows of asterisks, page numbers. Left: whole paragraphs, unwrapped.
+
+A little over 400 lines: one pass whose rules look at one another's results.
 """
 
 from __future__ import annotations
