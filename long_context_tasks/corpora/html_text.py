@@ -47,6 +47,9 @@ def html_to_text(html: str) -> str:
     >>> html_to_text("<ul>\n<li>one</li>\n<li>two</li>\n</ul>\n")
     '\n\none\ntwo\n\n'
     """
+    # JSON can hold halves of a surrogate pair: a whole pair becomes its character, a lone half the replacement mark.
+    # The parser would end the text there.
+    html = html.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     html = _FRAME.sub("", html)
     if "\r" in html:
         # Written as references, carriage returns inside code survive the parser, as they do in the official texts.

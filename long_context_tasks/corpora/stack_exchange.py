@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -125,14 +125,18 @@ def read_bodies(path: Path, wanted: Container[int]) -> Iterator[tuple[int, str]]
             yield post_id, row.get("Body") or ""
 
 
-def build_index(path: Path) -> PostIndex:
+def build_index(path: Path, watch: Callable[[Iterator[Row]], Iterable[Row]] = iter) -> PostIndex:
     """Read a dump once and return its columns of numbers; the texts are not kept.
+
+    Args:
+        path: The dump.
+        watch: Wraps the rows while they are read, for a progress bar.
 
     Raises:
         InputError: As :func:`read_posts`; or a number or a date of a row cannot be read; or an Id occurs twice.
     """
     build = _IndexBuilder(path)
-    for row in rows(path):
+    for row in watch(rows(path)):
         build.add(row)
     return build.finish()
 

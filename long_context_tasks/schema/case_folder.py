@@ -139,6 +139,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """
     path = folder / _MANIFEST
     if not path.is_file():
+        if not folder.exists() and _aside(folder).is_dir():
+            raise InputError(
+                f"{folder}: a build was stopped while it replaced this folder; the old cases are in {_aside(folder)}: "
+                "move them back, or build again"
+            )
         raise InputError(
             f"{folder}: not a folder of cases (no {_MANIFEST}); make one with `lct build ... --out DIR`"
         )
@@ -151,6 +156,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if form > FORMAT:
         raise InputError(f"{path}: written by a newer version; update long_context_tasks")
     return manifest
+
+
+def _aside(folder: Path) -> Path:
+    """Where an old folder waits while the new one takes its place."""
+    return folder.with_name(f".{folder.name}.old")
 
 
 class CaseWriter:
@@ -179,6 +189,9 @@ class CaseWriter:
         Raises:
             InputError: the target exists and is no case folder (it would be replaced).
         """
+        if not self.folder.exists() and _aside(self.folder).is_dir():
+            # An earlier writer was killed between its last two steps.
+            _aside(self.folder).replace(self.folder)
         if self.folder.exists() and any(self.folder.iterdir()):
             read_manifest(self.folder)
         try:
@@ -195,7 +208,7 @@ class CaseWriter:
         return self
 
     def add_documents(self, documents: Iterable[tuple[str, str]]) -> None:
-        """Store texts by key; a key given again must have the same text and is stored once."""
+        """Store texts by key. Keys name their text (a hash, a place in a book): one given again is left as it is."""
         self._table.executemany("INSERT OR IGNORE INTO documents VALUES (?, ?)", documents)
 
     def add_cases(self, task: str, cases: Iterable[Case]) -> int:
@@ -237,8 +250,9 @@ class CaseWriter:
         self._temporary.chmod(0o755)
         if self.folder.exists():
             # A folder cannot be replaced in one step; the old one steps aside until the new one stands.
-            aside = Path(tempfile.mkdtemp(prefix=f".{self.folder.name}.", dir=self.folder.parent))
-            self.folder.replace(aside / "old")
+            aside = _aside(self.folder)
+            shutil.rmtree(aside, ignore_errors=True)
+            self.folder.replace(aside)
             self._temporary.replace(self.folder)
             shutil.rmtree(aside, ignore_errors=True)
         else:

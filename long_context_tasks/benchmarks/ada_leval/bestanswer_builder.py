@@ -128,7 +128,7 @@ def build_bestanswer(
     progress = progress or Progress()
     plan = BestAnswerPlan.of(card, settings)
     counter = PromptCounter(settings.measure)
-    pool = choose_pool(source.index(), settings.tags, settings.questions_per_tag, source.name)
+    pool = choose_pool(source.index(progress), settings.tags, settings.questions_per_tag, source.name)
     texts = read_texts(source, pool, counter, progress)
     try:
         chooser = Chooser(pool, texts, settings, counter, plan.shortest)

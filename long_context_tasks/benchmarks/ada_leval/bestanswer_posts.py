@@ -47,7 +47,7 @@ class PostSource(Protocol):
     def name(self) -> str:
         """For messages: a path or a description."""
 
-    def index(self) -> PostIndex:
+    def index(self, progress: Progress) -> PostIndex:
         """Numbers of all posts."""
 
     def texts(self, wanted: Container[int]) -> Iterable[PostText]:
@@ -65,9 +65,9 @@ class DumpPosts:
         """The path."""
         return str(self.path)
 
-    def index(self) -> PostIndex:
+    def index(self, progress: Progress) -> PostIndex:
         """Read the file for its numbers."""
-        return build_index(self.path)
+        return build_index(self.path, lambda rows: progress.over(rows, "indexing posts", "post"))
 
     def texts(self, wanted: Container[int]) -> Iterator[PostText]:
         """Read the file for the texts of the wanted posts."""

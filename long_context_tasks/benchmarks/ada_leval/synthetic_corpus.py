@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from long_context_tasks.benchmarks.ada_leval.bestanswer_posts import PostText
-from long_context_tasks.benchmarks.ada_leval.build_plan import stable_seed
+from long_context_tasks.benchmarks.ada_leval.build_plan import Progress, stable_seed
 from long_context_tasks.benchmarks.ada_leval.tsort_windows import TSortSettings, caps_for
 from long_context_tasks.corpora.books import Book
 from long_context_tasks.corpora.stack_exchange import Answers, PostIndex, Questions
@@ -112,7 +112,7 @@ class ForumPosts:
     def _written(self) -> list[Thread]:
         return _threads(self.seed, self.threads)
 
-    def index(self) -> PostIndex:
+    def index(self, progress: Progress) -> PostIndex:
         """Numbers of all posts."""
         threads = self._written
         names: dict[str, int] = {}

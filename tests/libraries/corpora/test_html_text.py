@@ -99,6 +99,11 @@ def test_real_posts_equal_their_official_texts(shared: Path) -> None:
     assert same >= {"148", "308", "310", "356", "360", "879"}
 
 
+def test_halves_of_surrogate_pairs_do_not_cut_the_text() -> None:
+    """JSON may hold them; the parser would stop there without a word."""
+    assert html_to_text("<p>a \ud800 b</p>\n<p>\ud83d\ude00 c</p>") == "\na \ufffd b\n\U0001f600 c\n"
+
+
 def test_new_renderer_is_left_as_it_is(shared: Path) -> None:
     """Bodies of 2023 carry the newer newlines already: nearly all keep their text content to the character."""
     dump = shared / "data/stack_exchange/genai.stackexchange.com.Posts.xml.gz"

@@ -150,3 +150,16 @@ def test_missing_things_are_named(tmp_path: Path) -> None:
     (tmp_path / "toy" / "documents.sqlite").write_bytes(b"not a database at all")
     with pytest.raises(InputError, match="not a readable document table"):
         CaseSet.read(tmp_path / "toy", "toy_1k").documents["d"]
+
+
+def test_a_folder_lost_between_the_last_two_steps_comes_back(tmp_path: Path) -> None:
+    folder = tmp_path / "toy"
+    _write(folder, "a")
+    folder.replace(tmp_path / ".toy.old")  # as when the writer is killed there
+    with pytest.raises(InputError, match=r"the old cases are in .*\.toy\.old"):
+        CaseSet.read(folder, "toy_1k")
+    with pytest.raises(ZeroDivisionError), CaseWriter(folder, {}):
+        raise ZeroDivisionError
+    assert [case.id for case in CaseSet.read(folder, "toy_1k").cases] == ["a"]
+    _write(folder, "b")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["toy"]
