@@ -38,7 +38,7 @@ _given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
 _by_name = dict([(d['abbr'], d) for d in _all])
 _unknown = [name for name in _given if name not in _by_name and name != 'official']
 if _unknown:
-    raise ValueError('LCT_TASKS: unknown tasks ' + ', '.join(_unknown) + '; `lct tasks` lists all')
+    raise ValueError('LCT_TASKS: not tasks of this benchmark: ' + ', '.join(_unknown) + '; `lct tasks` lists all')
 
 if _given:
     datasets = [_by_name[name] for name in _given if name != 'official']

@@ -98,6 +98,7 @@ def parse_task(name: str) -> TaskSpec:
     """
     by_name = {spec.name: spec for spec in task_specs()}
     if name not in by_name:
-        near = ", ".join(difflib.get_close_matches(name, by_name, n=3)) or "see `lct tasks`"
-        raise InputError(f"unknown task {name}; did you mean: {near}? Other lengths: *_any with lct_length")
+        near = ", ".join(difflib.get_close_matches(name, by_name, n=3))
+        hint = f"did you mean: {near}?" if near else "see `lct tasks`."
+        raise InputError(f"unknown task {name}; {hint} Other lengths: *_any with lct_length")
     return by_name[name]

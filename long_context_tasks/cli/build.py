@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 if TYPE_CHECKING:
-    from long_context_tasks.benchmarks.ada_leval.build_plan import BuildSettings, Progress, TaskReport
+    from long_context_tasks.benchmarks.building import Family, Progress, TaskReport
 
 app = typer.Typer(add_completion=False)
 T = TypeVar("T")
@@ -174,10 +175,10 @@ def build(
 
     Nothing is left behind when a build fails; an earlier folder of the same task stays as it was until the new one is whole.
     """
-    from long_context_tasks.benchmarks.ada_leval import build as builder
     from long_context_tasks.schema import InputError, resolve_options
 
-    card = builder.task_card(task)
+    builder = builder_of(task)
+    family: Family = builder.FAMILIES[task]
     # What is not typed comes from the environment, as in the hosts.
     typed = {"lct_seed": seed, "lct_n": n, "lct_tokenizer": tokenizer, "lct_length_policy": length_policy}
     run = resolve_options(typed)
@@ -197,29 +198,53 @@ def build(
         "shared_tags": shared_tags,
         "min_fill": min_fill,
     }
-    source = {"ada_leval_tsort": books, "ada_leval_bestanswer": posts}.get(task)
-    for name, value in (("--books", books), ("--posts", posts)):
-        if value is not None and value is not source:
-            raise InputError(f"{task} takes no {name}; see `lct build --help`")
-    settings = make_settings(task, length, card.lengths, options)
+    sources = {"books": books, "posts": posts}
+    for name, value in sources.items():
+        if value is not None and name != family.source:
+            raise InputError(f"{task} takes no --{name}; see `lct build --help`")
+    settings = make_settings(task, family, length, published_lengths(task, family), options)
+    source = sources[family.source] if family.source else None
     reports = builder.build(task, source, settings, out / task, _bars())
-    _show(reports, settings, out)
+    _show(reports, settings.measure.name, out)
+
+
+def builder_of(task: str) -> ModuleType:
+    """The ``build.py`` of the benchmark that builds a family of cases.
+
+    Raises:
+        InputError: nothing builds it; all that can be built is named.
+    """
+    from long_context_tasks.benchmarks import catalogue
+    from long_context_tasks.schema import InputError
+
+    builders = [catalogue.core(name, "build") for name in catalogue.benchmark_names()]
+    for builder in builders:
+        if task in builder.FAMILIES:
+            return builder
+    names = ", ".join(name for builder in builders for name in builder.FAMILIES)
+    raise InputError(f"nothing builds {task!r}; there are: {names}")
+
+
+def published_lengths(task: str, family: "Family") -> tuple[str, ...]:
+    """Names of the published lengths of the task that a family belongs to."""
+    from long_context_tasks.benchmarks import catalogue
+
+    benchmark = next(name for name in catalogue.benchmark_names() if task.startswith(f"{name}_"))
+    return catalogue.card(benchmark).tasks[family.task].lengths
 
 
 def make_settings(
-    task: str, length: str, published: Iterable[str], options: Mapping[str, Any]
-) -> "BuildSettings":
+    task: str, family: "Family", length: str, published: Iterable[str], options: Mapping[str, Any]
+) -> Any:
     """The settings of a builder from what was typed; None leaves its own default.
 
     Raises:
         InputError: an option of another task, or a value that does not fit.
     """
-    from long_context_tasks.benchmarks.ada_leval.build import SETTINGS
-    from long_context_tasks.benchmarks.ada_leval.build_plan import parse_lengths
+    from long_context_tasks.benchmarks.building import parse_lengths
     from long_context_tasks.schema import InputError
 
-    kind = SETTINGS[task.split("_")[2]]
-    known = {field.name for field in fields(kind)}
+    known = {field.name for field in fields(family.settings)}
     values = {name: value for name, value in options.items() if value is not None}
     for name in values:
         if name not in known:
@@ -229,14 +254,14 @@ def make_settings(
         values["tags"] = (
             int(text) if text.isdecimal() else tuple(tag.strip() for tag in text.split(",") if tag.strip())
         )
-    return kind(lengths=parse_lengths(length, list(published)), **values)
+    return family.settings(lengths=parse_lengths(length, list(published)), **values)
 
 
 def _bars() -> "Progress":
     """Progress bars with a rate on stderr, where somebody can see them and the work takes a while."""
     from tqdm import tqdm
 
-    from long_context_tasks.benchmarks.ada_leval.build_plan import Progress
+    from long_context_tasks.benchmarks.building import Progress
 
     class Bars(Progress):
         def over(self, items: Iterable[T], what: str, unit: str, total: int | None = None) -> Iterable[T]:
@@ -261,13 +286,12 @@ def _reasons(reports: "list[TaskReport]") -> Any:
     return table
 
 
-def _show(reports: "list[TaskReport]", settings: "BuildSettings", out: Path) -> None:
+def _show(reports: "list[TaskReport]", tokens: str, out: Path) -> None:
     """Print a table of what was built, and why some places or questions gave no case."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    tokens = settings.measure.name
     table = Table(box=box.SIMPLE_HEAD, title=f"cases in {out} (tokens: {tokens})", title_justify="left")
     table.add_column("task", no_wrap=True)
     for name in ("cases", "clusters", "mean", "min", "max", "guess %"):

@@ -23,11 +23,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-TASKS = {
-    "ada_leval_tsort_2k_synthetic": "ada_leval_tsort_synthetic",
-    "ada_leval_bestanswer_1k_synthetic": "ada_leval_bestanswer_synthetic",
-}
-COLUMNS = ("strict_accuracy", "official_accuracy", "instruction_following", "random_guess")
+# Tasks of one benchmark, whose config file OpenCompass gets.
+TASKS = ("ada_leval_tsort_2k_synthetic", "ada_leval_bestanswer_1k_synthetic")
 _PERCENT = 100.0
 
 
@@ -61,6 +58,7 @@ def run_demo(folder: Path, configs: Path, n: int, console: "Console") -> None:
     Raises:
         InputError: a step failed; names its log.
     """
+    from long_context_tasks.benchmarks.catalogue import parse_task
     from long_context_tasks.hosts.demo_model import demo_model_path
 
     # What an earlier run left is only good for the same cases and the same code.
@@ -68,10 +66,11 @@ def run_demo(folder: Path, configs: Path, n: int, console: "Console") -> None:
     folder.mkdir(parents=True, exist_ok=True)
     model = demo_model_path()
     cases = folder / "cases"
-    for task, family in TASKS.items():
-        length = task.split("_")[3]
-        if not (cases / family / f"{task}.jsonl").is_file():
-            command = ["lct", "build", family, "--length", length, "--n", str(n), "--out", str(cases)]
+    specs = [parse_task(task) for task in TASKS]
+    for spec in specs:
+        family = f"{spec.family}_{spec.variant}"
+        if not (cases / family / f"{spec.name}.jsonl").is_file():
+            command = ["lct", "build", family, "--length", spec.length, "--n", str(n), "--out", str(cases)]
             _run(command, folder / f"build_{family}.log", {}, console)
     tasks = ",".join(TASKS)
     lm_eval = [
@@ -82,7 +81,7 @@ def run_demo(folder: Path, configs: Path, n: int, console: "Console") -> None:
     ]
     _run(lm_eval, folder / "lm_eval.log", {}, console)
     work = folder / "opencompass"
-    opencompass = ["opencompass", str(configs / "eval_ada_leval.py"), "-w", str(work)]
+    opencompass = ["opencompass", str(configs / f"eval_{specs[0].benchmark}.py"), "-w", str(work)]
     if work.is_dir() and any(work.iterdir()):
         opencompass += ["-r", "latest"]
     options = {"LCT_CASES": str(cases.resolve()), "LCT_TASKS": tasks, "LCT_MODEL": str(model)}
@@ -152,16 +151,20 @@ def results_table(hosts: Mapping[str, Mapping[str, Mapping[str, float]]], model:
     """One row per task and host; accuracies in percent."""
     from rich.table import Table
 
+    from long_context_tasks.benchmarks.catalogue import parse_task
+
+    card = parse_task(TASKS[0]).card
+    columns = (card.headline, card.official, "instruction_following", "random_guess")
     table = Table(title=f"{model}, synthetic cases, percent")
-    for name in ("task", "host", "cases", *COLUMNS):
+    for name in ("task", "host", "cases", *columns):
         table.add_column(name.replace("_", " "), justify="left" if name in ("task", "host") else "right")
     for task in TASKS:
         for host, results in hosts.items():
             row = results[task]
             interval = (
-                f"[{_PERCENT * row['strict_accuracy_low']:.1f}, {_PERCENT * row['strict_accuracy_high']:.1f}]"
+                f"[{_PERCENT * row[f'{columns[0]}_low']:.1f}, {_PERCENT * row[f'{columns[0]}_high']:.1f}]"
             )
-            cells = [f"{_PERCENT * row[column]:.1f}" for column in COLUMNS]
+            cells = [f"{_PERCENT * row[column]:.1f}" for column in columns]
             table.add_row(
                 task, host, f"{row['n_scored']:.0f}/{row['n']:.0f}", f"{cells[0]} \\{interval}", *cells[1:]
             )

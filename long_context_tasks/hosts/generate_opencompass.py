@@ -1,7 +1,8 @@
 """The config files of OpenCompass, made from the cards; ``lct generate`` writes them, a test shows that they are current.
 
-Config files are read in the host's lazy mode: nothing imported in them can be called. So they hold plain data and
-comprehensions, and everything that needs a decision at run time sits in our classes or in an environment variable.
+Config files are read in the host's lazy mode: nothing that an import statement brings can be called. So they hold
+plain data and comprehensions, and what needs a decision at run time sits in our classes, in an environment variable or, where
+the file itself has to decide, in a function reached through ``__import__``.
 """
 
 import textwrap
@@ -9,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.hosts.chosen_tasks import task_groups
 
 CONFIGS = Path("configs")
 _HEADER = (
@@ -30,26 +32,6 @@ def opencompass_files() -> dict[Path, str]:
     files[CONFIGS / "summarizers" / "example.py"] = DEFAULT_SUMMARIZER.format(header=_HEADER)
     folders = {path.parent for path in files}
     return {**files, **{folder / "__init__.py": "" for folder in sorted(folders | {CONFIGS / "datasets"})}}
-
-
-def task_groups(benchmark: str) -> dict[str, list[str]]:
-    """Config file name to its tasks: official, synthetic, other variants, by likelihood, any length."""
-    groups: dict[str, list[str]] = {}
-    for spec in catalogue.task_specs():
-        if spec.benchmark != benchmark:
-            continue
-        if spec.variant.startswith("ppl"):
-            group = f"{benchmark}_ppl"
-        elif spec.length == catalogue.ANY:
-            group = f"{benchmark}_any_gen"
-        elif spec.variant == "synthetic":
-            group = f"{benchmark}_synthetic_gen"
-        elif spec.variant:
-            group = f"{benchmark}_variants_gen"
-        else:
-            group = f"{benchmark}_gen"
-        groups.setdefault(group, []).append(spec.name)
-    return groups
 
 
 def _variable(group: str) -> str:
@@ -133,11 +115,9 @@ DATASETS = '''\
     opencompass --datasets {group} --models lct_model --config-dir configs
 
 Options are arguments of a dataset (``lct_n=50``) or variables of the environment (LCT_N=50). LCT_TASKS=name,name takes
-some of the tasks below.
+some of the tasks below; names of other files are left to those.
 """
 {header}
-
-import os
 
 from opencompass.openicl.icl_prompt_template import PromptTemplate
 from opencompass.openicl.icl_retriever import ZeroRetriever
@@ -147,8 +127,8 @@ from {module} import {imports}
 _tasks = """
 {tasks}
 """.split()
-_given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
-_wanted = [name for name in _tasks if name in _given and 'official' not in _given]
+# Not an import statement: what those bring cannot be called in a config file.
+_chosen = __import__('long_context_tasks.hosts.chosen_tasks', fromlist=['']).chosen_tasks('{group}', _tasks)
 
 {variable} = [
     dict(
@@ -165,10 +145,8 @@ _wanted = [name for name in _tasks if name in _given and 'official' not in _give
             inferencer=dict(type={infer}),
         ),
         eval_cfg=dict(evaluator=dict(type={evaluate})),
-    ) for name in _wanted or _tasks
+    ) for name in _chosen
 ]
-
-del os  # a module cannot be written down with the config
 '''
 
 EVAL = '''\
@@ -207,7 +185,7 @@ _given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
 _by_name = dict([(d['abbr'], d) for d in _all])
 _unknown = [name for name in _given if name not in _by_name and name != 'official']
 if _unknown:
-    raise ValueError('LCT_TASKS: unknown tasks ' + ', '.join(_unknown) + '; `lct tasks` lists all')
+    raise ValueError('LCT_TASKS: not tasks of this benchmark: ' + ', '.join(_unknown) + '; `lct tasks` lists all')
 
 if _given:
     datasets = [_by_name[name] for name in _given if name != 'official']

@@ -29,6 +29,7 @@ from long_context_tasks.schema import (
     Options,
     resolve_options,
 )
+from long_context_tasks.schema.environment import warn_of_misspelt_variables
 from long_context_tasks.stats import interval_of_mean
 
 logger = logging.getLogger(__name__)
@@ -60,6 +61,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         """
         config = {key: value for key, value in (config or {}).items() if key != "class"}
         self.model_arguments: Mapping[str, Any] = dict(config.get("metadata") or {})
+        warn_of_misspelt_variables()
         options = resolve_options(self.model_arguments)
         self.loaded = _with_recent_documents(type(self).load(config["task"], options))
         if not len(self.loaded.cases):
@@ -80,7 +82,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             **self.loaded.description(),
             "benchmark": type(self).__module__.split(".")[-2],
             "headline": self.loaded.metrics[0],
-            "n": len(self.loaded.cases),
+            "n_cases_available": len(self.loaded.cases),  # --limit may run fewer
         }
 
     def _keys(self) -> tuple[str, ...]:

@@ -1,8 +1,13 @@
-"""A server that refuses a prompt for its length must cost that case, not the run.
+"""What lm-eval's API models lose of a server's answers: refusals for length, and thinking without an answer.
+
+A server that refuses a prompt for its length must cost that case, not the run.
 
 lm-eval retries every HTTP error and then dies with all its answers. Here its API models are wrapped, once: while they answer
 requests of our tasks, a refusal for length becomes an answer that our scoring reads as "does not fit"; it is not asked
 again in this run and not kept in ``--use_cache``. Every other failure, and every other task, goes the host's way.
+
+The host reads the content of an answer only. Where a server separates the thinking and the answer budget ends in it, the content
+is empty and nothing tells it from a model that said nothing; here the thinking is handed on, marked as unfinished.
 """
 
 import functools
@@ -14,6 +19,7 @@ from typing import Any
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import CachingLM, hash_args
 
+from long_context_tasks.hosts.thinking import OPEN, thinking_of
 from long_context_tasks.hosts.window import is_length_refusal
 from long_context_tasks.schema import InputError
 
@@ -65,9 +71,11 @@ def _only_ours(generate: Callable[..., list[str]]) -> Callable[..., list[str]]:
         if ours:
             _refuse_silent_cut(self, ours)
             setattr(self, _CONVERTS, True)
+            self.parse_generations = _marking(self.parse_generations)
             try:
                 answers = generate(self, ours, *args, **kwargs)
             finally:
+                del self.parse_generations  # the class's own again
                 setattr(self, _CONVERTS, False)
         if theirs:
             other_answers = generate(self, theirs, *args, **kwargs)
@@ -75,6 +83,21 @@ def _only_ours(generate: Callable[..., list[str]]) -> Callable[..., list[str]]:
         return [next(mine if isinstance(request, CaseInstance) else others) for request in requests]
 
     return generate_until
+
+
+def _marking(parse: Callable[..., list[str]]) -> Callable[..., list[str]]:
+    """Hand on the thinking of answers without content, marked as unfinished, before the host reads the content."""
+
+    @functools.wraps(parse)
+    def parse_generations(outputs: Any, **kwargs: Any) -> list[str]:
+        for output in outputs if isinstance(outputs, list) else [outputs]:
+            for choice in output.get("choices") or ():
+                message = choice.get("message") or {}
+                if not message.get("content") and (thinking := thinking_of(message)):
+                    message["content"] = OPEN + thinking
+        return parse(outputs=outputs, **kwargs)
+
+    return parse_generations
 
 
 def _refuse_silent_cut(model: Any, requests: Sequence[CaseInstance]) -> None:

@@ -9,7 +9,9 @@ result, are from 0 to 1.
 """
 
 import hashlib
+import itertools
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -21,19 +23,31 @@ from opencompass.utils import batched
 from opencompass.utils.logging import get_logger
 from tqdm import tqdm
 
-from long_context_tasks.hosts.opencompass_rows import CASE, RowStore
+from long_context_tasks.hosts.opencompass_rows import CASE, GIVEN, RowStore, difference
 from long_context_tasks.hosts.opencompass_send import Answer, Sender, find_window
 from long_context_tasks.hosts.results import summarize
-from long_context_tasks.hosts.window import DOES_NOT_FIT
+from long_context_tasks.hosts.window import DOES_NOT_FIT, UNCHECKED
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask, Message, Options, resolve_options
+from long_context_tasks.schema.environment import warn_of_misspelt_variables
 
 logger = get_logger()
 TaskLoader = Callable[[str, Options], LoadedTask]
 _EXCERPT = 400
 
 
-def dataset_of(task: LoadedTask) -> Dataset:
-    """The rows that the host sees: ids, gold, and which task with which options they belong to."""
+def given_of(version: int, options: Options) -> dict[str, Any]:
+    """What the results of a run with ``-r`` are compared by: the task's version, and options before a task fits them to itself."""
+    return {"version": version, **options.resolved()}
+
+
+def dataset_of(task: LoadedTask, given: Options) -> Dataset:
+    """The rows that the host sees: ids, gold, and which task with which options they belong to.
+
+    Args:
+        task: the task.
+        given: the options as the config and the environment have them.
+    """
+    told = json.dumps(given_of(task.version, given), sort_keys=True)
     options = json.dumps(task.options.resolved(), sort_keys=True)
     rows = [
         {
@@ -41,6 +55,7 @@ def dataset_of(task: LoadedTask) -> Dataset:
             "reference": json.dumps([turn.gold for turn in case.turns], ensure_ascii=False),
             "lct_task": task.name,
             "lct_options": options,
+            GIVEN: told,
         }
         for case in task.cases.cases
     ]
@@ -59,6 +74,12 @@ def task_of(dataset: Dataset, load_task: TaskLoader) -> LoadedTask:
         )
     row = dataset[0]
     return load_task(row["lct_task"], resolve_options(json.loads(row["lct_options"])))
+
+
+def told_by(dataset: Dataset) -> dict[str, Any]:
+    """Version and options that stand in the host's rows; see :func:`given_of`."""
+    told: dict[str, Any] = json.loads(dataset[0][GIVEN])
+    return told
 
 
 class OfBenchmark:
@@ -84,7 +105,9 @@ class CaseDataset(OfBenchmark, BaseDataset):  # type: ignore[misc]
             raise InputError(
                 f"dataset {lct_task}: unknown arguments {foreign}; options begin with lct_, like lct_n=50"
             )
-        return dataset_of(cls.load_task(lct_task, resolve_options(options)))
+        warn_of_misspelt_variables()
+        given = resolve_options(options)
+        return dataset_of(cls.load_task(lct_task, given), given)
 
 
 def excerpt(messages: Sequence[Message]) -> dict[str, Any]:
@@ -135,6 +158,7 @@ class CaseGenInferencer(OfBenchmark, GenInferencer):  # type: ignore[misc]
         store = RowStore(
             output_json_filepath or self.output_json_filepath,
             output_json_filename or self.output_json_filename,
+            given=told_by(retriever.test_ds),
             writes=self.is_main_process,
         )
         done = store.restore(cases)
@@ -174,6 +198,7 @@ def host_result(
     task: LoadedTask,
     cases: Sequence[str],
     *,
+    given: Mapping[str, Any],
     scores: Sequence[CaseScores],
     truncated: Sequence[bool],
     window: str,
@@ -181,34 +206,64 @@ def host_result(
 ) -> dict[str, Any]:
     """A result in the host's form: flat numbers (rates as percentages), then what it was made with, then the cases."""
     clusters = [task.by_id[case].cluster for case in cases]
-    numbers = summarize(scores, clusters, task.metrics, task.intervals, sum(map(bool, truncated)))
+    n_truncated: float = sum(map(bool, truncated))
+    if not n_truncated and window == UNCHECKED:
+        n_truncated = math.nan  # nobody knows
+    numbers = summarize(scores, clusters, task.metrics, task.intervals, n_truncated)
     return {
         **{
             key: value if key == "n" or key.startswith("n_") else 100 * value
             for key, value in numbers.items()
         },
         "lct_task": task.name,
+        "headline": task.metrics[0],
         "window": window,
         "options": task.description(),
+        GIVEN: dict(given),
         "details": list(details),
     }
 
 
-def check_cases(task: LoadedTask, rows: Sequence[str], predicted: Sequence[str]) -> None:
-    """Predictions must belong to the rows they are scored with.
+class CheckedEvaluator(BaseEvaluator):  # type: ignore[misc]
+    """Scores predictions only with the options that they were made with: the host's ``-r`` looks at file names alone."""
+
+    def evaluate(
+        self, k: int | list[int], n: int, original_dataset: Dataset, **score_arguments: Any
+    ) -> dict[str, Any]:
+        """See the host for the arguments.
+
+        Raises:
+            InputError: predictions made with other options, or of other cases.
+        """
+        check_predictions(original_dataset, score_arguments[CASE], score_arguments[GIVEN])
+        result: dict[str, Any] = super().evaluate(k, n, original_dataset, **score_arguments)
+        return result
+
+
+def check_predictions(
+    test_set: Dataset, predicted: Sequence[str], given: Sequence[Mapping[str, Any] | None]
+) -> None:
+    """Predictions must be made with the options, and of the cases, that they are scored with.
+
+    Args:
+        test_set: the host's rows, with the options of now.
+        predicted: the case of each prediction.
+        given: what stands beside each prediction.
 
     Raises:
-        InputError: they do not.
+        InputError: they are of others.
     """
-    for row, case in zip(rows, predicted, strict=True):
-        if row != case or row not in task.by_id:
-            raise InputError(
-                f"{task.name}: the predictions are of other cases ({case}, expected {row}); evaluate with the LCT_ options "
-                "of the run that made them, or run again"
-            )
+    name, now = test_set[0]["lct_task"], told_by(test_set)
+    remedy = "give the LCT_ options of the run that made them, or start a new run without -r"
+    for change in (difference(then, now) for then in given):
+        if change:
+            raise InputError(f"{name}: the predictions were made with other options ({change}); {remedy}")
+    for row, case in itertools.zip_longest(test_set[CASE], predicted):
+        if row != case:
+            raise InputError(f"{name}: the predictions are of other cases ({case}, expected {row}); {remedy}")
 
 
-class CaseEvaluator(OfBenchmark, BaseEvaluator):  # type: ignore[misc]
+class CaseEvaluator(OfBenchmark, CheckedEvaluator):
     """Scores responses with the benchmark's ``score``; the same numbers as in lm-eval."""
 
     def score(
@@ -222,14 +277,10 @@ class CaseEvaluator(OfBenchmark, BaseEvaluator):  # type: ignore[misc]
         n_prompt_tokens: Sequence[int | None],
         truncated: Sequence[bool],
         lct_window: Sequence[str],
+        lct_given: Sequence[Mapping[str, Any] | None],
     ) -> dict[str, Any]:
-        """Metrics, counts and details of a task. The parameters' names are keys of the prediction rows.
-
-        Raises:
-            InputError: predictions of other cases.
-        """
+        """Metrics, counts and details of a task. The parameters' names are keys of the prediction rows."""
         task = task_of(test_set, self.load_task)
-        check_cases(task, test_set[CASE], case)
         scores = [
             task.score(task.by_id[case_id], prediction if status is None else None, status)
             for case_id, prediction, status in zip(case, predictions, lct_status, strict=True)
@@ -239,7 +290,13 @@ class CaseEvaluator(OfBenchmark, BaseEvaluator):  # type: ignore[misc]
             for case_id, pred, score, n in zip(case, predictions, scores, n_prompt_tokens, strict=True)
         ]
         return host_result(
-            task, case, scores=scores, truncated=truncated, window=lct_window[0], details=details
+            task,
+            case,
+            given=told_by(test_set),
+            scores=scores,
+            truncated=truncated,
+            window=lct_window[0],
+            details=details,
         )
 
 

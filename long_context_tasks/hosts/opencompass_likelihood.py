@@ -10,23 +10,23 @@ segments instead of 96.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from datasets import Dataset
 from opencompass.models import HuggingFacewithChatTemplate
-from opencompass.openicl.icl_evaluator import BaseEvaluator
 from opencompass.openicl.icl_inferencer.icl_base_inferencer import BaseInferencer
 from tqdm import tqdm
 
 from long_context_tasks.hosts.opencompass import (
+    CheckedEvaluator,
     OfBenchmark,
     case_detail,
-    check_cases,
     host_result,
     task_of,
+    told_by,
 )
 from long_context_tasks.hosts.opencompass_rows import CASE, RowStore
 from long_context_tasks.hosts.opencompass_send import find_window
@@ -182,6 +182,7 @@ class CasePPLInferencer(OfBenchmark, BaseInferencer):  # type: ignore[misc]
         store = RowStore(
             output_json_filepath or self.output_json_filepath,
             output_json_filename or self.output_json_filename,
+            given=told_by(retriever.test_ds),
             writes=self.is_main_process,
         )
         for case in tqdm(cases[store.restore(cases) :], disable=not self.is_main_process):
@@ -206,7 +207,7 @@ class CasePPLInferencer(OfBenchmark, BaseInferencer):  # type: ignore[misc]
         }
 
 
-class CasePPLEvaluator(OfBenchmark, BaseEvaluator):  # type: ignore[misc]
+class CasePPLEvaluator(OfBenchmark, CheckedEvaluator):
     """Scores log-likelihoods with the benchmark's ``score_candidates``."""
 
     def score(
@@ -221,18 +222,18 @@ class CasePPLEvaluator(OfBenchmark, BaseEvaluator):  # type: ignore[misc]
         lct_status: Sequence[str | None],
         n_prompt_tokens: Sequence[int],
         lct_window: Sequence[str],
+        lct_given: Sequence[Mapping[str, Any] | None],
     ) -> dict[str, Any]:
         """Metrics, counts and details of a task. The parameters' names are keys of the prediction rows.
 
         Raises:
-            InputError: predictions of other cases, or a task that is not scored by likelihood.
+            InputError: a task that is not scored by likelihood.
         """
         task = task_of(test_set, self.load_task)
         if task.score_candidates is None:
             raise InputError(
                 f"{task.name}: not scored by likelihood; use the other evaluator of its benchmark"
             )
-        check_cases(task, test_set[CASE], case)
         scores = [
             task.score_candidates(task.by_id[case_id], values, counts, status)
             for case_id, values, counts, status in zip(
@@ -252,5 +253,11 @@ class CasePPLEvaluator(OfBenchmark, BaseEvaluator):  # type: ignore[misc]
             )
         ]
         return host_result(
-            task, case, scores=scores, truncated=[False] * len(case), window=lct_window[0], details=details
+            task,
+            case,
+            given=told_by(test_set),
+            scores=scores,
+            truncated=[False] * len(case),
+            window=lct_window[0],
+            details=details,
         )

@@ -15,6 +15,24 @@ from long_context_tasks.schema import InputError
 
 Row = dict[str, Any]
 CASE = "case"
+GIVEN = "lct_given"
+"""What stands beside every case on disk: the task's version and the options as they were given (see :func:`difference`)."""
+
+
+def difference(then: Mapping[str, Any] | None, now: Mapping[str, Any]) -> str:
+    """What two runs were given differently, in words; empty when nothing.
+
+    >>> difference({"version": 1, "lct_n": 5}, {"version": 1, "lct_n": 9, "lct_seed": 1})
+    'lct_n was 5, is 9; lct_seed was not given, is 1'
+    """
+    if not isinstance(then, Mapping):
+        return "made by an older version, which did not write its options down"
+    missing = "not given"
+    return "; ".join(
+        f"{name} was {then.get(name, missing)}, is {now.get(name, missing)}"
+        for name in sorted({*then, *now})
+        if then.get(name) != now.get(name)
+    )
 
 
 class RowStore:
@@ -25,16 +43,20 @@ class RowStore:
         rows: the rows so far, in order.
     """
 
-    def __init__(self, folder: str, name: str, writes: bool = True) -> None:
+    def __init__(
+        self, folder: str, name: str, given: Mapping[str, Any] | None = None, writes: bool = True
+    ) -> None:
         """Prepare; nothing is read or written yet.
 
         Args:
             folder: the host's folder for the predictions of a model.
             name: name of the finished file.
+            given: the task's version and options; they are written into every row.
             writes: False in all processes but the first, when several share one model.
         """
         self.path = Path(folder) / name
         self._log = Path(folder) / f"tmp_{Path(name).stem}.jsonl"
+        self._given = dict(given or {})
         self._writes = writes
         self.rows: list[Row] = []
 
@@ -48,7 +70,7 @@ class RowStore:
             How many cases are done.
 
         Raises:
-            InputError: the rows belong to other cases, so the options have changed since.
+            InputError: the rows were made with other options or belong to other cases.
         """
         if not self._log.is_file():
             return 0
@@ -60,9 +82,12 @@ class RowStore:
                     break
                 whole += len(line)
                 self.rows.append(row)
-        if [row[CASE] for row in self.rows] != list(cases[: len(self.rows)]):
+        changes = {change for row in self.rows if (change := difference(row.get(GIVEN), self._given))}
+        if not changes and [row[CASE] for row in self.rows] != list(cases[: len(self.rows)]):
+            changes = {"its cases are others"}
+        if changes:
             raise InputError(
-                f"{self._log}: begun with other cases or options; use the same LCT_ options and the same task as "
+                f"{self._log}: begun with other options ({', '.join(sorted(changes))}); give the same LCT_ options as "
                 "before, or start a new run without -r"
             )
         if self._writes:
@@ -71,10 +96,11 @@ class RowStore:
 
     def add(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Append finished rows, on disk too."""
-        self.rows += [dict(row) for row in rows]
+        added = [{**row, GIVEN: self._given} for row in rows]
+        self.rows += added
         if self._writes and rows:
             self._log.parent.mkdir(parents=True, exist_ok=True)
-            lines = [json.dumps(row) + "\n" for row in rows]
+            lines = [json.dumps(row) + "\n" for row in added]
             with self._log.open("a", encoding="utf-8", newline="\n") as file:
                 file.writelines(lines)
 

@@ -1,7 +1,8 @@
 """The end of a run of OpenCompass: a table by length, and an exit status that tells of failures.
 
 The host only logs a failed task and exits 0; its table shows ``-``. Here every expected result that is missing is named
-with its log file, cells that do not rest on all cases are marked, and the command ends with status 1 when one is missing.
+with its log file, cells that do not rest on all cases are marked, and the command ends with status 1 when one is missing,
+when ``-r`` has found a result of other options, or when LCT_TASKS names a task that was not run.
 """
 
 import csv
@@ -9,7 +10,7 @@ import io
 import math
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -19,12 +20,17 @@ from mmengine.config import ConfigDict
 from opencompass.summarizers import DefaultSummarizer
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
-from long_context_tasks.schema import InputError, format_length, parse_length
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.hosts.chosen_tasks import not_run
+from long_context_tasks.hosts.opencompass_rows import GIVEN, difference
+from long_context_tasks.schema import InputError, format_length, parse_length, resolve_options
 
 _NAME = re.compile(r"(?P<family>.+?)_(?P<length>\d+[km]?|any)(?:_(?P<variant>.+))?", re.ASCII)
 _GUESS = "random guess"
 _MISSING = "missing"
-_HEADLINES = ("strict_accuracy", "score", "accuracy")
+_OTHER_OPTIONS = "other options"
+# Of tasks that are not ours, as in the host.
+_HEADLINES = ("score", "accuracy")
 
 
 @dataclass(frozen=True)
@@ -66,34 +72,55 @@ def number(result: Mapping[str, Any], key: str) -> float:
     return math.nan
 
 
-def cell(result: Mapping[str, Any] | None) -> str:
-    """A result in short: the headline metric with its interval, and n of N where some cases could not be scored."""
+def single(result: Mapping[str, Any], key: str) -> Any:
+    """What a result says beside its numbers; the host makes a list of it, with an item for each run. None when not there."""
+    value = result.get(key)
+    return value[0] if isinstance(value, list) and value else value
+
+
+def headline_of(result: Mapping[str, Any]) -> str:
+    """Name of the metric that stands for a result."""
+    told = single(result, "headline")
+    return str(told) if told else next((name for name in _HEADLINES if name in result), next(iter(result)))
+
+
+def cell(result: Mapping[str, Any] | None, stale: bool = False) -> str:
+    """A result in short: the headline metric with its interval, and n of N where some cases could not be scored.
+
+    Args:
+        result: None when it is missing.
+        stale: it was made with other options than those of this run; its numbers are not shown.
+    """
     if result is None:
         return _MISSING
-    headline = next(
-        (metric for metric in _HEADLINES if not math.isnan(number(result, "n")) and metric in result), None
-    )
-    headline = headline or next(iter(result))
+    if stale:
+        return _OTHER_OPTIONS
+    headline = headline_of(result)
     text = "-" if math.isnan(value := number(result, headline)) else f"{value:.1f}"
     low, high = number(result, f"{headline}_low"), number(result, f"{headline}_high")
     if not math.isnan(low) and not math.isnan(high):
         text += f" [{low:.1f}, {high:.1f}]"
     scored, total = number(result, "n_scored"), number(result, "n")
-    return text if scored == total else f"{text} * {scored:.0f}/{total:.0f}"
+    return text if scored == total or math.isnan(total) else f"{text} * {scored:.0f}/{total:.0f}"
 
 
-def table(results: Mapping[tuple[str, str], tuple[Place, Mapping[str, Any] | None]]) -> list[list[str]]:
+def table(
+    results: Mapping[tuple[str, str], tuple[Place, Mapping[str, Any] | None]],
+    stale: Container[tuple[str, str]] = (),
+) -> list[list[str]]:
     """Rows of the table, the heading first.
 
     Args:
         results: (model, dataset) to its place and its result (None when it is missing).
+        stale: those whose result was made with other options.
     """
     lengths = sorted({place for place, _ in results.values()}, key=lambda place: place.tokens)
     columns = list(dict.fromkeys(place.length for place in lengths))
     cells: dict[tuple[str, str], dict[str, str]] = {}
-    for (model, _), (place, result) in results.items():
-        cells.setdefault((place.row, model), {})[place.length] = cell(result)
-        guess = math.nan if result is None else number(result, "random_guess")
+    for (model, dataset), (place, result) in results.items():
+        old = (model, dataset) in stale
+        cells.setdefault((place.row, model), {})[place.length] = cell(result, old)
+        guess = math.nan if result is None or old else number(result, "random_guess")
         if not math.isnan(guess):
             cells.setdefault((place.row, _GUESS), {})[place.length] = f"{guess:.1f}"
     tasks = list(dict.fromkeys(row for row, _ in cells))
@@ -143,8 +170,19 @@ def find_log(work_dir: Path, model: str, dataset: str) -> tuple[Path | None, str
     return None, ""
 
 
+def given_now(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Version and options that a run of a dataset's config would have now; see ``opencompass.given_of``."""
+    task = str(config["lct_task"])
+    options = {key: value for key, value in config.items() if key.startswith("lct_") and key != "lct_task"}
+    told = resolve_options(options).resolved()
+    try:
+        return {"version": catalogue.card(catalogue.parse_task(task).benchmark).version, **told}
+    except InputError:
+        return told  # a task from elsewhere, whose version nobody knows here
+
+
 class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
-    """The host's table with the main metrics, then ours by length; ends the process with 1 when a result is missing."""
+    """The host's table with the main metrics, then ours by length; ends the process with 1 when the run is not what was asked for."""
 
     def __init__(
         self,
@@ -163,24 +201,27 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
         """
         super().__init__(config, dataset_abbrs, list(summary_groups), prompt_db)
         self.dataset_abbrs: list[Any] | None = dataset_abbrs
+        self._stale: dict[tuple[str, str], str] = {}
 
     def summarize(self, output_path: str | None = None, time_str: str | None = None) -> None:
         """Write and print both tables.
 
         Raises:
-            SystemExit: with status 1, after everything is written, when a result is missing.
+            SystemExit: with status 1, after everything is written, when a result is missing or of other options, or a task
+                in LCT_TASKS was not run.
         """
         time_str = time_str or datetime.now().strftime("%Y%m%d_%H%M%S")
         raw = self._pick_up_results()[0]
         if self.dataset_abbrs is None and not self.summary_groups:
             self.dataset_abbrs = list(self._main_rows(raw))
-        super().summarize(output_path=output_path, time_str=time_str)
         results = {
             (model, dataset): (self._place(cfg, result), result)
             for model, dataset, cfg in self._expected()
             for result in [raw.get(model, {}).get(dataset)]
         }
-        rows = table(results)
+        self._stale = self._changes({key: result for key, (_, result) in results.items()})
+        super().summarize(output_path=output_path, time_str=time_str)
+        rows = table(results, self._stale)
         folder = Path(self.work_dir) / "summary"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"lengths_{time_str}.md").write_text(markdown(rows), encoding="utf-8")
@@ -188,17 +229,29 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
         csv.writer(text, lineterminator="\n").writerows(rows)
         (folder / f"lengths_{time_str}.csv").write_text(text.getvalue(), encoding="utf-8")
         missing = [key for key, (_, result) in results.items() if result is None]
+        failures = [
+            *(self._failure(model, dataset) for model, dataset in missing),
+            *(
+                f"OTHER OPTIONS: the result of {dataset} on {model} is from an earlier run ({change}); run again without "
+                "-r, or give the options of that run"
+                for (model, dataset), change in self._stale.items()
+            ),
+            *(f"NOT RUN: {sentence}" for sentence in not_run(self._tasks())),
+        ]
+        fresh = [
+            result for key, (_, result) in results.items() if result is not None and key not in self._stale
+        ]
         lines = [
             "",
             "By length (percent, 95 % interval):",
             "",
             markdown(rows),
-            *self._notes([result for _, result in results.values() if result is not None]),
-            *(self._failure(model, dataset) for model, dataset in missing),
+            *self._notes(fresh),
+            *failures,
         ]
         sys.stdout.write("\n".join(lines) + "\n")
         sys.stdout.flush()
-        if missing:
+        if failures:
             raise SystemExit(1)
 
     def _expected(self) -> Iterator[tuple[str, str, Any]]:
@@ -212,13 +265,38 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
                     name = model.get("summarizer_abbr") or model_abbr_from_cfg(model)
                     yield name, dataset_abbr_from_cfg(dataset), dataset
 
+    def _tasks(self) -> list[str]:
+        return [str(dataset.get("lct_task")) for _, _, dataset in self._expected()]
+
+    def _changes(
+        self, results: Mapping[tuple[str, str], Mapping[str, Any] | None]
+    ) -> dict[tuple[str, str], str]:
+        """(Model, dataset) of every result of ours that was made with other options than those of now, and which."""
+        changes = {}
+        for model, dataset, config in self._expected():
+            result = results[model, dataset]
+            if result is not None and "lct_task" in result and "lct_task" in config:
+                then, now = single(result, GIVEN), given_now(config)
+                if isinstance(then, Mapping) and "version" not in now:
+                    now["version"] = then.get("version")
+                if change := difference(then, now):
+                    changes[model, dataset] = change
+        return changes
+
+    def _pick_up_results(self) -> Any:
+        """As the host does, but results of other options stay out of its table."""
+        raw, parsed, *more = super()._pick_up_results()
+        for model, dataset in self._stale:
+            parsed.get(model, {}).pop(dataset, None)
+        return raw, parsed, *more
+
     @staticmethod
     def _place(dataset: Any, result: Mapping[str, Any] | None) -> Place:
         """A task of any length has it in its config, or in the options of its result when it came from outside."""
         length = dataset.get("lct_length")
-        options = (result or {}).get("options")
-        if not length and isinstance(options, list) and isinstance(options[0], dict):
-            length = options[0].get("lct_length")
+        options = single(result or {}, "options")
+        if not length and isinstance(options, dict):
+            length = options.get("lct_length")
         name = dataset.get("lct_task") or dataset_abbr_from_cfg(dataset)
         return place_of(name, format_length(parse_length(length)) if length else None)
 

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-OPEN, CLOSE = "<think>", "</think>"
+from long_context_tasks.hosts.thinking import OPEN, thinking_of
 
 
 def mark_unfinished(response: Any) -> Any:
@@ -23,7 +23,7 @@ def mark_unfinished(response: Any) -> Any:
         message = choice.message
         if message is None:
             continue
-        thinking = getattr(message, "reasoning_content", None) or getattr(message, "reasoning", None)
+        thinking = thinking_of(message)
         if thinking:
             message.reasoning_content = thinking if message.content else OPEN + thinking
         elif not message.content and choice.finish_reason == "length":

@@ -28,7 +28,7 @@ def summarize(
     clusters: Sequence[Hashable],
     metrics: Sequence[str],
     intervals: Sequence[str],
-    n_truncated: int = 0,
+    n_truncated: float = 0,
 ) -> dict[str, float]:
     """Means, intervals and counts of a task.
 
@@ -37,7 +37,7 @@ def summarize(
         clusters: the cluster of each case.
         metrics: names, headline first: its reasons are the ones counted.
         intervals: the metrics that get ``_low`` and ``_high``.
-        n_truncated: prompts that the host cut.
+        n_truncated: prompts that the host cut; nan when nobody knows, because the window is unknown.
 
     Returns:
         Metric values from 0 to 1 (nan when no case counts) and counts, keyed as :func:`result_keys`.

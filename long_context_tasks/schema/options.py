@@ -1,14 +1,15 @@
 """The options of a run, with one spelling everywhere.
 
 ``lct_length`` is a key of lm-eval's ``--metadata``, a dataset argument in OpenCompass, ``--length`` of ``lct`` and
-``LCT_LENGTH`` in the environment; the first given in that order wins. An unknown ``lct_*`` key is an error.
+``LCT_LENGTH`` in the environment; the first given in that order wins. An unknown ``lct_*`` key is an error. What built
+cases say of their making (:meth:`Options.as_built`) stands for what is not given, and what is given may not contradict it.
 """
 
 import difflib
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,7 @@ class Options:
         data_dir: folder with one folder per benchmark that holds the published files.
         answer_budget: tokens that the model may generate; without it the task's default.
         cut_keep: front or rear: what a ``_cut*`` variant keeps.
+        given: names of the options that somebody set, also those set to their default; no option itself.
     """
 
     cases: Path | None = None
@@ -79,14 +81,62 @@ class Options:
     data_dir: Path | None = None
     answer_budget: int | None = None
     cut_keep: str = "front"
+    given: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """What differs from its default was given."""
+        defaults = {one.name: one.default for one in fields(self)}
+        differing = {name for name in OPTION_NAMES if getattr(self, name) != defaults[name]}
+        object.__setattr__(self, "given", self.given | differing)
 
     def resolved(self) -> dict[str, Any]:
         """Options as plain values under their ``lct_`` names, for result files."""
+        values = {name: getattr(self, name) for name in OPTION_NAMES}
         return {
             f"lct_{name}": str(value) if isinstance(value, Path) else value
-            for name, value in asdict(self).items()
+            for name, value in values.items()
             if value is not None
         }
+
+    def as_built(
+        self,
+        recorded: Mapping[str, Any],
+        folder: Path,
+        same_tokenizer: Callable[[str, str], bool] = str.__eq__,
+    ) -> "Options":
+        """Options of a run on built cases: length policy, tokenizer and seed are those that the cases were built with.
+
+        Cases of ``same_information`` may be counted in another tokenizer as well; those of ``same_tokens`` may not.
+
+        Args:
+            recorded: what the folder's manifest says under ``options``; a key that is missing leaves the option as it is.
+            folder: the case folder, for messages.
+            same_tokenizer: tells whether two names mean one tokenizer: the one asked for, and the recorded one.
+
+        Raises:
+            InputError: an option was given that contradicts how the cases were built; all contradictions in one message.
+        """
+        fixed = {
+            name: recorded[name]
+            for name in ("length_policy", "seed", "tokenizer")
+            if recorded.get(name) is not None
+        }
+        if "tokenizer" in fixed and self.tokenizer is not None:
+            one = self.tokenizer == fixed["tokenizer"] or same_tokenizer(self.tokenizer, fixed["tokenizer"])
+            if one or fixed.get("length_policy") != "same_tokens":
+                # Another path of the same tokenizer, or one that only counts: the user's word stands.
+                fixed["tokenizer"] = self.tokenizer
+        wrong = [name for name in fixed if name in self.given and getattr(self, name) != fixed[name]]
+        if wrong:
+            built = ", ".join(f"{name.replace('_', ' ')} {fixed[name]}" for name in wrong)
+            asked = ", ".join(f"lct_{name}={getattr(self, name)}" for name in wrong)
+            typed = " ".join(f"--{name.replace('_', '-')} {getattr(self, name)}" for name in wrong)
+            raise InputError(
+                f"{folder}: these cases were built with {built}, but {asked} is asked for. Leave out "
+                f"{', '.join(f'lct_{name} (LCT_{name.upper()})' for name in wrong)}, or build "
+                f"other cases with `lct build ... {typed}`"
+            )
+        return _checked(replace(self, **fixed))
 
 
 def _positive(name: str, value: object) -> int:
@@ -130,7 +180,7 @@ _PARSERS: dict[str, Callable[[str, Any], Any]] = {
     "answer_budget": _positive,
     "cut_keep": _one_of(CUT_SIDES),
 }
-OPTION_NAMES = tuple(field.name for field in fields(Options))
+OPTION_NAMES = tuple(one.name for one in fields(Options) if one.name != "given")
 
 
 def resolve_options(
@@ -161,7 +211,12 @@ def resolve_options(
             if source.get(key) not in (None, ""):
                 values[name] = _PARSERS[name](key, source[key])
                 break
-    options = Options(**values)
+    options = Options(**values, given=frozenset(values))
+    # A folder of cases may know its tokenizer.
+    return options if options.cases is not None else _checked(options)
+
+
+def _checked(options: Options) -> Options:
     if options.length_policy == "same_tokens" and options.tokenizer is None:
         raise InputError(
             "lct_length_policy=same_tokens counts in the model's tokenizer: give lct_tokenizer (--tokenizer) as well"

@@ -1,5 +1,21 @@
 """Counting tokens: cl100k without a network, or any Hugging Face tokenizer."""
 
-from long_context_tasks.tokens.tokenizers import CL100K, Tokenizer, get_tokenizer
+from long_context_tasks.tokens.count_cache import Countable, cached_counts, count_cases
+from long_context_tasks.tokens.tokenizers import (
+    CL100K,
+    Tokenizer,
+    get_tokenizer,
+    same_tokenizer,
+    tokenizer_identity,
+)
 
-__all__ = ["CL100K", "Tokenizer", "get_tokenizer"]
+__all__ = [
+    "CL100K",
+    "Countable",
+    "Tokenizer",
+    "cached_counts",
+    "count_cases",
+    "get_tokenizer",
+    "same_tokenizer",
+    "tokenizer_identity",
+]

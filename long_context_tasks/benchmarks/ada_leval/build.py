@@ -20,6 +20,7 @@ from long_context_tasks.benchmarks.ada_leval.build_plan import BuildSettings, Pr
 from long_context_tasks.benchmarks.ada_leval.synthetic_corpus import ForumPosts, NovelPlan
 from long_context_tasks.benchmarks.ada_leval.tsort_builder import build_tsort
 from long_context_tasks.benchmarks.ada_leval.tsort_windows import TSortSettings
+from long_context_tasks.benchmarks.building import Family
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card
 from long_context_tasks.corpora.books import read_books
 from long_context_tasks.schema import (
@@ -34,15 +35,11 @@ from long_context_tasks.schema import (
 from long_context_tasks.schema.folders import cache_dir
 
 NAME = "ada_leval"
-FAMILIES = (
-    "ada_leval_tsort",
-    "ada_leval_bestanswer",
-    "ada_leval_tsort_synthetic",
-    "ada_leval_bestanswer_synthetic",
-)
-SETTINGS: Mapping[str, type[TSortSettings] | type[BestAnswerSettings]] = {
-    "tsort": TSortSettings,
-    "bestanswer": BestAnswerSettings,
+FAMILIES: Mapping[str, Family] = {
+    "ada_leval_tsort": Family("tsort", TSortSettings, source="books"),
+    "ada_leval_bestanswer": Family("bestanswer", BestAnswerSettings, source="posts"),
+    "ada_leval_tsort_synthetic": Family("tsort", TSortSettings),
+    "ada_leval_bestanswer_synthetic": Family("bestanswer", BestAnswerSettings),
 }
 SYNTHETIC_CASES = 200
 """Cases of a synthetic task when no number is asked for, as in the paper's subset for API models."""
@@ -57,7 +54,7 @@ def task_card(family: str) -> TaskCard:
     """
     if family not in FAMILIES:
         raise InputError(f"nothing builds {family!r}; there are: {', '.join(FAMILIES)}")
-    return card(NAME).tasks[family.split("_")[2]]
+    return card(NAME).tasks[FAMILIES[family].task]
 
 
 def task_name(family: str) -> Callable[[int], str]:
@@ -125,7 +122,7 @@ def _no_empty_folder(folder: Path) -> Iterator[None]:
 
 
 def _given(source: Path | None, family: str) -> Path:
-    option = "--books" if "tsort" in family else "--posts"
+    option = f"--{FAMILIES[family].source}"
     if source is None:
         raise InputError(
             f"{family} is built from your own data: add {option} PATH, or build {family}_synthetic"
@@ -196,7 +193,7 @@ def cached_synthetic(spec: TaskSpec, length: int, options: Options) -> CaseSet:
         InputError: the length is too short for a case, or the tokenizer cannot be had.
     """
     family = f"{spec.family}_synthetic"
-    settings = SETTINGS[spec.task](
+    settings: BuildSettings = FAMILIES[family].settings(
         lengths=(length,),
         seed=options.seed,
         n=options.n or options.subset or SYNTHETIC_CASES,

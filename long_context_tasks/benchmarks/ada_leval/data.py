@@ -2,13 +2,17 @@
 
 Published files (``stackselect_*.json``, ``textsort_*.json``, plain or ``.gz``) are read once, as a stream, into a case
 folder in the cache; later runs read that. Settings and indices follow the official code.
+
+Every case of a task that generates carries the tokens of its prompt, in cl100k and in the tokenizer asked for; what no
+file has stored is counted once and kept in the cache.
 """
 
 import gzip
 import hashlib
 import json
+import logging
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import NoneType
@@ -23,6 +27,7 @@ from long_context_tasks.schema import (
     Case,
     CaseSet,
     CaseWriter,
+    Documents,
     InputError,
     LoadedTask,
     Options,
@@ -33,7 +38,16 @@ from long_context_tasks.schema import (
 )
 from long_context_tasks.schema.case_folder import read_manifest
 from long_context_tasks.schema.folders import cache_dir, data_dir
-from long_context_tasks.tokens import CL100K, get_tokenizer
+from long_context_tasks.tokens import (
+    CL100K,
+    Countable,
+    count_cases,
+    get_tokenizer,
+    same_tokenizer,
+    tokenizer_identity,
+)
+
+logger = logging.getLogger(__name__)
 
 NAME = "ada_leval"
 INTERVALS = ("strict_accuracy", "official_accuracy")
@@ -48,9 +62,9 @@ def load_task(name: str, options: Options) -> LoadedTask:
     """
     spec = parse_task(name)
     # What stands in the results is what was run: a task's own length wins over lct_length.
-    options = replace(options, length=spec.tokens or options.length)
+    options = _as_built(spec, replace(options, length=spec.tokens or options.length))
     cases = load(spec, options)
-    by_likelihood = spec.variant.startswith("ppl")
+    by_likelihood = _by_likelihood(spec)
     return LoadedTask(
         name=name,
         version=card(NAME).version,
@@ -66,12 +80,19 @@ def load_task(name: str, options: Options) -> LoadedTask:
     )
 
 
+def _by_likelihood(spec: TaskSpec) -> bool:
+    return spec.variant.startswith("ppl")
+
+
 def load(spec: TaskSpec, options: Options) -> CaseSet:
-    """The cases of a task as a host runs them: chosen, varied, cases of one text side by side.
+    """The cases of a task as a host runs them: chosen, varied, cases of one text side by side, prompts counted.
 
     Raises:
-        InputError: missing or damaged data, with the remedies; never another source in silence.
+        InputError: missing or damaged data, with the remedies; never another source in silence. Or a tokenizer that cannot
+            be had.
     """
+    if options.tokenizer is not None and options.cases is None and not _by_likelihood(spec):
+        tokenizer_identity(options.tokenizer)  # a wrong name is told before anything is built
     if options.cases is not None:
         cases = _built(spec, options)
     elif "synthetic" in spec.variant:
@@ -85,7 +106,42 @@ def load(spec: TaskSpec, options: Options) -> CaseSet:
         document: place for place, document in reversed(list(enumerate(case.document for case in chosen)))
     }
     chosen.sort(key=lambda case: order[case.document])
+    if not _by_likelihood(spec):
+        for tokenizer in _countable_in(spec, chosen, cases, options):
+            what = f"counting {spec.name} in {tokenizer}"
+            chosen = count_cases(chosen, tokenizer, lambda case: _countable(case, cases.documents), what)
     return cases.selected(chosen)
+
+
+# --- tokens of prompts -----------------------------------------------------------------------------------------
+
+
+def _countable_in(
+    spec: TaskSpec, chosen: Sequence[Case], cases: CaseSet, options: Options
+) -> tuple[str, ...]:
+    """The tokenizers in which the prompts are counted."""
+    other = options.tokenizer
+    if other is None or other == CL100K:
+        return (CL100K,)
+    recorded = cases.manifest.get("options", {}).get("tokenizer") if options.cases is not None else None
+    if other == recorded and not all(other in case.num_tokens for case in chosen):
+        try:
+            tokenizer_identity(other)
+        except InputError as error:
+            # Nobody asked for it but the one who built the cases, perhaps elsewhere.
+            logger.warning("%s: prompts are counted in cl100k only: %s", spec.name, error)
+            return (CL100K,)
+    return (CL100K, other)
+
+
+def _countable(case: Case, documents: Documents) -> Countable:
+    """What a prompt is known by, and the prompt; cutting one means encoding it, so a cut one is known by what it is cut from."""
+    if "cut" not in case.inputs:
+        text = prompts.prompt(case, documents)
+        return text, lambda: text
+    whole = replace(case, inputs={name: value for name, value in case.inputs.items() if name != "cut"})
+    how = json.dumps([case.inputs["cut"], card(NAME).version], sort_keys=True)
+    return f"{prompts.prompt(whole, documents)}\0{how}", lambda: prompts.prompt(case, documents)
 
 
 def _subset_size(spec: TaskSpec, options: Options) -> int | None:
@@ -116,24 +172,44 @@ def case_file(spec: TaskSpec, length: int) -> str:
     return TaskSpec(spec.benchmark, spec.task, format_length(length), synthetic).name
 
 
-def _built(spec: TaskSpec, options: Options) -> CaseSet:
+def _as_built(spec: TaskSpec, options: Options) -> Options:
+    """The options with what built cases say of their making: length, length policy, tokenizer, seed.
+
+    Raises:
+        InputError: no such cases, or options that contradict them.
+    """
+    if options.cases is None:
+        return options
+    folder, task = _place(spec, options)
+    recorded = read_manifest(folder).get("options") or {}
+
+    length = parse_length(_length_of(task))
+    return replace(options.as_built(recorded, folder, same_tokenizer), length=length)
+
+
+def _place(spec: TaskSpec, options: Options) -> tuple[Path, str]:
+    """The case folder of a run on built cases, and the name of the task in it."""
     root = options.cases
     assert root is not None
     folder = root / family(spec) if (root / family(spec)).is_dir() else root
     length = _length(spec, options)
-    if length is None:
-        synthetic = "synthetic" in spec.variant
-        tasks = sorted(
-            name
-            for name in read_manifest(folder)["tasks"]
-            if name.startswith(spec.family + "_") and name.endswith("_synthetic") == synthetic
+    if length is not None:
+        return folder, case_file(spec, length)
+    synthetic = "synthetic" in spec.variant
+    tasks = sorted(
+        name
+        for name in read_manifest(folder)["tasks"]
+        if name.startswith(spec.family + "_") and name.endswith("_synthetic") == synthetic
+    )
+    if len(tasks) != 1:
+        raise InputError(
+            f"{folder}: holds {', '.join(tasks) or 'no cases of ' + spec.family}; choose one with lct_length"
         )
-        if len(tasks) != 1:
-            raise InputError(
-                f"{folder}: holds {', '.join(tasks) or 'no cases of ' + spec.family}; choose one with lct_length"
-            )
-        return CaseSet.read(folder, tasks[0])
-    return CaseSet.read(folder, case_file(spec, length))
+    return folder, tasks[0]
+
+
+def _built(spec: TaskSpec, options: Options) -> CaseSet:
+    return CaseSet.read(*_place(spec, options))
 
 
 def _synthetic(spec: TaskSpec, options: Options) -> CaseSet:
@@ -144,6 +220,9 @@ def _synthetic(spec: TaskSpec, options: Options) -> CaseSet:
         raise InputError(
             f"{spec.name}: give a length (lct_length=8k) or a folder of built cases (lct_cases=DIR)"
         )
+    if options.length_policy == "same_information":
+        # The same cases for every tokenizer; it only counts them, and its counts are kept by what its files hold.
+        options = replace(options, tokenizer=None)
     return cached_synthetic(spec, length, options)
 
 

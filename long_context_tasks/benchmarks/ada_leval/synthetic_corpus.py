@@ -18,13 +18,18 @@ from long_context_tasks.tokens import CL100K
 
 _MOST_TOKENS = 10_000_000
 _FEWEST_NOVELS = 10
+_CASES = 200
+"""Cases for which the tokens above suffice."""
 # A paragraph of the synthetic novel has 144 tokens at most; some may be too long for a segment of a very short case.
 _LONG_PARAGRAPH = 150
 _SLACK = 40 * _LONG_PARAGRAPH
 
-_FEWEST_THREADS = 1000
-_TOKENS_PER_THREAD = 80
-"""Tokens of a case for which one more thread is written: every fourth thread shares a tag and has 400 tokens of answers."""
+_CASES_PER_FORUM = 1000
+_THREADS_PER_CASE = 1.6
+"""Three of four questions can be asked; with all older answers to them the others are too long for the shortest length."""
+_TOKENS_PER_THREAD = 40
+"""Tokens of a case for which one more thread is written: every twelfth thread shares enough tags and has 600 tokens of
+answers, of which a case needs four fifths at least."""
 
 
 def _derived_seed(*parts: object) -> int:
@@ -35,8 +40,10 @@ def _derived_seed(*parts: object) -> int:
 class NovelPlan:
     """Novels for the cases of one length.
 
-    Each case has a novel of its own as long as that makes ten million tokens at most; beyond, some cases share a novel
-    (200 cases of 128k: 78 novels), which is then the cluster of the bootstrap. Never fewer than ten novels.
+    How many cases come from a novel, and how long it is, depend on the length alone, so that fewer cases are the first of
+    more. Up to 50k each case has a novel of its own. Longer cases share some, which are then the clusters of the bootstrap:
+    200 cases have ten million tokens of novels to begin in, but never fewer than ten novels (128k: 78 novels of three
+    cases each, taken in turns). Beyond what these novels give there are more of them, and the turns are others.
 
     Attributes:
         seeds: of the novels.
@@ -54,8 +61,9 @@ class NovelPlan:
     def of(cls, card: TaskCard, settings: TSortSettings, length: int) -> "NovelPlan":
         """Plan for the number of cases and the length that are asked for."""
         cases = settings.n or 1
-        number = min(cases, max(_FEWEST_NOVELS, _MOST_TOKENS // length))
-        per_novel = -(-cases // number)
+        novels = min(max(_FEWEST_NOVELS, _MOST_TOKENS // length), _CASES)
+        per_novel = -(-_CASES // novels)
+        number = min(cases, novels) if cases <= novels * per_novel else -(-cases // per_novel)
         caps = caps_for(card, length, settings)
         rate = CHARACTERS_PER_TOKEN
         if settings.measure.name != CL100K:
@@ -85,7 +93,8 @@ class ForumPosts:
     """Threads of the synthetic forum as a source of posts.
 
     The questions that are asked come from the first ``asked`` threads at every length; longer cases only have more threads to
-    take answers from.
+    take answers from. Up to a thousand cases the threads depend on the length alone, so that fewer cases are the first of
+    more. More cases need more threads; since the answers of all threads are mixed, other cases come out then.
 
     Attributes:
         seed: of the threads.
@@ -100,7 +109,7 @@ class ForumPosts:
     @classmethod
     def of(cls, seed: int, cases: int, length: int) -> "ForumPosts":
         """As many threads as so many cases of a length need."""
-        asked = max(_FEWEST_THREADS, 3 * cases)
+        asked = int(max(_CASES_PER_FORUM, cases) * _THREADS_PER_CASE)
         return cls(seed, asked, max(asked, length // _TOKENS_PER_THREAD))
 
     @property

@@ -41,14 +41,13 @@ def moved(case: Case, position: str) -> Case:
 def apply(cases: Sequence[Case], variant: str, options: Options) -> list[Case]:
     """The cases as a variant wants them.
 
-    Token counts are dropped where the prompt changes; the hosts count what they send.
+    Token counts are dropped where the prompt changes; ``data.load`` counts what is missing.
 
     Raises:
         InputError: the variant does not go with these cases.
     """
     kind = variant.removesuffix("_synthetic").removesuffix("synthetic")
     if kind in POSITIONS:
-        # Moving an answer changes nothing but designations: the counts stay right to within a token or two, so drop them.
         return [replace(moved(case, kind), num_tokens={}) for case in cases]
     if kind == "nodoc":
         return [replace(case, inputs={**case.inputs, "question": None}, num_tokens={}) for case in cases]

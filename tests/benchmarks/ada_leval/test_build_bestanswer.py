@@ -14,6 +14,7 @@ from naive_builders import naive_bestanswer
 
 from long_context_tasks.benchmarks.ada_leval import build, prompts
 from long_context_tasks.benchmarks.ada_leval.bestanswer_choice import BestAnswerSettings, shuffled
+from long_context_tasks.benchmarks.ada_leval.bestanswer_tokens import PromptCounter
 from long_context_tasks.benchmarks.ada_leval.build_plan import parse_lengths
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.schema import CaseSet, InputError, format_length
@@ -277,6 +278,32 @@ def test_another_tokenizer(tmp_path, policy):
     measured = "cl100k" if policy == "same_information" else words.name
     sizes = [case.num_tokens[measured] for case in made.cases]
     assert max(sizes) <= 1000 and sum(sizes) / len(sizes) > 900
+
+
+_TEXTS = st.one_of(
+    st.text(st.sampled_from(list("ab A1.:)\n\r\t é…\u00a0\u2028")), max_size=12),
+    st.sampled_from(["", " ", "\n", "\n\n \n", "\t", "x", *ENDS, *STARTS]),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(_TEXTS, st.lists(_TEXTS, min_size=1, max_size=5))
+def test_counts_of_texts_add_up_to_that_of_the_prompt(question, answers):
+    counter = PromptCounter(get_tokenizer("cl100k"))
+    shown = counter.answers(answers).sum() + counter.designations(len(answers))[-1]
+    asked = counter.questions([question])[0]
+    expected = count(prompts.render_bestanswer(question, answers))
+    assert asked + shown + counter.after_last(answers[-1]) == expected
+
+
+def test_blank_answers_are_counted_to_the_token():
+    counter = PromptCounter(get_tokenizer("cl100k"))
+    for blank in ("", " ", "\n", "\n\n", " \n \n", "\t\n"):
+        with_blank, without = (
+            count(prompts.render_bestanswer("Q?", answers)) for answers in (["a", blank, "b"], ["a", "b"])
+        )
+        assert with_blank - without == counter.answers([blank])[0] + count("A2")
+        assert counter.answers(["a", blank]).tolist() == [counter.answers([text])[0] for text in ("a", blank)]
 
 
 def test_documents_are_the_posts_that_are_shown(tmp_path):

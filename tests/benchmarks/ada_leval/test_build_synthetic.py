@@ -57,6 +57,55 @@ def test_long_cases_may_share_a_novel_and_then_stand_a_stride_apart(tmp_path, mo
         assert all(b - a >= 64 for a, b in itertools.pairwise(starts))
 
 
+@pytest.mark.parametrize("length", [2000, 128_000])
+def test_few_cases_of_tsort_are_the_first_of_more(length, tmp_path, monkeypatch):
+    from long_context_tasks.benchmarks.ada_leval import synthetic_corpus
+
+    if length > 50_000:  # the plan of 128k, with fewer cases for each novel and in all
+        monkeypatch.setattr(synthetic_corpus, "_CASES", 6)
+        monkeypatch.setattr(synthetic_corpus, "_MOST_TOKENS", 3 * length)
+        monkeypatch.setattr(synthetic_corpus, "_FEWEST_NOVELS", 2)
+    made = {}
+    for n in (2, 6):
+        build.build(TSORT, None, TSortSettings((length,), seed=2, n=n), tmp_path / str(n))
+        (task,) = (path.stem for path in (tmp_path / str(n)).glob("*.jsonl"))
+        made[n] = CaseSet.read(tmp_path / str(n), task)
+    assert made[2].cases == made[6].cases[:2]
+    assert made[2].documents[made[2].cases[1].document] == made[6].documents[made[2].cases[1].document]
+    assert len({case.cluster for case in made[6].cases}) == (6 if length < 50_000 else 3)
+
+
+@pytest.mark.parametrize("length", ["1k", "8k", "16k", "64k", "128k", "1m"])
+def test_the_plan_depends_on_the_length_alone(length):
+    from long_context_tasks.benchmarks.ada_leval.synthetic_corpus import ForumPosts, NovelPlan
+
+    tokens = parse_length(length)
+    plans = [
+        NovelPlan.of(build.task_card(TSORT), TSortSettings((tokens,), n=n), tokens) for n in (50, 100, 200)
+    ]
+    assert len({(plan.per_novel, plan.num_tokens) for plan in plans}) == 1
+    for few, many in itertools.pairwise(plans):
+        assert many.seeds[: len(few.seeds)] == few.seeds
+        # Turns are the same as long as fewer cases take one from each novel.
+        assert len(few.seeds) == len(many.seeds) or len(few.seeds) >= 50
+    assert ForumPosts.of(0, 2, tokens) == ForumPosts.of(0, 1000, tokens)
+
+
+@pytest.mark.parametrize("length", [1000, 4000, 32_000])
+def test_few_cases_of_bestanswer_are_the_first_of_more(length, tmp_path):
+    made = {}
+    for n in (5, 400):
+        build.build(BEST, None, BestAnswerSettings((length,), seed=2, n=n), tmp_path / str(n))
+        (task,) = (path.stem for path in (tmp_path / str(n)).glob("*.jsonl"))
+        made[n] = CaseSet.read(tmp_path / str(n), task).cases
+    assert made[5] == made[400][:5]
+
+
+def test_a_thousand_cases_of_bestanswer(tmp_path):
+    (report,) = build.build(BEST, None, BestAnswerSettings((1000,), n=1000), tmp_path / BEST)
+    assert len(report.tokens) == 1000
+
+
 def test_bestanswer_has_the_same_questions_at_every_length(tmp_path):
     clusters = {}
     for length in (1000, 4000, 16000, 32000):

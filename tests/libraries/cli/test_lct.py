@@ -1,5 +1,6 @@
 """The command `lct`: what a user types and reads."""
 
+import ast
 import json
 import re
 import subprocess
@@ -153,6 +154,17 @@ def test_bad_input_is_one_line_and_exit_code_2(words, message, tmp_path, monkeyp
     assert (code, out) == (2, "")
     assert errors.startswith("error: ") and errors.count("\n") == 1 and message in errors
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["build", "data", "generate", "tasks"])
+def test_a_command_for_all_benchmarks_imports_none_by_name(command):
+    """A fifth benchmark is one folder: its builder is found through the catalogue."""
+    from long_context_tasks.benchmarks.catalogue import benchmark_names
+
+    path = Path(__file__).parents[3] / "long_context_tasks" / "cli" / f"{command}.py"
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            assert not [name for name in benchmark_names() if f".{name}" in str(node.module)]
 
 
 def test_a_folder_of_other_things_is_not_replaced(books, tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ def infer(
 
 
 def evaluate(dataset: Any, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    keys = ("case", "lct_status", "n_prompt_tokens", "truncated", "lct_window")
+    keys = ("case", "lct_status", "n_prompt_tokens", "truncated", "lct_window", "lct_given")
     columns = {key: [row[key] for row in rows] for key in keys}
     predictions = [row["prediction"] for row in rows]
     test = dataset.test
@@ -108,6 +109,7 @@ def test_rows_hold_ids_only(cases: Path, tmp_path: Path) -> None:
         "reference",
         "lct_task",
         "lct_options",
+        "lct_given",
         "subdivision",
         "idx",
     }
@@ -141,6 +143,7 @@ def test_window_leaves_out_what_does_not_fit(cases: Path, tmp_path: Path, config
     result = evaluate(dataset, rows)
     assert (result["n"], result["n_scored"], result["n_does_not_fit"]) == (6, 4, 2)
     assert result["strict_accuracy"] == 50 and result["coverage"] == pytest.approx(100 * 4 / 6)
+    assert result["n_truncated"] == 0 and result["headline"] == ["strict_accuracy"]
     assert result["window"] == [f"47 ({'lct_window' if configured is None else 'host'})"]
 
 
@@ -149,7 +152,9 @@ def test_unknown_window_sends_everything(cases: Path, tmp_path: Path) -> None:
     model = WordModel()
     dataset, rows = infer(cases, tmp_path / "out", model)
     assert len(model.asked) == 6
-    assert evaluate(dataset, rows)["window"] == ["unchecked"]
+    result = evaluate(dataset, rows)
+    assert result["window"] == ["unchecked"] and math.isnan(result["n_truncated"])
+    json.dumps(result)
 
 
 @pytest.mark.parametrize("batch_size", [1, 3])
@@ -197,6 +202,25 @@ def test_rows_of_other_cases_are_not_taken_over(tmp_path: Path) -> None:
         RowStore(str(tmp_path), "x.json").restore(["b", "a"])
 
 
+def test_rows_made_with_other_options_are_not_taken_over(cases: Path, tmp_path: Path) -> None:
+    """The same cases, so nothing but the options tells."""
+    with pytest.raises(RuntimeError):
+        infer(cases, tmp_path, WordModel(fail_at=2), batch_size=1)
+    model = WordModel()
+    with pytest.raises(InputError, match=r"lct_answer_budget was not given, is 3.*without -r"):
+        infer(cases, tmp_path, model, lct_answer_budget=3)
+    assert not model.asked and len((tmp_path / "tmp_toy.jsonl").read_text().splitlines()) == 2
+
+
+def test_predictions_made_with_other_options_are_refused(cases: Path, tmp_path: Path) -> None:
+    """The host finds the file of an earlier run by its name; other cases are told by their number too."""
+    _, rows = infer(cases, tmp_path / "out", WordModel(), lct_answer_budget=4)
+    for options, change in (({}, "lct_answer_budget was 4, is not given"), ({"lct_n": 3}, "lct_n was not")):
+        other, _ = infer(cases, tmp_path / change, WordModel(), **options)
+        with pytest.raises(InputError, match=change):
+            evaluate(other, rows)
+
+
 def test_result_has_the_keys_of_the_other_host(cases: Path, tmp_path: Path) -> None:
     dataset, rows = infer(cases, tmp_path / "out", WordModel(), lct_n=4)
     result = evaluate(dataset, rows)
@@ -232,7 +256,7 @@ def test_several_runs_of_one_dataset(cases: Path, tmp_path: Path) -> None:
     """The host repeats the rows and scores each repetition by itself."""
     dataset, rows = infer(cases, tmp_path / "out", WordModel(), n=2)
     assert [row["case"] for row in rows] == [f"c{i}" for i in range(6)] * 2
-    keys = ("case", "lct_status", "n_prompt_tokens", "truncated", "lct_window")
+    keys = ("case", "lct_status", "n_prompt_tokens", "truncated", "lct_window", "lct_given")
     columns = {key: [row[key] for row in rows] for key in keys}
     test = dataset.test
     result = ToyEvaluator().evaluate(

@@ -1,5 +1,6 @@
 """The generated configs: current, readable by the host from the checkout and from a wheel, nothing secret in them."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,9 @@ from mmengine.config import Config
 from opencompass.utils.run import match_cfg_file
 
 from long_context_tasks.benchmarks.catalogue import task_specs
-from long_context_tasks.hosts.generate_opencompass import opencompass_files, task_groups
+from long_context_tasks.hosts.chosen_tasks import task_groups
+from long_context_tasks.hosts.generate_opencompass import opencompass_files
+from long_context_tasks.schema import InputError
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 CONFIGS = REPOSITORY / "configs"
@@ -83,9 +86,50 @@ def test_official_means_all_published_lengths(tmp_path: Path, monkeypatch: pytes
 
 
 def test_unknown_tasks_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LCT_TASKS", "ada_leval_tsort_3k")
-    with pytest.raises(ValueError, match="ada_leval_tsort_3k"):
-        Config.fromfile(str(CONFIGS / "eval_ada_leval.py"))
+    """The nearest names are given; by a dataset file too, whichever stands beside it."""
+    monkeypatch.setenv("LCT_TASKS", "ada_leval_tsort_2k,ada_leval_tsort_3k")
+    for path in (CONFIGS / "eval_ada_leval.py", CONFIGS / "datasets" / "ada_leval" / "ada_leval_gen.py"):
+        with pytest.raises(
+            InputError, match=r"LCT_TASKS: unknown task ada_leval_tsort_3k; did you mean.*lct tasks"
+        ):
+            Config.fromfile(str(path))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("ada_leval_tsort_2k_ppl,ada_leval_tsort_4k", {"ada_leval_ppl": 1, "ada_leval_gen": 1}),
+        ("official", {"ada_leval_gen": 18}),
+        (
+            "official ada_leval_tsort_4k ada_leval_bestanswer_1k_mid",
+            {"ada_leval_gen": 18, "ada_leval_variants_gen": 1},
+        ),
+    ],
+)
+def test_a_file_takes_only_its_own_tasks(
+    given: str, expected: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LCT_TASKS", given)
+    found = {}
+    for path in (CONFIGS / "datasets" / "ada_leval").glob("ada_leval_*.py"):
+        config = Config.fromfile(str(path))
+        ((_, datasets),) = [(key, value) for key, value in config.items() if key.endswith("_datasets")]
+        found[path.stem] = len(datasets)
+    assert {name: n for name, n in found.items() if n} == expected
+
+
+@pytest.mark.hosts
+def test_tasks_of_another_file_are_not_silently_left_out(tmp_path: Path) -> None:
+    """The real command: nothing is left to run, and it says where the task is."""
+    command = [
+        *(str(Path(sys.executable).with_name("opencompass")), "--datasets", "ada_leval_gen"),
+        *("--models", "lct_model", "--config-dir", str(CONFIGS)),
+    ]
+    environment = {**os.environ, "LCT_TASKS": "ada_leval_tsort_2k_ppl", "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "NOT RUN: LCT_TASKS names ada_leval_tsort_2k_ppl" in done.stdout
+    assert "it is in ada_leval_ppl: opencompass --datasets ada_leval_ppl" in done.stdout
 
 
 @pytest.mark.parametrize("path", sorted(CONFIGS.rglob("*.py")), ids=lambda path: path.stem)

@@ -118,7 +118,15 @@ def test_rows_and_result(model: Any, cases: Path, tmp_path: Path) -> None:
     assert [row["lct_status"] for row in rows] == [None, None, "does_not_fit", "does_not_fit"]
     best = [int(row["prediction"]) for row in rows[:2]]
     assert [row["log_likelihoods"].index(max(row["log_likelihoods"])) for row in rows[:2]] == best
-    keys = ("case", "log_likelihoods", "n_candidate_tokens", "lct_status", "n_prompt_tokens", "lct_window")
+    keys = (
+        "case",
+        "log_likelihoods",
+        "n_candidate_tokens",
+        "lct_status",
+        "n_prompt_tokens",
+        "lct_window",
+        "lct_given",
+    )
     columns = {key: [row[key] for row in rows] for key in keys}
     test = dataset.test
     result = ToyPPLEvaluator().evaluate(

@@ -11,8 +11,12 @@ pytest.importorskip("opencompass")
 
 from mmengine.config import ConfigDict
 
+from long_context_tasks.benchmarks.catalogue import card
+from long_context_tasks.hosts.chosen_tasks import not_run
 from long_context_tasks.hosts.opencompass_summary import CaseSummarizer, cell, find_log, place_of, table
+from long_context_tasks.schema import Options
 
+GIVEN = {"version": card("ada_leval").version, **Options().resolved()}
 TASKS = ("ada_leval_tsort_2k", "ada_leval_tsort_16k", "ada_leval_tsort_4k", "ada_leval_bestanswer_4k_front")
 
 
@@ -26,7 +30,9 @@ def result(value: float, n: int = 10, scored: int = 10, **more: Any) -> dict[str
         "n_scored": float(scored),
         "n_truncated": 0.0,
         "lct_task": ["x"],
+        "headline": ["strict_accuracy"],
         "window": ["8192 (host)"],
+        "lct_given": [GIVEN],
         **more,
     }
 
@@ -95,6 +101,67 @@ def test_partial_cells_cuts_and_unknown_windows_are_marked(
     output = capsys.readouterr().out
     assert "5.0 [4.0, 6.0] * 7/10" in output
     assert "2 prompts were cut" in output and "window: unchecked" in output and "* scored/all cases" in output
+
+
+def test_a_result_of_other_options_is_not_taken_for_this_runs(
+    work: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = {("m", task): result(77.0) for task in TASKS}
+    results["m", TASKS[0]]["lct_given"] = [{**GIVEN, "lct_n": 5}]
+    results["m", TASKS[1]]["lct_given"] = [{**GIVEN, "version": 0}]
+    del results["m", TASKS[2]]["lct_given"]
+    with pytest.raises(SystemExit) as error:
+        summarizer(work, results, ("m",)).summarize(time_str="now")
+    assert error.value.code == 1
+    output = capsys.readouterr().out
+    for task, change in zip(
+        TASKS, ("lct_n was 5, is not given", "version was 0, is 1", "an older version"), strict=False
+    ):
+        assert (
+            f"OTHER OPTIONS: the result of {task} on m is from an earlier run" in output and change in output
+        )
+    table_text = (work / "summary" / "lengths_now.md").read_text()
+    assert table_text.count("other options") == 3 and table_text.count("77.0") == 1
+    # Nor does the host's own table show their numbers: two rows, the accuracy and the random guess, of the fourth task.
+    assert (work / "summary" / "summary_now.csv").read_text().count("77.00") == 1
+    monkeypatch.setenv("LCT_N", "5")
+    with pytest.raises(SystemExit):
+        summarizer(work, results, ("m",)).summarize(time_str="then")
+    text = (work / "summary" / "lengths_then.md").read_text()
+    assert text.count("other options") == 3 and text.count("77.0") == 1
+
+
+def test_a_task_that_nobody_ran_is_named(
+    work: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LCT_TASKS", f"{TASKS[0]},ada_leval_tsort_2k_ppl")
+    results = {("m", task): result(1.0) for task in TASKS}
+    with pytest.raises(SystemExit) as error:
+        summarizer(work, results, ("m",)).summarize(time_str="now")
+    assert error.value.code == 1
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "NOT RUN" in line)
+    assert "ada_leval_tsort_2k_ppl" in line and "--datasets ada_leval_ppl" in line
+
+
+@pytest.mark.parametrize(("tasks", "told"), [(TASKS, False), (TASKS[3:], True), ((), True)])
+def test_official_stands_for_the_published_files(
+    tasks: tuple[str, ...], told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LCT_TASKS", "official")
+    assert bool(not_run(tasks)) is told
+
+
+def test_an_unknown_number_of_cuts(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = {("m", task): result(1.0, n_truncated=math.nan, window=["unchecked"]) for task in TASKS}
+    summarizer(work, results, ("m",)).summarize(time_str="now")
+    output = capsys.readouterr().out
+    assert "prompts were cut" not in output and "window: unchecked" in output
+
+
+def test_the_headline_is_the_results_own() -> None:
+    other = {"recall": 1.0, "f1": 30.0, "headline": ["f1"], "n": 2.0, "n_scored": 2.0}
+    assert cell(other) == "30.0"
+    assert cell({"f1": 1.0, "accuracy": 3.0}) == "3.0"
 
 
 def test_the_length_of_a_task_of_any_length() -> None:

@@ -1,10 +1,14 @@
 """Options: one spelling everywhere, the first given wins, nothing unknown passes."""
 
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from long_context_tasks.schema import InputError, format_length, parse_length, resolve_options
+from long_context_tasks.schema import InputError, Options, format_length, parse_length, resolve_options
 from long_context_tasks.schema.options import OPTION_NAMES
 
 
@@ -66,3 +70,72 @@ def test_resolved_options_come_back_equal() -> None:
     options = resolve_options(given_options, {})
     assert resolve_options(options.resolved(), {}) == options
     assert set(options.resolved()) <= {f"lct_{name}" for name in OPTION_NAMES}
+
+
+def test_what_is_given_is_told_from_defaults() -> None:
+    options = resolve_options({"lct_seed": 0}, {"LCT_LENGTH_POLICY": "same_information"})
+    assert options == Options() and options.given == {"seed", "length_policy"}
+    assert Options().given == resolve_options({}, {}).given == frozenset()
+    assert Options(seed=4).given == {"seed"}
+    assert replace(options, n=3).given == {"seed", "length_policy", "n"}
+
+
+BUILT = {"seed": 3, "length_policy": "same_tokens", "tokenizer": "m/odel", "lengths": [2000]}
+FOLDER = Path("cases/x")
+
+
+def test_what_cases_were_built_with_stands_for_what_is_not_given() -> None:
+    options = resolve_options({"lct_cases": "cases", "lct_n": 2}, {}).as_built(BUILT, FOLDER)
+    assert (options.seed, options.length_policy, options.tokenizer, options.n) == (
+        3,
+        "same_tokens",
+        "m/odel",
+        2,
+    )
+    # A second process gets the resolved options as given ones.
+    again = resolve_options(options.resolved(), {}).as_built(BUILT, FOLDER)
+    assert again == options
+
+
+def test_a_record_without_a_key_leaves_the_option() -> None:
+    options = Options(seed=4, tokenizer="t")
+    assert options.as_built({}, FOLDER) == options
+    assert options.as_built({"tokenizer": None, "length_policy": "same_information"}, FOLDER) == options
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"lct_seed": 5}, ["seed 3", "lct_seed=5", "LCT_SEED", "--seed 5"]),
+        ({"lct_seed": 0}, ["seed 3", "lct_seed=0"]),
+        (
+            {"lct_length_policy": "same_information"},
+            ["length policy same_tokens", "lct_length_policy=same_information"],
+        ),
+        ({"lct_tokenizer": "other"}, ["tokenizer m/odel", "lct_tokenizer=other"]),
+        ({"lct_tokenizer": "other", "lct_seed": 5}, ["seed 3, tokenizer m/odel", "--tokenizer other"]),
+    ],
+)
+def test_what_contradicts_the_cases_is_one_error(options: dict[str, Any], named: list[str]) -> None:
+    with pytest.raises(InputError) as caught:
+        resolve_options({"lct_cases": "cases", **options}, {}).as_built(BUILT, FOLDER)
+    assert all(piece in str(caught.value) for piece in [str(FOLDER), *named])
+
+
+def test_same_tokens_may_not_be_asked_of_same_information_cases() -> None:
+    built = {"seed": 0, "length_policy": "same_information", "tokenizer": None}
+    for given_options in ({}, {"lct_tokenizer": "x"}):
+        options = resolve_options({"lct_cases": "c", "lct_length_policy": "same_tokens", **given_options}, {})
+        with pytest.raises(InputError, match="built with length policy same_information"):
+            options.as_built(built, FOLDER)
+
+
+def test_another_tokenizer_may_count_same_information_cases() -> None:
+    built = {"seed": 0, "length_policy": "same_information", "tokenizer": "m/odel"}
+    assert Options(tokenizer="other").as_built(built, FOLDER).tokenizer == "other"
+    assert Options().as_built(built, FOLDER).tokenizer == "m/odel"
+
+
+def test_another_path_of_the_same_tokenizer_is_no_contradiction() -> None:
+    options = Options(tokenizer="/copy").as_built(BUILT, FOLDER, lambda one, other: True)
+    assert options.tokenizer == "/copy"

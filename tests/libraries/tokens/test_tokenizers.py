@@ -62,6 +62,6 @@ def test_a_tokenizer_folder(tmp_path: Path) -> None:
 
 
 def test_an_unknown_tokenizer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(InputError, match="nobody/nothing"):
         get_tokenizer("nobody/nothing")

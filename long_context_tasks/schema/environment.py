@@ -1,0 +1,66 @@
+"""Misspelt ``LCT_`` variables: unlike a misspelt option, which is an error, nobody would ever read them."""
+
+import difflib
+import logging
+import os
+from collections.abc import Mapping
+from functools import cache
+
+from long_context_tasks.schema.options import OPTION_NAMES
+
+logger = logging.getLogger(__name__)
+
+OTHER_VARIABLES = (
+    "LCT_API_BASE",
+    "LCT_API_MODEL",
+    "LCT_BATCH_SIZE",
+    "LCT_CACHE_DIR",
+    "LCT_DEMO_MODEL",
+    "LCT_GPUS",
+    "LCT_MEMORY_CASES",
+    "LCT_MODEL",
+    "LCT_MODEL_TYPE",
+    "LCT_NO_HOOK",
+    "LCT_OVERHEAD_CASES",
+    "LCT_OVERHEAD_COMMAND",
+    "LCT_QUERIES_PER_SECOND",
+    "LCT_SHARED",
+    "LCT_TASKS",
+    "LCT_WORKERS",
+)
+"""Variables that are no options of a run: for config files, the demo, the start-up hook, tests."""
+_OWN_FAMILY = "LCT_API_"
+# 0.8 takes LCT_LENGHT for LCT_LENGTH and LCT_TASK for LCT_TASKS, and leaves another program's names alone.
+_NEAR = 0.8
+
+
+def known_variables() -> tuple[str, ...]:
+    """Every variable that this package reads."""
+    return (*(f"LCT_{name.upper()}" for name in OPTION_NAMES), *OTHER_VARIABLES)
+
+
+def misspelt_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """Variables that nobody reads but that are near a known name, with that name.
+
+    >>> misspelt_variables({"LCT_LENGHT": "2k", "LCT_N": "5", "LCT_OF_ANOTHER_PROGRAM": "1"})
+    {'LCT_LENGHT': 'LCT_LENGTH'}
+    """
+    known = known_variables()
+    found = {}
+    for name in sorted(environ):
+        if name.startswith("LCT_") and name not in known and not name.startswith(_OWN_FAMILY):
+            near = difflib.get_close_matches(name, known, n=1, cutoff=_NEAR)
+            if near:
+                found[name] = near[0]
+    return found
+
+
+def warn_of_misspelt_variables(environ: Mapping[str, str] | None = None) -> None:
+    """Warn of every misspelt variable, once in a process; values are not logged."""
+    for name, meant in misspelt_variables(os.environ if environ is None else environ).items():
+        _warn(name, meant)
+
+
+@cache
+def _warn(name: str, meant: str) -> None:
+    logger.warning("the environment variable %s is not read; did you mean %s?", name, meant)

@@ -1,0 +1,183 @@
+"""Token counts of long prompts, kept in the user's cache: what was encoded once is not encoded by a later run.
+
+One SQLite file per tokenizer identity, ``token_counts/<identity>.sqlite``, with a row of 16 bytes of hash and a count for
+every text. SQLite's own locks make it safe for several processes. The cache is a help, never a condition: where it
+cannot be read or written, a warning says so and texts are counted without it.
+"""
+
+import hashlib
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+from tqdm import tqdm
+
+from long_context_tasks.schema import Case
+from long_context_tasks.schema.folders import cache_dir
+from long_context_tasks.tokens.tokenizers import Tokenizer, get_tokenizer, tokenizer_identity
+
+logger = logging.getLogger(__name__)
+
+Countable = tuple[str, Callable[[], str]]
+"""What a text is known by (mostly the text itself; anything that determines it), and a function that gives the text."""
+_BATCH = 16
+_THREADS = 8
+_WAIT = 60.0
+_WRITE_EVERY = 5.0
+
+
+def count_cases(
+    cases: Sequence[Case], name: str, countable: Callable[[Case], Countable], what: str = ""
+) -> list[Case]:
+    """The cases, each with the tokens of its prompt in a tokenizer; a count that a case has already stays.
+
+    Args:
+        cases: in any number.
+        name: of a tokenizer, and of the count in ``num_tokens``.
+        countable: gives the prompt of a case, see :data:`Countable`.
+        what: title of the progress bar.
+
+    Raises:
+        InputError: the tokenizer cannot be had.
+    """
+    new = [case for case in cases if name not in case.num_tokens]
+    counts = iter(cached_counts(name, map(countable, new), len(new), what) if new else [])
+    return [
+        case if name in case.num_tokens else replace(case, num_tokens={**case.num_tokens, name: next(counts)})
+        for case in cases
+    ]
+
+
+def cached_counts(
+    name: str, texts: Iterable[Countable], total: int | None = None, what: str = ""
+) -> list[int]:
+    """Number of tokens of each text, in a tokenizer; only texts that no run has counted yet are encoded.
+
+    Texts are taken in small batches, so that memory never holds them all; a progress bar appears when it takes a while.
+
+    Args:
+        name: of a tokenizer, see :func:`get_tokenizer`, which is only called when a text must be encoded.
+        texts: in any number; see :data:`Countable`.
+        total: their number, for the progress bar.
+        what: title of the progress bar.
+
+    Raises:
+        InputError: the tokenizer cannot be had.
+    """
+    identity = tokenizer_identity(name)
+    store = _Store(cache_dir() / "token_counts" / f"{identity}.sqlite")
+    counts: list[int] = []
+    bar = tqdm(total=total, desc=what or name, unit=" prompts", delay=1.0, disable=None, leave=False)
+    # Encoding runs outside Python's lock, so threads use the processor's cores.
+    with closing(store), bar, ThreadPoolExecutor(min(_THREADS, _cores())) as pool:
+        for batch in _batches(texts):
+            keys = [_key(known_by) for known_by, _ in batch]
+            found = store.read(keys)
+            new = {key: text for key, (_, text) in zip(keys, batch, strict=True) if key not in found}
+            if new:
+                counter = _current(name, identity).count
+                # Texts are made here, one after the other: what they come from need not bear several threads.
+                sizes = pool.map(counter, [text() for text in new.values()])
+                added = dict(zip(new, sizes, strict=True))
+                store.add(added)
+                found.update(added)
+            counts += [found[key] for key in keys]
+            bar.update(len(batch))
+    return counts
+
+
+def _current(name: str, identity: str) -> Tokenizer:
+    tokenizer = get_tokenizer(name)
+    if tokenizer.identity != identity:
+        # Its file was replaced since this process read it.
+        get_tokenizer.cache_clear()
+        tokenizer = get_tokenizer(name)
+    return tokenizer
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _key(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _batches(texts: Iterable[Countable]) -> Iterator[list[Countable]]:
+    waiting = iter(texts)
+    while batch := list(islice(waiting, _BATCH)):
+        yield batch
+
+
+class _Store:
+    """The counts of one tokenizer on disk; falls silent after a warning when the file cannot be used."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._table: sqlite3.Connection | None = None
+        self._unwritten: dict[bytes, int] = {}
+        self._written = time.monotonic()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._table = sqlite3.connect(path, timeout=_WAIT)
+            self._table.execute(
+                "CREATE TABLE IF NOT EXISTS counts (key BLOB PRIMARY KEY, tokens INTEGER NOT NULL) WITHOUT ROWID"
+            )
+        except (OSError, sqlite3.Error) as error:
+            self._give_up(error)
+
+    def read(self, keys: Sequence[bytes]) -> dict[bytes, int]:
+        """The counts that are there."""
+        if self._table is None:
+            return {}
+        marks = ",".join("?" * len(keys))
+        try:
+            rows = self._table.execute(f"SELECT key, tokens FROM counts WHERE key IN ({marks})", keys)
+            found = {bytes(key): int(tokens) for key, tokens in rows}
+        except sqlite3.Error as error:
+            self._give_up(error)
+            return {}
+        return found | {key: self._unwritten[key] for key in keys if key in self._unwritten}
+
+    def add(self, counts: dict[bytes, int]) -> None:
+        """Add counts; they are written every few seconds, for a disk is slow to confirm, and when the store is closed."""
+        self._unwritten.update(counts)
+        if time.monotonic() - self._written > _WRITE_EVERY:
+            self._write()
+
+    def _write(self) -> None:
+        if self._table is not None and self._unwritten:
+            try:
+                with self._table:
+                    # Another process may have added the same.
+                    self._table.executemany(
+                        "INSERT OR IGNORE INTO counts VALUES (?, ?)", self._unwritten.items()
+                    )
+            except sqlite3.Error as error:
+                self._give_up(error)
+        self._unwritten.clear()
+        self._written = time.monotonic()
+
+    def _give_up(self, error: Exception) -> None:
+        logger.warning(
+            "%s: token counts cannot be kept there (%s) and are made anew in every run; remove the file, make room, or "
+            "point LCT_CACHE_DIR at another folder",
+            *(self.path, error),
+        )
+        if self._table is not None:
+            self._table.close()
+            self._table = None
+
+    def close(self) -> None:
+        """Write what is left and close the file."""
+        self._write()
+        if self._table is not None:
+            self._table.close()
+            self._table = None

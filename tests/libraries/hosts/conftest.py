@@ -1,0 +1,40 @@
+"""A small published file and a random model, for the tests of both hosts."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from tiny_model import make_tiny_model
+
+
+@pytest.fixture
+def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Six BestAnswer cases, the last two ten times as long, in the published form."""
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("LCT_DATA_DIR", str(tmp_path / "data"))
+    # Nothing is downloaded; the host's dummy model would try to.
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    rows = [
+        {
+            "question_id": str(i),
+            "question": f"\nWhat is {i}?\n",
+            "all_answers": [
+                f"\nIt is {j}. " + "More words. " * (10 if i < 4 else 400) + "\n" for j in range(3)
+            ],
+            "answer": "A2",
+            "tags": ["x"],
+        }
+        for i in range(6)
+    ]
+    folder = tmp_path / "data" / "ada_leval"
+    folder.mkdir(parents=True)
+    with gzip.open(folder / "stackselect_1k.json.gz", "wt") as file:
+        json.dump(rows, file)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random model with a window of 1,500 tokens."""
+    return make_tiny_model(tmp_path_factory.mktemp("model"), max_position_embeddings=1500)

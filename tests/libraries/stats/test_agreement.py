@@ -1,0 +1,127 @@
+"""ICC against the published table and by its mean squares; the study of raters as a whole."""
+
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from long_context_tasks.schema import InputError
+from long_context_tasks.stats import icc, study_panel, study_raters
+
+pytest.importorskip("pingouin", reason="ICC needs the extra `agreement`")
+
+# Shrout and Fleiss (1979), Table 2: six targets, four judges; Table 4 has the coefficients.
+RATINGS = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
+
+
+def test_the_published_coefficients():
+    found = {form: round(one.value, 2) for form, one in icc(RATINGS).items()}
+    assert found == {
+        "ICC(1,1)": 0.17,
+        "ICC(2,1)": 0.29,
+        "ICC(3,1)": 0.71,
+        "ICC(1,k)": 0.44,
+        "ICC(2,k)": 0.62,
+        "ICC(3,k)": 0.91,
+    }
+
+
+def test_the_published_interval_and_degrees_of_freedom():
+    # R's psych::ICC gives for these data: ICC(2,1) .019 to .761, ICC(3,k) .676 to .986
+    found = icc(RATINGS)
+    two, three = found["ICC(2,1)"], found["ICC(3,k)"]
+    assert (round(two.interval.low, 3), round(two.interval.high, 3)) == (0.019, 0.761)
+    assert (round(three.interval.low, 3), round(three.interval.high, 3)) == (0.676, 0.986)
+    assert (two.df1, two.df2, two.targets, two.raters) == (5, 15, 6, 4)
+    assert round(found["ICC(1,1)"].f, 2) == 1.79 and round(two.f, 2) == 11.03
+
+
+def _mean_squares(table: np.ndarray) -> dict[str, float]:
+    """The six coefficients from the mean squares, as Shrout and Fleiss write them."""
+    n, k = table.shape
+    mean, rows, columns = table.mean(), table.mean(axis=1), table.mean(axis=0)
+    between = k * ((rows - mean) ** 2).sum() / (n - 1)
+    within = ((table - rows[:, None]) ** 2).sum() / (n * (k - 1))
+    judges = n * ((columns - mean) ** 2).sum() / (k - 1)
+    rest = ((table - rows[:, None] - columns + mean) ** 2).sum() / ((n - 1) * (k - 1))
+    return {
+        "ICC(1,1)": (between - within) / (between + (k - 1) * within),
+        "ICC(2,1)": (between - rest) / (between + (k - 1) * rest + k * (judges - rest) / n),
+        "ICC(3,1)": (between - rest) / (between + (k - 1) * rest),
+        "ICC(1,k)": (between - within) / between,
+        "ICC(2,k)": (between - rest) / (between + (judges - rest) / n),
+        "ICC(3,k)": (between - rest) / between,
+    }
+
+
+@given(st.integers(5, 12), st.integers(2, 5), st.integers(0, 10**6))
+@settings(max_examples=10, deadline=None)
+def test_every_form_follows_from_the_mean_squares(targets: int, raters: int, seed: int):
+    rng = np.random.default_rng(seed)
+    table = rng.normal(size=(targets, 1)) * 2 + rng.normal(size=(targets, raters))
+    found = icc(table.tolist())
+    for form, expected in _mean_squares(table).items():
+        assert found[form].value == pytest.approx(expected, abs=1e-9)
+        assert found[form].interval.low <= found[form].value <= found[form].interval.high
+
+
+def test_a_setting_of_the_library_is_left_as_it_was():
+    import pingouin
+
+    before = dict(pingouin.options)
+    icc(RATINGS)
+    assert dict(pingouin.options) == before
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (RATINGS[:4], "at least 5 targets"),
+        ([[1]] * 6, "two or more raters"),
+        ([*RATINGS, [1, 2]], "same two or more raters"),
+        ([*RATINGS, [1, 2, 3, float("nan")]], "complete table"),
+    ],
+)
+def test_tables_that_have_no_icc(table, message):
+    with pytest.raises(ValueError, match=message):
+        icc(table)
+
+
+def test_without_the_library_the_remedy_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pingouin", None)
+    with pytest.raises(InputError, match=r"long_context_tasks\[agreement\]"):
+        icc(RATINGS)
+
+
+def test_importing_stats_does_not_load_it():
+    import subprocess
+
+    code = (
+        "import sys, long_context_tasks.stats; print([m for m in ('pingouin', 'pandas') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_panel_uses_complete_items_and_splits_by_cluster():
+    ratings = {f"r{judge}": [row[judge] for row in RATINGS] * 2 + [5] for judge in range(4)}
+    ratings["r0"] = [*ratings["r0"][:-1], None]
+    panel = study_panel(ratings, ["m1"] * 6 + ["m2"] * 6 + ["m3"])
+    assert (panel.items, panel.left_out) == (12, 1)
+    assert list(panel.by_cluster) == ["m1", "m2"]
+    assert panel.by_cluster["m1"].value == pytest.approx(icc(RATINGS)["ICC(2,k)"].value)
+    assert panel.overall["ICC(1,k)"].value == pytest.approx(icc(RATINGS * 2)["ICC(1,k)"].value)
+
+
+def test_a_study_holds_means_pairs_bins_and_labels():
+    ratings = {"judge": [9, 8, 2, None, 5, 7], "gold": [10, 9, 1, 1, None, 9]}
+    study = study_raters(ratings, list("aabbcc"), gold="gold", labels=list("xyxyxy"), methods=["pearson"])
+    assert (study.items, study.clusters) == (6, 3)
+    assert study.means["judge"].n == 5 and study.means["judge"].total == 6
+    assert study.means["gold"].mean == 6.0
+    assert {bin_: group.mean for bin_, group in study.bins["judge"].items()} == {1: 2.0, 9: 7.5, 10: 9.0}
+    assert study.bins["judge"][1].total == 2
+    assert study.by_label["x"]["judge"].mean == pytest.approx(16 / 3)
+    assert [(c.first, c.second, c.n) for c in study.correlations] == [("judge", "gold", 4)]

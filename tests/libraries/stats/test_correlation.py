@@ -1,0 +1,136 @@
+"""Correlations: by hand, against scipy on every draw, and intervals that resample clusters."""
+
+import math
+import random
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import kendalltau, pearsonr, spearmanr
+
+from long_context_tasks.stats import METHODS, cluster_draws, cluster_interval, correlate, correlation_matrix
+from long_context_tasks.stats import correlation as correlation_module
+from long_context_tasks.stats.correlation import _AT_ONCE, correlation
+from long_context_tasks.stats.correlation_draws import draws_of
+from long_context_tasks.stats.resampling import cluster_numbers, drawn_clusters
+
+SCORES = st.lists(st.tuples(st.integers(1, 10), st.integers(1, 10)), min_size=2, max_size=30)
+SCIPY = {"pearson": pearsonr, "spearman": spearmanr, "kendall": kendalltau}
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("pearson", 10 / math.sqrt(8 * 21)),  # from the means 3 and 3.5
+        ("spearman", 3 / math.sqrt(4.5 * 5)),  # ranks 1, 2.5, 2.5, 4 and 2, 1, 3, 4
+        ("kendall", (4 - 1) / math.sqrt(5 * 6)),  # of five pairs not tied in x four agree
+    ],
+)
+def test_by_hand(method, expected):
+    assert correlate([1, 3, 3, 5], [2, 1, 4, 7], method) == pytest.approx(expected)
+
+
+@given(SCORES, st.sampled_from(METHODS))
+@settings(max_examples=40)
+def test_values_are_scipy_s(pairs, method):
+    x, y = (np.array(part, dtype=float) for part in zip(*pairs, strict=True))
+    value = correlate(x, y, method)
+    if len(set(x)) == 1 or len(set(y)) == 1:
+        assert math.isnan(value)
+    else:
+        assert value == SCIPY[method](x, y).statistic
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(0, 4)), min_size=4, max_size=25),
+    st.sampled_from(METHODS),
+    st.integers(0, 99),
+)
+@settings(max_examples=40, deadline=None)
+def test_all_draws_at_once_are_scipy_s_one_by_one(items, method, seed):
+    x, y, clusters = (np.array(part) for part in zip(*items, strict=True))
+    names = clusters.tolist()
+    draws = draws_of(cluster_numbers(names), drawn_clusters(len(set(names)), seed, resamples=8))
+    found = _AT_ONCE[method](x / 3, y / 7, draws)
+    for value, rows in zip(found, cluster_draws(names, seed, resamples=8), strict=True):
+        assert value == pytest.approx(correlate(x[rows], y[rows], method), nan_ok=True, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_large_tables_take_the_other_way_to_the_same_interval(monkeypatch, method):
+    monkeypatch.setattr(correlation_module, "drawn_clusters", partial(drawn_clusters, resamples=200))
+    monkeypatch.setattr(correlation_module, "cluster_interval", partial(cluster_interval, resamples=200))
+    rng = np.random.default_rng(3)
+    x = rng.integers(1, 11, 30)
+    y, clusters = np.clip(x + rng.integers(-3, 4, 30), 1, 10), [row // 5 for row in range(30)]
+    at_once = correlation(("x", x.tolist()), ("y", y.tolist()), clusters, method).interval
+    monkeypatch.setattr(correlation_module, "MOST_ROWS", 0)
+    one_by_one = correlation(("x", x.tolist()), ("y", y.tolist()), clusters, method).interval
+    assert (at_once.low, at_once.high) == pytest.approx((one_by_one.low, one_by_one.high))
+
+
+def test_draws_hold_whole_clusters():
+    clusters = ["a", "b", "a", "c", "c", "c"]
+    for rows in cluster_draws(clusters, seed=1, resamples=50):
+        counts = {
+            name: [list(rows).count(row) for row in range(6) if clusters[row] == name] for name in "abc"
+        }
+        assert all(len(set(each)) == 1 for each in counts.values())
+        assert sum(each[0] for each in counts.values()) == 3
+
+
+def test_intervals_widen_with_clusters():
+    rng = random.Random(5)
+    x, y, clusters = [], [], []
+    for meeting in range(12):
+        level, shift = rng.gauss(5, 2), rng.gauss(0, 2)
+        for _ in range(15):
+            x.append(level + rng.gauss(0, 0.3))
+            y.append(level + shift + rng.gauss(0, 0.3))
+            clusters.append(meeting)
+    by_cluster = correlation(("x", x), ("y", y), clusters)
+    by_item = correlation(("x", x), ("y", y), range(len(x)))
+    assert by_cluster.value == by_item.value
+    width = by_cluster.interval.high - by_cluster.interval.low
+    assert width > 2 * (by_item.interval.high - by_item.interval.low)
+    assert by_cluster.interval.low <= by_cluster.value <= by_cluster.interval.high
+    assert (by_cluster.n, by_cluster.clusters) == (180, 12)
+
+
+def test_interval_by_item_is_that_of_fisher():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    y = 0.6 * x + 0.8 * rng.normal(size=400)
+    found = correlation(("x", x.tolist()), ("y", y.tolist()), range(400)).interval
+    fisher = pearsonr(x, y).confidence_interval(0.95)
+    assert found.low == pytest.approx(fisher.low, abs=0.02) and found.high == pytest.approx(
+        fisher.high, abs=0.02
+    )
+
+
+def test_missing_scores_leave_the_item_out_of_that_pair_only():
+    raters = {"a": [1, 2, 3, 4, None], "b": [2, 1, 4, 3, 5], "c": [5, None, 3, 2, 1]}
+    found = {(c.first, c.second): c for c in correlation_matrix(raters, list("vwxyz"), ["spearman"])}
+    assert {pair: c.n for pair, c in found.items()} == {("a", "b"): 4, ("a", "c"): 3, ("b", "c"): 4}
+    assert found["a", "b"].value == pytest.approx(0.6) and found["a", "c"].value == pytest.approx(-1)
+
+
+def test_matrix_has_every_pair_by_every_method_and_is_seeded():
+    raters = {name: [random.Random(f"{name}{i}").randint(1, 10) for i in range(24)] for name in "abcd"}
+    clusters = [i // 4 for i in range(24)]
+    found = correlation_matrix(raters, clusters, seed=2)
+    assert len(found) == 18 and len({(c.first, c.second, c.method) for c in found}) == 18
+    assert found == correlation_matrix(raters, clusters, seed=2)
+
+
+def test_what_has_no_correlation_or_interval():
+    flat = correlation(("x", [3, 3, 3]), ("y", [1, 2, 3]), "abc")
+    assert math.isnan(flat.value) and math.isnan(flat.interval.low)
+    one = correlation(("x", [1, 2, 3]), ("y", [1, 2, 4]), "aaa")
+    assert one.value > 0.9 and math.isnan(one.interval.low)
+    assert math.isnan(correlate([1.0], [2.0]))
+    with pytest.raises(ValueError, match="2 and 1"):
+        correlate([1.0, 2.0], [2.0])
+    assert math.isnan(cluster_interval(lambda rows: math.nan, "abc").low)
