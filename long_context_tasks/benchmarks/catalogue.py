@@ -1,12 +1,13 @@
 """Which benchmarks and tasks there are: found by their cards, imported lazily.
 
-A task's name is ``<benchmark>_<task>_<length>[_<variant>]``; ``any`` in place of the length takes any length or a
+A task's name is ``<benchmark>_<task>[_<split>][_<length>][_<variant>...]``; ``any`` in place of the length takes any length or a
 folder of built cases.
 """
 
 import difflib
 import importlib
 import importlib.resources
+import itertools
 from dataclasses import dataclass
 from functools import lru_cache
 from types import ModuleType
@@ -24,14 +25,16 @@ class TaskSpec:
     Attributes:
         benchmark: e.g. ``ada_leval``.
         task: e.g. ``tsort``.
-        length: e.g. ``8k``, or ``any``.
-        variant: e.g. ``front``, or empty.
+        length: e.g. ``8k``, ``any``, or empty where texts have the length they have.
+        variant: e.g. ``front``, ``multiturn_czech_wer40``, or empty.
+        split: e.g. ``dev``, or empty.
     """
 
     benchmark: str
     task: str
-    length: str
+    length: str = ""
     variant: str = ""
+    split: str = ""
 
     @property
     def family(self) -> str:
@@ -41,12 +44,12 @@ class TaskSpec:
     @property
     def name(self) -> str:
         """The full task name."""
-        return "_".join(part for part in (self.family, self.length, self.variant) if part)
+        return "_".join(part for part in (self.family, self.split, self.length, self.variant) if part)
 
     @property
     def tokens(self) -> int | None:
-        """The length in tokens; None for ``any``."""
-        return None if self.length == ANY else parse_length(self.length)
+        """The length in tokens; None for ``any`` and where there is none."""
+        return None if self.length in ("", ANY) else parse_length(self.length)
 
     @property
     def card(self) -> TaskCard:
@@ -79,11 +82,13 @@ def task_specs() -> tuple[TaskSpec, ...]:
     specs = []
     for benchmark in benchmark_names():
         for task, task_card in card(benchmark).tasks.items():
-            specs += [TaskSpec(benchmark, task, length) for length in (*task_card.lengths, ANY)]
-            for variant in task_card.variants:
-                specs += [
-                    TaskSpec(benchmark, task, length, variant.name) for length in (*variant.lengths, ANY)
-                ]
+            for split, variants in itertools.product(
+                task_card.splits or ("",), task_card.combined_variants()
+            ):
+                name = "_".join(variant.name for variant in variants)
+                lengths = variants[0].lengths if len(variants) == 1 else task_card.lengths
+                places = (*lengths, ANY) if task_card.lengths else ("",)
+                specs += [TaskSpec(benchmark, task, length, name, split) for length in places]
     return tuple(specs)
 
 
@@ -91,7 +96,7 @@ def parse_task(name: str) -> TaskSpec:
     """What a task name says.
 
     >>> parse_task("ada_leval_bestanswer_16k_front")
-    TaskSpec(benchmark='ada_leval', task='bestanswer', length='16k', variant='front')
+    TaskSpec(benchmark='ada_leval', task='bestanswer', length='16k', variant='front', split='')
 
     Raises:
         InputError: no such task; the nearest names are given.

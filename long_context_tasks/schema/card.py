@@ -4,6 +4,7 @@ A card is a YAML file in the benchmark's folder. Task lists, host files and the 
 """
 
 import importlib.resources
+import itertools
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import lru_cache
@@ -19,14 +20,17 @@ class Variant:
     """A changed form of a task, named at the end of the task's name.
 
     Attributes:
-        name: e.g. ``front``, ``cut4k``, ``synthetic``, ``ppl_synthetic``.
+        name: e.g. ``front``, ``cut4k``, ``synthetic``, ``ppl_synthetic``, ``wer40``.
         about: one sentence for the docs.
         lengths: the lengths that get a task of their own; any other goes through ``<task>_any_<variant>``.
+        axis: what it changes, e.g. ``noise``. Variants of different axes combine, in the order in which the axes first
+            appear in the card; one without an axis stands alone.
     """
 
     name: str
     about: str
-    lengths: tuple[str, ...]
+    lengths: tuple[str, ...] = ()
+    axis: str = ""
 
 
 @dataclass(frozen=True)
@@ -35,26 +39,38 @@ class TaskCard:
 
     Attributes:
         about: one sentence.
-        lengths: names of the published lengths, shortest first.
-        bounds: length name to the most cl100k tokens of a case in the paper.
         chance: what guessing scores, in words.
         headline, official: metric names.
         answer_budget: tokens a model may generate by default.
         variants: see :class:`Variant`.
+        splits: names of the published splits; none where a task has only one.
+        lengths: names of the published lengths, shortest first; none where the texts have the length they have.
+        bounds: length name to the most cl100k tokens of a case in the paper.
         build: settings of the case builder, as in the paper.
         files: length name to published file name.
     """
 
     about: str
-    lengths: tuple[str, ...]
-    bounds: Mapping[str, int]
     chance: str
     headline: str
     official: str
     answer_budget: int
     variants: tuple[Variant, ...]
-    build: Mapping[str, Any]
-    files: Mapping[str, str]
+    splits: tuple[str, ...] = ()
+    lengths: tuple[str, ...] = ()
+    bounds: Mapping[str, int] = field(default_factory=dict)
+    build: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def combined_variants(self) -> list[tuple[Variant, ...]]:
+        """The plain task (an empty tuple), then every variant or combination of variants, in the card's order."""
+        alone = [(variant,) for variant in self.variants if not variant.axis]
+        axes: dict[str, list[tuple[Variant, ...]]] = {}
+        for variant in self.variants:
+            if variant.axis:
+                axes.setdefault(variant.axis, [()]).append((variant,))
+        combined = [tuple(itertools.chain(*parts)) for parts in itertools.product(*axes.values())]
+        return [(), *alone, *(one for one in combined if one)]
 
 
 @dataclass(frozen=True)

@@ -1,47 +1,52 @@
 """Writes threads of a forum about invented devices: a question with several points, one answer that meets them all.
 
-The accepted answer can be told from the others only by comparing it with the question: all answers name equally many
-traits of a part in the same words and in any order, and the values of right and wrong parts have one distribution.
-No other answer of any thread meets every point of the question.
+Words alone cannot tell the accepted answer from the others. On one device every trait has three values in the whole forum,
+and every answer compares three parts, one of which it recommends. Each part has another of the three values, so all
+answers about a device hold the same values, those that are asked for included; what counts is which of them belong to
+the recommended part, and that hangs on its name, which is made up for this one answer. Whether the part is right can
+only be found by reading all points: each is met by a third of the other answers of the forum, and by half of those to
+the question itself. No other answer of any thread meets every point of a question.
 """
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from html import escape
 from random import Random
 
 from long_context_tasks.corpora.synthetic.parts import (
-    THREAD,
+    LEVELS,
     Device,
+    Levels,
     Point,
     Spec,
-    Trait,
-    Value,
     devices,
-    meets,
+    draw_levels,
+    makers,
     model_name,
-    split,
-    traits,
+    point,
 )
 from long_context_tasks.corpora.synthetic.people import pick
-from long_context_tasks.corpora.synthetic.wording import clause, expand, plans, repair, stream, words
+from long_context_tasks.corpora.synthetic.wording import clause, plans, repair, stream, variants, words
 from long_context_tasks.schema import InputError
 
-__all__ = ["Thread", "ThreadAnswer", "post_rows", "write_threads"]
+__all__ = ["MOST_THREADS", "Thread", "ThreadAnswer", "post_rows", "write_threads"]
 
 FILE = "forum.txt"
-POINTS = 4  # points of a question beside the thread
-NAMED = 6  # traits that every answer names beside the thread
-MOST_ANSWERS = 5
+MOST_ANSWERS = 4
+MOST_THREADS = 30_000
+"""More would need questions with more points, for each to be met by one answer only; enough for cases of 1.2 million tokens."""
 FIRST_DAY = datetime(2012, 1, 2)
 FIRST_ID = 1000
 IDS_PER_THREAD = MOST_ANSWERS + 1
 
+Choice = tuple[int, ...]  # of every trait of a device the level (0, 1 or 2) of its value
+
 
 @dataclass(frozen=True, slots=True)
 class ThreadAnswer:
-    """One answer: its text begins and ends with a newline; ``spec`` is what it says of the part, for checks."""
+    """One answer: its text begins and ends with a newline; ``spec`` is the part that it recommends, for checks."""
 
     id: int
     body: str
@@ -70,148 +75,211 @@ class Thread:
     points: tuple[Point, ...]
 
 
+class Shelf:
+    """What has been asked and answered about one device."""
+
+    def __init__(self, device: Device, random: Random) -> None:
+        """Draw the values that the traits have on this device."""
+        self.device = device
+        self.levels: list[Levels] = [draw_levels(trait, random.random) for trait in device.traits]
+        self.asked: set[Choice] = set()
+        self.answered: set[Choice] = set()
+
+
+@cache
+def sentences() -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Every list of the file: for each line all that it can say."""
+    return {name: tuple(map(variants, lines)) for name, lines in plans(FILE).items()}
+
+
 class Forum:
     """Writes one thread after the other and keeps in mind what was asked and answered before."""
 
     def __init__(self, seed: int) -> None:
         """Begin with an empty forum."""
-        self.random = Random(seed).random
-        self.lists = plans(FILE)
+        generator = Random(seed)
+        self.random = generator.random
+        self.shelves = [Shelf(device, generator) for device in devices()]
+        self.turn: list[Shelf] = []
         self.now = FIRST_DAY
         self.number = 0
-        # Device and thread -> the questions and the answers with them: only these can meet by chance.
-        self.asked: dict[tuple[str, Value], list[tuple[Point, ...]]] = {}
-        self.answered: dict[tuple[str, Value], list[Spec]] = {}
-        self.fields: dict[str, str] = {}
+
+    # --- chance
+
+    def below(self, number: int) -> int:
+        """Draw a whole number from 0 on."""
+        return int(self.random() * number)
+
+    def mixed(self, number: int) -> list[int]:
+        """Draw an order of the numbers from 0 on."""
+        order = list(range(number))
+        for last in range(number - 1, 0, -1):
+            other = int(self.random() * (last + 1))
+            order[last], order[other] = order[other], order[last]
+        return order
 
     # --- what is meant
 
-    def some(self, options: list[Trait], number: int) -> list[Trait]:
-        """Draw some of the options, in any order."""
-        left = list(options)
-        return [left.pop(int(self.random() * len(left))) for _ in range(number)]
+    def draw(self, shelf: Shelf, answers: int) -> list[Choice]:
+        """Draw what the answers to a question recommend; the first is what is asked for.
 
-    def name_traits(self, device: Device, common: list[Trait]) -> list[Trait]:
-        """Draw the traits that an answer names: half of the answers to a question name the same ones."""
-        return common if self.random() < 0.5 else self.some(list(device.traits), NAMED)
-
-    def draw(self, device: Device, answers: int) -> tuple[tuple[Point, ...], list[Spec]]:
-        """Draw the points of a question and its parts, the right one first.
-
-        Every trait has two values in all answers to a question, so that the right answer agrees with its rivals no
-        more than they do among themselves.
+        Every trait has two values in all of them, so that the right answer agrees with its rivals no more than they do
+        among themselves. No answer of another thread is what any question asks for.
         """
-        drawn = {trait.name: split(trait, self.random) for trait in device.traits}
-        _, right, wrong = split(traits()[THREAD], self.random)
-        drawn[THREAD] = Point(THREAD, "is", right), right, wrong
-        common = self.some(list(device.traits), NAMED)
-        chosen = self.name_traits(device, common)
-        points = tuple(
-            drawn[name][0] for name in (THREAD, *(trait.name for trait in self.some(chosen, POINTS)))
-        )
-        asked = {point.trait for point in points}
-        specs = [self.spec(chosen, drawn, asked)]
-        while len(specs) < answers:
-            spec = self.spec(self.name_traits(device, common), drawn, set())
-            if not meets(points, spec):
-                specs.append(spec)
-        return points, specs
-
-    def spec(
-        self, named: list[Trait], drawn: dict[str, tuple[Point, Value, Value]], right: Container[str]
-    ) -> Spec:
-        """Draw a part: the right value for some traits, either of the two for the rest."""
-        order = self.some([traits()[THREAD], *named], 1 + len(named))
-        found: dict[str, Value] = {}
-        for trait in order:
-            _, meets_point, breaks_point = drawn[trait.name]
-            found[trait.name] = meets_point if trait.name in right or self.random() < 0.5 else breaks_point
-        return found
-
-    def plan(self, device: Device, answers: int) -> tuple[tuple[Point, ...], list[Spec]]:
-        """Draw a question and its parts such that no answer of another thread meets all points of any question."""
         while True:
-            points, specs = self.draw(device, answers)
-            key = device.name, points[0].value
-            clash = any(meets(points, old) for old in self.answered.get(key, ())) or any(
-                meets(old, spec) for spec in specs for old in self.asked.get((device.name, spec[THREAD]), ())
-            )
-            if not clash:
-                break
-        self.asked.setdefault(key, []).append(points)
-        for spec in specs:
-            self.answered.setdefault((device.name, spec[THREAD]), []).append(spec)
-        return points, specs
+            pairs = [self.mixed(LEVELS)[:2] for _ in shelf.levels]
+            right = tuple(pair[0] for pair in pairs)
+            if right in shelf.answered:
+                continue
+            choices = [right]
+            for _ in range(64):
+                choice = tuple(pair[self.below(2)] for pair in pairs)
+                if choice not in choices and choice not in shelf.asked:
+                    choices.append(choice)
+                if len(choices) == answers:
+                    shelf.asked.add(right)
+                    shelf.answered.update(choices)
+                    return choices
 
     # --- what is said
 
-    def fill(self, field: tuple[str, str], out: list[str]) -> str:
-        """Return the text of a field."""
-        return self.fields[field[0]]
-
-    def say(self, name: str) -> str:
+    def say(self, name: str, fields: dict[str, object]) -> str:
         """Write one line of a list."""
-        options = self.lists[name]
-        out: list[str] = []
-        expand(options[int(self.random() * len(options))], self.fill, self.random, out)
-        return repair("".join(out))
+        lines = sentences()[name]
+        options = lines[int(self.random() * len(lines))]
+        return options[int(self.random() * len(options))].format_map(fields)
 
-    def ask(self, points: tuple[Point, ...]) -> str:
+    def ask(self, points: Sequence[Point], fields: dict[str, object]) -> str:
         """Write the text of a question."""
-        sentences = []
-        left = list(points)
-        while left:
-            point = left.pop(int(self.random() * len(left)))
-            self.fields["v"] = str(point.value)
-            sentences.append(self.say(f"{point.trait}.{point.relation}"))
-        opening = self.say("question.open")
+        wishes = []
+        for wish in points:
+            fields["v"], fields["w"] = wish.values[0], wish.values[-1]
+            wishes.append(self.say(f"{wish.trait}.{wish.relation}", fields))
+        opening = self.say("question.open", fields)
         if self.random() < 0.5:
-            opening += " " + self.say("question.middle")
-        return f"\n{opening}\n{' '.join(sentences)}\n{self.say('question.close')}\n"
+            opening += " " + self.say("question.middle", fields)
+        return repair(f"\n{opening}\n{' '.join(wishes)}\n{self.say('question.close', fields)}\n")
 
-    def answer(self, spec: Spec) -> str:
-        """Write the text of an answer: traits in any order, one to three of the other sentences among them."""
-        sentences = []
-        for trait, value in spec.items():
-            self.fields["v"] = str(value)
-            sentences.append(self.say(f"{trait}.say"))
-        for _ in range(1 + int(self.random() * 3)):
-            sentences.insert(int(self.random() * (len(sentences) + 1)), self.say("answer.filler"))
-        self.fields["model"] = model_name(self.random)
-        sentences.insert(0, self.say("answer.open"))
-        sentences.append(self.say("answer.close"))
-        cut = 2 + int(self.random() * (len(sentences) - 3))
-        return f"\n{' '.join(sentences[:cut])}\n{' '.join(sentences[cut:])}\n"
+    def names(self) -> list[str]:
+        """Make up three names of models; their makers differ."""
+        found: list[str] = []
+        while len(found) < LEVELS:
+            maker = pick(makers(), self.random)
+            if maker not in found:
+                found.append(maker)
+        return found
+
+    def describe(self, name: str, shelf: Shelf, part: Choice, told: Sequence[int], notes: bool) -> str:
+        """Write what a part is like in the traits that are told, in any order."""
+        traits = shelf.device.traits
+        said = []
+        for at in self.mixed(len(told)):
+            trait = told[at]
+            fields: dict[str, object] = {"v": shelf.levels[trait][part[trait]]}
+            said.append(self.say(f"{traits[trait].name}.{'note' if notes else 'say'}", fields))
+        if notes:
+            return f"{name}: {', '.join(said)}."
+        text, subject = [], f"The {name}"
+        while said:
+            number = len(said) if len(said) < 4 else 2 + self.below(3)
+            now, said = said[:number], said[number:]
+            listed = f"{', '.join(now[:-1])} and {now[-1]}" if len(now) > 1 else now[0]
+            text.append(f"{subject} {listed}.")
+            subject = "It"
+        return " ".join(text)
+
+    def compare(self, trait: int, shelf: Shelf, names: Sequence[str], parts: Sequence[Choice]) -> str:
+        """Write a sentence on one trait of all parts."""
+        fields: dict[str, object] = {}
+        for at, name, value in zip(self.mixed(LEVELS), "abc", "xyz", strict=True):
+            fields[name], fields[value] = names[at], shelf.levels[trait][parts[at][trait]]
+        return self.say(f"{shelf.device.traits[trait].name}.each", fields)
+
+    def answer(self, shelf: Shelf, choice: Choice) -> str:
+        """Write the text of an answer that recommends a part and compares it with two others.
+
+        Where the recommended part stands among them, and in which words each is told, does not depend on anything.
+        """
+        turns = [self.below(2) for _ in choice]
+        parts = [
+            choice,
+            *(
+                tuple(
+                    (level + 1 + (turn ^ other)) % LEVELS for level, turn in zip(choice, turns, strict=True)
+                )
+                for other in range(2)
+            ),
+        ]
+        order = self.mixed(LEVELS)
+        parts = [parts[at] for at in order]
+        short = self.names()
+        full = [model_name(name, self.random) for name in short]
+        made = order.index(0)
+        early, listed, notes = self.random() < 0.5, self.random() < 0.3, self.random() < 0.5
+        mixed = self.mixed(len(choice))
+        compared = self.below(2)
+        fields: dict[str, object] = {"device": shelf.device.name}
+        text = []
+        if listed:
+            at = self.mixed(LEVELS)
+            fields.update(first=full[at[0]], second=full[at[1]], third=full[at[2]])
+            text.append(self.say("answer.names", fields))
+        fields["made"] = short[made]
+        chosen = self.say("answer.choose" if listed else "answer.choose_for", fields)
+        if early:
+            text.insert(self.below(len(text) + 1), chosen)
+        shown = short if listed else full
+        lines = [self.describe(shown[at], shelf, parts[at], mixed[compared:], notes) for at in range(LEVELS)]
+        text.append(("\n" if notes else " ").join(lines))
+        text.extend(self.compare(trait, shelf, short, parts) for trait in mixed[:compared])
+        for _ in range(self.below(2)):
+            text.insert(self.below(len(text) + 1), self.say("answer.filler", fields))
+        if not early:
+            text.append(chosen)
+        if self.random() < 0.4:
+            text.append(self.say("answer.close", fields))
+        cut = 1 + self.below(len(text) - 1) if len(text) > 1 else 1
+        whole = f"{' '.join(text[:cut])}\n{' '.join(text[cut:])}" if len(text) > 1 else text[0]
+        return f"\n{whole}\n"
 
     def later(self, hours: float) -> datetime:
         """Return a time up to so many hours after the question."""
         return self.now + timedelta(seconds=60 + int(self.random() * hours * 3600))
 
     def thread(self) -> Thread:
-        """Write the next thread."""
+        """Write the next thread; the devices take turns, in another order each time."""
         self.now += timedelta(seconds=600 + int(self.random() * 40000))
-        device = devices()[int(self.random() * len(devices()))]
-        points, specs = self.plan(device, 2 + int(self.random() * (MOST_ANSWERS - 1)))
-        aim: list[str] = []
-        expand(clause(device.aims), self.fill, self.random, aim)
-        part: list[str] = []
-        expand(self.lists["part"][0], self.fill, self.random, part)
-        self.fields = {"device": device.name, "part": "".join(part), "aim": "".join(aim)}
-        title, body = self.say("title"), self.ask(points)
-        dates = sorted(self.later(300) for _ in specs)
+        if not self.turn:
+            self.turn = [self.shelves[at] for at in self.mixed(len(self.shelves))]
+        shelf = self.turn.pop()
+        device = shelf.device
+        choices = self.draw(shelf, 2 + self.below(MOST_ANSWERS - 1))
+        points = tuple(
+            point(device.traits[at], shelf.levels[at], choices[0][at], self.random)
+            for at in self.mixed(len(shelf.levels))
+        )
+        fields: dict[str, object] = {
+            "device": device.name,
+            "part": pick(variants(plans(FILE)["part"][0]), self.random),
+            "aim": pick(variants(clause(device.aims)), self.random),
+        }
+        title, body = repair(self.say("title", fields)), self.ask(points, fields)
+        dates = sorted(self.later(300) for _ in choices)
         # The accepted answer is mostly the last one, sometimes any.
-        at = len(specs) - 1 if self.random() < 0.7 else int(self.random() * len(specs))
-        ordered = specs[1:]
-        ordered.insert(at, specs[0])
+        at = len(choices) - 1 if self.random() < 0.7 else self.below(len(choices))
+        ordered = choices[1:]
+        ordered.insert(at, choices[0])
         first = FIRST_ID + self.number * IDS_PER_THREAD
         answers = tuple(
-            ThreadAnswer(first + 1 + i, self.answer(spec), _date(date), int(self.random() * 12), spec)
-            for i, (spec, date) in enumerate(zip(ordered, dates, strict=True))
+            ThreadAnswer(
+                first + 1 + i, self.answer(shelf, choice), _date(date), self.below(12), _spec(shelf, choice)
+            )
+            for i, (choice, date) in enumerate(zip(ordered, dates, strict=True))
         )
         tags = (*device.tags, pick(words(FILE, "tags"), self.random))
         # Few questions are popular. (A product, since powers may differ in the last bit between machines.)
         score = int(self.random() * self.random() * self.random() * 120)
-        views = score * 40 + int(self.random() * 900)
+        views = score * 40 + self.below(900)
         self.number += 1
         return Thread(
             first,
@@ -228,6 +296,13 @@ class Forum:
         )
 
 
+def _spec(shelf: Shelf, choice: Choice) -> Spec:
+    return {
+        trait.name: levels[level]
+        for trait, levels, level in zip(shelf.device.traits, shelf.levels, choice, strict=True)
+    }
+
+
 def _date(moment: datetime) -> str:
     return moment.isoformat(timespec="milliseconds")
 
@@ -238,13 +313,17 @@ def write_threads(seed: int, num_threads: int) -> list[Thread]:
     Args:
         seed: Any integer; the same threads for the same seed on every machine and Python version. More threads of the
             same seed begin with the fewer ones.
-        num_threads: How many; they have two to five answers each (3.5 on average) of 100 to 200 tokens.
+        num_threads: How many; they have two to four answers each of 150 to 250 tokens.
 
     Raises:
-        InputError: ``num_threads`` is below 1.
+        InputError: ``num_threads`` is below 1 or above :data:`MOST_THREADS`.
     """
     if num_threads < 1:
         raise InputError(f"a forum of {num_threads} threads cannot be written: ask for at least 1 thread")
+    if num_threads > MOST_THREADS:
+        raise InputError(
+            f"a forum of {num_threads:,} threads cannot be written, at most one of {MOST_THREADS:,}: ask for shorter cases"
+        )
     forum = Forum(stream(seed, "forum"))
     return [forum.thread() for _ in range(num_threads)]
 

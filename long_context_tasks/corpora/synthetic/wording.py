@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
-__all__ = ["Plan", "clause", "expand", "plans", "records", "repair", "stream", "words"]
+__all__ = ["Plan", "clause", "expand", "plans", "records", "repair", "stream", "variants", "words"]
 
 Plan = tuple[tuple[int, object], ...]
 TEXT, FIELD, CHOICE = 0, 1, 2
@@ -127,6 +127,20 @@ def expand(
             out.append(fill(payload, out))  # type: ignore[arg-type]
         else:
             expand(payload[int(random() * len(payload))], fill, random, out)  # type: ignore[index, arg-type]
+
+
+def variants(plan: Plan) -> tuple[str, ...]:
+    """Write out every text that a plan can give, fields as ``{role}`` for ``str.format``: faster than :func:`expand`."""
+    texts = [""]
+    for kind, payload in plan:
+        if kind == TEXT:
+            ends = [str(payload)]
+        elif kind == FIELD:
+            ends = ["{" + payload[0] + "}"]  # type: ignore[index]
+        else:
+            ends = [text for option in payload for text in variants(option)]  # type: ignore[attr-defined]
+        texts = [text + end for text in texts for end in ends]
+    return tuple(texts)
 
 
 def repair(text: str) -> str:

@@ -1,55 +1,109 @@
-"""A simple reader of the synthetic forum: regular expressions read points and parts, no knowledge of the truth."""
+"""A simple reader of the synthetic forum: regular expressions read points and parts, no knowledge of the truth.
+
+It knows the words for materials, fuels, places and threads, and the units of measures (a dictionary).
+"""
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from long_context_tasks.corpora.synthetic import Thread
+from long_context_tasks.corpora.synthetic.parts import traits
+from long_context_tasks.corpora.synthetic.wording import records
 
-Reading = dict[str, tuple[str, str | int]]  # what is spoken of -> (relation, value)
+Value = int | str
+Wishes = dict[str, tuple[str, list[Value]]]  # trait -> relation and values
 
-MEASURE = re.compile(r"(\d+) (kilos|centimetres|watts|hours|degrees|crowns|decibels|litres|months)")
-AT_LEAST = re.compile(r"at least|(?:lighter|narrower|quieter|less) than|below|or more|must not stop before")
+UNITS = {unit: name for name, unit, *_ in records("devices.txt", "measures")}
 KINDS = {
-    "thread": re.compile(r"([A-Z][a-z]+) thread"),
-    "material": re.compile(r"(?:made of|body is|body has to be) ([a-z]+)|No ([a-z]+) in the body"),
-    "fuel": re.compile(r"(?:run on|runs on|burns|feed it|All I can get here is) ([a-z ]+)"),
-    "place": re.compile(r"(?:spares [a-z ]*(?:in|from)|Spares come from|get to) ([A-Z][a-z]+)"),
+    str(value): trait.name for trait in traits().values() if not trait.is_measure for value in trait.values
 }
-RULED_OUT = re.compile(r"cannot be|\bNo\b|Nothing|must not")
-DEVICE = re.compile(r"(?:my|for a|for the|on the|on my|My|a) ([a-z]+ [a-z]+)\b")
+UNIT = re.compile(r"\b(" + "|".join(UNITS) + r")\b")
+VALUE = re.compile(r"\b(\d+|" + "|".join(sorted(KINDS, key=len, reverse=True)) + r")\b")
+AT_LEAST = re.compile(r"at least|(?:lighter|narrower|quieter|less) than|below|or more|must not stop before")
+MODEL = re.compile(r"\b([A-Z][a-z]+) [A-Z]\d\d\b")
+
+
+@dataclass
+class Reading:
+    """What an answer says: the values of every part by its maker, and the part that it recommends."""
+
+    parts: dict[str, dict[str, Value]]
+    best: str
+
+    @property
+    def spec(self) -> dict[str, Value]:
+        """What it says of the recommended part."""
+        return self.parts.get(self.best, {})
 
 
 def sentences(text: str) -> list[str]:
     """Cut a text into sentences."""
-    return re.split(r"(?<=[.?!:])\s+", text.strip())
+    return re.split(r"(?<=[.?!])\s+", text.strip())
 
 
-def read(text: str) -> Reading:
-    """Read what a text says of a part or asks of it."""
-    found: Reading = {}
-    for sentence in sentences(text):
-        if measure := MEASURE.search(sentence):
-            found[measure[2]] = ("min" if AT_LEAST.search(sentence) else "max", int(measure[1]))
-            continue
-        for kind, pattern in KINDS.items():
-            if match := pattern.search(sentence):
-                wrong = kind != "thread" and RULED_OUT.search(sentence)
-                found[kind] = ("not" if wrong else "is", next(group for group in match.groups() if group))
+def values(sentence: str) -> list[tuple[str, Value]]:
+    """Read the values in a sentence with their traits, in order."""
+    found: list[tuple[str, Value]] = []
+    units = [(match.start(), UNITS[match[1]]) for match in UNIT.finditer(sentence)]
+    for match in VALUE.finditer(sentence):
+        if match[1] in KINDS:
+            found.append((KINDS[match[1]], match[1]))
+        else:
+            # A number belongs to the next unit; the later numbers of a comparison leave theirs out.
+            names = [name for at, name in units if at > match.start()] or [units[-1][1]]
+            found.append((names[0], int(match[1])))
     return found
 
 
-def missed(question: Reading, answer: Reading) -> int:
-    """Count the points of a question that an answer misses."""
+def wishes(text: str) -> Wishes:
+    """Read what a question asks for."""
+    found: Wishes = {}
+    for sentence in sentences(text):
+        said = values(sentence)
+        if said:
+            wanted = [value for _, value in said]
+            if isinstance(wanted[0], int):
+                relation = "min" if AT_LEAST.search(sentence) else "max"
+                relation = "between" if len(wanted) > 1 else relation
+            else:
+                relation = "neither" if len(wanted) > 1 else "is"
+            found[said[0][0]] = relation, wanted
+    return found
+
+
+def read(text: str) -> Reading:
+    """Read an answer."""
+    makers = dict.fromkeys(MODEL.findall(text))
+    parts: dict[str, dict[str, Value]] = {maker: {} for maker in makers}
+    known = re.compile(r"\b(" + "|".join(makers) + r")\b")
+    about, best = "", ""
+    for sentence in sentences(text):
+        named, said = known.findall(sentence), values(MODEL.sub(r"\1", sentence))
+        if len(named) == 1 and not said:
+            best = named[0]
+        elif len(named) == len(said) > 1:
+            for maker, (trait, value) in zip(named, said, strict=True):
+                parts[maker][trait] = value
+        elif len(named) <= 1:
+            about = named[0] if named else about
+            for trait, value in said:
+                parts[about][trait] = value
+    return Reading(parts, best)
+
+
+def missed(question: Wishes, spec: dict[str, Value]) -> int:
+    """Count the points of a question that a part misses."""
     count = 0
-    for topic, (relation, wanted) in question.items():
-        if topic not in answer:
+    for trait, (relation, wanted) in question.items():
+        given = spec.get(trait)
+        if given is None:
             count += 1
-            continue
-        given = answer[topic][1]
-        if isinstance(wanted, int) and isinstance(given, int):
-            count += not (given <= wanted if relation == "max" else given >= wanted)
+        elif isinstance(given, int):
+            low, high = wanted[0], wanted[-1]
+            count += (relation != "max" and given < low) or (relation != "min" and given > high)  # type: ignore[operator]
         else:
-            count += (given == wanted) != (relation == "is")
+            count += (given in wanted) != (relation == "is")
     return count
 
 
@@ -61,12 +115,12 @@ def device(text: str, devices: Sequence[str]) -> str:
 
 def choose(question: str, answers: Sequence[str], devices: Sequence[str]) -> list[int]:
     """Return the indices of the answers that meet every point of the question."""
-    asked = read(question)
+    asked = wishes(question)
     about = device(question, devices)
     return [
         i
         for i, answer in enumerate(answers)
-        if device(answer, devices) == about and not missed(asked, read(answer))
+        if device(answer, devices) == about and not missed(asked, read(answer).spec)
     ]
 
 
