@@ -33,6 +33,7 @@ from long_context_tasks.schema import (
     parse_length,
 )
 from long_context_tasks.schema.folders import cache_dir
+from long_context_tasks.tokens import tokenizer_identity
 
 NAME = "ada_leval"
 FAMILIES: Mapping[str, Family] = {
@@ -200,7 +201,12 @@ def cached_synthetic(spec: TaskSpec, length: int, options: Options) -> CaseSet:
         tokenizer=options.tokenizer,
         length_policy=options.length_policy,
     )
-    made_from = {**asdict(settings), "version": __version__, "card": card(NAME).version}
+    made_from = {
+        **asdict(settings),
+        "tokenizer": tokenizer_identity(settings.tokenizer) if settings.tokenizer else None,
+        "version": __version__,
+        "card": card(NAME).version,
+    }
     digest = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:16]
     task = task_name(family)(length)
     folder = cache_dir() / "cases" / f"{task}-{digest}" / family
