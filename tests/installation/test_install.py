@@ -67,6 +67,7 @@ def test_the_wheel_says_what_it_needs_and_offers(wheel: Path) -> None:
         points = archive.read(f"{info}/entry_points.txt").decode()
         assert f"{info}/licenses/LICENSE" in archive.namelist()
     assert set(metadata.get_all("Provides-Extra", [])) == {
+        "agreement",
         "all",
         "demo",
         "lm-eval",

@@ -4,7 +4,9 @@ Official rules follow the official code to the digit (the tests compare with its
 so they are written for speed. The strict rules give the headline metric.
 """
 
+import itertools
 import json
+import operator
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +21,8 @@ _JSON_START = frozenset('{["-0123456789tfnNI')
 # What json.loads runs on; asked directly, a failure costs no error message with line and column.
 _SCAN: Callable[[str, int], tuple[object, int]] = vars(json.JSONDecoder())["scan_once"]
 _NOT_1234 = bytes(set(range(256)) - set(b"1234"))
+_ORDERS = frozenset(bytes(order) for order in itertools.permutations(b"1234"))
+_DIGIT_VALUES = bytes.maketrans(b"1234", bytes([1, 2, 3, 4]))
 
 
 @dataclass(frozen=True)
@@ -120,6 +124,8 @@ def _only_order_within(digits: bytes) -> list[int] | None:
     occurs again behind the next (take that occurrence and swap the two). So exactly one fits when ``digits`` is four blocks,
     each of one digit repeated.
     """
+    if digits in _ORDERS:  # the ordinary response, and the dearest when it is walked through
+        return list(digits.translate(_DIGIT_VALUES))
     order = []
     while digits:
         order.append(digits[0] - ord("0"))
@@ -135,7 +141,7 @@ def order_is_correct_official(answer: Sequence[int], extracted: object) -> bool:
     Raises:
         TypeError: the extracted value is a number, a bool or null; the official run ends there.
     """
-    return all(expected == given for expected, given in zip(answer, extracted, strict=False))  # type: ignore[call-overload]
+    return all(map(operator.eq, answer, extracted))  # type: ignore[call-overload]
 
 
 # --- strict ----------------------------------------------------------------------------------------------------
