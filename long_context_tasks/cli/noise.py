@@ -1,0 +1,197 @@
+"""`lct noise`: learn recognition errors, put them into transcripts, measure word error rates."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from long_context_tasks.noise import Rules
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    help="Learn errors of speech recognition, put them into any text, measure word error rates.",
+)
+
+_RULES = Annotated[
+    Path | None,
+    typer.Option("--rules", help="File of `lct noise learn`. Default: the rules that come with the package."),
+]
+_SEED = Annotated[int, typer.Option("--seed", help="Equal seeds give equal bytes.")]
+_MODE = Annotated[
+    str,
+    typer.Option(
+        "--mode",
+        help="exact: meets the target as measured and leaves tags alone; official: the simulator of the ELITR-Bench paper.",
+    ),
+]
+
+
+def _rules(path: Path | None) -> "Rules":
+    from long_context_tasks.noise import Rules, default_rules
+
+    return default_rules() if path is None else Rules.read(path)
+
+
+def _text(path: Path) -> str:
+    from long_context_tasks.schema import InputError
+
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: cannot be read ({reason}); give a text file in UTF-8") from error
+
+
+@app.command()
+def learn(
+    pairs: Annotated[
+        Path, typer.Argument(help='JSON Lines with "ref" and "hyp", plain or .gz.', show_default=False)
+    ],
+    out: Annotated[
+        Path, typer.Option("-o", "--out", help="Where the rules go; .gz compresses.", show_default=False)
+    ],
+    source: Annotated[
+        list[str] | None,
+        typer.Option("--source", help='Only pairs whose "source" begins like this; may be given again.'),
+    ] = None,
+    official: Annotated[
+        str | None,
+        typer.Option(
+            "--official",
+            help="words or characters: align as the official simulator does, to the byte. Such rules hold substitutions "
+            "only and always replace their words.",
+        ),
+    ] = None,
+) -> None:
+    """Learn how often each word comes out as what from pairs of what was said and what was recognised."""
+    from tqdm import tqdm
+
+    from long_context_tasks.noise import learn as learn_rules
+    from long_context_tasks.noise import official_rules, read_pairs
+    from long_context_tasks.noise.error_rules import write_rules
+    from long_context_tasks.schema import InputError
+
+    if official not in (None, "words", "characters"):
+        raise InputError(f"--official {official}: give words or characters")
+    if not out.absolute().parent.is_dir():
+        raise InputError(
+            f"{out}: there is no folder {out.absolute().parent}; make it or choose another place"
+        )
+    given = tqdm(read_pairs(pairs, sources=source or ()), unit=" pairs", delay=1.0, disable=None, leave=False)
+    if official is not None:
+        lines = official_rules(given, characters=official == "characters")
+        write_rules(out, lines)
+        typer.echo(f"{out}: {len(lines) - 1:,} words, as the official code writes them")
+        return
+    rules = learn_rules(given)
+    rules.write(out)
+    shares = rules.shares
+    typer.echo(f"{out}: {len(rules):,} words, {100 * shares.rate:.1f} errors for 100 words")
+    typer.echo(
+        f"of the errors {100 * shares.substitution:.1f} % substitutions, {100 * shares.deletion:.1f} % deletions, "
+        f"{100 * shares.insertion:.1f} % insertions"
+    )
+
+
+@app.command()
+def inject(
+    transcript: Annotated[Path, typer.Argument(help="A text file.", show_default=False)],
+    wer: Annotated[float, typer.Option("--wer", help="Target word error rate, 0 to 1.", show_default=False)],
+    rules: _RULES = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Where the noisy text goes. Default: standard output.")
+    ] = None,
+    mode: _MODE = "exact",
+    seed: _SEED = 0,
+    document: Annotated[
+        str | None,
+        typer.Option(
+            "--document", help="Key of the document: each has noise of its own. Default: the file's name."
+        ),
+    ] = None,
+) -> None:
+    """Make a transcript as noisy as a recogniser would; says on standard error what was measured."""
+    from long_context_tasks.noise import inject as inject_noise
+    from long_context_tasks.noise import noise_seed
+    from long_context_tasks.noise.error_rules import write_whole
+    from long_context_tasks.schema import InputError
+
+    try:
+        noisy = inject_noise(
+            _text(transcript),
+            _rules(rules),
+            wer,
+            noise_seed(seed, transcript.stem if document is None else document, wer),
+            mode,
+        )
+    except InputError as error:
+        raise InputError(f"{transcript}: {error}") from error
+    if out is None:
+        typer.echo(noisy.text, nl=False)
+    else:
+        write_whole(out, noisy.text.encode("utf-8"))
+    typer.echo(f"target {100 * wer:.2f} %, measured {100 * noisy.measured_wer:.2f} %", err=True)
+
+
+@app.command("wer")
+def measure(
+    reference: Annotated[Path, typer.Argument(show_default=False)],
+    hypothesis: Annotated[Path, typer.Argument(show_default=False)],
+) -> None:
+    """Print the word error rate of a text against its reference in percent.
+
+    Words are what stands between white space, with case and punctuation. The first number is over the whole text; where
+    both have as many lines, the second is over lines and after NFKC, as the official simulator measures.
+    """
+    from long_context_tasks.noise import official_error_rate, word_error_rate
+    from long_context_tasks.schema import InputError
+
+    left, right = _text(reference), _text(hypothesis)
+    try:
+        typer.echo(f"{100 * word_error_rate(left, right):.2f}")
+    except InputError as error:
+        raise InputError(f"{reference}: {error}") from error
+    lines = left.split("\n"), right.split("\n")
+    if len(lines[0]) == len(lines[1]):
+        typer.echo(f"{official_error_rate(*lines):.2f} line by line")
+
+
+@app.command()
+def table(
+    transcripts: Annotated[
+        list[Path],
+        typer.Argument(help="Text files; a file's name is the key of its document.", show_default=False),
+    ],
+    rules: _RULES = None,
+    mode: _MODE = "exact",
+    seed: _SEED = 0,
+    targets: Annotated[
+        str, typer.Option("--targets", help="Word error rates with commas, 0 to 1.")
+    ] = "0.2,0.4,0.6,0.8,1.0",
+) -> None:
+    """Print target and measured word error rates as in Table 5 of the ELITR-Bench paper; writes no texts."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from long_context_tasks.noise import measured_rates
+    from long_context_tasks.schema import InputError
+
+    try:
+        wanted = [float(target) for target in targets.split(",")]
+    except ValueError as error:
+        raise InputError(f"--targets {targets}: give shares from 0 to 1 with commas") from error
+    rows = measured_rates(
+        {path.stem: _text(path) for path in transcripts}, _rules(rules), wanted, seed=seed, mode=mode
+    )
+    shown: Any = Table(
+        box=box.SIMPLE_HEAD, title=f"word error rate, % ({mode}, seed {seed})", title_justify="left"
+    )
+    for name in ("target", "mean", "lowest", "highest"):
+        shown.add_column(name, justify="right")
+    for row in rows:
+        values = (row.target, row.mean, min(row.measured.values()), max(row.measured.values()))
+        shown.add_row(*(f"{100 * value:.2f}" for value in values))
+    Console(highlight=False).print(shown)

@@ -1,0 +1,24 @@
+"""Noise of speech recognition: learn its errors from pairs, put them into any text, measure word error rates."""
+
+from long_context_tasks.noise.error_rules import ErrorShares, Rules, default_rules
+from long_context_tasks.noise.inject import MODES, MeasuredRate, Noisy, inject, measured_rates, noise_seed
+from long_context_tasks.noise.learning import learn, read_pairs
+from long_context_tasks.noise.measure import official_error_rate, word_error_rate
+from long_context_tasks.noise.official_learning import official_rules
+
+__all__ = [
+    "MODES",
+    "ErrorShares",
+    "MeasuredRate",
+    "Noisy",
+    "Rules",
+    "default_rules",
+    "inject",
+    "learn",
+    "measured_rates",
+    "noise_seed",
+    "official_error_rate",
+    "official_rules",
+    "read_pairs",
+    "word_error_rate",
+]

@@ -1,0 +1,194 @@
+"""Noise that reaches its target: errors are drawn in one random order and applied until the measured rate is met.
+
+Every word but tags gets one error from the rules (another form, or left out), words without a rule one that sounds alike;
+and words that nobody said are inserted. Errors of words that recognisers often get wrong tend to come early. The order
+and the errors depend on the seed alone, so at one seed the noise of a higher target holds that of a lower one.
+"""
+
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+from rapidfuzz.distance import Levenshtein
+
+from long_context_tasks.noise.error_model import ErrorModel, Marks
+from long_context_tasks.schema import InputError
+
+_PRECISION = 0.0005  # how near the target the search for the number of errors ends
+_SECANT_STEPS, _MOST_STEPS = 8, 30
+_STRETCH = 1000  # words
+_MOST_CODES = 500_000  # Unicode has a million characters to spare
+
+
+class _Errors:
+    """Errors of a text in the order in which they are applied; each fills one slot.
+
+    Word i of the text has slot 2 i, an insertion behind it slot 2 i + 1.
+    """
+
+    def __init__(self, tokens: Sequence[str], sizes: Sequence[int], model: ErrorModel, seed: int) -> None:
+        """Draw an error for every word, insertions, and their order.
+
+        Raises:
+            InputError: nothing in the text may change.
+        """
+        random = np.random.default_rng(seed)
+        numbers = model.numbers(tokens)
+        weights = model.weights(numbers)
+        words = np.flatnonzero(weights)
+        if not len(words):
+            raise InputError(
+                "the text holds only tags and punctuation, no words that could be misheard; give a transcript"
+            )
+        # The least of exponential numbers over weights comes first: a draw without replacement in proportion to them.
+        when = random.exponential(size=len(words)) / weights[words]
+        said = model.shares.substitution + model.shares.deletion
+        inserted = random.permutation(len(tokens))
+        regular = min(round(len(words) * model.shares.insertion / said) if said else len(tokens), len(tokens))
+        insertion_when = random.exponential(size=regular) / weights[words].mean()
+        # The insertions left over come last: only a target near 1 needs them, when too many words stand in tags.
+        order = np.argsort(np.concatenate([when, insertion_when]), kind="stable")
+        self.slots = np.concatenate(
+            [np.concatenate([2 * words, 2 * inserted[:regular] + 1])[order], 2 * inserted[regular:] + 1]
+        )
+        self._numbers = numbers
+        self._chances = random.random(2 * len(tokens))
+        self._model = model
+        self._texts: list[str] = []
+        # The first word of a line that holds nothing else than words stays a word, so that no line vanishes.
+        starts = np.cumsum([0, *sizes])[:-1][np.array(sizes) > 0]
+        self._kept = np.zeros(len(tokens), dtype=np.bool_)
+        self._kept[starts] = np.minimum.reduceat(weights, starts) > 0
+
+    def texts(self, count: int) -> list[str]:
+        """What stands in the slots of at least the first ``count`` errors: words, or "" for a deletion."""
+        if count > len(self._texts):
+            new = self.slots[len(self._texts) : count]
+            inside, behind = new[new % 2 == 0], new[new % 2 == 1]
+            forms = self._model.errors(
+                self._numbers[inside >> 1], self._chances[inside], self._kept[inside >> 1]
+            )
+            texts = np.empty(len(new), dtype=object)
+            texts[new % 2 == 0] = forms
+            texts[new % 2 == 1] = self._model.insertions(self._chances[behind])
+            self._texts += texts.tolist()
+        return self._texts
+
+
+class _Draft:
+    """A text while errors are applied to it."""
+
+    def __init__(self, tokens: Sequence[str], sizes: Sequence[int], errors: _Errors, codes: Marks) -> None:
+        if len(codes) > _MOST_CODES:
+            codes.clear()
+        self._codes = codes
+        self._base = [""] * (2 * len(tokens))
+        self._base[::2] = map(self._codes.__getitem__, tokens)
+        # Distances of stretches of whole lines add up to nearly that of the whole, which takes far longer.
+        self._edges = [0]
+        end = 0
+        for size in sizes:
+            end += 2 * size
+            if end - self._edges[-1] > 2 * _STRETCH:
+                self._edges.append(end)
+        if self._edges[-1] < end:
+            self._edges.append(end)
+        self._slots = self._base.copy()
+        self._reference = self._stretches()
+        self._errors = errors
+        self._marks: list[str] = []
+        self._applied = 0
+
+    def _stretches(self) -> list[str]:
+        return ["".join(self._slots[a:b]) for a, b in zip(self._edges[:-1], self._edges[1:], strict=True)]
+
+    def apply(self, count: int) -> int:
+        """Apply the first ``count`` errors and no others; the edit distance to the reference, stretch by stretch."""
+        slots = self._slots
+        if count > len(self._marks):
+            self._marks += map(self._codes.__getitem__, self._errors.texts(count)[len(self._marks) : count])
+        if count > self._applied:
+            new = self._errors.slots[self._applied : count].tolist()
+            for slot, mark in zip(new, self._marks[self._applied : count], strict=True):
+                slots[slot] = mark
+        else:
+            for slot in self._errors.slots[count : self._applied].tolist():
+                slots[slot] = self._base[slot]
+        self._applied = count
+        return sum(map(Levenshtein.distance, self._reference, self._stretches()))
+
+
+def _search(draft: _Draft, most: int, target: float, tolerance: float) -> int:
+    """The number of errors whose distance comes nearest the target: secant steps, then halves, inside a bracket."""
+    low, high = 0, most
+    best, nearest = 0, target
+    count, distance = 0, 0
+    guess = min(round(target), most)
+    for step in range(_MOST_STEPS):
+        before, at_before = count, distance
+        count = guess
+        distance = draft.apply(count)
+        if abs(distance - target) < nearest:
+            best, nearest = count, abs(distance - target)
+        if distance < target:
+            low = max(low, count)
+        else:
+            high = min(high, count)
+        if nearest <= tolerance or high - low <= 1:
+            break
+        # Errors meet each other, so one carries less the more there are; a slope of 0 would lead nowhere.
+        slope = max((distance - at_before) / (count - before), 0.1) if count != before else 1.0
+        guess = count + round((target - distance) / slope) if step < _SECANT_STEPS else (low + high) // 2
+        guess = min(max(guess, low + 1), high - 1 if high < most else most)
+    return best
+
+
+def inject_exact(text: str, model: ErrorModel, wer: float, seed: int) -> str:
+    """Make a text noisy until its measured word error rate meets the target.
+
+    Args:
+        text: Lines of words; white space around a line stays, white space inside a changed line becomes single spaces.
+        model: Errors to draw from.
+        wer: Target, 0 to 1.
+        seed: Seeds order and errors.
+
+    Returns:
+        As many lines; tags unchanged; lines with words keep at least one.
+
+    Raises:
+        InputError: no word in the text that could be misheard.
+    """
+    raw = text.split("\n")
+    lines = [line.split() for line in raw]
+    tokens = list(chain.from_iterable(lines))
+    if not wer or not tokens:
+        return text
+    sizes = list(map(len, lines))
+    errors = _Errors(tokens, sizes, model, seed)
+    draft = _Draft(tokens, sizes, errors, model.marks)
+    count = _search(draft, len(errors.slots), wer * len(tokens), _PRECISION * len(tokens))
+    return "\n".join(_written(raw, tokens, sizes, errors, count))
+
+
+def _written(
+    raw: Sequence[str], tokens: Sequence[str], sizes: Sequence[int], errors: _Errors, count: int
+) -> list[str]:
+    """The lines with the first ``count`` errors."""
+    slots = [""] * (2 * len(tokens))
+    slots[::2] = tokens
+    changed = errors.slots[:count]
+    for slot, text in zip(changed.tolist(), errors.texts(count), strict=False):
+        slots[slot] = text
+    ends = np.cumsum(sizes)
+    limits: list[int] = (2 * ends).tolist()
+    written = list(raw)
+    for line in np.flatnonzero(np.bincount(np.searchsorted(ends, changed >> 1, side="right"))).tolist():
+        old = raw[line]
+        end = limits[line]
+        words = " ".join(filter(None, slots[end - 2 * sizes[line] : end]))
+        if old[0].isspace() or old[-1].isspace():
+            bare = old.strip()
+            start = old.index(bare)
+            words = f"{old[:start]}{words}{old[start + len(bare) :]}"
+        written[line] = words
+    return written

@@ -1,0 +1,270 @@
+"""Learning rules, files of rules and pairs, official drawing on texts of one's own."""
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from long_context_tasks.cli.noise import app
+from long_context_tasks.noise import (
+    Rules,
+    default_rules,
+    inject,
+    learn,
+    official_error_rate,
+    official_rules,
+    read_pairs,
+    word_error_rate,
+)
+from long_context_tasks.noise._pairwise import align
+from long_context_tasks.noise.learning import align_words
+from long_context_tasks.noise.official import RuleTable, _drawn, calibrate
+from long_context_tasks.schema import InputError
+
+WORDS = st.lists(
+    st.sampled_from(["a", "we", "um", "the", "they", "cat", "data", "model", "models", "okay"]), max_size=10
+)
+PAIRS = [
+    ("So, we are going to discuss the anon speech corpus.", "so we're going to discuss an on speech corpus"),
+    ("(PERSON1) Okay, the the model is ready.", "okay the model is ready uh"),
+    ("two point six percent", "2.6 percent"),
+]
+
+
+def test_rules_count_what_each_word_came_out_as() -> None:
+    counts = learn(PAIRS).counts
+    assert counts["anon"] == {"an on": 1}
+    assert counts["the"] == {"the": 1, "": 2}
+    assert counts["model"] == {"model": 1}
+    assert counts[""] == {"uh": 1}
+    assert "person1" not in counts
+    assert counts["percent"] == {"percent": 1} and "two" not in counts  # writing of numbers, not hearing
+
+
+def test_rare_errors_that_look_unlike_are_left_out() -> None:
+    counts = learn([("a model", "a market")] * 2 + [("a model", "a motel"), ("a model", "a burger")]).counts
+    assert counts["model"] == {"market": 2, "motel": 1}
+
+
+@given(WORDS, WORDS)
+def test_alignment_keeps_every_word(left: list[str], right: list[str]) -> None:
+    pairs = list(align_words(left, right))
+    assert [word for word, _ in pairs if word] == left
+    assert " ".join(form for _, form in pairs).split() == right
+
+
+@given(WORDS, WORDS, st.sampled_from([0.0, 1.0]))
+def test_official_alignment_is_the_best(left: list[str], right: list[str], gap: float) -> None:
+    scores = np.array([[float(a == b) - gap for b in right] for a in left]).reshape(len(left), len(right))
+    path = align(scores, gap)
+    assert [i for i, _ in path if i >= 0] == list(range(len(left)))
+    assert [j for _, j in path if j >= 0] == list(range(len(right)))
+    best = np.zeros((len(left) + 1, len(right) + 1))
+    best[:, 0], best[0, :] = -gap * np.arange(len(left) + 1), -gap * np.arange(len(right) + 1)
+    for i in range(len(left)):
+        for j in range(len(right)):
+            best[i + 1, j + 1] = max(best[i, j] + scores[i, j], best[i, j + 1] - gap, best[i + 1, j] - gap)
+    assert sum(scores[i, j] if i >= 0 and j >= 0 else -gap for i, j in path) == pytest.approx(best[-1, -1])
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "gap", "path"),
+    [  # outputs of pairwise2.align.globalcx (words) and globalms(..., 0, -1, -1, -1) (characters) of Biopython 1.85
+        ("a a", "a", 0.0, [(0, -1), (1, 0)]),
+        ("a b a", "b a b", 0.0, [(0, -1), (1, 0), (2, 1), (-1, 2)]),
+        ("x y", "z", 0.0, [(0, -1), (1, -1), (-1, 0)]),
+        ("x", "y z", 0.0, [(0, -1), (-1, 0), (-1, 1)]),
+        ("aab", "abab", 1.0, [(0, 0), (-1, 1), (1, 2), (2, 3)]),
+        ("cat a", "ca ta", 1.0, [(0, 0), (1, 1), (2, -1), (3, 2), (-1, 3), (4, 4)]),
+        ("ananas", "banana", 1.0, [(-1, 0), (0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, -1)]),
+    ],
+)
+def test_ties_are_broken_as_biopython_does(
+    left: str, right: str, gap: float, path: list[tuple[int, int]]
+) -> None:
+    first, second = (list(text) if gap else text.split() for text in (left, right))
+    scores = np.array([[float(a == b) - gap for b in second] for a in first])
+    assert align(scores, gap) == path
+
+
+def test_official_rules_of_empty_sides() -> None:
+    rules = dict(official_rules([("a b", ""), ("", "c")]))
+    assert rules["<unk>"] == {
+        "p_insert": pytest.approx(1 / 3),
+        "p_delete": pytest.approx(2 / 3),
+        "p_transmit": 0.0,
+        "p_substitute": 0.0,
+    }
+    assert rules[""] == {"c": 1.0} and rules["a"] == {}
+    with pytest.raises(InputError, match="no words"):
+        official_rules([("", "")])
+
+
+def test_official_mode_protects_nothing_and_keeps_lines() -> None:
+    rules = Rules({"(PERSON1)": {"person": 3}, "yes": {"yes": 1, "": 1}})
+    noisy = inject("(PERSON1) yes\n\n  yes unknown ", rules, 1.0, 3, "official")
+    assert noisy.text == "person\n\nunknown"
+    assert noisy.measured_wer == 0.75
+
+
+def test_a_draw_just_below_a_border_takes_the_form_below_it() -> None:
+    # Word 4,999: one search over all words loses the last digits of its sums.
+    table = RuleTable({f"w{n}": {"a": 1, "b": 2, f"w{n}": 4} for n in range(5000)})
+    result = calibrate(table, {"w4999": 1}, 0.4)
+    border = result.sums()[result.starts[4999]]
+    chances = np.array([np.nextafter(border, 0), border])
+    drawn = _drawn(result, np.array([4999, 4999]), chances)
+    assert [table.forms[result.cells[place]] for place in drawn] == ["a", "b"]
+
+
+def test_official_mode_names_rules_that_cannot_be_scaled() -> None:
+    with pytest.raises(InputError, match="cannot be scaled"):
+        inject("yes yes", Rules({"yes": {"no": 1}}), 0.4, 0, "official")
+    with pytest.raises(InputError, match="only zero counts"):
+        inject("yes yes", Rules({"yes": {"no": 0}}), 0.4, 0, "official")
+    with pytest.raises(InputError, match="NUL"):
+        inject("yes\0yes", default_rules(), 0.4, 0, "official")
+
+
+def test_default_rules() -> None:
+    rules = default_rules()
+    assert len(rules) > 20_000
+    assert 0.1 < rules.shares.rate < 0.3
+    shares = (rules.shares.substitution, rules.shares.deletion, rules.shares.insertion)
+    assert sum(shares) == pytest.approx(1) and min(shares) > 0.05
+    assert rules.counts["two"]["to"] > rules.counts["two"]["too"]
+
+
+@pytest.mark.parametrize("name", ["rules.jsonl", "rules.jsonl.gz"])
+def test_rules_come_back_equal(tmp_path: Path, name: str) -> None:
+    rules = learn(PAIRS)
+    rules.write(tmp_path / name)
+    first = (tmp_path / name).read_bytes()
+    assert Rules.read(tmp_path / name).counts == rules.counts
+    rules.write(tmp_path / name)
+    assert (tmp_path / name).read_bytes() == first
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_rules_are_read_as_the_official_loader_does(tmp_path: Path) -> None:
+    path = tmp_path / "rules"
+    path.write_text(
+        '{"<unk>": {"p_insert": 0.1}}\n{"a": {"b": 1}}\n\n{"two words": {"c": 1}}\n{"a": {"d": 2}}\n'
+    )
+    assert Rules.read(path).counts == {"a": {"d": 2}}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "no rules in it"),
+        (b'{"a": {"b": 1}}\n{"a": ', "line 2: no JSON"),
+        (b'{"a": {"b": 1}}\n\n{"a": 3}', "line 3: no rule"),
+        (b'{"a": {"b": -1}}', "line 1: no rule"),
+        (b'{"a": {"b": NaN}}', "line 1: no rule"),
+        (b'{"a": {"b": Infinity}}', "line 1: no rule"),
+        (b'{"a": {"b": true}}', "line 1: no rule"),
+        (b"[1]", "line 1: no rule"),
+        (b"\xff\xfe", "cannot be read"),
+        (gzip.compress(b'{"a": {"b": 1}}' * 50)[:40], "cannot be read"),
+    ],
+)
+def test_bad_rules(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "rules.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message) as caught:
+        Rules.read(path)
+    assert str(path) in str(caught.value)
+
+
+def test_missing_rules(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No such file"):
+        Rules.read(tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "line 2: no JSON"),
+        ("[]", "line 2: no JSON object"),
+        ('{"ref": "a"}', "line 2: ref and hyp"),
+        ('{"ref": "a", "hyp": null}', "line 2: ref and hyp"),
+    ],
+)
+def test_malformed_pairs(tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / "pairs.jsonl"
+    path.write_text('{"ref": "a", "hyp": "b"}\n' + line)
+    with pytest.raises(InputError, match=message):
+        list(read_pairs(path))
+
+
+def test_pairs_of_some_sources(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.jsonl.gz"
+    rows = [{"ref": "a", "hyp": "b", "source": "x/1"}, {"reference": "c", "hypothesis": "", "source": "y"}]
+    path.write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
+    assert list(read_pairs(path)) == [("a", "b"), ("c", "")]
+    assert list(read_pairs(path, sources=["x"])) == [("a", "b")]
+    with pytest.raises(InputError, match="no pairs of the sources z"):
+        list(read_pairs(path, sources=["z"]))
+
+
+def test_measuring() -> None:
+    assert word_error_rate("a b c d", "a x c\nd e") == 0.5
+    assert official_error_rate(["ﬁne day"], ["fine day"]) == 0.0  # NFKC
+    with pytest.raises(InputError, match="no words"):
+        word_error_rate(" ", "a")
+    with pytest.raises(InputError, match="1 reference lines but 2"):
+        official_error_rate(["a"], ["a", "b"])
+
+
+def _lct(*words: str) -> tuple[int, str, str, BaseException | None]:
+    result = CliRunner().invoke(app, list(words))
+    return result.exit_code, result.stdout, result.stderr, result.exception
+
+
+def test_command(tmp_path: Path) -> None:
+    pairs, rules, text, out = (tmp_path / name for name in ("pairs.jsonl", "rules", "m.txt", "noisy.txt"))
+    pairs.write_text("\n".join(json.dumps({"ref": a, "hyp": b}) for a, b in PAIRS))
+    text.write_bytes(b"(PERSON1) We discuss the model.\r\nThe corpus is ready, we are going.\r\n" * 50)
+    code, shown, _, _ = _lct("learn", str(pairs), "-o", str(rules))
+    assert code == 0 and "14 words" in shown
+    code, shown, told, _ = _lct("inject", "--rules", str(rules), "--wer", "0.4", str(text), "-o", str(out))
+    assert code == 0 and told.startswith("target 40.00 %, measured ") and shown == ""
+    assert out.read_bytes().count(b"\r\n") == 100
+    code, shown, _, _ = _lct("wer", str(text), str(out))
+    assert code == 0 and abs(float(shown.split("\n")[0]) - 40) < 1
+    assert _lct("inject", "--wer", "0.4", str(text))[1] == _lct("inject", "--wer", "0.4", str(text))[1]
+    code, shown, _, _ = _lct("table", str(text), "--targets", "0.2,1")
+    assert code == 0 and "20.00" in shown and "100.00" in shown
+    code, shown, _, _ = _lct("learn", str(pairs), "-o", str(rules), "--official", "words")
+    assert code == 0 and json.loads(rules.read_text().split("\n")[0])["<unk>"]["p_transmit"] > 0.5
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("inject", "--wer", "1.4", "m.txt"), "word error rate 1.4"),
+        (("inject", "--wer", "0.4", "none.txt"), "cannot be read"),
+        (("inject", "--wer", "0.4", "empty.txt"), "empty.txt: the text holds no words"),
+        (("inject", "--wer", "0.4", "--rules", "none", "m.txt"), "rules cannot be read"),
+        (("learn", "pairs.jsonl", "-o", "no/folder/rules"), "there is no folder"),
+        (("learn", "none.jsonl", "-o", "rules"), "cannot be read"),
+        (("learn", "pairs.jsonl", "-o", "rules", "--official", "both"), "give words or characters"),
+        (("table", "m.txt", "--targets", "a"), "give shares"),
+    ],
+)
+def test_bad_input_of_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("m.txt").write_text("we are ready")
+    Path("empty.txt").write_text("\n")
+    Path("pairs.jsonl").write_text('{"ref": "a b", "hyp": "a"}')
+    *_, error = _lct(*words)
+    assert isinstance(error, InputError) and message in str(error)
+    assert not Path("rules").exists()
