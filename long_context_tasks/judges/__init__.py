@@ -1,0 +1,55 @@
+"""Judges: models that score responses by a rubric. One configuration for both hosts, nothing asked twice, nothing lost.
+
+A benchmark makes requests and a rubric; :func:`judge_all` gives verdicts::
+
+    config = load_judge(options.judge)             # None: no judge was named
+    check_judge(config)                            # before generation
+    store = Store(default_store_path(config))
+    verdicts = judge_all(requests, config, rubric, store)
+    print(summarize(verdicts, config))
+"""
+
+from long_context_tasks.judges.config import JudgeConfig, config_row, load_judge
+from long_context_tasks.judges.judging import Judging
+from long_context_tasks.judges.parsers import last_boxed, last_result, official_boxed, official_result
+from long_context_tasks.judges.request import JudgeRequest
+from long_context_tasks.judges.run import Generate, GenerateSettings, check_judge, judge_all
+from long_context_tasks.judges.store import Store, default_store_path
+from long_context_tasks.judges.verdict import (
+    ENDPOINT_FAILED,
+    UNPARSABLE,
+    Panel,
+    Rubric,
+    Summary,
+    Usage,
+    Verdict,
+    panel,
+    summarize,
+)
+
+__all__ = [
+    "ENDPOINT_FAILED",
+    "UNPARSABLE",
+    "Generate",
+    "GenerateSettings",
+    "JudgeConfig",
+    "JudgeRequest",
+    "Judging",
+    "Panel",
+    "Rubric",
+    "Store",
+    "Summary",
+    "Usage",
+    "Verdict",
+    "check_judge",
+    "config_row",
+    "default_store_path",
+    "judge_all",
+    "last_boxed",
+    "last_result",
+    "load_judge",
+    "official_boxed",
+    "official_result",
+    "panel",
+    "summarize",
+]

@@ -1,0 +1,285 @@
+"""Calls to an OpenAI-compatible endpoint: retried when that can help, described without secrets when it cannot.
+
+aiohttp rather than httpx: it spends less than half the time on a call, and httpx looks at every connection of its pool whenever
+a call begins or ends, so that with 32 calls in flight one core is busy with that alone.
+"""
+
+import asyncio
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+import stamina
+
+from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.request import Ask, raw_prompt
+from long_context_tasks.judges.verdict import Reply
+from long_context_tasks.schema import InputError, Message
+
+_TRY_AGAIN = frozenset((408, 409, 425, 429, 500, 502, 503, 504, 529))
+_WAIT_MAX = 30.0
+_CONNECT_SECONDS = 20.0
+_RETRY_AFTER_MAX = 300.0
+_SHOWN = 200
+PROBE_TOKENS = 16
+PROBE_RETRIES = 2
+
+
+class EndpointError(Exception):
+    """A call that was not answered; the message holds no secret.
+
+    Attributes:
+        status: of HTTP; None when there was no usable answer at all.
+        again: whether a later try can go better.
+        wait: seconds that the endpoint asks to wait before it.
+    """
+
+    def __init__(
+        self, text: str, status: int | None = None, *, again: bool, wait: float | None = None
+    ) -> None:
+        """See the class."""
+        super().__init__(text)
+        self.status = status
+        self.again = again
+        self.wait = wait
+
+
+def api_key(config: JudgeConfig) -> str | None:
+    """The key from the environment variable that the judge file names.
+
+    Raises:
+        InputError: the variable is not set, or holds what cannot be a key; the value is not repeated.
+    """
+    if config.api_key_env is None:
+        return None
+    key = os.environ.get(config.api_key_env, "").strip()
+    if not key:
+        raise InputError(
+            f"judge {config.name}: environment variable {config.api_key_env} is not set; export it with the key of "
+            f"{config.base_url}"
+        )
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise InputError(
+            f"judge {config.name}: environment variable {config.api_key_env} holds no key (blanks or other letters); "
+            "copy the key again"
+        )
+    return key
+
+
+class EndpointClient:
+    """An open pool of connections to one judge; use it in ``async with``, inside an event loop."""
+
+    def __init__(self, config: JudgeConfig) -> None:
+        """Remember the judge; nothing is opened yet.
+
+        Raises:
+            InputError: no key in the named variable.
+        """
+        self.config = config
+        self._key = api_key(config)
+        path = "/chat/completions" if config.api == "chat" else "/completions"
+        self._url = f"{config.base_url}{path}"
+        self._proxy = _proxy(self._url)
+
+    async def __aenter__(self) -> "EndpointClient":
+        """Open the pool."""
+        headers = {"Content-Type": "application/json"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        seconds = self.config.timeout
+        self._http = aiohttp.ClientSession(
+            headers=headers,
+            connector=aiohttp.TCPConnector(limit=self.config.concurrency),
+            timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, _CONNECT_SECONDS)),
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the pool."""
+        await self._http.close()
+
+    async def complete(self, ask: Ask) -> Reply:
+        """The reply to one call, after as many tries as the judge file allows.
+
+        Raises:
+            EndpointError: no try was answered.
+            InputError: messages that cannot be sent as plain text.
+        """
+        body = request_body(ask, self.config)
+        async for attempt in stamina.retry_context(
+            on=self._backoff,
+            attempts=self.config.retries + 1,
+            timeout=None,
+            wait_initial=self.config.retry_wait,
+            wait_max=_WAIT_MAX,
+            wait_jitter=min(1.0, self.config.retry_wait),
+        ):
+            with attempt:
+                return await self._once(body)
+        raise AssertionError("unreachable")
+
+    def _backoff(self, error: Exception) -> bool | float:
+        """Whether to try again, and after how many seconds when the endpoint names them (a float, for stamina)."""
+        if not isinstance(error, EndpointError) or not error.again:
+            return False
+        return True if error.wait is None else max(error.wait, self.config.retry_wait)
+
+    async def _once(self, body: bytes) -> Reply:
+        try:
+            # A redirect is not followed: it would take the key to another place.
+            async with self._http.post(
+                self._url, data=body, proxy=self._proxy, allow_redirects=False
+            ) as response:
+                status, headers = response.status, response.headers
+                text = (await response.read()).decode("utf-8", "replace")
+        except (asyncio.TimeoutError, TimeoutError) as error:
+            said = f"no answer within {self.config.timeout:g} s ({type(error).__name__})"
+            raise EndpointError(said, again=True) from None
+        except (aiohttp.ClientError, OSError) as error:
+            said = f"no connection ({self._clean(str(error)) or type(error).__name__})"
+            raise EndpointError(said, again=not isinstance(error, aiohttp.InvalidURL)) from None
+        if status != 200:
+            raise self._refusal(status, headers, text)
+        return _read(text)
+
+    def _refusal(self, status: int, headers: Mapping[str, str], body: str) -> EndpointError:
+        said = self._clean(_message(body))
+        # An empty account answers 429 as well, and no waiting fills it.
+        again = status in _TRY_AGAIN and "insufficient_quota" not in body
+        # What a server says of a wrong key may hold the key in part.
+        text = f"status {status}" + (f": {said}" if said and status not in (401, 403) else "")
+        return EndpointError(text, status, again=again, wait=_retry_after(headers.get("Retry-After", "")))
+
+    def _clean(self, text: str) -> str:
+        if self._key:
+            text = text.replace(self._key, "[key]")
+        return " ".join(text.split())[:_SHOWN]
+
+    async def models(self) -> list[str]:
+        """Names of the models that the endpoint offers; empty when it does not say."""
+        try:
+            async with self._http.get(
+                f"{self.config.base_url}/models", proxy=self._proxy, allow_redirects=False
+            ) as response:
+                return [str(row["id"]) for row in json.loads(await response.read())["data"]]
+        except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError, KeyError, TypeError):
+            return []
+
+
+def _proxy(url: str) -> str | None:
+    """The proxy that the environment names for an address. aiohttp would look it up anew, in a thread, for every call."""
+    parts = urlsplit(url)
+    if not parts.hostname or proxy_bypass(parts.hostname):
+        return None
+    return getproxies().get(parts.scheme)
+
+
+def request_body(ask: Ask, config: JudgeConfig) -> bytes:
+    """The JSON that is sent for a call.
+
+    Raises:
+        InputError: several messages for a plain text prompt.
+    """
+    body: dict[str, Any] = {"model": config.model}
+    if config.api == "chat":
+        body["messages"] = [{"role": message.role, "content": message.content} for message in ask.messages]
+    else:
+        body["prompt"] = raw_prompt(ask.messages, config.prompt_template)
+    for name in ("temperature", "top_p", "max_tokens"):
+        if (value := getattr(config, name)) is not None:
+            body[name] = value
+    if ask.seed is not None:
+        body["seed"] = ask.seed
+    # ASCII escapes: the same text for the server, and a lone surrogate in a response cannot break the call.
+    return json.dumps(body | dict(config.extra_body), ensure_ascii=True).encode("ascii")
+
+
+def _retry_after(text: str) -> float | None:
+    """Seconds in a ``Retry-After`` header (a number or a date), at most five minutes."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        try:
+            moment = parsedate_to_datetime(text)
+        except (TypeError, ValueError):
+            return None
+        zoned = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+        seconds = (zoned - datetime.now(timezone.utc)).total_seconds()
+    return None if math.isnan(seconds) else min(max(seconds, 0.0), _RETRY_AFTER_MAX)
+
+
+def _message(body: str) -> str:
+    try:
+        row = json.loads(body)
+        error = row.get("error", row)
+        return str(error.get("message", "")) if isinstance(error, dict) else str(error)
+    except (ValueError, AttributeError):
+        return body
+
+
+def _read(body: str) -> Reply:
+    """The reply in a 200 answer; another shape comes from a proxy or a server that goes down, and is tried again."""
+    try:
+        row = json.loads(body)
+        choice = row["choices"][0]
+        text = choice["message"]["content"] if "message" in choice else choice["text"]
+        if text is not None and not isinstance(text, str):
+            raise TypeError
+        usage = row.get("usage") or {}
+        prompt, completion = (_count(usage.get(f"{part}_tokens")) for part in ("prompt", "completion"))
+        reason = choice.get("finish_reason")
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+        raise EndpointError("an answer that is no OpenAI-style completion", 200, again=True) from None
+    return Reply(text or "", prompt, completion, None if reason is None else str(reason))
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+async def probe(config: JudgeConfig) -> None:
+    """One tiny call with the judge's own settings.
+
+    Raises:
+        InputError: it was not answered; says what is wrong and what to do.
+    """
+    tokens = None if config.max_tokens is None else min(config.max_tokens, PROBE_TOKENS)
+    small = replace(config, max_tokens=tokens, retries=min(config.retries, PROBE_RETRIES))
+    async with EndpointClient(small) as client:
+        try:
+            await client.complete(Ask((Message("user", "Answer with the word yes."),), config.seeds[0], 0))
+        except EndpointError as error:
+            models = await client.models() if error.status in (400, 404) else []
+            raise InputError(_diagnosis(config, error, models)) from None
+
+
+def _diagnosis(config: JudgeConfig, error: EndpointError, models: list[str]) -> str:
+    variable, status = config.api_key_env, error.status
+    if status in (401, 403) and variable:
+        said = f"refuses the key in environment variable {variable} ({error}); export the right key"
+    elif status in (401, 403):
+        said = f"wants a key ({error}); name the environment variable that holds it with api_key_env"
+    elif status == 404 or (models and config.model not in models):
+        offers = f"it offers {', '.join(models[:8])}" if models else "base_url usually ends in /v1"
+        said = f"does not know the model {config.model!r} or the address ({error}); correct model or base_url: {offers}"
+    elif status == 200:
+        said = f"gives {error}; correct base_url (it usually ends in /v1)"
+    elif status == 429:
+        said = f"is over its limit ({error}); wait, lower concurrency, or look at the account's quota"
+    elif status is not None and status < 500:
+        said = f"refuses the call ({error}); correct the settings in the judge file"
+    else:
+        said = f"cannot be reached ({error}); start the server, or correct base_url"
+    return f"judge {config.name} at {config.base_url} {said}"

@@ -1,0 +1,128 @@
+"""A judge in this process on plain transformers, for hosts that bring no way of their own and for tests."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.request import raw_prompt
+from long_context_tasks.judges.run import Generate, GenerateSettings
+from long_context_tasks.schema import InputError, Message
+
+
+def load_hf_judge(config: JudgeConfig, *, device: str = "auto", dtype: str = "auto") -> Generate:
+    """Load the judge's model and return what generates its replies.
+
+    Each row of a batch draws from a generator of its own, seeded by the judge's seed, the attempt and the prompt: a reply
+    depends neither on the batch it is in nor on what was judged before, so a resumed run equals an unbroken one.
+
+    Args:
+        config: a judge of kind ``local``, engine ``hf``.
+        device: a torch device; ``auto`` takes the GPU when there is one.
+        dtype: a torch type; ``auto`` takes the model's own.
+
+    Raises:
+        InputError: transformers is missing, or the model cannot be loaded.
+    """
+    if config.kind != "local" or config.engine != "hf":
+        raise InputError(f"judge {config.name}: not a judge of kind local with engine hf")
+    try:
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+    except ImportError as error:
+        raise InputError(
+            f"judge {config.name}: a local judge needs torch and transformers (pip install torch transformers)"
+        ) from error
+    try:
+        tokenizer: Any = AutoTokenizer.from_pretrained(config.model, padding_side="left")  # type: ignore[no-untyped-call,unused-ignore]
+        model: Any = AutoModelForCausalLM.from_pretrained(config.model, dtype=dtype)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"judge {config.name}: the model {config.model} cannot be loaded ({type(error).__name__}); give the path of a "
+            "folder with it, or a hub id that can be reached"
+        ) from error
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    model = model.to(device).eval()
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+
+    def generate(prompts: Sequence[Sequence[Message]], settings: GenerateSettings) -> list[str]:
+        replies: list[str] = []
+        for start in range(0, len(prompts), settings.batch_size):
+            replies += _generate_batch(
+                model, tokenizer, prompts[start : start + settings.batch_size], settings
+            )
+        return replies
+
+    return generate
+
+
+def _generate_batch(
+    model: Any, tokenizer: Any, prompts: Sequence[Sequence[Message]], settings: GenerateSettings
+) -> list[str]:
+    import torch
+    from transformers import GenerationConfig
+
+    texts = [_text(tokenizer, prompt, settings.prompt_template) for prompt in prompts]
+    # A chat template writes the beginning-of-sequence token itself.
+    special = settings.prompt_template is not None or tokenizer.chat_template is None
+    inputs = tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=special).to(model.device)
+    own = model.generation_config
+    plan = GenerationConfig(  # type: ignore[no-untyped-call,unused-ignore]
+        do_sample=False,
+        max_new_tokens=settings.max_tokens,
+        eos_token_id=own.eos_token_id if own.eos_token_id is not None else tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    with torch.inference_mode():
+        output = model.generate(
+            input_ids=inputs["input_ids"],
+            attention_mask=inputs["attention_mask"],
+            generation_config=plan,
+            logits_processor=_sampling(texts, settings),
+        )
+    new = output[:, inputs["input_ids"].shape[1] :]
+    return [str(text) for text in tokenizer.batch_decode(new, skip_special_tokens=True)]
+
+
+def _text(tokenizer: Any, messages: Sequence[Message], template: str | None) -> str:
+    if template is not None or tokenizer.chat_template is None:
+        return raw_prompt(messages, template)
+    chat = [{"role": message.role, "content": message.content} for message in messages]
+    return str(tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True))
+
+
+def _sampling(texts: Sequence[str], settings: GenerateSettings) -> Any:
+    """Temperature, top_p, then Gumbel noise: the greedy choice of noisy logits is a draw from their softmax."""
+    from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopPLogitsWarper
+
+    if not settings.temperature:
+        return LogitsProcessorList()
+    steps: list[Any] = [TemperatureLogitsWarper(float(settings.temperature))]
+    if settings.top_p is not None and settings.top_p < 1:
+        steps.append(TopPLogitsWarper(float(settings.top_p)))
+    return LogitsProcessorList([*steps, _Gumbel([_row_seed(text, settings) for text in texts])])
+
+
+def _row_seed(text: str, settings: GenerateSettings) -> int:
+    name = f"{settings.seed}/{settings.attempt}/".encode() + text.encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.sha256(name).digest()[:7], "big")
+
+
+class _Gumbel:
+    """Adds to every row's logits the noise of the row's own generator (on the CPU: the same draws on every device)."""
+
+    def __init__(self, seeds: Sequence[int]) -> None:
+        import torch
+
+        self._generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        import torch
+
+        noise = torch.stack(
+            [torch.rand(scores.shape[1], generator=generator) for generator in self._generators]
+        )
+        gumbel = -torch.log(-torch.log(noise.clamp(1e-10, 1 - 1e-7)))
+        return scores.float() + gumbel.to(scores.device)

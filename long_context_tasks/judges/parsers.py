@@ -1,0 +1,148 @@
+r"""Reading the score out of a judge's reply: the official rules, and repaired ones under names of their own.
+
+The official rules (ELITR-Bench, its GPT-4 and Prometheus scripts) take the first match, wherever it stands, and know no
+scale. A judge that quotes the response before it judges it can so be made to give the response's own "Score: \boxed{10}". The
+repaired rules read the last score only, and only when it closes the reply, as the judge prompts demand ("first the feedback,
+then the score, no other closing"); they take nothing else for a score, so that a doubtful reply is asked again and not
+guessed at. All of them see the reply and nothing else.
+"""
+
+import re
+from collections.abc import Callable
+
+Parse = Callable[[str], "float | None"]
+
+NO_BOX = "-1"
+NO_RESULT = "-2"
+_OFFICIAL_BOX = re.compile(r"\\boxed{(\d+)}")
+_OFFICIAL_RESULT = re.compile(r"\[RESULT\] (\d+)")
+_JOINED = re.compile(r"\}[\s$]{0,4}(?:[-–—/~]|or|to|and)[\s$]{0,4}\Z", re.IGNORECASE)
+
+# \boxed, also with the backslash doubled, or read as a backspace or lost on the way through JSON.
+_BOX = re.compile(r"\\[bB]oxed|\\fbox|\x08oxed|(?<![A-Za-z\\])boxed(?=\s{0,9}\{)")
+_IN_BOX = re.compile(r"\s*\{\s*(?:\\(?:text|textbf|mathrm|mathbf|bf)\s*\{([^{}]{0,40})\}|([^{}]{0,40}))\s*\}")
+_RESULT = re.compile(r"\[\s{0,9}RESULT\s{0,9}\]", re.IGNORECASE)
+_AFTER_RESULT = re.compile(
+    r"[\s:*_]{0,20}(?:Score[\s:*_]{1,9})?[(\[{]?\s{0,9}([-+]?\d{1,9}(?:[.,]\d{1,9})?)",
+    re.IGNORECASE | re.ASCII,
+)
+_NUMBER = re.compile(r"\s*(\d{1,9})(?:[.,](\d{1,9}))?(?:\s*/\s*(\d{1,9}))?\s*", re.ASCII)
+_END = re.compile(r"(?:[\s.!$*_)\]}\\]|</s>|<\|[a-z_]{1,30}\|>)*\Z")
+_HEADING = re.compile(
+    r"^\s{0,3}(?:#{1,6}\s|(?:\*\*)?(?:Feedback|Response|Question)\b[^\n]{0,40}:)", re.M | re.I
+)
+_THINKING = "<think>", "</think>"
+
+
+def official_boxed(reply: str) -> str:
+    r"""The stored score of the official GPT judge: the first ``\boxed{digits}`` as it stands, "-1" without one.
+
+    >>> official_boxed(r"It says \boxed{10}. Wrong. \boxed{02}"), official_boxed(r"\boxed{ 7 }")
+    ('10', '-1')
+    """
+    match = _OFFICIAL_BOX.search(reply)
+    return match[1] if match else NO_BOX
+
+
+def official_result(reply: str) -> str:
+    """The stored score of the official Prometheus judge: the first ``[RESULT] digits`` doubled, "-2" without one.
+
+    >>> official_result("Feedback: good. [RESULT] 4"), official_result("[RESULT]: 4")
+    ('8', '-2')
+    """
+    match = _OFFICIAL_RESULT.search(reply)
+    try:
+        return str(2 * int(match[1])) if match else NO_RESULT
+    except ValueError:
+        # More digits than Python turns into a number; the official script would stop.
+        return NO_RESULT
+
+
+def last_boxed(low: float, high: float, *, decimals: bool = False, closing: bool = True) -> Parse:
+    r"""A parser that reads the last ``\boxed{number}`` of a reply, when it is in the scale.
+
+    The last box decides: when it is broken, a range ("8-9") or outside the scale, an earlier one is no stand-in.
+
+    >>> parse = last_boxed(1, 10)
+    >>> parse(r"It says \boxed{10}. Wrong. Score: \boxed{2}"), parse(r"It says \boxed{10}, which is wrong.")
+    (2.0, None)
+
+    Args:
+        low: lower end of the scale.
+        high: upper end.
+        decimals: whether 8.5 is a score; 8.0 always is.
+        closing: whether nothing may follow but punctuation and "out of 10". Without it text may follow (some judges
+            explain afterwards), though no heading; then a quoted box counts when the judge gives none of its own.
+    """
+
+    def parse(reply: str) -> float | None:
+        text = _without_thinking(reply)
+        start = _last(_BOX, text)
+        box = _IN_BOX.match(text, start.end()) if start else None
+        if start is None or box is None or _JOINED.search(text[max(0, start.start() - 14) : start.start()]):
+            return None
+        number = box[1] if box[1] is not None else box[2]
+        return _closed(text[box.end() :], _value(number, low, high, decimals), high, closing)
+
+    return parse
+
+
+def last_result(low: float, high: float, *, decimals: bool = False, closing: bool = True) -> Parse:
+    """A parser that reads the last ``[RESULT] number`` of a reply (Prometheus), when it is in the scale; undoubled.
+
+    >>> parse = last_result(1, 5)
+    >>> parse("It says [RESULT] 5. Wrong. [RESULT] (1)"), parse("[RESULT] 4.5"), parse("[RESULT] 4/5")
+    (1.0, None, 4.0)
+
+    The arguments are those of :func:`last_boxed`.
+    """
+
+    def parse(reply: str) -> float | None:
+        text = _without_thinking(reply)
+        start = _last(_RESULT, text)
+        number = _AFTER_RESULT.match(text, start.end()) if start else None
+        if number is None:
+            return None
+        return _closed(text[number.end() :], _value(number[1], low, high, decimals), high, closing)
+
+    return parse
+
+
+def _without_thinking(reply: str) -> str:
+    """What follows the thinking at the beginning of a reply; thinking that never ends holds no verdict."""
+    opening, ending = _THINKING
+    if not reply.lstrip().startswith(opening):
+        return reply
+    return reply.partition(ending)[2]
+
+
+def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    last = None
+    for last in pattern.finditer(text):  # noqa: B007
+        pass
+    return last
+
+
+def _value(text: str, low: float, high: float, decimals: bool) -> float | None:
+    match = _NUMBER.fullmatch(text)
+    if match is None or (match[3] is not None and float(match[3]) != high):
+        return None
+    value = float(f"{match[1]}.{match[2] or 0}")
+    whole = value == int(value)
+    return value if low <= value <= high and (whole or decimals) else None
+
+
+def _closed(rest: str, value: float | None, high: float, closing: bool) -> float | None:
+    """The value, unless what follows it shows that it is not the verdict."""
+    scale = re.match(
+        rf"[)\]}}*$]{{0,3}}\s{{0,3}}(?:/|out of)\s{{0,3}}{high:g}(?!\w|[.,]\d)",
+        rest,
+        re.IGNORECASE | re.ASCII,
+    )
+    if scale:
+        rest = rest[scale.end() :]
+    elif re.match(r"\s{0,3}(?:[-–—/~]|out of|to|or|and)\s{0,3}\\{0,3}[\d({b]", rest, re.IGNORECASE):
+        return None  # "8-9", "4/10" on another scale
+    if _END.match(rest):
+        return value
+    return None if closing or _HEADING.search(rest) else value

@@ -1,0 +1,201 @@
+"""Every answered call on disk, one JSON line each, so that a killed run goes on where it stopped.
+
+Lines are only ever appended, whole and under a lock between processes. A reply is handed to the operating system before its
+call counts as done, so that a killed process loses only calls in flight, and synchronised with the disk soon after. A process that is killed while it writes leaves at most one broken line; readers skip and count it, the next writer
+begins a new line. Plain lines rather than SQLite: its write-ahead log does not work on the network file systems of
+clusters, and a person can read, cut and join these files with common tools.
+
+The file holds replies, no prompts (those only as part of the key's hash), no addresses and no keys.
+"""
+
+import fcntl
+import json
+import logging
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.verdict import Reply
+from long_context_tasks.schema import InputError
+from long_context_tasks.schema.folders import cache_dir
+
+_LOG = logging.getLogger(__name__)
+
+
+def default_store_path(config: JudgeConfig) -> Path:
+    """Where a judge's replies lie when nobody names a place: in the user's cache, as they may quote gold answers."""
+    return cache_dir() / "judges" / f"{config.name}.jsonl"
+
+
+class Store:
+    """An append-only file of replies by key; several threads and processes may use one file at the same time.
+
+    Attributes:
+        path: of the file.
+        broken: lines that could not be read so far.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open a store and read what it holds; a missing file is made.
+
+        Raises:
+            InputError: the place cannot be read or written.
+        """
+        self.path = path
+        self.broken = 0
+        self._replies: dict[str, Reply] = {}
+        self._read_to = 0
+        # Reading must not wait for the disk while another thread writes: the event loop reads.
+        self._reading = threading.Lock()
+        self._writing = threading.Lock()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # Under the lock nobody is in the middle of a line: an unfinished one was left by a process that died.
+            with self._locked() as file:
+                self._refresh()
+                unfinished = os.fstat(file).st_size > self._read_to
+        except OSError as error:
+            raise self._unusable(error) from error
+        if self.broken or unfinished:
+            _LOG.warning(
+                "%s: %d broken line(s) skipped, left by a killed run; these calls are made again",
+                path,
+                self.broken + unfinished,
+            )
+
+    def __len__(self) -> int:
+        """Number of replies."""
+        return len(self._replies)
+
+    def get(self, key: str) -> Reply | None:
+        """The stored reply to a call, also one that another process stored meanwhile."""
+        if key not in self._replies:
+            try:
+                self._refresh()
+            except OSError as error:
+                raise self._unusable(error) from error
+        return self._replies.get(key)
+
+    def append(self, rows: Iterable[tuple[str, Reply]], *, sync: bool = True) -> None:
+        """Store replies. When this returns, the death of the process cannot lose them; nor, with ``sync``, that of the machine.
+
+        A key that is there already keeps its first reply.
+
+        Args:
+            rows: key and reply.
+            sync: wait for the disk; without it :meth:`sync` does that later, for many replies at once.
+
+        Raises:
+            InputError: the file cannot be written (no space, no permission).
+        """
+        new: dict[str, Reply] = {}
+        for key, reply in rows:
+            new.setdefault(key, reply)
+        try:
+            with self._writing, self._locked() as file:
+                self._refresh()
+                lines = {key: _line(key, reply) for key, reply in new.items() if key not in self._replies}
+                if lines:
+                    self._write(file, {key: new[key] for key in lines}, "".join(lines.values()))
+            if sync:
+                self._sync()
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def sync(self) -> None:
+        """Wait until all that was appended is on the disk.
+
+        Raises:
+            InputError: the disk fails.
+        """
+        try:
+            self._sync()
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def _sync(self) -> None:
+        if self.path.exists():
+            file = os.open(self.path, os.O_RDWR)
+            try:
+                os.fsync(file)
+            finally:
+                os.close(file)
+
+    @contextmanager
+    def _locked(self) -> Iterator[int]:
+        """The open file, locked against other processes until the block or this process ends."""
+        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield file
+        finally:
+            os.close(file)
+
+    def _write(self, file: int, replies: dict[str, Reply], text: str) -> None:
+        """Append whole lines; an unfinished line at the end of the file is closed first."""
+        size = os.fstat(file).st_size
+        # What was read ends with a whole line; what lies behind it, now that nobody else writes, was broken off.
+        unfinished = size != self._read_to
+        data = memoryview((("\n" if unfinished else "") + text).encode("ascii"))
+        while data:
+            data = data[os.write(file, data) :]
+        with self._reading:
+            if self._read_to == size:
+                # Nothing to read again, then; otherwise the next reading meets these lines and the broken one.
+                self._replies.update(replies)
+                self._read_to += len(text)
+
+    def _refresh(self) -> None:
+        """Read the whole lines that were added since the last time."""
+        with self._reading:
+            try:
+                size = self.path.stat().st_size
+            except FileNotFoundError:
+                size = 0
+            if size < self._read_to:
+                # Somebody cut or removed the file; what was read stays known.
+                self._read_to = 0
+            if size == self._read_to:
+                return
+            with self.path.open("rb") as file:
+                file.seek(self._read_to)
+                data = file.read()
+            whole = data[: data.rfind(b"\n") + 1]
+            # Not splitlines, which ends lines at other bytes too.
+            for line in whole.split(b"\n"):
+                self._take(line)
+            self._read_to += len(whole)
+
+    def _take(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        try:
+            row = json.loads(line)
+            reply = Reply(
+                str(row["reply"]), row["prompt_tokens"], row["completion_tokens"], row["finish_reason"]
+            )
+            key = str(row["key"])
+        except (ValueError, KeyError, TypeError):
+            self.broken += 1
+            return
+        self._replies.setdefault(key, reply)
+
+    def _unusable(self, error: Exception) -> InputError:
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        return InputError(
+            f"store of judge replies {self.path}: cannot be used ({reason}); free some space or name another file"
+        )
+
+
+def _line(key: str, reply: Reply) -> str:
+    row = {
+        "key": key,
+        "reply": reply.text,
+        "prompt_tokens": reply.prompt_tokens,
+        "completion_tokens": reply.completion_tokens,
+        "finish_reason": reply.finish_reason,
+    }
+    return json.dumps(row, ensure_ascii=True, separators=(",", ":")) + "\n"

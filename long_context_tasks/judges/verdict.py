@@ -1,0 +1,231 @@
+"""What comes back from a judge: replies, the score in them, and what they cost."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from long_context_tasks.judges.config import JudgeConfig
+
+UNPARSABLE = "unparsable"
+ENDPOINT_FAILED = "endpoint_failed"
+
+
+@dataclass(frozen=True)
+class Rubric:
+    """How a benchmark's judge prompt is answered.
+
+    Attributes:
+        name: e.g. ``ten_point``.
+        low, high: ends of the scale.
+        parse: a reply to its score in that scale, or None when it has none. It sees nothing but the reply.
+    """
+
+    name: str
+    low: float
+    high: float
+    parse: Callable[[str], float | None]
+
+    def score(self, reply: str) -> float | None:
+        """The score in a reply; None also for one outside the scale.
+
+        >>> Rubric("ten_point", 1, 10, float).score("11") is None
+        True
+        """
+        value = self.parse(reply)
+        return value if value is not None and self.low <= value <= self.high else None
+
+    def unit(self, score: float) -> float:
+        """A score moved to 0..1, so that judges with different scales can be put side by side."""
+        return (score - self.low) / (self.high - self.low)
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens of some calls.
+
+    Attributes:
+        replies: calls that were answered.
+        prompt_tokens, completion_tokens: their sums.
+        uncounted: answered calls for which the endpoint gave no counts (they are missing from the sums).
+    """
+
+    replies: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    uncounted: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        """Sum of two usages."""
+        return Usage(
+            self.replies + other.replies,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.uncounted + other.uncounted,
+        )
+
+    def cost(self, config: JudgeConfig) -> float | None:
+        """Price in the currency of the judge file; None when it names no prices."""
+        if config.prompt_price is None and config.completion_price is None:
+            return None
+        prompt, completion = config.prompt_price or 0.0, config.completion_price or 0.0
+        return (self.prompt_tokens * prompt + self.completion_tokens * completion) / 1e6
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answered call.
+
+    Attributes:
+        text: the raw reply; empty when the model said nothing.
+        prompt_tokens, completion_tokens: as the endpoint counts them; None when it does not.
+        finish_reason: the endpoint's word for why the reply ended (``length``: cut at max_tokens).
+    """
+
+    text: str
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    finish_reason: str | None = None
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens of this one reply."""
+        known = self.prompt_tokens is not None and self.completion_tokens is not None
+        return Usage(1, self.prompt_tokens or 0, self.completion_tokens or 0, 0 if known else 1)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one judge says of one item with one seed.
+
+    Attributes:
+        score: in the rubric's own scale; None when there is none, never a stand-in such as 0.
+        reason: None, ``unparsable`` (no reply had a score) or ``endpoint_failed`` (a call was never answered).
+        feedback: the raw reply that the score was read from, else the last one; None when none came.
+        replies: all raw replies in order; the official code would have read the first.
+        seed: that was sent.
+        key: of the last call, in the store.
+        usage: of all replies.
+        spent: of the replies that this run paid for (the others were in the store).
+        error: what went wrong at the endpoint.
+    """
+
+    score: float | None
+    reason: str | None
+    feedback: str | None
+    replies: tuple[str, ...]
+    seed: int | None
+    key: str
+    usage: Usage = Usage()
+    spent: Usage = Usage()
+    error: str | None = None
+
+    @property
+    def attempts(self) -> int:
+        """Replies that were read until one had a score."""
+        return len(self.replies)
+
+    def row(self) -> dict[str, Any]:
+        """Plain values for a host's sample log; equal whether the replies came from the store or not."""
+        return {
+            "score": self.score,
+            "reason": self.reason,
+            "feedback": self.feedback,
+            "seed": self.seed,
+            "attempts": self.attempts,
+            "first_reply": self.replies[0] if self.replies else None,
+            "prompt_tokens": self.usage.prompt_tokens,
+            "completion_tokens": self.usage.completion_tokens,
+            "error": self.error,
+            "key": self.key,
+        }
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A judge's run in numbers.
+
+    Attributes:
+        total: verdicts asked for; ``judged`` of them have a score.
+        reasons: reason to count, of the others.
+        asked_again: verdicts that took more than one reply.
+        usage, spent: of all verdicts, and of what this run paid for. Items with one prompt share one call.
+        cost, cost_spent: their prices; None without prices in the judge file.
+    """
+
+    total: int
+    judged: int
+    reasons: dict[str, int]
+    asked_again: int
+    usage: Usage
+    spent: Usage
+    cost: float | None
+    cost_spent: float | None
+
+    def __str__(self) -> str:
+        """One line for a log."""
+        parts = [f"{self.judged} of {self.total} judged"]
+        parts += [f"{count} {reason}" for reason, count in sorted(self.reasons.items())]
+        spent = self.spent
+        parts.append(
+            f"{spent.replies} new replies ({spent.prompt_tokens} + {spent.completion_tokens} tokens"
+            + (f", cost {self.cost_spent:.4f}" if self.cost_spent is not None else "")
+            + ")"
+        )
+        if spent.uncounted:
+            parts.append(f"{spent.uncounted} replies without token counts")
+        return ", ".join(parts)
+
+
+def summarize(verdicts: Iterable[Sequence[Verdict]], config: JudgeConfig) -> Summary:
+    """Count what :func:`~long_context_tasks.judges.run.judge_all` returned."""
+    flat = [verdict for row in verdicts for verdict in row]
+    # Items with equal prompts share a call: it is counted once.
+    calls = {verdict.key: verdict for verdict in flat}
+    usage = sum((verdict.usage for verdict in calls.values()), Usage())
+    spent = sum((verdict.spent for verdict in calls.values()), Usage())
+    return Summary(
+        total=len(flat),
+        judged=sum(verdict.score is not None for verdict in flat),
+        reasons=dict(Counter(verdict.reason for verdict in flat if verdict.reason is not None)),
+        asked_again=sum(verdict.attempts > 1 for verdict in flat),
+        usage=usage,
+        spent=spent,
+        cost=usage.cost(config),
+        cost_spent=spent.cost(config),
+    )
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Several scores of one item: of several judges, or of several seeds of one.
+
+    Attributes:
+        mean: of the scores that there are; None without any.
+        spread: their sample standard deviation; None below two.
+        n, total: scores that there are, and that were asked for.
+    """
+
+    mean: float | None
+    spread: float | None
+    n: int
+    total: int
+
+
+def panel(scores: Sequence[float | None]) -> Panel:
+    """Mean and spread of one item's scores; a missing one (None) is left out and shows in ``n``.
+
+    Judges with different scales are brought to one first, by :meth:`Rubric.unit` or the benchmark's own rule.
+
+    >>> panel([8.0, 6.0, None])
+    Panel(mean=7.0, spread=1.4142135623730951, n=2, total=3)
+    """
+    there = [score for score in scores if score is not None]
+    if not there:
+        return Panel(None, None, 0, len(scores))
+    mean = math.fsum(there) / len(there)
+    spread = None
+    if len(there) > 1:
+        spread = math.sqrt(math.fsum((score - mean) ** 2 for score in there) / (len(there) - 1))
+    return Panel(mean, spread, len(there), len(scores))

@@ -1,0 +1,96 @@
+"""How fast many items are judged, and that neither a killed server nor a killed client loses or repeats answers."""
+
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from judge_server import ServerProcess
+
+SCRIPT = Path(__file__).with_name("judge_client_process.py")
+IN_FLIGHT = 32
+KILLS = 10
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ServerProcess]:
+    process = ServerProcess(tmp_path, delay=0.2)
+    try:
+        yield process
+    finally:
+        process.kill()
+
+
+def start_client(
+    server: ServerProcess, store: Path, n: int, in_flight: int, *flags: str
+) -> subprocess.Popen[str]:
+    command = [sys.executable, str(SCRIPT), server.url, str(store), str(n), str(in_flight), *flags]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+
+def result(client: subprocess.Popen[str]) -> dict[str, object]:
+    out, _ = client.communicate(timeout=120)
+    assert client.returncode == 0
+    return json.loads(out.splitlines()[-1])  # type: ignore[no-any-return]
+
+
+@pytest.mark.speed
+def test_a_thousand_items_at_the_endpoints_own_rate(server: ServerProcess, tmp_path: Path) -> None:
+    server.start()
+    n = 1000
+    done = result(start_client(server, tmp_path / "store.jsonl", n, IN_FLIGHT, "--check"))
+    ideal = n * server.delay / IN_FLIGHT
+    ratio = ideal / float(str(done["seconds"]))
+    print(f"\n{n} items in {done['seconds']:.2f} s, ideal {ideal:.2f} s: {ratio:.1%} of the ideal rate")
+    assert done["scores"] == [7.0] * n
+    assert len(server.received()) == n
+    assert ratio >= 0.9
+
+
+def wait_for_answers(server: ServerProcess, n: int) -> None:
+    deadline = time.monotonic() + 60
+    while len(server.answered()) < n:
+        assert time.monotonic() < deadline, f"{len(server.answered())} answers, waited for {n}"
+        time.sleep(0.005)
+
+
+def test_client_killed_and_resumed_ten_times(server: ServerProcess, tmp_path: Path) -> None:
+    server.delay = 0.05
+    server.start()
+    store, n, in_flight = tmp_path / "store.jsonl", 400, 8
+    for _ in range(KILLS):
+        before = len(server.answered())
+        client = start_client(server, store, n, in_flight)
+        wait_for_answers(server, before + 25)
+        client.kill()
+        client.wait()
+    assert len(server.answered()) < n, "the kills came too late to show anything"
+    done = result(start_client(server, store, n, in_flight))
+    assert done["scores"] == [7.0] * n
+    times = Counter(server.received())
+    assert len(times) == n
+    assert sum(times.values()) - n <= KILLS * in_flight
+    assert max(times.values()) <= 1 + KILLS
+    assert sum(times.values()) > n, "no kill met a call in flight"
+
+
+def test_server_killed_and_restarted_ten_times(server: ServerProcess, tmp_path: Path) -> None:
+    server.delay = 0.05
+    server.start()
+    store, n, in_flight = tmp_path / "store.jsonl", 400, 8
+    client = start_client(server, store, n, in_flight)
+    for _ in range(KILLS):
+        wait_for_answers(server, len(server.answered()) + 25)
+        server.kill()
+        server.start()
+    assert client.poll() is None, "the client was done before the last kill"
+    done = result(client)
+    assert done["scores"] == [7.0] * n
+    times = Counter(server.received())
+    assert len(times) == n
+    assert n < sum(times.values()) <= n + KILLS * in_flight
+    assert len(store.read_text().splitlines()) == n
