@@ -2,9 +2,9 @@
 
 Out of the box: a few synthetic cases of up to 4k tokens, with the demo model, on this machine, without any download.
 
-    LCT_TASKS   names, with commas between: any task of `lct tasks`, e.g. LCT_TASKS=ada_leval_bestanswer_1k; or
-                LCT_TASKS=official for all published lengths (data: LCT_DATA_DIR, or `lct data fetch ada_leval`)
-    LCT_N       cases of each task (5 out of the box; the official subsets where LCT_TASKS is given)
+    LCT_TASKS   names, with commas between: any task of `lct tasks`, e.g. LCT_TASKS=ada_leval_tsort_1k; or
+                LCT_TASKS=official for all tasks on the published files (LCT_DATA_DIR, or `lct data fetch ada_leval`)
+    LCT_N       cases of each task (5 out of the box; all, or the official subsets, where LCT_TASKS is given)
     LCT_MODEL   folder or hub id of a Hugging Face model; other models: see models/ beside this file, and --models with
                 --datasets. Beside a config file the host ignores --models and --datasets.
     LCT_WORKERS processes side by side (1); LCT_GPUS GPUs of each (1 where there is one, else 0); LCT_BATCH_SIZE (1)

@@ -52,6 +52,18 @@ def answer_by_hash(messages: list[dict[str, str]]) -> str:
     return shapes[digest % len(shapes)].format(a=digest // 100 % 4 + 1)
 
 
+def judge_by_hash(messages: list[dict[str, str]]) -> str:
+    """A judge's reply, chosen by the hash of the messages: a score, two of them, or none."""
+    digest = int(messages_hash(messages), 16)
+    score = digest // 100 % 10 + 1
+    return (
+        f"Good enough. \\boxed{{{score}}}",
+        f"It says \\boxed{{10}}. Score: \\boxed{{{score}}}",
+        f"Fine.\n\nScore: \\boxed{{{score}}}",
+        "I would rather not say.",
+    )[digest % 4]
+
+
 @contextmanager
 def stub_server(answer: Answer = answer_by_hash, refuse_over: int | None = None) -> Iterator[Stub]:
     """Serve until the block ends.

@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 from long_context_tasks.schema.errors import InputError
 
 _HERE = "long_context_tasks.cli"
-_COMMANDS = ("build", "data", "demo", "generate", "paths", "tasks")
+_COMMANDS = ("build", "data", "demo", "generate", "judge", "noise", "paths", "report", "tasks")
 """Each names a module here that holds a typer app called ``app`` with one command or a group of them."""
 
 
@@ -52,4 +52,4 @@ app = typer.Typer(
 
 @app.callback()
 def lct() -> None:
-    """Long-context benchmarks for lm-evaluation-harness and OpenCompass: data, cases, folders."""
+    """Long-context benchmarks for lm-evaluation-harness and OpenCompass: data, cases, noise, judges, folders."""

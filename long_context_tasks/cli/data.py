@@ -26,8 +26,8 @@ class PublishedFile:
 
     Attributes:
         name: as published.
-        task: e.g. ``tsort``.
-        length: e.g. ``2k``.
+        task: e.g. ``tsort``; empty where several tasks share the file.
+        length: e.g. ``2k``, or empty.
         urls: where it may be had, in order of trial.
         sha256: of the plain file, where a copy could be checked.
     """
@@ -42,6 +42,14 @@ class PublishedFile:
 def published_files(card: "Card") -> list[PublishedFile]:
     """All published files of a benchmark, as its card has them."""
     base, others, sums = card.data["base_url"], card.data.get("other_urls", {}), card.data.get("sha256", {})
+    places = [
+        (name, task, length)
+        for task, task_card in card.tasks.items()
+        for length, name in task_card.files.items()
+    ]
+    # Files that several tasks share belong to none of them.
+    known = {name for name, _, _ in places}
+    places += [(name, "", "") for name in others if name not in known]
     return [
         PublishedFile(
             name=name,
@@ -50,8 +58,7 @@ def published_files(card: "Card") -> list[PublishedFile]:
             urls=tuple(url for url in (f"{base}/{name}" if base else None, others.get(name)) if url),
             sha256=sums.get(name),
         )
-        for task, task_card in card.tasks.items()
-        for length, name in task_card.files.items()
+        for name, task, length in places
     ]
 
 
@@ -67,7 +74,7 @@ def choose_files(files: list[PublishedFile], wanted: str | None) -> list[Publish
         return files
     chosen: list[PublishedFile] = []
     words = [word.strip() for word in wanted.split(",") if word.strip()]
-    lengths = list(dict.fromkeys(file.length for file in files))
+    lengths = list(dict.fromkeys(file.length for file in files if file.length))
     for place, word in enumerate(words):
         if word == "...":
             before = words[place - 1] if place else ""
@@ -81,7 +88,7 @@ def choose_files(files: list[PublishedFile], wanted: str | None) -> list[Publish
         if not hits:
             names = ", ".join(file.name for file in files)
             raise InputError(
-                f"--file {word}: no such file; there are: {names}; or lengths: {', '.join(lengths)}"
+                f"--file {word}: no such file; there are: {names}; or lengths: {', '.join(lengths) or 'none'}"
             )
         chosen += hits
     return [file for file in files if file in chosen]
@@ -91,7 +98,7 @@ def _between(files: list[PublishedFile], first: str, last: str) -> set[str]:
     from long_context_tasks.schema import parse_length
 
     low, high = parse_length(first), parse_length(last)
-    return {file.length for file in files if low <= parse_length(file.length) <= high}
+    return {file.length for file in files if file.length and low <= parse_length(file.length) <= high}
 
 
 def _folder(benchmark: str, data_dir: Path | None) -> Path:
@@ -138,6 +145,13 @@ def not_json(path: Path) -> str | None:
         if head.startswith(b"<")
         else "the address gives no JSON list"
     )
+
+
+def not_zip(path: Path) -> str | None:
+    """What is wrong with a file that should be a ZIP archive."""
+    import zipfile
+
+    return None if zipfile.is_zipfile(path) else "the address gives no ZIP archive"
 
 
 @contextmanager
@@ -196,7 +210,7 @@ def fetch(
                     item.urls,
                     path,
                     sha256=item.sha256,
-                    check=not_json,
+                    check=not_json if ".json" in item.name else not_zip,
                     on_bytes=on_bytes,
                     # After one failure the others are asked for once: waiting for a dead server takes long enough.
                     attempts=1 if failures else 5,

@@ -63,7 +63,26 @@ def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
 
 
+def _split_markdown(family: str, task: TaskCard) -> str:
+    """A task whose texts have the length they have."""
+    names = ", ".join(f"`{family}_{split}`" for split in task.splits)
+    variants = [(f"`_{variant.name}`", variant.axis, variant.about) for variant in task.variants]
+    return "\n".join(
+        [
+            f"### {family}",
+            "",
+            f"{task.about} Tasks: {names}. Chance: {task.chance}. Answer budget: {task.answer_budget} tokens.",
+            "",
+            _table(("end of the name", "changes", "what it does"), variants),
+            "One ending of each kind may be joined, in the order of the table.",
+            "",
+        ]
+    )
+
+
 def _task_markdown(family: str, task: TaskCard) -> str:
+    if not task.lengths:
+        return _split_markdown(family, task)
     lengths = [
         (
             length,

@@ -56,11 +56,12 @@ def _groups(benchmark: str) -> dict[str, tuple[list[str], list[str]]]:
     for task, task_card in card.tasks.items():
         family = f"{benchmark}_{task}"
         metrics = _main(task_card)
-        groups[family] = [f"{family}_{length}" for length in task_card.lengths], metrics
-        for variant in task_card.variants:
-            members = [f"{family}_{length}_{variant.name}" for length in variant.lengths]
-            kept = [task_card.headline] if variant.name.startswith("ppl") else metrics
-            groups[f"{family}_{variant.name}"] = members, kept
+        for spec in catalogue.task_specs():
+            if spec.family != family or spec.length == catalogue.ANY:
+                continue
+            group = "_".join(part for part in (family, spec.variant) if part)
+            kept = [task_card.headline] if spec.variant.startswith("ppl") else metrics
+            groups.setdefault(group, ([], kept))[0].append(spec.name)
     # What all tasks have, so that no group averages over some of its members only.
     common = [
         metric

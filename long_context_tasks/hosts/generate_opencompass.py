@@ -90,6 +90,8 @@ def eval_file(benchmark: str, groups: Iterable[str]) -> str:
         header=_HEADER,
         title=catalogue.card(benchmark).title,
         benchmark=benchmark,
+        about=SYNTHETIC if _small_synthetic(benchmark) else PUBLISHED.format(benchmark=benchmark),
+        example=next(spec.name for spec in catalogue.task_specs() if spec.benchmark == benchmark),
         imports="\n".join(imports),
         all=" + ".join(_variable(group) for group in groups),
         defaults=_listed(defaults),
@@ -98,7 +100,20 @@ def eval_file(benchmark: str, groups: Iterable[str]) -> str:
 
 
 def default_tasks(benchmark: str) -> list[str]:
-    """Tasks of the demonstration: synthetic, at the paper's lengths of up to 4k tokens, for every model and machine."""
+    """What runs when nothing is chosen.
+
+    Synthetic tasks at the paper's lengths of up to 4k tokens, for every model and machine; without any the plain tasks of the
+    first split.
+    """
+    synthetic = _small_synthetic(benchmark)
+    return synthetic or [
+        spec.name
+        for spec in catalogue.task_specs()
+        if spec.benchmark == benchmark and not spec.variant and spec.split in spec.card.splits[:1]
+    ]
+
+
+def _small_synthetic(benchmark: str) -> list[str]:
     return [
         spec.name
         for spec in catalogue.task_specs()
@@ -149,14 +164,20 @@ _chosen = __import__('long_context_tasks.hosts.chosen_tasks', fromlist=['']).cho
 ]
 '''
 
+SYNTHETIC = """\
+Out of the box: a few synthetic cases of up to 4k tokens, with the demo model, on this machine, without any download."""
+PUBLISHED = """\
+Out of the box: the first cases of the plain tasks, with the demo model; those that do not fit its window are named and left out.
+Data: LCT_DATA_DIR, or `lct data fetch {benchmark}`. Responses are judged where a judge is named: LCT_JUDGE=judge.yaml."""
+
 EVAL = '''\
 """{title} with one command: `opencompass configs/eval_{benchmark}.py`.
 
-Out of the box: a few synthetic cases of up to 4k tokens, with the demo model, on this machine, without any download.
+{about}
 
-    LCT_TASKS   names, with commas between: any task of `lct tasks`, e.g. LCT_TASKS={benchmark}_bestanswer_1k; or
-                LCT_TASKS=official for all published lengths (data: LCT_DATA_DIR, or `lct data fetch {benchmark}`)
-    LCT_N       cases of each task (5 out of the box; the official subsets where LCT_TASKS is given)
+    LCT_TASKS   names, with commas between: any task of `lct tasks`, e.g. LCT_TASKS={example}; or
+                LCT_TASKS=official for all tasks on the published files (LCT_DATA_DIR, or `lct data fetch {benchmark}`)
+    LCT_N       cases of each task (5 out of the box; all, or the official subsets, where LCT_TASKS is given)
     LCT_MODEL   folder or hub id of a Hugging Face model; other models: see models/ beside this file, and --models with
                 --datasets. Beside a config file the host ignores --models and --datasets.
     LCT_WORKERS processes side by side (1); LCT_GPUS GPUs of each (1 where there is one, else 0); LCT_BATCH_SIZE (1)

@@ -10,15 +10,26 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import datasets
 from lm_eval.api.task import ConfigurableTask
 
+from long_context_tasks.hosts.lm_eval_aggregation import aggregation_of, higher_is_better
+from long_context_tasks.hosts.lm_eval_conversation import Conversation
 from long_context_tasks.hosts.lm_eval_documents import RecentDocuments
 from long_context_tasks.hosts.lm_eval_refusals import REFUSED, CaseInstance, convert_length_refusals
 from long_context_tasks.hosts.lm_eval_window import RunWindow, find_window
 from long_context_tasks.hosts.results import REASONS, result_keys
+from long_context_tasks.hosts.turns import (
+    Response,
+    TaskJudge,
+    Verdicts,
+    not_judged_hint,
+    score_turns,
+    stored,
+)
 from long_context_tasks.hosts.window import DOES_NOT_FIT
 from long_context_tasks.schema import (
     Case,
@@ -26,11 +37,11 @@ from long_context_tasks.schema import (
     CaseSet,
     InputError,
     LoadedTask,
+    Message,
     Options,
     resolve_options,
 )
 from long_context_tasks.schema.environment import warn_of_misspelt_variables
-from long_context_tasks.stats import interval_of_mean
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +78,10 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         if not len(self.loaded.cases):
             raise InputError(f"{config['task']}: no cases")
         self.run_window = RunWindow()
+        self.judge = TaskJudge.of(self.loaded)
+        self._conversation: Conversation | None = None
+        self._verdicts: Verdicts = {}
+        self._responses: dict[str, list[Response]] = {}
         self._unfit: dict[str, None] = {}
         self._cut: set[str] = set()
         self._num_candidate_tokens: dict[str, list[int]] = {}
@@ -74,8 +89,8 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         # The host would look metrics up by name; these are our own.
         self._metric_fn_list = dict.fromkeys(self._keys(), None)
         self._metric_fn_kwargs: dict[str, dict[str, Any]] = {key: {} for key in self._keys()}
-        self._aggregation_list = {key: _aggregation(key) for key in self._keys()}
-        self._higher_is_better = {key: _higher_is_better(key) for key in self._keys()}
+        self._aggregation_list = {key: aggregation_of(key) for key in self._keys()}
+        self._higher_is_better = {key: higher_is_better(key) for key in self._keys()}
         # Model arguments stay where the host has them; what belongs to the task is told here.
         self._config.metadata = {
             **{key: value for key, value in self.model_arguments.items() if not key.startswith("lct_")},
@@ -83,6 +98,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             "benchmark": type(self).__module__.split(".")[-2],
             "headline": self.loaded.metrics[0],
             "n_cases_available": len(self.loaded.cases),  # --limit may run fewer
+            **({"judge": self.judge.config.description()} if self.judge else {}),
         }
 
     def _keys(self) -> tuple[str, ...]:
@@ -149,7 +165,15 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             raise InputError(f"{self.loaded.name}: has no few-shot examples; leave --num_fewshot out")
         if self.loaded.by_likelihood:
             return ""
-        messages = [asdict(message) for message in self.loaded.messages(self._case(doc))]
+        return self._context(self.loaded.messages(self._case(doc)), system_instruction, chat_template)
+
+    @staticmethod
+    def _context(
+        sent: Sequence[Message],
+        system_instruction: str | None = None,
+        chat_template: Callable[..., str] | None = None,
+    ) -> str:
+        messages = [asdict(message) for message in sent]
         if system_instruction:
             if messages[0]["role"] == "system":
                 messages[0]["content"] = f"{system_instruction}\n\n{messages[0]['content']}"
@@ -162,8 +186,22 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
     # --- requests ------------------------------------------------------------------------------------------
 
     def build_all_requests(self, **kwargs: Any) -> None:
-        """Build the requests, those that do not fit the window apart: they are named, counted and never sent."""
+        """Build the requests, those that do not fit the window apart: they are named, counted and never sent.
+
+        Raises:
+            InputError: a conversation without a chat template, or a judge that cannot be reached.
+        """
         template = kwargs.get("chat_template")
+        if self.loaded.is_conversation:
+            if template is None:
+                raise InputError(
+                    f"{self.loaded.name}: a conversation needs the roles of a chat template; add --apply_chat_template"
+                )
+            system = kwargs.get("system_instruction")
+            context = partial(self._context, system_instruction=system, chat_template=template)
+            self._conversation = Conversation(template.__self__, context)
+        if self.judge is not None:
+            self.judge.check()
         self.run_window = find_window(
             self.loaded.options,
             self.model_arguments,
@@ -200,6 +238,11 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         arguments: list[tuple[Any, ...]]
         if not self.loaded.by_likelihood:
             text = _plain_text(ctx)
+            if self._conversation is not None:
+                # The last turn holds all questions and leaves room for an answer to each.
+                last = len(case.turns) - 1
+                text = _plain_text(self._conversation.context(self.loaded.messages(case, last, [""] * last)))
+                budget *= len(case.turns)
             fits = self.run_window.window.fits(text, budget)
             if fits and self.run_window.is_cut(text, budget):
                 self._cut.add(case.id)
@@ -233,8 +276,58 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             if instance.doc["case"] in self._unfit:
                 instance.resps.clear()
             instance.filtered_resps[FILTER] = instance.resps[0] if instance.resps else None
-        refused = [i.doc["case"] for i in self._instances or [] if i.filtered_resps[FILTER] == REFUSED]
+        if self.loaded.by_likelihood:
+            return
+        for instance in self._instances or []:
+            case = self._case(instance.doc)
+            self._responses[case.id] = self._first_response(case, instance.filtered_resps[FILTER])
+        prompts: Mapping[str, Sequence[str]] = {}
+        if self._conversation is not None:
+            settings = dict(self.config.generation_kwargs)
+            prompts = self._conversation.play_on(
+                self.loaded, self._instances or [], self._responses, self._first_response, settings
+            )
+        refused = [
+            case
+            for case, turns in self._responses.items()
+            if case not in self._unfit and any(turn.status == DOES_NOT_FIT for turn in turns)
+        ]
         self._name_left_out("were refused by the server for their length", refused)
+        self._judge_all()
+        if self.loaded.is_conversation or self.loaded.judging is not None:
+            for instance in self._instances or []:
+                instance.filtered_resps[FILTER] = self._record(instance.doc["case"], prompts)
+
+    def _first_response(self, case: Case, text: str | None) -> list[Response]:
+        """The response to the first turn; the others are still to come."""
+        if case.id in self._unfit or text == REFUSED:
+            return [Response(None, DOES_NOT_FIT)] * len(case.turns)
+        # What the host puts where a server returned no content; an empty text unless the user set another.
+        nothing = os.environ.get("LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER", "")
+        return [Response(None if text == nothing else text)]
+
+    def _judge_all(self) -> None:
+        if BYPASS in self._metric_fn_list:
+            return
+        if self.judge is not None:
+            self._verdicts, line = self.judge.verdicts(self.loaded, self._responses)
+            logger.info("%s: %s", self.loaded.name, line)
+        elif self.loaded.judging is not None:
+            logger.warning(
+                not_judged_hint(self.loaded.name, "RESULTS (what --output_path names, with --log_samples)")
+            )
+
+    def _record(self, case: str, prompts: Mapping[str, Sequence[str]]) -> str:
+        """What the sample log says of a case beside its metrics."""
+        text, status = stored(self.loaded, self._responses[case])
+        verdicts = self._verdicts.get(case, ())
+        record = {
+            "response": text,
+            "status": status,
+            "prompt_sha256": list(prompts.get(case, ())),
+            "verdicts": [[verdict.row() for verdict in turn] for turn in verdicts],
+        }
+        return json.dumps(record, ensure_ascii=False)
 
     def _name_left_out(self, why: str, ids: Sequence[str]) -> None:
         if ids:
@@ -253,11 +346,15 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         if BYPASS in self._metric_fn_list:
             return {BYPASS: BYPASSED}
         case = self._case(doc)
-        scores = (
-            self._likelihood_scores(case, results)
-            if self.loaded.by_likelihood
-            else self._scores(case, results[0])
-        )
+        turns = [self._likelihood_scores(case, results)] if self.loaded.by_likelihood else self._scores(case)
+        rows = [self._row(case, scores) for scores in turns]
+        rows[0]["n_truncated"] = int(case.id in self._cut) if self.run_window.window.checked else math.nan
+        if not self.loaded.is_conversation:
+            return rows[0]
+        return {key: [row[key] for row in rows] for key in rows[0]}
+
+    def _row(self, case: Case, scores: CaseScores) -> dict[str, Any]:
+        """Every result key for one turn."""
         row: dict[str, Any] = {}
         for name in self.loaded.metrics:
             value = scores[name].value
@@ -267,17 +364,19 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         headline = scores[self.loaded.metrics[0]]
         row["n"] = 1
         row["n_scored"] = row["coverage"] = int(headline.value is not None)
-        row["n_truncated"] = int(case.id in self._cut) if self.run_window.window.checked else math.nan
+        row["n_truncated"] = 0
         for reason in REASONS:
             row[f"n_{reason}"] = int(headline.reason == reason)
         return row
 
-    def _scores(self, case: Case, response: str | None) -> CaseScores:
-        if case.id in self._unfit or response == REFUSED:
-            return self.loaded.score(case, None, DOES_NOT_FIT)
-        # What the host puts where a server returned no content; an empty text unless the user set another.
-        nothing = os.environ.get("LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER", "")
-        return self.loaded.score(case, None if response == nothing else response, None)
+    def _scores(self, case: Case) -> list[CaseScores]:
+        return score_turns(
+            self.loaded,
+            case,
+            self._responses[case.id],
+            self._verdicts.get(case.id, ()),
+            self.judge.rubric_name if self.judge else None,
+        )
 
     def _likelihood_scores(self, case: Case, results: Sequence[Any]) -> CaseScores:
         assert self.loaded.score_candidates is not None
@@ -305,47 +404,3 @@ def _filler(chat_template: Callable[..., Any] | None) -> Any:
     if chat_template is None:
         return _FILLER
     return chat_template([{"role": "user", "content": _FILLER}], add_generation_prompt=True)
-
-
-# --- aggregation -----------------------------------------------------------------------------------------------
-
-
-def nan_mean(values: Sequence[float]) -> float:
-    """Mean of the values that are numbers; not a number when there are none."""
-    numbers = [value for value in values if not math.isnan(value)]
-    return math.fsum(numbers) / len(numbers) if numbers else math.nan
-
-
-def total(values: Sequence[float]) -> float:
-    """Sum; not a number when any is."""
-    return math.fsum(values)
-
-
-def interval_low(pairs: Sequence[tuple[float, str]]) -> float:
-    """Lower end of the 95 % interval of the mean, from pairs of value and cluster."""
-    return _interval(pairs)[0]
-
-
-def interval_high(pairs: Sequence[tuple[float, str]]) -> float:
-    """Upper end; see :func:`interval_low`."""
-    return _interval(pairs)[1]
-
-
-def _interval(pairs: Sequence[tuple[float, str]]) -> tuple[float, float]:
-    kept = [(value, cluster) for value, cluster in pairs if not math.isnan(value)]
-    if not kept:
-        return math.nan, math.nan
-    ends = interval_of_mean([value for value, _ in kept], [cluster for _, cluster in kept])
-    return ends.low, ends.high
-
-
-def _aggregation(key: str) -> Callable[[Any], float]:
-    if key.endswith("_low"):
-        return interval_low
-    if key.endswith("_high"):
-        return interval_high
-    return total if key == "n" or key.startswith("n_") else nan_mean
-
-
-def _higher_is_better(key: str) -> bool:
-    return not (key.startswith("n_") and key != "n_scored") and key != "copy_instruction"

@@ -8,11 +8,11 @@ In the host's tables rates are percentages, as everywhere in OpenCompass; the sc
 result, are from 0 to 1.
 """
 
-import hashlib
 import itertools
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
@@ -24,8 +24,18 @@ from opencompass.utils.logging import get_logger
 from tqdm import tqdm
 
 from long_context_tasks.hosts.opencompass_rows import CASE, GIVEN, RowStore, difference
-from long_context_tasks.hosts.opencompass_send import Answer, Sender, find_window
+from long_context_tasks.hosts.opencompass_send import Sender, find_window
+from long_context_tasks.hosts.opencompass_talk import Asked, talks
 from long_context_tasks.hosts.results import summarize
+from long_context_tasks.hosts.turns import (
+    TaskJudge,
+    Verdicts,
+    not_judged_hint,
+    prompt_hash,
+    read_back,
+    score_turns,
+    stored,
+)
 from long_context_tasks.hosts.window import DOES_NOT_FIT, UNCHECKED
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask, Message, Options, resolve_options
 from long_context_tasks.schema.environment import warn_of_misspelt_variables
@@ -111,14 +121,10 @@ class CaseDataset(OfBenchmark, BaseDataset):  # type: ignore[misc]
 
 
 def excerpt(messages: Sequence[Message]) -> dict[str, Any]:
-    """What a prediction row keeps of a prompt: its ends to look at, its size, and a hash of the whole.
-
-    The hash is of the JSON list of [role, content] pairs.
-    """
+    """What a prediction row keeps of a prompt: its ends to look at, its size, and a hash of the whole."""
     text = "\n".join(message.content for message in messages)
     shown = text if len(text) <= 2 * _EXCERPT else f"{text[:_EXCERPT]} [...] {text[-_EXCERPT:]}"
-    digest = hashlib.sha256(json.dumps([[m.role, m.content] for m in messages]).encode("ascii")).hexdigest()
-    return {"origin_prompt": shown, "n_prompt_chars": len(text), "prompt_sha256": digest}
+    return {"origin_prompt": shown, "n_prompt_chars": len(text), "prompt_sha256": prompt_hash(messages)}
 
 
 class CaseGenInferencer(OfBenchmark, GenInferencer):  # type: ignore[misc]
@@ -151,6 +157,8 @@ class CaseGenInferencer(OfBenchmark, GenInferencer):  # type: ignore[misc]
                 "num_return_sequences does not go with long_context_tasks; use --dataset-num-runs"
             )
         task = task_of(retriever.test_ds, self.load_task)
+        if (judge := TaskJudge.of(task)) is not None:
+            judge.check()
         cases = list(retriever.test_ds[CASE])
         window = find_window(self.model, task.options.window, self.max_seq_len)
         options = {"stopping_criteria": self.stopping_criteria, "min_out_len": self.min_out_len}
@@ -164,12 +172,11 @@ class CaseGenInferencer(OfBenchmark, GenInferencer):  # type: ignore[misc]
         done = store.restore(cases)
         with tqdm(total=len(cases), initial=done, disable=not self.is_main_process) as bar:
             for batch in batched(cases[done:], self.batch_size or 1):
-                messages = [task.messages(task.by_id[case]) for case in batch]
-                for case, sent, answer in zip(batch, messages, sender.answers(messages), strict=True):
-                    store.add([self._row(case, sent, answer, window.describe())])
+                for case, talk in zip(batch, talks(task, batch, sender), strict=True):
+                    store.add([self._row(task, case, talk, window.describe())])
                     bar.update()
         store.finish()
-        unfit = [row[CASE] for row in store.rows if row["lct_status"] == DOES_NOT_FIT]
+        unfit = [row[CASE] for row in store.rows if DOES_NOT_FIT in _states(row["lct_status"])]
         if unfit:
             shown = ", ".join(unfit[:5]) + (", ..." if len(unfit) > 5 else "")
             logger.warning(
@@ -178,20 +185,29 @@ class CaseGenInferencer(OfBenchmark, GenInferencer):  # type: ignore[misc]
             )
         return [row["prediction"] for row in store.rows]
 
-    def _row(self, case: str, messages: Sequence[Message], answer: Answer, window: str) -> dict[str, Any]:
+    def _row(self, task: LoadedTask, case: str, talk: Sequence[Asked], window: str) -> dict[str, Any]:
+        last = talk[-1]
+        text, status = stored(task, [asked.response for asked in talk])
         row = {
             CASE: case,
-            **excerpt(messages),
-            "prediction": answer.text,
-            "lct_status": answer.status,
-            "n_prompt_tokens": answer.n_prompt_tokens,
-            "truncated": answer.truncated,
+            **excerpt(last.messages),
+            "prediction": text,
+            "lct_status": status,
+            "n_prompt_tokens": last.answer.n_prompt_tokens,
+            "truncated": any(asked.answer.truncated for asked in talk),
             "lct_window": window,
         }
+        if task.is_conversation:
+            row["prompt_sha256"] = [prompt_hash(asked.messages) for asked in talk]
         if self.dump_res_length:
-            row["res_length"] = self.model.get_token_len(answer.text)
-            row["all_input_length"] = answer.n_prompt_tokens
+            row["res_length"] = self.model.get_token_len(text)
+            row["all_input_length"] = last.answer.n_prompt_tokens
         return row
+
+
+def _states(status: Any) -> list[Any]:
+    """The states of all turns of a row."""
+    return status if isinstance(status, list) else [status]
 
 
 def host_result(
@@ -199,24 +215,40 @@ def host_result(
     cases: Sequence[str],
     *,
     given: Mapping[str, Any],
-    scores: Sequence[CaseScores],
+    scores: Sequence[Sequence[CaseScores]],
     truncated: Sequence[bool],
     window: str,
     details: Sequence[Mapping[str, Any]],
+    judge: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """A result in the host's form: flat numbers (rates as percentages), then what it was made with, then the cases."""
-    clusters = [task.by_id[case].cluster for case in cases]
+    """A result in the host's form: flat numbers (rates as percentages), then what it was made with, then the cases.
+
+    Args:
+        task: of the cases.
+        cases: their ids.
+        given: see :func:`given_of`.
+        scores: of the turns of each case.
+        truncated: whether the host cut a prompt of the case.
+        window: of the run.
+        details: a row for each case.
+        judge: which judge scored, where one did.
+    """
+    clusters = [task.by_id[case].cluster for case, turns in zip(cases, scores, strict=True) for _ in turns]
     n_truncated: float = sum(map(bool, truncated))
     if not n_truncated and window == UNCHECKED:
         n_truncated = math.nan  # nobody knows
-    numbers = summarize(scores, clusters, task.metrics, task.intervals, n_truncated)
+    flat = [turn for turns in scores for turn in turns]
+    numbers = summarize(flat, clusters, task.metrics, task.intervals, n_truncated)
+    plain = {name for metric in task.points for name in (metric, f"{metric}_low", f"{metric}_high")}
     return {
         **{
-            key: value if key == "n" or key.startswith("n_") else 100 * value
+            key: value if key == "n" or key.startswith("n_") or key in plain else 100 * value
             for key, value in numbers.items()
         },
         "lct_task": task.name,
         "headline": task.metrics[0],
+        "points": sorted(task.points),
+        "judge": dict(judge or {}),
         "window": window,
         "options": task.description(),
         GIVEN: dict(given),
@@ -273,7 +305,7 @@ class CaseEvaluator(OfBenchmark, CheckedEvaluator):
         test_set: Dataset,
         *,
         case: Sequence[str],
-        lct_status: Sequence[str | None],
+        lct_status: Sequence[Any],
         n_prompt_tokens: Sequence[int | None],
         truncated: Sequence[bool],
         lct_window: Sequence[str],
@@ -281,13 +313,37 @@ class CaseEvaluator(OfBenchmark, CheckedEvaluator):
     ) -> dict[str, Any]:
         """Metrics, counts and details of a task. The parameters' names are keys of the prediction rows."""
         task = task_of(test_set, self.load_task)
-        scores = [
-            task.score(task.by_id[case_id], prediction if status is None else None, status)
+        responses = {
+            case_id: read_back(task, task.by_id[case_id], prediction, status)
             for case_id, prediction, status in zip(case, predictions, lct_status, strict=True)
+        }
+        judge = TaskJudge.of(task)
+        verdicts: Verdicts = {}
+        if judge is not None:
+            verdicts, line = judge.verdicts(task, responses)
+            logger.info("%s: %s", task.name, line)
+        elif task.judging is not None:
+            logger.warning(
+                not_judged_hint(task.name, str(Path(self._out_dir or "RESULTS").parent.parent.parent))
+            )
+        rubric = judge.rubric_name if judge else None
+        scores = [
+            score_turns(task, task.by_id[case_id], responses[case_id], verdicts.get(case_id, ()), rubric)
+            for case_id in case
         ]
         details = [
-            {"case": case_id, "pred": pred, **case_detail(score, task.metrics), "n_prompt_tokens": n}
-            for case_id, pred, score, n in zip(case, predictions, scores, n_prompt_tokens, strict=True)
+            {
+                "case": case_id,
+                "pred": pred,
+                **case_detail(task, turns),
+                "n_prompt_tokens": n,
+                **(
+                    {"verdicts": [[v.row() for v in one] for one in verdicts.get(case_id, ())]}
+                    if judge
+                    else {}
+                ),
+            }
+            for case_id, pred, turns, n in zip(case, predictions, scores, n_prompt_tokens, strict=True)
         ]
         return host_result(
             task,
@@ -297,9 +353,20 @@ class CaseEvaluator(OfBenchmark, CheckedEvaluator):
             truncated=truncated,
             window=lct_window[0],
             details=details,
+            judge=judge.config.description() if judge else None,
         )
 
 
-def case_detail(score: CaseScores, metrics: Sequence[str]) -> dict[str, Any]:
-    """Values of a case by metric, and the reason of the headline metric (empty when there is none)."""
-    return {**{metric: score[metric].value for metric in metrics}, "reason": score[metrics[0]].reason or ""}
+def case_detail(task: LoadedTask, turns: Sequence[CaseScores]) -> dict[str, Any]:
+    """Values of a case by metric, and the reason of the headline metric (empty when there is none).
+
+    A conversation has lists of them, with an item for each turn.
+    """
+    rows = [
+        {
+            **{metric: turn[metric].value for metric in task.metrics},
+            "reason": turn[task.metrics[0]].reason or "",
+        }
+        for turn in turns
+    ]
+    return {key: [row[key] for row in rows] for key in rows[0]} if task.is_conversation else rows[0]

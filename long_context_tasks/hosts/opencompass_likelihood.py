@@ -244,7 +244,7 @@ class CasePPLEvaluator(OfBenchmark, CheckedEvaluator):
             {
                 "case": case_id,
                 "pred": pred,
-                **case_detail(score, task.metrics),
+                **case_detail(task, [score]),
                 "n_prompt_tokens": n,
                 "log_likelihoods": values or [],
             }
@@ -256,7 +256,7 @@ class CasePPLEvaluator(OfBenchmark, CheckedEvaluator):
             task,
             case,
             given=told_by(test_set),
-            scores=scores,
+            scores=[[score] for score in scores],
             truncated=[False] * len(case),
             window=lct_window[0],
             details=details,

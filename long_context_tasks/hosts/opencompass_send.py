@@ -207,13 +207,18 @@ class Sender:
             else:
                 yield Answer("", DOES_NOT_FIT, n)
 
+    def fits(self, messages: Sequence[Message], answers: int) -> tuple[bool, int | None]:
+        """Whether a prompt leaves room for so many answers, and its tokens (None when the model cannot count)."""
+        n = count_tokens(self.model, self._parsed(host_prompt(messages)))
+        return self._fits(n, answers), n
+
     def _parsed(self, prompt: PromptList) -> Any:
         return (self._parser or self.model).parse_template(prompt, mode="gen")
 
-    def _fits(self, n_tokens: int | None) -> bool:
+    def _fits(self, n_tokens: int | None, answers: int = 1) -> bool:
         if self.window.tokens is None or n_tokens is None:
             return True
-        return n_tokens + self.answer_budget <= self.window.tokens
+        return n_tokens + answers * self.answer_budget <= self.window.tokens
 
     def _send(self, prompts: Sequence[PromptList]) -> Iterator[str | None]:
         """Responses in order; None where the server refused the length."""

@@ -96,10 +96,11 @@ def cell(result: Mapping[str, Any] | None, stale: bool = False) -> str:
     if stale:
         return _OTHER_OPTIONS
     headline = headline_of(result)
-    text = "-" if math.isnan(value := number(result, headline)) else f"{value:.1f}"
+    digits = 2 if headline in (single(result, "points") or ()) else 1
+    text = "-" if math.isnan(value := number(result, headline)) else f"{value:.{digits}f}"
     low, high = number(result, f"{headline}_low"), number(result, f"{headline}_high")
     if not math.isnan(low) and not math.isnan(high):
-        text += f" [{low:.1f}, {high:.1f}]"
+        text += f" [{low:.{digits}f}, {high:.{digits}f}]"
     scored, total = number(result, "n_scored"), number(result, "n")
     return text if scored == total or math.isnan(total) else f"{text} * {scored:.0f}/{total:.0f}"
 

@@ -10,7 +10,10 @@ from collections.abc import Hashable, Mapping, Sequence
 from long_context_tasks.schema import CaseScores
 from long_context_tasks.stats import mean_of_scores
 
-REASONS = ("does_not_fit", "endpoint_failed", "not_judged", "answer_cut", "empty", "unparsed", "ambiguous")
+REASONS = (
+    *("does_not_fit", "endpoint_failed", "not_judged", "judge_failed", "judge_unparsable"),
+    *("answer_cut", "empty", "unparsed", "ambiguous"),
+)
 
 
 def result_keys(metrics: Sequence[str], intervals: Sequence[str]) -> tuple[str, ...]:

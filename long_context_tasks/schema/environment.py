@@ -16,6 +16,7 @@ OTHER_VARIABLES = (
     "LCT_BATCH_SIZE",
     "LCT_CACHE_DIR",
     "LCT_DEMO_MODEL",
+    "LCT_ELITR_PASSWORD",
     "LCT_GPUS",
     "LCT_MEMORY_CASES",
     "LCT_MODEL",
@@ -29,7 +30,7 @@ OTHER_VARIABLES = (
     "LCT_WORKERS",
 )
 """Variables that are no options of a run: for config files, the demo, the start-up hook, tests."""
-_OWN_FAMILY = "LCT_API_"
+_OWN_FAMILIES = ("LCT_API_", "LCT_JUDGE_")
 # 0.8 takes LCT_LENGHT for LCT_LENGTH and LCT_TASK for LCT_TASKS, and leaves another program's names alone.
 _NEAR = 0.8
 
@@ -48,7 +49,7 @@ def misspelt_variables(environ: Mapping[str, str]) -> dict[str, str]:
     known = known_variables()
     found = {}
     for name in sorted(environ):
-        if name.startswith("LCT_") and name not in known and not name.startswith(_OWN_FAMILY):
+        if name.startswith("LCT_") and name not in known and not name.startswith(_OWN_FAMILIES):
             near = difflib.get_close_matches(name, known, n=1, cutoff=_NEAR)
             if near:
                 found[name] = near[0]

@@ -18,6 +18,7 @@ from long_context_tasks.schema.errors import InputError
 LENGTH_POLICIES = ("same_information", "same_tokens")
 SUBSETS = (1000, 200, 50)
 CUT_SIDES = ("front", "rear")
+NOISE_MODES = ("exact", "official")
 
 
 def parse_length(text: str | int) -> int:
@@ -66,6 +67,10 @@ class Options:
         data_dir: folder with one folder per benchmark that holds the published files.
         answer_budget: tokens that the model may generate; without it the task's default.
         cut_keep: front or rear: what a ``_cut*`` variant keeps.
+        prompt_style: how a benchmark's prompt is laid out, where it knows several; see its docs.
+        question_markers: whether questions are marked as such, where a benchmark's paper tried both.
+        noise_mode: exact or official: how noisy transcripts are made.
+        noise_rules: a file of noise rules; without it those that come with the package.
         given: names of the options that somebody set, also those set to their default; no option itself.
     """
 
@@ -81,6 +86,10 @@ class Options:
     data_dir: Path | None = None
     answer_budget: int | None = None
     cut_keep: str = "front"
+    prompt_style: str | None = None
+    question_markers: bool | None = None
+    noise_mode: str | None = None
+    noise_rules: Path | None = None
     given: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -166,6 +175,13 @@ def _one_of(choices: tuple[Any, ...]) -> Callable[[str, object], Any]:
     return parse
 
 
+def _yes_or_no(name: str, value: object) -> bool:
+    text = str(value).lower()
+    if text not in ("true", "false", "1", "0", "yes", "no"):
+        raise InputError(f"{name} must be true or false, not {value!r}")
+    return text in ("true", "1", "yes")
+
+
 _PARSERS: dict[str, Callable[[str, Any], Any]] = {
     "cases": lambda _, value: Path(value).expanduser(),
     "length": lambda _, value: parse_length(value),
@@ -179,6 +195,10 @@ _PARSERS: dict[str, Callable[[str, Any], Any]] = {
     "data_dir": lambda _, value: Path(value).expanduser(),
     "answer_budget": _positive,
     "cut_keep": _one_of(CUT_SIDES),
+    "prompt_style": lambda _, value: str(value),
+    "question_markers": _yes_or_no,
+    "noise_mode": _one_of(NOISE_MODES),
+    "noise_rules": lambda _, value: Path(value).expanduser(),
 }
 OPTION_NAMES = tuple(one.name for one in fields(Options) if one.name != "given")
 

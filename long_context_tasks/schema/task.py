@@ -27,6 +27,10 @@ class LoadedTask:
         candidates: for a task by likelihood, case and documents to candidate texts; else None.
         score_candidates: for a task by likelihood: case, log-likelihoods (nats) and token counts of the candidates, and
             status (None, or one of ours).
+        render_turn: for a task whose turns are asked in one conversation: case, documents, turn and the model's own earlier
+            answers to messages; else None.
+        judging: for a task whose responses a judge scores, a :class:`long_context_tasks.judges.Judging`; else None.
+        points: metrics that are points on a scale of their own and not shares from 0 to 1.
     """
 
     name: str
@@ -42,14 +46,30 @@ class LoadedTask:
     score_candidates: (
         Callable[[Case, Sequence[float] | None, Sequence[int] | None, str | None], CaseScores] | None
     ) = None
+    render_turn: Callable[[Case, Documents, int, Sequence[str | None]], list[Message]] | None = None
+    judging: Any = None
+    points: frozenset[str] = frozenset()
 
     @property
     def by_likelihood(self) -> bool:
         """The task compares log-likelihoods of candidates instead of generating."""
         return self.candidates is not None
 
-    def messages(self, case: Case) -> list[Message]:
-        """Messages to send for a case."""
+    @property
+    def is_conversation(self) -> bool:
+        """The turns of a case are asked one after the other, in one conversation."""
+        return self.render_turn is not None
+
+    def messages(self, case: Case, turn: int = 0, answers: Sequence[str | None] = ()) -> list[Message]:
+        """Messages to send for a turn of a case.
+
+        Args:
+            case: of this task.
+            turn: from 0; above 0 only in a conversation.
+            answers: the model's own answers to the turns before.
+        """
+        if self.render_turn is not None:
+            return self.render_turn(case, self.cases.documents, turn, answers)
         return self.render(case, self.cases.documents)
 
     @cached_property

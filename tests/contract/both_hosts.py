@@ -24,14 +24,15 @@ class TaskRun:
     """What a host has written of one task.
 
     Attributes:
-        scores: case to metric to value, from 0 to 1; None where there is none.
-        prompts: case to the hash of the messages that were sent; empty for tasks by likelihood.
+        scores: case to metric to value (None where there is none); to a list of them in a conversation.
+        prompts: case to the hash of the messages that were sent (to a list of them in a conversation); empty for tasks by
+            likelihood.
         likelihoods: case to the log-likelihoods (nats) of its candidates, in order; empty for other tasks.
         aggregates: key to number; rates from 0 to 1.
     """
 
-    scores: dict[str, dict[str, float | None]]
-    prompts: dict[str, str]
+    scores: dict[str, dict[str, Any]]
+    prompts: dict[str, Any]
     likelihoods: dict[str, list[float]]
     aggregates: dict[str, float]
 
@@ -117,7 +118,7 @@ def read_opencompass(folder: Path, task: str) -> TaskRun:
         prompts={} if likely else {row["case"]: row["prompt_sha256"] for row in rows},
         likelihoods={row["case"]: row["log_likelihoods"] for row in rows} if likely else {},
         aggregates={
-            key: float(value) if key in COUNTS else value / 100
+            key: float(value) if key in COUNTS or _is_point(result, key) else value / 100
             for key, value in result.items()
             if isinstance(value, int | float)
         },
@@ -133,12 +134,26 @@ def _scores(task: str, row: dict[str, Any]) -> dict[str, float | None]:
     metrics = catalogue.card(catalogue.parse_task(task).benchmark).metrics
     values = {metric: row[metric] for metric in metrics if metric in row}
     return {
-        metric: None if value is None or value == "" or value != value else float(value)
+        metric: [_value(one) for one in value] if isinstance(value, list) else _value(value)
         for metric, value in values.items()
     }
 
 
-def _hash_of_sent(row: dict[str, Any]) -> str:
+def _value(value: Any) -> float | None:
+    return None if value is None or value == "" or value != value else float(value)
+
+
+def _is_point(result: dict[str, Any], key: str) -> bool:
+    """Whether a number of a result of OpenCompass is no percentage."""
+    [points] = result["points"] or [[]]
+    return key.removesuffix("_low").removesuffix("_high") in points
+
+
+def _hash_of_sent(row: dict[str, Any]) -> Any:
+    if row["filtered_resps"][0].startswith("{") and "prompt_sha256" in row["filtered_resps"][0]:
+        hashes = json.loads(row["filtered_resps"][0])["prompt_sha256"]
+        if hashes:
+            return hashes
     sent = json.loads(row["arguments"]["gen_args_0"]["arg_0"][0])
     messages = [[message["role"], message["content"]] for message in sent]
     return hashlib.sha256(json.dumps(messages).encode("ascii")).hexdigest()

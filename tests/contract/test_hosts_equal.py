@@ -15,12 +15,13 @@ from both_hosts import (
     run_command,
     write_published_files,
 )
-from stub_server import messages_hash, stub_server
+from stub_server import judge_by_hash, messages_hash, stub_server
 from tiny_model import make_tiny_model
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import ANY
 from long_context_tasks.hosts.demo_model import demo_model_path
+from long_context_tasks.schema import resolve_options
 
 pytestmark = pytest.mark.hosts
 
@@ -31,7 +32,7 @@ BY_LIKELIHOOD = [spec for spec in catalogue.task_specs() if spec.variant.startsw
 def _assert_same_results(ours: TaskRun, theirs: TaskRun, task: str) -> None:
     """Cases and results of a task: every metric, interval and count, and no key that only one host has."""
     headline = catalogue.parse_task(task).card.headline
-    assert len(ours.scores) == CASES and all(headline in scores for scores in ours.scores.values())
+    assert ours.scores and all(headline in scores for scores in ours.scores.values())
     assert ours.scores == theirs.scores, task
     assert {headline, f"{headline}_low", f"{headline}_high", "coverage", *COUNTS} <= set(ours.aggregates)
     assert ours.aggregates == pytest.approx(theirs.aggregates, rel=0, abs=1e-9, nan_ok=True), task
@@ -52,7 +53,21 @@ def test_both_hosts_send_and_score_the_same(benchmark: str, tmp_path: Path) -> N
         "LCT_LENGTH": "1k",  # for the tasks that take any length
         "LCT_TOKENIZER": str(demo_model_path()),
     }
-    with stub_server() as server:
+    loaded = [
+        catalogue.core(benchmark, "data").load_task(
+            task, resolve_options({key.lower(): value for key, value in options.items()}, {})
+        )
+        for task in tasks
+    ]
+    turns = sum(len(case.turns) for task in loaded for case in task.cases.cases)
+    assert all(0 < len(task.cases) <= CASES for task in loaded)
+    with stub_server() as server, stub_server(judge_by_hash) as judge:
+        # What a judge has said once is kept: a store for each host.
+        judged = any(task.judging for task in loaded)
+        judges = {"LCT_JUDGE_MODEL": "stub", "LCT_JUDGE_BASE_URL": judge.url, "LCT_JUDGE_ASKS": "1"}
+        ours_only, theirs_only = (
+            {"LCT_CACHE_DIR": str(tmp_path / name), **judges} if judged else {} for name in ("c1", "c2")
+        )
         lm_eval = [
             *("lm_eval", "--model", "local-chat-completions", "--apply_chat_template", "--log_samples"),
             *(
@@ -61,15 +76,23 @@ def test_both_hosts_send_and_score_the_same(benchmark: str, tmp_path: Path) -> N
             ),
             *("--tasks", ",".join(tasks), "--output_path", str(tmp_path / "lm_eval")),
         ]
-        run_command(lm_eval, tmp_path, options)
+        run_command(lm_eval, tmp_path, {**options, **ours_only})
         sent_by_lm_eval = Counter(map(messages_hash, server.requests))
+        judged_in_lm_eval = Counter(map(messages_hash, judge.requests))
         server.requests.clear()
+        judge.requests.clear()
         config = configs_for_the_server(tmp_path, benchmark)
         more = {"LCT_TASKS": ",".join(tasks), "LCT_API_BASE": server.url, "LCT_API_MODEL": "stub"}
-        run_command(["opencompass", str(config), "-w", str(tmp_path / "oc")], tmp_path, {**options, **more})
+        run_command(
+            ["opencompass", str(config), "-w", str(tmp_path / "oc")],
+            tmp_path,
+            {**options, **theirs_only, **more},
+        )
         sent_by_opencompass = Counter(map(messages_hash, server.requests))
-    assert sum(sent_by_lm_eval.values()) == CASES * len(tasks)
+        judged_in_opencompass = Counter(map(messages_hash, judge.requests))
+    assert sum(sent_by_lm_eval.values()) == turns
     assert sent_by_lm_eval == sent_by_opencompass
+    assert judged_in_lm_eval == judged_in_opencompass and bool(judged_in_lm_eval) == judged
     seen = set()
     for task in tasks:
         ours, theirs = read_lm_eval(tmp_path / "lm_eval", task), read_opencompass(tmp_path / "oc", task)
@@ -104,7 +127,9 @@ def test_both_hosts_find_the_same_likelihoods(benchmark: str, tmp_path: Path) ->
     opencompass = ["opencompass", str(config), "--debug", "-w", str(tmp_path / "oc")]
     run_command(opencompass, tmp_path, {**options, "LCT_TASKS": task, "LCT_MODEL": str(model)})
     ours, theirs = read_lm_eval(tmp_path / "lm_eval", task), read_opencompass(tmp_path / "oc", task)
-    assert len(ours.likelihoods) == CASES and set(ours.likelihoods) == set(theirs.likelihoods)
+    assert len(ours.scores) == len(ours.likelihoods) == CASES and set(ours.likelihoods) == set(
+        theirs.likelihoods
+    )
     for case, values in ours.likelihoods.items():
         assert theirs.likelihoods[case] == pytest.approx(values, rel=1e-4), case
         assert values.index(max(values)) == theirs.likelihoods[case].index(max(theirs.likelihoods[case]))

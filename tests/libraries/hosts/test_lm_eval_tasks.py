@@ -24,6 +24,7 @@ from long_context_tasks.hosts.generate import lm_eval_files
 from long_context_tasks.hosts.lm_eval_documents import RecentDocuments
 from long_context_tasks.hosts.lm_eval_paths import task_folders
 from long_context_tasks.hosts.results import result_keys
+from long_context_tasks.hosts.turns import score_turns
 from long_context_tasks.schema import CaseWriter, Documents, InputError, Options, Score
 
 
@@ -119,8 +120,9 @@ def test_no_content_is_an_empty_answer(published: Path, monkeypatch: pytest.Monk
     task.loaded = load_task(TASK, Options(data_dir=published.parent))
     case = task.loaded.cases.cases[0]
     task._unfit = {}
-    assert task._scores(case, "the server said A2")["strict_accuracy"] == Score(0.0, "empty")
-    assert task._scores(case, "A2")["strict_accuracy"] == Score(1.0)
+    for text, expected in (("the server said A2", Score(0.0, "empty")), ("A2", Score(1.0))):
+        [scores] = score_turns(task.loaded, case, task._first_response(case, text))
+        assert scores["strict_accuracy"] == expected
 
 
 def test_a_group_is_the_plain_mean_of_its_lengths(published: Path) -> None:

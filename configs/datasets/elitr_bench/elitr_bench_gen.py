@@ -1,0 +1,37 @@
+"""ELITR-Bench: the published files (LCT_DATA_DIR, or `lct data fetch elitr_bench`).
+
+    opencompass --datasets elitr_bench_gen --models lct_model --config-dir configs
+
+Options are arguments of a dataset (``lct_n=50``) or variables of the environment (LCT_N=50). LCT_TASKS=name,name takes
+some of the tasks below; names of other files are left to those.
+"""
+# Made by `lct generate` from the card of the benchmark; edit the card or the generator, not this file.
+
+from opencompass.openicl.icl_prompt_template import PromptTemplate
+from opencompass.openicl.icl_retriever import ZeroRetriever
+
+from long_context_tasks.benchmarks.elitr_bench.opencompass import ElitrBenchDataset, ElitrBenchEvaluator, ElitrBenchGenInferencer
+
+_tasks = """
+    elitr_bench_qa_dev elitr_bench_qa_test elitr_bench_conv_dev elitr_bench_conv_test
+""".split()
+# Not an import statement: what those bring cannot be called in a config file.
+_chosen = __import__('long_context_tasks.hosts.chosen_tasks', fromlist=['']).chosen_tasks('elitr_bench_gen', _tasks)
+
+elitr_bench_datasets = [
+    dict(
+        abbr=name,
+        type=ElitrBenchDataset,
+        lct_task=name,
+        n=1,  # --dataset-num-runs wants them
+        k=1,
+        reader_cfg=dict(input_columns=['case'], output_column='reference'),
+        infer_cfg=dict(
+            # The host wants a template; the inferencer renders the case itself.
+            prompt_template=dict(type=PromptTemplate, template='{case}'),
+            retriever=dict(type=ZeroRetriever),
+            inferencer=dict(type=ElitrBenchGenInferencer),
+        ),
+        eval_cfg=dict(evaluator=dict(type=ElitrBenchEvaluator)),
+    ) for name in _chosen
+]

@@ -1,0 +1,1 @@
+"""ELITR-Bench: questions about meeting transcripts, one by one or as a conversation (Thonet et al., COLING 2025)."""

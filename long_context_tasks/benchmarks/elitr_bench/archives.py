@@ -1,0 +1,333 @@
+"""The published archives, read as they are: encrypted, in memory, nothing is unpacked to disk.
+
+``data.zip`` and ``czech.zip`` hold questions, ``ELITR-English-{dev,test}.tar.zip`` meetings, ``generated-responses.zip`` the
+authors' responses with their scores. All are ZIP files with the published password. Whatever a ZIP would give may also lie
+beside it unpacked (``data/elitr-bench-qa_dev.json``, ``ELITR-English-dev.tar``), and a ZIP may be without a password.
+"""
+
+import io
+import json
+import os
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from long_context_tasks.schema import InputError, Options
+from long_context_tasks.schema.folders import data_dir
+
+NAME = "elitr_bench"
+PASSWORD = "utter"
+"""The published password (README of utter-project/ELITR-Bench); it keeps the data out of crawls, it is no secret."""
+PASSWORD_VARIABLE = "LCT_ELITR_PASSWORD"
+
+QUESTIONS, CZECH, RESPONSES = "data.zip", "czech.zip", "generated-responses.zip"
+TRANSCRIPTS = {"dev": "ELITR-English-dev.tar.zip", "test": "ELITR-English-test.tar.zip"}
+FILE_SPLITS = {"dev": "dev", "test": "test2"}
+"""Split in task names to split in the files; the corpus has another ``test``, which the benchmark does not use."""
+
+TYPES = ("who", "what", "when", "howmany")
+POSITIONS = ("B", "M", "E", "S")
+MOST_BYTES = 256 << 20
+"""No published member is a tenth of it; more is a damaged or forged archive."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with its gold answer.
+
+    Attributes:
+        id: unique within its meeting.
+        type: who, what (why is among them), when or howmany.
+        position: where the answer stands in the transcript: B, M, E (thirds of it) or S (several places).
+        text: the question, as in the file.
+        answer: the gold answer, as in the file.
+    """
+
+    id: str
+    type: str
+    position: str
+    text: str
+    answer: str
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """A meeting with its questions, in the order in which a conversation asks them."""
+
+    id: str
+    questions: tuple[Question, ...]
+
+
+@dataclass(frozen=True)
+class Response:
+    """A published response with its scores.
+
+    Attributes:
+        meeting: id of the meeting.
+        question: with type, position and gold answer.
+        model: as the paper names it.
+        text: the response.
+        scores: evaluator (``gpt-4``, ``prometheus``, ``gold-human``, ``silver-human``) to its score, a string as stored.
+    """
+
+    meeting: str
+    question: Question
+    model: str
+    text: str
+    scores: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Archives:
+    """The folder with the published archives.
+
+    Attributes:
+        folder: holds the archives under their published names.
+        password: of all of them.
+    """
+
+    folder: Path
+    password: str = PASSWORD
+
+    @classmethod
+    def of(cls, options: Options) -> "Archives":
+        """Those that a run's options name; another password comes from ``LCT_ELITR_PASSWORD``."""
+        return cls(data_dir(options, NAME), os.environ.get(PASSWORD_VARIABLE) or PASSWORD)
+
+    def questions(self, split: str, conv: bool = False, czech: bool = False) -> list[Meeting]:
+        """Meetings of a split (dev, test) with their questions, ordered by meeting id.
+
+        Raises:
+            InputError: missing or damaged archive, wrong password, or a record of another shape.
+        """
+        setting = "conv" if conv else "qa"
+        file, stem = (CZECH, "elitr-bench-czech") if czech else (QUESTIONS, "elitr-bench")
+        member = f"{file.removesuffix('.zip')}/{stem}-{setting}_{_file_split(split)}.json"
+        place, row = self._json(file, member)
+        meetings = [Meeting(*parsed[:2]) for parsed in _meetings(row, _file_split(split), place)]
+        return sorted(meetings, key=lambda meeting: meeting.id)
+
+    def responses(self, name: str) -> list[Response]:
+        """The published responses of one file, in file order.
+
+        Args:
+            name: ``qa_dev_st_gpt-4-eval``, ``qa_test2_st_all-eval`` ...; the file's stem without ``elitr-bench-``.
+
+        Raises:
+            InputError: as :meth:`questions`; for an unknown name the known ones are given.
+        """
+        stem = name.removesuffix(".json").removeprefix("elitr-bench-")
+        place, row = self._json(RESPONSES, f"generated-responses/elitr-bench-{stem}.json")
+        responses = []
+        for meeting, questions, raw in _meetings(row, None, place):
+            for question, record in zip(questions, raw, strict=True):
+                where = f"{place}, {meeting}, question {question.id}"
+                for item in _field(record, "generated-responses", list, where):
+                    if not isinstance(item, dict):
+                        raise InputError(f"{where}: a response is no object; {_FETCH}")
+                    scores = {
+                        key.removesuffix("-eval_score"): _field(item, key, str, where)
+                        for key in item
+                        if key.endswith("-eval_score")
+                    }
+                    model = _field(item, "model", str, where)
+                    text = _field(item, "generated-response", str, where)
+                    responses.append(Response(meeting, question, model, text, scores))
+        return responses
+
+    def transcripts(self, split: str) -> dict[str, str]:
+        """Meeting id to transcript, as the official preparation makes it and its reader reads it, ordered by id.
+
+        Raises:
+            InputError: as :meth:`questions`.
+        """
+        _file_split(split)
+        file = TRANSCRIPTS[split]
+        place, data = self._bytes(file, file.removesuffix(".zip"))
+        with _readable(place), tarfile.open(fileobj=io.BytesIO(data)) as tar:
+            prepared = prepare_transcripts(_tar_files(tar))
+        if not prepared:
+            raise InputError(f"{place}: holds no transcript_MAN* file; {_FETCH}")
+        return {meeting: read_text(prepared[meeting], f"{place}, {meeting}") for meeting in sorted(prepared)}
+
+    def paths(self, split: str, czech: bool = False) -> list[Path]:
+        """The files, packed or plain, that questions and transcripts of a split can come from.
+
+        Raises:
+            InputError: one is missing.
+        """
+        _file_split(split)
+        found = []
+        for file in (QUESTIONS, *([CZECH] if czech else []), TRANSCRIPTS[split]):
+            plain = self.folder / file.removesuffix(".zip")
+            candidates = [self.folder / file, plain, *sorted(plain.glob("*.json"))]
+            found += [path for path in candidates if path.is_file()] or [self._archive(file)]
+        return found
+
+    def _archive(self, file: str) -> Path:
+        path = self.folder / file
+        if not path.is_file():
+            raise InputError(
+                f"{path} is missing. Remedies: (1) `lct data fetch {NAME}` downloads the published archives; (2) point "
+                f"LCT_DATA_DIR (or lct_data_dir) at a folder that holds {NAME}/{file}"
+            )
+        return path
+
+    def _bytes(self, file: str, member: str) -> tuple[str, bytes]:
+        """A member's place for messages, and its bytes."""
+        plain = self.folder / member
+        if plain.is_file():
+            return str(plain), plain.read_bytes()
+        path = self._archive(file)
+        place = f"{path}, {member}"
+        with _readable(str(path)), zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if not _hidden(name)]
+            if member not in names:
+                has = ", ".join(name for name in names if not name.endswith("/")) or "nothing"
+                raise InputError(f"{path}: holds no {member} (it has: {has}); {_FETCH}")
+            if archive.getinfo(member).file_size > MOST_BYTES:
+                raise InputError(f"{place}: larger than {MOST_BYTES:,} bytes unpacked; {_FETCH}")
+            return place, archive.read(member, pwd=self.password.encode())
+
+    def _json(self, file: str, member: str) -> tuple[str, Any]:
+        place, data = self._bytes(file, member)
+        try:
+            return place, json.loads(data)
+        except ValueError as error:
+            raise InputError(f"{place}: not JSON ({error}); {_FETCH}") from error
+
+
+_FETCH = f"fetch it again with `lct data fetch {NAME}`"
+
+
+def _file_split(split: str) -> str:
+    if split not in FILE_SPLITS:
+        raise InputError(f"split {split!r} is none of {', '.join(FILE_SPLITS)}")
+    return FILE_SPLITS[split]
+
+
+def _hidden(name: str) -> bool:
+    """Leftovers of macOS."""
+    last = PurePosixPath(name).name
+    return last.startswith("._") or last == ".DS_Store" or name.startswith("__MACOSX/")
+
+
+@contextmanager
+def _readable(place: str) -> Iterator[None]:
+    """What zipfile and tarfile raise, as one clear error."""
+    try:
+        yield
+    except NotImplementedError as error:
+        raise InputError(f"{place}: packed in another way than published ({error}); {_FETCH}") from error
+    except RuntimeError as error:  # zipfile: the password does not fit
+        raise InputError(
+            f"{place}: the password does not fit; leave {PASSWORD_VARIABLE} unset for the published one, or {_FETCH}"
+        ) from error
+    except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError) as error:
+        # One wrong password in 256 passes zipfile's check and shows only here.
+        raise InputError(
+            f"{place}: damaged or cut short ({error}), or {PASSWORD_VARIABLE} is set to a wrong password; {_FETCH}"
+        ) from error
+
+
+def _tar_files(tar: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
+    """Names and bytes of the transcripts in a tar, in its order; links and devices are passed over."""
+    for member in tar:
+        if member.isreg() and _is_transcript(PurePosixPath(member.name).name):
+            if member.size > MOST_BYTES:
+                raise tarfile.TarError(f"{member.name} is larger than {MOST_BYTES:,} bytes")
+            file = tar.extractfile(member)
+            yield member.name, file.read() if file else b""
+
+
+def _is_transcript(name: str) -> bool:
+    return name.startswith("transcript_MAN")
+
+
+def prepare_transcripts(files: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
+    """Meeting id to the bytes of its transcript, by the official rule.
+
+    Every file whose name begins with ``transcript_MAN`` in a folder whose path contains ``dev`` or ``test2`` is the transcript of
+    the meeting that its folder is named after; of several the last one wins. Nothing is cleaned.
+
+    >>> prepare_transcripts([("dev/m1/transcript_MAN_a.txt", b"x"), ("dev/m1/._transcript_MAN_a.txt", b"y")])
+    {'m1': b'x'}
+    """
+    found = {}
+    for name, data in files:
+        path = PurePosixPath(name)
+        folder = str(path.parent)
+        if _is_transcript(path.name) and ("dev" in folder or "test2" in folder):
+            found[path.parent.name] = data
+    return found
+
+
+def read_text(data: bytes, place: str) -> str:
+    """UTF-8 text as Python's text mode reads it: CRLF and CR become LF, nothing else changes.
+
+    >>> read_text(b"a\\r\\nb\\rc\\n\\n", "here")
+    'a\\nb\\nc\\n\\n'
+
+    Raises:
+        InputError: not UTF-8.
+    """
+    try:
+        return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline=None).read()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{place}: not UTF-8 at byte {error.start}; {_FETCH}") from error
+
+
+def _field(row: Mapping[str, Any], name: str, kind: type, place: str) -> Any:
+    value = row.get(name)
+    if not isinstance(value, kind):
+        raise InputError(f"{place}: field {name!r} is {type(value).__name__}, not as published; {_FETCH}")
+    return value
+
+
+def _objects(row: Any, name: str, place: str) -> list[dict[str, Any]]:
+    """A field that is a list of one or more objects."""
+    if not isinstance(row, dict):
+        raise InputError(f"{place}: a {type(row).__name__} instead of an object; {_FETCH}")
+    items: list[dict[str, Any]] = _field(row, name, list, place)
+    if not items or not all(isinstance(item, dict) for item in items):
+        raise InputError(f"{place}: field {name!r} is not a list of objects; {_FETCH}")
+    return items
+
+
+def _meetings(
+    row: Any, split: str | None, place: str
+) -> Iterator[tuple[str, tuple[Question, ...], list[dict[str, Any]]]]:
+    """Meeting id, its questions, and the records they come from."""
+    meetings = _objects(row, "meetings", place)
+    if split is not None and row.get("split") != split:
+        raise InputError(f"{place}: says it is split {row.get('split')!r}, not {split!r}; {_FETCH}")
+    seen = set()
+    for number, meeting in enumerate(meetings, start=1):
+        meeting_id = _field(meeting, "id", str, f"{place}, meeting {number}")
+        if meeting_id in seen:
+            raise InputError(f"{place}: meeting {meeting_id} stands there twice; {_FETCH}")
+        seen.add(meeting_id)
+        records = _objects(meeting, "questions", f"{place}, {meeting_id}")
+        questions = tuple(
+            _question(record, f"{place}, {meeting_id}, question {place_in_meeting}")
+            for place_in_meeting, record in enumerate(records, start=1)
+        )
+        if len({question.id for question in questions}) != len(questions):
+            raise InputError(f"{place}, {meeting_id}: two questions have the same id; {_FETCH}")
+        yield meeting_id, questions, records
+
+
+def _question(record: Mapping[str, Any], place: str) -> Question:
+    names = ("id", "question-type", "answer-position", "question", "groundtruth-answer")
+    question = Question(*(_field(record, name, str, place) for name in names))
+    if question.type not in TYPES or question.position not in POSITIONS:
+        raise InputError(
+            f"{place}: type {question.type!r} or answer position {question.position!r} is not as published "
+            f"({', '.join(TYPES)}; {', '.join(POSITIONS)}); {_FETCH}"
+        )
+    return question

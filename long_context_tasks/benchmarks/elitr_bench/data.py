@@ -1,0 +1,271 @@
+"""Cases of a task from the published archives.
+
+The archives are decrypted in memory; what is made of them (questions, gold answers, transcripts, noisy transcripts) goes into a
+case folder in the user's cache, the only place where it lies unencrypted. Later runs read that.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from long_context_tasks.benchmarks.catalogue import card, parse_task
+from long_context_tasks.benchmarks.elitr_bench import prompts, scoring
+from long_context_tasks.benchmarks.elitr_bench.archives import NAME, Archives, Meeting, Question
+from long_context_tasks.benchmarks.elitr_bench.names import TaskName, parse_name
+from long_context_tasks.benchmarks.elitr_bench.noise import NoiseSettings, noisy
+from long_context_tasks.judges import Judging, Verdict
+from long_context_tasks.schema import (
+    Case,
+    CaseScores,
+    CaseSet,
+    CaseWriter,
+    InputError,
+    LoadedTask,
+    Options,
+    Turn,
+    file_sha256,
+)
+from long_context_tasks.schema.folders import cache_dir
+from long_context_tasks.tokens import CL100K, get_tokenizer
+
+
+def load_task(name: str, options: Options) -> LoadedTask:
+    """A task by name, with everything that a host's adapter needs.
+
+    Raises:
+        InputError: see :func:`load`; or an unknown name.
+    """
+    task = parse_name(name)
+    # What stands in the results is what was run: meetings have the length they have.
+    options = replace(
+        options,
+        length=None,
+        prompt_style=options.prompt_style or prompts.CHAT,
+        question_markers=bool(options.question_markers),
+        noise_mode=(options.noise_mode or NoiseSettings().mode) if task.wer else None,
+        noise_rules=options.noise_rules if task.wer else None,
+    )
+    cases = load(
+        task,
+        options,
+        style=str(options.prompt_style),
+        markers=bool(options.question_markers),
+        noise=NoiseSettings(str(options.noise_mode), options.noise_rules) if task.wer else None,
+    )
+    return LoadedTask(
+        name=name,
+        version=card(NAME).version,
+        options=options,
+        cases=cases,
+        metrics=scoring.METRICS,
+        intervals=scoring.INTERVALS,
+        answer_budget=options.answer_budget or parse_task(name).card.answer_budget,
+        render=prompts.messages,
+        score=scoring.score_case,
+        render_turn=prompts.messages if task.multi_turn else None,
+        judging=Judging(
+            rubric=partial(scoring.rubric, language=task.language),
+            requests=scoring.judge_requests,
+            score_turn=_score_turn,
+            default="gpt",
+        ),
+        points=frozenset(scoring.INTERVALS),
+    )
+
+
+def _score_turn(
+    case: Case, turn: int, response: str | None, verdicts: Sequence[Verdict], rubric: str, status: str | None
+) -> CaseScores:
+    return scoring.score_turn(case, turn, response, verdicts, name=rubric, status=status)
+
+
+def load(
+    task: TaskName,
+    options: Options,
+    *,
+    style: str = prompts.CHAT,
+    markers: bool = False,
+    noise: NoiseSettings | None = None,
+) -> CaseSet:
+    """The cases of a task, ordered by meeting: one per question, or in multi-turn tasks one per meeting.
+
+    Args:
+        task: which questions, history, language and word error rate.
+        options: of the run; ``lct_n`` takes the first cases.
+        style: one of ``prompts.STYLES``.
+        markers: question-answer markers.
+        noise: rules and way of making noise; without it the published rules, exact.
+
+    Raises:
+        InputError: missing or damaged archives, a wrong password, or options that do not go with this benchmark.
+    """
+    prompts.check_style(style, markers)
+    _check(options, task.name)
+    noise = noise or NoiseSettings()
+    archives = Archives.of(options)
+    made_from = _made_from(archives, task, options, noise)
+    digest = hashlib.sha256(repr(sorted(made_from.items())).encode()).hexdigest()[:16]
+    stored = replace(task, gold_history=False)
+    folder = cache_dir() / "cases" / f"{_folder_name(stored)}-{digest}-v{card(NAME).version}"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_name(f".{folder.name}.lock")):
+        # Another process may have made it while this one waited.
+        if not (folder / "manifest.json").is_file():
+            convert(archives, stored, folder, made_from, options, noise)
+    cases = CaseSet.read(folder, stored.name)
+    return cases.selected(_asked(case, task, style, markers) for case in cases.cases[: options.n])
+
+
+def _check(options: Options, name: str) -> None:
+    if options.cases is not None:
+        raise InputError(
+            f"{name}: takes no built cases; leave out lct_cases, its questions are the published ones"
+        )
+    if options.subset is not None:
+        raise InputError(
+            f"{name}: has no official subsets; leave out lct_subset, lct_n takes the first cases"
+        )
+
+
+def _folder_name(task: TaskName) -> str:
+    """QA and Conv, single and multi-turn share a folder: their transcripts are the same."""
+    parts = [NAME, task.split, "czech" if task.czech else "", f"wer{task.wer}" if task.wer else ""]
+    return "_".join(part for part in parts if part)
+
+
+def _made_from(archives: Archives, task: TaskName, options: Options, noise: NoiseSettings) -> dict[str, Any]:
+    """All that the cases depend on; the password is not among it, and a wrong one has never made a folder."""
+    files = {path.name: file_sha256(path) for path in archives.paths(task.split, task.czech)}
+    return files | (noise.description() | {"wer": task.wer, "lct_seed": options.seed} if task.wer else {})
+
+
+def convert(
+    archives: Archives,
+    task: TaskName,
+    folder: Path,
+    made_from: Mapping[str, Any],
+    options: Options,
+    noise: NoiseSettings,
+) -> None:
+    """Turn the archives into a case folder for all tasks of a split, language and word error rate.
+
+    Raises:
+        InputError: see :class:`Archives`; or questions, transcripts and the two settings do not belong together.
+    """
+    settings = {conv: archives.questions(task.split, conv, task.czech) for conv in (False, True)}
+    differing = differing_questions(settings[False], settings[True])
+    transcripts = archives.transcripts(task.split)
+    _check_transcripts(settings[False], transcripts, archives)
+    labels: dict[str, dict[str, Any]] = {}
+    texts: dict[str, str] = {}
+    for meeting in (meeting.id for meeting in settings[False]):
+        texts[meeting] = transcripts[meeting]
+        labels[meeting] = {"split": task.split, "language": task.language}
+        if task.wer:
+            made = noisy(transcripts[meeting], task.wer, noise, meeting, options.seed)
+            texts[meeting] = made.text
+            labels[meeting] |= {"wer": task.wer, "measured_wer": round(made.measured_wer, 6)}
+    with CaseWriter(folder, {"made_from": dict(made_from)}) as writer:
+        writer.add_documents((_document(meeting, task), text) for meeting, text in texts.items())
+        for conv, multi_turn in ((False, False), (False, True), (True, True)):
+            named = replace(task, conv=conv, multi_turn=multi_turn)
+            writer.add_cases(named.name, make_cases(named, settings[conv], texts, labels, differing))
+
+
+def _check_transcripts(
+    meetings: Sequence[Meeting], transcripts: Mapping[str, str], archives: Archives
+) -> None:
+    if missing := [meeting.id for meeting in meetings if meeting.id not in transcripts]:
+        raise InputError(
+            f"{archives.folder}: no transcript of {', '.join(missing)} (there are: {', '.join(transcripts)}); questions and "
+            f"transcripts are of different editions or splits, fetch both with `lct data fetch {NAME}`"
+        )
+    if empty := [meeting.id for meeting in meetings if not transcripts[meeting.id].strip()]:
+        raise InputError(
+            f"{archives.folder}: the transcript of {', '.join(empty)} is empty; fetch it again with `lct data fetch {NAME}`"
+        )
+
+
+def differing_questions(qa: Sequence[Meeting], conv: Sequence[Meeting]) -> set[tuple[str, str]]:
+    """Meeting and question id of the questions that QA and Conv word differently (section 3 of the paper).
+
+    Raises:
+        InputError: the two do not have the same questions in the same order.
+    """
+    pairs = [_keys(meetings) for meetings in (qa, conv)]
+    if list(pairs[0]) != list(pairs[1]):
+        raise InputError(
+            "the QA and Conv files do not have the same meetings and questions; both come from one archive, fetch it again "
+            f"with `lct data fetch {NAME}`"
+        )
+    return {key for key, question in pairs[0].items() if question.text != pairs[1][key].text}
+
+
+def _keys(meetings: Sequence[Meeting]) -> dict[tuple[str, str], Question]:
+    return {(meeting.id, question.id): question for meeting in meetings for question in meeting.questions}
+
+
+def _document(meeting: str, task: TaskName) -> str:
+    return f"{meeting}_wer{task.wer}" if task.wer else meeting
+
+
+def make_cases(
+    task: TaskName,
+    meetings: Sequence[Meeting],
+    transcripts: Mapping[str, str],
+    labels: Mapping[str, Mapping[str, Any]],
+    differing: set[tuple[str, str]],
+) -> Iterator[Case]:
+    """Cases in order of meetings and questions, with the cl100k tokens of what is sent in the chat style.
+
+    In multi-turn tasks the tokens are those of the last turn without the model's answers.
+    """
+    tokenizer = get_tokenizer(CL100K)
+    for meeting in meetings:
+        transcript = transcripts[meeting.id]
+        # A run of newlines ends before the question, where a token ends too: counts of the two add up.
+        opening = tokenizer.count(prompts.instruction(transcript, task.language) + prompts.GAP)
+        turns = [_turn(question, (meeting.id, question.id) in differing) for question in meeting.questions]
+        counts = [tokenizer.count(prompts.asked(question.text)) for question in meeting.questions]
+        if task.multi_turn:
+            groups = [(meeting.id, turns, sum(counts))]
+        else:
+            groups = [
+                (f"{meeting.id}_{question.id}", [turn], count)
+                for question, turn, count in zip(meeting.questions, turns, counts, strict=True)
+            ]
+        for case_id, own, count in groups:
+            document = _document(meeting.id, task)
+            yield Case(
+                id=case_id,
+                task=task.name,
+                inputs={"transcript": document, "language": task.language},
+                turns=tuple(own),
+                cluster=meeting.id,
+                num_tokens={CL100K: opening + count},
+                document=document,
+                labels=dict(labels[meeting.id]),
+            )
+
+
+def _turn(question: Question, differs: bool) -> Turn:
+    labels = {
+        "question_id": question.id,
+        "question_type": question.type,
+        "answer_position": question.position,
+        "qa_conv_differs": differs,
+    }
+    return Turn(gold=question.answer, question=question.text, labels=labels)
+
+
+def _asked(case: Case, task: TaskName, style: str, markers: bool) -> Case:
+    """The case as this task sends it; token counts stay only where the text is the one that was counted."""
+    history = "gold" if task.gold_history else "own"
+    inputs = {**case.inputs, "history": history, "style": style, "markers": markers}
+    counted = style in (prompts.CHAT, "raw") and not markers and not task.gold_history
+    return replace(case, task=task.name, inputs=inputs, num_tokens=case.num_tokens if counted else {})

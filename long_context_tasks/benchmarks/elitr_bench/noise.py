@@ -1,0 +1,69 @@
+"""Noisy transcripts: which rules and which way, and everything that one depends on."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from long_context_tasks.noise import MODES, Noisy, Rules, default_rules, inject, noise_seed
+from long_context_tasks.schema import InputError
+
+
+@dataclass(frozen=True)
+class NoiseSettings:
+    """How transcripts are made noisy.
+
+    Attributes:
+        mode: ``exact`` reaches the target word error rate as measured and leaves tags alone; ``official`` is the simulator of the
+            paper, which does neither.
+        rules: a file of rules; None: those that come with the package.
+    """
+
+    mode: str = "exact"
+    rules: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a mode that there is not.
+
+        Raises:
+            InputError: naming those that there are.
+        """
+        if self.mode not in MODES:
+            raise InputError(f"noise mode {self.mode!r} is none of {', '.join(MODES)}")
+
+    def description(self) -> dict[str, Any]:
+        """What a noisy transcript depends on besides its text, its target and the seed."""
+        return {"noise_mode": self.mode, "noise_rules_sha256": _digest(self.rules)}
+
+
+@lru_cache(maxsize=2)
+def _rules(path: Path | None) -> Rules:
+    return default_rules() if path is None else Rules.read(path)
+
+
+@lru_cache(maxsize=2)
+def _digest(path: Path | None) -> str:
+    """Of what the rules say; the order of a word's forms matters, a draw goes through them."""
+    digest = hashlib.sha256()
+    for word, forms in _rules(path).counts.items():
+        digest.update(json.dumps([word, *forms.items()]).encode())
+    return digest.hexdigest()
+
+
+def noisy(transcript: str, wer: int, settings: NoiseSettings, meeting: str, seed: int) -> Noisy:
+    """A noisy transcript with its measured word error rate, the same in every process.
+
+    Args:
+        transcript: of the meeting.
+        wer: target in percent.
+        settings: see :class:`NoiseSettings`.
+        meeting: its id; with target and seed it determines the draws.
+        seed: of the run.
+
+    Raises:
+        InputError: rules that cannot be used.
+    """
+    rate = wer / 100
+    return inject(transcript, _rules(settings.rules), rate, noise_seed(seed, meeting, rate), settings.mode)

@@ -1,0 +1,259 @@
+"""What is sent, to the byte: a case, a turn and the earlier answers to messages; a response to the judge's messages.
+
+The official scripts send the same texts in three ways, which are the *styles* here:
+
+* ``chat`` (llama3.1, phi3): the instruction with the transcript opens the first user message; the model's own chat template does
+  the rest. The default: it needs no system message, so it works with every template, and as plain text it is ``raw``.
+* ``gpt``: the instruction is the system message.
+* ``raw``, ``llama-2``, ``vicuna_v1.1``, ``longalign`` (the LLaMA-2 family): one string, put together by hand as in the models'
+  training. It is sent as a single message, and the host must not apply a chat template to it.
+"""
+
+import importlib.resources
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from long_context_tasks.benchmarks.elitr_bench.responses import without_thinking
+from long_context_tasks.schema import Case, Documents, InputError, Message
+
+_PACKAGE = "long_context_tasks.benchmarks.elitr_bench"
+LANGUAGES = ("english", "czech")
+CHAT, GPT = "chat", "gpt"
+JUDGES = ("gpt", "prometheus")
+GAP = "\n\n"
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """How a family of models marks the speakers in its training text.
+
+    Attributes:
+        system: text before the first message.
+        user, assistant: role tags; a message that is still to come is its bare tag.
+        before: stands between a tag and its message.
+        after_user, after_assistant: follow a message.
+    """
+
+    system: str
+    user: str
+    assistant: str
+    before: str
+    after_user: str
+    after_assistant: str
+
+
+CONVERSATIONS: Mapping[str, Conversation] = {
+    "raw": Conversation("", "", "", "", "", ""),
+    "llama-2": Conversation("", "[INST]", "[/INST]", " ", " ", " </s><s>"),
+    "vicuna_v1.1": Conversation(
+        "A chat between a curious user and an artificial intelligence assistant. The assistant gives helpful, detailed, and "
+        "polite answers to the user's questions. ",
+        "USER:",
+        "ASSISTANT:",
+        " ",
+        " ",
+        "</s>",
+    ),
+    "longalign": Conversation("", "[INST]", "[/INST]", "", "", GAP),
+}
+STYLES = (CHAT, GPT, *CONVERSATIONS)
+
+
+@lru_cache
+def template(name: str) -> str:
+    """A prompt text as it lies in ``prompts/``."""
+    file = importlib.resources.files(_PACKAGE) / "prompts" / f"{name}.txt"
+    return file.read_text(encoding="utf-8")
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """Put values in place of their names in braces; braces inside a value stay as they are.
+
+    >>> fill("{a}, {b}, {c}", {"a": "{b}", "b": "2"})
+    '{b}, 2, {c}'
+    """
+    return re.sub(r"\{(\w+)\}", lambda match: values.get(match[1], match[0]), text)
+
+
+def instruction(transcript: str, language: str = "english") -> str:
+    """The opening of the prompt with the transcript in it; it ends with two newlines (Fig. 5; official code)."""
+    return fill(template(f"answer_{language}"), {"transcript": transcript})
+
+
+def asked(question: str, markers: bool = False) -> str:
+    """A question as it is sent, with question-answer markers if asked for (Appendix B.2).
+
+    >>> asked(" Who? ", markers=True)
+    'QUESTION: Who? ANSWER:'
+    """
+    return f"QUESTION: {question.strip()} ANSWER:" if markers else question.strip()
+
+
+def conversation_prompt(user_texts: Sequence[str], answers: Sequence[str | None], form: str) -> str:
+    """One string for a model of the LLaMA-2 family, ending where the next answer begins.
+
+    The first user message is always there. Anywhere later an empty text, as in the official code, is written as one that is still
+    to come: the bare role tag with nothing after it.
+
+    Args:
+        user_texts: one more than answers.
+        answers: earlier ones.
+        form: one of :data:`CONVERSATIONS`.
+
+    >>> conversation_prompt(["Q1", "Q2"], ["A1"], "llama-2")
+    '[INST] Q1 [/INST] A1 </s><s>[INST] Q2 [/INST]'
+    >>> conversation_prompt(["Q1", "Q2"], [""], "longalign")
+    '[INST]Q1[/INST][INST]Q2[/INST]'
+    """
+    style = CONVERSATIONS[form]
+    pieces = [style.system]
+    for place, user_text in enumerate(user_texts):
+        answer = answers[place] if place < len(answers) else None
+        pieces.append(style.user + (style.before + user_text + style.after_user if user_text else ""))
+        pieces.append(style.assistant + (style.before + answer + style.after_assistant if answer else ""))
+    return "".join(pieces)
+
+
+def conversation(
+    transcript: str,
+    questions: Sequence[str],
+    answers: Sequence[str | None] = (),
+    *,
+    style: str = CHAT,
+    language: str = "english",
+    markers: bool = False,
+) -> list[Message]:
+    """What is sent for the last of the questions.
+
+    Args:
+        transcript: the meeting.
+        questions: the earlier ones of the conversation and the one to answer.
+        answers: to the earlier questions. One that is None is left out, so that two user messages follow each other; an empty one
+            is kept. The ``gpt`` script did so; the others never had one.
+        style: one of :data:`STYLES`.
+        language: english or czech.
+        markers: question-answer markers; the ``gpt`` style has none.
+
+    Raises:
+        InputError: an unknown style, or markers with ``gpt``.
+        ValueError: not one question more than answers.
+    """
+    if len(questions) != len(answers) + 1:
+        raise ValueError(f"{len(questions)} questions need {len(questions) - 1} answers, not {len(answers)}")
+    check_style(style, markers)
+    opening = instruction(transcript, language)
+    user_texts = [asked(question, markers) for question in questions]
+    if style != GPT:
+        user_texts[0] = opening + GAP + user_texts[0]
+    if style in CONVERSATIONS:
+        return [Message("user", conversation_prompt(user_texts, answers, style))]
+    messages = [Message("system", opening)] if style == GPT else []
+    for place, text in enumerate(user_texts):
+        messages.append(Message("user", text))
+        if place < len(answers) and (answer := answers[place]) is not None:
+            messages.append(Message("assistant", answer))
+    return messages
+
+
+def check_style(style: str, markers: bool) -> None:
+    """Refuse a prompt that no official script sends.
+
+    Raises:
+        InputError: an unknown style, or markers with ``gpt``.
+    """
+    if style not in STYLES:
+        raise InputError(f"prompt style {style!r} is none of {', '.join(STYLES)}")
+    if style == GPT and markers:
+        raise InputError("the gpt prompt style has no question-answer markers; leave one of the two out")
+
+
+# --- cases -----------------------------------------------------------------------------------------------------
+
+
+def messages(
+    case: Case, documents: Documents | Mapping[str, str], turn: int = 0, answers: Sequence[str | None] = ()
+) -> list[Message]:
+    """What is sent for one turn of a case.
+
+    Args:
+        case: its ``inputs`` say which transcript, style, language and history.
+        documents: the transcripts.
+        turn: which question.
+        answers: the model's answers to the turns before; thinking is left out of them. With the gold history they are not
+            looked at: the gold answers stand in their place.
+    """
+    inputs = case.inputs
+    earlier = case.turns[:turn]
+    if inputs["history"] == "gold":
+        history: list[str | None] = [str(one.gold) for one in earlier]
+    else:
+        history = [None if answer is None else without_thinking(answer).text for answer in answers]
+    return conversation(
+        documents[inputs["transcript"]],
+        [question_of(case, place) for place in range(turn + 1)],
+        history,
+        style=inputs["style"],
+        language=inputs["language"],
+        markers=inputs["markers"],
+    )
+
+
+def question_of(case: Case, turn: int) -> str:
+    """A turn's question."""
+    question = case.turns[turn].question
+    if question is None:
+        raise InputError(f"case {case.id}, turn {turn + 1}: has no question; build the cases again")
+    return question
+
+
+# --- judges ----------------------------------------------------------------------------------------------------
+
+
+def judge_prompt(
+    question: str, response: str, reference: str, judge: str = "gpt", language: str = "english"
+) -> str:
+    """The judge's user message with its score rubric (Figs. 6 to 9; official code); the three texts are stripped.
+
+    Args:
+        question: as asked.
+        response: of the model.
+        reference: gold answer.
+        judge: ``gpt``: 10-point rubric; ``prometheus``: 5-point rubric.
+        language: of question and reference; Czech rubrics have a score 0 for a response in another language.
+    """
+    values = {"question": question, "response": response, "reference": reference}
+    return fill(template(f"judge_{judge}_{language}"), {name: text.strip() for name, text in values.items()})
+
+
+def judge_conversation(prompt: str, judge: str = "gpt") -> list[Message]:
+    """The judge's messages: GPT gets a system message, Prometheus none."""
+    system = [Message("system", template("judge_gpt_system"))] if judge == "gpt" else []
+    return [*system, Message("user", prompt)]
+
+
+def prometheus_text(prompt: str) -> str:
+    """Prometheus' whole input, for an endpoint that takes plain text: the llama-2 template without a system message.
+
+    >>> prometheus_text("x")
+    '[INST] x [/INST]'
+    """
+    return conversation_prompt([prompt], [], "llama-2")
+
+
+def judge_messages(
+    case: Case, turn: int, response: str, judge: str = "gpt", language: str | None = None
+) -> list[Message]:
+    """What a judge is sent for one turn of a case.
+
+    Args:
+        case: with question and gold answer.
+        turn: which question.
+        response: as it shall be judged.
+        judge: one of :data:`JUDGES`.
+        language: without it the case's.
+    """
+    language = language or case.inputs["language"]
+    prompt = judge_prompt(question_of(case, turn), response, str(case.turns[turn].gold), judge, language)
+    return judge_conversation(prompt, judge)

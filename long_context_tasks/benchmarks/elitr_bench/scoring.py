@@ -1,0 +1,190 @@
+"""Case, response and the judge's verdicts to scores. Pure: it builds what a judge is asked and reads what it said.
+
+Scores lie on the scale of the paper, 1 to 10 (0 to 10 in Czech, where 0 says that the response is not in Czech); those of
+Prometheus, 1 to 5, are doubled. The turn is the unit of scoring; a mean is the plain mean over all questions of a split.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from long_context_tasks.benchmarks.elitr_bench import prompts
+from long_context_tasks.benchmarks.elitr_bench.responses import as_stored, without_thinking
+from long_context_tasks.judges import (
+    ENDPOINT_FAILED,
+    JudgeRequest,
+    Rubric,
+    Verdict,
+    last_boxed,
+    last_result,
+    official_boxed,
+    official_result,
+    panel,
+)
+from long_context_tasks.schema import Case, CaseScores, InputError, Score
+
+METRICS = ("judge_score", "official_judge_score", "answered")
+INTERVALS = ("judge_score", "official_judge_score")
+
+NOT_JUDGED = "not_judged"
+JUDGE_FAILED = "judge_failed"
+JUDGE_UNPARSABLE = "judge_unparsable"
+EMPTY = "empty"
+CUT = "answer_cut"
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A judge prompt of the paper: its scale, and how its replies are read."""
+
+    high: int
+    factor: int
+    parser: Callable[[float, float], Callable[[str], float | None]]
+    official: Callable[[str], str]
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "gpt": _Kind(10, 1, last_boxed, official_boxed),
+    "prometheus": _Kind(5, 2, last_result, official_result),
+}
+
+
+def _kind(name: str) -> _Kind:
+    if name not in _KINDS:
+        raise InputError(
+            f"rubric {name!r}: ELITR-Bench has {' and '.join(_KINDS)}; correct it in the judge file"
+        )
+    return _KINDS[name]
+
+
+def rubric(name: str = "gpt", language: str = "english") -> Rubric:
+    """The rubric that goes with a judge prompt: its scale, and the parser that takes a reply's last score.
+
+    >>> rubric().score(r"It quotes \\\\boxed{10}. Score: \\\\boxed{3}"), rubric("prometheus", "czech").low
+    (3.0, 0)
+
+    Args:
+        name: gpt: 10 points, ``\\boxed{}``; prometheus: 5 points, ``[RESULT]``.
+        language: english or czech, whose rubrics have a score 0.
+
+    Raises:
+        InputError: no such rubric.
+    """
+    kind = _kind(name)
+    low = 0 if language == "czech" else 1
+    label = name if language == "english" else f"{name}_{language}"
+    return Rubric(f"elitr_bench_{label}", low, kind.high, kind.parser(low, kind.high))
+
+
+def official_score(reply: str, name: str = "gpt") -> float | None:
+    """The first score of a reply by the official rule, on the 10-point scale, whatever its size; None without one.
+
+    >>> official_score(r"\\\\boxed{95} and \\\\boxed{7}"), official_score("[RESULT] 4.5", "prometheus")
+    (95.0, 8.0)
+    """
+    stored = _kind(name).official(reply)
+    # More digits than a float holds are no score.
+    return float(stored) if not stored.startswith("-") and len(stored) < 300 else None
+
+
+def judge_request(
+    case: Case, turn: int, response: str, name: str = "gpt", *, official: bool = False
+) -> JudgeRequest:
+    """What to ask a judge about a response.
+
+    Thinking is left out. An empty response is asked about too: the official metric wants its score.
+
+    Args:
+        case: see ``data.py``.
+        turn: which of its turns.
+        response: of the model.
+        name: of the rubric.
+        official: judge what the official script of the case's prompt style would have stored, its lost last letters included.
+    """
+    text = without_thinking(response).text
+    if official:
+        text = as_stored(text, case.inputs["style"])
+    question_id = case.turns[turn].labels["question_id"]
+    return JudgeRequest(
+        id=f"{case.cluster}_{question_id}",
+        messages=tuple(prompts.judge_messages(case, turn, text, name)),
+        meta={"case": case.id, "turn": turn},
+    )
+
+
+def judge_requests(
+    case: Case, responses: Sequence[str | None], name: str = "gpt", *, official: bool = False
+) -> list[JudgeRequest]:
+    """Requests for all turns that have a response (None: there is none through a failure of ours).
+
+    Raises:
+        InputError: no such rubric.
+    """
+    _kind(name)
+    return [
+        judge_request(case, turn, response, name, official=official)
+        for turn, response in enumerate(responses)
+        if response is not None
+    ]
+
+
+def score_turn(
+    case: Case,
+    turn: int,
+    response: str | None,
+    verdicts: Sequence[Verdict] = (),
+    *,
+    name: str = "gpt",
+    status: str | None = None,
+) -> CaseScores:
+    """All metrics of one turn.
+
+    Args:
+        case: see ``data.py``.
+        turn: which of its turns.
+        response: of the model; None without a status counts as empty.
+        verdicts: of the judge, one for each of its seeds, whose mean counts; none: nobody has judged yet.
+        name: of the rubric.
+        status: a failure of ours in generation (``does_not_fit``, ``endpoint_failed``): no metric gets a value.
+
+    Returns:
+        Every metric of :data:`METRICS`. In ``judge_score`` an empty response has the lowest score that the judge can give,
+        whatever it said; ``official_judge_score`` takes the first reply to each seed by the official rule.
+    """
+    if status is not None:
+        return dict.fromkeys(METRICS, Score(None, status))
+    case.turns[turn]  # a turn that the case does not have is a mistake of the caller
+    kind = _kind(name)
+    answer = without_thinking(response or "")
+    empty = (CUT if answer.unclosed else EMPTY) if not answer.text.strip() else None
+    scores = [None if one.score is None else one.score * kind.factor for one in verdicts]
+    firsts = [official_score(one.replies[0], name) if one.replies else None for one in verdicts]
+    strict = _mean(scores, verdicts)
+    if empty is not None:
+        strict = Score(float(rubric(name, case.inputs["language"]).low * kind.factor), empty)
+    return {
+        "judge_score": strict,
+        "official_judge_score": _mean(firsts, verdicts),
+        "answered": Score(float(empty is None), empty),
+    }
+
+
+def _mean(scores: Sequence[float | None], verdicts: Sequence[Verdict]) -> Score:
+    """Mean over the seeds that gave a score; without any, why there is none."""
+    if not verdicts:
+        return Score(None, NOT_JUDGED)
+    mean = panel(scores).mean
+    if mean is not None:
+        return Score(mean)
+    failed = any(verdict.reason == ENDPOINT_FAILED and not verdict.replies for verdict in verdicts)
+    return Score(None, JUDGE_FAILED if failed else JUDGE_UNPARSABLE)
+
+
+def score_case(case: Case, response: str | None, status: str | None = None) -> CaseScores:
+    """Metrics of a case with one turn before anybody has judged it.
+
+    Raises:
+        ValueError: the case is a conversation, whose turns are scored one by one.
+    """
+    if len(case.turns) != 1:
+        raise ValueError(f"case {case.id} has {len(case.turns)} turns; score each with score_turn")
+    return score_turn(case, 0, response, status=status)

@@ -1,0 +1,69 @@
+"""How lm-eval makes one number of the values of all cases, key by key.
+
+The value of a case is a number, or a pair of value and cluster where an interval is wanted; a conversation has a list of them,
+one for each turn.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from long_context_tasks.stats import interval_of_mean
+
+
+def _turns(values: Sequence[Any], depth: int) -> list[Any]:
+    """Values of turns in one list: a case of a conversation has a list of them, any other case a single one.
+
+    Args:
+        values: of cases.
+        depth: 0 where the value of a turn is a number, 1 where it is a list.
+    """
+    flat: list[Any] = []
+    for value in values:
+        inner = value[0] if isinstance(value, list) and value else value
+        several = isinstance(inner, list) if depth else isinstance(value, list)
+        flat += value if several else [value]
+    return flat
+
+
+def nan_mean(values: Sequence[float]) -> float:
+    """Mean of the values that are numbers; not a number when there are none."""
+    numbers = [value for value in _turns(values, 0) if not math.isnan(value)]
+    return math.fsum(numbers) / len(numbers) if numbers else math.nan
+
+
+def total(values: Sequence[float]) -> float:
+    """Sum; not a number when any is."""
+    return math.fsum(_turns(values, 0))
+
+
+def interval_low(pairs: Sequence[tuple[float, str]]) -> float:
+    """Lower end of the 95 % interval of the mean, from pairs of value and cluster."""
+    return _interval(pairs)[0]
+
+
+def interval_high(pairs: Sequence[tuple[float, str]]) -> float:
+    """Upper end; see :func:`interval_low`."""
+    return _interval(pairs)[1]
+
+
+def _interval(pairs: Sequence[tuple[float, str]]) -> tuple[float, float]:
+    kept = [(value, cluster) for value, cluster in _turns(pairs, 1) if not math.isnan(value)]
+    if not kept:
+        return math.nan, math.nan
+    ends = interval_of_mean([value for value, _ in kept], [cluster for _, cluster in kept])
+    return ends.low, ends.high
+
+
+def aggregation_of(key: str) -> Callable[[Any], float]:
+    """How the values of a result key over all cases become one number."""
+    if key.endswith("_low"):
+        return interval_low
+    if key.endswith("_high"):
+        return interval_high
+    return total if key == "n" or key.startswith("n_") else nan_mean
+
+
+def higher_is_better(key: str) -> bool:
+    """For the arrows of the host's table."""
+    return not (key.startswith("n_") and key != "n_scored") and key != "copy_instruction"

@@ -1,0 +1,199 @@
+"""What both hosts do with the turns of a case: responses on disk, the judge, scores.
+
+A case with one turn has a plain text as its response; a conversation has a JSON list of texts, and a status for each.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from long_context_tasks.judges import (
+    Generate,
+    JudgeConfig,
+    Judging,
+    Store,
+    Verdict,
+    check_judge,
+    default_store_path,
+    judge_all,
+    load_judge,
+    summarize,
+)
+from long_context_tasks.schema import Case, CaseScores, InputError, LoadedTask, Message
+
+Verdicts = Mapping[str, Sequence[Sequence[Verdict]]]
+"""Case to the verdicts on each of its turns, one per seed; empty where nothing was judged."""
+
+
+@dataclass(frozen=True)
+class Response:
+    """What came of one turn.
+
+    Attributes:
+        text: of the model; None when there is none.
+        status: None, or a failure of ours such as ``does_not_fit``.
+    """
+
+    text: str | None
+    status: str | None = None
+
+
+def prompt_hash(messages: Sequence[Message]) -> str:
+    """SHA-256 of the JSON list of [role, content] pairs."""
+    return hashlib.sha256(json.dumps([[m.role, m.content] for m in messages]).encode("ascii")).hexdigest()
+
+
+def stored(task: LoadedTask, responses: Sequence[Response]) -> tuple[str, Any]:
+    """Text and status as they stand in a host's files; :func:`read_back` is the inverse.
+
+    A text that is not there is an empty one in a plain response, and null in a conversation.
+    """
+    if not task.is_conversation:
+        [response] = responses
+        return response.text or "", response.status
+    texts = [response.text for response in responses]
+    return json.dumps(texts, ensure_ascii=False), [response.status for response in responses]
+
+
+def read_back(task: LoadedTask, case: Case, text: str | None, status: Any) -> list[Response]:
+    """The responses of a case from a host's files.
+
+    Raises:
+        InputError: the text is not what :func:`stored` writes for the task.
+    """
+    if not task.is_conversation:
+        return [Response(text if status is None else None, status)]
+    try:
+        texts = json.loads(text or "")
+        statuses = status if isinstance(status, list) else [status] * len(texts)
+        responses = [Response(one, state) for one, state in zip(texts, statuses, strict=True)]
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{task.name}, case {case.id}: the stored response is not a list of {len(case.turns)} answers ({error}); run again"
+        ) from error
+    if len(responses) != len(case.turns):
+        raise InputError(
+            f"{task.name}, case {case.id}: {len(responses)} answers to {len(case.turns)} questions; run again"
+        )
+    return responses
+
+
+@dataclass(frozen=True)
+class TaskJudge:
+    """A judge for the responses of one task.
+
+    Attributes:
+        config: the judge.
+        judging: the benchmark's functions.
+    """
+
+    config: JudgeConfig
+    judging: Judging
+
+    @classmethod
+    def of(cls, task: LoadedTask, config: JudgeConfig | None = None) -> "TaskJudge | None":
+        """The judge that the options or the environment name; None without one, or when the task needs none.
+
+        Args:
+            task: any.
+            config: a judge that was read already.
+
+        Raises:
+            InputError: a judge file that cannot be used, or a rubric that the benchmark does not have.
+        """
+        if task.judging is None:
+            return None
+        config = config or load_judge(task.options.judge)
+        if config is None:
+            return None
+        judge = cls(config, task.judging)
+        judge.judging.rubric(judge.rubric_name)
+        return judge
+
+    @property
+    def rubric_name(self) -> str:
+        """As the judge file has it, else the benchmark's own choice."""
+        return self.config.rubric or self.judging.default
+
+    def check(self) -> None:
+        """One tiny call before costly work; see :func:`long_context_tasks.judges.check_judge`."""
+        if self.config.kind == "local" and self.config.engine != "hf":
+            raise InputError(
+                f"judge {self.config.name}: engine {self.config.engine} is not loaded in a host's process; start it as a server "
+                "(kind: openai), or use engine: hf"
+            )
+        check_judge(self.config)
+
+    def verdicts(self, task: LoadedTask, responses: Mapping[str, Sequence[Response]]) -> tuple[Verdicts, str]:
+        """Judge what there is; an answer that the store holds is not asked for again.
+
+        Args:
+            task: of the responses.
+            responses: case to one response per turn.
+
+        Returns:
+            The verdicts, and one line that sums them up.
+
+        Raises:
+            InputError: see :func:`long_context_tasks.judges.judge_all`.
+        """
+        requests = []
+        places: list[tuple[str, int]] = []
+        for case_id, turns in responses.items():
+            there = [turn.text if turn.text is not None else "" for turn in turns]
+            texts = [text if turn.status is None else None for text, turn in zip(there, turns, strict=True)]
+            requests += self.judging.requests(task.by_id[case_id], texts, self.rubric_name)
+            places += [(case_id, place) for place, text in enumerate(texts) if text is not None]
+        store = Store(default_store_path(self.config))
+        rubric = self.judging.rubric(self.rubric_name)
+        judged = judge_all(requests, self.config, rubric, store, self._generate())
+        found: dict[str, list[Sequence[Verdict]]] = {
+            case_id: [()] * len(turns) for case_id, turns in responses.items()
+        }
+        for (case_id, place), verdicts in zip(places, judged, strict=True):
+            found[case_id][place] = verdicts
+        return found, str(summarize(judged, self.config))
+
+    def _generate(self) -> Generate | None:
+        if self.config.kind != "local":
+            return None
+        from long_context_tasks.judges.local import load_hf_judge
+
+        return load_hf_judge(self.config)
+
+
+def score_turns(
+    task: LoadedTask,
+    case: Case,
+    responses: Sequence[Response],
+    verdicts: Sequence[Sequence[Verdict]] = (),
+    rubric: str | None = None,
+) -> list[CaseScores]:
+    """Every metric of every turn of a case.
+
+    Args:
+        task: of the case.
+        case: with as many turns as there are responses.
+        responses: one per turn.
+        verdicts: of the judge on each turn; none when nobody has judged.
+        rubric: name of the rubric that was used; the benchmark's default without it.
+    """
+    if task.judging is None:
+        [response] = responses
+        return [task.score(case, response.text, response.status)]
+    judging: Judging = task.judging
+    given = verdicts or [()] * len(responses)
+    return [
+        judging.score_turn(case, turn, response.text, given[turn], rubric or judging.default, response.status)
+        for turn, response in enumerate(responses)
+    ]
+
+
+def not_judged_hint(name: str, results: str) -> str:
+    """What to do about a judged task that ran without a judge."""
+    return (
+        f"{name}: not judged, as no judge was named (lct_judge, LCT_JUDGE or LCT_JUDGE_MODEL); the responses are kept: "
+        f"lct judge run {results} --judge judge.yaml"
+    )

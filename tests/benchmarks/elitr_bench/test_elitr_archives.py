@@ -1,0 +1,203 @@
+"""The published archives, on invented meetings: what is read, and what is refused with which words."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from invented_meetings import (
+    QUESTIONS,
+    TEXTS,
+    encrypted_zip,
+    question_members,
+    questions_json,
+    transcript_tar,
+    write_archives,
+)
+
+from long_context_tasks.benchmarks.elitr_bench.archives import Archives, prepare_transcripts, read_text
+from long_context_tasks.schema import InputError, Options
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_archives(tmp_path)
+
+
+def _with_questions(folder: Path, row: Any) -> Archives:
+    members = question_members() | {"data/elitr-bench-qa_dev.json": json.dumps(row).encode()}
+    (folder / "data.zip").write_bytes(encrypted_zip(members))
+    return Archives(folder)
+
+
+@pytest.mark.parametrize("password", ["utter", "another", None])
+def test_everything_is_read(tmp_path: Path, password: str | None) -> None:
+    archives = Archives(write_archives(tmp_path, password), password or "utter")
+    dev = archives.questions("dev")
+    assert [meeting.id for meeting in dev] == ["meeting_en_dev_001", "meeting_en_dev_002"]
+    assert [tuple(vars(question).values()) for question in dev[0].questions] == QUESTIONS[dev[0].id]
+    assert archives.questions("dev", conv=True)[0].questions[1].text == "When does it open?"
+    assert archives.questions("test", czech=True)[0].questions[0].answer == "Česky: The boat"
+    assert archives.transcripts("dev") == {
+        "meeting_en_dev_001": TEXTS["meeting_en_dev_001"],
+        "meeting_en_dev_002": "(PERSON3) We have two kites and one {transcript}.\n(PERSON1) Good.\nBye.",
+    }
+    responses = archives.responses("qa_dev_st_all-eval")
+    assert len(responses) == 6
+    assert (responses[1].meeting, responses[1].question.id, responses[1].model) == (
+        "meeting_en_dev_001",
+        "1",
+        "Owl-13B",
+    )
+    assert responses[1].scores == {"gpt-4": "9", "silver-human": "9.5"}
+    assert responses == archives.responses("elitr-bench-qa_dev_st_all-eval.json")
+
+
+def test_nothing_is_written(folder: Path) -> None:
+    before = sorted(folder.rglob("*"))
+    archives = Archives(folder)
+    archives.questions("dev"), archives.transcripts("test"), archives.responses("qa_dev_st_all-eval")
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_what_lies_unpacked_is_taken(folder: Path) -> None:
+    expected = Archives(folder).questions("dev"), Archives(folder).transcripts("dev")
+    for name, data in question_members().items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(data)
+    (folder / "ELITR-English-dev.tar").write_bytes(transcript_tar("dev"))
+    (folder / "data.zip").unlink()
+    (folder / "ELITR-English-dev.tar.zip").unlink()
+    archives = Archives(folder)
+    assert (archives.questions("dev"), archives.transcripts("dev")) == expected
+    assert {path.name for path in archives.paths("dev")} == {
+        *(f"elitr-bench-{setting}_{split}.json" for setting in ("qa", "conv") for split in ("dev", "test2")),
+        "ELITR-English-dev.tar",
+    }
+
+
+def test_the_password_may_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_archives(tmp_path, "another")
+    options = Options(data_dir=tmp_path)
+    with pytest.raises(InputError, match=r"data\.zip.*password"):
+        Archives.of(options).questions("dev")
+    monkeypatch.setenv("LCT_ELITR_PASSWORD", "another")
+    assert Archives.of(options).questions("dev")
+
+
+def test_no_wrong_password_gets_through(folder: Path) -> None:
+    # One in 256 passes the check byte, and shows only in the data.
+    for number in range(1000):
+        with pytest.raises(InputError, match=r"data\.zip.*password"):
+            Archives(folder, f"wrong{number}").questions("dev")
+
+
+def test_a_missing_archive_names_the_remedies(folder: Path) -> None:
+    (folder / "czech.zip").unlink()
+    with pytest.raises(InputError, match=r"czech\.zip is missing.*lct data fetch elitr_bench.*LCT_DATA_DIR"):
+        Archives(folder).questions("dev", czech=True)
+    with pytest.raises(InputError, match=r"czech\.zip is missing"):
+        Archives(folder).paths("dev", czech=True)
+    assert Archives(folder).paths("dev")
+
+
+def test_a_missing_member_names_those_there(folder: Path) -> None:
+    with pytest.raises(InputError, match=r"holds no .*conv_dev.* \(it has: .*qa_dev_st_all-eval\.json\)"):
+        Archives(folder).responses("conv_dev_mt_gpt-4-eval")
+
+
+@pytest.mark.parametrize("keep", [0, 10, 200, 0.5, 0.99])
+def test_a_cut_archive(folder: Path, keep: float) -> None:
+    for name in ("data.zip", "ELITR-English-dev.tar.zip"):
+        data = (folder / name).read_bytes()
+        (folder / name).write_bytes(data[: int(keep if keep > 1 else keep * len(data))])
+    for read in (Archives(folder).questions, Archives(folder).transcripts):
+        with pytest.raises(InputError, match=r"\.zip: damaged or cut short .*fetch it again"):
+            read("dev")
+
+
+def test_damaged_bytes(folder: Path) -> None:
+    data = bytearray((folder / "ELITR-English-dev.tar.zip").read_bytes())
+    for place in range(100, 140):
+        data[place] ^= 0xFF
+    (folder / "ELITR-English-dev.tar.zip").write_bytes(data)
+    with pytest.raises(InputError, match="damaged"):
+        Archives(folder).transcripts("dev")
+
+
+def test_a_tar_that_is_none_or_has_no_transcript(folder: Path) -> None:
+    for data, words in ((b"no tar at all", "damaged"), (transcript_tar("test"), "no transcript_MAN")):
+        tar = data if words == "damaged" else _without_transcripts()
+        (folder / "ELITR-English-dev.tar.zip").write_bytes(encrypted_zip({"ELITR-English-dev.tar": tar}))
+        with pytest.raises(InputError, match=words):
+            Archives(folder).transcripts("dev")
+
+
+def _without_transcripts() -> bytes:
+    import io
+    import tarfile
+
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w"):
+        pass
+    return buffer.getvalue()
+
+
+def test_a_transcript_that_is_not_utf_8(folder: Path) -> None:
+    tar = transcript_tar("dev", {"ELITR-English-dev/meeting_en_dev_003/transcript_MAN_x.txt": b"ok \xff"})
+    (folder / "ELITR-English-dev.tar.zip").write_bytes(encrypted_zip({"ELITR-English-dev.tar": tar}))
+    with pytest.raises(InputError, match=r"meeting_en_dev_003: not UTF-8 at byte 3"):
+        Archives(folder).transcripts("dev")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda row: [], "a list instead of an object"),
+        (lambda row: row | {"split": "test2"}, "says it is split 'test2', not 'dev'"),
+        (lambda row: row | {"meetings": []}, "'meetings' is not a list of objects"),
+        (
+            lambda row: row | {"meetings": [*row["meetings"], row["meetings"][0]]},
+            "dev_001 stands there twice",
+        ),
+        (lambda row: _changed(row, "id", 1), "dev_001, question 1: field 'id' is int"),
+        (lambda row: _changed(row, "question", None), "question 1: field 'question' is NoneType"),
+        (lambda row: _changed(row, "question-type", "why"), "question 1: type 'why'"),
+        (lambda row: _changed(row, "answer-position", "X"), "answer position 'X'"),
+        (lambda row: _changed(row, "id", "2"), "two questions have the same id"),
+    ],
+)
+def test_records_of_another_shape(folder: Path, change: Any, words: str) -> None:
+    archives = _with_questions(folder, change(questions_json("dev")))
+    with pytest.raises(InputError, match=r"data\.zip, data/elitr-bench-qa_dev\.json.*" + words):
+        archives.questions("dev")
+
+
+def _changed(row: dict[str, Any], field: str, value: Any) -> dict[str, Any]:
+    row["meetings"][0]["questions"][0][field] = value
+    return row
+
+
+def test_an_unknown_split(folder: Path) -> None:
+    with pytest.raises(InputError, match="split 'train' is none of dev, test"):
+        Archives(folder).questions("train")
+
+
+def test_official_preparation() -> None:
+    files = [
+        ("c/dev/m1/transcript_MAN_a.txt", b"first"),
+        ("c/dev/m1/transcript_MAN2_b.txt", b"last one wins"),
+        ("c/dev/m1/sub/transcript_MAN_c.txt", b"named after its folder"),
+        ("c/test/m2/transcript_MAN_a.txt", b"another split"),
+        ("c/test2/m3/atranscript_MAN_a.txt", b"another name"),
+        ("c/test2/m3/transcript_ASR_a.txt", b"another kind"),
+    ]
+    assert prepare_transcripts(files) == {"m1": b"last one wins", "sub": b"named after its folder"}
+
+
+def test_text_is_read_as_in_text_mode(tmp_path: Path) -> None:
+    data = "\ufeffa\r\nb\rc\n\n \x0b\x0c\x85\u2028d".encode()
+    path = tmp_path / "t"
+    path.write_bytes(data)
+    with path.open(encoding="utf-8") as file:
+        assert read_text(data, "here") == file.read()

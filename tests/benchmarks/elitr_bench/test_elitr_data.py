@@ -1,0 +1,185 @@
+"""Cases from the archives, on invented meetings."""
+
+import json
+from pathlib import Path
+
+import pytest
+from invented_meetings import (
+    TEXTS,
+    encrypted_zip,
+    question_members,
+    questions_json,
+    transcript_tar,
+    write_archives,
+)
+
+from long_context_tasks.benchmarks.elitr_bench import data, prompts
+from long_context_tasks.benchmarks.elitr_bench.archives import Archives
+from long_context_tasks.benchmarks.elitr_bench.counts import count_split
+from long_context_tasks.benchmarks.elitr_bench.names import parse_name
+from long_context_tasks.schema import InputError, Options
+from long_context_tasks.tokens import CL100K, get_tokenizer
+
+
+@pytest.fixture
+def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    write_archives(tmp_path / "data")
+    return Options(data_dir=tmp_path / "data")
+
+
+def test_single_turn_cases(options: Options) -> None:
+    task = data.load_task("elitr_bench_qa_dev", options)
+    cases = task.cases.cases
+    assert [case.id for case in cases] == [
+        "meeting_en_dev_001_1",
+        "meeting_en_dev_001_2",
+        "meeting_en_dev_002_1",
+    ]
+    second = cases[1]
+    assert (second.cluster, second.document) == ("meeting_en_dev_001", "meeting_en_dev_001")
+    assert second.labels == {"split": "dev", "language": "english"}
+    assert dict(second.turns[0].labels) == {
+        "question_id": "2",
+        "question_type": "when",
+        "answer_position": "E",
+        "qa_conv_differs": True,
+    }
+    assert [case.turns[0].labels["qa_conv_differs"] for case in cases] == [False, True, False]
+    assert (task.answer_budget, task.metrics[0]) == (512, "judge_score")
+    (message,) = task.messages(second)
+    assert TEXTS["meeting_en_dev_001"] in message.content
+    assert message.content.endswith("When does the bakery open?")
+    assert task.score(second, "On Monday", None)["judge_score"].reason == "not_judged"
+    for case in cases:
+        counted = get_tokenizer(CL100K).count(task.messages(case)[0].content)
+        assert case.num_tokens == {CL100K: counted}
+
+
+@pytest.mark.parametrize("name", ["elitr_bench_qa_dev_multiturn", "elitr_bench_conv_dev"])
+def test_multi_turn_cases(options: Options, name: str) -> None:
+    task = data.load_task(name, options)
+    first, second = task.cases.cases
+    assert (first.id, second.id, first.task) == ("meeting_en_dev_001", "meeting_en_dev_002", name)
+    asked = "When does it open?" if "conv" in name else "When does the bakery open?"
+    assert [turn.question for turn in first.turns] == ["Who said hello?", asked]
+    sent = prompts.messages(first, task.cases.documents, 1, ["(PERSON2)"])
+    assert [message.content for message in sent[1:]] == ["(PERSON2)", asked]
+
+
+def test_gold_history_is_said_in_the_case(options: Options) -> None:
+    task = data.load_task("elitr_bench_conv_dev_goldhistory", options)
+    case = task.cases.cases[0]
+    assert case.task == "elitr_bench_conv_dev_goldhistory" and not case.num_tokens
+    assert prompts.messages(case, task.cases.documents, 1)[1].content == "(PERSON1)"
+
+
+def test_czech_cases(options: Options) -> None:
+    task = data.load_task("elitr_bench_qa_test_czech", options)
+    (case,) = task.cases.cases
+    (message,) = task.messages(case)
+    assert "formulated in Czech" in message.content and message.content.endswith(
+        "Česky: What leaves at noon?"
+    )
+    assert case.labels == {"split": "test", "language": "czech"}
+
+
+@pytest.mark.parametrize(
+    ("style", "markers", "end"),
+    [
+        ("vicuna_v1.1", True, "QUESTION: Who said hello? ANSWER: ASSISTANT:"),
+        ("longalign", False, "Who said hello?[/INST]"),
+        ("gpt", False, "Who said hello?"),
+    ],
+)
+def test_other_prompt_styles(options: Options, style: str, markers: bool, end: str) -> None:
+    cases = data.load(parse_name("elitr_bench_qa_dev"), options, style=style, markers=markers)
+    case = cases.cases[0]
+    assert prompts.messages(case, cases.documents)[-1].content.endswith(end)
+    assert not case.num_tokens
+
+
+def test_n_takes_the_first_cases(options: Options) -> None:
+    from dataclasses import replace
+
+    task = data.load_task("elitr_bench_qa_dev", replace(options, n=2, length=4000, answer_budget=64))
+    assert [case.id[-1] for case in task.cases.cases] == ["1", "2"]
+    assert task.answer_budget == 64 and "lct_length" not in task.description()
+
+
+def test_a_second_load_reads_the_cache(options: Options, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = data.load_task("elitr_bench_qa_dev", options).cases.cases
+    monkeypatch.setattr(data, "convert", lambda *arguments: pytest.fail("made again"))
+    assert data.load_task("elitr_bench_qa_dev", options).cases.cases == first
+    assert data.load_task("elitr_bench_conv_dev_goldhistory", options).cases.cases
+
+
+def test_changed_archives_give_new_cases(options: Options) -> None:
+    assert len(data.load_task("elitr_bench_qa_test", options).cases) == 1
+    row = questions_json("test2")
+    row["meetings"][0]["questions"][0]["question"] = "What sails?"
+    members = question_members() | {
+        f"data/elitr-bench-{setting}_test2.json": json.dumps(row).encode() for setting in ("qa", "conv")
+    }
+    assert options.data_dir is not None
+    (options.data_dir / "elitr_bench" / "data.zip").write_bytes(encrypted_zip(members))
+    assert data.load_task("elitr_bench_qa_test", options).cases.cases[0].turns[0].question == "What sails?"
+
+
+def test_a_wrong_password_leaves_no_folder(
+    options: Options, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("LCT_ELITR_PASSWORD", "wrong")
+    with pytest.raises(InputError, match="password"):
+        data.load_task("elitr_bench_qa_dev", options)
+    assert not [path for path in (tmp_path / "cache" / "cases").iterdir() if path.is_dir()]
+
+
+def test_a_missing_transcript(options: Options) -> None:
+    assert options.data_dir is not None
+    tar = {"ELITR-English-dev.tar": transcript_tar("test2")}
+    (options.data_dir / "elitr_bench" / "ELITR-English-dev.tar.zip").write_bytes(encrypted_zip(tar))
+    with pytest.raises(
+        InputError,
+        match=r"no transcript of meeting_en_dev_001, meeting_en_dev_002 \(there are: meeting_en_test2",
+    ):
+        data.load_task("elitr_bench_qa_dev", options)
+
+
+def test_an_empty_transcript(options: Options) -> None:
+    assert options.data_dir is not None
+    name = "ELITR-English-dev/meeting_en_dev_002/transcript_MAN_annot02.txt"
+    tar = {"ELITR-English-dev.tar": transcript_tar("dev", {name: b" \n"})}
+    (options.data_dir / "elitr_bench" / "ELITR-English-dev.tar.zip").write_bytes(encrypted_zip(tar))
+    with pytest.raises(InputError, match="transcript of meeting_en_dev_002 is empty"):
+        data.load_task("elitr_bench_qa_dev", options)
+
+
+def test_qa_and_conv_that_do_not_belong_together(options: Options) -> None:
+    assert options.data_dir is not None
+    row = questions_json("dev", conv=True)
+    row["meetings"][0]["questions"].pop()
+    members = question_members() | {"data/elitr-bench-conv_dev.json": json.dumps(row).encode()}
+    (options.data_dir / "elitr_bench" / "data.zip").write_bytes(encrypted_zip(members))
+    with pytest.raises(InputError, match="QA and Conv files do not have the same"):
+        data.load_task("elitr_bench_qa_dev", options)
+
+
+def test_options_that_do_not_go_with_it(options: Options, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    for changed, words in (
+        (replace(options, cases=tmp_path), "lct_cases"),
+        (replace(options, subset=50), "lct_subset"),
+    ):
+        with pytest.raises(InputError, match=words):
+            data.load_task("elitr_bench_qa_dev", changed)
+
+
+def test_counts(options: Options) -> None:
+    assert options.data_dir is not None
+    counts = count_split(Archives(options.data_dir / "elitr_bench"), "dev", lambda text: len(text.split()))
+    assert (counts.meetings, counts.questions, counts.differing) == (2, 3, 1)
+    assert counts.by_type == {"who": 1, "when": 1, "howmany": 1}
+    assert counts.by_position == {"B": 1, "E": 1, "S": 1}
+    assert counts.tokens == (9.5, 8, 11)

@@ -1,0 +1,115 @@
+"""Noisy transcripts in cases: the target is measured, draws depend on what they should and on nothing else."""
+
+import hashlib
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from invented_meetings import write_archives
+
+from long_context_tasks.benchmarks.elitr_bench import data
+from long_context_tasks.benchmarks.elitr_bench.names import WERS, parse_name
+from long_context_tasks.benchmarks.elitr_bench.noise import NoiseSettings
+from long_context_tasks.noise import word_error_rate
+from long_context_tasks.schema import CaseSet, InputError, Options
+
+COUNTS = {
+    "Hello.": {"Hello.": 3, "Yellow.": 2, "": 1},
+    "bakery": {"bakery": 5, "battery": 3},
+    "opens": {"opens": 4, "open": 4, "": 1},
+    "kites": {"kites": 2, "kits": 3},
+    "Monday.": {"Monday.": 3, "Sunday.": 2},
+    "": {"uh": 4, "the": 2},
+}
+
+
+@pytest.fixture
+def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    write_archives(tmp_path / "data")
+    return Options(data_dir=tmp_path / "data")
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> Path:
+    path = tmp_path / "rules.jsonl"
+    path.write_text("".join(json.dumps({word: forms}) + "\n" for word, forms in COUNTS.items()))
+    return path
+
+
+def _load(options: Options, rules: Path, name: str, mode: str = "exact") -> CaseSet:
+    return data.load(parse_name(name), options, noise=NoiseSettings(mode, rules))
+
+
+def _texts(cases: CaseSet) -> list[str]:
+    return [cases.documents[case.inputs["transcript"]] for case in cases.cases]
+
+
+@pytest.mark.parametrize("mode", ["exact", "official"])
+@pytest.mark.parametrize("wer", WERS)
+def test_the_measured_rate_stands_in_the_labels(options: Options, rules: Path, mode: str, wer: int) -> None:
+    cases = _load(options, rules, f"elitr_bench_conv_dev_wer{wer}", mode)
+    clean = data.load_task("elitr_bench_conv_dev", options).cases
+    for noisy, text, before in zip(cases.cases, _texts(cases), _texts(clean), strict=True):
+        assert noisy.id == noisy.cluster and noisy.document == f"{noisy.id}_wer{wer}"
+        assert noisy.labels["wer"] == wer
+        assert noisy.labels["measured_wer"] == pytest.approx(word_error_rate(before, text), abs=1e-6)
+        assert text.count("\n") == before.count("\n")
+    assert _texts(cases) != _texts(clean)
+
+
+def test_all_tasks_of_a_rate_show_the_same_noise(options: Options, rules: Path) -> None:
+    single = _texts(_load(options, rules, "elitr_bench_qa_dev_wer60"))
+    for name in ("qa_dev_multiturn_wer60", "conv_dev_goldhistory_wer60", "conv_dev_czech_wer60"):
+        assert set(_texts(_load(options, rules, f"elitr_bench_{name}"))) == set(single)
+
+
+def test_what_the_noise_depends_on(options: Options, rules: Path, tmp_path: Path) -> None:
+    name = "elitr_bench_conv_dev_wer80"
+    first = _texts(_load(options, rules, name))
+    others = [
+        _load(replace(options, seed=1), rules, name),
+        _load(options, rules, "elitr_bench_conv_dev_wer40"),
+        _load(options, rules, name, "official"),
+    ]
+    changed = tmp_path / "others.jsonl"
+    changed.write_text(rules.read_text().replace('"battery": 3', '"battery": 30'))
+    others.append(_load(options, changed, name))
+    folders = {cases.documents.path for cases in others}
+    assert len(folders) == len(others)
+    assert all(_texts(cases) != first for cases in others[:3])
+
+
+def test_another_process_draws_the_same(options: Options, rules: Path, tmp_path: Path) -> None:
+    here = _texts(_load(options, rules, "elitr_bench_qa_test_wer40"))
+    script = (
+        "import sys, hashlib; from pathlib import Path; from long_context_tasks.schema import Options\n"
+        "from long_context_tasks.benchmarks.elitr_bench import data\n"
+        "from long_context_tasks.benchmarks.elitr_bench.names import parse_name\n"
+        "from long_context_tasks.benchmarks.elitr_bench.noise import NoiseSettings\n"
+        "cases = data.load(parse_name('elitr_bench_qa_test_wer40'), Options(data_dir=Path(sys.argv[1])),"
+        " noise=NoiseSettings('exact', Path(sys.argv[2])))\n"
+        "print(hashlib.sha256(cases.documents[cases.cases[0].document].encode()).hexdigest())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(options.data_dir), str(rules)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"LCT_CACHE_DIR": str(tmp_path / "another"), "PYTHONHASHSEED": "7", "PATH": ""},
+    )
+    assert done.stdout.split() == [hashlib.sha256(here[0].encode()).hexdigest()]
+
+
+def test_the_rules_of_the_package_are_the_default(options: Options) -> None:
+    task = data.load_task("elitr_bench_qa_test_wer100", options)
+    assert task.cases.cases[0].labels["measured_wer"] > 0.5
+    assert task.messages(task.cases.cases[0])
+
+
+def test_an_unknown_mode(rules: Path) -> None:
+    with pytest.raises(InputError, match="noise mode 'loud' is none of exact, official"):
+        NoiseSettings("loud", rules)

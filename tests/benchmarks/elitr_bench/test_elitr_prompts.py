@@ -1,0 +1,134 @@
+"""Prompts: committed texts of invented meetings to the byte, histories, and what a text may hold without harm."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from long_context_tasks.benchmarks.elitr_bench import prompts
+from long_context_tasks.benchmarks.elitr_bench.responses import stored_officially, without_thinking
+from long_context_tasks.schema import Case, InputError, Turn
+
+GOLDEN = Path(__file__).parent / "golden" / "elitr_prompts.jsonl"
+TRANSCRIPTS = {"m": "(PERSON1) Hello.\n"}
+TEXT = st.text(max_size=30)
+
+
+def case(**inputs: Any) -> Case:
+    chosen = {
+        "transcript": "m",
+        "language": "english",
+        "history": "own",
+        "style": "chat",
+        "markers": False,
+    } | inputs
+    turns = tuple(Turn(gold=f"gold {n}", question=f" Question {n}? ") for n in (1, 2, 3))
+    return Case("m", "elitr_bench_qa_dev_multiturn", chosen, turns, "m")
+
+
+@pytest.mark.parametrize(
+    "row", [json.loads(line) for line in GOLDEN.read_text(encoding="utf-8").splitlines()]
+)
+def test_golden_prompts(row: dict[str, Any]) -> None:
+    if "judge" in row:
+        prompt = prompts.judge_prompt(*row["texts"], judge=row["judge"], language=row["language"])
+        sent = [vars(message) for message in prompts.judge_conversation(prompt, row["judge"])]
+    else:
+        messages = prompts.conversation(*row["conversation"], **row["settings"])
+        sent = [vars(message) for message in messages]
+    assert sent == row["sent"]
+
+
+def test_own_answers_are_the_history() -> None:
+    sent = prompts.messages(case(style="gpt"), TRANSCRIPTS, 2, ["first", ""])
+    assert [message.role for message in sent] == ["system", "user", "assistant", "user", "assistant", "user"]
+    assert [message.content for message in sent[1:]] == [
+        "Question 1?",
+        "first",
+        "Question 2?",
+        "",
+        "Question 3?",
+    ]
+
+
+def test_a_missing_answer_is_left_out() -> None:
+    sent = prompts.messages(case(style="gpt"), TRANSCRIPTS, 2, [None, "second"])
+    assert [message.role for message in sent] == ["system", "user", "user", "assistant", "user"]
+
+
+def test_gold_answers_are_the_history_where_it_is_asked_for() -> None:
+    for answers in ([], ["wrong", "wrong"]):
+        sent = prompts.messages(case(history="gold"), TRANSCRIPTS, 2, answers)
+        assert [message.content for message in sent if message.role == "assistant"] == ["gold 1", "gold 2"]
+
+
+def test_thinking_stays_out_of_the_history() -> None:
+    sent = prompts.messages(case(), TRANSCRIPTS, 1, ["<think>well</think>yes"])
+    assert sent[1].content == "yes"
+
+
+def test_the_first_turn_needs_no_answers() -> None:
+    (message,) = prompts.messages(case(), TRANSCRIPTS)
+    assert message.role == "user" and message.content.endswith(".\n\n\n\nQuestion 1?")
+
+
+@pytest.mark.parametrize("answers", [[], ["one", "two"]])
+def test_a_turn_needs_as_many_answers_as_came_before(answers: list[str]) -> None:
+    with pytest.raises(ValueError, match="need"):
+        prompts.messages(case(), TRANSCRIPTS, 1, answers)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"style": "alpaca"}, "'alpaca' is none of chat, gpt, raw"),
+        ({"style": "gpt", "markers": True}, "no question-"),
+    ],
+)
+def test_a_prompt_that_no_script_sends_is_refused(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        prompts.messages(case(**settings), TRANSCRIPTS)
+
+
+@given(TEXT, TEXT, TEXT)
+def test_texts_go_in_as_they_are(transcript: str, question: str, reference: str) -> None:
+    opening = prompts.instruction(transcript + "{transcript}{question}")
+    head, tail = prompts.template("answer_english").split("{transcript}")
+    assert opening == head + transcript + "{transcript}{question}" + tail
+    judged = prompts.judge_prompt(question, "{reference} \\boxed{10}", reference)
+    assert "\n{reference} \\boxed{10}\n" in judged
+    assert f"### Reference answer (score 10):\n{reference.strip()}\n" in judged
+
+
+@given(st.lists(st.tuples(TEXT, TEXT), max_size=4), TEXT, st.sampled_from(sorted(prompts.CONVERSATIONS)))
+def test_a_conversation_grows_at_its_end(history: list[tuple[str, str]], last: str, form: str) -> None:
+    """What was sent for a turn is the beginning of what is sent for the next: a prefix cache works."""
+    questions = ["Q" + question for question, _ in history] + ["Q" + last]
+    answers = ["A" + answer for _, answer in history]
+    before = ""
+    for turn in range(len(questions)):
+        sent = prompts.conversation_prompt(questions[: turn + 1], answers[:turn], form)
+        assert sent.startswith(before) and questions[turn] in sent
+        before = sent
+
+
+@given(TEXT, st.sampled_from(["llama3.1", "phi3"]))
+def test_the_official_end_cut(text: str, script: str) -> None:
+    stored = stored_officially(text, script)
+    assert text.startswith(stored) and not stored.endswith(("<", "/", "s", ">"))
+    assert set(text[len(stored) :]) <= set("</s>")
+    context = "[INST] ? [/INST]"
+    assert stored_officially(context + "answers" + context + text, "llama2", context) == "answer"
+
+
+@given(TEXT, TEXT)
+def test_thinking_is_removed(thought: str, answer: str) -> None:
+    if "think>" in thought + answer:
+        return
+    assert without_thinking(f"<think>{thought}</think>{answer}").text == answer
+    assert without_thinking(f"{thought}</think>{answer}").text == answer
+    assert without_thinking(answer).text == answer
+    assert without_thinking(f"<think>{answer}").unclosed

@@ -1,0 +1,253 @@
+"""The paper's tables from the published archives, row by row of the recorded recipes; and that bad scores are seen."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from long_context_tasks.benchmarks.elitr_bench.archives import Archives, Question, Response
+from long_context_tasks.benchmarks.elitr_bench.paper_cells import Cell, Table
+from long_context_tasks.benchmarks.elitr_bench.paper_tables import (
+    Scores,
+    count_questions,
+    gold_bins,
+    middle_test,
+    paper_tables,
+    published,
+    score,
+)
+from long_context_tasks.schema import InputError
+from long_context_tasks.stats import round_half_up, round_twice
+
+Rows = list[dict[str, Any]]
+MODELS_WITHOUT_RUNS = {"GPT-4o", "LLaMA-3.1-8B", "Phi-3-small"}
+
+
+@pytest.fixture(scope="module")
+def archives(shared: Path) -> Archives:
+    folder = shared / "data" / "elitr_bench"
+    if not (folder / "generated-responses.zip").is_file():
+        pytest.skip(f"no archives in {folder}")
+    return Archives(folder)
+
+
+@pytest.fixture(scope="module")
+def scores(archives: Archives) -> Scores:
+    return Scores(archives)
+
+
+@pytest.fixture(scope="module")
+def tables(archives: Archives) -> dict[str, Table]:
+    return {table.key: table for table in paper_tables(archives)}
+
+
+@pytest.fixture(scope="module")
+def expected(shared: Path) -> dict[str, Any]:
+    path = shared / "vectors" / "elitr_tables.json"
+    if not path.is_file():
+        pytest.skip(f"no {path}")
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return content
+
+
+def _wrong(pairs: Iterator[tuple[Cell, dict[str, Any]]]) -> tuple[int, Rows]:
+    """Number of rows, and those whose cell differs in published, plain or recomputed figure."""
+    n, wrong = 0, []
+    for cell, row in pairs:
+        n += 1
+        same = (
+            cell.published == row["published"]
+            and cell.n == row["n"]
+            and float(cell.value or 0) == pytest.approx(row["recomputed"], abs=1e-9)
+            and str(round_half_up(cell.value)) == cell.plain == row["single_round"]
+            and str(round_twice(cell.value)) == row["double_round"]
+            and (cell.plain == cell.published) == row["matches_single"]
+        )
+        wrong += [] if same else [row]
+    return n, wrong
+
+
+@pytest.mark.vectors
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_table_1(split: str, scores: Scores, tables: dict[str, Table], expected: dict[str, Any]) -> None:
+    row, counts = expected["table1"][split], count_questions(scores, split)
+    assert counts.meetings == row["meetings"] and counts.questions == row["questions"]
+    assert counts.by_type == row["by_type"] and counts.by_position == row["by_position"]
+    assert counts.per_meeting == row["questions_per_meeting"] and counts.cross == row["cross"]
+    assert counts.differing == row["qa_conv_differing"]
+    assert counts.differing_answers == row["qa_conv_differing_answers"]
+    printed = row["published"]
+    figures = {"meetings": printed["meetings"], "questions": printed["questions"], **printed["by_type"]}
+    figures |= {"QA/Conv differing": printed["qa_conv_differing"], **(printed["by_position"] or {})}
+    for column, figure in figures.items():
+        cell = tables["table1"].cell(split, column)
+        assert (cell.published, cell.recomputed, cell.match) == (str(figure), str(figure), "yes")
+
+
+@pytest.mark.vectors
+def test_table_2_dev(tables: dict[str, Table], expected: dict[str, Any]) -> None:
+    rows = expected["table2_dev"]
+    cells = [tables["table2"].cell(row["model"], row["setting"]) for row in rows]
+    n, wrong = _wrong(zip(cells, rows, strict=True))
+    assert n == 25 and not wrong
+    assert all(cell.recomputed == cell.published and cell.match == "yes" for cell in cells)
+    assert sum(cell.plain != cell.published for cell in cells) == 3
+
+
+@pytest.mark.vectors
+def test_table_2_test_is_shown_as_published_beside_one_run(
+    tables: dict[str, Table], expected: dict[str, Any]
+) -> None:
+    rows = expected["table2_test_not_reproducible"]["rows"]
+    cells = [tables["table2"].cell(row["model"], row["setting"]) for row in rows]
+    n, wrong = _wrong(zip(cells, rows, strict=True))
+    assert n == 25 and not wrong
+    assert {(cell.match, cell.reason) for cell in cells} == {("published only", "three seeds")}
+
+
+@pytest.mark.vectors
+def test_table_3_single_seed(tables: dict[str, Table], expected: dict[str, Any]) -> None:
+    n = 0
+    for row in expected["table3_single_seed"]["rows"]:
+        for figure in row["cells"]:
+            cell = tables["table3"].cell(row["model"], figure["value"])
+            assert cell.value == Fraction(figure["score_sum"], figure["n"])
+            assert float(cell.value) == pytest.approx(figure["single_seed_mean"])
+            assert (cell.n, cell.published) == (figure["n"], figure["published_three_seed"])
+            assert (cell.match, cell.reason) == ("published only", "three seeds")
+            n += 1
+    assert n == 40
+
+
+@pytest.mark.vectors
+def test_table_4(tables: dict[str, Table], expected: dict[str, Any]) -> None:
+    rows = expected["table4"]
+    cells = [tables["table4"].cell(row["model"], row["evaluator"]) for row in rows]
+    n, wrong = _wrong(zip(cells, rows, strict=True))
+    assert n == 12 and not wrong
+    assert {cell.match for cell in cells} == {"yes"}
+    assert sum(cell.plain != cell.published for cell in cells) == 1
+
+
+@pytest.mark.vectors
+def test_figure_2a(scores: Scores, tables: dict[str, Table], expected: dict[str, Any]) -> None:
+    gpt4, silver = gold_bins(scores, "gpt-4"), gold_bins(scores, "silver-human")
+    rows = expected["fig2a_recomputed"]
+    assert [row["gold_score"] for row in rows] == list(gpt4) == list(silver)
+    for row in rows:
+        gold = row["gold_score"]
+        assert gpt4[gold].n == silver[gold].n == row["n"]
+        assert gpt4[gold].mean == pytest.approx(row["gpt4_mean"])
+        assert silver[gold].mean == pytest.approx(row["silver_mean"])
+        cell = tables["fig2a"].cell(f"gold {gold}", "gpt-4")
+        assert cell.value == gpt4[gold].mean and cell.match == "not printed"
+        assert cell.interval is not None and cell.interval.low <= gpt4[gold].mean <= cell.interval.high
+
+
+@pytest.mark.vectors
+def test_figure_2b(tables: dict[str, Table], expected: dict[str, Any]) -> None:
+    rows = expected["fig2b"]
+    for row in rows:
+        cell = tables["fig2b"].cell(row["a"], row["b"])
+        assert cell.value == pytest.approx(row["pearson"], abs=1e-12)
+        assert (cell.n, cell.recomputed, cell.match) == (row["n"], row["rounded"], "yes")
+        assert cell.published == row["published"].removeprefix("text: between ").replace(" and ", " to ")
+        assert cell.interval is not None and cell.interval.low < row["pearson"] < cell.interval.high
+    assert len(rows) == len(tables["fig2b"].cells) == 6
+
+
+@pytest.mark.vectors
+def test_table_9_one_run(tables: dict[str, Table], expected: dict[str, Any]) -> None:
+    rows = expected["table9_not_reproducible"]["rows"]
+    for row in rows:
+        cell = tables["table9"].cell(row["model"], row["setting"])
+        assert cell.published == f"{row['published_mean']} ± {row['published_std']}"
+        assert float(cell.value or 0) == pytest.approx(row["archive_single_seed_mean"])
+        deviation = (float(cell.value or 0) - float(row["published_mean"])) / float(row["published_std"])
+        assert deviation == pytest.approx(row["deviation_in_std"], abs=0.006)
+        assert cell.note.startswith("can be") == row["within_possible"]
+        assert (cell.match, cell.reason) == ("published only", "three seeds")
+    assert len(rows) == 25
+
+
+@pytest.mark.vectors
+def test_table_10(scores: Scores, tables: dict[str, Table], expected: dict[str, Any]) -> None:
+    for row in expected["table10"]:
+        test, cell = middle_test(scores, row["model"]), tables["table10"].cell(row["model"], "p")
+        assert (test.n_first, test.n_second) == (row["n_middle"], row["n_other"])
+        found = (test.t, test.df, test.p, test.mean_first, test.mean_second)
+        names = ("t", "df", "p_value", "mean_middle", "mean_other")
+        assert found == pytest.approx([row[name] for name in names], rel=1e-9)
+        assert (cell.published, cell.recomputed, cell.match) == (row["published"], row["rounded"], "yes")
+    with_runs = [cell for cell in tables["table10"].cells if cell.row not in MODELS_WITHOUT_RUNS]
+    assert [cell.match for cell in with_runs] == ["yes"] * 9
+
+
+@pytest.mark.vectors
+def test_every_figure_that_can_be_recomputed_is(tables: dict[str, Table]) -> None:
+    matches = {key: [cell.match for cell in table.cells] for key, table in tables.items()}
+    assert {key: found.count("yes") for key, found in matches.items() if "yes" in found} == {
+        "table1": 18,
+        "table2": 25,
+        "table4": 12,
+        "fig2b": 6,
+        "table7": 6,
+        "table8": 7,
+        "table10": 9,
+    }
+    assert not any("no" in found for found in matches.values())
+    for table in tables.values():
+        for cell in table.cells:
+            assert cell.reason or cell.value is not None
+
+
+@pytest.mark.vectors
+def test_figure_3_is_about_the_differing_questions(scores: Scores, tables: dict[str, Table]) -> None:
+    assert (len(scores.differing("dev")), len(scores.differing("test"))) == (16, 17)
+    figure = tables["fig3"]
+    assert {cell.n for cell in figure.cells} == {33}
+    loss = figure.cell("GPT-4", "mt_conv - mt_qa").value
+    qa, conv = figure.cell("GPT-4", "mt_qa").value, figure.cell("GPT-4", "mt_conv").value
+    assert isinstance(qa, Fraction) and isinstance(conv, Fraction) and loss == conv - qa
+    assert {cell.row for cell in figure.cells}.isdisjoint(MODELS_WITHOUT_RUNS)
+    assert [cell.column for cell in figure.cells if cell.row == "GPT-3.5"] == ["st_qa"]
+
+
+def test_published_figures_are_complete() -> None:
+    figures = published()
+    sizes = {
+        key: len(figures[key]["rows"]) for key in ("table2", "table3", "table4", "table7", "table8", "table9")
+    }
+    assert sizes == {"table2": 12, "table3": 12, "table4": 3, "table7": 6, "table8": 2, "table9": 12}
+    for key in sizes:
+        width = len(figures[key]["columns"])
+        assert all(len(row) == width for row in figures[key]["rows"].values())
+    for key in ("table7", "table8"):  # what a model kept is its dev figure
+        table = figures[key]
+        for model, row in table["retained"].items():
+            kept = table["rows"][row][table["columns"].index(model)]
+            assert kept == figures["table2"]["rows"][model][0]
+
+
+def test_a_figure_that_does_not_come_out_says_no() -> None:
+    cell = Cell("m", "c", "8.53", Fraction(1202, 141), twice=True)
+    assert (cell.recomputed, cell.plain, cell.match) == ("8.53", "8.52", "yes")
+    assert replace(cell, twice=False).match == "no"
+    assert replace(cell, published="8.5 to 8.6").match == "yes"
+    assert replace(cell, published="8.6 to 8.7").match == "no"
+    assert replace(cell, published=None).match == "not printed"
+    assert replace(cell, reason="three seeds").match == "published only"
+
+
+@pytest.mark.parametrize("stored", ["", "nine", "nan"])
+def test_a_score_that_is_no_number_is_named(stored: str) -> None:
+    question = Question("3", "who", "B", "q", "a")
+    response = Response("meeting_en_dev_001", question, "GPT-4", "r", {"gpt-4": stored})
+    with pytest.raises(InputError, match=r"meeting_en_dev_001, question 3, GPT-4: score of gpt-4"):
+        score(response)
+    with pytest.raises(InputError, match=r"score of prometheus is None"):
+        score(response, "prometheus")
