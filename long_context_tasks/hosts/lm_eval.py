@@ -9,7 +9,7 @@ import logging
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ import datasets
 from lm_eval.api.task import ConfigurableTask
 
 from long_context_tasks.hosts.lm_eval_aggregation import aggregation_of, higher_is_better
+from long_context_tasks.hosts.lm_eval_context import context_of, filler, plain_text
 from long_context_tasks.hosts.lm_eval_conversation import Conversation
 from long_context_tasks.hosts.lm_eval_documents import RecentDocuments
 from long_context_tasks.hosts.lm_eval_refusals import REFUSED, CaseInstance, convert_length_refusals
@@ -37,7 +38,6 @@ from long_context_tasks.schema import (
     CaseSet,
     InputError,
     LoadedTask,
-    Message,
     Options,
     resolve_options,
 )
@@ -48,8 +48,6 @@ logger = logging.getLogger(__name__)
 FILTER = "none"
 BYPASS = "bypass"  # the host's metric of a run with --predict_only, and the value that it writes then
 BYPASSED = 999
-# What is sent when not one prompt fits: most of the host's models fail on an empty list of requests.
-_FILLER = "."
 
 
 class CaseTask(ConfigurableTask):  # type: ignore[misc]
@@ -155,7 +153,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         chat_template: Callable[..., str] | None = None,
         gen_prefix: str | None = None,
         **_: Any,
-    ) -> str:
+    ) -> Any:
         """What is sent for a case: its messages through the chat template, or their text.
 
         Raises:
@@ -165,23 +163,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             raise InputError(f"{self.loaded.name}: has no few-shot examples; leave --num_fewshot out")
         if self.loaded.by_likelihood:
             return ""
-        return self._context(self.loaded.messages(self._case(doc)), system_instruction, chat_template)
-
-    @staticmethod
-    def _context(
-        sent: Sequence[Message],
-        system_instruction: str | None = None,
-        chat_template: Callable[..., str] | None = None,
-    ) -> str:
-        messages = [asdict(message) for message in sent]
-        if system_instruction:
-            if messages[0]["role"] == "system":
-                messages[0]["content"] = f"{system_instruction}\n\n{messages[0]['content']}"
-            else:
-                messages.insert(0, {"role": "system", "content": system_instruction})
-        if chat_template is not None:
-            return chat_template(messages, add_generation_prompt=True)
-        return "\n\n".join(message["content"] for message in messages)
+        return context_of(self.loaded.messages(self._case(doc)), system_instruction, chat_template)
 
     # --- requests ------------------------------------------------------------------------------------------
 
@@ -198,7 +180,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
                     f"{self.loaded.name}: a conversation needs the roles of a chat template; add --apply_chat_template"
                 )
             system = kwargs.get("system_instruction")
-            context = partial(self._context, system_instruction=system, chat_template=template)
+            context = partial(context_of, system_instruction=system, chat_template=template)
             self._conversation = Conversation(template.__self__, context)
         if self.judge is not None:
             self.judge.check()
@@ -219,7 +201,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         if not any(instance.repeats for instance in instances):
             instances[0].repeats = 1
             instances[0].arguments = (
-                _filler(None if self.loaded.by_likelihood else template),
+                filler(None if self.loaded.by_likelihood else template),
                 *instances[0].arguments[1:],
             )
         self._name_left_out("do not fit the window of the model", list(self._unfit))
@@ -237,11 +219,11 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         budget = self.loaded.answer_budget
         arguments: list[tuple[Any, ...]]
         if not self.loaded.by_likelihood:
-            text = _plain_text(ctx)
+            text = plain_text(ctx)
             if self._conversation is not None:
                 # The last turn holds all questions and leaves room for an answer to each.
                 last = len(case.turns) - 1
-                text = _plain_text(self._conversation.context(self.loaded.messages(case, last, [""] * last)))
+                text = plain_text(self._conversation.context(self.loaded.messages(case, last, [""] * last)))
                 budget *= len(case.turns)
             fits = self.run_window.window.fits(text, budget)
             if fits and self.run_window.is_cut(text, budget):
@@ -389,18 +371,3 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
 def _with_recent_documents(task: LoadedTask) -> LoadedTask:
     cases = task.cases
     return replace(task, cases=CaseSet(cases.cases, RecentDocuments(cases.documents), cases.manifest))
-
-
-def _plain_text(ctx: Any) -> str:
-    """The text of a context; for chat servers the host carries messages as JSON in a named tuple."""
-    if isinstance(ctx, str):
-        return ctx
-    messages = json.loads(ctx.prompt) if hasattr(ctx, "prompt") else ctx
-    return "\n".join(str(message["content"]) for message in messages)
-
-
-def _filler(chat_template: Callable[..., Any] | None) -> Any:
-    """A prompt of next to nothing, in the form that the model takes."""
-    if chat_template is None:
-        return _FILLER
-    return chat_template([{"role": "user", "content": _FILLER}], add_generation_prompt=True)
