@@ -323,9 +323,8 @@ class CaseEvaluator(OfBenchmark, CheckedEvaluator):
             verdicts, line = judge.verdicts(task, responses)
             logger.info("%s: %s", task.name, line)
         elif task.judging is not None:
-            logger.warning(
-                not_judged_hint(task.name, str(Path(self._out_dir or "RESULTS").parent.parent.parent))
-            )
+            out = getattr(self, "_out_dir", None)  # of the host's evaluating task: RUN/results/MODEL/TASK
+            logger.warning(not_judged_hint(task.name, str(Path(out).parents[2]) if out else "RESULTS"))
         rubric = judge.rubric_name if judge else None
         scores = [
             score_turns(task, task.by_id[case_id], responses[case_id], verdicts.get(case_id, ()), rubric)

@@ -1,0 +1,144 @@
+"""lm-eval: conversations and judged tasks in the real evaluator, where all goes well and where it does not."""
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stub_server import judge_by_hash, stub_server
+
+pytest.importorskip("lm_eval")
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "elitr_bench"))
+
+from invented_meetings import write_archives
+from lm_eval_runs import evaluate, metrics_of
+
+from long_context_tasks.schema import InputError
+
+QA, TALK = "elitr_bench_qa_dev", "elitr_bench_qa_dev_multiturn"
+
+
+@pytest.fixture(autouse=True)
+def _meetings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two meetings: two questions about the first, one about the second."""
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("LCT_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
+    (tmp_path / "data").mkdir()
+    write_archives(tmp_path / "data")
+
+
+def run(task: str, url: str, **more: Any) -> dict[str, Any]:
+    arguments = (
+        f"model=stub,base_url={url}/chat/completions,num_concurrent=1,tokenizer_backend=None,max_retries=1"
+    )
+    return evaluate(
+        task, model="local-chat-completions", model_args=arguments, apply_chat_template=True, **more
+    )
+
+
+def records(result: dict[str, Any], task: str) -> dict[str, dict[str, Any]]:
+    """Case to what the sample log says of it."""
+    return {row["doc"]["case"]: json.loads(row["filtered_resps"][0]) for row in result["samples"][task]}
+
+
+def name_judge(monkeypatch: pytest.MonkeyPatch, url: str, **more: str) -> None:
+    settings = {"MODEL": "stub", "BASE_URL": url, "ASKS": "1", "RETRIES": "0", **more}
+    for name, value in settings.items():
+        monkeypatch.setenv(f"LCT_JUDGE_{name}", value)
+
+
+def test_without_a_judge_nothing_has_a_score_and_answers_are_kept(caplog: pytest.LogCaptureFixture) -> None:
+    with stub_server(lambda messages: "On Monday.") as server:
+        result = run(QA, server.url)
+    metrics = metrics_of(result, QA)
+    assert math.isnan(metrics["judge_score"]) and math.isnan(metrics["official_judge_score"])
+    assert (metrics["n"], metrics["n_not_judged"], metrics["n_scored"], metrics["answered"]) == (3, 3, 0, 1)
+    assert {row["response"] for row in records(result, QA).values()} == {"On Monday."}
+    assert "lct judge run" in caplog.text
+
+
+def test_the_history_is_the_models_own_and_all_conversations_advance_together() -> None:
+    with stub_server(lambda messages: f"Answer {len(messages)} <b>") as server:
+        result = run(TALK, server.url)
+    lengths = [len(messages) for messages in server.requests]
+    assert lengths == [1, 1, 3]
+    assert server.requests[2][1] == {"role": "assistant", "content": "Answer 1 <b>"}
+    told = records(result, TALK)["meeting_en_dev_001"]
+    assert json.loads(told["response"]) == ["Answer 1 <b>", "Answer 3 <b>"]
+    assert metrics_of(result, TALK)["n"] == 3  # turns, not meetings
+
+
+def test_a_conversation_that_outgrows_the_server_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(messages: list[dict[str, str]]) -> str:
+        return "word " * 2000
+
+    with stub_server(answer, refuse_over=9000) as server, stub_server(judge_by_hash) as judge:
+        name_judge(monkeypatch, judge.url)
+        result = run(TALK, server.url)
+        assert server.refused == 1
+    told = records(result, TALK)["meeting_en_dev_001"]
+    assert told["status"] == [None, "does_not_fit"] and json.loads(told["response"])[1] is None
+    assert [len(turn) for turn in told["verdicts"]] == [1, 0]
+    metrics = metrics_of(result, TALK)
+    assert (metrics["n"], metrics["n_does_not_fit"]) == (3, 1)
+    # What the judge was asked: nothing about the turn that has no answer.
+    assert len([r for r in judge.requests if "word word" in r[-1]["content"]]) == 2
+
+
+def test_a_conversation_too_long_for_the_window_is_not_begun() -> None:
+    with stub_server() as server:
+        result = run(TALK, server.url, metadata={"lct_window": 20, "lct_tokenizer": "cl100k"})
+    metrics = metrics_of(result, TALK)
+    assert (metrics["n"], metrics["n_does_not_fit"], metrics["n_scored"]) == (3, 3, 0)
+    # The host wants one request at least.
+    assert [messages[-1]["content"] for messages in server.requests] == ["."]
+
+
+def test_a_conversation_wants_a_chat_template() -> None:
+    with pytest.raises(InputError, match="--apply_chat_template"):
+        evaluate(TALK, model="dummy")
+
+
+def test_a_judge_that_is_not_there_stops_the_run_before_the_model_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with stub_server(judge_by_hash) as gone:
+        pass
+    name_judge(monkeypatch, gone.url)
+    with stub_server() as server, pytest.raises(InputError, match="judge"):
+        run(QA, server.url)
+    assert server.requests == []
+
+
+def test_a_judge_that_fails_later_loses_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def judge_once(messages: list[dict[str, str]]) -> str:
+        if "Monday" in messages[-1]["content"]:
+            raise RuntimeError("the judge is gone")  # the server closes the connection
+        return judge_by_hash(messages)
+
+    with stub_server(lambda messages: "On Monday.") as server, stub_server(judge_once) as judge:
+        name_judge(monkeypatch, judge.url)
+        result = run(QA, server.url)
+    metrics = metrics_of(result, QA)
+    assert (metrics["n"], metrics["n_judge_failed"], metrics["n_scored"]) == (3, 3, 0)
+    assert math.isnan(metrics["judge_score"]) and metrics["answered"] == 1
+    assert {row["response"] for row in records(result, QA).values()} == {"On Monday."}
+
+
+def test_a_second_run_with_the_hosts_cache_asks_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with stub_server() as server, stub_server(judge_by_hash) as judge:
+        name_judge(monkeypatch, judge.url)
+        first = run(TALK, server.url, use_cache=str(tmp_path / "responses"))
+        asked, judged = len(server.requests), len(judge.requests)
+        second = run(TALK, server.url, use_cache=str(tmp_path / "responses"))
+    assert (asked, len(server.requests)) == (3, 3)
+    assert len(judge.requests) <= judged + 1  # the tiny call of the check
+    assert records(first, TALK) == records(second, TALK)
+    assert metrics_of(first, TALK) == pytest.approx(metrics_of(second, TALK), nan_ok=True)
