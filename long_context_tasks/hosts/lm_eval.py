@@ -8,6 +8,7 @@ import json
 import logging
 import math
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,6 +18,7 @@ import datasets
 from lm_eval.api.task import ConfigurableTask
 
 from long_context_tasks.hosts.lm_eval_aggregation import aggregation_of, higher_is_better
+from long_context_tasks.hosts.lm_eval_arguments import kept_in
 from long_context_tasks.hosts.lm_eval_context import context_of, filler, plain_text
 from long_context_tasks.hosts.lm_eval_conversation import Conversation
 from long_context_tasks.hosts.lm_eval_documents import RecentDocuments
@@ -24,7 +26,7 @@ from long_context_tasks.hosts.lm_eval_refusals import REFUSED, CaseInstance, con
 from long_context_tasks.hosts.lm_eval_window import RunWindow, find_window
 from long_context_tasks.hosts.results import REASONS, result_keys
 from long_context_tasks.hosts.turns import (
-    Response,
+    NO_JUDGE,
     TaskJudge,
     Verdicts,
     not_judged_hint,
@@ -42,6 +44,7 @@ from long_context_tasks.schema import (
     resolve_options,
 )
 from long_context_tasks.schema.environment import warn_of_misspelt_variables
+from long_context_tasks.schema.response import Response
 
 logger = logging.getLogger(__name__)
 
@@ -87,7 +90,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         # The host would look metrics up by name; these are our own.
         self._metric_fn_list = dict.fromkeys(self._keys(), None)
         self._metric_fn_kwargs: dict[str, dict[str, Any]] = {key: {} for key in self._keys()}
-        self._aggregation_list = {key: aggregation_of(key) for key in self._keys()}
+        self._aggregation_list = {key: aggregation_of(key, self.loaded.points) for key in self._keys()}
         self._higher_is_better = {key: higher_is_better(key) for key in self._keys()}
         # Model arguments stay where the host has them; what belongs to the task is told here.
         self._config.metadata = {
@@ -96,7 +99,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             "benchmark": type(self).__module__.split(".")[-2],
             "headline": self.loaded.metrics[0],
             "n_cases_available": len(self.loaded.cases),  # --limit may run fewer
-            **({"judge": self.judge.config.description()} if self.judge else {}),
+            **({"judge": self.judge.description()} if self.judge else {}),
         }
 
     def _keys(self) -> tuple[str, ...]:
@@ -127,6 +130,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
                 "cluster": case.cluster,
                 "num_tokens": json.dumps(case.num_tokens),
                 "labels": json.dumps(case.labels),
+                "turn_labels": json.dumps([turn.labels for turn in case.turns]),
             }
             for case in self.loaded.cases.cases
         ]
@@ -163,6 +167,8 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             raise InputError(f"{self.loaded.name}: has no few-shot examples; leave --num_fewshot out")
         if self.loaded.by_likelihood:
             return ""
+        if self.loaded.own_template:
+            chat_template = None
         return context_of(self.loaded.messages(self._case(doc)), system_instruction, chat_template)
 
     # --- requests ------------------------------------------------------------------------------------------
@@ -171,19 +177,27 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         """Build the requests, those that do not fit the window apart: they are named, counted and never sent.
 
         Raises:
-            InputError: a conversation without a chat template, or a judge that cannot be reached.
+            InputError: a conversation without a chat template, prompts that mark the roles themselves for a server that wants
+                messages, or a judge that cannot be reached.
         """
         template = kwargs.get("chat_template")
+        if self.loaded.own_template and template is not None and not isinstance(filler(template), str):
+            raise InputError(
+                f"{self.loaded.name}: prompt style {self.loaded.options.prompt_style} is a text that marks the roles itself, and "
+                "this model takes chat messages only; use a model that takes text, or another lct_prompt_style"
+            )
         if self.loaded.is_conversation:
             if template is None:
                 raise InputError(
                     f"{self.loaded.name}: a conversation needs the roles of a chat template; add --apply_chat_template"
                 )
             system = kwargs.get("system_instruction")
-            context = partial(context_of, system_instruction=system, chat_template=template)
+            # Prompts that mark the roles themselves stay as they are; the template only leads to the model.
+            applied = None if self.loaded.own_template else template
+            context = partial(context_of, system_instruction=system, chat_template=applied)
             self._conversation = Conversation(template.__self__, context)
-        if self.judge is not None:
-            self.judge.check()
+        if self.judge is not None and BYPASS not in self._metric_fn_list:
+            self.judge.check(self.loaded)
         self.run_window = find_window(
             self.loaded.options,
             self.model_arguments,
@@ -222,8 +236,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             text = plain_text(ctx)
             if self._conversation is not None:
                 # The last turn holds all questions and leaves room for an answer to each.
-                last = len(case.turns) - 1
-                text = plain_text(self._conversation.context(self.loaded.messages(case, last, [""] * last)))
+                text = plain_text(self._conversation.context(self.loaded.whole_conversation(case)))
                 budget *= len(case.turns)
             fits = self.run_window.window.fits(text, budget)
             if fits and self.run_window.is_cut(text, budget):
@@ -289,15 +302,20 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         return [Response(None if text == nothing else text)]
 
     def _judge_all(self) -> None:
-        if BYPASS in self._metric_fn_list:
+        if BYPASS in self._metric_fn_list or self.loaded.judging is None:
             return
+        why = NO_JUDGE
         if self.judge is not None:
-            self._verdicts, line = self.judge.verdicts(self.loaded, self._responses)
-            logger.info("%s: %s", self.loaded.name, line)
-        elif self.loaded.judging is not None:
-            logger.warning(
-                not_judged_hint(self.loaded.name, "RESULTS (what --output_path names, with --log_samples)")
-            )
+            try:
+                self._verdicts, line = self.judge.verdicts(self.loaded, self._responses)
+            except Exception as error:
+                # The host writes its files at the very end: whatever happens here must not cost the answers.
+                logger.exception("%s: judging failed", self.loaded.name)
+                why = f"judging failed ({error})"
+            else:
+                logger.info("%s: %s", self.loaded.name, line)
+                return
+        logger.warning(not_judged_hint(self.loaded.name, kept_in(sys.argv[1:]), why))
 
     def _record(self, case: str, prompts: Mapping[str, Sequence[str]]) -> str:
         """What the sample log says of a case beside its metrics."""

@@ -5,7 +5,8 @@ one for each turn.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any
 
 from long_context_tasks.stats import interval_of_mean
@@ -37,30 +38,39 @@ def total(values: Sequence[float]) -> float:
     return math.fsum(_turns(values, 0))
 
 
-def interval_low(pairs: Sequence[tuple[float, str]]) -> float:
-    """Lower end of the 95 % interval of the mean, from pairs of value and cluster."""
-    return _interval(pairs)[0]
+def interval_low(pairs: Sequence[tuple[float, str]], *, rates: bool = True) -> float:
+    """Lower end of the 95 % interval of the mean, from pairs of value and cluster.
+
+    Args:
+        pairs: of the turns.
+        rates: see :func:`long_context_tasks.stats.mean_of_scores`.
+    """
+    return _interval(pairs, rates)[0]
 
 
-def interval_high(pairs: Sequence[tuple[float, str]]) -> float:
+def interval_high(pairs: Sequence[tuple[float, str]], *, rates: bool = True) -> float:
     """Upper end; see :func:`interval_low`."""
-    return _interval(pairs)[1]
+    return _interval(pairs, rates)[1]
 
 
-def _interval(pairs: Sequence[tuple[float, str]]) -> tuple[float, float]:
+def _interval(pairs: Sequence[tuple[float, str]], rates: bool) -> tuple[float, float]:
     kept = [(value, cluster) for value, cluster in _turns(pairs, 1) if not math.isnan(value)]
     if not kept:
         return math.nan, math.nan
-    ends = interval_of_mean([value for value, _ in kept], [cluster for _, cluster in kept])
+    ends = interval_of_mean([value for value, _ in kept], [cluster for _, cluster in kept], rates=rates)
     return ends.low, ends.high
 
 
-def aggregation_of(key: str) -> Callable[[Any], float]:
-    """How the values of a result key over all cases become one number."""
-    if key.endswith("_low"):
-        return interval_low
-    if key.endswith("_high"):
-        return interval_high
+def aggregation_of(key: str, points: Collection[str] = ()) -> Callable[[Any], float]:
+    """How the values of a result key over all cases become one number.
+
+    Args:
+        key: see :func:`long_context_tasks.hosts.results.result_keys`.
+        points: the metrics that are points of a scale and no rates.
+    """
+    for ending, end in (("_low", interval_low), ("_high", interval_high)):
+        if key.endswith(ending):
+            return partial(end, rates=False) if key.removesuffix(ending) in points else end
     return total if key == "n" or key.startswith("n_") else nan_mean
 
 

@@ -23,8 +23,8 @@ from opencompass.utils import batched
 from opencompass.utils.logging import get_logger
 from tqdm import tqdm
 
-from long_context_tasks.hosts.opencompass_rows import CASE, GIVEN, RowStore, difference
-from long_context_tasks.hosts.opencompass_send import Sender, find_window
+from long_context_tasks.hosts.opencompass_rows import CASE, GIVEN, RowStore, answering_options, difference
+from long_context_tasks.hosts.opencompass_send import Sender, check_roles, find_window
 from long_context_tasks.hosts.opencompass_talk import Asked, talks
 from long_context_tasks.hosts.results import summarize
 from long_context_tasks.hosts.turns import (
@@ -46,8 +46,11 @@ _EXCERPT = 400
 
 
 def given_of(version: int, options: Options) -> dict[str, Any]:
-    """What the results of a run with ``-r`` are compared by: the task's version, and options before a task fits them to itself."""
-    return {"version": version, **options.resolved()}
+    """What the predictions of a run with ``-r`` are compared by: the task's version, and options before a task fits them to itself.
+
+    The judge is none of them: answers do not depend on it, and results name theirs.
+    """
+    return {"version": version, **answering_options(options)}
 
 
 def dataset_of(task: LoadedTask, given: Options) -> Dataset:
@@ -158,7 +161,8 @@ class CaseGenInferencer(OfBenchmark, GenInferencer):  # type: ignore[misc]
             )
         task = task_of(retriever.test_ds, self.load_task)
         if (judge := TaskJudge.of(task)) is not None:
-            judge.check()
+            judge.check(task)
+        check_roles(self.model, task)
         cases = list(retriever.test_ds[CASE])
         window = find_window(self.model, task.options.window, self.max_seq_len)
         options = {"stopping_criteria": self.stopping_criteria, "min_out_len": self.min_out_len}
@@ -231,14 +235,14 @@ def host_result(
         truncated: whether the host cut a prompt of the case.
         window: of the run.
         details: a row for each case.
-        judge: which judge scored, where one did.
+        judge: which judge scored; empty where none did.
     """
     clusters = [task.by_id[case].cluster for case, turns in zip(cases, scores, strict=True) for _ in turns]
     n_truncated: float = sum(map(bool, truncated))
     if not n_truncated and window == UNCHECKED:
         n_truncated = math.nan  # nobody knows
     flat = [turn for turns in scores for turn in turns]
-    numbers = summarize(flat, clusters, task.metrics, task.intervals, n_truncated)
+    numbers = summarize(flat, clusters, task.metrics, task.intervals, n_truncated, task.points)
     plain = {name for metric in task.points for name in (metric, f"{metric}_low", f"{metric}_high")}
     return {
         **{
@@ -248,6 +252,7 @@ def host_result(
         "lct_task": task.name,
         "headline": task.metrics[0],
         "points": sorted(task.points),
+        "judged": task.judging is not None,
         "judge": dict(judge or {}),
         "window": window,
         "options": task.description(),
@@ -335,6 +340,8 @@ class CaseEvaluator(OfBenchmark, CheckedEvaluator):
                 "case": case_id,
                 "pred": pred,
                 **case_detail(task, turns),
+                "labels": dict(task.by_id[case_id].labels),
+                "turn_labels": [dict(turn.labels) for turn in task.by_id[case_id].turns],
                 "n_prompt_tokens": n,
                 **(
                     {"verdicts": [[v.row() for v in one] for one in verdicts.get(case_id, ())]}
@@ -352,7 +359,7 @@ class CaseEvaluator(OfBenchmark, CheckedEvaluator):
             truncated=truncated,
             window=lct_window[0],
             details=details,
-            judge=judge.config.description() if judge else None,
+            judge=judge.description() if judge else None,
         )
 
 

@@ -11,12 +11,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from long_context_tasks.schema import InputError
+from long_context_tasks.schema import InputError, Options
 
 Row = dict[str, Any]
 CASE = "case"
 GIVEN = "lct_given"
 """What stands beside every case on disk: the task's version and the options as they were given (see :func:`difference`)."""
+
+
+def answering_options(options: Options) -> dict[str, Any]:
+    """The options that a model's answers may depend on."""
+    return {key: value for key, value in options.resolved().items() if key != "lct_judge"}
 
 
 def difference(then: Mapping[str, Any] | None, now: Mapping[str, Any]) -> str:

@@ -25,7 +25,7 @@ from opencompass.utils.prompt import PromptList
 from long_context_tasks.hosts.opencompass_thinking import prompt_opens_thinking, unfinished_marked
 from long_context_tasks.hosts.thinking import OPEN
 from long_context_tasks.hosts.window import DOES_NOT_FIT, Window, is_length_refusal
-from long_context_tasks.schema import Message
+from long_context_tasks.schema import InputError, LoadedTask, Message
 
 # Host classes that take their max_seq_len from the model's own config when the user gives none, and count tokens with
 # the chat template. All other classes have a fixed default there, which says nothing about the model.
@@ -103,6 +103,26 @@ def adds_to_prompts(model: Any) -> bool:
     template = getattr(getattr(model, "template_parser", None), "meta_template", None)
     rounds = template.get("round", []) if isinstance(template, dict) else []
     return any(item.get("role") == "SYSTEM" and item.get("api_role") == "HUMAN" for item in rounds)
+
+
+def check_roles(model: Any, task: LoadedTask) -> None:
+    """Whether prompts go out as the task means them: roles for a conversation, no template around a text that has its own.
+
+    Raises:
+        InputError: they would not.
+    """
+    template = getattr(getattr(model, "template_parser", None), "meta_template", None)
+    takes_roles = getattr(model, "is_api", False) or isinstance(model, _CONFIG_CLASSES) or bool(template)
+    if task.own_template and takes_roles:
+        raise InputError(
+            f"{task.name}: prompt style {task.options.prompt_style} is a text that marks the roles itself, and this model puts a "
+            "chat template around it; take LCT_MODEL_TYPE=base (HuggingFaceBaseModel), or another lct_prompt_style"
+        )
+    if task.is_conversation and not task.own_template and not takes_roles:
+        raise InputError(
+            f"{task.name}: a conversation needs the roles of a chat template, and this model has none; take a class with a "
+            "chat template, or an lct_prompt_style that marks the roles itself"
+        )
 
 
 def count_tokens(model: Any, prompt: Any) -> int | None:

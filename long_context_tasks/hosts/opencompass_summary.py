@@ -22,7 +22,8 @@ from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.chosen_tasks import not_run
-from long_context_tasks.hosts.opencompass_rows import GIVEN, difference
+from long_context_tasks.hosts.opencompass_rows import GIVEN, answering_options, difference
+from long_context_tasks.judges import load_judge
 from long_context_tasks.schema import InputError, format_length, parse_length, resolve_options
 
 _NAME = re.compile(r"(?P<family>.+?)_(?P<length>\d+[km]?|any)(?:_(?P<variant>.+))?", re.ASCII)
@@ -175,11 +176,19 @@ def given_now(config: Mapping[str, Any]) -> dict[str, Any]:
     """Version and options that a run of a dataset's config would have now; see ``opencompass.given_of``."""
     task = str(config["lct_task"])
     options = {key: value for key, value in config.items() if key.startswith("lct_") and key != "lct_task"}
-    told = resolve_options(options).resolved()
+    told = answering_options(resolve_options(options))
     try:
         return {"version": catalogue.card(catalogue.parse_task(task).benchmark).version, **told}
     except InputError:
         return told  # a task from elsewhere, whose version nobody knows here
+
+
+def judge_now(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The judge that a run of a dataset's config would have now; empty without one."""
+    judge = load_judge(resolve_options({"lct_judge": config.get("lct_judge")}).judge)
+    return (
+        {} if judge is None else {**judge.description(), **({"rubric": judge.rubric} if judge.rubric else {})}
+    )
 
 
 class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
@@ -280,9 +289,23 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
                 then, now = single(result, GIVEN), given_now(config)
                 if isinstance(then, Mapping) and "version" not in now:
                     now["version"] = then.get("version")
-                if change := difference(then, now):
+                if change := difference(then, now) or self._other_judge(result, config):
                     changes[model, dataset] = change
         return changes
+
+    @staticmethod
+    def _other_judge(result: Mapping[str, Any], config: Mapping[str, Any]) -> str:
+        """How the judge of a result differs from that of now, in words; empty when it does not."""
+        if not single(result, "judged"):
+            return ""
+        then, now = dict(single(result, "judge") or {}), judge_now(config)
+        if then and now:
+            # Where the judge file names no rubric, the benchmark's own choice stands.
+            change = difference(then, {"rubric": then.get("rubric"), **now})
+        else:
+            names = [one.get("name", "nobody") for one in (then, now)]
+            change = "" if then == now else f"judged by {names[0]}, the judge is now {names[1]}"
+        return f"{change}: `lct judge run` judges its answers again" if change else ""
 
     def _pick_up_results(self) -> Any:
         """As the host does, but results of other options stay out of its table."""

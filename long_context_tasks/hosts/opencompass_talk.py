@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from long_context_tasks.hosts.opencompass_send import Answer, Sender
-from long_context_tasks.hosts.turns import Response
 from long_context_tasks.hosts.window import DOES_NOT_FIT
 from long_context_tasks.schema import LoadedTask, Message
+from long_context_tasks.schema.response import Response
 
 
 @dataclass(frozen=True)
@@ -44,21 +44,25 @@ def talks(task: LoadedTask, cases: Sequence[str], sender: Sender) -> Iterator[li
 
 
 def _conversations(task: LoadedTask, cases: Sequence[str], sender: Sender) -> list[list[Asked]]:
-    done: dict[str, list[Asked]] = {case: [] for case in cases}
-    for case in cases:
+    # By place: the host repeats cases when it is told to run them several times.
+    done: list[list[Asked]] = [[] for _ in cases]
+    for place, case in enumerate(cases):
         turns = len(task.by_id[case].turns)
         # The last turn holds all questions and leaves room for an answer to each.
-        whole = task.messages(task.by_id[case], turns - 1, [""] * (turns - 1))
+        whole = task.whole_conversation(task.by_id[case])
         fits, tokens = sender.fits(whole, turns)
         if not fits:
-            done[case] = [Asked(whole, Answer("", DOES_NOT_FIT, tokens))] * turns
-    while going := [case for case in cases if len(done[case]) < len(task.by_id[case].turns)]:
+            done[place] = [Asked(whole, Answer("", DOES_NOT_FIT, tokens))] * turns
+    wanted = [len(task.by_id[case].turns) for case in cases]
+    while going := [place for place in range(len(cases)) if len(done[place]) < wanted[place]]:
         messages = [
-            task.messages(task.by_id[case], len(done[case]), [asked.answer.text for asked in done[case]])
-            for case in going
+            task.messages(
+                task.by_id[cases[place]], len(done[place]), [asked.answer.text for asked in done[place]]
+            )
+            for place in going
         ]
-        for case, sent, answer in zip(going, messages, sender.answers(messages), strict=True):
-            left = len(task.by_id[case].turns) - len(done[case])
+        for place, sent, answer in zip(going, messages, sender.answers(messages), strict=True):
+            left = wanted[place] - len(done[place])
             # A conversation that has grown too long for the server ends there.
-            done[case] += [Asked(sent, answer)] * (1 if answer.status is None else left)
-    return list(done.values())
+            done[place] += [Asked(sent, answer)] * (1 if answer.status is None else left)
+    return done

@@ -5,7 +5,7 @@ the data, as both hosts fail or complain when they do.
 """
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from long_context_tasks.schema import CaseScores
 from long_context_tasks.stats import mean_of_scores
@@ -32,6 +32,7 @@ def summarize(
     metrics: Sequence[str],
     intervals: Sequence[str],
     n_truncated: float = 0,
+    points: Collection[str] = (),
 ) -> dict[str, float]:
     """Means, intervals and counts of a task.
 
@@ -41,13 +42,14 @@ def summarize(
         metrics: names, headline first: its reasons are the ones counted.
         intervals: the metrics that get ``_low`` and ``_high``.
         n_truncated: prompts that the host cut; nan when nobody knows, because the window is unknown.
+        points: the metrics that are points of a scale and no rates.
 
     Returns:
-        Metric values from 0 to 1 (nan when no case counts) and counts, keyed as :func:`result_keys`.
+        Metric values (rates from 0 to 1; nan when no case counts) and counts, keyed as :func:`result_keys`.
     """
     result: dict[str, float] = {}
     for metric in metrics:
-        mean = mean_of_scores([case[metric] for case in scores], clusters)
+        mean = mean_of_scores([case[metric] for case in scores], clusters, rates=metric not in points)
         result[metric] = mean.value
         if metric in intervals:
             result[f"{metric}_low"], result[f"{metric}_high"] = mean.low, mean.high

@@ -5,39 +5,31 @@ A case with one turn has a plain text as its response; a conversation has a JSON
 
 import hashlib
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from long_context_tasks.judges import (
     Generate,
+    GenerateSettings,
     JudgeConfig,
+    JudgeRequest,
     Judging,
     Store,
     Verdict,
     check_judge,
+    check_prompts,
     default_store_path,
     judge_all,
     load_judge,
     summarize,
 )
 from long_context_tasks.schema import Case, CaseScores, InputError, LoadedTask, Message
+from long_context_tasks.schema.response import Response, stored_form
 
 Verdicts = Mapping[str, Sequence[Sequence[Verdict]]]
-"""Case to the verdicts on each of its turns, one per seed; empty where nothing was judged."""
-
-
-@dataclass(frozen=True)
-class Response:
-    """What came of one turn.
-
-    Attributes:
-        text: of the model; None when there is none.
-        status: None, or a failure of ours such as ``does_not_fit``.
-    """
-
-    text: str | None
-    status: str | None = None
+"""Case to the verdicts on each of its turns, in order of its requests, one per seed; empty where nothing was judged."""
 
 
 def prompt_hash(messages: Sequence[Message]) -> str:
@@ -50,11 +42,7 @@ def stored(task: LoadedTask, responses: Sequence[Response]) -> tuple[str, Any]:
 
     A text that is not there is an empty one in a plain response, and null in a conversation.
     """
-    if not task.is_conversation:
-        [response] = responses
-        return response.text or "", response.status
-    texts = [response.text for response in responses]
-    return json.dumps(texts, ensure_ascii=False), [response.status for response in responses]
+    return stored_form(responses, conversation=task.is_conversation)
 
 
 def read_back(task: LoadedTask, case: Case, text: str | None, status: Any) -> list[Response]:
@@ -117,13 +105,32 @@ class TaskJudge:
         """As the judge file has it, else the benchmark's own choice."""
         return self.config.rubric or self.judging.default
 
-    def check(self) -> None:
-        """One tiny call before costly work; see :func:`long_context_tasks.judges.check_judge`."""
+    def description(self) -> dict[str, Any]:
+        """What stands beside results: the judge, and the rubric by which it scored."""
+        return {**self.config.description(), "rubric": self.rubric_name}
+
+    def check(self, task: LoadedTask | None = None) -> None:
+        """All that can be known before costly work: one tiny call, and whether the judge takes the prompts of the task.
+
+        Args:
+            task: whose prompts are checked; none are without it.
+
+        Raises:
+            InputError: see :func:`long_context_tasks.judges.check_judge`; or a prompt that cannot be sent to this judge.
+        """
+        if task is not None:
+            case = task.cases.cases[0]
+            requests = self.judging.requests(case, ["."] * len(case.turns), self.rubric_name)
+            check_prompts(requests[:1], self.config)
         if self.config.kind == "local" and self.config.engine != "hf":
             raise InputError(
                 f"judge {self.config.name}: engine {self.config.engine} is not loaded in a host's process; start it as a server "
                 "(kind: openai), or use engine: hf"
             )
+        if self.config.kind == "local":
+            from long_context_tasks.judges.local import check_hf_judge
+
+            check_hf_judge(self.config)
         check_judge(self.config)
 
     def verdicts(self, task: LoadedTask, responses: Mapping[str, Sequence[Response]]) -> tuple[Verdicts, str]:
@@ -139,13 +146,14 @@ class TaskJudge:
         Raises:
             InputError: see :func:`long_context_tasks.judges.judge_all`.
         """
-        requests = []
+        requests: list[JudgeRequest] = []
         places: list[tuple[str, int]] = []
         for case_id, turns in responses.items():
             there = [turn.text if turn.text is not None else "" for turn in turns]
             texts = [text if turn.status is None else None for text, turn in zip(there, turns, strict=True)]
-            requests += self.judging.requests(task.by_id[case_id], texts, self.rubric_name)
-            places += [(case_id, place) for place, text in enumerate(texts) if text is not None]
+            asked = self.judging.requests(task.by_id[case_id], texts, self.rubric_name)
+            requests += asked
+            places += [(case_id, int(request.meta["turn"])) for request in asked]
         store = Store(default_store_path(self.config))
         rubric = self.judging.rubric(self.rubric_name)
         judged = judge_all(requests, self.config, rubric, store, self._generate())
@@ -153,15 +161,20 @@ class TaskJudge:
             case_id: [()] * len(turns) for case_id, turns in responses.items()
         }
         for (case_id, place), verdicts in zip(places, judged, strict=True):
-            found[case_id][place] = verdicts
+            found[case_id][place] = (*found[case_id][place], *verdicts)
         return found, str(summarize(judged, self.config))
 
     def _generate(self) -> Generate | None:
+        """What a local judge answers; its model is loaded when something has to be asked."""
         if self.config.kind != "local":
             return None
-        from long_context_tasks.judges.local import load_hf_judge
 
-        return load_hf_judge(self.config)
+        def generate(prompts: Sequence[Sequence[Message]], settings: GenerateSettings) -> list[str]:
+            from long_context_tasks.judges.local import load_hf_judge
+
+            return load_hf_judge(self.config)(prompts, settings)
+
+        return generate
 
 
 def score_turns(
@@ -191,9 +204,21 @@ def score_turns(
     ]
 
 
-def not_judged_hint(name: str, results: str) -> str:
-    """What to do about a judged task that ran without a judge."""
-    return (
-        f"{name}: not judged, as no judge was named (lct_judge, LCT_JUDGE or LCT_JUDGE_MODEL); the responses are kept: "
-        f"lct judge run {results} --judge judge.yaml"
-    )
+NO_JUDGE = "no judge was named (lct_judge, LCT_JUDGE or LCT_JUDGE_MODEL)"
+
+
+def not_judged_hint(name: str, results: str | None, why: str = NO_JUDGE) -> str:
+    """What to do about a judged task whose responses nobody has judged.
+
+    Args:
+        name: of the task.
+        results: the folder that the host keeps the responses in; None when it does not, or when nobody knows.
+        why: nobody has.
+    """
+    told = f"{name}: not judged: {why}"
+    if results is None:
+        return (
+            f"{told}; --output_path RESULTS --log_samples keeps the responses, then: "
+            "lct judge run RESULTS --judge judge.yaml"
+        )
+    return f"{told}; the responses are kept: lct judge run {shlex.quote(results)} --judge judge.yaml"

@@ -13,7 +13,7 @@ from long_context_tasks.judges.config import JudgeConfig, config_row, load_judge
 from long_context_tasks.judges.judging import Judging
 from long_context_tasks.judges.parsers import last_boxed, last_result, official_boxed, official_result
 from long_context_tasks.judges.request import JudgeRequest
-from long_context_tasks.judges.run import Generate, GenerateSettings, check_judge, judge_all
+from long_context_tasks.judges.run import Generate, GenerateSettings, check_judge, check_prompts, judge_all
 from long_context_tasks.judges.store import Store, default_store_path
 from long_context_tasks.judges.verdict import (
     ENDPOINT_FAILED,
@@ -21,6 +21,7 @@ from long_context_tasks.judges.verdict import (
     Panel,
     Rubric,
     Summary,
+    TopLogprobs,
     Usage,
     Verdict,
     panel,
@@ -39,9 +40,11 @@ __all__ = [
     "Rubric",
     "Store",
     "Summary",
+    "TopLogprobs",
     "Usage",
     "Verdict",
     "check_judge",
+    "check_prompts",
     "config_row",
     "default_store_path",
     "judge_all",

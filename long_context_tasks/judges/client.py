@@ -22,7 +22,7 @@ import stamina
 
 from long_context_tasks.judges.config import JudgeConfig
 from long_context_tasks.judges.request import Ask, raw_prompt
-from long_context_tasks.judges.verdict import Reply
+from long_context_tasks.judges.verdict import Reply, TopLogprobs
 from long_context_tasks.schema import InputError, Message
 
 _TRY_AGAIN = frozenset((408, 409, 425, 429, 500, 502, 503, 504, 529))
@@ -30,6 +30,8 @@ _WAIT_MAX = 30.0
 _CONNECT_SECONDS = 20.0
 _RETRY_AFTER_MAX = 300.0
 _SHOWN = 200
+# JSON has no minus infinity, and some endpoints send it: -9999 is what OpenAI calls a probability of nothing.
+_NO_CHANCE = -9999.0
 PROBE_TOKENS = 16
 PROBE_RETRIES = 2
 
@@ -202,6 +204,9 @@ def request_body(ask: Ask, config: JudgeConfig) -> bytes:
             body[name] = value
     if ask.seed is not None:
         body["seed"] = ask.seed
+    if config.logprobs is not None:
+        chat = {"logprobs": True, "top_logprobs": config.logprobs}
+        body |= chat if config.api == "chat" else {"logprobs": config.logprobs}
     # ASCII escapes: the same text for the server, and a lone surrogate in a response cannot break the call.
     return json.dumps(body | dict(config.extra_body), ensure_ascii=True).encode("ascii")
 
@@ -240,9 +245,27 @@ def _read(body: str) -> Reply:
         usage = row.get("usage") or {}
         prompt, completion = (_count(usage.get(f"{part}_tokens")) for part in ("prompt", "completion"))
         reason = choice.get("finish_reason")
+        told = choice.get("logprobs")
     except (ValueError, KeyError, IndexError, TypeError, AttributeError):
         raise EndpointError("an answer that is no OpenAI-style completion", 200, again=True) from None
-    return Reply(text or "", prompt, completion, None if reason is None else str(reason))
+    return Reply(text or "", prompt, completion, None if reason is None else str(reason), _top_logprobs(told))
+
+
+def _top_logprobs(told: Any) -> TopLogprobs | None:
+    """What an endpoint tells of the first place of a reply, in the form of either API; None when it tells nothing."""
+    try:
+        if told.get("content"):
+            rows = [(row["token"], row.get("logprob")) for row in told["content"][0]["top_logprobs"]]
+        else:
+            rows = list(told["top_logprobs"][0].items())
+    except (TypeError, KeyError, IndexError, AttributeError):
+        return None
+    return tuple((str(token), _logprob(value)) for token, value in rows) or None
+
+
+def _logprob(value: object) -> float | None:
+    known = isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+    return max(float(value), _NO_CHANCE) if known else None  # type: ignore[arg-type]
 
 
 def _count(value: object) -> int | None:
@@ -259,10 +282,17 @@ async def probe(config: JudgeConfig) -> None:
     small = replace(config, max_tokens=tokens, retries=min(config.retries, PROBE_RETRIES))
     async with EndpointClient(small) as client:
         try:
-            await client.complete(Ask((Message("user", "Answer with the word yes."),), config.seeds[0], 0))
+            reply = await client.complete(
+                Ask((Message("user", "Answer with the word yes."),), config.seeds[0], 0)
+            )
         except EndpointError as error:
             models = await client.models() if error.status in (400, 404) else []
             raise InputError(_diagnosis(config, error, models)) from None
+    if config.logprobs is not None and reply.text and reply.top_logprobs is None:
+        raise InputError(
+            f"judge {config.name} at {config.base_url} gives no log-probabilities; leave logprobs out and take several samples "
+            "(seeds: [1, 2, 3], with a temperature above 0), or take a server that gives them"
+        )
 
 
 def _diagnosis(config: JudgeConfig, error: EndpointError, models: list[str]) -> str:

@@ -22,7 +22,10 @@ from long_context_tasks.schema import InputError
 KINDS = ("openai", "local")
 APIS = ("chat", "completions")
 ENGINES = ("hf", "vllm")
-RESERVED = ("model", "messages", "prompt", "temperature", "top_p", "max_tokens", "seed", "n", "stream")
+RESERVED = (
+    *("model", "messages", "prompt", "temperature", "top_p", "max_tokens", "seed", "n", "stream"),
+    *("logprobs", "top_logprobs"),
+)
 PROMPT_FIELD = "{prompt}"
 _PREFIX = "LCT_JUDGE_"
 # Names under which a key might be written into the file: refused without repeating what stands there.
@@ -47,6 +50,8 @@ class JudgeConfig:
         max_tokens: tokens of a reply; None leaves them to the endpoint.
         seeds: every item is judged once with each; a None is sent as no seed.
         extra_body: more fields of the request, such as ``chat_template_kwargs``.
+        logprobs: ask for the log-probabilities of so many tokens at the first place of a reply, for rubrics that weigh scores
+            by their probability; None: not asked for. Only for ``openai``; most endpoints give 20 at most.
         rubric: name of a rubric of the benchmark; None takes the benchmark's own choice.
         concurrency: calls in flight.
         timeout: seconds for one call.
@@ -71,6 +76,7 @@ class JudgeConfig:
     max_tokens: int | None = 1024
     seeds: tuple[int | None, ...] = (2023,)
     extra_body: Mapping[str, Any] = field(default_factory=dict)
+    logprobs: int | None = None
     rubric: str | None = None
     concurrency: int = 32
     timeout: float = 120.0
@@ -100,6 +106,11 @@ class JudgeConfig:
             raise InputError(f"judge {self.name}: a judge of kind local has no base_url; leave it out")
         if self.kind == "local" and self.extra_body:
             raise InputError(f"judge {self.name}: a judge of kind local has no extra_body; leave it out")
+        if self.kind == "local" and self.logprobs is not None:
+            raise InputError(
+                f"judge {self.name}: a judge of kind local gives no log-probabilities; leave logprobs out and take several "
+                "samples (seeds: [1, 2, 3], with a temperature above 0), or start it as a server (kind: openai)"
+            )
         if self.prompt_template is not None and self.kind == "openai" and self.api == "chat":
             raise InputError(
                 f"judge {self.name}: prompt_template needs `api: completions`; a chat endpoint has its template"
@@ -113,6 +124,8 @@ class JudgeConfig:
         row = {name: getattr(self, name) for name in names.split()}
         if self.kind == "local":
             row |= {"api": None, "engine": self.engine}
+        if self.logprobs is not None:
+            row["logprobs"] = self.logprobs
         return {
             **row,
             "seeds": list(self.seeds),
@@ -261,6 +274,7 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
     "max_tokens": _optional(_whole(1)),
     "seeds": _seeds,
     "extra_body": _body,
+    "logprobs": _optional(_whole(1, 100)),
     "rubric": _optional(_word),
     "concurrency": _whole(1, 10_000),
     "timeout": _number(0, 86_400, open_low=True),

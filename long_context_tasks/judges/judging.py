@@ -15,9 +15,11 @@ class Judging:
     Attributes:
         rubric: name to rubric, in the language of the task.
         requests: case, responses (one per turn, None where there is none through a failure of ours) and rubric name to what
-            the judge is asked, one for each response that is there, in order of the turns.
-        score_turn: case, turn, response, verdicts (one per seed of the judge; none when nobody has judged), rubric name and
-            status (None, or a failure of ours in generation) to every metric of the turn.
+            the judge is asked: any number of requests for each response that is there; ``meta["turn"]`` says to which one a
+            request belongs.
+        score_turn: case, turn, response, verdicts (on the turn's requests in order, one per seed of the judge for each; none
+            when nobody has judged), rubric name and status (None, or a failure of ours in generation) to every metric of the
+            turn.
         default: name of the rubric where the judge file names none.
     """
 

@@ -1,7 +1,9 @@
 """A judge in this process on plain transformers, for hosts that bring no way of their own and for tests."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 from long_context_tasks.judges.config import JudgeConfig
@@ -26,26 +28,8 @@ def load_hf_judge(config: JudgeConfig, *, device: str = "auto", dtype: str = "au
     """
     if config.kind != "local" or config.engine != "hf":
         raise InputError(f"judge {config.name}: not a judge of kind local with engine hf")
-    try:
-        import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-    except ImportError as error:
-        raise InputError(
-            f"judge {config.name}: a local judge needs torch and transformers (pip install torch transformers)"
-        ) from error
-    try:
-        tokenizer: Any = AutoTokenizer.from_pretrained(config.model, padding_side="left")  # type: ignore[no-untyped-call,unused-ignore]
-        model: Any = AutoModelForCausalLM.from_pretrained(config.model, dtype=dtype)
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"judge {config.name}: the model {config.model} cannot be loaded ({type(error).__name__}); give the path of a "
-            "folder with it, or a hub id that can be reached"
-        ) from error
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    model = model.to(device).eval()
-    if tokenizer.pad_token_id is None:
-        tokenizer.pad_token = tokenizer.eos_token
+    with _named_failures(config):
+        model, tokenizer = _loaded(config.model, device, dtype)
 
     def generate(prompts: Sequence[Sequence[Message]], settings: GenerateSettings) -> list[str]:
         replies: list[str] = []
@@ -56,6 +40,49 @@ def load_hf_judge(config: JudgeConfig, *, device: str = "auto", dtype: str = "au
         return replies
 
     return generate
+
+
+def check_hf_judge(config: JudgeConfig) -> None:
+    """Look for the judge's model before costly work: its configuration and tokenizer, not its weights.
+
+    Raises:
+        InputError: transformers is missing, or there is no such model.
+    """
+    with _named_failures(config):
+        from transformers import AutoConfig, AutoTokenizer
+
+        AutoConfig.from_pretrained(config.model)
+        AutoTokenizer.from_pretrained(config.model)  # type: ignore[no-untyped-call,unused-ignore]
+
+
+@contextmanager
+def _named_failures(config: JudgeConfig) -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise InputError(
+            f"judge {config.name}: a local judge needs torch and transformers (pip install torch transformers)"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"judge {config.name}: the model {config.model} cannot be loaded ({type(error).__name__}); give the path of a "
+            "folder with it, or a hub id that can be reached"
+        ) from error
+
+
+@lru_cache(maxsize=1)
+def _loaded(name: str, device: str, dtype: str) -> tuple[Any, Any]:
+    """Model and tokenizer, once for all tasks of a run."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer: Any = AutoTokenizer.from_pretrained(name, padding_side="left")  # type: ignore[no-untyped-call,unused-ignore]
+    model: Any = AutoModelForCausalLM.from_pretrained(name, dtype=dtype)
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return model.to(device).eval(), tokenizer
 
 
 def _generate_batch(

@@ -65,7 +65,7 @@ def ask_key(ask: Ask, config: JudgeConfig) -> str:
     """SHA-256 of everything that determines the reply.
 
     That is: kind (with engine or API), model, revision, prompt template, messages, temperature, top_p, max_tokens, further
-    request fields, seed and attempt. Not the key, not the limits of time and number, and not the address: a server that
+    request fields, log-probabilities asked for, seed and attempt. Not the key, not the limits of time and number, and not the address: a server that
     comes back on another node or port is the same judge. Two models under one name are told apart by ``revision``.
     """
     row = {
@@ -83,6 +83,9 @@ def ask_key(ask: Ask, config: JudgeConfig) -> str:
         "seed": ask.seed,
         "attempt": ask.attempt,
     }
+    if config.logprobs is not None:
+        # Absent otherwise, so that the keys of calls without it stay what they were.
+        row["logprobs"] = config.logprobs
     # ASCII, so that a lone surrogate in a model's response has bytes too.
     text = json.dumps(row, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).hexdigest()

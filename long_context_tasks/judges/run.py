@@ -65,9 +65,9 @@ class _Job:
     def ask(self) -> Ask:
         return Ask(self.messages, self.seed, len(self.replies))
 
-    def take(self, reply: Reply, rubric: Rubric, *, new: bool) -> None:
+    def take(self, reply: Reply, rubric: Rubric, config: JudgeConfig, *, new: bool) -> None:
         self.replies.append(reply)
-        self.score = rubric.score(reply.text)
+        self.score = rubric.score_reply(reply, weighed=config.logprobs is not None)
         if new:
             self.spent = self.spent + reply.usage
 
@@ -87,6 +87,7 @@ class _Job:
             usage=usage,
             spent=self.spent,
             error=self.error,
+            top_logprobs=self.replies[-1].top_logprobs if self.replies else None,
         )
 
 
@@ -123,10 +124,7 @@ def judge_all(
             f"judge {config.name} is of kind local, but no model was loaded for it; run it in a host, or use a server "
             "(kind: openai)"
         )
-    if config.kind == "local" or config.api == "completions":
-        plain = config.prompt_template is not None or config.kind == "openai"
-        for request in requests if plain else ():
-            raw_prompt(request.messages, config.prompt_template)
+    check_prompts(requests, config)
     jobs: dict[tuple[tuple[Message, ...], int | None], _Job] = {}
     for request in requests:
         for seed in config.seeds:
@@ -140,6 +138,17 @@ def judge_all(
             else:
                 _wait_for(_run_endpoint(open_jobs, config, rubric, store, bar))
     return [tuple(jobs[request.messages, seed].verdict() for seed in config.seeds) for request in requests]
+
+
+def check_prompts(requests: Sequence[JudgeRequest], config: JudgeConfig) -> None:
+    """Whether the judge takes the prompts of the items.
+
+    Raises:
+        InputError: it takes plain text, and a prompt is a chat of several messages.
+    """
+    plain = config.prompt_template is not None or (config.kind == "openai" and config.api == "completions")
+    for request in requests if plain else ():
+        raw_prompt(request.messages, config.prompt_template)
 
 
 def check_judge(config: JudgeConfig) -> None:
@@ -162,7 +171,7 @@ def _from_store(job: _Job, config: JudgeConfig, rubric: Rubric, store: Store) ->
         reply = store.get(key)
         if reply is None:
             return False
-        job.take(reply, rubric, new=False)
+        job.take(reply, rubric, config, new=False)
     return True
 
 
@@ -255,7 +264,7 @@ async def _ask_endpoint(
             return
         health["failed"] = 0
         syncer.put(job.key, reply)
-        job.take(reply, rubric, new=True)
+        job.take(reply, rubric, config, new=True)
         if job.score is not None:
             return
 
@@ -350,5 +359,5 @@ def _ask_local(
     replies = [Reply(text) for text in texts]
     store.append(zip((job.key for job in batch), replies, strict=True))
     for job, reply in zip(batch, replies, strict=True):
-        job.take(reply, rubric, new=True)
+        job.take(reply, rubric, config, new=True)
     return None

@@ -174,8 +174,13 @@ class Store:
             return
         try:
             row = json.loads(line)
+            top = row.get("top_logprobs")
             reply = Reply(
-                str(row["reply"]), row["prompt_tokens"], row["completion_tokens"], row["finish_reason"]
+                str(row["reply"]),
+                row["prompt_tokens"],
+                row["completion_tokens"],
+                row["finish_reason"],
+                None if top is None else tuple((str(token), value) for token, value in top),
             )
             key = str(row["key"])
         except (ValueError, KeyError, TypeError):
@@ -191,11 +196,13 @@ class Store:
 
 
 def _line(key: str, reply: Reply) -> str:
-    row = {
+    row: dict[str, object] = {
         "key": key,
         "reply": reply.text,
         "prompt_tokens": reply.prompt_tokens,
         "completion_tokens": reply.completion_tokens,
         "finish_reason": reply.finish_reason,
     }
+    if reply.top_logprobs is not None:
+        row["top_logprobs"] = reply.top_logprobs
     return json.dumps(row, ensure_ascii=True, separators=(",", ":")) + "\n"

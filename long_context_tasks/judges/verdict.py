@@ -11,6 +11,9 @@ from long_context_tasks.judges.config import JudgeConfig
 UNPARSABLE = "unparsable"
 ENDPOINT_FAILED = "endpoint_failed"
 
+TopLogprobs = tuple[tuple[str, "float | None"], ...]
+"""Tokens that were likely at the first place of a reply, with their natural log-probabilities (None where one is not known)."""
+
 
 @dataclass(frozen=True)
 class Rubric:
@@ -20,12 +23,15 @@ class Rubric:
         name: e.g. ``ten_point``.
         low, high: ends of the scale.
         parse: a reply to its score in that scale, or None when it has none. It sees nothing but the reply.
+        weigh: the log-probabilities at a reply's first place to its score in that scale, or None; for judges that are asked
+            for them (``logprobs``). Without it their replies are parsed all the same.
     """
 
     name: str
     low: float
     high: float
     parse: Callable[[str], float | None]
+    weigh: Callable[[TopLogprobs], float | None] | None = None
 
     def score(self, reply: str) -> float | None:
         """The score in a reply; None also for one outside the scale.
@@ -33,7 +39,21 @@ class Rubric:
         >>> Rubric("ten_point", 1, 10, float).score("11") is None
         True
         """
-        value = self.parse(reply)
+        return self._in_scale(self.parse(reply))
+
+    def score_reply(self, reply: "Reply", *, weighed: bool) -> float | None:
+        """The score of a reply: weighed by probability where that is asked for, else the one in its text.
+
+        Args:
+            reply: of a judge.
+            weighed: the judge was asked for log-probabilities. A reply without them has no score then: a mean of weighed
+                and unweighed ones would mean nothing.
+        """
+        if not weighed or self.weigh is None:
+            return self.score(reply.text)
+        return None if reply.top_logprobs is None else self._in_scale(self.weigh(reply.top_logprobs))
+
+    def _in_scale(self, value: float | None) -> float | None:
         return value if value is not None and self.low <= value <= self.high else None
 
     def unit(self, score: float) -> float:
@@ -81,12 +101,14 @@ class Reply:
         text: the raw reply; empty when the model said nothing.
         prompt_tokens, completion_tokens: as the endpoint counts them; None when it does not.
         finish_reason: the endpoint's word for why the reply ended (``length``: cut at max_tokens).
+        top_logprobs: see :data:`TopLogprobs`; None when they were not asked for or not given.
     """
 
     text: str
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     finish_reason: str | None = None
+    top_logprobs: TopLogprobs | None = None
 
     @property
     def usage(self) -> Usage:
@@ -109,6 +131,7 @@ class Verdict:
         usage: of all replies.
         spent: of the replies that this run paid for (the others were in the store).
         error: what went wrong at the endpoint.
+        top_logprobs: of the reply in ``feedback``; None without them.
     """
 
     score: float | None
@@ -120,6 +143,7 @@ class Verdict:
     usage: Usage = Usage()
     spent: Usage = Usage()
     error: str | None = None
+    top_logprobs: TopLogprobs | None = None
 
     @property
     def attempts(self) -> int:
@@ -128,6 +152,9 @@ class Verdict:
 
     def row(self) -> dict[str, Any]:
         """Plain values for a host's sample log; equal whether the replies came from the store or not."""
+        weighed = (
+            {} if self.top_logprobs is None else {"top_logprobs": [list(one) for one in self.top_logprobs]}
+        )
         return {
             "score": self.score,
             "reason": self.reason,
@@ -139,6 +166,7 @@ class Verdict:
             "completion_tokens": self.usage.completion_tokens,
             "error": self.error,
             "key": self.key,
+            **weighed,
         }
 
 

@@ -19,6 +19,7 @@ LENGTH_POLICIES = ("same_information", "same_tokens")
 SUBSETS = (1000, 200, 50)
 CUT_SIDES = ("front", "rear")
 NOISE_MODES = ("exact", "official")
+PROMPT_TOKENS = ("under_32k", "over_32k")
 
 
 def parse_length(text: str | int) -> int:
@@ -71,6 +72,8 @@ class Options:
         question_markers: whether questions are marked as such, where a benchmark's paper tried both.
         noise_mode: exact or official: how noisy transcripts are made.
         noise_rules: a file of noise rules; without it those that come with the package.
+        prompt_tokens: under_32k or over_32k: only prompts of at most, or above, 32,768 tokens of the model's tokenizer, where a
+            benchmark's paper tells them apart.
         given: names of the options that somebody set, also those set to their default; no option itself.
     """
 
@@ -90,6 +93,7 @@ class Options:
     question_markers: bool | None = None
     noise_mode: str | None = None
     noise_rules: Path | None = None
+    prompt_tokens: str | None = None
     given: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -199,6 +203,7 @@ _PARSERS: dict[str, Callable[[str, Any], Any]] = {
     "question_markers": _yes_or_no,
     "noise_mode": _one_of(NOISE_MODES),
     "noise_rules": lambda _, value: Path(value).expanduser(),
+    "prompt_tokens": _one_of(PROMPT_TOKENS),
 }
 OPTION_NAMES = tuple(one.name for one in fields(Options) if one.name != "given")
 

@@ -31,6 +31,7 @@ class LoadedTask:
             answers to messages; else None.
         judging: for a task whose responses a judge scores, a :class:`long_context_tasks.judges.Judging`; else None.
         points: metrics that are points on a scale of their own and not shares from 0 to 1.
+        own_template: a prompt is one text that marks the roles itself; a chat template must not be applied to it.
     """
 
     name: str
@@ -49,6 +50,7 @@ class LoadedTask:
     render_turn: Callable[[Case, Documents, int, Sequence[str | None]], list[Message]] | None = None
     judging: Any = None
     points: frozenset[str] = frozenset()
+    own_template: bool = False
 
     @property
     def by_likelihood(self) -> bool:
@@ -71,6 +73,12 @@ class LoadedTask:
         if self.render_turn is not None:
             return self.render_turn(case, self.cases.documents, turn, answers)
         return self.render(case, self.cases.documents)
+
+    def whole_conversation(self, case: Case) -> list[Message]:
+        """What the last turn sends, without the answers: they are still to come and need room of their own."""
+        last = len(case.turns) - 1
+        # Templates of prompts may leave tags out around an empty answer.
+        return self.messages(case, last, ["." if self.own_template else ""] * last)
 
     @cached_property
     def by_id(self) -> Mapping[str, Case]:

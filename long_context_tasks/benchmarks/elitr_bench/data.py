@@ -75,6 +75,7 @@ def load_task(name: str, options: Options) -> LoadedTask:
             default="gpt",
         ),
         points=frozenset(scoring.INTERVALS),
+        own_template=options.prompt_style in prompts.CONVERSATIONS,
     )
 
 
@@ -199,9 +200,15 @@ def differing_questions(qa: Sequence[Meeting], conv: Sequence[Meeting]) -> set[t
     """
     pairs = [_keys(meetings) for meetings in (qa, conv)]
     if list(pairs[0]) != list(pairs[1]):
+        only = [
+            f"{meeting}, question {question}, only in {name}"
+            for name, own, other in (("QA", *pairs), ("Conv", *reversed(pairs)))
+            for meeting, question in own
+            if (meeting, question) not in other
+        ]
         raise InputError(
-            "the QA and Conv files do not have the same meetings and questions; both come from one archive, fetch it again "
-            f"with `lct data fetch {NAME}`"
+            f"the QA and Conv files do not have the same meetings and questions ({'; '.join(only[:3]) or 'their order'}); both "
+            f"come from one archive, fetch it again with `lct data fetch {NAME}`"
         )
     return {key for key, question in pairs[0].items() if question.text != pairs[1][key].text}
 

@@ -40,7 +40,14 @@ class NoiseSettings:
 
 @lru_cache(maxsize=2)
 def _rules(path: Path | None) -> Rules:
-    return default_rules() if path is None else Rules.read(path)
+    if path is None:
+        return default_rules()
+    try:
+        return Rules.read(path)
+    except InputError as error:
+        raise InputError(
+            f"lct_noise_rules (LCT_NOISE_RULES): {error}; left out, the rules of the package are used"
+        ) from error
 
 
 @lru_cache(maxsize=2)

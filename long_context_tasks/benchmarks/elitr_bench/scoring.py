@@ -148,7 +148,7 @@ def score_turn(
 
     Returns:
         Every metric of :data:`METRICS`. In ``judge_score`` an empty response has the lowest score that the judge can give,
-        whatever it said; ``official_judge_score`` takes the first reply to each seed by the official rule.
+        whatever it said, once somebody has judged; ``official_judge_score`` takes the first reply to each seed by the official rule.
     """
     if status is not None:
         return dict.fromkeys(METRICS, Score(None, status))
@@ -159,7 +159,7 @@ def score_turn(
     scores = [None if one.score is None else one.score * kind.factor for one in verdicts]
     firsts = [official_score(one.replies[0], name) if one.replies else None for one in verdicts]
     strict = _mean(scores, verdicts)
-    if empty is not None:
+    if empty is not None and verdicts:
         strict = Score(float(rubric(name, case.inputs["language"]).low * kind.factor), empty)
     return {
         "judge_score": strict,

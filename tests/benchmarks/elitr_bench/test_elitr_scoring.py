@@ -97,12 +97,14 @@ def test_the_mean_over_the_seeds_that_gave_a_score() -> None:
 @pytest.mark.parametrize("response", ["", " \n", None, "<think>or</think> ", "<think>never ends"])
 def test_an_empty_answer_is_the_models_failure(response: str | None) -> None:
     reason = "answer_cut" if response == "<think>never ends" else "empty"
-    for verdicts in ([], [verdict(r"\boxed{9}")], [verdict("hm")], [FAILED]):
+    for verdicts in ([verdict(r"\boxed{9}")], [verdict("hm")], [FAILED]):
         scores = scoring.score_turn(case(), 0, response, verdicts)
         assert scores["judge_score"] == Score(1.0, reason)
         assert scores["answered"] == Score(0.0, reason)
-    assert scoring.score_turn(case("czech"), 0, response)["judge_score"] == Score(0.0, reason)
-    prometheus = scoring.score_turn(case(), 0, response, name="prometheus")
+    # Were it scored without a judge, the mean of an unjudged run would be that of its empty answers.
+    assert scoring.score_turn(case(), 0, response)["judge_score"] == Score(None, "not_judged")
+    assert scoring.score_turn(case("czech"), 0, response, [FAILED])["judge_score"] == Score(0.0, reason)
+    prometheus = scoring.score_turn(case(), 0, response, [verdict("[RESULT] 5")], name="prometheus")
     assert prometheus["judge_score"] == Score(2.0, reason)
     official = scoring.score_turn(case(), 0, response, [verdict(r"\boxed{9}")])["official_judge_score"]
     assert official == Score(9.0)

@@ -104,6 +104,33 @@ def test_a_conversation_wants_a_chat_template() -> None:
         evaluate(TALK, model="dummy")
 
 
+def test_prompts_that_mark_the_roles_themselves_get_no_chat_template() -> None:
+    """Through a model that takes text; the flag leads to the model, and its template is not applied."""
+    from lm_eval.models.dummy import DummyLM
+
+    class Text(DummyLM):
+        tokenizer_name = "text"
+
+        def chat_template(self, chat_template: bool | str = False) -> str:
+            return "a template"
+
+        def apply_chat_template(self, history: list[dict[str, str]], **_: Any) -> str:
+            return "TEMPLATE" + json.dumps(history)
+
+        def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
+            asked.extend(request.args[0] for request in requests)
+            return [f"Answer {len(asked)}"] * len(requests)
+
+    asked: list[str] = []
+    style = {"lct_prompt_style": "llama-2"}
+    evaluate(TALK, model=Text(), apply_chat_template=True, metadata=style)
+    assert len(asked) == 3 and all(text.startswith("[INST] ") for text in asked)
+    assert "[/INST] Answer 2 </s><s>[INST] When does the bakery open? [/INST]" in asked[2]
+    with stub_server() as server, pytest.raises(InputError, match="llama-2"):
+        run(TALK, server.url, metadata=style)
+    assert server.requests == []
+
+
 def test_a_judge_that_is_not_there_stops_the_run_before_the_model_is_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -128,6 +155,57 @@ def test_a_judge_that_fails_later_loses_no_answer(monkeypatch: pytest.MonkeyPatc
     assert (metrics["n"], metrics["n_judge_failed"], metrics["n_scored"]) == (3, 3, 0)
     assert math.isnan(metrics["judge_score"]) and metrics["answered"] == 1
     assert {row["response"] for row in records(result, QA).values()} == {"On Monday."}
+
+
+def test_a_judge_that_breaks_loses_no_answer(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError("No space left on device")
+
+    with stub_server(lambda messages: "On Monday.") as server, stub_server(judge_by_hash) as judge:
+        name_judge(monkeypatch, judge.url)
+        monkeypatch.setattr("long_context_tasks.judges.store.os.write", full)
+        result = run(QA, server.url)
+    assert metrics_of(result, QA)["n_not_judged"] == 3
+    assert {row["response"] for row in records(result, QA).values()} == {"On Monday."}
+    assert "judging failed" in caplog.text and "lct judge run" in caplog.text
+
+
+def test_a_judge_that_cannot_take_the_prompts_stops_the_run_before_the_model_is_asked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with stub_server() as server, stub_server(judge_by_hash) as judge:
+        name_judge(monkeypatch, judge.url, API="completions")  # the paper's prompt for GPT-4 is two messages
+        with pytest.raises(InputError, match="2 messages"):
+            run(QA, server.url)
+        monkeypatch.delenv("LCT_JUDGE_BASE_URL")
+        monkeypatch.delenv("LCT_JUDGE_API")
+        monkeypatch.delenv("LCT_JUDGE_RETRIES")
+        monkeypatch.setenv("LCT_JUDGE_KIND", "local")
+        monkeypatch.setenv("LCT_JUDGE_MODEL", str(tmp_path / "none"))
+        with pytest.raises(InputError, match="cannot be loaded"):
+            run(QA, server.url)
+    assert server.requests == []
+
+
+def test_answers_alone_need_no_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    with stub_server(judge_by_hash) as gone:
+        pass
+    name_judge(monkeypatch, gone.url)
+    with stub_server() as server:
+        run(QA, server.url, predict_only=True)
+    assert len(server.requests) == 3
+
+
+def test_points_have_no_interval_of_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All answers judged 1 of 10: an interval for shares would reach below the scale."""
+    with stub_server() as server, stub_server(lambda messages: "Score: \\boxed{1}") as judge:
+        name_judge(monkeypatch, judge.url)
+        result = run(QA, server.url)
+    metrics = metrics_of(result, QA)
+    assert metrics["judge_score"] == 1 and math.isnan(metrics["judge_score_low"])
+    assert result["configs"][QA]["metadata"]["judge"]["rubric"] == "gpt"
 
 
 def test_a_second_run_with_the_hosts_cache_asks_nobody(

@@ -3,6 +3,7 @@
 import json
 import logging
 import math
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,17 @@ from invented_meetings import write_archives
 from opencompass.models.base_api import APITemplateParser
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
+from long_context_tasks.benchmarks.elitr_bench.data import load_task
 from long_context_tasks.benchmarks.elitr_bench.opencompass import (
     ElitrBenchDataset,
     ElitrBenchEvaluator,
     ElitrBenchGenInferencer,
 )
-from long_context_tasks.schema import InputError
+from long_context_tasks.hosts.opencompass_send import Sender
+from long_context_tasks.hosts.opencompass_summary import CaseSummarizer
+from long_context_tasks.hosts.opencompass_talk import talks
+from long_context_tasks.hosts.window import Window
+from long_context_tasks.schema import InputError, resolve_options
 
 QA, TALK = "elitr_bench_qa_dev", "elitr_bench_qa_dev_multiturn"
 
@@ -139,6 +145,38 @@ def test_a_conversation_too_long_for_the_window_is_not_begun(tmp_path: Path) -> 
     assert (result["n"], result["n_does_not_fit"], result["n_scored"]) == (3, 3, 0)
 
 
+def test_roles_are_marked_once(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="llama-2"):
+        infer(QA, ChatModel(), tmp_path, lct_prompt_style="llama-2")
+    text = ChatModel()
+    text.is_api = False
+    with pytest.raises(InputError, match="roles of a chat template"):
+        infer(TALK, text, tmp_path)
+    _, rows = infer(QA, text, tmp_path)
+    assert len(rows) == 3
+
+
+def test_another_judge_is_no_other_prediction_but_another_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, rows = infer(QA, ChatModel(), tmp_path)
+    with stub_server(lambda messages: "Score: \\boxed{4}") as judge:
+        name_judge(monkeypatch, judge.url)
+        dataset, _ = infer(QA, ChatModel(), tmp_path / "other")
+        result = json.loads(json.dumps(evaluate(dataset, rows)))
+        assert result["judge_score"] == 4
+        assert CaseSummarizer._other_judge(result, {}) == ""
+        monkeypatch.setenv("LCT_JUDGE_SEEDS", "7")
+        assert "seeds was [2023], is [7]" in CaseSummarizer._other_judge(result, {})
+        monkeypatch.setenv("LCT_JUDGE_RUBRIC", "prometheus")
+        assert "rubric was gpt, is prometheus" in CaseSummarizer._other_judge(result, {})
+    for name in [name for name in os.environ if name.startswith("LCT_JUDGE")]:
+        monkeypatch.delenv(name)
+    assert "judged by stub, the judge is now nobody" in CaseSummarizer._other_judge(result, {})
+    unjudged = evaluate(dataset, rows)
+    assert CaseSummarizer._other_judge(unjudged, {}) == ""
+
+
 def test_a_judge_that_is_not_there_stops_the_run_before_the_model_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,3 +203,11 @@ def test_scores_of_another_option_are_refused(tmp_path: Path) -> None:
     other, _ = infer(QA, ChatModel(), tmp_path / "other", lct_answer_budget=7)
     with pytest.raises(InputError, match="answer_budget"):
         evaluate(other, rows)
+
+
+def test_a_conversation_twice_in_a_batch(tmp_path: Path) -> None:
+    """As with --dataset-num-runs."""
+    task = load_task(TALK, resolve_options({}))
+    sender = Sender(ChatModel(), Window(), 8, {})
+    asked = talks(task, ["meeting_en_dev_001", "meeting_en_dev_002", "meeting_en_dev_001"], sender)
+    assert [[len(one.messages) for one in talk] for talk in asked] == [[1, 3], [1], [1, 3]]

@@ -80,3 +80,13 @@ def test_all_hits_or_misses_in_clusters_are_no_certainty(value: float) -> None:
     mean = mean_of_scores([Score(value)] * 40, [place // 2 for place in range(40)])
     assert mean.high - mean.low == pytest.approx(0.1611, abs=1e-4)  # as 0 of 20
     assert mean.low <= value <= mean.high
+
+
+def test_points_of_a_scale_are_no_hits() -> None:
+    """Judged 1 of 10 throughout, the mean is 1: an interval for shares would lie below it, outside the scale."""
+    mean = mean_of_scores([Score(1.0)] * 40, [place // 4 for place in range(40)], rates=False)
+    assert mean.value == 1 and math.isnan(mean.low) and math.isnan(mean.high)
+    mixed = [Score(float(place % 3 == 0)) for place in range(40)]
+    points = mean_of_scores(mixed, range(40), rates=False)
+    shares = mean_of_scores(mixed, range(40))
+    assert (points.low, points.high) != (shares.low, shares.high) and points.low < points.value < points.high
