@@ -8,6 +8,7 @@ Out of the box: a few synthetic cases of up to 4k tokens, with the demo model, o
     LCT_MODEL   folder or hub id of a Hugging Face model; other models: see models/ beside this file, and --models with
                 --datasets. Beside a config file the host ignores --models and --datasets.
     LCT_WORKERS processes side by side (1); LCT_GPUS GPUs of each (1 where there is one, else 0); LCT_BATCH_SIZE (1)
+    LCT_EVAL_GPUS  GPUs of an evaluating process (0), for a judge that is loaded in it
 
 Other LCT_ options: see the docs. The command ends with status 1 when a result is missing.
 """
@@ -47,6 +48,9 @@ if _given:
 else:
     datasets = [dict(_by_name[name], lct_n=int(os.environ.get('LCT_N') or 5)) for name in _demo]
 
+_eval_gpus = int(os.environ.get('LCT_EVAL_GPUS') or 0)
+datasets = [dict(d, eval_cfg=dict(d['eval_cfg'], num_gpus=_eval_gpus)) for d in datasets]
+
 _workers = int(os.environ.get('LCT_WORKERS') or 1)
 infer = dict(
     # force_rebuild: the host remembers sizes by name only and would run 5 cases where 50 are asked the next time.
@@ -61,4 +65,4 @@ eval = dict(
 work_dir = 'outputs/ada_leval'
 
 # What is left here is written down with the run: no modules, and the datasets once.
-del os, _demo, _all, _given, _by_name, _unknown, _workers, ada_leval_datasets, ada_leval_any_datasets, ada_leval_synthetic_datasets, ada_leval_ppl_datasets, ada_leval_variants_datasets
+del os, _demo, _all, _given, _by_name, _unknown, _eval_gpus, _workers, ada_leval_datasets, ada_leval_any_datasets, ada_leval_synthetic_datasets, ada_leval_ppl_datasets, ada_leval_variants_datasets

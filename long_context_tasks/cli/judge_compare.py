@@ -12,6 +12,8 @@ import typer
 if TYPE_CHECKING:
     from long_context_tasks.stats import Panel, RaterStudy
 
+_NO_RATERS = ("id", "cluster", "turn", "repeat")
+"""Fields that may hold a number and are no scores; the last two stand in the rows of ``lct judge run``."""
 FORMAT = 'one JSON object a line: {"id": "m1/3", "cluster": "m1", "gpt-4": 9, "gold": 8.5}'
 
 
@@ -47,6 +49,8 @@ def read_ratings(files: Sequence[Path], raters: Sequence[str] = (), label: str |
     for place, row in _rows(files):
         item = items.setdefault(row["id"], {})
         for name, value in row.items():
+            if isinstance(value, dict | list):
+                continue
             if name in item and item[name] != value and value is not None and item[name] is not None:
                 raise InputError(
                     f"{place}: {name} of {row['id']} is {value!r}, before it was {item[name]!r}; give every item an id of "
@@ -54,7 +58,7 @@ def read_ratings(files: Sequence[Path], raters: Sequence[str] = (), label: str |
                 )
             if value is not None or name not in item:
                 item[name] = value
-            if name not in ("id", "cluster", label) and _is_number(value):
+            if name not in (*_NO_RATERS, label) and _is_number(value):
                 numeric.setdefault(name)
     chosen = list(raters) or list(numeric)
     if missing := [name for name in chosen if name not in numeric]:

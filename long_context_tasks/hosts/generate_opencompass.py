@@ -181,6 +181,7 @@ EVAL = '''\
     LCT_MODEL   folder or hub id of a Hugging Face model; other models: see models/ beside this file, and --models with
                 --datasets. Beside a config file the host ignores --models and --datasets.
     LCT_WORKERS processes side by side (1); LCT_GPUS GPUs of each (1 where there is one, else 0); LCT_BATCH_SIZE (1)
+    LCT_EVAL_GPUS  GPUs of an evaluating process (0), for a judge that is loaded in it
 
 Other LCT_ options: see the docs. The command ends with status 1 when a result is missing.
 """
@@ -215,6 +216,9 @@ if _given:
 else:
     datasets = [dict(_by_name[name], lct_n=int(os.environ.get('LCT_N') or 5)) for name in _demo]
 
+_eval_gpus = int(os.environ.get('LCT_EVAL_GPUS') or 0)
+datasets = [dict(d, eval_cfg=dict(d['eval_cfg'], num_gpus=_eval_gpus)) for d in datasets]
+
 _workers = int(os.environ.get('LCT_WORKERS') or 1)
 infer = dict(
     # force_rebuild: the host remembers sizes by name only and would run 5 cases where 50 are asked the next time.
@@ -229,7 +233,7 @@ eval = dict(
 work_dir = 'outputs/{benchmark}'
 
 # What is left here is written down with the run: no modules, and the datasets once.
-del os, _demo, _all, _given, _by_name, _unknown, _workers, {variables}
+del os, _demo, _all, _given, _by_name, _unknown, _eval_gpus, _workers, {variables}
 '''
 
 SUMMARIZER = '''\

@@ -29,6 +29,9 @@ RESERVED = (
 PROMPT_FIELD = "{prompt}"
 _PREFIX = "LCT_JUDGE_"
 # Names under which a key might be written into the file: refused without repeating what stands there.
+_LOOKS_SECRET = re.compile(
+    r"\b(sk|hf|ghp|glpat)[-_][A-Za-z0-9_-]{6,}|\b(bearer|basic)\s+\S{6,}", re.ASCII | re.IGNORECASE
+)
 _SECRET = re.compile(r"(^|_)(key|apikey|token|secret|password|passwd|auth|authorization|bearer)s?$", re.ASCII)
 
 
@@ -252,11 +255,13 @@ def _body(value: Any) -> dict[str, Any]:
 def _has_secret(value: Any) -> bool:
     if isinstance(value, dict):
         return any(_is_secret(key) or _has_secret(item) for key, item in value.items())
-    return isinstance(value, list) and any(map(_has_secret, value))
+    if isinstance(value, list):
+        return any(map(_has_secret, value))
+    return isinstance(value, str) and bool(_LOOKS_SECRET.search(value))
 
 
 def _is_secret(key: object) -> bool:
-    return bool(_SECRET.search(str(key).lower().replace("-", "_")))
+    return bool(_SECRET.search(str(key).lower().replace("-", "_")) or _LOOKS_SECRET.search(str(key)))
 
 
 _PARSERS: dict[str, Callable[[Any], Any]] = {

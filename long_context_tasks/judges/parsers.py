@@ -3,8 +3,9 @@ r"""Reading the score out of a judge's reply: the official rules, and repaired o
 The official rules (ELITR-Bench, its GPT-4 and Prometheus scripts) take the first match, wherever it stands, and know no
 scale. A judge that quotes the response before it judges it can so be made to give the response's own "Score: \boxed{10}". The
 repaired rules read the last score only, and only when it closes the reply, as the judge prompts demand ("first the feedback,
-then the score, no other closing"); they take nothing else for a score, so that a doubtful reply is asked again and not
-guessed at. All of them see the reply and nothing else.
+then the score, no other closing"). Where an earlier score differs, the last one must open a sentence or a line, or follow its
+label: one in the middle of a sentence may be a quotation. Nothing else is taken for a score, so that a doubtful reply is asked
+again and not guessed at. All of them see the reply and nothing else.
 """
 
 import re
@@ -30,6 +31,11 @@ _NUMBER = re.compile(r"\s*(\d{1,9})(?:[.,](\d{1,9}))?(?:\s*/\s*(\d{1,9}))?\s*", 
 _END = re.compile(r"(?:[\s.!$*_)\]}\\]|</s>|<\|[a-z_]{1,30}\|>)*\Z")
 _HEADING = re.compile(
     r"^\s{0,3}(?:#{1,6}\s|(?:\*\*)?(?:Feedback|Response|Question)\b[^\n]{0,40}:)", re.M | re.I
+)
+# What a verdict stands behind: a new line, a new sentence, or its label.
+_OPENS_VERDICT = re.compile(
+    r"(?:\A|\n|[.!?][\"')*_]{0,3}\s|\b(?:score|rating|grade|verdict)(?:\s+is)?\s*[:=]?)[\s*_$>#(\\\[-]{0,9}\Z",
+    re.IGNORECASE,
 )
 _THINKING = "<think>", "</think>"
 
@@ -82,6 +88,12 @@ def last_boxed(low: float, high: float, *, decimals: bool = False, closing: bool
         if start is None or box is None or _JOINED.search(text[max(0, start.start() - 14) : start.start()]):
             return None
         number = box[1] if box[1] is not None else box[2]
+        others = {_IN_BOX.match(text, one.end()) for one in _BOX.finditer(text, 0, start.start())}
+        told = {
+            _value(one[1] if one[1] is not None else one[2], low, high, decimals) for one in others if one
+        }
+        if _contradicted(told, _value(number, low, high, decimals), text[: start.start()]):
+            return None
         return _closed(text[box.end() :], _value(number, low, high, decimals), high, closing)
 
     return parse
@@ -102,6 +114,10 @@ def last_result(low: float, high: float, *, decimals: bool = False, closing: boo
         start = _last(_RESULT, text)
         number = _AFTER_RESULT.match(text, start.end()) if start else None
         if number is None:
+            return None
+        others = {_AFTER_RESULT.match(text, one.end()) for one in _RESULT.finditer(text, 0, start.start())}
+        told = {_value(one[1], low, high, decimals) for one in others if one}
+        if _contradicted(told, _value(number[1], low, high, decimals), text[: start.start()]):
             return None
         return _closed(text[number.end() :], _value(number[1], low, high, decimals), high, closing)
 
@@ -130,6 +146,15 @@ def _value(text: str, low: float, high: float, decimals: bool) -> float | None:
     value = float(f"{match[1]}.{match[2] or 0}")
     whole = value == int(value)
     return value if low <= value <= high and (whole or decimals) else None
+
+
+def _contradicted(earlier: set[float | None], last: float | None, before: str) -> bool:
+    r"""Whether an earlier score differs and the last one stands in the middle of a sentence, as what is quoted does.
+
+    >>> _contradicted({2.0}, 10.0, r"\boxed{2} The response ended with "), _contradicted({10.0}, 2.0, "It is wrong. Score: ")
+    (True, False)
+    """
+    return bool(earlier - {None, last}) and _OPENS_VERDICT.search(before) is None
 
 
 def _closed(rest: str, value: float | None, high: float, closing: bool) -> float | None:

@@ -1,0 +1,148 @@
+"""``lct judge``: judge stored responses, compare judges, try a judge."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from long_context_tasks.cli.judge_compare import compare
+
+if TYPE_CHECKING:
+    from long_context_tasks.cli.judge_run import JudgedRun
+    from long_context_tasks.judges import JudgeConfig
+    from long_context_tasks.runs import StoredRun
+
+app = typer.Typer(add_completion=False, no_args_is_help=True)
+app.command("compare")(compare)
+
+_JUDGE = "Judge file. Default: LCT_JUDGE, or the judge of the LCT_JUDGE_ variables."
+
+
+@app.callback()
+def judge() -> None:
+    """Judge stored responses, compare judges with people, try a judge."""
+
+
+@app.command()
+def run(
+    results: Annotated[
+        Path,
+        typer.Argument(help="What lm-eval's --output_path (with --log_samples) or OpenCompass's -w names."),
+    ],
+    judge_files: Annotated[
+        list[Path] | None, typer.Option("--judge", help=f"{_JUDGE} Several: each judges in turn.")
+    ] = None,
+    seeds: Annotated[
+        str, typer.Option("--seeds", help="Seeds of the judge with commas, in place of those in its file.")
+    ] = "",
+    tasks: Annotated[str, typer.Option("--tasks", help="Only these tasks, with commas.")] = "",
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(
+            "--data-dir", help="Folder of the published files. Default: LCT_DATA_DIR, else as in the run."
+        ),
+    ] = None,
+) -> None:
+    """Judge the stored responses of either host, without generating anew.
+
+    Nothing that the judge has said before is asked again, so a stopped run goes on where it was. The results go into a
+    folder `judged` beside each run; the hosts' own files stay as they are. Exit code 1 when a run was skipped or the judge
+    could not be reached for some responses.
+    """
+    from long_context_tasks.cli.judge_run import judge_run, prepare, table_of, with_seeds
+    from long_context_tasks.cli.report import print_table
+    from long_context_tasks.hosts.turns import TaskJudge
+    from long_context_tasks.judges import check_judge
+    from long_context_tasks.runs import find_runs
+    from long_context_tasks.schema import InputError
+
+    found = find_runs(results)
+    if not found.runs and not found.problems:
+        raise InputError(
+            f"{results}: holds no runs of our tasks; give the folder that lm-eval's --output_path (with --log_samples) or "
+            "OpenCompass's -w names"
+        )
+    chosen = _chosen(found.runs, tasks)
+    configs = [with_seeds(one, seeds) for one in _judges(judge_files or [])]
+    for config in configs:
+        check_judge(config)
+    ready, skipped = prepare(chosen, data_dir)
+    skipped = [*(problem.message for problem in found.problems), *skipped]
+    for message in skipped:
+        typer.echo(f"skipped: {message}", err=True)
+    if not ready:
+        names = ", ".join(sorted({one.task for one in chosen})) or "none"
+        raise InputError(
+            f"{results}: nothing to judge: {len(skipped)} skipped, and no run of a task that a judge scores among {names}"
+        )
+    for config in configs:
+        if config.kind == "local":  # it has not been asked above
+            TaskJudge(config, ready[0][1].judging).check()
+    judged: list[JudgedRun] = []
+    for config in configs:
+        for one, task in ready:
+            try:
+                judged.append(judge_run(one, task, config))
+            except InputError as error:
+                skipped.append(str(error))
+                typer.echo(f"skipped: {error}", err=True)
+            else:
+                for note in judged[-1].notes:
+                    typer.echo(f"note: {one}: {note}", err=True)
+    if judged:
+        columns, rows = table_of(judged)
+        print_table(
+            f"Judged runs in {results}", columns, rows, ("model", "made", "task", "judge", "not scored")
+        )
+    _end(judged, skipped)
+
+
+def _judges(files: list[Path]) -> "list[JudgeConfig]":
+    from long_context_tasks.judges import load_judge
+    from long_context_tasks.schema import InputError
+
+    configs = [load_judge(file) for file in files] if files else [load_judge()]
+    named = [config for config in configs if config is not None]
+    if not named:
+        raise InputError("no judge is named; give --judge FILE, LCT_JUDGE or LCT_JUDGE_MODEL")
+    return named
+
+
+def _chosen(runs: "tuple[StoredRun, ...]", tasks: str) -> "list[StoredRun]":
+    from long_context_tasks.schema import InputError
+
+    names = [word.strip() for word in tasks.split(",") if word.strip()]
+    there = {one.task for one in runs}
+    if unknown := [name for name in names if name not in there]:
+        raise InputError(f"--tasks {', '.join(unknown)}: no such runs; there are: {', '.join(sorted(there))}")
+    return [one for one in runs if not names or one.task in names]
+
+
+def _end(judged: "list[JudgedRun]", skipped: list[str]) -> None:
+    """Say where the results are; exit code 1 when something is missing."""
+    for one in judged:
+        typer.echo(f"{one.path}: {one.usage}")
+    failed = sum(one.unanswered for one in judged)
+    if failed:
+        typer.echo(
+            f"{failed} responses have no verdict, as the judge did not answer; run the same again", err=True
+        )
+    if skipped:
+        typer.echo(f"{len(skipped)} skipped, see above", err=True)
+    if skipped or failed:
+        raise typer.Exit(1)
+
+
+@app.command()
+def check(
+    judge_file: Annotated[Path | None, typer.Option("--judge", help=_JUDGE)] = None,
+) -> None:
+    """Try a judge with one tiny call: its address, key, model and settings."""
+    from long_context_tasks.judges import check_judge
+
+    [config] = _judges([judge_file] if judge_file else [])
+    check_judge(config)
+    if config.kind == "local":
+        typer.echo(f"judge {config.name}: {config.model} is loaded when it is needed; nothing was asked")
+    else:
+        typer.echo(f"judge {config.name}: {config.model} at {config.base_url} answers")

@@ -1,0 +1,301 @@
+"""Runs of OpenCompass: ``<work folder>/<time>/predictions/<model>/<name>.json``. Checked against opencompass 0.5.4.
+
+The rows of our tasks hold no prompts, only their ends, so that a file is little more than its responses. The host may split a
+task into ``<name>_0.json``, ``<name>_1.json`` ... Which task a name stands for is told by the result beside it, by the config
+that the host has written down, or by the name itself.
+"""
+
+import ast
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import ijson
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.runs.stored import OPENCOMPASS, StoredCase, StoredRun, metric_names, value_of
+from long_context_tasks.schema import InputError
+from long_context_tasks.schema.response import from_stored_form
+
+PREDICTIONS = "predictions"
+_GIVEN = "lct_given"
+_PART = re.compile(r"(?P<name>.+)_(?P<number>\d+)", re.ASCII)
+_UNFINISHED = re.compile(r"tmp_(?P<name>.+)\.jsonl", re.ASCII)
+_AVERAGE = re.compile(r"(?P<key>.+) \(\d+ runs average\)", re.ASCII)
+
+Found = StoredRun | tuple[Path, str]
+"""A run, or a file that cannot be used and why."""
+
+
+def opencompass_runs(predictions: Path) -> list[Found]:
+    """The runs of a ``predictions`` folder."""
+    folder = predictions.parent
+    tasks = _tasks_of_config(folder)
+    found: list[Found] = []
+    for model in sorted(one for one in predictions.iterdir() if one.is_dir()):
+        names = sorted(path.name for path in model.iterdir() if path.is_file())
+        begun = {match["name"] for name in names if (match := _UNFINISHED.fullmatch(name))}
+        for name, files in _grouped([name for name in names if name.endswith(".json")], tasks).items():
+            paths = [model / file for file in files]
+            if open_parts := [part for part in begun if part == name or _is_part(part, name)]:
+                begun -= set(open_parts)
+                found.append(_unfinished(model, sorted(open_parts)[0]))
+            elif run := _run(folder, model.name, name, paths, tasks):
+                found.append(run)
+        known = {name for name in begun if _task(name, None, tasks) or _task(_stem(name), None, tasks)}
+        found += [_unfinished(model, name) for name in sorted(known)]
+    return found
+
+
+def _grouped(files: Sequence[str], tasks: Mapping[str, str]) -> dict[str, list[str]]:
+    """Name of a dataset to its files. As the host reads them: parts count only where there is no whole file."""
+    stems = [file.removesuffix(".json") for file in files]
+    whole = {stem for stem in stems if not _PART.fullmatch(stem) or stem in tasks or _is_task(stem)}
+    groups: dict[str, list[tuple[int, str]]] = {stem: [(0, f"{stem}.json")] for stem in sorted(whole)}
+    for stem in stems:
+        match = _PART.fullmatch(stem)
+        if stem not in whole and match is not None and match["name"] not in whole:
+            groups.setdefault(match["name"], []).append((int(match["number"]), f"{stem}.json"))
+    return {name: [file for _, file in sorted(parts)] for name, parts in groups.items()}
+
+
+def _is_part(stem: str, name: str) -> bool:
+    match = _PART.fullmatch(stem)
+    return match is not None and match["name"] == name
+
+
+def _stem(name: str) -> str:
+    match = _PART.fullmatch(name)
+    return match["name"] if match else name
+
+
+def _unfinished(model: Path, name: str) -> tuple[Path, str]:
+    path = model / f"tmp_{name}.jsonl"
+    return (
+        path,
+        f"{path}: the run was stopped before it had all responses; finish it with the host's -r, then come back",
+    )
+
+
+def _run(
+    folder: Path, model: str, name: str, files: Sequence[Path], tasks: Mapping[str, str]
+) -> Found | None:
+    """A run, why there is none, or None for a task of another package."""
+    try:
+        row = _first_row(files[0])
+    except (OSError, ValueError) as error:
+        return (files[0], _damaged(files[0], error)) if _task(name, None, tasks) else None
+    if row is None or _GIVEN not in row:
+        return None
+    expected = [f"{name}_{number}.json" for number in range(len(files))]
+    if files[0].stem != name and [path.name for path in files] != expected:
+        missing = next(one for one in expected if one not in {path.name for path in files})
+        return (
+            files[0],
+            f"{files[0].with_name(missing)}: missing, though later parts are there; run again with the host's -r",
+        )
+    result_file = folder / "results" / model / f"{name}.json"
+    result: Mapping[str, Any] = {}
+    try:
+        if result_file.is_file():
+            result = _result(result_file)
+    except (OSError, ValueError) as error:
+        return (
+            result_file,
+            f"{result_file}: damaged ({_short(error)}); evaluate again with the host's -m eval -r",
+        )
+    task = _task(name, _single(result.get("lct_task")), tasks)
+    if task is None:
+        return (
+            files[0],
+            f"{files[0]}: nothing tells which task {name} is; evaluate the run (-m eval -r), or name the dataset as the task",
+        )
+    given = dict(row[_GIVEN])
+    return StoredRun(
+        host=OPENCOMPASS,
+        model=model,
+        task=task,
+        options={key: value for key, value in given.items() if key.startswith("lct_")},
+        version=given.get("version"),
+        folder=folder,
+        label=f"{model}/{name}",
+        made=folder.name,
+        files=tuple(files),
+        read=_read,
+        result_file=result_file if result else None,
+        numbers=_numbers(result),
+        headline=_single(result.get("headline")),
+        judge=_single(result.get("judge")) or {},
+        provenance={
+            "dataset": name,
+            "window": row.get("lct_window"),
+            "options": _single(result.get("options")) or {},
+        },
+    )
+
+
+def _task(name: str, told: str | None, tasks: Mapping[str, str]) -> str | None:
+    return told or tasks.get(name) or (name if _is_task(name) else None)
+
+
+def _is_task(name: str) -> bool:
+    try:
+        catalogue.parse_task(name)
+    except InputError:
+        return False
+    return True
+
+
+def _tasks_of_config(folder: Path) -> dict[str, str]:
+    """Name of a dataset to its task, from the config files that the host has written into its folder; nothing is executed."""
+    tasks: dict[str, str] = {}
+    for path in sorted((folder / "configs").glob("*.py")):
+        try:
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+        except (OSError, SyntaxError, ValueError):
+            continue  # the file only helps where a name says nothing
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                values = {
+                    word.arg: word.value.value
+                    for word in node.keywords
+                    if isinstance(word.value, ast.Constant)
+                }
+                if "abbr" in values and "lct_task" in values:
+                    tasks[str(values["abbr"])] = str(values["lct_task"])
+    return tasks
+
+
+def _first_row(path: Path) -> dict[str, Any] | None:
+    """The first prediction; None when it is no object or there is none.
+
+    Raises:
+        ValueError: not JSON.
+    """
+    try:
+        with path.open("rb") as file:
+            rows: Iterator[tuple[str, Any]] = ijson.kvitems(file, "", use_float=True)
+            _, row = next(rows, (None, None))
+    except ijson.JSONError:
+        # Numbers such as NaN, which this parser does not know.
+        content = json.loads(path.read_text(encoding="utf-8"))
+        row = next(iter(content.values()), None) if isinstance(content, dict) else None
+    return row if isinstance(row, dict) else None
+
+
+def _result(path: Path) -> dict[str, Any]:
+    """The host's numbers without the cases."""
+    row = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(row, dict):
+        raise ValueError("no object")
+    row.pop("details", None)
+    return row
+
+
+def _single(value: Any) -> Any:
+    """The host makes a list of what is no number, with an item for each of several runs."""
+    return value[0] if isinstance(value, list) and value else value
+
+
+def _numbers(result: Mapping[str, Any]) -> dict[str, float]:
+    """Rates from 0 to 1; the host's table has percentages."""
+    points = _single(result.get("points")) or ()
+    numbers = {}
+    for key, value in result.items():
+        if not isinstance(value, int | float):
+            continue
+        match = _AVERAGE.fullmatch(key)
+        name = match["key"] if match else key
+        plain = name.removesuffix("_low").removesuffix("_high") in points
+        number = math.nan if value_of(value) is None else float(value)
+        numbers[name] = number if plain or name == "n" or name.startswith("n_") else number / 100
+    return numbers
+
+
+def _read(run: StoredRun) -> Iterator[StoredCase]:
+    details = _details(run)
+    seen: Counter[str] = Counter()
+    for path in run.files:
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            rows = [content[str(place)] for place in range(len(content))]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(_damaged(path, error)) from error
+        for place, row in enumerate(rows):
+            try:
+                if row[_GIVEN] != {**run.options, "version": run.version}:
+                    raise ValueError("its options are not those of the first row")
+                case_id = str(row["case"])
+                yield _case(row, case_id, seen[case_id], details.get((case_id, seen[case_id])))
+            except (ValueError, KeyError, TypeError, IndexError) as error:
+                raise InputError(
+                    f"{path}, row {place}: not a prediction of our tasks ({_short(error)}); run again"
+                ) from error
+            seen[case_id] += 1
+
+
+def _case(row: Mapping[str, Any], case_id: str, repeat: int, detail: Mapping[str, Any] | None) -> StoredCase:
+    likely = "log_likelihoods" in row
+    responses = from_stored_form(None if likely else row["prediction"], row["lct_status"])
+    values, counts = row.get("log_likelihoods"), row.get("n_candidate_tokens")
+    scores: dict[str, tuple[float | None, ...]] = {}
+    reasons: tuple[str | None, ...] = ()
+    verdicts: tuple[tuple[Mapping[str, Any], ...], ...] = ()
+    if detail is not None:
+        conversation = isinstance(row["lct_status"], list)
+        scores = {
+            name: tuple(map(value_of, value if conversation else [value]))
+            for name, value in detail.items()
+            if name not in ("reason", "verdicts")
+        }
+        reason = detail["reason"]
+        reasons = tuple(one or None for one in (reason if conversation else [reason]))
+        verdicts = tuple(tuple(turn) for turn in detail.get("verdicts") or ())
+        if any(len(one) != len(responses) for one in (reasons, *scores.values())):
+            raise ValueError(f"its result has other turns than its {len(responses)}")
+    return StoredCase(
+        id=case_id,
+        responses=tuple(responses),
+        scores=scores,
+        reasons=reasons,
+        verdicts=verdicts if any(verdicts) else (),
+        log_likelihoods=None if values is None else tuple(map(float, values)),
+        num_candidate_tokens=None if counts is None else tuple(map(int, counts)),
+        repeat=repeat,
+    )
+
+
+def _details(run: StoredRun) -> dict[tuple[str, int], dict[str, Any]]:
+    """Case and repeat to metrics, reason and verdicts, where the host has kept details."""
+    if run.result_file is None:
+        return {}
+    try:
+        content = json.loads(run.result_file.read_text(encoding="utf-8"))
+        metrics = metric_names(list(run.numbers))
+        found = {}
+        for detail in content.get("details") or []:
+            for repeat, case_id in enumerate(detail["case"]):
+                found[str(case_id), repeat] = {
+                    key: detail[key][repeat]
+                    for key in (*metrics, "reason", "verdicts")
+                    if detail.get(key) is not None
+                }
+        return found
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        raise InputError(
+            f"{run.result_file}: damaged ({_short(error)}); evaluate again with the host's -m eval -r"
+        ) from error
+
+
+def _damaged(path: Path, error: Exception) -> str:
+    return f"{path}: damaged ({_short(error)}); remove it and go on with the host's -r"
+
+
+def _short(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"no {error.args[0]}"
+    return str(error)[:200]

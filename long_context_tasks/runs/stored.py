@@ -1,0 +1,120 @@
+"""A run of one task as a host has left it on disk, in one form for both hosts."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from long_context_tasks.schema.response import Response
+
+LM_EVAL = "lm_eval"
+OPENCOMPASS = "opencompass"
+JUDGED_FOLDER = "judged"
+"""What later judges said lies under this name beside a run; it is never searched for runs."""
+
+
+@dataclass(frozen=True)
+class StoredCase:
+    """A case of a run: what the model said, and what the host's run made of it. Prompts are not kept.
+
+    Attributes:
+        id: of the case.
+        responses: one per turn; a single one without text in a task by likelihood.
+        scores: metric to its value in each turn (rates from 0 to 1, points as they are), None where there is none; empty when
+            the run was not evaluated.
+        reasons: why the headline metric of each turn has no value or the lowest, None where there is no reason; empty when
+            the run was not evaluated.
+        verdicts: of each turn, the judge's rows (see :meth:`long_context_tasks.judges.Verdict.row`), one per seed; empty when
+            nobody judged.
+        log_likelihoods: of the candidates, in nats, for a task by likelihood; None when it did not fit, and in other tasks.
+        num_candidate_tokens: tokens of the candidates where the host wrote them, else None.
+        repeat: 0, or how often the case came before in a run that answers every case several times.
+    """
+
+    id: str
+    responses: tuple[Response, ...]
+    scores: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+    reasons: tuple[str | None, ...] = ()
+    verdicts: tuple[tuple[Mapping[str, Any], ...], ...] = ()
+    log_likelihoods: tuple[float, ...] | None = None
+    num_candidate_tokens: tuple[int, ...] | None = None
+    repeat: int = 0
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run of one task with one model.
+
+    Attributes:
+        host: ``lm_eval`` or ``opencompass``.
+        model: as the host names it.
+        task: task name.
+        options: the ``lct_*`` options that the host wrote down; :func:`long_context_tasks.schema.resolve_options` reads them.
+        version: of the task's scores when it ran; None where nothing tells.
+        folder: the host's folder of the run (lm-eval: of the model; OpenCompass: of the time stamp).
+        label: tells apart the runs that share a folder; good for a file name.
+        made: when the run was made, as the host wrote it in its names.
+        files: with the responses, in order; none when the host kept none (lm-eval without ``--log_samples``).
+        result_file: with the host's numbers; None when the run was not evaluated.
+        numbers: the host's numbers by key (see :func:`long_context_tasks.hosts.results.result_keys`), rates from 0 to 1,
+            not-a-number where there is none; empty when the run was not evaluated.
+        headline: name of the metric that stands for the task; None where nothing tells.
+        judge: description of the judge of the run; empty without one.
+        provenance: what else the host tells of the making: its version, model arguments, window ...
+    """
+
+    host: str
+    model: str
+    task: str
+    options: Mapping[str, Any]
+    version: int | None
+    folder: Path
+    label: str
+    made: str
+    files: tuple[Path, ...]
+    read: Callable[["StoredRun"], Iterator[StoredCase]] = field(repr=False)
+    result_file: Path | None = None
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    headline: str | None = None
+    judge: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def cases(self) -> Iterator[StoredCase]:
+        """The cases in the order of the files, read as they are asked for.
+
+        Raises:
+            InputError: there are none on disk, or a file is damaged (named, with its line where it has lines).
+        """
+        return self.read(self)
+
+    def __str__(self) -> str:
+        """For messages."""
+        return f"{self.task} ({self.host}, {self.model}, {self.made})"
+
+
+def metric_names(keys: list[str]) -> list[str]:
+    """The metrics among the keys of a result; see :func:`long_context_tasks.hosts.results.result_keys`.
+
+    >>> metric_names(["score", "score_low", "score_high", "n", "n_scored", "coverage", "n_empty"])
+    ['score']
+    """
+    known = set(keys)
+    return [
+        key
+        for key in keys
+        if key not in ("n", "coverage")
+        and not key.startswith("n_")
+        and not any(key.endswith(end) and key.removesuffix(end) in known for end in ("_low", "_high"))
+    ]
+
+
+def value_of(value: Any) -> float | None:
+    """A score as a host wrote it; not-a-number, null and an empty text are no score.
+
+    Raises:
+        ValueError, TypeError: anything else that is no number.
+    """
+    if value is None or value == "" or math.isnan(value):
+        return None
+    return float(value)

@@ -1,0 +1,71 @@
+"""The task behind a stored run, loaded again with the run's own options, and the run's responses to it."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.runs.stored import StoredRun
+from long_context_tasks.schema import InputError, LoadedTask, Options, resolve_options
+from long_context_tasks.schema.response import Response
+
+Responses = Mapping[str, list[Response]]
+"""Case to one response per turn."""
+
+
+def options_of(
+    run: StoredRun, data_dir: Path | None = None, environ: Mapping[str, str] | None = None
+) -> Options:
+    """The options of a run, without its judge; other options in today's environment do not count.
+
+    Args:
+        run: any.
+        data_dir: where the published files lie now; without it ``LCT_DATA_DIR``, else the run's own place.
+        environ: the environment.
+
+    Raises:
+        InputError: an option that this version does not know.
+    """
+    environ = os.environ if environ is None else environ
+    options = {key: value for key, value in run.options.items() if key != "lct_judge"}
+    if place := data_dir or environ.get("LCT_DATA_DIR"):
+        options["lct_data_dir"] = str(place)
+    return resolve_options(options, {})
+
+
+def load_task(run: StoredRun, data_dir: Path | None = None) -> LoadedTask:
+    """The task of a run, with the run's options.
+
+    Raises:
+        InputError: an unknown task or option, or data that are not there any more.
+    """
+    benchmark = catalogue.parse_task(run.task).benchmark
+    task: LoadedTask = catalogue.core(benchmark, "data").load_task(run.task, options_of(run, data_dir))
+    return task
+
+
+def responses_to(run: StoredRun, task: LoadedTask) -> list[Responses]:
+    """All responses of a run, one mapping for each repeat of the cases (one, unless the host was told to repeat).
+
+    Raises:
+        InputError: a damaged file, or responses to cases or turns that the task does not have.
+    """
+    repeats: list[dict[str, list[Response]]] = []
+    foreign: list[str] = []
+    for case in run.cases():
+        known = task.by_id.get(case.id)
+        if known is None or len(known.turns) != len(case.responses):
+            foreign.append(case.id)
+            continue
+        while len(repeats) <= case.repeat:
+            repeats.append({})
+        repeats[case.repeat][case.id] = list(case.responses)
+    if foreign:
+        shown = ", ".join(dict.fromkeys(foreign[:5])) + (", ..." if len(foreign) > 5 else "")
+        raise InputError(
+            f"{run}: {len(foreign)} responses are to cases that the task does not have, or that have other turns there: {shown}. "
+            "They were made with other data; give the folder of those data (--data-dir)"
+        )
+    if not repeats:
+        raise InputError(f"{run}: holds no responses; run again")
+    return list(repeats)
