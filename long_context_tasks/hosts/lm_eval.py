@@ -29,6 +29,7 @@ from long_context_tasks.hosts.turns import (
     NO_JUDGE,
     TaskJudge,
     Verdicts,
+    left_out_from,
     not_judged_hint,
     score_turns,
     stored,
@@ -335,8 +336,8 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             shown = ", ".join(ids[:5]) + (", ..." if len(ids) > 5 else "")
             window = self.run_window.window.describe()
             logger.warning(
-                "%s: %d of %d cases %s (%s) and are left out: %s",
-                *(self.loaded.name, len(ids), n, why, window, shown),
+                "%s: %d of %d cases %s (%s) and are left out%s: %s",
+                *(self.loaded.name, len(ids), n, why, window, left_out_from(self.loaded), shown),
             )
 
     # --- scores --------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from long_context_tasks.hosts.results import summarize
 from long_context_tasks.hosts.turns import (
     TaskJudge,
     Verdicts,
+    left_out_from,
     not_judged_hint,
     prompt_hash,
     read_back,
@@ -184,8 +185,8 @@ class CaseGenInferencer(OfBenchmark, GenInferencer):  # type: ignore[misc]
         if unfit:
             shown = ", ".join(unfit[:5]) + (", ..." if len(unfit) > 5 else "")
             logger.warning(
-                "%s: %d of %d cases do not fit the window (%s) and are left out: %s",
-                *(task.name, len(unfit), len(cases), window.describe(), shown),
+                "%s: %d of %d cases do not fit the window (%s) and are left out%s: %s",
+                *(task.name, len(unfit), len(cases), window.describe(), left_out_from(task), shown),
             )
         return [row["prediction"] for row in store.rows]
 

@@ -204,6 +204,11 @@ def score_turns(
     ]
 
 
+def left_out_from(task: LoadedTask) -> str:
+    """What of a case that does not fit is left out, for messages."""
+    return " from the turn on that does not fit" if task.is_conversation else ""
+
+
 NO_JUDGE = "no judge was named (lct_judge, LCT_JUDGE or LCT_JUDGE_MODEL)"
 
 
