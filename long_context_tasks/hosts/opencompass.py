@@ -253,7 +253,7 @@ def host_result(
         "lct_task": task.name,
         "headline": task.metrics[0],
         "points": sorted(task.points),
-        "judged": task.judging is not None,
+        "judged": "no" if task.judging is None else "yes",
         "judge": dict(judge or {}),
         "window": window,
         "options": task.description(),

@@ -296,7 +296,7 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
     @staticmethod
     def _other_judge(result: Mapping[str, Any], config: Mapping[str, Any]) -> str:
         """How the judge of a result differs from that of now, in words; empty when it does not."""
-        if not single(result, "judged"):
+        if single(result, "judged") != "yes":
             return ""
         then, now = dict(single(result, "judge") or {}), judge_now(config)
         if then and now:
