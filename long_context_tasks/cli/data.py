@@ -18,6 +18,8 @@ app = typer.Typer(
 )
 
 _RECORD = "fetched.json"
+_WRONG = "WRONG CHECKSUM"
+_WEB_PAGE = "the address gives a web page, not data"
 
 
 @dataclass(frozen=True)
@@ -140,18 +142,30 @@ def not_json(path: Path) -> str | None:
         tail = file.read().rstrip(b" \t\r\n")
     if head.startswith(b"[") and tail.endswith(b"]"):
         return None
-    return (
-        "the address gives a web page, not data"
-        if head.startswith(b"<")
-        else "the address gives no JSON list"
-    )
+    return _WEB_PAGE if head.startswith(b"<") else "the address gives no JSON list"
 
 
 def not_zip(path: Path) -> str | None:
     """What is wrong with a file that should be a ZIP archive."""
     import zipfile
 
-    return None if zipfile.is_zipfile(path) else "the address gives no ZIP archive"
+    if zipfile.is_zipfile(path):
+        return None
+    with path.open("rb") as file:
+        head = file.read(1024).lstrip(b"\xef\xbb\xbf \t\r\n")
+    return _WEB_PAGE if head.startswith(b"<") else "the address gives no whole ZIP archive"
+
+
+def _without_them(benchmark: str, card: "Card") -> str:
+    """What can be done without the published files of a benchmark; empty when nothing can."""
+    from long_context_tasks.benchmarks.catalogue import core
+
+    ways = []
+    if core(benchmark, "build").FAMILIES:
+        ways.append("build cases of your own with `lct build`")
+    if any(variant.name.endswith("synthetic") for task in card.tasks.values() for variant in task.variants):
+        ways.append("use the tasks that end in _synthetic")
+    return f". Without published files: {', or '.join(ways)}" if ways else ""
 
 
 @contextmanager
@@ -196,13 +210,17 @@ def fetch(
     from long_context_tasks.schema import InputError
 
     stamina.instrumentation.set_on_retry_hooks([])  # they would write a log line for every try
-    files = choose_files(published_files(_card(benchmark)), file)
+    card = _card(benchmark)
+    files = choose_files(published_files(card), file)
     folder = _folder(benchmark, data_dir)
     failures: list[str] = []
     for item in files:
         path = folder / item.name
         if not force and (path.is_file() or path.with_name(f"{item.name}.gz").is_file()):
-            typer.echo(f"{item.name}: there already")
+            state = _state(folder, item, {})
+            typer.echo(f"{item.name}: there already, {state}")
+            if _WRONG in state:
+                failures.append(f"{path}: its content is not the published one; --force fetches it again")
             continue
         try:
             with _progress(item.name) as on_bytes:
@@ -228,10 +246,7 @@ def fetch(
         typer.echo(f"{item.name}: {done.size:,} bytes, {checked}")
     if failures:
         more = f" ({len(failures) - 1} more files failed likewise)" if len(failures) > 1 else ""
-        raise InputError(
-            f"{failures[0]}{more}. Without published files: build cases of your own with `lct build`, or use the tasks "
-            "that end in _synthetic"
-        )
+        raise InputError(f"{failures[0]}{more}{_without_them(benchmark, card)}")
     typer.echo(f"in {folder}")
 
 
@@ -286,5 +301,5 @@ def _state(folder: Path, item: PublishedFile, note: Mapping[str, Any]) -> str:
     if expected is None:
         return f"{size}, checksum unknown"
     if plain_sha256(path) != expected:
-        return f"{size}, WRONG CHECKSUM: fetch it again with --force"
+        return f"{size}, {_WRONG}: fetch it again with --force"
     return f"{size}, checksum {'agrees' if item.sha256 else 'as when fetched'}"

@@ -1,5 +1,7 @@
 """`lct noise`: learn recognition errors, put them into transcripts, measure word error rates."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,6 +46,42 @@ def _text(path: Path) -> str:
         raise InputError(f"{path}: cannot be read ({reason}); give a text file in UTF-8") from error
 
 
+def _words(path: Path) -> str:
+    """A text that noise can be put into."""
+    from long_context_tasks.schema import InputError
+
+    text = _text(path)
+    if not text.split():
+        raise InputError(f"{path}: the text holds no words; noise needs some")
+    return text
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Put the file before an error that does not know it."""
+    from long_context_tasks.schema import InputError
+
+    try:
+        yield
+    except InputError as error:
+        if str(path) in str(error):
+            raise
+        raise InputError(f"{path}: {error}") from error
+
+
+def _share(option: str, value: str | float) -> float:
+    """A word error rate from 0 to 1."""
+    from long_context_tasks.schema import InputError
+
+    try:
+        share = float(value)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise InputError(f"{option}: word error rate {value}: give a share from 0 to 1, such as 0.4 for 40 %")
+    return share
+
+
 @app.command()
 def learn(
     pairs: Annotated[
@@ -79,13 +117,17 @@ def learn(
         raise InputError(
             f"{out}: there is no folder {out.absolute().parent}; make it or choose another place"
         )
+    if out.is_dir():
+        raise InputError(f"{out}: is a folder; give the name of a file")
     given = tqdm(read_pairs(pairs, sources=source or ()), unit=" pairs", delay=1.0, disable=None, leave=False)
     if official is not None:
-        lines = official_rules(given, characters=official == "characters")
+        with _naming(pairs):
+            lines = official_rules(given, characters=official == "characters")
         write_rules(out, lines)
         typer.echo(f"{out}: {len(lines) - 1:,} words, as the official code writes them")
         return
-    rules = learn_rules(given)
+    with _naming(pairs):
+        rules = learn_rules(given)
     rules.write(out)
     shares = rules.shares
     typer.echo(f"{out}: {len(rules):,} words, {100 * shares.rate:.1f} errors for 100 words")
@@ -118,16 +160,13 @@ def inject(
     from long_context_tasks.noise.error_rules import write_whole
     from long_context_tasks.schema import InputError
 
-    try:
-        noisy = inject_noise(
-            _text(transcript),
-            _rules(rules),
-            wer,
-            noise_seed(seed, transcript.stem if document is None else document, wer),
-            mode,
-        )
-    except InputError as error:
-        raise InputError(f"{transcript}: {error}") from error
+    wer = _share("--wer", wer)
+    if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):
+        raise InputError(f"{out}: cannot be written there; give the name of a file in a folder that exists")
+    text, noise_rules = _words(transcript), _rules(rules)
+    key = transcript.stem if document is None else document
+    with _naming(transcript):
+        noisy = inject_noise(text, noise_rules, wer, noise_seed(seed, key, wer), mode)
     if out is None:
         typer.echo(noisy.text, nl=False)
     else:
@@ -146,13 +185,10 @@ def measure(
     both have as many lines, the second is over lines and after NFKC, as the official simulator measures.
     """
     from long_context_tasks.noise import official_error_rate, word_error_rate
-    from long_context_tasks.schema import InputError
 
     left, right = _text(reference), _text(hypothesis)
-    try:
+    with _naming(reference):
         typer.echo(f"{100 * word_error_rate(left, right):.2f}")
-    except InputError as error:
-        raise InputError(f"{reference}: {error}") from error
     lines = left.split("\n"), right.split("\n")
     if len(lines[0]) == len(lines[1]):
         typer.echo(f"{official_error_rate(*lines):.2f} line by line")
@@ -179,13 +215,15 @@ def table(
     from long_context_tasks.noise import measured_rates
     from long_context_tasks.schema import InputError
 
-    try:
-        wanted = [float(target) for target in targets.split(",")]
-    except ValueError as error:
-        raise InputError(f"--targets {targets}: give shares from 0 to 1 with commas") from error
-    rows = measured_rates(
-        {path.stem: _text(path) for path in transcripts}, _rules(rules), wanted, seed=seed, mode=mode
-    )
+    wanted = [_share("--targets", target) for target in targets.split(",")]
+    texts: dict[str, str] = {}
+    for path in transcripts:
+        if path.stem in texts:
+            raise InputError(
+                f"{path}: another file is called {path.stem} too; their names are the keys of the noise"
+            )
+        texts[path.stem] = _words(path)
+    rows = measured_rates(texts, _rules(rules), wanted, seed=seed, mode=mode)
     shown: Any = Table(
         box=box.SIMPLE_HEAD, title=f"word error rate, % ({mode}, seed {seed})", title_justify="left"
     )

@@ -22,7 +22,6 @@ __all__ = ["FetchedFile", "fetch_file"]
 OnBytes = Callable[[int, "int | None"], None]
 """Called with the bytes that are there and their number at the end (None: unknown)."""
 
-_CHUNK = 1 << 16
 _TRY_AGAIN = frozenset((408, 425, 429, 500, 502, 503, 504))
 _WHOLE_RANGE = re.compile(r"bytes \*/(\d+)", re.IGNORECASE)
 _FIRST_BYTE = re.compile(r"bytes (\d+)-", re.IGNORECASE)
@@ -108,9 +107,10 @@ def fetch_file(
         with suppress(OSError):
             path.with_name(f".{path.name}.lock").unlink(missing_ok=True)
         lock.release()
+    kept = " (what has arrived is kept and the rest is asked for)" if _part(path).is_file() else ""
     raise InputError(
-        f"{path.name} could not be fetched. {'; '.join(failures)}. What to do: try again later (what has arrived is kept "
-        f"and the rest is asked for); or get the file elsewhere and put it at {path}"
+        f"{path.name} could not be fetched. {'; '.join(failures)}. What to do: try again later{kept}; or get the file "
+        f"elsewhere and put it at {path}"
     )
 
 
@@ -214,7 +214,8 @@ def _keep(response: Any, url: str, path: Path, start: int, on_bytes: OnBytes | N
         _notes(path).write_text(json.dumps({"url": url, "version": version}), encoding="utf-8")
         if on_bytes:
             on_bytes(start, total)
-        for chunk in response.iter_bytes(_CHUNK):
+        # As it comes: pieces of a fixed size would be lost with the connection when they are not full.
+        for chunk in response.iter_bytes():
             file.write(chunk)
             if on_bytes:
                 on_bytes(file.tell(), total)
@@ -227,7 +228,8 @@ def _finish(
     found = file_sha256(part)
     problem = check(part) if check else None
     if sha256 and found != sha256:
-        problem = f"wrong checksum: sha256 is {found}, expected {sha256}"
+        wrong = f"wrong checksum: sha256 is {found}, expected {sha256}"
+        problem = f"{problem} ({wrong})" if problem else wrong
     if problem:
         _forget(path)
         raise _Unusable(problem)

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 from opencompass.models import (
+    HuggingFaceBaseModel,
     HuggingFacewithChatTemplate,
     TurboMindModelwithChatTemplate,
     VLLMwithChatTemplate,
@@ -105,6 +106,11 @@ def adds_to_prompts(model: Any) -> bool:
     return any(item.get("role") == "SYSTEM" and item.get("api_role") == "HUMAN" for item in rounds)
 
 
+def applies_chat_template(model: Any) -> bool:
+    """Whether a local model of the host puts its chat template around prompts."""
+    return isinstance(model, _CONFIG_CLASSES) and not isinstance(model, HuggingFaceBaseModel)
+
+
 def check_roles(model: Any, task: LoadedTask) -> None:
     """Whether prompts go out as the task means them: roles for a conversation, no template around a text that has its own.
 
@@ -112,7 +118,7 @@ def check_roles(model: Any, task: LoadedTask) -> None:
         InputError: they would not.
     """
     template = getattr(getattr(model, "template_parser", None), "meta_template", None)
-    takes_roles = getattr(model, "is_api", False) or isinstance(model, _CONFIG_CLASSES) or bool(template)
+    takes_roles = getattr(model, "is_api", False) or applies_chat_template(model) or bool(template)
     if task.own_template and takes_roles:
         raise InputError(
             f"{task.name}: prompt style {task.options.prompt_style} is a text that marks the roles itself, and this model puts a "
@@ -205,7 +211,7 @@ class Sender:
         self.window = window
         self.answer_budget = answer_budget
         self._parser = APITemplateParser(_PLAIN_ROLES) if adds_to_prompts(model) else None
-        self._opens_thinking = isinstance(model, _CONFIG_CLASSES) and prompt_opens_thinking(model)
+        self._opens_thinking = applies_chat_template(model) and prompt_opens_thinking(model)
         known = inspect.signature(model.generate).parameters
         self._options = {key: value for key, value in options.items() if key in known}
 

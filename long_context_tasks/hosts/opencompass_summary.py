@@ -343,7 +343,8 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
         notes = []
         if any(number(result, "n_scored") < number(result, "n") for result in results):
             notes.append(
-                "* scored/all cases: the others did not fit the window; compare models on cases that both could take."
+                "* scored/all cases: the others did not fit the window, or have no verdict of a judge (n_does_not_fit, "
+                "n_not_judged, ...); compare models on cases that both could take."
             )
         if cut := sum(
             number(result, "n_truncated") for result in results if number(result, "n_truncated") > 0

@@ -113,7 +113,7 @@ def last_result(low: float, high: float, *, decimals: bool = False, closing: boo
         text = _without_thinking(reply)
         start = _last(_RESULT, text)
         number = _AFTER_RESULT.match(text, start.end()) if start else None
-        if number is None:
+        if start is None or number is None:
             return None
         others = {_AFTER_RESULT.match(text, one.end()) for one in _RESULT.finditer(text, 0, start.start())}
         told = {_value(one[1], low, high, decimals) for one in others if one}

@@ -25,34 +25,6 @@ _ORDERS = frozenset(bytes(order) for order in itertools.permutations(b"1234"))
 _DIGIT_VALUES = bytes.maketrans(b"1234", bytes([1, 2, 3, 4]))
 
 
-@dataclass(frozen=True)
-class Stripped:
-    """A response without its thinking.
-
-    Attributes:
-        text: what is left to be read as the answer.
-        unclosed: the response ended inside its thinking.
-    """
-
-    text: str
-    unclosed: bool
-
-
-def strip_thinking(response: str) -> Stripped:
-    """Remove ``<think>...</think>``, also when the server swallowed the opening tag.
-
-    >>> strip_thinking("A1? No, A2.</think>Answer: A2")
-    Stripped(text='Answer: A2', unclosed=False)
-    >>> strip_thinking("<think>A1 or A2 or")
-    Stripped(text='', unclosed=True)
-    """
-    if "think>" not in response:
-        return Stripped(response, False)
-    answer = response.rpartition("</think>")[2]
-    head, opened, _ = answer.partition("<think>")
-    return Stripped(head, bool(opened))
-
-
 # --- BestAnswer, official --------------------------------------------------------------------------------------
 
 

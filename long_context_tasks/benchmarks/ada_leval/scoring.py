@@ -17,9 +17,9 @@ from long_context_tasks.benchmarks.ada_leval.extraction import (
     extract_tsort_official,
     extract_tsort_strict,
     order_is_correct_official,
-    strip_thinking,
 )
 from long_context_tasks.benchmarks.ada_leval.prompts import example_order
+from long_context_tasks.benchmarks.thinking import without_thinking
 from long_context_tasks.schema import Case, CaseScores, Score
 
 METRICS = (
@@ -71,7 +71,7 @@ def score_case(case: Case, response: str | None, status: str | None = None) -> C
     """
     if status is not None:
         return dict.fromkeys(METRICS, Score(None, status))
-    stripped = strip_thinking(response or "")
+    stripped = without_thinking(response or "")
     gold = case.turns[0].gold
     score = _score_bestanswer if isinstance(gold, str) else _score_tsort
     scores = dict(score(case, stripped.text))

@@ -176,6 +176,7 @@ def convert(
         for conv, multi_turn in ((False, False), (False, True), (True, True)):
             named = replace(task, conv=conv, multi_turn=multi_turn)
             writer.add_cases(named.name, make_cases(named, settings[conv], texts, labels, differing))
+    folder.chmod(0o700)  # gold answers in plain text, for this user only
 
 
 def _check_transcripts(

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from long_context_tasks.benchmarks.elitr_bench.responses import without_thinking
+from long_context_tasks.benchmarks.thinking import without_thinking
 from long_context_tasks.schema import Case, Documents, InputError, Message
 
 _PACKAGE = "long_context_tasks.benchmarks.elitr_bench"

@@ -1,36 +1,6 @@
-"""What is made of a model's text before it is judged or goes into the history."""
-
-from dataclasses import dataclass
+"""What the official scripts make of a model's text before it is judged."""
 
 END = "</s>"
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A response without its thinking.
-
-    Attributes:
-        text: the answer.
-        unclosed: the response ended inside its thinking, so there is none.
-    """
-
-    text: str
-    unclosed: bool
-
-
-def without_thinking(response: str) -> Answer:
-    """Remove ``<think>...</think>``, also when the server swallowed the opening tag; other responses stay to the byte.
-
-    >>> without_thinking("<think>(PERSON1)? No.</think>(PERSON2)")
-    Answer(text='(PERSON2)', unclosed=False)
-    >>> without_thinking("<think>(PERSON1) or")
-    Answer(text='', unclosed=True)
-    """
-    if "think>" not in response:
-        return Answer(response, False)
-    answer = response.rpartition("</think>")[2]
-    head, opened, _ = answer.partition("<think>")
-    return Answer(head, bool(opened))
 
 
 def stored_officially(decoded: str, script: str, context: str = "") -> str:

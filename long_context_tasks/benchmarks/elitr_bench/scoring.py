@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from long_context_tasks.benchmarks.elitr_bench import prompts
-from long_context_tasks.benchmarks.elitr_bench.responses import as_stored, without_thinking
+from long_context_tasks.benchmarks.elitr_bench.responses import as_stored
+from long_context_tasks.benchmarks.thinking import without_thinking
 from long_context_tasks.judges import (
     ENDPOINT_FAILED,
     JudgeRequest,

@@ -1,12 +1,12 @@
 """The configuration search of the paper (Appendix B.2): decoding x chat template x markers x repetition penalty.
 
-Names what there is to try; ``configs/search_elitr_bench.py`` tries it in OpenCompass, ``configs/search_elitr_bench_lm_eval.py`` in
+Names what there is to try; ``configs/search_elitr_bench.py`` tries it in OpenCompass, ``configs/search_elitr_bench.sh`` in
 lm-eval. The search is for single-turn tasks, as in the paper: a conversation needs a chat template.
 """
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -192,12 +192,3 @@ def _value(text: str) -> Any:
         return float(text)
     except ValueError:
         return text
-
-
-def best_first(scores: Sequence[float]) -> list[int]:
-    """Places of the scores from the highest to the lowest, those that are no numbers last.
-
-    >>> best_first([3.0, float("nan"), 7.0])
-    [2, 0, 1]
-    """
-    return sorted(range(len(scores)), key=lambda place: (scores[place] != scores[place], -scores[place]))

@@ -19,8 +19,8 @@ from long_context_tasks.benchmarks.ada_leval import scoring
 from long_context_tasks.benchmarks.ada_leval.extraction import (
     extract_bestanswer_official,
     extract_tsort_official,
-    strip_thinking,
 )
+from long_context_tasks.benchmarks.thinking import without_thinking
 from long_context_tasks.schema import Case, Score, Turn
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "speed"))
@@ -80,7 +80,7 @@ def _check(row: dict[str, Any], case: Case) -> None:
 )
 def test_golden_bestanswer(row: dict[str, Any]) -> None:
     _check(row, _bestanswer(row["gold"], row["num_choice"]))
-    stripped = strip_thinking(row["response"]).text
+    stripped = without_thinking(row["response"]).text
     for rule in (extract_bestanswer_official, naive_bestanswer):
         assert rule(stripped, row["num_choice"]) == row["official_extracted"]
 
@@ -89,7 +89,7 @@ def test_golden_bestanswer(row: dict[str, Any]) -> None:
 def test_golden_tsort(row: dict[str, Any]) -> None:
     _check(row, _tsort(row["gold"]))
     for rule in (extract_tsort_official, naive_tsort):
-        assert repr(rule(strip_thinking(row["response"]).text)) == row["official_extracted"]
+        assert repr(rule(without_thinking(row["response"]).text)) == row["official_extracted"]
 
 
 @given(_PREDICTION, st.integers(1, 130))
@@ -167,7 +167,7 @@ def test_metrics_are_those_of_the_card() -> None:
     ],
 )
 def test_thinking_is_removed(response: str, text: str, unclosed: bool) -> None:
-    stripped = strip_thinking(response)
+    stripped = without_thinking(response)
     assert (stripped.text, stripped.unclosed) == (text, unclosed)
 
 

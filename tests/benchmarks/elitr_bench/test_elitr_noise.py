@@ -113,3 +113,13 @@ def test_the_rules_of_the_package_are_the_default(options: Options) -> None:
 def test_an_unknown_mode(rules: Path) -> None:
     with pytest.raises(InputError, match="noise mode 'loud' is none of exact, official"):
         NoiseSettings("loud", rules)
+
+
+@pytest.mark.parametrize("content", [None, "no rules"])
+def test_rules_that_cannot_be_used(options: Options, tmp_path: Path, content: str | None) -> None:
+    path = tmp_path / "mine"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(InputError, match=rf"lct_noise_rules \(LCT_NOISE_RULES\): {path}.*lct noise learn"):
+        data.load_task("elitr_bench_qa_dev_wer40", replace(options, noise_rules=path))
+    assert not (tmp_path / "cache" / "cases").is_dir() or not list((tmp_path / "cache" / "cases").iterdir())

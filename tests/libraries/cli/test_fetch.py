@@ -3,13 +3,11 @@
 import hashlib
 import json
 import re
-import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from file_server import Server, file_server
 from typer.testing import CliRunner
 
 from long_context_tasks.benchmarks.catalogue import card
@@ -22,66 +20,10 @@ CONTENT = json.dumps([{"text": "x" * 50, "number": i} for i in range(4000)]).enc
 SHA = hashlib.sha256(CONTENT).hexdigest()
 
 
-@dataclass
-class Server:
-    """A web server whose manners a test sets; ``asked`` are the paths and ranges that came in."""
-
-    content: bytes = CONTENT
-    breaks: list[int] = field(default_factory=list)  # bytes after which the next connections die
-    ranges: bool = True
-    statuses: list[int] = field(default_factory=list)  # answers of the next requests, instead of data
-    etag: str = '"one"'
-    asked: list[tuple[str, str | None]] = field(default_factory=list)
-    url: str = ""
-
-
 @pytest.fixture
 def server() -> Iterator[Server]:
-    state = Server()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            wanted = self.headers.get("Range")
-            state.asked.append((self.path, wanted))
-            if state.statuses and (status := state.statuses.pop(0)) != 200:
-                self.send_error(status)
-                return
-            if "missing" in self.path:
-                self.send_error(404)
-                return
-            start = int(re.match(r"bytes=(\d+)-", wanted)[1]) if wanted and state.ranges else 0
-            if self.headers.get("If-Range", state.etag) != state.etag:
-                start = 0
-            if start >= len(state.content):
-                self.send_response(416)
-                self.send_header("Content-Range", f"bytes */{len(state.content)}")
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-                return
-            body = state.content[start:]
-            self.send_response(206 if start else 200)
-            if start:
-                self.send_header(
-                    "Content-Range", f"bytes {start}-{len(state.content) - 1}/{len(state.content)}"
-                )
-            self.send_header("Content-Length", str(len(body)))
-            self.send_header("ETag", state.etag)
-            self.end_headers()
-            if state.breaks:
-                body = body[: state.breaks.pop(0)]
-                self.close_connection = True
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    web = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.url = f"http://127.0.0.1:{web.server_port}"
-    thread = threading.Thread(target=web.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    yield state
-    web.shutdown()
-    web.server_close()
+    with file_server(CONTENT) as state:
+        yield state
 
 
 def fetch(server: Server, path: Path, **options):

@@ -248,14 +248,26 @@ def test_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("inject", "--wer", "1.4", "m.txt"), "word error rate 1.4"),
+        (("inject", "--wer", "1.4", "m.txt"), "--wer: word error rate 1.4: give a share from 0 to 1"),
+        (("inject", "--wer", "40", "m.txt"), "--wer: word error rate 40.0: give a share from 0 to 1"),
+        (("inject", "--wer", "nan", "m.txt"), "--wer: word error rate nan"),
+        (("inject", "--wer", "0.4", "--mode", "loud", "m.txt"), "m.txt: mode 'loud'"),
+        (("inject", "--wer", "0.4", "m.txt", "-o", "no/folder/rules"), "no/folder/rules: cannot be written"),
+        (("inject", "--wer", "0.4", "m.txt", "-o", "."), ".: cannot be written"),
         (("inject", "--wer", "0.4", "none.txt"), "cannot be read"),
         (("inject", "--wer", "0.4", "empty.txt"), "empty.txt: the text holds no words"),
         (("inject", "--wer", "0.4", "--rules", "none", "m.txt"), "rules cannot be read"),
         (("learn", "pairs.jsonl", "-o", "no/folder/rules"), "there is no folder"),
         (("learn", "none.jsonl", "-o", "rules"), "cannot be read"),
         (("learn", "pairs.jsonl", "-o", "rules", "--official", "both"), "give words or characters"),
-        (("table", "m.txt", "--targets", "a"), "give shares"),
+        (("learn", "pairs.jsonl", "-o", "."), "is a folder"),
+        (("learn", "wordless.jsonl", "-o", "rules"), "wordless.jsonl: the references hold no words"),
+        (("learn", "cut.jsonl", "-o", "rules"), "cut.jsonl, line 2: no JSON"),
+        (("learn", "half.jsonl", "-o", "rules"), "half.jsonl, line 1: ref and hyp are not both texts"),
+        (("table", "m.txt", "--targets", "a"), "--targets: word error rate a: give a share"),
+        (("table", "m.txt", "--targets", "0.2,2"), "--targets: word error rate 2: give a share"),
+        (("table", "m.txt", "empty.txt"), "empty.txt: the text holds no words"),
+        (("table", "m.txt", "other/m.txt"), "other/m.txt: another file is called m too"),
     ],
 )
 def test_bad_input_of_the_command(
@@ -265,6 +277,11 @@ def test_bad_input_of_the_command(
     Path("m.txt").write_text("we are ready")
     Path("empty.txt").write_text("\n")
     Path("pairs.jsonl").write_text('{"ref": "a b", "hyp": "a"}')
+    Path("wordless.jsonl").write_text('{"ref": " ", "hyp": "a"}')
+    Path("cut.jsonl").write_text('{"ref": "a b", "hyp": "a"}\n{"ref": "a')
+    Path("half.jsonl").write_text('{"ref": "a b"}')
+    Path("other").mkdir()
+    Path("other/m.txt").write_text("we are ready")
     *_, error = _lct(*words)
     assert isinstance(error, InputError) and message in str(error)
     assert not Path("rules").exists()

@@ -1,0 +1,232 @@
+"""``lct report elitr`` and ``lct report elitr-search``: what stored runs of ELITR-Bench say, split as in the paper."""
+
+import csv
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from long_context_tasks.cli.tables import interval_text, print_table
+
+if TYPE_CHECKING:
+    from long_context_tasks.cli.elitr_runs import Measured, Tried
+    from long_context_tasks.cli.elitr_tables import Table
+
+_RESULTS = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Folders with runs: what lm-eval's --output_path or OpenCompass's -w names.", show_default=False
+    ),
+]
+_TEXT = frozenset(
+    (
+        "model",
+        "task",
+        "judge",
+        "settings",
+        "label",
+        "setting",
+        "decoding",
+        "style",
+        "markers",
+        "first is lower",
+        "seeds",
+    )
+)
+
+
+def elitr(
+    results: _RESULTS,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(
+            "--data-dir", help="Folder of the published files. Default: LCT_DATA_DIR, else the runs' own."
+        ),
+    ] = None,
+    metric: Annotated[
+        str, typer.Option("--metric", help="judge_score, official_judge_score or answered.")
+    ] = "judge_score",
+    lower: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--test",
+            help="FIRST,SECOND: test whether FIRST scores lower (one-tailed Welch test); each is a model, a task or MODEL:TASK. "
+            "May be given again.",
+        ),
+    ] = None,
+    csv_dir: Annotated[
+        Path | None, typer.Option("--csv", help="Write every table into this folder too.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Draw scores over measured word error rates, .svg or .png.")
+    ] = None,
+) -> None:
+    """Split the scores of stored runs as the ELITR-Bench paper does.
+
+    By question type and answer position, on the questions that QA and Conv word differently (Fig. 3), over the measured word
+    error rate (Fig. 1), mean and standard deviation over runs (Table 9), and the test of answers in the middle (Table 10).
+    Runs of the same model, task, judge and settings count as seeds of one another: other tables take each question's mean
+    over them. Intervals resample meetings.
+    """
+    from long_context_tasks.benchmarks.elitr_bench.scoring import METRICS
+    from long_context_tasks.cli import elitr_tables
+    from long_context_tasks.cli.elitr_runs import elitr_runs, measure
+    from long_context_tasks.schema import InputError
+
+    if metric not in METRICS:
+        raise InputError(f"--metric {metric}: there are {', '.join(METRICS)}")
+    if plot is not None and plot.suffix not in (".svg", ".png"):
+        raise InputError(f"--plot {plot}: give a name that ends with .svg or .png")
+    runs, problems = elitr_runs(results)
+    for problem in problems:
+        typer.echo(f"left out: {problem}", err=True)
+    measured, unjudged = measure(runs, data_dir, metric)
+    for run in unjudged:
+        typer.echo(
+            f"left out: {run}: nobody has judged it; lct judge run {run.folder} --judge judge.yaml", err=True
+        )
+    if not measured:
+        raise InputError("no run has been judged yet; `lct judge run RESULTS --judge judge.yaml` does it")
+    tables = [
+        elitr_tables.labels_table(measured, metric),
+        elitr_tables.middle_table(measured, metric),
+        elitr_tables.differing_table(measured, metric),
+        elitr_tables.noise_table(measured, metric),
+        elitr_tables.seeds_table(measured, metric),
+        *([elitr_tables.tests_table(measured, lower, metric)] if lower else []),
+    ]
+    shown = [table.without_empty_columns() for table in tables if table.rows]
+    for table in shown:
+        print_table(table.title, table.columns, table.rows, _TEXT)
+    if csv_dir is not None:
+        write_csv(shown, csv_dir)
+    if plot is not None:
+        draw(measured, metric, plot)
+
+
+def elitr_search(results: _RESULTS) -> None:
+    """Print the table of the configuration search, best score first; runs come from configs/search_elitr_bench.py and .sh.
+
+    Cells that lack some scores stand behind the others. Without a judge there is no score yet: `lct judge run RESULTS --judge
+    judge.yaml`, then this again. Of several runs of a cell the last one counts.
+    """
+    from long_context_tasks.cli.elitr_runs import (
+        NO_JUDGE,
+        elitr_runs,
+        evaluations,
+        newest,
+        tried,
+        unjudged_evaluation,
+    )
+    from long_context_tasks.cli.elitr_tables import count_text, figure_text
+    from long_context_tasks.schema import InputError
+    from long_context_tasks.stats import Interval
+
+    runs, problems = elitr_runs(results)
+    for problem in problems:
+        typer.echo(f"left out: {problem}", err=True)
+    found = [(run, tried(one)) for run in runs for one in evaluations(run) or [unjudged_evaluation(run)]]
+    cells = newest(cell for _, cell in found if cell is not None)
+    if others := {str(run) for run, cell in found if cell is None}:
+        typer.echo(f"left out, as their decoding is not known: {'; '.join(sorted(others))}", err=True)
+    if not cells:
+        raise InputError("no cell of the search; run configs/search_elitr_bench.py or .sh first")
+
+    def score(cell: "Tried") -> float:
+        # Without a judge a run knows the score of empty answers only.
+        judged = cell.evaluation.judge != NO_JUDGE
+        return cell.evaluation.numbers.get("judge_score", math.nan) if judged else math.nan
+
+    def order(cell: "Tried") -> tuple[bool, bool, float]:
+        # A cell without all scores is shown behind those that have them.
+        value, numbers = score(cell), cell.evaluation.numbers
+        return numbers.get("n_scored", 0) < numbers.get("n", 0), math.isnan(value), -value
+
+    rows = []
+    for cell in sorted(cells, key=order):
+        run, numbers = cell.evaluation.run, cell.evaluation.numbers
+        interval = None
+        if not math.isnan(score(cell)):
+            interval = Interval(
+                numbers.get("judge_score_low", math.nan), numbers.get("judge_score_high", math.nan)
+            )
+        n, scored = int(numbers.get("n", 0)), int(numbers.get("n_scored", 0))
+        rows.append(
+            (
+                *(run.host, cell.model, run.task, cell.decoding, cell.style, "yes" if cell.markers else "no"),
+                *(f"{cell.penalty:.1f}", cell.evaluation.judge, figure_text(score(cell))),
+                *(interval_text(interval), figure_text(numbers.get("answered", math.nan), 3)),
+                count_text(scored, n),
+            )
+        )
+    cell_columns = ("decoding", "style", "markers", "rep. penalty", "judge")
+    columns = ("host", "model", "task", *cell_columns, "judge_score", "95 % interval", "answered", "n")
+    print_table("configuration search", columns, rows, _TEXT)
+
+
+def write_csv(tables: Sequence["Table"], folder: Path) -> None:
+    """Write each table as ``<key>.csv``.
+
+    Raises:
+        InputError: the folder cannot be written.
+    """
+    from long_context_tasks.schema import InputError
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for table in tables:
+            part = folder / f".{table.key}.csv.part"
+            with part.open("w", encoding="utf-8", newline="") as file:
+                csv.writer(file, lineterminator="\n").writerows([table.columns, *table.rows])
+            part.replace(folder / f"{table.key}.csv")
+    except OSError as error:
+        raise InputError(
+            f"--csv {folder}: cannot be written ({error.strerror}); choose another folder"
+        ) from error
+
+
+def draw(measured: Sequence["Measured"], metric: str, path: Path) -> None:
+    """Draw the lines of Fig. 1 with their intervals.
+
+    Raises:
+        InputError: no noisy runs, no matplotlib, or a file that cannot be written.
+    """
+    from long_context_tasks.cli.elitr_tables import noise_points
+    from long_context_tasks.schema import InputError
+
+    points = noise_points(measured)
+    if not points:
+        raise InputError(f"--plot {path}: no runs on noisy transcripts (tasks that end in _wer20 to _wer100)")
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise InputError(
+            "--plot needs matplotlib: pip install matplotlib, or use --csv and a program of your own"
+        ) from error
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.subplots()
+    for line in dict.fromkeys(point.line for point in points):
+        own = [point for point in points if point.line == line]
+        ends = [
+            [0.0 if math.isnan(point.low) else point.mean - point.low for point in own],
+            [0.0 if math.isnan(point.high) else point.high - point.mean for point in own],
+        ]
+        axes.errorbar(
+            [100 * point.measured for point in own],
+            [point.mean for point in own],
+            yerr=ends,
+            marker="o",
+            capsize=3,
+            label=", ".join(part for part in line if part),
+        )
+    axes.set_xlabel("measured word error rate, %")
+    axes.set_ylabel(metric)
+    axes.legend(fontsize="small")
+    try:
+        figure.savefig(path)
+    except OSError as error:
+        raise InputError(
+            f"--plot {path}: cannot be written ({error.strerror}); choose another place"
+        ) from error

@@ -1,0 +1,334 @@
+"""`lct report elitr` and `elitr-search` on stored runs: invented ones, and the published responses and scores."""
+
+import csv
+import json
+import math
+import statistics
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from invented_meetings import write_archives
+from stored_elitr_runs import write_run
+from typer.testing import CliRunner, Result
+
+from long_context_tasks.benchmarks.elitr_bench import paper_tables
+from long_context_tasks.benchmarks.elitr_bench.archives import Archives
+from long_context_tasks.benchmarks.elitr_bench.breakdown import (
+    ScoredTurn,
+    by_label,
+    lower_test,
+    mean_over_runs,
+    measured_wer,
+    paired_difference,
+)
+from long_context_tasks.cli import app
+from long_context_tasks.runs import find_runs
+from long_context_tasks.runs.judged import judged_path, write_judged
+from long_context_tasks.schema import Case, InputError, Options
+
+QA, TALK, CONV = "elitr_bench_qa_dev", "elitr_bench_qa_dev_multiturn", "elitr_bench_conv_dev"
+
+
+@pytest.fixture
+def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    write_archives(tmp_path / "data")
+    return Options(data_dir=tmp_path / "data")
+
+
+def lct(*words: Any) -> Result:
+    return CliRunner().invoke(app, ["report", *map(str, words)])
+
+
+def tables(tmp_path: Path, *words: Any) -> dict[str, list[dict[str, str]]]:
+    """The tables of ``lct report elitr`` by name, as their CSV files have them."""
+    result = lct("elitr", tmp_path / "runs", "--csv", tmp_path / "csv", *words)
+    assert result.exit_code == 0, result.output
+    found = {}
+    for path in (tmp_path / "csv").glob("*.csv"):
+        with path.open(encoding="utf-8", newline="") as file:
+            found[path.stem] = list(csv.DictReader(file))
+        assert all(cell in result.stdout for row in found[path.stem] for cell in row.values())
+    return found
+
+
+def question(case: Case, turn: int) -> str:
+    return str(case.turns[turn].labels["question_id"])
+
+
+# --- pure ------------------------------------------------------------------------------------------------------------
+
+
+def turn(meeting: str, number: str, value: float | None, **labels: Any) -> ScoredTurn:
+    made = ScoredTurn(meeting, number, "who", "B", False, 0.0, value)
+    return replace(made, **labels)
+
+
+def test_groups_and_coverage() -> None:
+    turns = [
+        turn("a", "1", 8.0),
+        turn("a", "2", 2.0, type="when", position="M", differs=True),
+        turn("b", "1", None, position="M"),
+    ]
+    groups = by_label(turns)
+    assert list(groups) == ["all", "who", "when", "B", "M", "QA/Conv differ"]
+    assert (groups["all"].mean, groups["all"].n, groups["all"].total) == (5.0, 2, 3)
+    assert (groups["M"].mean, groups["M"].n, groups["M"].total) == (2.0, 1, 2)
+
+
+def test_intervals_resample_meetings_and_not_questions() -> None:
+    # All of the spread lies between the meetings; questions alone would give a narrow interval.
+    turns = [turn(meeting, str(n), value) for meeting, value in (("a", 2.0), ("b", 8.0)) for n in range(50)]
+    interval = by_label(turns)["all"].interval
+    assert (interval.low, interval.high) == (2.0, 8.0)
+    assert math.isnan(by_label(turns[:50])["all"].interval.low)
+
+
+def test_runs_of_one_question_are_one_score() -> None:
+    runs = [[turn("a", "1", 4.0), turn("a", "2", None)], [turn("a", "1", 8.0), turn("a", "2", 5.0)]]
+    assert [one.value for one in mean_over_runs(runs)] == [6.0, 5.0]
+    assert mean_over_runs([[turn("a", "1", None)]])[0].value is None
+
+
+def test_differences_are_taken_question_by_question() -> None:
+    first = [turn("a", "1", 4.0), turn("b", "1", 8.0), turn("b", "2", 1.0)]
+    second = [turn("b", "1", 6.0), turn("a", "1", 5.0), turn("b", "2", None)]
+    found = paired_difference(first, second)
+    assert found is not None and (found.mean, found.n) == (0.5, 2)
+    assert paired_difference(first, [turn("c", "1", 6.0)]) is None
+
+
+def test_measured_rates_are_averaged_over_meetings() -> None:
+    turns = [turn("a", str(n), 1.0, measured_wer=0.1) for n in range(9)]
+    assert measured_wer([*turns, turn("b", "1", 1.0, measured_wer=0.3)]) == pytest.approx(0.2)
+
+
+def test_one_score_allows_no_test() -> None:
+    assert lower_test([turn("a", "1", 1.0)], [turn("a", "2", 1.0), turn("a", "3", 2.0)]) is None
+
+
+# --- the commands ----------------------------------------------------------------------------------------------------
+
+
+def test_labels_and_wording(options: Options, tmp_path: Path) -> None:
+    for name, gain in ((QA, 0.0), (TALK, 1.0), (CONV, -1.0)):
+        write_run(
+            tmp_path / "runs",
+            options,
+            name,
+            lambda case, n, gain=gain: 5.0 + gain + (question(case, n) == "2"),
+        )
+    found = tables(tmp_path)
+    labels = {(row["task"], row["label"]): row for row in found["labels"]}
+    assert labels[QA, "all"]["judge_score"] == "5.33" and labels[QA, "all"]["n"] == "3"
+    assert labels[CONV, "when"]["judge_score"] == "5.00" and labels[CONV, "QA/Conv differ"]["n"] == "1"
+    assert "settings" not in labels[QA, "all"]
+    rows = {row["setting"]: row["judge_score"] for row in found["differing"]}
+    assert rows == {
+        "QA, single-turn (dev)": "6.00",
+        "QA, multi-turn (dev)": "7.00",
+        "Conv, multi-turn (dev)": "5.00",
+        "Conv - QA, multi-turn": "-2.00",
+    }
+    assert "noise" not in found and "seeds" not in found
+
+
+def test_seeds_and_tests(options: Options, tmp_path: Path) -> None:
+    for run, (model, base) in enumerate([("owl", 3.0), ("owl", 5.0), ("owl", 4.0), ("cat", 8.0)], start=1):
+        write_run(
+            tmp_path / "runs",
+            options,
+            QA,
+            lambda case, n, base=base: base + (question(case, n) == "2") / 2,
+            model=model,
+            random_seed=2022 + run,
+        )
+    # Other settings are no seed of the same run.
+    write_run(tmp_path / "runs", options, QA, lambda *_: 1.0, gen_kwargs={"temperature": 0.6})
+    found = tables(tmp_path, "--test", "owl,cat")
+    [row] = found["seeds"]
+    means = [base + 0.5 / 3 for base in (3.0, 5.0, 4.0)]
+    assert (row["runs"], row["seeds"]) == ("3", "host 2023, host 2024, host 2025")
+    assert row["mean"] == f"{statistics.fmean(means):.2f}"
+    assert row["standard deviation"] == f"{statistics.stdev(means):.2f}"
+    labels = {(row["model"], row["settings"], row["label"]): row for row in found["labels"]}
+    assert labels["owl", "", "all"]["n"] == "3" and labels["owl", "", "all"]["runs"] == "3"
+    assert labels["owl", "temperature=0.6", "all"]["judge_score"] == "1.00"
+    [tested] = [row for row in found["tests"] if row["n first"] == "3" and row["mean first"] == "4.17"]
+    assert tested["first is lower"] == f"owl:{QA}:stub < cat:{QA}:stub" and float(tested["p"]) < 0.01
+
+
+def test_scores_over_measured_noise(options: Options, tmp_path: Path) -> None:
+    measured = {}
+    for name, value in ((QA, 9.0), (f"{QA}_wer20", 7.0), (f"{QA}_wer100", 3.0)):
+        task = write_run(tmp_path / "runs", options, name, lambda *_, value=value: value)
+        rates = {case.cluster: case.labels.get("measured_wer", 0.0) for case in task.cases.cases}
+        measured[name] = 100 * statistics.fmean(rates.values())
+    plot = tmp_path / "noise.svg"
+    found = tables(tmp_path, "--plot", plot)
+    rows = [(row["target WER, %"], row["measured WER, %"], row["judge_score"]) for row in found["noise"]]
+    assert rows == [
+        ("0", "0.00", "9.00"),
+        ("20", f"{measured[f'{QA}_wer20']:.2f}", "7.00"),
+        ("100", f"{measured[f'{QA}_wer100']:.2f}", "3.00"),
+    ]
+    assert {row["task"] for row in found["noise"]} == {QA}
+    assert plot.read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_later_judges_stand_beside_the_first(options: Options, tmp_path: Path) -> None:
+    write_run(tmp_path / "runs", options, QA, lambda *_: 2.0, judge={"name": "first"})
+    [run] = find_runs(tmp_path / "runs").runs
+    rows = [
+        {"case": case.id, "turn": 0, "repeat": 0, "scores": {"judge_score": 6.0 if place else None}}
+        for place, case in enumerate(run.cases())
+    ]
+    description = {"name": "second", "seeds": [1, 2]}
+    numbers = {
+        "judge": {**description, "rubric": "gpt"},
+        "numbers": {"judge_score": 6.0, "n": 3, "n_scored": 2},
+        "by_seed": {"1": {"judge_score": 5.0}, "2": {"judge_score": 7.0}},
+    }
+    write_judged(judged_path(run, "second", description), numbers, rows)
+    found = tables(tmp_path)
+    shown = {row["judge"]: (row["n"], row["judge_score"]) for row in found["labels"] if row["label"] == "all"}
+    assert shown == {"first": ("3", "2.00"), "second": ("2 of 3", "6.00")}
+    [row] = found["seeds"]
+    assert (row["judge"], row["seeds"], row["mean"]) == ("second", "judge 1, judge 2", "6.00")
+    assert row["standard deviation"] == f"{statistics.stdev([5, 7]):.2f}"
+
+
+def test_search_table_is_best_first_and_takes_the_last_run_of_a_cell(
+    options: Options, tmp_path: Path
+) -> None:
+    runs = tmp_path / "runs"
+    nucleus = {"do_sample": True, "temperature": 0.6, "top_p": 0.9, "repetition_penalty": 1.1}
+    greedy = {"do_sample": False, "repetition_penalty": 1.0}
+    write_run(runs / "a", options, QA, lambda *_: 9.0, run=1, gen_kwargs=greedy)
+    write_run(runs / "a", options, QA, lambda *_: 4.0, run=2, gen_kwargs=greedy)
+    raw = replace(options, prompt_style="raw", question_markers=True)
+    write_run(runs / "b", raw, QA, lambda *_: 5.0, run=1, gen_kwargs=nucleus)
+    write_run(runs / "c", raw, QA, lambda *_: None, run=1, gen_kwargs=greedy, judge={})
+    half = replace(raw, question_markers=False)
+    write_run(
+        runs / "d", half, QA, lambda case, n: 9.0 if case.id.endswith("_2") else None, gen_kwargs=greedy
+    )
+    result = lct("elitr-search", runs)
+    assert result.exit_code == 0, result.output
+    rows = [line.split() for line in result.stdout.splitlines() if QA in line]
+    assert [row[3:9] for row in rows] == [
+        ["nucleus", "raw", "yes", "1.1", "stub", "5.00"],
+        ["greedy", "chat", "no", "1.0", "stub", "4.00"],
+        ["greedy", "raw", "no", "1.0", "stub", "9.00"],
+        ["greedy", "raw", "yes", "1.0", "(none)", "-"],
+    ]
+    assert rows[0][9:] == ["5.00", "to", "5.00", "1.000", "3"]
+    assert rows[2][-3:] == ["1", "of", "3"] and rows[3][-3:] == ["0", "of", "3"]
+
+
+def test_bad_input(options: Options, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    runs = tmp_path / "runs"
+    write_run(runs, options, QA, lambda *_: None, judge={})
+    for words, message in (
+        (("elitr", tmp_path / "nowhere"), "nowhere: not there"),
+        (("elitr", tmp_path / "empty"), "no runs of elitr_bench"),
+        (("elitr", runs), "no run has been judged yet; `lct judge run"),
+        (("elitr", runs, "--metric", "accuracy"), "--metric accuracy: there are judge_score"),
+        (("elitr", runs, "--plot", "x.pdf"), "--plot x.pdf: give a name that ends with .svg"),
+    ):
+        result = lct(*words)
+        assert result.exit_code == 2 and message in result.stderr, result.output
+    write_run(runs, options, QA, lambda *_: 2.0, run=2)
+    for words, message in (
+        (("--test", "owl"), "--test owl: give two names"),
+        (("--test", "owl,dog"), "--test dog: no judged run; models: owl; tasks: elitr_bench_qa_dev"),
+        (("--test", "owl,owl"), "no task (or model) and judge in common"),
+        (("--plot", tmp_path / "x.svg"), "no runs on noisy transcripts"),
+    ):
+        result = lct("elitr", runs, *words)
+        assert result.exit_code == 2 and message in result.stderr, result.output
+
+
+def test_runs_of_other_data_are_refused(options: Options, tmp_path: Path) -> None:
+    write_run(tmp_path / "runs", options, QA, lambda *_: 2.0)
+    [samples] = (tmp_path / "runs").rglob("samples_*")
+    text = samples.read_text(encoding="utf-8")
+    samples.write_text(text.replace("meeting_en_dev_002", "meeting_en_dev_009"), encoding="utf-8")
+    result = lct("elitr", tmp_path / "runs")
+    assert (
+        result.exit_code == 2 and "the task does not have" in result.stderr and "--data-dir" in result.stderr
+    )
+
+
+@pytest.mark.vectors
+def test_the_published_scores_come_out_as_in_the_paper(
+    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fig. 3 and Table 10 of two models, by way of stored runs."""
+    if not (shared / "data" / "elitr_bench" / "generated-responses.zip").is_file():
+        pytest.skip("no ELITR-Bench archives")
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    options = Options(data_dir=shared / "data")
+    scores = paper_tables.Scores(Archives(shared / "data" / "elitr_bench"))
+    names = {
+        "st_qa": "elitr_bench_qa_{}",
+        "mt_qa": "elitr_bench_qa_{}_multiturn",
+        "mt_conv": "elitr_bench_conv_{}",
+    }
+    for model in ("GPT-4", "Vicuna-13B-v1.5"):
+        for setting, name in names.items():
+            for split in ("dev", "test"):
+                published = {
+                    (one.meeting, one.question.id): float(paper_tables.score(one))
+                    for one in scores.of(f"{setting}_{split}", model)
+                }
+                write_run(
+                    tmp_path / "runs",
+                    options,
+                    name.format(split),
+                    lambda case, n, published=published: published[case.cluster, question(case, n)],
+                    model=model,
+                )
+    found = tables(tmp_path)
+    figure = {(cell.row, cell.column): cell for cell in paper_tables.figure3(scores).cells}
+    words = {"QA, single-turn": "st_qa", "QA, multi-turn": "mt_qa", "Conv, multi-turn": "mt_conv"}
+    assert len(found["differing"]) == 8
+    for row in found["differing"]:
+        name = row["setting"].partition(" (")[0]
+        cell = figure[row["model"], words.get(name, "mt_conv - mt_qa")]
+        assert row["judge_score"] == cell.plain and row["n"] == str(cell.n) == "33"
+    printed = paper_tables.published()["table10"]
+    for row in found["middle"]:
+        if row["task"] == "elitr_bench_qa_test":
+            assert f"{float(row['p']):.3f}" == f"{float(printed[row['model']]):.3f}"
+
+
+def test_names_of_judges(options: Options, tmp_path: Path) -> None:
+    """Of OpenCompass, whose runs have a folder in their labels; with two judges of one name."""
+    from long_context_tasks.cli.elitr_runs import evaluations
+
+    write_run(tmp_path / "runs", options, QA, lambda *_: 2.0, judge={})
+    [lm_eval_run] = find_runs(tmp_path / "runs").runs
+    run = replace(lm_eval_run, label="owl/elitr_bench_qa_dev")
+    assert evaluations(run) == []
+    for name, seed in (("first", 1), ("second", 1), ("second", 2)):
+        description = {"name": name, "seeds": [seed]}
+        write_judged(judged_path(run, name, description), {"judge": description, "numbers": {}}, [])
+    names = [one.judge for one in evaluations(run)]
+    assert names[0] == "first" and len(set(names)) == 3
+    assert all(name.startswith("second-") and len(name) == 15 for name in names[1:])
+
+
+def test_a_broken_file_of_a_later_judge_is_named(options: Options, tmp_path: Path) -> None:
+    write_run(tmp_path / "runs", options, QA, lambda *_: 2.0)
+    [run] = find_runs(tmp_path / "runs").runs
+    path = judged_path(run, "second", {})
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"judge": {}}), encoding="utf-8")
+    from long_context_tasks.cli.elitr_runs import evaluations
+
+    with pytest.raises(InputError, match=r"judged/second-.*make it again with `lct judge run`"):
+        evaluations(run)
