@@ -29,7 +29,7 @@ with read_base():
     from .summarizers.elitr_bench import summarizer
 
 _demo = """
-    elitr_bench_qa_dev elitr_bench_conv_dev
+    elitr_bench_qa_test elitr_bench_conv_test
 """.split()
 _all = elitr_bench_datasets + elitr_bench_variants_datasets
 _given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
