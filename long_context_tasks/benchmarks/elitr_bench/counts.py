@@ -16,14 +16,18 @@ class Counts:
         questions_per_meeting: by meeting id.
         by_type: questions by type.
         by_position: questions by the place of their answer.
+        by_type_and_position: questions by both, as "who/B".
         differing: questions that QA and Conv word differently.
+        differing_answers: questions whose gold answer differs between the two.
         tokens: mean, least and most tokens of a transcript; None when nobody counted.
     """
 
     questions_per_meeting: Mapping[str, int]
     by_type: Mapping[str, int]
     by_position: Mapping[str, int]
+    by_type_and_position: Mapping[str, int]
     differing: int
+    differing_answers: int
     tokens: tuple[float, int, int] | None = None
 
     @property
@@ -55,6 +59,7 @@ def count(
         InputError: QA and Conv do not have the same questions.
     """
     questions = [question for meeting in qa for question in meeting.questions]
+    others = [question for meeting in conv for question in meeting.questions]
     tokens = None
     if transcripts and count_tokens:
         lengths = [count_tokens(transcripts[meeting.id]) for meeting in qa]
@@ -63,7 +68,11 @@ def count(
         questions_per_meeting={meeting.id: len(meeting.questions) for meeting in qa},
         by_type=dict(Counter(question.type for question in questions)),
         by_position=dict(Counter(question.position for question in questions)),
+        by_type_and_position=dict(Counter(f"{question.type}/{question.position}" for question in questions)),
         differing=len(differing_questions(qa, conv)),
+        differing_answers=sum(
+            one.answer != other.answer for one, other in zip(questions, others, strict=True)
+        ),
         tokens=tokens,
     )
 

@@ -8,9 +8,8 @@ Tables 2 and 4 were rounded twice (half up to three decimals, then to two), Tabl
 """
 
 import importlib.resources
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -18,6 +17,8 @@ from typing import Any
 import yaml
 
 from long_context_tasks.benchmarks.elitr_bench.archives import Archives, Meeting, Response
+from long_context_tasks.benchmarks.elitr_bench.counts import Counts, count
+from long_context_tasks.benchmarks.elitr_bench.data import differing_questions
 from long_context_tasks.benchmarks.elitr_bench.paper_cells import Cell, Table
 from long_context_tasks.schema import InputError
 from long_context_tasks.stats import (
@@ -45,20 +46,6 @@ TYPES, POSITIONS = ("who", "what", "when", "howmany"), ("B", "M", "E", "S")
 SEEDS = 3
 
 
-@dataclass(frozen=True)
-class QuestionCounts:
-    """Table 1 for one split, with the counts that the paper leaves out."""
-
-    meetings: int
-    questions: int
-    by_type: Mapping[str, int]
-    by_position: Mapping[str, int]
-    per_meeting: Mapping[str, int]
-    cross: Mapping[str, int]
-    differing: int
-    differing_answers: int
-
-
 class Scores:
     """What the archives hold, read once, by setting."""
 
@@ -73,19 +60,11 @@ class Scores:
 
     def differing(self, split: str) -> set[tuple[str, str]]:
         """Meeting and question ids whose wording differs between QA and Conv."""
-        return {key for key, qa, conv in self.pairs(split) if qa.text != conv.text}
+        return differing_questions(self.questions(split, False), self.questions(split, True))
 
-    def pairs(self, split: str) -> list[tuple[tuple[str, str], Any, Any]]:
-        """Every question of a split with its Conv form.
-
-        Raises:
-            InputError: the two files do not have the same questions.
-        """
-        conv = {(meeting.id, q.id): q for meeting in self.questions(split, True) for q in meeting.questions}
-        qa = {(meeting.id, q.id): q for meeting in self.questions(split, False) for q in meeting.questions}
-        if list(qa) != list(conv):
-            raise InputError(f"data.zip: QA and Conv of {split} have different questions; fetch it again")
-        return [(key, question, conv[key]) for key, question in qa.items()]
+    def counts(self, split: str) -> Counts:
+        """Counts of a split (dev, test)."""
+        return count(self.questions(split, False), self.questions(split, True))
 
 
 @cache
@@ -121,27 +100,11 @@ def mean_cell(cell: Cell, responses: Sequence[Response], evaluator: str = "gpt-4
     return replace(cell, value=sum(values) / Fraction(len(values)), n=len(values), interval=interval)
 
 
-def count_questions(scores: Scores, split: str) -> QuestionCounts:
-    """Counts of a split (dev, test)."""
-    meetings = scores.questions(split, False)
-    questions = [question for meeting in meetings for question in meeting.questions]
-    return QuestionCounts(
-        meetings=len(meetings),
-        questions=len(questions),
-        by_type=Counter(question.type for question in questions),
-        by_position=Counter(question.position for question in questions),
-        per_meeting={meeting.id: len(meeting.questions) for meeting in meetings},
-        cross=Counter(f"{question.type}/{question.position}" for question in questions),
-        differing=len(scores.differing(split)),
-        differing_answers=sum(qa.answer != conv.answer for _, qa, conv in scores.pairs(split)),
-    )
-
-
 def table1(scores: Scores) -> Table:
     """Statistics of the questions."""
     cells = []
     for split, row in published()["table1"].items():
-        counts = count_questions(scores, split)
+        counts = scores.counts(split)
         found: dict[str, int] = {
             "meetings": counts.meetings,
             "questions": counts.questions,
