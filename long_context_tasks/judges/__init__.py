@@ -9,7 +9,7 @@ A benchmark makes requests and a rubric; :func:`judge_all` gives verdicts::
     print(summarize(verdicts, config))
 """
 
-from long_context_tasks.judges.config import JudgeConfig, config_row, load_judge
+from long_context_tasks.judges.config import JudgeConfig, load_judge
 from long_context_tasks.judges.judging import Judging
 from long_context_tasks.judges.parsers import last_boxed, last_result, official_boxed, official_result
 from long_context_tasks.judges.request import JudgeRequest
@@ -45,7 +45,6 @@ __all__ = [
     "Verdict",
     "check_judge",
     "check_prompts",
-    "config_row",
     "default_store_path",
     "judge_all",
     "last_boxed",

@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -372,8 +372,3 @@ def _parsed(name: str, value: Any, place: str) -> Any:
         return _PARSERS[name](value)
     except _Bad as error:
         raise InputError(f"{place} {error}") from None
-
-
-def config_row(config: JudgeConfig) -> dict[str, Any]:
-    """All fields as plain values; :func:`yaml.safe_dump` of it is a judge file again."""
-    return {**asdict(config), "seeds": list(config.seeds), "extra_body": dict(config.extra_body)}

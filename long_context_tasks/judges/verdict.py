@@ -56,10 +56,6 @@ class Rubric:
     def _in_scale(self, value: float | None) -> float | None:
         return value if value is not None and self.low <= value <= self.high else None
 
-    def unit(self, score: float) -> float:
-        """A score moved to 0..1, so that judges with different scales can be put side by side."""
-        return (score - self.low) / (self.high - self.low)
-
 
 @dataclass(frozen=True)
 class Usage:

@@ -1,11 +1,12 @@
 """Judge files and environment variables: what is read, what is refused, and that no key is ever shown."""
 
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 import yaml
 
-from long_context_tasks.judges import JudgeConfig, config_row, load_judge
+from long_context_tasks.judges import JudgeConfig, load_judge
 from long_context_tasks.schema import InputError
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -54,7 +55,10 @@ def test_no_judge_is_none() -> None:
 
 def test_a_judge_can_be_written_as_a_file_again(tmp_path: Path) -> None:
     config = JudgeConfig(model="m", base_url="http://h/v1", seeds=(1, None), extra_body={"top_k": 5})
-    assert load_judge(write(tmp_path, yaml.safe_dump(config_row(config))), {}) == config
+    assert (
+        load_judge(write(tmp_path, yaml.safe_dump({**asdict(config), "seeds": list(config.seeds)})), {})
+        == config
+    )
 
 
 @pytest.mark.parametrize(
