@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 from long_context_tasks.schema.errors import InputError
 
 _HERE = "long_context_tasks.cli"
-_COMMANDS = ("build", "data", "demo", "generate", "judge", "noise", "paths", "report", "tasks")
+_COMMANDS = ("build", "coverage", "data", "demo", "generate", "judge", "noise", "paths", "report", "tasks")
 """Each names a module here that holds a typer app called ``app`` with one command or a group of them."""
 
 

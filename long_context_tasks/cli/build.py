@@ -1,4 +1,4 @@
-"""`lct build`: test cases of any length from a user's own books and forum dumps, or from the synthetic corpus."""
+"""`lct build`: test cases of any length from a user's own documents, or from the synthetic corpus."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 if TYPE_CHECKING:
-    from long_context_tasks.benchmarks.building import Family, Progress, TaskReport
+    from long_context_tasks.benchmarks.building import Family, Progress
 
 app = typer.Typer(add_completion=False)
 T = TypeVar("T")
 
-_ALL, _TSORT, _BEST = "All tasks", "TSort (books)", "BestAnswer (forum posts)"
+_ALL, _TSORT, _BEST, _ETHIC = "All tasks", "TSort (books)", "BestAnswer (forum posts)", "ETHIC (documents)"
 
 
 def _option(text: str, panel: str, *names: str) -> Any:
@@ -27,7 +27,8 @@ def build(
         str,
         typer.Argument(
             help="ada_leval_tsort (needs --books), ada_leval_bestanswer (needs --posts), ada_leval_tsort_synthetic or "
-            "ada_leval_bestanswer_synthetic (need no data)."
+            "ada_leval_bestanswer_synthetic (need no data); ethic_recall, ethic_organize, ethic_attribute, "
+            "ethic_recall_counterparts (need --documents and --annotator), ethic_summarize (needs --documents)."
         ),
     ],
     length: Annotated[
@@ -164,10 +165,60 @@ def build(
     min_fill: Annotated[
         float | None,
         _option(
-            "Least share of the bound that a case must fill; questions with too few similar answers are left out. "
-            "Default: 0.8",
+            "Least share of the bound that a case must fill; questions with too few similar answers, or documents that are too "
+            "short, are left out. Default: 0.8",
             _BEST,
             "--min-fill",
+        ),
+    ] = None,
+    documents: Annotated[
+        Path | None,
+        _option(
+            "Folder of documents of one domain: novels as for --books; debates as .jsonl or .txt; systematic reviews with "
+            "abstracts as .csv, .jsonl or MS^2 .json; court opinions as .jsonl or .txt. Or a folder with the folders books, "
+            "debates, medicine, law.",
+            _ETHIC,
+            "--documents",
+        ),
+    ] = None,
+    domain: Annotated[
+        str | None,
+        _option(
+            "books, debates, medicine or law. Default: told from the documents' form; plain texts are books.",
+            _ETHIC,
+            "--domain",
+        ),
+    ] = None,
+    annotator: Annotated[
+        Path | None,
+        _option(
+            "Model that labels and summarizes chunks: a YAML file as for judges. Its answers are kept in the cache; the same "
+            "command asks only for what is missing.",
+            _ETHIC,
+            "--annotator",
+        ),
+    ] = None,
+    chunk_tokens: Annotated[
+        int | None, _option("Most tokens of a chunk. Default: 1024", _ETHIC, "--chunk-tokens")
+    ] = None,
+    section_tokens: Annotated[
+        int | None,
+        _option(
+            "Tokens of a section to be summarized, about. Default: 1024, or an eighth of the length if that is more.",
+            _ETHIC,
+            "--section-tokens",
+        ),
+    ] = None,
+    min_document: Annotated[
+        int | None,
+        _option("Leave out documents of fewer tokens. Default: 10000", _ETHIC, "--min-document"),
+    ] = None,
+    check_labels: Annotated[
+        Path | None,
+        _option(
+            'Chunks labelled by hand, .jsonl with "domain", "passage", "labels": reports the F1 of the annotator\'s labels.',
+            _ETHIC,
+            "--check-labels",
         ),
     ] = None,
 ) -> None:
@@ -175,6 +226,7 @@ def build(
 
     Nothing is left behind when a build fails; an earlier folder of the same task stays as it was until the new one is whole.
     """
+    from long_context_tasks.cli.build_tables import show_label_quality, show_reports
     from long_context_tasks.schema import InputError, resolve_options
 
     builder = builder_of(task)
@@ -197,15 +249,23 @@ def build(
         "questions_per_tag": questions_per_tag,
         "shared_tags": shared_tags,
         "min_fill": min_fill,
+        "domain": domain,
+        "annotator": annotator,
+        "chunk_tokens": chunk_tokens,
+        "section_tokens": section_tokens,
+        "min_document": min_document,
+        "check_labels": check_labels,
     }
-    sources = {"books": books, "posts": posts}
+    sources = {"books": books, "posts": posts, "documents": documents}
     for name, value in sources.items():
         if value is not None and name != family.source:
             raise InputError(f"{task} takes no --{name}; see `lct build --help`")
     settings = make_settings(task, family, length, published_lengths(task, family), options)
     source = sources[family.source] if family.source else None
     reports = builder.build(task, source, settings, out / task, _bars())
-    _show(reports, settings.measure.name, out)
+    show_reports(reports, settings.measure.name, out)
+    if check_labels is not None:
+        show_label_quality(out / task)
 
 
 def builder_of(task: str) -> ModuleType:
@@ -226,11 +286,12 @@ def builder_of(task: str) -> ModuleType:
 
 
 def published_lengths(task: str, family: "Family") -> tuple[str, ...]:
-    """Names of the published lengths of the task that a family belongs to."""
+    """Names of the lengths that ``...`` can stand for: the published ones of a family's task, else its builder's."""
     from long_context_tasks.benchmarks import catalogue
 
     benchmark = next(name for name in catalogue.benchmark_names() if task.startswith(f"{name}_"))
-    return catalogue.card(benchmark).tasks[family.task].lengths
+    published = catalogue.card(benchmark).tasks[family.task].lengths
+    return published or tuple(getattr(catalogue.core(benchmark, "build"), "LENGTHS", ()))
 
 
 def make_settings(
@@ -268,48 +329,3 @@ def _bars() -> "Progress":
             return tqdm(items, desc=what, unit=f" {unit}s", total=total, delay=1.0, disable=None, leave=False)
 
     return Bars()
-
-
-def _reasons(reports: "list[TaskReport]") -> Any:
-    """Table of why places of books, or questions, gave no case, by length."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, title="places or questions that gave no case", title_justify="left")
-    table.add_column("why")
-    for report in reports:
-        table.add_column(
-            report.task.removesuffix("_synthetic").rsplit("_", 1)[1], justify="right", no_wrap=True
-        )
-    for reason in dict.fromkeys(reason for report in reports for reason in report.dropped):
-        table.add_row(reason, *(f"{report.dropped.get(reason, 0):,}" for report in reports))
-    return table
-
-
-def _show(reports: "list[TaskReport]", tokens: str, out: Path) -> None:
-    """Print a table of what was built, and why some places or questions gave no case."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, title=f"cases in {out} (tokens: {tokens})", title_justify="left")
-    table.add_column("task", no_wrap=True)
-    for name in ("cases", "clusters", "mean", "min", "max", "guess %"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for report in reports:
-        sizes = report.tokens
-        guess = f"{100 * report.random_guess:.1f}"
-        table.add_row(
-            report.task,
-            f"{len(sizes):,}",
-            f"{report.clusters:,}",
-            *(f"{round(value):,}" for value in (sum(sizes) / len(sizes), min(sizes), max(sizes))),
-            guess,
-        )
-    # A table in a pipe must not be cut to eighty columns.
-    console = Console(width=None if Console().is_terminal else 200, highlight=False)
-    console.print(table)
-    if any(report.dropped for report in reports):
-        console.print(_reasons(reports))
-    for note in (note for report in reports for note in report.notes):
-        typer.echo(f"warning: {note}", err=True)

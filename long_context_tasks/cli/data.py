@@ -1,7 +1,7 @@
 """`lct data`: fetching the published files of a benchmark and saying what is there."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,6 +156,25 @@ def not_zip(path: Path) -> str | None:
     return _WEB_PAGE if head.startswith(b"<") else "the address gives no whole ZIP archive"
 
 
+def not_parquet(path: Path) -> str | None:
+    """What is wrong with a file that should be a Parquet table."""
+    with path.open("rb") as file:
+        head = file.read(1024)
+        size = file.seek(0, 2)
+        file.seek(max(0, size - 4))
+        tail = file.read()
+    if head.startswith(b"PAR1") and tail == b"PAR1":
+        return None
+    page = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
+    return _WEB_PAGE if page else "the address gives no whole Parquet table"
+
+
+def _check_of(name: str) -> Callable[[Path], str | None]:
+    if name.endswith(".parquet"):
+        return not_parquet
+    return not_json if ".json" in name else not_zip
+
+
 def _without_them(benchmark: str, card: "Card") -> str:
     """What can be done without the published files of a benchmark; empty when nothing can."""
     from long_context_tasks.benchmarks.catalogue import core
@@ -228,7 +247,7 @@ def fetch(
                     item.urls,
                     path,
                     sha256=item.sha256,
-                    check=not_json if ".json" in item.name else not_zip,
+                    check=_check_of(item.name),
                     on_bytes=on_bytes,
                     # After one failure the others are asked for once: waiting for a dead server takes long enough.
                     attempts=1 if failures else 5,

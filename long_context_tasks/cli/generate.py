@@ -67,15 +67,18 @@ def _split_markdown(family: str, task: TaskCard) -> str:
     """A task whose texts have the length they have."""
     names = ", ".join(f"`{family}_{split}`" for split in task.splits)
     variants = [(f"`_{variant.name}`", variant.axis, variant.about) for variant in task.variants]
+    endings = [
+        _table(("end of the name", "changes", "what it does"), variants),
+        "One ending of each kind may be joined, in the order of the table.",
+        "",
+    ]
     return "\n".join(
         [
             f"### {family}",
             "",
             f"{task.about} Tasks: {names}. Chance: {task.chance}. Answer budget: {task.answer_budget} tokens.",
             "",
-            _table(("end of the name", "changes", "what it does"), variants),
-            "One ending of each kind may be joined, in the order of the table.",
-            "",
+            *(endings if variants else []),
         ]
     )
 

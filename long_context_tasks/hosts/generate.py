@@ -33,10 +33,20 @@ def task_yaml(spec: TaskSpec) -> str:
     return _NOTE + "\n".join(lines) + "\n"
 
 
-def group_yaml(name: str, members: Sequence[str], metrics: Sequence[str], version: int) -> str:
-    """The file of one group: the plain mean of its members' metrics, every length with the same weight."""
+def group_yaml(
+    name: str, members: Sequence[str], metrics: Sequence[str], version: int, *, pooled: bool = False
+) -> str:
+    """The file of one group: the mean of its members' metrics, every length with the same weight.
+
+    Args:
+        name: of the group.
+        members: names of its tasks.
+        metrics: that are averaged.
+        version: of the benchmark.
+        pooled: every case has the same weight instead.
+    """
     aggregate: list[dict[str, object]] = [
-        {"metric": metric, "aggregation": "mean", "weight_by_size": False, "filter_list": "none"}
+        {"metric": metric, "aggregation": "mean", "weight_by_size": pooled, "filter_list": "none"}
         for metric in metrics
     ]
     group = {
@@ -94,7 +104,10 @@ def lm_eval_files() -> dict[Path, str]:
             if spec.benchmark == benchmark:
                 files[folder / f"{spec.name}.yaml"] = task_yaml(spec)
         for name, (members, metrics) in _groups(benchmark).items():
-            files[folder / f"_{name}.yaml"] = group_yaml(name, members, metrics, card.version)
+            pooled = any(
+                card.tasks[spec.task].pooled for spec in catalogue.task_specs() if spec.name in members
+            )
+            files[folder / f"_{name}.yaml"] = group_yaml(name, members, metrics, card.version, pooled=pooled)
             if name.endswith("_synthetic") and "_ppl" not in name:
                 synthetic.append(name)
     first = _BENCHMARKS / catalogue.benchmark_names()[0] / "lm_eval_tasks"

@@ -3,8 +3,10 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any
 
+from long_context_tasks.hosts.system_role import folded, takes_system
 from long_context_tasks.schema import Message
 
 # What is sent when not one prompt fits: most of the host's models fail on an empty list of requests.
@@ -23,6 +25,8 @@ def context_of(
         system_instruction: of ``--system_instruction``; stands in front of a system message of the case.
         chat_template: of the model, with ``--apply_chat_template``.
     """
+    if chat_template is not None and sent[0].role == "system" and not _takes_system(chat_template):
+        sent = folded(sent)
     messages = [asdict(message) for message in sent]
     if system_instruction:
         if messages[0]["role"] == "system":
@@ -32,6 +36,12 @@ def context_of(
     if chat_template is not None:
         return chat_template(messages, add_generation_prompt=True)
     return "\n\n".join(message["content"] for message in messages)
+
+
+@lru_cache(maxsize=1)
+def _takes_system(chat_template: Callable[..., Any]) -> bool:
+    """Asked of a model once: the host drops what a template refuses, and warns each time."""
+    return takes_system(lambda messages: plain_text(chat_template(messages, add_generation_prompt=True)))
 
 
 def plain_text(context: Any) -> str:

@@ -6,6 +6,8 @@ from long_context_tasks.schema import Documents
 
 # Characters kept; a thousand rendered prompts of 128k tokens, which the host keeps, are twenty times as many.
 KEPT = 24_000_000
+# Longer texts are the one text of a case, or nearly: reading them again costs less than keeping them.
+LONGEST = 200_000
 
 
 class RecentDocuments(Documents):
@@ -28,7 +30,7 @@ class RecentDocuments(Documents):
             self._recent.move_to_end(key)
             return text
         text = super().__getitem__(key)
-        if len(text) <= KEPT:
+        if len(text) <= LONGEST:
             self._recent[key] = text
             self._size += len(text)
         while self._size > KEPT:

@@ -32,11 +32,26 @@ _CONVERTS = "_lct_converts_refusals"
 class CaseInstance(Instance):  # type: ignore[misc]
     """A request of one of our tasks; its class tells it from other tasks' requests.
 
+    The host keeps all requests until its end. A text with a single typographic quote takes Python two bytes a character, so texts
+    are kept as UTF-8 and decoded when they are read.
+
     Attributes:
         unchecked: nobody knew the window when it was built.
     """
 
     unchecked: bool = False
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """Text, or a chat in the host's form, and settings."""
+        first, *others = self._kept
+        return (first.decode("utf-8", "surrogatepass") if isinstance(first, bytes) else first, *others)
+
+    @arguments.setter
+    def arguments(self, value: tuple[Any, ...]) -> None:
+        first, *others = value
+        kept = first.encode("utf-8", "surrogatepass") if type(first) is str else first
+        self._kept = (kept, *others)
 
 
 def is_api_model(model: object) -> bool:

@@ -24,6 +24,7 @@ from opencompass.models.base_api import APITemplateParser
 from opencompass.utils.prompt import PromptList
 
 from long_context_tasks.hosts.opencompass_thinking import prompt_opens_thinking, unfinished_marked
+from long_context_tasks.hosts.system_role import folded, takes_system
 from long_context_tasks.hosts.thinking import OPEN
 from long_context_tasks.hosts.window import DOES_NOT_FIT, Window, is_length_refusal
 from long_context_tasks.schema import InputError, LoadedTask, Message
@@ -195,6 +196,18 @@ def without_host_limit(model: Any) -> Iterator[None]:
             model.max_seq_len = limit
 
 
+def _takes_system(model: Any) -> bool:
+    """Whether a system message reaches the model as one: through a server, or a chat template that knows the role."""
+    if applies_chat_template(model):
+        tokenizer = model.tokenizer
+        return takes_system(
+            lambda chat: tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+        )
+    template = getattr(getattr(model, "template_parser", None), "meta_template", None)
+    # Without any template the host joins messages with one newline, lm-eval with a blank line.
+    return getattr(model, "is_api", False) or bool(template)
+
+
 class Sender:
     """Sends prompts through a model of the host."""
 
@@ -212,6 +225,7 @@ class Sender:
         self.answer_budget = answer_budget
         self._parser = APITemplateParser(_PLAIN_ROLES) if adds_to_prompts(model) else None
         self._opens_thinking = applies_chat_template(model) and prompt_opens_thinking(model)
+        self._folds = not _takes_system(model)
         known = inspect.signature(model.generate).parameters
         self._options = {key: value for key, value in options.items() if key in known}
 
@@ -221,7 +235,7 @@ class Sender:
         Raises:
             Exception: whatever the host raises when a model or an endpoint fails for another reason than length.
         """
-        prompts = [host_prompt(messages) for messages in batch]
+        prompts = [self._prompt(messages) for messages in batch]
         counts = [count_tokens(self.model, self._parsed(prompt)) for prompt in prompts]
         sent = [prompt for prompt, n in zip(prompts, counts, strict=True) if self._fits(n)]
         answered = self._send(sent)
@@ -235,8 +249,11 @@ class Sender:
 
     def fits(self, messages: Sequence[Message], answers: int) -> tuple[bool, int | None]:
         """Whether a prompt leaves room for so many answers, and its tokens (None when the model cannot count)."""
-        n = count_tokens(self.model, self._parsed(host_prompt(messages)))
+        n = count_tokens(self.model, self._parsed(self._prompt(messages)))
         return self._fits(n, answers), n
+
+    def _prompt(self, messages: Sequence[Message]) -> PromptList:
+        return host_prompt(folded(messages) if self._folds else messages)
 
     def _parsed(self, prompt: PromptList) -> Any:
         return (self._parser or self.model).parse_template(prompt, mode="gen")

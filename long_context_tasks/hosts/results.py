@@ -12,7 +12,7 @@ from long_context_tasks.stats import mean_of_scores
 
 REASONS = (
     *("does_not_fit", "endpoint_failed", "not_judged", "judge_failed", "judge_unparsable"),
-    *("answer_cut", "empty", "unparsed", "ambiguous"),
+    *("answer_cut", "empty", "refused", "unparsed", "ambiguous", "wrong_length"),
 )
 
 

@@ -48,6 +48,7 @@ class TaskCard:
         bounds: length name to the most cl100k tokens of a case in the paper.
         build: settings of the case builder, as in the paper.
         files: length name to published file name.
+        pooled: the mean of a group of its tasks counts every case the same, as officially; without it every task the same.
     """
 
     about: str
@@ -61,6 +62,7 @@ class TaskCard:
     bounds: Mapping[str, int] = field(default_factory=dict)
     build: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    pooled: bool = False
 
     def combined_variants(self) -> list[tuple[Variant, ...]]:
         """The plain task (an empty tuple), then every variant or combination of variants, in the card's order."""

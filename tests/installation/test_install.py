@@ -70,6 +70,7 @@ def test_the_wheel_says_what_it_needs_and_offers(wheel: Path) -> None:
         "agreement",
         "all",
         "demo",
+        "law",
         "lm-eval",
         "opencompass",
         "test",

@@ -1,0 +1,64 @@
+"""ETHIC with one command: `opencompass configs/eval_ethic.py`.
+
+Out of the box: the first cases of the plain tasks, with the demo model; those that do not fit its window are named and left out.
+Data: LCT_DATA_DIR, or `lct data fetch ethic`. Responses are judged where a judge is named: LCT_JUDGE=judge.yaml.
+
+    LCT_TASKS   names, with commas between: any task of `lct tasks`, e.g. LCT_TASKS=ethic_recall_books; or
+                LCT_TASKS=official for all tasks on the published files (LCT_DATA_DIR, or `lct data fetch ethic`)
+    LCT_N       cases of each task (5 out of the box; all, or the official subsets, where LCT_TASKS is given)
+    LCT_MODEL   folder or hub id of a Hugging Face model; other models: see models/ beside this file, and --models with
+                --datasets. Beside a config file the host ignores --models and --datasets.
+    LCT_WORKERS processes side by side (1); LCT_GPUS GPUs of each (1 where there is one, else 0); LCT_BATCH_SIZE (1)
+    LCT_EVAL_GPUS  GPUs of an evaluating process (0), for a judge that is loaded in it
+
+Other LCT_ options: see the docs. The command ends with status 1 when a result is missing.
+"""
+# Made by `lct generate` from the card of the benchmark; edit the card or the generator, not this file.
+
+import os
+
+from mmengine.config import read_base
+from opencompass.partitioners import NaivePartitioner, NumWorkerPartitioner
+from opencompass.runners import LocalRunner
+from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
+
+with read_base():
+    from .datasets.ethic.ethic_gen import ethic_datasets
+    from .models.lct_model import models
+    from .summarizers.ethic import summarizer
+
+_demo = """
+    ethic_recall_law ethic_summarize_law ethic_organize_debates ethic_attribute_law
+""".split()
+_all = ethic_datasets
+_given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
+_by_name = dict([(d['abbr'], d) for d in _all])
+_unknown = [name for name in _given if name not in _by_name and name != 'official']
+if _unknown:
+    raise ValueError('LCT_TASKS: not tasks of this benchmark: ' + ', '.join(_unknown) + '; `lct tasks` lists all')
+
+if _given:
+    datasets = [_by_name[name] for name in _given if name != 'official']
+    if 'official' in _given:
+        datasets += [d for d in ethic_datasets if d['abbr'] not in _given]
+else:
+    datasets = [dict(_by_name[name], lct_n=int(os.environ.get('LCT_N') or 5)) for name in _demo]
+
+_eval_gpus = int(os.environ.get('LCT_EVAL_GPUS') or 0)
+datasets = [dict(d, eval_cfg=dict(d['eval_cfg'], num_gpus=_eval_gpus)) for d in datasets]
+
+_workers = int(os.environ.get('LCT_WORKERS') or 1)
+infer = dict(
+    # force_rebuild: the host remembers sizes by name only and would run 5 cases where 50 are asked the next time.
+    partitioner=dict(type=NumWorkerPartitioner, num_worker=_workers, force_rebuild=True, dataset_size_path=''),
+    runner=dict(type=LocalRunner, max_num_workers=_workers, task=dict(type=OpenICLInferTask)),
+)
+eval = dict(
+    # Ten tasks to a process: each process takes ten seconds to start.
+    partitioner=dict(type=NaivePartitioner, n=10),
+    runner=dict(type=LocalRunner, max_num_workers=_workers, task=dict(type=OpenICLEvalTask)),
+)
+work_dir = 'outputs/ethic'
+
+# What is left here is written down with the run: no modules, and the datasets once.
+del os, _demo, _all, _given, _by_name, _unknown, _eval_gpus, _workers, ethic_datasets

@@ -1,0 +1,38 @@
+"""A model with YaRN through vLLM in this process: factor 4 over an original window of 32,768 tokens, 131,072 in all.
+
+    LCT_MODEL      folder or hub id (Qwen/Qwen2.5-7B-Instruct); one whose own window is 32,768 tokens
+    LCT_GPUS       GPUs to use (1)
+
+    opencompass --models ethic_yarn_vllm --datasets ethic_gen --config-dir configs
+"""
+
+import os
+
+from opencompass.models import VLLMwithChatTemplate
+
+_path = os.environ.get('LCT_MODEL') or 'Qwen/Qwen2.5-7B-Instruct'
+_gpus = int(os.environ.get('LCT_GPUS') or 1)
+
+models = [
+    dict(
+        type=VLLMwithChatTemplate,
+        abbr=os.path.basename(_path.rstrip('/')) + '-yarn-vllm',
+        path=_path,
+        model_kwargs=dict(
+            tensor_parallel_size=_gpus,
+            enable_prefix_caching=True,
+            max_model_len=131072,
+            hf_overrides=dict(
+                rope_scaling=dict(rope_type='yarn', factor=4.0, original_max_position_embeddings=32768),
+                max_position_embeddings=131072,
+            ),
+        ),
+        generation_kwargs=dict(temperature=0),
+        max_seq_len=131072,
+        max_out_len=4096,
+        batch_size=int(os.environ.get('LCT_BATCH_SIZE') or 64),
+        run_cfg=dict(num_gpus=_gpus),
+    )
+]
+
+del os

@@ -1,0 +1,268 @@
+"""Attributing cases of law: in which segments of other cases is the target case cited (sections 3.2 and 3.3).
+
+Of each citing case a run of pages is taken, around the first place where the target's name or its citation seems to stand. On every
+page an annotator copies the spans that refer to the target, by its title and a summary of it; they and, where the data know how the
+target is cited, those citations are the target's. All citations of cases are masked alike, and pages grouped into segments.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from long_context_tasks.benchmarks.building import Progress
+from long_context_tasks.benchmarks.ethic.annotator import Annotator, first_sentences, parse_spans
+from long_context_tasks.benchmarks.ethic.build_settings import Draft, EthicSettings, fill, template
+from long_context_tasks.benchmarks.ethic.chunks import JOINT, Chunk, chunks_of, pieces_of
+from long_context_tasks.benchmarks.ethic.citations import MARK, TARGET_MARK, mask
+from long_context_tasks.benchmarks.ethic.sources import CitedCase, Text, cited_cases, opinion_texts
+from long_context_tasks.benchmarks.ethic.windows import TOO_SHORT, UNFILLED, Built, Plan
+from long_context_tasks.corpora.court_opinions import Opinion
+
+SEGMENT_PAGES = 2
+"""Pages of one case in a segment, at most. A page has half the tokens of a chunk, so that a segment is as long as a chunk."""
+LEAST_SHARE = 1_500
+"""Tokens of a citing case in a context, at least, so that short contexts have few cases rather than scraps of many."""
+_SUMMARY_CHUNKS = 4
+_SMALL = frozenset(
+    (
+        "united",
+        "states",
+        "state",
+        "people",
+        "commonwealth",
+        "matter",
+        "city",
+        "county",
+        "company",
+        "inc",
+        "corp",
+    )
+)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of a citing case.
+
+    Attributes:
+        chunk: its text.
+        opinion: number of the case among those that cite the target.
+    """
+
+    chunk: Chunk
+    opinion: int
+
+
+def build_attribute_law(
+    opinions: Sequence[Opinion],
+    settings: EthicSettings,
+    annotator: Annotator,
+    progress: Progress,
+) -> Built:
+    """Cases of every target that other opinions cite; the gold are the segments with a citation of it.
+
+    A case whose pages hold no citation of the target, as far as the annotator sees, is left out.
+    """
+    groups = cited_cases(opinions)
+    plan = Plan(
+        (), {length: Counter() for length in settings.lengths}, tuple(one.target.id for one in groups)
+    )
+    found: list[tuple[CitedCase, int, list[Page]]] = []
+    longest = 0
+    chunked: dict[str, list[Chunk]] = {}
+    for group in progress.over(groups, "reading and encoding opinions", "case"):
+        size = 0
+        for one in group.citing:
+            if one.id not in chunked:
+                page_tokens = settings.chunk_tokens // 2
+                pieces = pieces_of(opinion_texts(one), page_tokens, settings.measure)
+                chunked[one.id] = list(chunks_of(pieces, page_tokens))
+            size += sum(chunk.tokens for chunk in chunked[one.id])
+        longest = max(longest, size)
+        for length in settings.lengths:
+            pages = choose_pages(group, chunked, settings.budget(length))
+            if size < settings.min_document:
+                plan.dropped[length][TOO_SHORT] += 1
+            elif sum(page.chunk.tokens for page in pages) < settings.min_fill * settings.budget(length):
+                plan.dropped[length][UNFILLED] += 1
+            else:
+                found.append((group, length, pages))
+    found = _first(found, settings, plan)
+    summaries = _target_summaries([group.target for group, _, _ in found], settings, annotator)
+    masked = _masked_pages(found, summaries, annotator)
+    drafts = []
+    for group, length, pages in found:
+        texts = [masked.get((group.target.id, page.chunk.text)) for page in pages]
+        if summaries[group.target.id] is None or None in texts:
+            plan.dropped[length]["a page or the target was not annotated"] += 1
+            continue
+        draft = _draft(group, length, pages, [str(text) for text in texts], str(summaries[group.target.id]))
+        if isinstance(draft, str):
+            plan.dropped[length][draft] += 1
+        else:
+            drafts.append(draft)
+    return Built("attribute", "law", drafts, replace(plan, longest=longest))
+
+
+def _first(
+    found: list[tuple[CitedCase, int, list[Page]]], settings: EthicSettings, plan: Plan
+) -> list[tuple[CitedCase, int, list[Page]]]:
+    """At most ``n`` targets of each length; those with many citing cases first, as groups are ordered."""
+    if settings.n is None:
+        return found
+    kept, counts = [], Counter[int]()
+    for one in found:
+        counts[one[1]] += 1
+        if counts[one[1]] <= settings.n:
+            kept.append(one)
+        else:
+            plan.dropped[one[1]]["not among the first n"] += 1
+    return kept
+
+
+def choose_pages(group: CitedCase, chunked: dict[str, list[Chunk]], budget: int) -> list[Page]:
+    """A run of pages of each citing case, equal shares of a budget of tokens; what short cases leave goes to the next ones."""
+    citing = group.citing[: max(1, budget // LEAST_SHARE)]
+    sizes = [sum(chunk.tokens for chunk in chunked[one.id]) for one in citing]
+    # Short cases first, so that the others can have what they leave.
+    order = sorted(range(len(citing)), key=lambda place: sizes[place])
+    taken: dict[int, list[Page]] = {}
+    room = budget
+    for done, place in enumerate(order):
+        share = room // (len(order) - done)
+        opinion = citing[place]
+        chunks = _around(chunked[opinion.id], hints(group.target, opinion), share)
+        taken[place] = [Page(chunk, place) for chunk in chunks]
+        room -= sum(chunk.tokens for chunk in chunks)
+    return [page for place in sorted(taken) for page in taken[place]]
+
+
+def hints(target: Opinion, citing: Opinion) -> list[re.Pattern[str]]:
+    """What a reference to the target looks like, the surest first: its citation or its full name, else a word of its name.
+
+    >>> [hint.pattern for hint in hints(Opinion("1", "United States v. Gifford", ()), Opinion("2", "", ()))]
+    ['United\\\\W+States\\\\W+v\\\\W+Gifford', '\\\\bGifford\\\\b']
+    """
+    known = [re.escape(one).replace(r"\ ", r"\s+") for one in citing.citation_strings.get(target.id, ())]
+    full = r"\W+".join(re.findall(r"\w+", target.title))
+    names = [word for word in re.findall(r"\w{4,}", target.title) if word.lower() not in _SMALL]
+    patterns = ["|".join([*known, *([full] if full else [])]), *(rf"\b{name}\b" for name in names[-1:])]
+    return [re.compile(pattern, re.IGNORECASE) for pattern in patterns if pattern]
+
+
+def _around(chunks: Sequence[Chunk], signs: Sequence[re.Pattern[str]], share: int) -> list[Chunk]:
+    """A run of pages within a share of tokens, with the first page that shows the surest sign in it."""
+    places = (place for sign in signs for place, chunk in enumerate(chunks) if sign.search(chunk.text))
+    hit = next(places, 0)
+    first = last = hit
+    used = chunks[hit].tokens
+    if used > share:
+        return []
+    grown = True
+    while grown:
+        grown = False
+        for place in (last + 1, first - 1):
+            if 0 <= place < len(chunks) and used + chunks[place].tokens <= share:
+                used += chunks[place].tokens
+                first, last, grown = min(first, place), max(last, place), True
+    return list(chunks[first : last + 1])
+
+
+def _target_summaries(
+    targets: Sequence[Opinion], settings: EthicSettings, annotator: Annotator
+) -> dict[str, str | None]:
+    """Id of a target to a summary of its first pages."""
+    unique = list({one.id: one for one in targets}.values())
+    prompts = []
+    for one in unique:
+        pieces = pieces_of(map(Text, one.pages), settings.chunk_tokens, settings.measure)
+        size = 0
+        texts: list[str] = []
+        for piece in pieces:
+            if texts and size + piece.tokens > _SUMMARY_CHUNKS * settings.chunk_tokens:
+                break
+            size += piece.tokens
+            texts.append(piece.text)
+        prompts.append(
+            fill(template("build_target_summary"), {"title": one.title, "passages": JOINT.join(texts)})
+        )
+    answers = annotator.texts(prompts)
+    return {
+        one.id: None if text is None else first_sentences(text)
+        for one, text in zip(unique, answers, strict=True)
+    }
+
+
+def target_text(target: Opinion, summary: str) -> str:
+    """The target as prompts show it."""
+    return f"Title: {target.title}\nSummary: {summary}"
+
+
+def _masked_pages(
+    found: Sequence[tuple[CitedCase, int, list[Page]]],
+    summaries: dict[str, str | None],
+    annotator: Annotator,
+) -> dict[tuple[str, str], str]:
+    """Target and page to the page with marks; each page is asked about once for all lengths."""
+    pages = {
+        (group.target.id, page.chunk.text): (group.target, group.citing[page.opinion])
+        for group, _, pages in found
+        if summaries[group.target.id] is not None
+        for page in pages
+    }
+    prompt = template("build_target_spans")
+    answers = annotator.texts(
+        [
+            fill(prompt, {"passages": text, "target_case": target_text(target, str(summaries[name]))})
+            for (name, text), (target, _) in pages.items()
+        ]
+    )
+    masked = {}
+    for ((name, text), (_, citing)), answer in zip(pages.items(), answers, strict=True):
+        if answer is not None:
+            masked[name, text], _ = mask(text, parse_spans(answer), citing.citation_strings.get(name, ()))
+    return masked
+
+
+def _draft(
+    group: CitedCase, length: int, pages: Sequence[Page], texts: Sequence[str], summary: str
+) -> Draft | str:
+    """Segments of neighbouring pages of one case, numbered through; or why they make no case."""
+    segments: list[list[str]] = []
+    last = None
+    for page, text in zip(pages, texts, strict=True):
+        if page.opinion != last or len(segments[-1]) == SEGMENT_PAGES:
+            segments.append([])
+        segments[-1].append(text)
+        last = page.opinion
+    gold = [
+        f"<Segment {number}>"
+        for number, own in enumerate(segments, start=1)
+        if any(TARGET_MARK in text for text in own)
+    ]
+    if not gold:
+        return "no citation of the target was found"
+    if len(gold) == len(segments):
+        return "every segment cites the target"
+    strings = [
+        string
+        for number, own in enumerate(segments, start=1)
+        for string in (
+            f"<Segment {number}>\n",
+            *(f"{text.replace(TARGET_MARK, MARK)}{JOINT}" for text in own),
+        )
+    ]
+    return Draft(
+        id=group.target.id,
+        length=length,
+        context=tuple(strings),
+        prompt="build_attribute_law",
+        gold=gold,
+        slots={"target_case": target_text(group.target, summary)},
+        labels={
+            "title": group.target.title,
+            "num_segments": len(segments),
+            "num_documents": len({page.opinion for page in pages}),
+        },
+    )

@@ -1,0 +1,173 @@
+"""Recalling, organizing and summarizing cases from the first chunks of documents (sections 3.2 and 3.3)."""
+
+from collections.abc import Iterable, Sequence
+
+from long_context_tasks.benchmarks.building import Progress
+from long_context_tasks.benchmarks.ethic.annotator import Annotator
+from long_context_tasks.benchmarks.ethic.build_settings import Draft, EthicSettings
+from long_context_tasks.benchmarks.ethic.chunks import JOINT, Chunk
+from long_context_tasks.benchmarks.ethic.labels import gold_labels, merge_labels
+from long_context_tasks.benchmarks.ethic.sources import Source
+from long_context_tasks.benchmarks.ethic.windows import (
+    Built,
+    Window,
+    distinct_texts,
+    plan_windows,
+    shuffled,
+)
+
+MARKER = {"law": "Segment"}
+"""How a section is called where not "Section": official scoring splits law by segments."""
+
+
+def context_strings(chunks: Sequence[Chunk]) -> tuple[str, ...]:
+    """Chunks as they stand in a prompt, in strings that count apart."""
+    return tuple(f"{piece.text}{JOINT}" for chunk in chunks for piece in chunk.pieces)
+
+
+def window_labels(window: Window) -> dict[str, object]:
+    """What breakdowns want to know of a context."""
+    parts = {piece.part for chunk in window.chunks for piece in chunk.pieces}
+    return {"title": window.source.title, "num_chunks": len(window.chunks), "num_documents": len(parts)}
+
+
+def build_recall(
+    sources: Iterable[Source],
+    domain: str,
+    settings: EthicSettings,
+    annotator: Annotator,
+    progress: Progress,
+) -> Built:
+    """Cases whose gold are the labels of their chunks, merged without duplicates.
+
+    The turn's label ``first_chunk`` says for every label in which chunk (from 0) it is first found.
+    """
+    plan = plan_windows(sources, settings, progress)
+    texts = distinct_texts(plan.windows)
+    known = dict(zip(texts, annotator.labels(domain, texts), strict=True))
+    drafts = []
+    for one in plan.windows:
+        lists = [known[chunk.text] for chunk in one.chunks]
+        there = [labels for labels in lists if labels is not None]
+        if len(there) < len(lists):
+            plan.dropped[one.length]["a chunk has no labels"] += 1
+            continue
+        merged = merge_labels(there)
+        lowered = [{label.lower() for label in labels} for labels in there]
+        first = [next(at for at, own in enumerate(lowered) if label.lower() in own) for label in merged]
+        drafts.append(
+            Draft(
+                id=one.source.id,
+                length=one.length,
+                context=context_strings(one.chunks),
+                prompt=f"build_recall_{domain}",
+                gold=gold_labels(merged),
+                labels=window_labels(one),
+                turn_labels={"first_chunk": first},
+            )
+        )
+    return Built("recall", domain, drafts, plan)
+
+
+def build_organize(
+    sources: Iterable[Source],
+    domain: str,
+    settings: EthicSettings,
+    annotator: Annotator,
+    progress: Progress,
+) -> Built:
+    """Cases that show the summaries of their chunks in random order; the gold are the options' numbers in the order of the text.
+
+    As the options take room too, a context has as many whole chunks as fit together with their summaries, two at least.
+    """
+    plan = plan_windows(sources, settings, progress, fill=False)
+    texts = distinct_texts(plan.windows)
+    known = dict(zip(texts, annotator.summaries(texts), strict=True))
+    drafts = []
+    for one in plan.windows:
+        summaries = [known[chunk.text] for chunk in one.chunks]
+        if None in summaries:
+            plan.dropped[one.length]["a chunk has no summary"] += 1
+            continue
+        fitting = _fitting(one, [str(text) for text in summaries], settings)
+        if fitting:
+            drafts.append(fitting)
+        else:
+            plan.dropped[one.length]["fewer than two chunks fit with their summaries"] += 1
+    return Built("organize", domain, drafts, plan)
+
+
+def _fitting(one: Window, summaries: Sequence[str], settings: EthicSettings) -> Draft | None:
+    """The longest case of a window that is not over its length."""
+    for count in range(len(summaries), 1, -1):
+        draft = _organize_draft(one, one.chunks[:count], summaries[:count], settings)
+        if draft.tokens_in(settings.measure) <= one.length:
+            return draft
+    return None
+
+
+def _organize_draft(
+    one: Window, chunks: Sequence[Chunk], summaries: Sequence[str], settings: EthicSettings
+) -> Draft:
+    shown = shuffled(len(summaries), settings.seed, "organize", one.source.domain, one.source.id, one.length)
+    options = "\n".join(f"[{number}] {summaries[place]}" for number, place in enumerate(shown, start=1))
+    return Draft(
+        id=one.source.id,
+        length=one.length,
+        context=context_strings(chunks),
+        prompt="build_organize",
+        gold=[str(shown.index(place) + 1) for place in range(len(summaries))],
+        slots={"options": options},
+        labels={**window_labels(one), "num_chunks": len(chunks)},
+    )
+
+
+def build_summarize(
+    sources: Iterable[Source],
+    domain: str,
+    settings: EthicSettings,
+    progress: Progress,
+) -> Built:
+    """Cases whose context is split into marked sections of whole chunks; the gold are the markers."""
+    plan = plan_windows(sources, settings, progress)
+    drafts = []
+    for one in plan.windows:
+        size = settings.section_tokens or max(settings.chunk_tokens, one.length // 8)
+        sections = split_sections(one.chunks, size)
+        markers = [f"<{MARKER.get(domain, 'Section')} {number}>" for number in range(1, len(sections) + 1)]
+        strings = [
+            string
+            for marker, chunks in zip(markers, sections, strict=True)
+            for string in (f"{marker}\n", *context_strings(chunks))
+        ]
+        drafts.append(
+            Draft(
+                id=one.source.id,
+                length=one.length,
+                context=tuple(strings),
+                prompt="build_summarize",
+                gold=markers,
+                slots={"num_sections": str(len(sections))},
+                labels={**window_labels(one), "num_sections": len(sections)},
+                rewrite={" section": " segment", "<Section": "<Segment"} if domain == "law" else {},
+            )
+        )
+    return Built("summarize", domain, drafts, plan)
+
+
+def split_sections(chunks: Sequence[Chunk], size: int) -> list[tuple[Chunk, ...]]:
+    """Whole chunks in sections of about ``size`` tokens each; a short rest belongs to the section before it."""
+    sections: list[list[Chunk]] = []
+    tokens: list[int] = []
+    for chunk in chunks:
+        # A chunk goes where most of it belongs.
+        if sections and tokens[-1] + chunk.tokens / 2 <= size:
+            sections[-1].append(chunk)
+            tokens[-1] += chunk.tokens
+        else:
+            sections.append([chunk])
+            tokens.append(chunk.tokens)
+    if len(sections) > 1 and tokens[-1] < size / 2:
+        rest = sections.pop()
+        sections[-1] += rest
+    return [tuple(section) for section in sections]

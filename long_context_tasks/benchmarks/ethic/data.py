@@ -1,0 +1,208 @@
+"""Cases of a task from the published data or from a folder of built cases.
+
+The data are read once, as a stream, into a case folder in the user's cache, with a file for each domain; later runs read that.
+Messages lie in its document table, so that a case holds no long text. Built cases (``lct_cases``) have the same form: ``inputs``
+with the keys of the texts under ``system`` (may be empty) and ``user``, one turn whose gold is a list of texts (labels; entries with
+ids; option numbers in order; section markers of the context), and the label ``domain``.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from filelock import FileLock
+
+from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
+from long_context_tasks.benchmarks.ethic import judge_prompts, prompts, scoring, summaries
+from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS, NAME, Source, digest_of, source_of
+from long_context_tasks.benchmarks.ethic.official import DOMAINS
+from long_context_tasks.benchmarks.ethic.prompt_length import within
+from long_context_tasks.benchmarks.ethic.rows import case_of
+from long_context_tasks.judges import Judging
+from long_context_tasks.schema import (
+    Case,
+    CaseSet,
+    CaseWriter,
+    InputError,
+    LoadedTask,
+    Options,
+    format_length,
+)
+from long_context_tasks.schema.case_folder import read_manifest
+from long_context_tasks.schema.folders import cache_dir
+from long_context_tasks.tokens import CL100K, count_cases, same_tokenizer, tokenizer_identity
+
+logger = logging.getLogger(__name__)
+
+
+def load_task(name: str, options: Options) -> LoadedTask:
+    """A task by name, with everything that a host's adapter needs.
+
+    Raises:
+        InputError: see :func:`load`; or an unknown name.
+    """
+    spec = parse_task(name)
+    options = replace(options, prompt_style=options.prompt_style or prompts.CHAT)
+    if options.cases is None:
+        # What stands in the results is what was run: published contexts have the length they have.
+        options = replace(options, length=None)
+    else:
+        folder = built_folder(spec, options.cases)
+        options = options.as_built(read_manifest(folder).get("options", {}), folder, same_tokenizer)
+    cases = load(spec, options)
+    metrics = scoring.METRICS[spec.task]
+    judged = spec.task == "summarize"
+    return LoadedTask(
+        name=name,
+        version=card(NAME).version,
+        options=options,
+        cases=cases,
+        metrics=metrics,
+        intervals=metrics[:2],
+        answer_budget=options.answer_budget or spec.card.answer_budget,
+        render=prompts.messages,
+        score=summaries.score_case if judged else scoring.SCORES[spec.task],
+        judging=Judging(
+            rubric=judge_prompts.rubric,
+            requests=partial(summaries.judge_requests, documents=cases.documents),
+            score_turn=summaries.score_turn,
+            default=judge_prompts.DEFAULT,
+        )
+        if judged
+        else None,
+        points=frozenset(summaries.POINTS) if judged else frozenset(),
+        own_template=options.prompt_style in prompts.OWN_TEMPLATE,
+    )
+
+
+def load(spec: TaskSpec, options: Options) -> CaseSet:
+    """The cases of a task in the order of the data, prompts counted in cl100k and in ``lct_tokenizer``.
+
+    ``lct_prompt_tokens`` keeps the short or the long ones; then ``lct_n`` takes the first.
+
+    Raises:
+        InputError: no data, with the remedies; damaged data, with file and row; or options that do not go with this benchmark.
+    """
+    if options.subset is not None:
+        raise InputError(
+            f"{spec.name}: has no official subsets; leave out lct_subset, lct_n takes the first cases"
+        )
+    prompts.layout("", "", str(options.prompt_style))
+    if options.prompt_tokens is not None and options.tokenizer is None:
+        raise InputError(
+            f"{spec.name}: lct_prompt_tokens={options.prompt_tokens} counts in the model's tokenizer; give lct_tokenizer as well"
+        )
+    if options.tokenizer is not None:
+        tokenizer_identity(options.tokenizer)  # a wrong name is told before anything is read
+    known_by = ""
+    if options.cases is not None:
+        cases = _of_length(CaseSet.read(built_folder(spec, options.cases), spec.name), options.length)
+    else:
+        folder, known_by = converted(spec.task, options)
+        cases = CaseSet.read(folder, spec.name)
+    styled = [replace(case, inputs={**case.inputs, "style": options.prompt_style}) for case in cases.cases]
+    if options.prompt_tokens is not None:
+        keep = within(options.prompt_tokens, str(options.tokenizer))
+        styled = keep(styled, cases.documents, known_by)
+        if not styled:
+            raise InputError(
+                f"{spec.name}: no prompt is {options.prompt_tokens} in {options.tokenizer}; leave out lct_prompt_tokens"
+            )
+    chosen = styled[: options.n]
+    for tokenizer in dict.fromkeys((CL100K, options.tokenizer or CL100K)):
+        chosen = count_cases(
+            chosen, tokenizer, _countable(cases, known_by), f"counting {spec.name} in {tokenizer}"
+        )
+    return cases.selected(chosen)
+
+
+def built_folder(spec: TaskSpec, root: Path) -> Path:
+    """The case folder of a task: ``root`` itself, or the one in it that `lct build` made for the task."""
+    return root / spec.family if (root / spec.family).is_dir() else root
+
+
+def _of_length(cases: CaseSet, tokens: int | None) -> CaseSet:
+    """The built cases of one length; all without it.
+
+    Raises:
+        InputError: there are none.
+    """
+    if tokens is None:
+        return cases
+    chosen = [case for case in cases.cases if case.labels.get("length") == tokens]
+    if not chosen:
+        there = sorted({case.labels["length"] for case in cases.cases if "length" in case.labels})
+        raise InputError(
+            f"no built cases of length {format_length(tokens)}; there are: {', '.join(map(format_length, there)) or 'none'}; "
+            "correct lct_length"
+        )
+    return cases.selected(chosen)
+
+
+def _countable(cases: CaseSet, known_by: str) -> Callable[[Case], tuple[str, Callable[[], str]]]:
+    """The text of a case's messages; known by the data that it comes from, so that a counted text need not be read."""
+
+    def countable(case: Case) -> tuple[str, Callable[[], str]]:
+        def text() -> str:
+            plain = replace(case, inputs={**case.inputs, "style": prompts.FOLDED})
+            [message] = prompts.messages(plain, cases.documents)
+            return message.content
+
+        return (f"{NAME}\0{known_by}\0{case.document}", text) if known_by else (text(), text)
+
+    return countable
+
+
+def converted(task: str, options: Options) -> tuple[Path, str]:
+    """The case folder of a task's data, made when it is not there; and what it is known by.
+
+    Raises:
+        InputError: see :func:`load`.
+    """
+    source = source_of(task, options)
+    made_from = source.made_from()
+    digest = digest_of(made_from)
+    folder = cache_dir() / "cases" / f"{NAME}_{task}-{digest}-v{card(NAME).version}"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_name(f".{folder.name}.lock")):
+        # Another process may have made it while this one waited.
+        if not (folder / "manifest.json").is_file():
+            convert(source, task, folder, made_from)
+    return folder, folder.name
+
+
+def convert(source: Source, task: str, folder: Path, made_from: Mapping[str, str]) -> None:
+    """Turn the rows of a task into a case folder for all its domains.
+
+    Raises:
+        InputError: damaged data, with file and row.
+    """
+    cases: dict[str, dict[str, Case]] = {domain: {} for domain in DOMAINS[task]}
+    foreign = 0
+    with CaseWriter(folder, {"made_from": dict(made_from)}) as writer:
+        for row in source.rows():
+            read = case_of(row, task)
+            if read is None:
+                foreign += 1
+                continue
+            own = cases[read.case.labels["domain"]]
+            if read.case.id in own:
+                raise InputError(
+                    f"{row.place}: ID {read.case.id!r} occurs twice in {read.case.labels['domain']}; is the copy in "
+                    f"{source.name} there twice?"
+                )
+            own[read.case.id] = read.case
+            writer.add_documents(read.texts.items())
+        for domain, own in cases.items():
+            writer.add_cases(f"{NAME}_{task}_{domain}", own.values())
+    if foreign:
+        logger.warning(
+            "%s: %d rows of domains that %s does not have are left out",
+            source.name,
+            foreign,
+            CONFIGURATIONS[task],
+        )
+    if empty := [domain for domain, own in cases.items() if not own]:
+        logger.warning("%s: no cases of %s in %s", source.name, CONFIGURATIONS[task], ", ".join(empty))

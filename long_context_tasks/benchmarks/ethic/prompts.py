@@ -1,0 +1,74 @@
+"""What is sent, to the byte: the data set's system message and user message, in one of the official layouts.
+
+The official script sends messages, except to three families of models, for which it writes the whole prompt by hand. Those are
+*styles* here, which ``lct_prompt_style`` names:
+
+* ``chat``: a system message and a user message; the model's own chat template does the rest. The default.
+* ``folded``: one user message, the system message in front of it; for chat templates that know no system role.
+* ``gemini``: the same text; named apart because it is the official prompt of that family.
+* ``llama-3.1``, ``phi``: one string with the marks of the model's training in it. The host must apply no chat template to it.
+"""
+
+import importlib.resources
+from collections.abc import Mapping
+from functools import lru_cache
+
+from long_context_tasks.schema import Case, Documents, InputError, Message
+
+_PACKAGE = "long_context_tasks.benchmarks.ethic"
+CHAT, FOLDED = "chat", "folded"
+GEMINI = "{system_msg}\n\n{user_msg}"
+PLAIN: Mapping[str, str] = {
+    "gemini": GEMINI,
+    "llama-3.1": "<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\n{system_msg}<|eot_id|>\n"
+    "<|start_header_id|>user<|end_header_id|>\n\n{user_msg}<|eot_id|>\n<|start_header_id|>assistant<|end_header_id|>",
+    "phi": "<|system|>\n{system_msg}<|end|>\n<|user|>\n{user_msg}<|end|>\n<|assistant|>",
+}
+STYLES = (CHAT, FOLDED, *PLAIN)
+OWN_TEMPLATE = ("llama-3.1", "phi")
+"""Styles whose text marks the roles itself."""
+_FAMILIES = {"gemini": "gemini", "Llama-3.1": "llama-3.1", "Phi": "phi"}
+"""Part of a model's name to the style of the official script, in its order."""
+
+
+@lru_cache
+def template(name: str) -> str:
+    """A text as it lies in ``prompts/``."""
+    file = importlib.resources.files(_PACKAGE) / "prompts" / f"{name}.txt"
+    return file.read_text(encoding="utf-8")
+
+
+def official_style(model: str) -> str:
+    """The style in which the official script prompts a model.
+
+    >>> official_style("meta-llama/Meta-Llama-3.1-8B-Instruct"), official_style("Qwen/Qwen2.5-7B-Instruct")
+    ('llama-3.1', 'chat')
+    """
+    return next((style for part, style in _FAMILIES.items() if part in model), CHAT)
+
+
+def layout(system: str, user: str, style: str = CHAT) -> list[Message]:
+    """The messages of a prompt.
+
+    Raises:
+        InputError: an unknown style.
+    """
+    if style not in STYLES:
+        raise InputError(f"prompt style {style!r} is none of {', '.join(STYLES)}; correct lct_prompt_style")
+    if style == CHAT:
+        return [Message("system", system), Message("user", user)] if system else [Message("user", user)]
+    text = PLAIN.get(style, GEMINI)
+    # Not str.format: the texts may hold braces; and the user message last, so that nothing in it is replaced.
+    return [Message("user", text.replace("{system_msg}", system).replace("{user_msg}", user))]
+
+
+def messages(case: Case, documents: Documents | Mapping[str, str]) -> list[Message]:
+    """What is sent for a case.
+
+    Args:
+        case: its ``inputs`` name the texts and the style.
+        documents: the texts.
+    """
+    inputs = case.inputs
+    system = documents[inputs["system"]] if inputs["system"] else ""
+    return layout(system, documents[inputs["user"]], inputs.get("style", CHAT))

@@ -1,0 +1,191 @@
+"""Raw documents of the four domains in one shape: texts that follow one another, in one document or several (section 3.1).
+
+Books and debates are single documents. In medicine a source is a review with the abstracts of its studies; in law it is a target
+case with up to 15 cases that cite it, or a single opinion where no citations are known.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from long_context_tasks.corpora.books import read_books
+from long_context_tasks.corpora.court_opinions import Opinion, read_opinions
+from long_context_tasks.corpora.debates import read_debates
+from long_context_tasks.corpora.medical_abstracts import Review, Study, read_reviews
+from long_context_tasks.corpora.plain_files import data_files, kind_of, read_rows
+from long_context_tasks.schema import InputError
+
+DOMAINS = ("books", "debates", "medicine", "law")
+MOST_CITING = 15
+"""Cases in a group of law besides the target (section 3.1)."""
+_FOLDERS = {"medicine": ("medicine", "medical_abstracts"), "law": ("law", "court_opinions")}
+
+
+@dataclass(frozen=True)
+class Text:
+    """A piece of a source that is never joined with what stands before it: a paragraph, a speech, an abstract, a page.
+
+    Attributes:
+        text: without white space at its ends.
+        part: number of the document that it belongs to, from 0.
+    """
+
+    text: str
+    part: int = 0
+
+
+@dataclass(frozen=True)
+class Source:
+    """What one case is made from.
+
+    Attributes:
+        id: unique in its domain.
+        title: for labels.
+        domain: one of :data:`DOMAINS`.
+        texts: in reading order.
+    """
+
+    id: str
+    title: str
+    domain: str
+    texts: tuple[Text, ...]
+
+
+def places(path: Path, domain: str | None = None) -> dict[str, Path]:
+    """Domain to the file or folder with its documents.
+
+    A folder may hold one folder for each domain (``books``, ``debates``, ``medicine`` or ``medical_abstracts``, ``law`` or
+    ``court_opinions``); otherwise it holds documents of one domain, which is told from their form.
+
+    Args:
+        path: of ``--documents``.
+        domain: the only one wanted.
+
+    Raises:
+        InputError: an unknown domain, no such path, or nothing that can be told.
+    """
+    if domain is not None and domain not in DOMAINS:
+        raise InputError(f"--domain {domain}: must be one of {', '.join(DOMAINS)}")
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder; correct --documents")
+    found = {}
+    for name in DOMAINS:
+        for folder in _FOLDERS.get(name, (name,)):
+            if (path / folder).is_dir() and name not in found:
+                found[name] = path / folder
+    if found:
+        if domain is not None and domain not in found:
+            raise InputError(f"{path}: has no folder for {domain}, only {', '.join(found)}; correct --domain")
+        return {domain: found[domain]} if domain is not None else found
+    return {domain or guess_domain(path): path}
+
+
+def guess_domain(path: Path) -> str:
+    """The domain of documents, by their form: see the readers in ``corpora``.
+
+    Raises:
+        InputError: none fits.
+    """
+    files = data_files(path, "csv", "json", "jsonl", "txt")
+    kinds = {kind_of(file) for file in files}
+    if "csv" in kinds:
+        return "medicine"
+    for file in files:
+        if kind_of(file) == "jsonl":
+            for _, row in read_rows(file, "a document"):
+                return _domain_of(row)
+    if "txt" in kinds or any(path.glob("*/*.txt*")):
+        return "books"
+    if "json" in kinds:
+        return "medicine"
+    raise InputError(
+        f"{path}: holds no documents that are known; give texts (.txt), JSON Lines or screening lists (.csv), and --domain "
+        f"({', '.join(DOMAINS)})"
+    )
+
+
+def _domain_of(row: Mapping[str, object]) -> str:
+    if "turns" in row:
+        return "debates"
+    if "studies" in row:
+        return "medicine"
+    return "law" if "opinions_cited" in row or "opinion_id" in row else "books"
+
+
+def read_sources(path: Path, domain: str) -> Iterator[Source]:
+    """The sources of a domain, in the order of the files.
+
+    Raises:
+        InputError: see the readers.
+    """
+    if domain == "books":
+        for book in read_books(path):
+            yield Source(book.id, book.title, domain, tuple(map(Text, book.paragraphs)))
+    elif domain == "debates":
+        for debate in read_debates(path):
+            yield Source(debate.id, debate.title, domain, tuple(map(Text, debate.speeches)))
+    elif domain == "medicine":
+        for review in read_reviews(path):
+            texts = tuple(Text(study_text(study), part) for part, study in enumerate(review.studies))
+            yield Source(review.id, review.title, domain, texts)
+    else:
+        yield from _cases(list(read_opinions(path)))
+
+
+def study_text(study: Study) -> str:
+    """A study as it stands in a context."""
+    title = f"\nTitle: {study.title}" if study.title else ""
+    return f"ID: {study.id}{title}\nAbstract: {study.abstract}"
+
+
+def opinion_texts(opinion: Opinion, part: int = 0) -> tuple[Text, ...]:
+    """An opinion as it stands in a context: its name, then its pages."""
+    first, *rest = opinion.pages
+    return (Text(f"Case: {opinion.title}\n{first}", part), *(Text(page, part) for page in rest))
+
+
+@dataclass(frozen=True)
+class CitedCase:
+    """A target case with the cases that cite it."""
+
+    target: Opinion
+    citing: tuple[Opinion, ...]
+
+
+def cited_cases(opinions: Sequence[Opinion]) -> list[CitedCase]:
+    """Every opinion that another one cites, with at most 15 of those, most cited first; equal counts in file order."""
+    by_id = {opinion.id: opinion for opinion in opinions}
+    citing: dict[str, list[Opinion]] = {}
+    for opinion in opinions:
+        for cited in opinion.cites:
+            if cited in by_id:
+                citing.setdefault(cited, []).append(opinion)
+    groups = [CitedCase(by_id[cited], tuple(found[:MOST_CITING])) for cited, found in citing.items()]
+    return sorted(groups, key=lambda group: -len(group.citing))
+
+
+def _cases(opinions: Sequence[Opinion]) -> Iterator[Source]:
+    groups = cited_cases(opinions)
+    if not groups:
+        for opinion in opinions:
+            yield Source(opinion.id, opinion.title, "law", opinion_texts(opinion))
+    for group in groups:
+        texts = [
+            text
+            for part, one in enumerate((group.target, *group.citing))
+            for text in opinion_texts(one, part)
+        ]
+        yield Source(group.target.id, group.target.title, "law", tuple(texts))
+
+
+def included_elsewhere(review: Review, reviews: Sequence[Review]) -> tuple[Review, frozenset[str]] | None:
+    """The other review that includes most of a review's studies, with their ids; None when no other includes any.
+
+    Only PubMed ids can be compared. Of equal overlaps the first in the order of the files counts.
+    """
+    if not review.pubmed:
+        return None
+    own = frozenset(study.id for study in review.studies)
+    others = [(other, own & other.included) for other in reviews if other.id != review.id and other.pubmed]
+    best = max(others, key=lambda pair: len(pair[1]), default=None)
+    return best if best is not None and best[1] else None

