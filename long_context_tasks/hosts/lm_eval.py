@@ -376,7 +376,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             case,
             self._responses[case.id],
             self._verdicts.get(case.id, ()),
-            self.judge.rubric_name if self.judge else None,
+            self.judge.rubric_name if self.judge and self._verdicts else None,
         )
 
     def _likelihood_scores(self, case: Case, results: Sequence[Any]) -> CaseScores:

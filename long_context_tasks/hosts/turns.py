@@ -25,7 +25,7 @@ from long_context_tasks.judges import (
     load_judge,
     summarize,
 )
-from long_context_tasks.schema import Case, CaseScores, InputError, LoadedTask, Message
+from long_context_tasks.schema import Case, CaseScores, InputError, LoadedTask, Message, Score
 from long_context_tasks.schema.response import Response, stored_form
 
 Verdicts = Mapping[str, Sequence[Sequence[Verdict]]]
@@ -190,17 +190,28 @@ def score_turns(
         task: of the case.
         case: with as many turns as there are responses.
         responses: one per turn.
-        verdicts: of the judge on each turn; none when nobody has judged.
-        rubric: name of the rubric that was used; the benchmark's default without it.
+        verdicts: of the judge on each turn.
+        rubric: name of the rubric that was used; None: nobody has judged, and no turn has points, not even the lowest.
     """
     if task.judging is None:
         [response] = responses
         return [task.score(case, response.text, response.status)]
     judging: Judging = task.judging
     given = verdicts or [()] * len(responses)
-    return [
-        judging.score_turn(case, turn, response.text, given[turn], rubric or judging.default, response.status)
+    name = rubric or judging.default
+    scores = [
+        judging.score_turn(case, turn, response.text, given[turn], name, response.status)
         for turn, response in enumerate(responses)
+    ]
+    if rubric is not None:
+        return scores
+    # Were the model's failures scored alone, the mean of an unjudged run would be theirs.
+    return [
+        {
+            metric: Score(None, NOT_JUDGED) if metric in task.points and score.value is not None else score
+            for metric, score in turn.items()
+        }
+        for turn in scores
     ]
 
 
@@ -209,6 +220,7 @@ def left_out_from(task: LoadedTask) -> str:
     return " from the turn on that does not fit" if task.is_conversation else ""
 
 
+NOT_JUDGED = "not_judged"
 NO_JUDGE = "no judge was named (lct_judge, LCT_JUDGE or LCT_JUDGE_MODEL)"
 
 

@@ -12,7 +12,9 @@ from stub_server import judge_by_hash, stub_server
 pytest.importorskip("lm_eval")
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "elitr_bench"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "contract"))
 
+from both_hosts import write_published_files
 from invented_meetings import write_archives
 from lm_eval_runs import evaluate, metrics_of
 
@@ -60,6 +62,18 @@ def test_without_a_judge_nothing_has_a_score_and_answers_are_kept(caplog: pytest
     assert (metrics["n"], metrics["n_not_judged"], metrics["n_scored"], metrics["answered"]) == (3, 3, 0, 1)
     assert {row["response"] for row in records(result, QA).values()} == {"On Monday."}
     assert "lct judge run" in caplog.text
+
+
+def test_no_failure_of_the_model_has_points_without_a_judge(tmp_path: Path) -> None:
+    """Not in any benchmark: an empty answer, a summary without sections."""
+    for case, task in (("elitr_bench", QA), ("ethic", "ethic_summarize_books")):
+        if case == "ethic":
+            write_published_files("ethic", tmp_path / "data", 2)
+        with stub_server(lambda messages: "") as server:
+            metrics = metrics_of(run(task, server.url), task)
+        assert metrics["n"] == metrics["n_not_judged"] > 0 and metrics["n_scored"] == 0
+        headline = "judge_score" if case == "elitr_bench" else "summary_score"
+        assert math.isnan(metrics[headline])
 
 
 def test_the_history_is_the_models_own_and_all_conversations_advance_together() -> None:
