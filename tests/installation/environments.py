@@ -42,7 +42,9 @@ class Environment:
 
 def run(command: list[str], cwd: Path = REPOSITORY, **environment: str) -> str:
     """Run a command; its output; the test fails with its messages when it fails."""
-    outside = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    # Bytecode is written as everywhere: it must not stay behind either.
+    ours = ("PYTHONPATH", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE")
+    outside = {key: value for key, value in os.environ.items() if key not in ours}
     result = subprocess.run(
         command,
         cwd=cwd,

@@ -50,12 +50,12 @@ def test_the_wheel_holds_every_file_that_is_read_at_run_time(wheel: Path) -> Non
         f"long_context_tasks/{path.relative_to(REPOSITORY)}"
         for path in (REPOSITORY / "configs").rglob("*.py")
     }
-    wanted |= {"long_context_tasks_hook.py", "long_context_tasks_hook.pth"}
+    wanted |= {"long_context_tasks_hook/__init__.py", "long_context_tasks_hook.pth"}
     assert wanted - names == set()
     assert {name.split("/")[0] for name in names} == {
         "long_context_tasks",
         "long_context_tasks-0.1.0.dist-info",
-        "long_context_tasks_hook.py",
+        "long_context_tasks_hook",
         "long_context_tasks_hook.pth",
     }
 
@@ -106,7 +106,7 @@ def test_lm_eval_finds_our_tasks_and_uninstalling_leaves_nothing(
 
 
 def _caches(environment: Environment) -> list[Path]:
-    """Python's own cache folder, which holds modules of any origin, may stay; our module in it may not."""
+    """Python's own cache folder, which holds modules of any origin, may stay; nothing of ours in it may."""
     return [(environment.site_packages / "__pycache__").relative_to(environment.folder)]
 
 

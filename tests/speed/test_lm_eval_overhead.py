@@ -165,7 +165,7 @@ def test_time_and_memory_of_long_cases(task, make, tmp_path):
         writer.add_documents(documents)
         writer.add_cases(task, cases)
     write_plain_task(tmp_path / "plain", task, tmp_path / "cases")
-    [ours_folder] = task_folders()
+    [ours_folder] = [folder for folder in task_folders() if "ada_leval" in folder.parts]
     metadata: dict[str, object] = {"lct_cases": str(tmp_path / "cases"), "lct_n": N}
     ours, plain = [], []
     for _ in range(3):  # a second look where other work on the machine met only one of them
