@@ -1,5 +1,6 @@
 """Building cases costs little more than encoding the texts once. Ratios within one run; `pytest -m speed -s` prints them."""
 
+import gc
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +31,8 @@ def least(action: Callable[[], object], times: int = 3) -> float:
 
 
 def _seconds(action: Callable[[], object]) -> float:
+    gc.collect()
+    gc.freeze()  # what pytest and the other tests hold is not searched for garbage again and again
     get_tokenizer.cache_clear()
     get_tokenizer("cl100k").count("warm")
     started = time.perf_counter()
