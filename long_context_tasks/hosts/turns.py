@@ -122,15 +122,10 @@ class TaskJudge:
             case = task.cases.cases[0]
             requests = self.judging.requests(case, ["."] * len(case.turns), self.rubric_name)
             check_prompts(requests[:1], self.config)
-        if self.config.kind == "local" and self.config.engine != "hf":
-            raise InputError(
-                f"judge {self.config.name}: engine {self.config.engine} is not loaded in a host's process; start it as a server "
-                "(kind: openai), or use engine: hf"
-            )
         if self.config.kind == "local":
-            from long_context_tasks.judges.local import check_hf_judge
+            from long_context_tasks.judges.local import check_local_judge
 
-            check_hf_judge(self.config)
+            check_local_judge(self.config)
         check_judge(self.config)
 
     def verdicts(self, task: LoadedTask, responses: Mapping[str, Sequence[Response]]) -> tuple[Verdicts, str]:
@@ -170,9 +165,9 @@ class TaskJudge:
             return None
 
         def generate(prompts: Sequence[Sequence[Message]], settings: GenerateSettings) -> list[str]:
-            from long_context_tasks.judges.local import load_hf_judge
+            from long_context_tasks.judges.local import load_local_judge
 
-            return load_hf_judge(self.config)(prompts, settings)
+            return load_local_judge(self.config)(prompts, settings)
 
         return generate
 

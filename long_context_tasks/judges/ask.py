@@ -12,7 +12,7 @@ from long_context_tasks.judges.request import JudgeRequest
 from long_context_tasks.judges.run import Generate, judge_all
 from long_context_tasks.judges.store import Store
 from long_context_tasks.judges.verdict import Rubric, Summary, summarize
-from long_context_tasks.schema import InputError, Message
+from long_context_tasks.schema import Message
 
 Prompt = tuple[Message, ...]
 
@@ -90,11 +90,6 @@ def local_model(config: JudgeConfig) -> Generate | None:
     """
     if config.kind != "local":
         return None
-    if config.engine != "hf":
-        raise InputError(
-            f"judge {config.name}: engine {config.engine} runs in a host only; use `engine: hf`, or start the model as a server "
-            "(`vllm serve`, kind: openai)"
-        )
-    from long_context_tasks.judges.local import load_hf_judge
+    from long_context_tasks.judges.local import load_local_judge
 
-    return load_hf_judge(config)
+    return load_local_judge(config)

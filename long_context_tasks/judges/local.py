@@ -1,15 +1,29 @@
-"""A judge in this process on plain transformers, for hosts that bring no way of their own and for tests."""
+"""A judge in this process: on plain transformers here, on vLLM in ``local_vllm.py``."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any
 
 from long_context_tasks.judges.config import JudgeConfig
 from long_context_tasks.judges.request import raw_prompt
 from long_context_tasks.judges.run import Generate, GenerateSettings
 from long_context_tasks.schema import InputError, Message
+
+
+def load_local_judge(config: JudgeConfig) -> Generate:
+    """Load the judge's model with the engine that it names.
+
+    Raises:
+        InputError: see :func:`load_hf_judge`.
+    """
+    if config.engine == "vllm":
+        from long_context_tasks.judges.local_vllm import load_vllm_judge
+
+        return load_vllm_judge(config)
+    return load_hf_judge(config)
 
 
 def load_hf_judge(config: JudgeConfig, *, device: str = "auto", dtype: str = "auto") -> Generate:
@@ -28,7 +42,7 @@ def load_hf_judge(config: JudgeConfig, *, device: str = "auto", dtype: str = "au
     """
     if config.kind != "local" or config.engine != "hf":
         raise InputError(f"judge {config.name}: not a judge of kind local with engine hf")
-    with _named_failures(config):
+    with named_failures(config):
         model, tokenizer = _loaded(config.model, device, dtype)
 
     def generate(prompts: Sequence[Sequence[Message]], settings: GenerateSettings) -> list[str]:
@@ -42,13 +56,18 @@ def load_hf_judge(config: JudgeConfig, *, device: str = "auto", dtype: str = "au
     return generate
 
 
-def check_hf_judge(config: JudgeConfig) -> None:
+def check_local_judge(config: JudgeConfig) -> None:
     """Look for the judge's model before costly work: its configuration and tokenizer, not its weights.
 
     Raises:
-        InputError: transformers is missing, or there is no such model.
+        InputError: the engine is not installed, or there is no such model.
     """
-    with _named_failures(config):
+    if config.engine == "vllm" and find_spec("vllm") is None:
+        raise InputError(
+            f"judge {config.name}: vLLM is not installed; install it in this environment, take engine: hf, or start the model "
+            "as a server (kind: openai)"
+        )
+    with named_failures(config):
         from transformers import AutoConfig, AutoTokenizer
 
         AutoConfig.from_pretrained(config.model)
@@ -56,12 +75,14 @@ def check_hf_judge(config: JudgeConfig) -> None:
 
 
 @contextmanager
-def _named_failures(config: JudgeConfig) -> Iterator[None]:
+def named_failures(config: JudgeConfig) -> Iterator[None]:
+    """Turn what loading a model may raise into one message."""
     try:
         yield
     except ImportError as error:
         raise InputError(
-            f"judge {config.name}: a local judge needs torch and transformers (pip install torch transformers)"
+            f"judge {config.name}: a local judge needs {'vllm' if config.engine == 'vllm' else 'torch and transformers'} in this "
+            "environment; install it, or start the model as a server (kind: openai)"
         ) from error
     except (OSError, ValueError) as error:
         raise InputError(
@@ -91,7 +112,7 @@ def _generate_batch(
     import torch
     from transformers import GenerationConfig
 
-    texts = [_text(tokenizer, prompt, settings.prompt_template) for prompt in prompts]
+    texts = [prompt_text(tokenizer, prompt, settings.prompt_template) for prompt in prompts]
     # A chat template writes the beginning-of-sequence token itself.
     special = settings.prompt_template is not None or tokenizer.chat_template is None
     inputs = tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=special).to(model.device)
@@ -113,7 +134,8 @@ def _generate_batch(
     return [str(text) for text in tokenizer.batch_decode(new, skip_special_tokens=True)]
 
 
-def _text(tokenizer: Any, messages: Sequence[Message], template: str | None) -> str:
+def prompt_text(tokenizer: Any, messages: Sequence[Message], template: str | None) -> str:
+    """Messages through the judge's own template, else the model's chat template."""
     if template is not None or tokenizer.chat_template is None:
         return raw_prompt(messages, template)
     chat = [{"role": message.role, "content": message.content} for message in messages]
@@ -129,10 +151,11 @@ def _sampling(texts: Sequence[str], settings: GenerateSettings) -> Any:
     steps: list[Any] = [TemperatureLogitsWarper(float(settings.temperature))]
     if settings.top_p is not None and settings.top_p < 1:
         steps.append(TopPLogitsWarper(float(settings.top_p)))
-    return LogitsProcessorList([*steps, _Gumbel([_row_seed(text, settings) for text in texts])])
+    return LogitsProcessorList([*steps, _Gumbel([row_seed(text, settings) for text in texts])])
 
 
-def _row_seed(text: str, settings: GenerateSettings) -> int:
+def row_seed(text: str, settings: GenerateSettings) -> int:
+    """The seed of one draw, below 2**56: by the judge's seed, the attempt and the prompt."""
     name = f"{settings.seed}/{settings.attempt}/".encode() + text.encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.sha256(name).digest()[:7], "big")
 

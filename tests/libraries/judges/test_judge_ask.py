@@ -96,5 +96,5 @@ def test_a_model_in_this_process(model: Path, tmp_path: Path) -> None:
 
 def test_where_a_model_cannot_be_loaded() -> None:
     assert local_model(JudgeConfig(model="m", base_url="http://127.0.0.1:1/v1")) is None
-    with pytest.raises(InputError, match="engine vllm runs in a host only"):
+    with pytest.raises(InputError, match="judge m: a local judge needs"):
         local_model(JudgeConfig(model="m", kind="local", engine="vllm"))
