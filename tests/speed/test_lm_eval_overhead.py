@@ -34,6 +34,8 @@ BOUND = 1.2
 SIZES = {"16k": 64_000, "128k": 512_000}
 BOOK = 1_500_000
 ANSWER = 800
+# Built cases carry the tokens of their prompts; how many does not matter here.
+COUNTED = {"cl100k": 1000}
 MODULE = """
 from pathlib import Path
 import datasets
@@ -82,7 +84,8 @@ def tsort(task: str, size: int) -> tuple[Iterator[tuple[str, str]], Iterator[Cas
                 "segments": spans,
                 "after": [at + 4 * part, at + 4 * part + 900],
             }
-            yield Case(str(i), task, inputs, (Turn([2, 1, 4, 3]),), str(i % books), document=str(i % books))
+            gold, book = (Turn([2, 1, 4, 3]),), str(i % books)
+            yield Case(str(i), task, inputs, gold, book, COUNTED, document=book)
 
     return ((str(i), text[i : i + BOOK]) for i in range(books)), cases()
 
@@ -95,7 +98,8 @@ def bestanswer(task: str, size: int) -> tuple[Iterator[tuple[str, str]], Iterato
         rng = random.Random(1)
         for i in range(N):
             keys = [str(number) for number in rng.sample(range(posts), shown)]
-            yield Case(str(i), task, {"question": str(i % posts), "answers": keys}, (Turn("A1"),), str(i))
+            inputs = {"question": str(i % posts), "answers": keys}
+            yield Case(str(i), task, inputs, (Turn("A1"),), str(i), COUNTED)
 
     return ((str(i), text[i : i + ANSWER]) for i in range(posts)), cases()
 
