@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from long_context_tasks.cli.report_elitr import elitr, elitr_search
+from long_context_tasks.cli.report_ethic import ethic
 from long_context_tasks.cli.tables import interval_text, print_table
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ __all__ = ["app", "interval_text", "print_table"]
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 app.command("elitr")(elitr)
 app.command("elitr-search")(elitr_search)
+app.command("ethic")(ethic)
 
 
 @app.callback()

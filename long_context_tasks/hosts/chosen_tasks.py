@@ -18,13 +18,15 @@ OFFICIAL = "official"
 
 
 def group_of(spec: TaskSpec) -> str:
-    """Name of the dataset file that holds a task: official, synthetic, other variants, by likelihood, any length.
+    """Name of the dataset file that holds a task: official, synthetic, other variants, by likelihood, any length, built cases only.
 
     >>> group_of(catalogue.parse_task("ada_leval_bestanswer_2k_front"))
     'ada_leval_variants_gen'
     """
     if spec.variant.startswith("ppl"):
         return f"{spec.benchmark}_ppl"
+    if spec.card.built_only:
+        return f"{spec.benchmark}_built_gen"
     if spec.length == catalogue.ANY:
         return f"{spec.benchmark}_any_gen"
     if spec.variant == "synthetic":

@@ -72,13 +72,13 @@ def _groups(benchmark: str) -> dict[str, tuple[list[str], list[str]]]:
             group = "_".join(part for part in (family, spec.variant) if part)
             kept = [task_card.headline] if spec.variant.startswith("ppl") else metrics
             groups.setdefault(group, ([], kept))[0].append(spec.name)
+    # A group that runs on published data as it comes.
+    published = {task: task_card for task, task_card in card.tasks.items() if not task_card.built_only}
     # What all tasks have, so that no group averages over some of its members only.
     common = [
-        metric
-        for metric in _main(*card.tasks.values())
-        if all(metric in _main(t) for t in card.tasks.values())
+        metric for metric in _main(*published.values()) if all(metric in _main(t) for t in published.values())
     ]
-    groups[benchmark] = [f"{benchmark}_{task}" for task in card.tasks], common
+    groups[benchmark] = [f"{benchmark}_{task}" for task in published], common
     return groups
 
 

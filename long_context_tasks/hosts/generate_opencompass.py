@@ -51,6 +51,7 @@ ABOUT = {
     "synthetic_gen": "texts written from a seed; no download, no contamination",
     "variants_gen": "changed forms of the published cases",
     "any_gen": "any length (LCT_LENGTH=24k) or your own cases (LCT_CASES=DIR, made by `lct build`)",
+    "built_gen": "your own cases only (LCT_CASES=DIR, made by `lct build`); there are no published ones",
     "ppl": "by log-likelihood; local models only",
 }
 
@@ -109,7 +110,10 @@ def default_tasks(benchmark: str) -> list[str]:
     return synthetic or [
         spec.name
         for spec in catalogue.task_specs()
-        if spec.benchmark == benchmark and not spec.variant and spec.split in spec.card.splits[-1:]
+        if spec.benchmark == benchmark
+        and not spec.variant
+        and not spec.card.built_only
+        and spec.split in spec.card.splits[-1:]
     ]
 
 

@@ -133,6 +133,59 @@ def table(
     return [["task", "model", *columns], *rows]
 
 
+def with_group_means(
+    results: Mapping[tuple[str, str], tuple[Place, Mapping[str, Any] | None]],
+    tasks: Mapping[str, str],
+    stale: Container[tuple[str, str]] = (),
+) -> tuple[dict[tuple[str, str], tuple[Place, Mapping[str, Any] | None]], set[tuple[str, str]]]:
+    """Results with lm-eval's group means over the splits of pooled tasks, which weigh by cases; the host has none.
+
+    A mean stands behind the last split where the run has every split once; one missing or stale split makes it so, too.
+
+    Args:
+        results: see :func:`table`.
+        tasks: dataset to task name.
+        stale: see :func:`table`.
+
+    Returns:
+        The results with the means, and those means that are stale.
+    """
+    splits: dict[str, list[str]] = {}
+    for spec in catalogue.task_specs():
+        if spec.card.pooled and len(spec.card.splits) > 1 and not spec.length:
+            name = "_".join(part for part in (spec.family, spec.variant) if part)
+            splits.setdefault(name, []).append(spec.name)
+    told, old = {}, set()
+    for key, found in results.items():
+        model, told[key] = key[0], found
+        for group, members in splits.items():
+            own = [one for one in results if one[0] == model and tasks.get(one[1]) in members]
+            if own[-1:] != [key] or sorted(tasks[one[1]] for one in own) != sorted(members):
+                continue
+            told[model, group] = (Place(group, found[0].length), _mean_of([results[one][1] for one in own]))
+            if any(one in stale for one in own):
+                old.add((model, group))
+    return told, old
+
+
+def _mean_of(results: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None:
+    """The headline of several results, weighed by their cases; None when one is missing."""
+    there = [result for result in results if result is not None]
+    if len(there) < len(results):
+        return None
+    headline = headline_of(there[0])
+    sizes = [number(result, "n") for result in there]
+    total = math.fsum(sizes)
+    weighed = math.fsum(number(result, headline) * n for result, n in zip(there, sizes, strict=True))
+    return {
+        headline: weighed / total if total else math.nan,
+        "n": total,
+        "n_scored": math.fsum(number(result, "n_scored") for result in there),
+        "headline": [headline],
+        "points": [list(single(there[0], "points") or ())],
+    }
+
+
 def markdown(rows: Sequence[Sequence[str]]) -> str:
     """A table in Markdown, in columns of equal width."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
@@ -231,7 +284,9 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
         }
         self._stale = self._changes({key: result for key, (_, result) in results.items()})
         super().summarize(output_path=output_path, time_str=time_str)
-        rows = table(results, self._stale)
+        tasks = {dataset: str(cfg.get("lct_task")) for _, dataset, cfg in self._expected()}
+        told, old = with_group_means(results, tasks, self._stale)
+        rows = table(told, {*self._stale, *old})
         folder = Path(self.work_dir) / "summary"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"lengths_{time_str}.md").write_text(markdown(rows), encoding="utf-8")

@@ -49,6 +49,7 @@ class TaskCard:
         build: settings of the case builder, as in the paper.
         files: length name to published file name.
         pooled: the mean of a group of its tasks counts every case the same, as officially; without it every task the same.
+        built_only: there are no published data, only cases of the user's own (``lct_cases``): no group of the benchmark has it.
     """
 
     about: str
@@ -63,6 +64,7 @@ class TaskCard:
     build: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     pooled: bool = False
+    built_only: bool = False
 
     def combined_variants(self) -> list[tuple[Variant, ...]]:
         """The plain task (an empty tuple), then every variant or combination of variants, in the card's order."""

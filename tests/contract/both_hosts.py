@@ -37,15 +37,23 @@ class TaskRun:
     aggregates: dict[str, float]
 
 
-def write_published_files(benchmark: str, folder: Path, cases: int) -> None:
-    """Let the benchmark's own ``contract_data.py`` write its files, in the form in which they were published."""
+def write_published_files(benchmark: str, folder: Path, cases: int, *, built: bool = False) -> None:
+    """Let the benchmark's own ``contract_data.py`` write its files, in the form in which they were published.
+
+    Args:
+        benchmark: its name.
+        folder: gets a folder of that name.
+        cases: of each task.
+        built: write built cases of the tasks without published data instead.
+    """
     path = REPOSITORY / "tests" / "benchmarks" / benchmark / "contract_data.py"
     spec = importlib.util.spec_from_file_location(f"contract_data_of_{benchmark}", path)
     assert spec is not None and spec.loader is not None, f"{path}: write it, see that of ada_leval"
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     (folder / benchmark).mkdir(parents=True)
-    module.write_published_files(folder / benchmark, cases)
+    write = module.write_built_cases if built else module.write_published_files
+    write(folder / benchmark, cases)
 
 
 def run_command(command: Sequence[str], folder: Path, options: dict[str, str]) -> str:

@@ -36,16 +36,24 @@ from long_context_tasks.tokens import CL100K, count_cases, same_tokenizer, token
 
 logger = logging.getLogger(__name__)
 
+COUNTERPARTS = "ethic_recall_counterparts"
+"""The family that builds the tasks without published data."""
+
 
 def load_task(name: str, options: Options) -> LoadedTask:
     """A task by name, with everything that a host's adapter needs.
 
     Raises:
-        InputError: see :func:`load`; or an unknown name.
+        InputError: see :func:`load`; or an unknown name, or a task without published data and no ``lct_cases``.
     """
     spec = parse_task(name)
     options = replace(options, prompt_style=options.prompt_style or prompts.CHAT)
     if options.cases is None:
+        if spec.task not in CONFIGURATIONS:
+            raise InputError(
+                f"{name}: has no published data; build cases with `lct build {COUNTERPARTS}` and name their folder with lct_cases "
+                "(LCT_CASES)"
+            )
         # What stands in the results is what was run: published contexts have the length they have.
         options = replace(options, length=None)
     else:
@@ -120,7 +128,8 @@ def load(spec: TaskSpec, options: Options) -> CaseSet:
 
 def built_folder(spec: TaskSpec, root: Path) -> Path:
     """The case folder of a task: ``root`` itself, or the one in it that `lct build` made for the task."""
-    return root / spec.family if (root / spec.family).is_dir() else root
+    family = spec.family if spec.task in CONFIGURATIONS else COUNTERPARTS
+    return root / family if (root / family).is_dir() else root
 
 
 def _of_length(cases: CaseSet, tokens: int | None) -> CaseSet:

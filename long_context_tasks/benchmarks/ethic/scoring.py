@@ -7,6 +7,12 @@ thinking. A mean over cases is the plain mean; ``official.means`` has those of t
 
 from long_context_tasks.benchmarks.ethic import official, repaired
 from long_context_tasks.benchmarks.ethic.lcs import lcs_length
+from long_context_tasks.benchmarks.ethic.low_coverage import (
+    FOCUSED_METRICS,
+    QA_METRICS,
+    score_focused_summary,
+    score_qa,
+)
 from long_context_tasks.benchmarks.ethic.official import F1
 from long_context_tasks.benchmarks.ethic.responses import REFUSED, UNPARSED, answer_of, is_refusal
 from long_context_tasks.benchmarks.ethic.summaries import METRICS as SUMMARY_METRICS
@@ -22,8 +28,11 @@ METRICS = {
     "attribute": F1_METRICS,
     "organize": ORDER_METRICS,
     "summarize": SUMMARY_METRICS,
+    "single_qa": QA_METRICS,
+    "multi_qa": QA_METRICS,
+    "focused_summary": FOCUSED_METRICS,
 }
-"""Task to its metrics, headline first, official second."""
+"""Task to its metrics, headline first; second the official one, where the paper has one."""
 WRONG_LENGTH = "wrong_length"
 """An order that does not name every option once."""
 
@@ -107,5 +116,12 @@ def score_organize(case: Case, response: str | None, status: str | None = None) 
     }
 
 
-SCORES = {"recall": score_recall, "attribute": score_attribute, "organize": score_organize}
+SCORES = {
+    "recall": score_recall,
+    "attribute": score_attribute,
+    "organize": score_organize,
+    "single_qa": score_qa,
+    "multi_qa": score_qa,
+    "focused_summary": score_focused_summary,
+}
 """Task to its function; summaries are judged, see ``summaries.score_turn``."""

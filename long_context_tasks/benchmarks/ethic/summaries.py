@@ -8,6 +8,7 @@ samples (one per seed): their shares stand for the probabilities, so a sample wi
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from long_context_tasks.benchmarks.ethic import judge_prompts, official
 from long_context_tasks.benchmarks.ethic.judge_prompts import DEFAULT, LOW
@@ -136,6 +137,23 @@ def judgement(verdicts: Sequence[Verdict]) -> Judgement:
     return Judgement(
         math.fsum(scores) / len(scores) if scores else None, math.fsum(as_published) / len(answered)
     )
+
+
+def stored_verdicts(rows: Sequence[Mapping[str, Any]]) -> list[Verdict]:
+    """Verdicts as :func:`section_scores` wants them, from the rows (``Verdict.row``) that a host or ``lct judge run`` has kept.
+
+    Raises:
+        KeyError, TypeError, ValueError: not such rows.
+    """
+    verdicts = []
+    for row in rows:
+        top = row.get("top_logprobs")
+        likely = None if top is None else tuple((str(token), float(value)) for token, value in top)
+        key = str(row["key"])
+        verdicts.append(
+            Verdict(row["score"], row["reason"], row["feedback"], (), row["seed"], key, top_logprobs=likely)
+        )
+    return verdicts
 
 
 def section_scores(case: Case, response: str | None, verdicts: Sequence[Verdict] = ()) -> list[SectionScore]:

@@ -5,12 +5,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from long_context_tasks.schema import Case, CaseWriter, Turn
+
 CONFIGURATIONS = {
     "Recalling": ("Books", "Debates", "Medicine", "Law"),
     "Summarizing": ("Books", "Debates", "Medicine", "Law"),
     "Organizing": ("Books", "Debates"),
     "Attributing": ("Medicine", "Law"),
 }
+
+BUILT = {
+    "single_qa": ("books", "debates"),
+    "multi_qa": ("medicine", "law"),
+    "focused_summary": ("books", "debates", "medicine", "law"),
+}
+"""Tasks without published data."""
 
 
 def user_message(configuration: str, domain: str, number: int) -> str:
@@ -63,3 +72,42 @@ def write_published_files(folder: Path, cases: int) -> None:
     for configuration in CONFIGURATIONS:
         lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows(configuration, cases)]
         (folder / f"{configuration}.jsonl").write_text("".join(lines), encoding="utf-8")
+
+
+def built_cases(kind: str, domain: str, cases: int) -> Iterator[tuple[Case, dict[str, str]]]:
+    """Cases of a task without published data, each with its texts."""
+    system = "You read a long context."
+    for number in range(cases):
+        user = f"### Context:\nAnne {{met}} {number} people.\n\nNow, respond to the instruction.\n\n{kind} {domain}?"
+        # All that the stub server answers, in different order and number, so that a score tells one case from another.
+        start = (3 * number + len(domain) + len(kind)) % 8
+        items = [f"A{n}" for n in range(1, 5)] + ["1", "2", "3", "4"]
+        gold = " ".join([*items[start:], *items[:start], *("so", "much", "more")[: number % 4]])
+        keys = {"system": f"{kind}_system", "user": f"{kind}_{domain}_{number}"}
+        labels = {"domain": domain, "length": 1000, "coverage": "low", "answer_items": 1}
+        case = Case(
+            f"{domain}{number}_1k",
+            f"ethic_{kind}_{domain}",
+            keys,
+            (Turn([gold]),),
+            f"{domain}_{number}",
+            {},
+            keys["user"],
+            labels,
+        )
+        yield case, {keys["system"]: system, keys["user"]: user}
+
+
+def write_built_cases(folder: Path, cases: int) -> None:
+    """Write the case folder of the tasks without published data, as `lct build ethic_recall_counterparts` names it.
+
+    Args:
+        folder: what ``lct_cases`` names.
+        cases: of each task.
+    """
+    with CaseWriter(folder / "ethic_recall_counterparts", {}) as writer:
+        for kind, domains in BUILT.items():
+            for domain in domains:
+                made = list(built_cases(kind, domain, cases))
+                writer.add_documents(item for _, texts in made for item in texts.items())
+                writer.add_cases(f"ethic_{kind}_{domain}", [case for case, _ in made])

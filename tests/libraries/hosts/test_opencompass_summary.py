@@ -13,7 +13,14 @@ from mmengine.config import ConfigDict
 
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.hosts.chosen_tasks import not_run
-from long_context_tasks.hosts.opencompass_summary import CaseSummarizer, cell, find_log, place_of, table
+from long_context_tasks.hosts.opencompass_summary import (
+    CaseSummarizer,
+    cell,
+    find_log,
+    place_of,
+    table,
+    with_group_means,
+)
 from long_context_tasks.schema import Options
 
 GIVEN = {"version": card("ada_leval").version, **Options().resolved()}
@@ -43,7 +50,10 @@ def work(tmp_path: Path) -> Path:
 
 
 def summarizer(
-    work: Path, results: dict[tuple[str, str], dict[str, Any]], models: tuple[str, ...]
+    work: Path,
+    results: dict[tuple[str, str], dict[str, Any]],
+    models: tuple[str, ...],
+    tasks: tuple[str, ...] = TASKS,
 ) -> CaseSummarizer:
     for (model, task), values in results.items():
         path = work / "results" / model / f"{task}.json"
@@ -52,7 +62,7 @@ def summarizer(
     infer = {"inferencer": {"type": "x.CaseGenInferencer"}, "retriever": {}}
     config = ConfigDict(
         models=[{"abbr": model} for model in models],
-        datasets=[{"abbr": task, "lct_task": task, "infer_cfg": infer} for task in TASKS],
+        datasets=[{"abbr": task, "lct_task": task, "infer_cfg": infer} for task in tasks],
         work_dir=str(work),
     )
     return CaseSummarizer(config)
@@ -202,3 +212,90 @@ def test_log_of_the_evaluation_when_there_are_predictions(tmp_path: Path) -> Non
         (tmp_path / path).write_text(text)
     assert find_log(tmp_path, "m", "t_2k") == (tmp_path / "logs/eval/m/t_2k.out", "ValueError: this")
     assert find_log(tmp_path, "x", "t_2k") == (None, "")
+
+
+ORGANIZE = ("ethic_organize_books", "ethic_organize_debates")
+OF_ETHIC = {"version": card("ethic").version, **Options().resolved()}
+
+
+def organized(value: float, n: int, scored: int | None = None) -> dict[str, Any]:
+    """A result of a pooled task, in percent."""
+    return {
+        "strict_lcs": value,
+        "strict_lcs_low": value - 1,
+        "strict_lcs_high": value + 1,
+        "n": float(n),
+        "n_scored": float(n if scored is None else scored),
+        "n_truncated": 0.0,
+        "lct_task": ["x"],
+        "headline": ["strict_lcs"],
+        "points": [[]],
+        "lct_given": [OF_ETHIC],
+    }
+
+
+def test_splits_of_a_pooled_task_have_lm_evals_group_mean(work: Path) -> None:
+    lm_eval = pytest.importorskip("lm_eval.api.metrics")
+    results = {
+        ("a", ORGANIZE[0]): organized(20.0, 100),
+        ("a", ORGANIZE[1]): organized(50.0, 229),
+        ("b", ORGANIZE[0]): organized(10.0, 100, 40),
+        ("b", ORGANIZE[1]): organized(30.0, 300),
+    }
+    summarizer(work, results, ("a", "b"), ORGANIZE).summarize(time_str="now")
+    lines = (work / "summary" / "lengths_now.csv").read_text().splitlines()
+    theirs = lm_eval.aggregate_subtask_metrics([20.0, 50.0], [100, 229], True)
+    assert lines == [
+        "task,model,-",
+        'ethic_organize_books,a,"20.0 [19.0, 21.0]"',
+        'ethic_organize_books,b,"10.0 [9.0, 11.0] * 40/100"',
+        'ethic_organize_debates,a,"50.0 [49.0, 51.0]"',
+        'ethic_organize_debates,b,"30.0 [29.0, 31.0]"',
+        f"ethic_organize,a,{theirs:.1f}",
+        "ethic_organize,b,25.0 * 340/400",
+    ]
+
+
+def means(results: dict[str, dict[str, Any] | None], stale: tuple[str, ...] = ()) -> list[list[str]]:
+    """The rows of the group means of a model's results."""
+    placed = {("m", task): (place_of(task), result) for task, result in results.items()}
+    told, old = with_group_means(placed, {task: task for task in results}, [("m", task) for task in stale])
+    runs = {place.row for place, _ in placed.values()}
+    return [row for row in table(told, old)[1:] if row[0] not in runs]
+
+
+def test_a_mean_is_there_only_for_all_splits_of_a_pooled_task() -> None:
+    books, debates = organized(20.0, 1), organized(50.0, 2)
+    assert means({ORGANIZE[0]: books, ORGANIZE[1]: debates}) == [["ethic_organize", "m", "40.0"]]
+    assert means({ORGANIZE[0]: books}) == []
+    assert means({"ethic_recall_books": books, "ethic_recall_law": debates}) == []
+    # Splits of ELITR-Bench are not pooled.
+    assert means({"elitr_bench_qa_dev": books, "elitr_bench_qa_test": debates}) == []
+
+
+def test_a_mean_of_missing_or_stale_results_says_so() -> None:
+    books = organized(20.0, 1)
+    assert means({ORGANIZE[0]: books, ORGANIZE[1]: None}) == [["ethic_organize", "m", "missing"]]
+    assert means({ORGANIZE[0]: books, ORGANIZE[1]: books}, (ORGANIZE[0],)) == [
+        ["ethic_organize", "m", "other options"]
+    ]
+
+
+def test_a_split_that_runs_twice_has_no_mean() -> None:
+    results = {
+        ("m", name): (place_of(ORGANIZE[0]), organized(20.0, 1)) for name in ("short", "long", ORGANIZE[1])
+    }
+    tasks = {"short": ORGANIZE[0], "long": ORGANIZE[0], ORGANIZE[1]: ORGANIZE[1]}
+    assert with_group_means(results, tasks) == (results, set())
+
+
+def test_a_mean_of_points_has_two_digits() -> None:
+    result = {**organized(3.25, 1), "points": [["strict_lcs"]]}
+    assert means({ORGANIZE[0]: result, ORGANIZE[1]: result}) == [["ethic_organize", "m", "3.25"]]
+
+
+def test_a_mean_over_unscored_splits_is_no_number() -> None:
+    result = organized(math.nan, 4, 0)
+    assert means({ORGANIZE[0]: result, ORGANIZE[1]: organized(50.0, 2)}) == [
+        ["ethic_organize", "m", "- * 2/6"]
+    ]

@@ -1,0 +1,393 @@
+"""`lct report ethic`: figures by length, position, coverage and output length, from invented runs of both hosts."""
+
+import csv
+import json
+import math
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from contract_data import write_published_files
+from ethic_oracle import oracle, write_documents
+from stored_ethic_runs import JUDGE, scored, write_lm_eval, write_opencompass
+from typer.testing import CliRunner, Result
+
+from long_context_tasks.benchmarks.ethic import build as ethic_build
+from long_context_tasks.benchmarks.ethic import prompts
+from long_context_tasks.benchmarks.ethic.breakdown import (
+    ScoredCase,
+    ScoredPart,
+    Span,
+    by_length,
+    by_length_and_items,
+    by_position,
+    compare,
+    context_key,
+    count_span_text,
+    doubling,
+    label_parts,
+    length_of,
+    length_rows,
+    length_text,
+    mean_over_runs,
+    of_domain,
+    scored_case,
+    section_parts,
+)
+from long_context_tasks.benchmarks.ethic.build_settings import EthicSettings
+from long_context_tasks.benchmarks.ethic.data import load_task
+from long_context_tasks.cli import app
+from long_context_tasks.judges import JudgeRequest, Verdict
+from long_context_tasks.runs import find_runs
+from long_context_tasks.runs.judged import judged_path, write_judged
+from long_context_tasks.schema import Case, LoadedTask, Options, Turn, resolve_options
+
+FOUR, EIGHT = Span(4000, 4000), Span(8000, 8000)
+
+
+# --- pure ------------------------------------------------------------------------------------------------------------
+
+
+def scored_one(id: str, value: float | None, **more: Any) -> ScoredCase:
+    made = ScoredCase(id, "books", f"books_{id}", 3_500, FOUR, 3, "c", value)
+    return replace(made, **more)
+
+
+def part(case: str, index: int, position: float, value: float | None, **more: Any) -> ScoredPart:
+    return replace(ScoredPart(case, index, "books", f"books_{case}", FOUR, position, value), **more)
+
+
+def test_spans() -> None:
+    for number in (0, 1, 2, 3, 999, 1_000, 7_999, 8_000, 128_000):
+        for first in (1, 1_000):
+            span = doubling(number, first)
+            assert number in span and (span.low == 0 or span.high == 2 * span.low)
+    assert 4000 in FOUR and 4001 not in FOUR
+    assert [length_text(doubling(n, 1_000)) for n in (17, 1_000, 9_999, 128_000)] == [
+        "under 1k",
+        "1k to 2k",
+        "8k to 16k",
+        "128k to 256k",
+    ]
+    assert [count_span_text(doubling(n, 1)) for n in (0, 1, 3, 9)] == ["0", "1", "2 to 3", "8 to 15"]
+
+
+def test_a_built_case_has_its_length_and_a_published_one_a_span() -> None:
+    case = Case("1", "t", {}, (Turn(["a", "None", "b"]),), "c", {"cl100k": 5_000}, None, {"domain": "law"})
+    assert length_of(case) == Span(4_000, 8_000)
+    assert length_of(replace(case, labels={"domain": "law", "length": 8_000})) == EIGHT
+    assert scored_case(case, 0.5).items == 2
+    assert scored_case(replace(case, turns=(Turn(["none"]),)), 0.5).items == 0
+
+
+def test_lengths_ascend_and_cases_without_a_score_are_told() -> None:
+    cases = [
+        scored_one("a", 0.2, length=EIGHT),
+        scored_one("b", 0.4),
+        scored_one("c", None),
+        scored_one("d", 0.8, tokens=2_500),
+    ]
+    groups = by_length(cases)
+    assert list(groups) == [FOUR, EIGHT]
+    assert (groups[FOUR].mean, groups[FOUR].n, groups[FOUR].total) == (pytest.approx(0.6), 2, 3)
+    [row, _] = length_rows(cases)
+    assert row.labels == ("books", "4k", "3,167")
+
+
+def test_intervals_resample_documents() -> None:
+    same = [scored_one(str(n), value, cluster=f"{value}") for n in range(20) for value in (0.25, 0.75)]
+    cases = [replace(case, id=f"{number}") for number, case in enumerate(same)]
+    interval = by_length(cases)[FOUR].interval
+    assert (interval.low, interval.high) == (0.25, 0.75)
+    # Rates that are all right are no certainty; equal points say nothing of their spread.
+    assert by_length([scored_one("a", 1.0), scored_one("b", 1.0)])[FOUR].interval.low < 0.5
+    assert math.isnan(by_length([scored_one("a", 1.0), scored_one("b", 1.0)], rates=False)[FOUR].interval.low)
+
+
+def test_input_and_output_length_are_apart() -> None:
+    cases = [
+        scored_one("a", 0.9, items=1),
+        scored_one("b", 0.5, items=5),
+        scored_one("c", 0.3, items=7),
+        scored_one("d", 0.1, items=5, length=EIGHT),
+    ]
+    groups = by_length_and_items(cases)
+    assert list(groups) == [(FOUR, Span(1, 2)), (FOUR, Span(4, 8)), (EIGHT, Span(4, 8))]
+    assert groups[FOUR, Span(4, 8)].mean == pytest.approx(0.4)
+
+
+def test_runs_of_one_case_are_one_score() -> None:
+    cases = [scored_one("a", 0.0), scored_one("a", 1.0), scored_one("a", None), scored_one("b", None)]
+    assert [case.value for case in mean_over_runs(cases)] == [0.5, None]
+    other = scored_one("a", 0.0, domain="law")
+    assert len(mean_over_runs([*cases, other])) == 3
+    assert list(of_domain([*cases, other])) == ["all", "books", "law"]
+
+
+def test_positions() -> None:
+    parts = [part("a", 0, 0.0, 1.0), part("a", 1, 0.19, 0.0), part("a", 2, 1.0, 0.5), part("b", 0, 0.5, None)]
+    [(length, places)] = by_position(parts).items()
+    assert length == FOUR and list(places) == [0, 2, 4]
+    assert (places[0].mean, places[0].n, places[4].mean, places[2].n) == (0.5, 2, 0.5, 0)
+    # Labels of a single document allow no interval.
+    assert math.isnan(places[0].interval.low)
+    assert list(by_position(parts, 2)[FOUR]) == [0, 1]
+
+
+def test_low_and_high_are_compared_on_equal_contexts_only() -> None:
+    low = [
+        scored_one("a", 1.0),
+        scored_one("b", 0.8),
+        scored_one("c", 0.9),
+        scored_one("d", None),
+        scored_one("e", 0.1, context=""),
+    ]
+    high = [
+        scored_one("a", 0.5),
+        scored_one("b", 0.2),
+        scored_one("c", 0.1, context="other"),
+        scored_one("d", 0.3),
+        scored_one("e", 0.1, context=""),
+    ]
+    found = compare(low, high)
+    assert found is not None
+    assert (found.low.mean, found.high.mean, found.difference.mean) == pytest.approx((0.9, 0.35, -0.55))
+    assert found.difference.n == 2
+    assert compare(low[2:], high) is None
+
+
+def test_labels_are_found_where_they_first_stand() -> None:
+    turn = Turn(["Anne", "O’Neil", "1,234"], labels={"first_chunk": [0, 3, 1]})
+    labels = {"domain": "books", "length": 4_000, "num_chunks": 4}
+    case = Case("1", "t", {}, (turn,), "c", {}, None, labels)
+    parts = label_parts(case, "<think>Anne</think>Names: o'neil, Jane")
+    assert [(one.position, one.value) for one in parts] == [(0.125, 0.0), (0.875, 1.0), (0.375, 0.0)]
+    assert [one.value for one in label_parts(case, None)] == [0.0] * 3
+    # As in published data.
+    assert label_parts(replace(case, turns=(Turn(["Anne"]),)), "Anne") == []
+
+
+def test_sections_that_are_left_out_have_the_lowest_score() -> None:
+    gold = ["<Section 1>", "<Section 2>"]
+    case = Case("1", "t", {}, (Turn(gold),), "c", {}, None, {"domain": "books", "length": 4_000})
+    verdicts = [Verdict(score, None, None, (), 0, "key") for score in (5.0, 4.0, 3.0)]
+    parts = section_parts(case, "<Section 2>\nIt rains.", verdicts)
+    assert [(one.position, one.value) for one in parts] == [(0.25, 1.0), (0.75, 4.0)]
+
+
+def test_markers_are_no_part_of_a_context() -> None:
+    texts = ["One.\n\nTwo.", "<Section 1>\nOne.\n\n<Section 2>\nTwo.", "One.\n\nThree."]
+    keys = [context_key(f"### Context:\n{text}\n\nNow, respond to the instruction.") for text in texts]
+    assert keys[0] == keys[1] != keys[2]
+    assert context_key("no context") == ""
+
+
+# --- the command -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Recalling and summarizing cases of two books and two debates at two lengths."""
+    root = tmp_path_factory.mktemp("built")
+    documents = write_documents(root / "documents", paragraphs=120)
+    for domain in ("law", "medicine"):
+        shutil.rmtree(documents / domain)
+    patch = pytest.MonkeyPatch()
+    patch.setenv("LCT_CACHE_DIR", str(root / "cache"))
+    with oracle(root) as (_, annotator):
+        for family in ("ethic_recall", "ethic_summarize"):
+            settings = EthicSettings(lengths=(4000, 8000), annotator=annotator, min_document=8000)
+            ethic_build.build(family, documents, settings, root / "cases" / family)
+    patch.undo()
+    return root / "cases"
+
+
+@pytest.fixture
+def options(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    return resolve_options({"lct_cases": built})
+
+
+def forgets_the_end(task: LoadedTask, case: Case) -> str:
+    """Of the labels only those of the first half of the context; all sections but the last."""
+    [turn] = case.turns
+    if "summarize" in task.name:
+        return "\n".join(f"{marker}\nIt rains." for marker in turn.gold[:-1])
+    half = case.labels["num_chunks"] / 2
+    return ", ".join(
+        label for label, chunk in zip(turn.gold, turn.labels["first_chunk"], strict=True) if chunk < half
+    )
+
+
+def rate(case: Case, request: JudgeRequest) -> float:
+    """5 for the first section, 3 for the others."""
+    return 5.0 if request.meta["section"] == case.turns[0].gold[0] else 3.0
+
+
+def assert_falls(row: dict[str, str]) -> None:
+    """The scores of a heat map's row begin above 3 and end below."""
+    cells = [float(cell) for name, cell in row.items() if name.endswith("%") and cell]
+    assert cells[0] > 3 > cells[-1] and cells == sorted(cells, reverse=True)
+
+
+def lct(*words: Any) -> Result:
+    return CliRunner().invoke(app, ["report", "ethic", *map(str, words)])
+
+
+def tables(tmp_path: Path, *words: Any) -> dict[str, list[dict[str, str]]]:
+    """The tables by name, as their CSV files have them."""
+    result = lct(tmp_path / "runs", "--csv", tmp_path / "csv", *words)
+    assert result.exit_code == 0, result.output
+    found = {}
+    for path in (tmp_path / "csv").glob("*.csv"):
+        with path.open(encoding="utf-8", newline="") as file:
+            found[path.stem] = list(csv.DictReader(file))
+        assert all(cell in result.stdout for row in found[path.stem] for cell in row.values())
+    return found
+
+
+@pytest.mark.parametrize("write", [write_lm_eval, write_opencompass])
+def test_a_model_that_forgets_the_end(tmp_path: Path, options: Options, write: Any) -> None:
+    for task in ("recall_books", "recall_debates", "summarize_books"):
+        write(tmp_path / "runs", f"ethic_{task}", options, forgets_the_end, rate)
+    found = tables(tmp_path, "--plot", tmp_path / "heat.svg")
+    assert set(found) == {"length", "position", "heat_map", "items"}
+    task = load_task("ethic_recall_books", options)
+    scores = [scores["strict_f1"].value or 0 for *_, scores in scored(task, forgets_the_end, None)]
+    long = [
+        value for value, case in zip(scores, task.cases.cases, strict=True) if case.labels["length"] == 8_000
+    ]
+    [row] = [
+        row
+        for row in found["length"]
+        if (row["domain"], row["length"]) == ("books", "8k") and "recall" in row["task"]
+    ]
+    assert row["score"] == f"{sum(long) / len(long):.3f}" and row["n"] == "2" and row["metric"] == "strict_f1"
+    assert row["settings"] == "cases=cases" and "judge" not in {key for key, value in row.items() if value}
+    assert [row["domain"] for row in found["length"] if "recall" in row["task"]] == [
+        name for name in ("all", "books", "debates") for _ in range(2)
+    ]
+    recalled = {
+        (row["domain"], row["length"], row["position"]): row["score"]
+        for row in found["position"]
+        if row["of"] == "labels recalled"
+    }
+    assert recalled["all", "8k", "0 to 20 %"] == "1.000" and recalled["all", "8k", "80 to 100 %"] == "0.000"
+    for row in found["heat_map"]:
+        assert (row["task"], row["domain"], row["judge"]) == ("ethic_summarize", "books", "stub")
+        assert_falls(row)
+    assert {row["length"] for row in found["heat_map"]} == {"4k", "8k"}
+    assert "svg" in (tmp_path / "heat.svg").read_text()
+    items = [row for row in found["items"] if row["task"] == "ethic_recall" and row["domain"] == "all"]
+    assert sum(int(row["n"]) for row in items) == 8
+
+
+def test_lengths_that_ran_apart_and_seeds_are_one_setting(tmp_path: Path, options: Options) -> None:
+    for length in ("4k", "8k"):
+        own = resolve_options({**options.resolved(), "lct_length": length})
+        write_lm_eval(tmp_path / "runs", "ethic_recall_books", own, forgets_the_end)
+    write_lm_eval(tmp_path / "runs", "ethic_recall_books", options, lambda task, case: "Nobody")
+    half = tables(tmp_path)["length"]
+    assert [(row["length"], row["n"]) for row in half] == [("4k", "2"), ("8k", "2")]
+    task = load_task("ethic_recall_books", options)
+    scores = [scores["strict_f1"].value or 0 for *_, scores in scored(task, forgets_the_end, None)]
+    assert sum(float(row["score"]) for row in half) == pytest.approx(sum(scores) / 4, abs=0.002)
+
+
+def test_published_cases_lie_in_spans_and_their_labels_have_no_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "data" / "ethic").mkdir(parents=True)
+    write_published_files(tmp_path / "data" / "ethic", 3)
+    published = resolve_options({"lct_data_dir": tmp_path / "data"})
+    for task in ("recall_books", "attribute_law", "organize_books"):
+        write_opencompass(tmp_path / "runs", f"ethic_{task}", published, lambda task, case: "A1, 2, [1]")
+    (tmp_path / "data").rename(tmp_path / "moved")
+    found = tables(tmp_path, "--data-dir", tmp_path / "moved")
+    assert set(found) == {"length", "items"}
+    assert [(row["task"], row["domain"], row["length"], row["n"]) for row in found["length"]] == [
+        ("ethic_attribute", "law", "under 1k", "3"),
+        ("ethic_organize", "books", "under 1k", "3"),
+        ("ethic_recall", "books", "under 1k", "3"),
+    ]
+    items = [(row["items"], row["n"]) for row in found["items"] if row["task"] == "ethic_attribute"]
+    assert items == [("0", "1"), ("4 to 7", "2")]
+
+
+def test_official_scores(tmp_path: Path, options: Options) -> None:
+    write_lm_eval(tmp_path / "runs", "ethic_recall_books", options, forgets_the_end)
+    assert {row["metric"] for row in tables(tmp_path, "--official")["length"]} == {"official_f1"}
+
+
+def test_summaries_that_nobody_has_judged_are_named(tmp_path: Path, options: Options) -> None:
+    write_lm_eval(tmp_path / "runs", "ethic_summarize_books", options, forgets_the_end)
+    result = lct(tmp_path / "runs")
+    assert result.exit_code == 2 and "lct judge run" in result.output
+    write_lm_eval(tmp_path / "runs", "ethic_recall_books", options, forgets_the_end)
+    result = lct(tmp_path / "runs")
+    assert result.exit_code == 0 and "left out: ethic_summarize_books" in result.output
+
+
+def test_summaries_that_were_judged_later(tmp_path: Path, options: Options) -> None:
+    task = write_lm_eval(tmp_path / "runs", "ethic_summarize_books", options, forgets_the_end)
+    [run] = find_runs(tmp_path / "runs").runs
+    rows = [
+        {"case": case.id, "turn": 0, "repeat": 0, "scores": {"summary_score": scores["summary_score"].value}}
+        | {"verdicts": verdicts}
+        for case, _, verdicts, scores in scored(task, forgets_the_end, rate)
+    ]
+    path = judged_path(run, "later", JUDGE)
+    write_judged(path, {"judge": {**JUDGE, "name": "later"}, "numbers": {"summary_score": 3.0}}, rows)
+    heat = tables(tmp_path)["heat_map"]
+    assert {row["judge"] for row in heat} == {"later"}
+    assert len(heat) == 2
+    for row in heat:
+        assert_falls(row)
+    lines = path.with_suffix(".jsonl").read_text().splitlines()
+    path.with_suffix(".jsonl").write_text("\n".join(lines[:-1]) + "\n")
+    result = lct(tmp_path / "runs")
+    assert result.exit_code == 2 and "lacks case" in result.output
+    path.with_suffix(".jsonl").write_text("\n".join([lines[0], "{"]))
+    result = lct(tmp_path / "runs")
+    assert result.exit_code == 2 and "line 2: cannot be read" in result.output
+
+
+def test_cases_that_were_moved(tmp_path: Path, options: Options, built: Path) -> None:
+    write_lm_eval(tmp_path / "runs", "ethic_recall_books", options, forgets_the_end)
+    for path in (tmp_path / "runs").rglob("results_*.json"):
+        path.write_text(path.read_text().replace(str(built), str(tmp_path / "away")))
+    result = lct(tmp_path / "runs")
+    assert result.exit_code == 2 and "away" in result.output
+    assert tables(tmp_path, "--cases", built)["length"]
+
+
+def test_other_cases_than_those_of_the_run(tmp_path: Path, options: Options) -> None:
+    write_lm_eval(tmp_path / "runs", "ethic_recall_books", options, forgets_the_end)
+    [path] = (tmp_path / "runs").rglob("samples_*.jsonl")
+    row = json.loads(path.read_text().splitlines()[0])
+    row["doc"]["case"] = "another"
+    path.write_text("\n".join([json.dumps(row), *path.read_text().splitlines()[1:]]) + "\n")
+    result = lct(tmp_path / "runs")
+    assert result.exit_code == 2 and "case another, which the task does not have" in result.output
+
+
+def test_bad_words(tmp_path: Path) -> None:
+    assert "not there" in lct(tmp_path / "nothing").output
+    assert "no runs of ethic" in lct(tmp_path).output
+    assert ".svg or .png" in lct(tmp_path, "--plot", "x.txt").output
+
+
+def test_contexts_of_recalling_and_summarizing_are_equal(built: Path, options: Options) -> None:
+    keys = []
+    for name in ("ethic_recall_books", "ethic_summarize_books"):
+        task = load_task(name, options)
+        keys.append(
+            {
+                case.id: context_key(prompts.messages(case, task.cases.documents)[-1].content)
+                for case in task.cases.cases
+            }
+        )
+    assert keys[0] == keys[1] and "" not in keys[0].values() and len(set(keys[0].values())) == 4
