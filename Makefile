@@ -29,6 +29,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 # The models here are tiny: more threads than cores make them ten times slower, many cores make them no faster.
 export OMP_NUM_THREADS ?= 2
+# Threads that wait without spinning: beside other work, spinning ones make a run many times slower.
+export OMP_WAIT_POLICY ?= PASSIVE
 export TOKENIZERS_PARALLELISM ?= false
 
 PIP    = $(BIN)/python -m pip install -qq
