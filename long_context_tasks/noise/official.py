@@ -159,7 +159,8 @@ def _scale(
     expected: list[float] = []
     most, threshold = limits
     while abs(accuracy - goal) > threshold and len(expected) < most:
-        accuracy = 1.0 - float(table @ costs)
+        # Not `@`: a BLAS splits long sums among its threads, so the last digit would depend on the number of cores.
+        accuracy = 1.0 - float(np.einsum("i,i->", table, costs))
         if accuracy == 0.0:
             raise InputError(
                 "the rules leave no word of the text as it is, so they cannot be scaled to a goal; learn rules that count "
