@@ -6,8 +6,8 @@ from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
-from long_context_tasks.hosts.system_role import folded, takes_system
 from long_context_tasks.schema import Message
+from long_context_tasks.schema.system_role import folded, takes_system
 
 # What is sent when not one prompt fits: most of the host's models fail on an empty list of requests.
 _FILLER = "."

@@ -11,6 +11,7 @@ from typing import Any
 
 from long_context_tasks.benchmarks.ethic import prompts
 from long_context_tasks.schema import Case, Documents, Message
+from long_context_tasks.schema.system_role import folded, takes_system
 from long_context_tasks.tokens import CL100K
 from long_context_tasks.tokens.count_cache import cached_counts
 
@@ -61,14 +62,10 @@ def full_prompt(messages: Sequence[Message], tokenizer: str, style: str = prompt
     goes through none.
     """
     template = None if style in prompts.OWN_TEMPLATE else _chat_template(tokenizer)
-    texts = [message.content for message in messages]
     if template is None:
-        return "\n\n".join(texts)
-    try:
-        return template([asdict(message) for message in messages])
-    except Exception:
-        # jinja's TemplateError mostly; templates raise what they like.
-        return template([{"role": "user", "content": "\n\n".join(texts)}])
+        return "\n\n".join(message.content for message in messages)
+    sent = messages if takes_system(template) else folded(messages)
+    return template([asdict(message) for message in sent])
 
 
 @lru_cache(maxsize=4)

@@ -262,15 +262,16 @@ def test_short_and_long_prompts(data: Path, tiny: Path, monkeypatch: pytest.Monk
         load(data, lct_prompt_tokens="over_32k")
 
 
+@pytest.mark.parametrize("kind", ["refuses", "drops"])
 def test_a_template_without_system_role_gets_the_system_message_all_the_same(
-    monkeypatch: pytest.MonkeyPatch,
+    kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuses(messages: list[dict[str, Any]]) -> str:
-        if messages[0]["role"] == "system":
+    def template(messages: list[dict[str, Any]]) -> str:
+        if kind == "refuses" and messages[0]["role"] == "system":
             raise ValueError("System role not supported")
-        return "".join(f"[{one['role']}]{one['content']}" for one in messages)
+        return "".join(f"[{one['role']}]{one['content']}" for one in messages if one["role"] != "system")
 
-    monkeypatch.setattr(prompt_length, "_chat_template", lambda _: refuses)
+    monkeypatch.setattr(prompt_length, "_chat_template", lambda _: template)
     both = [Message("system", "S"), Message("user", "U")]
     assert prompt_length.full_prompt(both, "m") == "[user]S\n\nU"
 

@@ -1,4 +1,4 @@
-"""Chat templates without a system role: the system message goes in front of the user's. Both hosts use this.
+"""Chat templates without a system role: the system message goes in front of the user's. Both hosts and whoever counts a prompt use this.
 
 Left to itself lm-eval drops a system message that a template refuses, OpenCompass stops, and some templates leave it out without a
 word.
@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from long_context_tasks.schema import Message
+from long_context_tasks.schema.case import Message
 
 _PROBE = "A system message."
 
