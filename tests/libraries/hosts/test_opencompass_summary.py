@@ -13,14 +13,8 @@ from mmengine.config import ConfigDict
 
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.hosts.chosen_tasks import not_run
-from long_context_tasks.hosts.opencompass_summary import (
-    CaseSummarizer,
-    cell,
-    find_log,
-    place_of,
-    table,
-    with_group_means,
-)
+from long_context_tasks.hosts.opencompass_summary import CaseSummarizer, find_log
+from long_context_tasks.hosts.opencompass_table import cell, place_of, table, with_group_means
 from long_context_tasks.schema import Options
 
 GIVEN = {"version": card("ada_leval").version, **Options().resolved()}
