@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from long_context_tasks.benchmarks.ethic import official
 from long_context_tasks.benchmarks.ethic.prompts import template
+from long_context_tasks.benchmarks.thinking import without_thinking
 from long_context_tasks.judges import Rubric, last_boxed
 from long_context_tasks.schema import InputError, Message
 
@@ -104,7 +105,7 @@ def stated_rating(reply: str) -> float | None:
     Returns:
         None without a rating, and where first and last line state different ones.
     """
-    text = reply.rpartition("</think>")[2]
+    text = without_thinking(reply).text
     lines = [line for line in text.splitlines() if line.strip()]
     ends = [_STATED.fullmatch(line) for line in lines[:1] + lines[-1:]]
     stated = {float(match[1]) for match in ends if match}
