@@ -138,7 +138,7 @@ def _write(
     path: Path, groups: "list[GroupCoverage]", config: "JudgeConfig", settings: dict[str, Any]
 ) -> None:
     from long_context_tasks import __version__
-    from long_context_tasks.schema import InputError
+    from long_context_tasks.schema.files import json_value, write_whole
 
     content = {
         "long_context_tasks": __version__,
@@ -146,7 +146,7 @@ def _write(
         "settings": settings,
         "groups": [
             {
-                **{name: _plain(value) for name, value in _figures(group).items()},
+                **{name: json_value(value) for name, value in _figures(group).items()},
                 "every_case": [
                     {
                         "id": case.item.id,
@@ -163,13 +163,4 @@ def _write(
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     # The chunks of a case on one line.
     text = re.sub(r"\[[\s\d,nul]+\]", lambda match: " ".join(match[0].split()), text)
-    temporary = path.with_name(f".{path.name}.new")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        raise InputError(f"--out {path}: cannot be written ({error.strerror})") from error
-
-
-def _plain(value: Any) -> Any:
-    return None if isinstance(value, float) and math.isnan(value) else value
+    write_whole(path, text, remedy="choose another place with --out")

@@ -36,6 +36,7 @@ from long_context_tasks.benchmarks.elitr_bench.search import (
 )
 from long_context_tasks.hosts.demo_model import demo_model_path
 from long_context_tasks.schema import InputError, resolve_options
+from long_context_tasks.schema.files import write_whole
 
 DONE = "done.json"
 """Stands in the folder of a cell that was run to its end, and says with what."""
@@ -88,9 +89,7 @@ def run_cell(cell: SearchCell, out: Path, given: Sequence[str]) -> bool:
     if status:
         typer.echo(f"{cell.name}: FAILED, lm_eval ended with status {status}")
         return False
-    part = folder / f".{DONE}.part"
-    part.write_text(json.dumps(made_with, indent=1), encoding="utf-8")
-    part.replace(folder / DONE)
+    write_whole(folder / DONE, json.dumps(made_with, indent=1))
     return True
 
 

@@ -239,22 +239,8 @@ def _print_panel(panel: "Panel") -> None:
 
 
 def _write(path: Path, study: "RaterStudy", panel: "Panel | None") -> None:
-    from long_context_tasks.schema import InputError
+    from long_context_tasks.schema.files import json_value, write_whole
 
     content = {"study": asdict(study), "icc": asdict(panel) if panel is not None else None}
-    text = json.dumps(_plain(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    temporary = path.with_name(f".{path.name}.new")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        raise InputError(f"--out {path}: cannot be written ({error.strerror})") from error
-
-
-def _plain(value: Any) -> Any:
-    """With ``null`` for what is not a number, which JSON has no word for, and text as keys."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    text = json.dumps(json_value(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    write_whole(path, text, remedy="choose another place with --out")

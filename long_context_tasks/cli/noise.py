@@ -157,8 +157,8 @@ def inject(
     """Make a transcript as noisy as a recogniser would; says on standard error what was measured."""
     from long_context_tasks.noise import inject as inject_noise
     from long_context_tasks.noise import noise_seed
-    from long_context_tasks.noise.error_rules import write_whole
     from long_context_tasks.schema import InputError
+    from long_context_tasks.schema.files import write_whole
 
     wer = _share("--wer", wer)
     if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):
@@ -170,7 +170,7 @@ def inject(
     if out is None:
         typer.echo(noisy.text, nl=False)
     else:
-        write_whole(out, noisy.text.encode("utf-8"))
+        write_whole(out, noisy.text)
     typer.echo(f"target {100 * wer:.2f} %, measured {100 * noisy.measured_wer:.2f} %", err=True)
 
 

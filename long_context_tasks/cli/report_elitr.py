@@ -1,6 +1,7 @@
 """``lct report elitr`` and ``lct report elitr-search``: what stored runs of ELITR-Bench say, split as in the paper."""
 
 import csv
+import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -173,18 +174,17 @@ def write_csv(tables: Sequence["Table"], folder: Path) -> None:
         InputError: the folder cannot be written.
     """
     from long_context_tasks.schema import InputError
+    from long_context_tasks.schema.files import write_whole
 
+    remedy = "choose another folder with --csv"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for table in tables:
-            part = folder / f".{table.key}.csv.part"
-            with part.open("w", encoding="utf-8", newline="") as file:
-                csv.writer(file, lineterminator="\n").writerows([table.columns, *table.rows])
-            part.replace(folder / f"{table.key}.csv")
     except OSError as error:
-        raise InputError(
-            f"--csv {folder}: cannot be written ({error.strerror}); choose another folder"
-        ) from error
+        raise InputError(f"{folder}: cannot be made ({error.strerror}); {remedy}") from error
+    for table in tables:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([table.columns, *table.rows])
+        write_whole(folder / f"{table.key}.csv", text.getvalue(), remedy=remedy)
 
 
 def draw(measured: Sequence["Measured"], metric: str, path: Path) -> None:

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from long_context_tasks.benchmarks.thinking import OPEN as OPEN
-
 _FIELDS = ("reasoning_content", "reasoning")
 """Where servers put a thinking that they separate from the answer; the second is that of newer ones."""
 

@@ -3,7 +3,6 @@
 import gzip
 import json
 import math
-import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import write_whole
 
 _PACKAGE = "long_context_tasks.noise"
 _DEFAULT = "rules/default.jsonl.gz"
@@ -111,24 +111,6 @@ def write_rules(path: Path, rules: Iterable[tuple[str, Mapping[str, float]]]) ->
     if path.suffix == ".gz":
         data = gzip.compress(data, 9, mtime=0)
     write_whole(path, data)
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that it is there either whole or not at all.
-
-    Raises:
-        InputError: the file cannot be written.
-    """
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(data)
-        part.replace(path)
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be written ({error.strerror or error}); choose another place"
-        ) from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _parse(text: str, name: str) -> Rules:

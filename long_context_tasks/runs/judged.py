@@ -6,14 +6,13 @@ numbers and what they were made with. The digits stand for the judge's settings,
 
 import hashlib
 import json
-import math
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from long_context_tasks.runs.stored import JUDGED_FOLDER, StoredRun
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import json_value, write_whole
 
 FORMAT = 1
 
@@ -42,33 +41,14 @@ def write_judged(path: Path, numbers: Mapping[str, Any], rows: Iterable[Mapping[
     Raises:
         InputError: the folder cannot be written.
     """
-    content = _plain({"format": FORMAT, **numbers})
+    content = json_value({"format": FORMAT, **numbers})
+    remedy = "copy the run to a folder of your own; the judge's replies are kept"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        lines = (json.dumps(_plain(row), ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
-        _write(path.with_suffix(".jsonl"), lines)
-        _write(path, [json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"])
     except OSError as error:
-        raise InputError(
-            f"{path}: cannot be written ({error.strerror}); copy the run to a folder of your own. The judge's replies are kept"
-        ) from error
-
-
-def _write(path: Path, lines: Iterable[str]) -> None:
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        # A response may hold half of a surrogate pair, and feedback may quote it.
-        with part.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-            file.writelines(lines)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _plain(value: Any) -> Any:
-    """With ``null`` for what is not a number, which JSON has no word for."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        raise InputError(f"{path}: cannot be written ({error.strerror}); {remedy}") from error
+    lines = (json.dumps(json_value(row), ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
+    write_whole(path.with_suffix(".jsonl"), lines, remedy=remedy)
+    write_whole(
+        path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n", remedy=remedy
+    )

@@ -1,0 +1,49 @@
+"""Files that are there whole or not at all, and values that JSON has words for."""
+
+import math
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from long_context_tasks.schema.errors import InputError
+
+
+def write_whole(
+    path: Path, content: bytes | str | Iterable[str], *, remedy: str = "choose another place"
+) -> None:
+    """Write a file beside its place, then move it there.
+
+    Args:
+        path: of the file; its folder is there.
+        content: bytes; or text, whole or in pieces, as UTF-8. Half of a surrogate pair, which a model's response may hold, is
+            written as an escape.
+        remedy: what to do where it cannot be written.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    pieces: Iterable[bytes | str] = [content] if isinstance(content, bytes | str) else content
+    try:
+        with part.open("wb") as file:
+            for piece in pieces:
+                file.write(piece if isinstance(piece, bytes) else piece.encode("utf-8", "backslashreplace"))
+        part.replace(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror or error}); {remedy}") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def json_value(value: Any) -> Any:
+    """A value with ``null`` for what is not a finite number, which JSON has no word for, and text as keys.
+
+    >>> json_value({1: [float("nan"), 2.0]})
+    {'1': [None, 2.0]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): json_value(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_value(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

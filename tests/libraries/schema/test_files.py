@@ -1,0 +1,42 @@
+"""Files that are there whole or not at all."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import json_value, write_whole
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    write_whole(path, "old")
+
+    def breaks() -> Iterator[str]:
+        yield "new"
+        raise RuntimeError("stopped")
+
+    with pytest.raises(RuntimeError):
+        write_whole(path, breaks())
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+    write_whole(path, iter(["a\ud800", "b"]))
+    assert path.read_text() == "a\\ud800b"
+    write_whole(path, b"\x00\xff")
+    assert path.read_bytes() == b"\x00\xff"
+
+
+def test_a_place_that_cannot_be_written_is_named_with_the_remedy(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none/x: cannot be written \(No such file.*\); go elsewhere"):
+        write_whole(tmp_path / "none" / "x", "", remedy="go elsewhere")
+
+
+def test_values_that_json_has_no_word_for() -> None:
+    value = {1: (float("inf"), 1.5), "a": {"b": float("nan")}, "c": None, "d": "text"}
+    assert json.loads(json.dumps(json_value(value), allow_nan=False)) == {
+        "1": [None, 1.5],
+        "a": {"b": None},
+        "c": None,
+        "d": "text",
+    }
