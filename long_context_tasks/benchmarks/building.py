@@ -23,8 +23,8 @@ class Family:
 
     Attributes:
         task: the task of the card that they belong to.
-        settings: dataclass of the builder's settings; ``lengths`` (tokens, ascending) is one of its fields, the names of the
-            others are options of ``lct build``, and its ``measure`` is the tokenizer in which prompts are counted.
+        settings: of the builder, a subclass of :class:`long_context_tasks.tokens.build_settings.BuildSettings`; the names of its
+            fields are options of ``lct build``.
         source: the option of ``lct build`` that names the raw data, without dashes; None when none are needed.
     """
 

@@ -6,16 +6,15 @@ paragraphs of the story and nothing else (see :mod:`long_context_tasks.corpora._
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
 
 from long_context_tasks.corpora._gutenberg import clean
+from long_context_tasks.corpora.plain_files import read_text
 from long_context_tasks.schema import InputError
 
 __all__ = ["Book", "read_books"]
@@ -23,8 +22,6 @@ __all__ = ["Book", "read_books"]
 _TEXT_NAMES = (".txt", ".txt.gz")
 _JSON_NAMES = (".jsonl", ".jsonl.gz")
 # Control characters that no text has; a few stray ones are forgiven, a file full of them is no text.
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-_MOST_CONTROL = 0.001
 _FORMS = "a folder of .txt or .txt.gz files, a folder of folders with chapter files, a .jsonl[.gz] file or one text file"
 
 
@@ -81,15 +78,15 @@ def _read(path: Path) -> Iterator[tuple[Book, str]]:
         for entry in entries:
             if entry.is_dir():
                 if files := sorted(filter(_is_text, entry.iterdir()), key=_natural):
-                    yield _from_chapters(entry.name, None, [_read_text(file) for file in files]), str(entry)
+                    yield _from_chapters(entry.name, None, [read_text(file) for file in files]), str(entry)
             elif _is_text(entry) and not entry.name.lower().startswith("readme"):
-                yield _from_text(_stem(entry), None, _read_text(entry)), str(entry)
+                yield _from_text(_stem(entry), None, read_text(entry)), str(entry)
     elif not path.exists():
         raise InputError(f"{path}: there is no such file or folder. Name {_FORMS}.")
     elif path.name.lower().endswith(_JSON_NAMES):
         yield from _read_lines(path)
     else:
-        yield _from_text(_stem(path), None, _read_text(path)), str(path)
+        yield _from_text(_stem(path), None, read_text(path)), str(path)
 
 
 def _from_text(book_id: str, title: str | None, text: str) -> Book:
@@ -110,7 +107,7 @@ def _from_chapters(book_id: str, title: str | None, texts: Sequence[str]) -> Boo
 
 
 def _read_lines(path: Path) -> Iterator[tuple[Book, str]]:
-    for number, line in enumerate(_read_text(path).split("\n"), 1):
+    for number, line in enumerate(read_text(path).split("\n"), 1):
         if not line.strip():
             continue
         place = f"{path}, line {number}"
@@ -148,26 +145,6 @@ def _from_fields(place: str, fields: Any) -> Book:
 
 def _are_texts(value: Any) -> TypeGuard[list[str]]:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
-def _read_text(path: Path) -> str:
-    try:
-        data = path.read_bytes()
-        if data.startswith(b"\x1f\x8b"):
-            data = gzip.decompress(data)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(
-            f"{path}: the compressed file is cut off or damaged ({error}). Fetch it again."
-        ) from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error}). Check the path.") from error
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = data.decode("iso-8859-1")
-    if len(_CONTROL.findall(text)) > _MOST_CONTROL * len(text):
-        raise InputError(f"{path}: no text but a binary file. Give plain text in UTF-8 or ISO-8859-1.")
-    return text
 
 
 def _is_text(path: Path) -> bool:

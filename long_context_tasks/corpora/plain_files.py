@@ -10,6 +10,8 @@ from typing import Any
 
 from long_context_tasks.schema import InputError
 
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_MOST_CONTROL = 0.001
 _ENDINGS = re.compile(r"\.(txt|jsonl|json|csv)(\.gz)?$", re.IGNORECASE)
 
 
@@ -69,8 +71,8 @@ def read_text(path: Path) -> str:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = data.decode("iso-8859-1")
-    if "\x00" in text:
-        raise InputError(f"{path}: no text but a binary file; give plain text in UTF-8")
+    if "\x00" in text or len(_CONTROL.findall(text)) > _MOST_CONTROL * len(text):
+        raise InputError(f"{path}: no text but a binary file; give plain text in UTF-8 or ISO-8859-1")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

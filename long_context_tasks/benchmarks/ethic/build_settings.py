@@ -7,16 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from long_context_tasks.benchmarks.ethic.sources import DOMAINS
 from long_context_tasks.schema import Case, CaseWriter, InputError, Turn, format_length
-from long_context_tasks.schema.options import LENGTH_POLICIES
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
+from long_context_tasks.tokens.build_settings import BuildSettings
 
 LENGTHS = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k")
 """What ``...`` stands for in a list of lengths; the paper's own cases have the lengths of their documents."""
-SHORTEST = 1_000
 RESERVE = 500
 """Tokens of a prompt that are no context: system message and instruction have some 200, a question or background the rest.
 
@@ -26,15 +25,10 @@ _SLOT = re.compile(r"<(passages|num_sections|options|background|target_case|titl
 
 
 @dataclass(frozen=True)
-class EthicSettings:
-    """Settings of all builders of ETHIC.
+class EthicSettings(BuildSettings):
+    """Settings of all builders of ETHIC; a length is the most tokens of a prompt, ``n`` counts for each domain.
 
     Attributes:
-        lengths: most tokens of a prompt, ascending.
-        seed: of shuffles and choices.
-        n: most cases of each length and domain; None for all.
-        tokenizer: cl100k, or another one in which prompts are counted as well.
-        length_policy: ``same_information``: lengths are cl100k tokens; ``same_tokens``: tokens of ``tokenizer``.
         domain: the only one to build; None for all that are there.
         annotator: file of the model that labels, in the form of a judge file.
         chunk_tokens: most tokens of a chunk (section 3.3).
@@ -44,11 +38,9 @@ class EthicSettings:
         check_labels: a file of chunks labelled by hand, to measure the annotator with (Table B).
     """
 
-    lengths: tuple[int, ...]
-    seed: int = 0
-    n: int | None = None
-    tokenizer: str | None = None
-    length_policy: str = "same_information"
+    SHORTEST: ClassVar[int] = 1_000
+    INSTRUCTION: ClassVar[str] = str(RESERVE)
+
     domain: str | None = None
     annotator: Path | None = None
     chunk_tokens: int = 1024
@@ -59,23 +51,10 @@ class EthicSettings:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be built, before any costly work."""
-        if not self.lengths:
-            raise InputError("no length is given: add --length, e.g. --length 4k or --length 4k,...,128k")
-        if short := [length for length in self.lengths if length < SHORTEST]:
-            raise InputError(
-                f"length {short[0]} is too short: the instruction alone takes {RESERVE} tokens; use 1k or more"
-            )
-        if self.length_policy not in LENGTH_POLICIES:
-            raise InputError(
-                f"--length-policy must be one of {', '.join(LENGTH_POLICIES)}, not {self.length_policy!r}"
-            )
-        if self.length_policy == "same_tokens" and self.tokenizer is None:
-            raise InputError(
-                "same_tokens counts in the model's tokenizer: give --tokenizer (lct_tokenizer) as well"
-            )
+        super().__post_init__()
         if self.domain is not None and self.domain not in DOMAINS:
             raise InputError(f"--domain {self.domain}: must be one of {', '.join(DOMAINS)}")
-        for name, low in (("n", 1), ("chunk_tokens", 32), ("section_tokens", 32), ("min_document", 0)):
+        for name, low in (("chunk_tokens", 32), ("section_tokens", 32), ("min_document", 0)):
             value = getattr(self, name)
             if value is not None and value < low:
                 raise InputError(f"--{name.replace('_', '-')} must be at least {low}, not {value}")
@@ -83,15 +62,10 @@ class EthicSettings:
             raise InputError(f"--min-fill must be from 0 to 1, not {self.min_fill}")
 
     @property
-    def measure(self) -> Tokenizer:
-        """The tokenizer in which lengths are meant."""
-        return get_tokenizer(str(self.tokenizer) if self.length_policy == "same_tokens" else CL100K)
-
-    @property
     def counted_in(self) -> tuple[Tokenizer, ...]:
         """The tokenizers in which prompts are counted: cl100k, and the other one when there is one."""
-        other = [] if self.tokenizer in (None, CL100K) else [get_tokenizer(str(self.tokenizer))]
-        return (get_tokenizer(CL100K), *other)
+        other = self.other_tokenizer
+        return (get_tokenizer(CL100K), *([other] if other is not None else []))
 
     def budget(self, length: int) -> int:
         """Most tokens of the context of a length; a tokenizer that needs more for the longest instruction leaves less."""
