@@ -14,6 +14,8 @@ sys.path.insert(0, str(Path(__file__).parent / "contract"))
 
 from both_hosts import configs_for_the_server, run_command
 
+from long_context_tasks.runs import StoredRun, find_runs
+
 TASKS = ("elitr_bench_qa_dev", "elitr_bench_conv_dev", "elitr_bench_qa_test")
 """Single questions and a conversation, of the invented meetings."""
 
@@ -107,3 +109,9 @@ def run_opencompass(
     more = {"LCT_TASKS": ",".join(tasks), "LCT_API_BASE": url, "LCT_API_MODEL": "stub"}
     command = ["opencompass", str(config), "-w", str(work), "--debug", *arguments]
     return work, run_command(command, folder, {**options, **more})
+
+
+def only(folder: Path, task: str) -> StoredRun:
+    """The one stored run of a task in a folder."""
+    [run] = [run for run in find_runs(folder).runs if run.task == task]
+    return run

@@ -1,13 +1,12 @@
 """Cases of BestAnswer built from posts: which answers, in which places, how many, and bad input."""
 
 import hashlib
-import json
-import random
 import tempfile
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from forum_posts import ENDS, STARTS, make_posts, write_posts
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from naive_builders import naive_bestanswer
@@ -23,85 +22,6 @@ from long_context_tasks.tokens import get_tokenizer
 FAMILY = "ada_leval_bestanswer"
 CARD = card("ada_leval").tasks["bestanswer"]
 count = get_tokenizer("cl100k").count
-WORDS = [
-    "list",
-    "index",
-    "error",
-    "loop",
-    "sort",
-    "hash",
-    "query",
-    "table",
-    "fast",
-    "slow",
-    "value",
-    "thread",
-    "class",
-    "static",
-    "try",
-    "catch",
-    "3.5",
-    "0x1F",
-    "naïve",
-    "—",
-    "résumé",
-]
-ENDS = ["", ".", ".)", ".)", "?", "!", ");", "```", " 42", "…", " é", "\n", " $x$."]
-STARTS = ["", "\n", "(", "“", "1. ", "\n\n ", "$$"]
-
-
-def make_posts(seed: int, questions: int, tags: int = 6, words: int = 30) -> list[dict]:
-    """A forum with everything that can happen: no accepted answer, images, repeated texts, newer answers, ties."""
-    pick = random.Random(seed)
-    posts, next_id = [], 100
-
-    def text():
-        if posts and pick.random() < 0.08:
-            return pick.choice(posts)["Body"]
-        body = (
-            pick.choice(STARTS) + " ".join(pick.choices(WORDS, k=pick.randint(1, words))) + pick.choice(ENDS)
-        )
-        image = '<img src="x.png">' if pick.random() < 0.1 else ""
-        return "" if pick.random() < 0.03 else f"<p>{body}{image}</p>" if pick.random() < 0.8 else body
-
-    def day():
-        return f"2015-{pick.randint(1, 12):02}-{pick.randint(1, 28):02}T00:00:00.000"
-
-    for _ in range(questions):
-        question = {
-            "Id": next_id,
-            "PostTypeId": 1,
-            "CreationDate": day(),
-            "Score": pick.randint(-2, 5),
-            "Body": text(),
-        }
-        question["Tags"] = pick.sample([f"t{i}" for i in range(tags)], k=pick.randint(1, min(5, tags)))
-        posts.append(question)
-        next_id += 1
-        answers = []
-        for _ in range(pick.randint(0, 5)):
-            answers.append(
-                {
-                    "Id": next_id,
-                    "PostTypeId": 2,
-                    "ParentId": question["Id"],
-                    "CreationDate": day(),
-                    "Score": pick.randint(-1, 9),
-                    "Body": text(),
-                }
-            )
-            next_id += pick.randint(1, 3)
-        posts += answers
-        question["AcceptedAnswerId"] = 0
-        if answers and pick.random() < 0.8:
-            question["AcceptedAnswerId"] = pick.choice(answers)["Id"] if pick.random() < 0.95 else 9
-    return posts
-
-
-def write_posts(folder: Path, posts: list[dict]) -> Path:
-    path = folder / "Posts.jsonl"
-    path.write_text("\n".join(map(json.dumps, posts)), encoding="utf-8")
-    return path
 
 
 def built(folder: Path, posts: list[dict], **options) -> dict[int, CaseSet]:
@@ -314,83 +234,6 @@ def test_documents_are_the_posts_that_are_shown(tmp_path):
     used = {key for case in made.cases for key in (case.inputs["question"], *case.inputs["answers"])}
     table = sqlite3.connect(tmp_path / FAMILY / "documents.sqlite")
     assert {row[0] for row in table.execute("SELECT key FROM documents")} == used
-
-
-# --- bad input ------------------------------------------------------------------------------------------------------
-
-
-def failure(folder: Path, posts: list[dict] | Path, **options) -> str:
-    source = posts if isinstance(posts, Path) else write_posts(folder, posts)
-    with pytest.raises(InputError) as caught:
-        build.build(
-            FAMILY, source, BestAnswerSettings(**{"lengths": (1000,), **options}), folder / "out" / FAMILY
-        )
-    assert not list((folder / "out").glob("*"))
-    return str(caught.value)
-
-
-def test_no_accepted_answers(tmp_path):
-    posts = make_posts(5, 30)
-    for post in posts:
-        post.pop("AcceptedAnswerId", None)
-    message = failure(tmp_path, posts)
-    assert "Posts.jsonl" in message and "AcceptedAnswerId" in message and "Use a whole dump" in message
-
-
-def test_too_small_a_dump_names_lengths_and_reasons(tmp_path):
-    message = failure(tmp_path, make_posts(5, 40), lengths=(1000, 16000))
-    assert all(
-        piece in message
-        for piece in ("Posts.jsonl", "1k, 16k", "tokens in all", "too few answers", "Leave out")
-    )
-
-
-def test_questions_without_tags_and_unknown_tags(tmp_path):
-    posts = make_posts(5, 40)
-    assert "'t99'" in failure(tmp_path, posts, tags=("t1", "t99"))
-    for post in posts:
-        post.pop("Tags", None)
-    assert "tags" in failure(tmp_path, posts)
-
-
-def test_truncated_file_names_the_line(tmp_path):
-    path = tmp_path / "Posts.xml"
-    row = '<row Id="{}" PostTypeId="1" Tags="&lt;a&gt;" Body="x" CreationDate="2015-01-01T00:00:00.000" />\n'
-    path.write_text("<posts>\n" + row.format(1) + row.format(2)[:40], encoding="utf-8")
-    message = failure(tmp_path, path)
-    assert "Posts.xml, line 3" in message
-
-
-def test_missing_file(tmp_path):
-    assert "no such file" in failure(tmp_path, tmp_path / "nothing.xml")
-
-
-def test_nothing_is_left_when_building_breaks(tmp_path, monkeypatch):
-    from long_context_tasks.benchmarks.ada_leval import bestanswer_builder
-
-    def broken(*_):
-        raise RuntimeError("broken")
-
-    monkeypatch.setattr(bestanswer_builder.CaseMaker, "make", broken)
-    source = write_posts(tmp_path, make_posts(5, 300))
-    with pytest.raises(RuntimeError):
-        build.build(FAMILY, source, BestAnswerSettings((1000,)), tmp_path / "out" / FAMILY)
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"bounds": "odd"}, "--bounds"),
-        ({"tags": 0}, "--tags"),
-        ({"questions_per_tag": 0}, "--questions-per-tag"),
-        ({"shared_tags": 1.5}, "--shared-tags"),
-        ({"min_fill": 0.0}, "--min-fill"),
-    ],
-)
-def test_bad_settings(options, words):
-    with pytest.raises(InputError, match=words):
-        BestAnswerSettings((1000,), **options)
 
 
 def test_real_dump(shared, tmp_path):

@@ -13,15 +13,13 @@ pytest.importorskip("lm_eval")
 
 from hypothesis import given
 from hypothesis import strategies as st
-from stored_runs import run_lm_eval
+from stored_runs import only, run_lm_eval
 from stub_server import stub_server
 from tiny_model import make_tiny_model
 
 from long_context_tasks.hosts.lm_eval_refusals import REFUSED as HOST_REFUSED
-from long_context_tasks.hosts.opencompass_rows import RowStore
-from long_context_tasks.runs import StoredCase, StoredRun, find_runs
+from long_context_tasks.runs import find_runs
 from long_context_tasks.runs.lm_eval_files import REFUSED
-from long_context_tasks.runs.stored import metric_names
 from long_context_tasks.runs.tasks import load_task, options_of, responses_to
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.response import Response, from_stored_form, stored_form
@@ -110,11 +108,6 @@ def _model(url: str) -> str:
 @pytest.fixture
 def results(left: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(left, tmp_path / "results"))
-
-
-def only(folder: Path, task: str) -> StoredRun:
-    [run] = [run for run in find_runs(folder).runs if run.task == task]
-    return run
 
 
 def test_a_plain_task(results: Path, data: Path) -> None:
@@ -280,151 +273,3 @@ def test_options_are_those_of_the_run(results: Path, data: Path, tmp_path: Path)
 
 def test_one_text_for_a_refusal() -> None:
     assert REFUSED == HOST_REFUSED
-
-
-# --- OpenCompass: files in the form of the package's own writer -------------------------------------------------
-
-GIVEN = {"version": 1, "lct_n": 3, "lct_seed": 0}
-
-
-def predictions(
-    root: Path, name: str, rows: list[dict[str, Any]], model: str = "m", given: dict[str, Any] | None = None
-) -> Path:
-    """A finished file of predictions."""
-    folder = root / "20260101_000000" / "predictions" / model
-    store = RowStore(str(folder), f"{name}.json", given=given or GIVEN)
-    store.add(rows)
-    store.finish()
-    return folder / f"{name}.json"
-
-
-def row(case: str, text: str = "A1", status: Any = None) -> dict[str, Any]:
-    return {
-        "case": case,
-        "origin_prompt": "?",
-        "prediction": text,
-        "lct_status": status,
-        "lct_window": "unchecked",
-    }
-
-
-def write_config(root: Path, text: str) -> None:
-    folder = root / "20260101_000000" / "configs"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "x.py").write_text(text)
-
-
-def ids(run: StoredRun) -> list[str]:
-    return [case.id for case in run.cases()]
-
-
-def test_parts_are_joined_in_order_of_their_numbers(tmp_path: Path) -> None:
-    for number in range(11):
-        predictions(tmp_path, f"{ADA}_{number}", [row(f"c{number}")])
-    run = only(tmp_path, ADA)
-    assert ids(run) == [f"c{number}" for number in range(11)]
-    assert (run.host, run.model, run.made, run.version) == ("opencompass", "m", "20260101_000000", 1)
-    assert run.options == {"lct_n": 3, "lct_seed": 0} and run.numbers == {}
-    predictions(tmp_path, ADA, [row("whole")])
-    assert ids(only(tmp_path, ADA)) == ["whole"]  # as the host has it
-
-
-def test_a_missing_part_is_named(tmp_path: Path) -> None:
-    for number in (0, 2):
-        predictions(tmp_path, f"{ADA}_{number}", [row(f"c{number}")])
-    found = find_runs(tmp_path)
-    assert not found.runs and f"{ADA}_1.json: missing" in found.problems[0].message
-
-
-def test_a_name_of_ones_own(tmp_path: Path) -> None:
-    """The config that the host has written down tells the task."""
-    write_config(tmp_path, f"datasets=[dict(abbr='mine_2', type='x', lct_task='{ADA}', n=1)]\n")
-    predictions(tmp_path, "mine_2", [row("a")])
-    predictions(tmp_path, "yours", [row("a")])
-    found = find_runs(tmp_path)
-    assert [(run.task, run.label) for run in found.runs] == [(ADA, "m/mine_2")]
-    assert "which task yours is" in found.problems[0].message
-
-
-def test_repeats_are_counted(tmp_path: Path) -> None:
-    predictions(tmp_path, ADA, [row(case, text) for text in ("A1", "A2") for case in ("a", "b")])
-    cases = list(only(tmp_path, ADA).cases())
-    assert [(case.id, case.repeat, case.responses[0].text) for case in cases] == [
-        ("a", 0, "A1"),
-        ("b", 0, "A1"),
-        ("a", 1, "A2"),
-        ("b", 1, "A2"),
-    ]
-
-
-def test_conversations_and_statuses(tmp_path: Path) -> None:
-    predictions(
-        tmp_path,
-        CONVERSATION,
-        [
-            row("a", '["Yes.", null]', [None, "does_not_fit"]),
-            row("b", "", ["does_not_fit"]) | {"prediction": "[null]"},
-        ],
-    )
-    first, second = only(tmp_path, CONVERSATION).cases()
-    assert first == StoredCase("a", (Response("Yes."), Response(None, "does_not_fit")))
-    assert second.responses == (Response(None, "does_not_fit"),)
-
-
-def test_a_stopped_run_is_named(tmp_path: Path) -> None:
-    folder = tmp_path / "20260101_000000" / "predictions" / "m"
-    folder.mkdir(parents=True)
-    (folder / f"tmp_{ADA}.jsonl").write_text("{}\n")
-    (folder / "tmp_gsm8k.jsonl").write_text("{}\n")
-    predictions(tmp_path, f"{CONVERSATION}_0", [row("a")])
-    (folder / f"tmp_{CONVERSATION}_1.jsonl").write_text("{}\n")
-    found = find_runs(tmp_path)
-    assert not found.runs
-    assert {problem.path.name for problem in found.problems} == {
-        f"tmp_{ADA}.jsonl",
-        f"tmp_{CONVERSATION}_1.jsonl",
-    }
-
-
-@pytest.mark.parametrize("keep", [0, 30, -20])
-def test_damaged_predictions_are_named(tmp_path: Path, keep: int) -> None:
-    """At the beginning it shows when runs are looked for, further on when they are read."""
-    path = predictions(tmp_path, ADA, [row("a"), row("b")])
-    path.write_bytes(path.read_bytes()[:keep])
-    found = find_runs(tmp_path)
-    if keep < 0:
-        with pytest.raises(InputError, match="damaged") as error:
-            list(found.runs[0].cases())
-        assert str(path) in str(error.value)
-    else:
-        assert not found.runs and str(path) in found.problems[0].message
-
-
-def test_rows_of_other_options_are_not_mixed(tmp_path: Path) -> None:
-    predictions(tmp_path, f"{ADA}_0", [row("a")])
-    predictions(tmp_path, f"{ADA}_1", [row("b")], given={**GIVEN, "lct_seed": 1})
-    with pytest.raises(InputError, match=r"row 0.*options"):
-        list(only(tmp_path, ADA).cases())
-
-
-def test_tasks_of_others_are_passed_over(tmp_path: Path) -> None:
-    folder = predictions(tmp_path, ADA, [row("a")]).parent
-    (folder / "gsm8k.json").write_text('{"0": {"origin_prompt": "1 + 1", "prediction": "2", "gold": "2"}}')
-    (folder / "mmlu.json").write_text("[1]")
-    (folder / "cut.json").write_text('{"0": {')
-    found = find_runs(tmp_path)
-    assert [run.task for run in found.runs] == [ADA] and not found.problems
-
-
-def test_numbers_that_json_has_no_word_for(tmp_path: Path) -> None:
-    task = "ada_leval_tsort_2k_ppl"
-    likely = {"log_likelihoods": [-1.5, float("nan")], "n_candidate_tokens": [3, 3]}
-    predictions(tmp_path, task, [{**row("a"), **likely}])
-    [case] = only(tmp_path, task).cases()
-    assert case.log_likelihoods is not None and case.log_likelihoods[0] == -1.5
-    assert case.num_candidate_tokens == (3, 3) and case.responses == (Response(None),)
-
-
-def test_names_of_metrics() -> None:
-    keys = ["a", "a_low", "a_high", "very_low", "n", "n_scored", "coverage", "n_truncated"]
-    assert metric_names(keys) == ["a", "very_low"]
