@@ -16,6 +16,7 @@ from long_context_tasks.judges import (
     JudgeConfig,
     JudgeRequest,
     Judging,
+    Reply,
     Store,
     Verdict,
     check_judge,
@@ -164,7 +165,7 @@ class TaskJudge:
         if self.config.kind != "local":
             return None
 
-        def generate(prompts: Sequence[Sequence[Message]], settings: GenerateSettings) -> list[str]:
+        def generate(prompts: Sequence[Sequence[Message]], settings: GenerateSettings) -> list[Reply]:
             from long_context_tasks.judges.local import load_local_judge
 
             return load_local_judge(self.config)(prompts, settings)

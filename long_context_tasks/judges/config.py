@@ -109,11 +109,6 @@ class JudgeConfig:
             raise InputError(f"judge {self.name}: a judge of kind local has no base_url; leave it out")
         if self.kind == "local" and self.extra_body:
             raise InputError(f"judge {self.name}: a judge of kind local has no extra_body; leave it out")
-        if self.kind == "local" and self.logprobs is not None:
-            raise InputError(
-                f"judge {self.name}: a judge of kind local gives no log-probabilities; leave logprobs out and take several "
-                "samples (seeds: [1, 2, 3], with a temperature above 0), or start it as a server (kind: openai)"
-            )
         if self.prompt_template is not None and self.kind == "openai" and self.api == "chat":
             raise InputError(
                 f"judge {self.name}: prompt_template needs `api: completions`; a chat endpoint has its template"

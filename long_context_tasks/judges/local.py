@@ -10,6 +10,7 @@ from typing import Any
 from long_context_tasks.judges.config import JudgeConfig
 from long_context_tasks.judges.request import raw_prompt
 from long_context_tasks.judges.run import Generate, GenerateSettings
+from long_context_tasks.judges.verdict import Reply, TopLogprobs
 from long_context_tasks.schema import InputError, Message
 
 
@@ -45,8 +46,8 @@ def load_hf_judge(config: JudgeConfig, *, device: str = "auto", dtype: str = "au
     with named_failures(config):
         model, tokenizer = _loaded(config.model, device, dtype)
 
-    def generate(prompts: Sequence[Sequence[Message]], settings: GenerateSettings) -> list[str]:
-        replies: list[str] = []
+    def generate(prompts: Sequence[Sequence[Message]], settings: GenerateSettings) -> list[Reply]:
+        replies: list[Reply] = []
         for start in range(0, len(prompts), settings.batch_size):
             replies += _generate_batch(
                 model, tokenizer, prompts[start : start + settings.batch_size], settings
@@ -108,15 +109,16 @@ def _loaded(name: str, device: str, dtype: str) -> tuple[Any, Any]:
 
 def _generate_batch(
     model: Any, tokenizer: Any, prompts: Sequence[Sequence[Message]], settings: GenerateSettings
-) -> list[str]:
+) -> list[Reply]:
     import torch
-    from transformers import GenerationConfig
+    from transformers import GenerationConfig, LogitsProcessorList
 
     texts = [prompt_text(tokenizer, prompt, settings.prompt_template) for prompt in prompts]
     # A chat template writes the beginning-of-sequence token itself.
     special = settings.prompt_template is not None or tokenizer.chat_template is None
     inputs = tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=special).to(model.device)
     own = model.generation_config
+    first = _FirstPlace(settings.logprobs) if settings.logprobs is not None else None
     plan = GenerationConfig(  # type: ignore[no-untyped-call,unused-ignore]
         do_sample=False,
         max_new_tokens=settings.max_tokens,
@@ -128,10 +130,20 @@ def _generate_batch(
             input_ids=inputs["input_ids"],
             attention_mask=inputs["attention_mask"],
             generation_config=plan,
-            logits_processor=_sampling(texts, settings),
+            logits_processor=LogitsProcessorList([*([first] if first else []), *_sampling(texts, settings)]),
         )
     new = output[:, inputs["input_ids"].shape[1] :]
-    return [str(text) for text in tokenizer.batch_decode(new, skip_special_tokens=True)]
+    replies = tokenizer.batch_decode(new, skip_special_tokens=True)
+    read = inputs["attention_mask"].sum(dim=1).tolist()
+    ends = torch.isin(new, torch.tensor(plan.eos_token_id, device=new.device))
+    # Tokens up to the end that the model set; without one the reply was cut.
+    whole = ends.any(dim=1).tolist()
+    written = torch.where(ends.any(dim=1), ends.int().argmax(dim=1) + 1, new.shape[1]).tolist()
+    likely = first.told(tokenizer) if first else [None] * len(texts)
+    return [
+        Reply(str(text), read[row], written[row], "stop" if whole[row] else "length", likely[row])
+        for row, text in enumerate(replies)
+    ]
 
 
 def prompt_text(tokenizer: Any, messages: Sequence[Message], template: str | None) -> str:
@@ -142,22 +154,45 @@ def prompt_text(tokenizer: Any, messages: Sequence[Message], template: str | Non
     return str(tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True))
 
 
-def _sampling(texts: Sequence[str], settings: GenerateSettings) -> Any:
+def _sampling(texts: Sequence[str], settings: GenerateSettings) -> list[Any]:
     """Temperature, top_p, then Gumbel noise: the greedy choice of noisy logits is a draw from their softmax."""
-    from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopPLogitsWarper
+    from transformers import TemperatureLogitsWarper, TopPLogitsWarper
 
     if not settings.temperature:
-        return LogitsProcessorList()
+        return []
     steps: list[Any] = [TemperatureLogitsWarper(float(settings.temperature))]
     if settings.top_p is not None and settings.top_p < 1:
         steps.append(TopPLogitsWarper(float(settings.top_p)))
-    return LogitsProcessorList([*steps, _Gumbel([row_seed(text, settings) for text in texts])])
+    return [*steps, _Gumbel([row_seed(text, settings) for text in texts])]
 
 
 def row_seed(text: str, settings: GenerateSettings) -> int:
     """The seed of one draw, below 2**56: by the judge's seed, the attempt and the prompt."""
     name = f"{settings.seed}/{settings.attempt}/".encode() + text.encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.sha256(name).digest()[:7], "big")
+
+
+class _FirstPlace:
+    """Reads the likeliest tokens at the first place of every reply, before temperature and sampling."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._top: Any = None
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        if self._top is None:
+            self._top = scores.float().log_softmax(dim=-1).topk(min(self._count, scores.shape[1]))
+        return scores
+
+    def told(self, tokenizer: Any) -> list[TopLogprobs]:
+        """Per row the tokens as texts with their natural log-probabilities, the likeliest first."""
+        rows = zip(self._top.indices.tolist(), self._top.values.tolist(), strict=True)
+        return [
+            tuple(
+                (str(tokenizer.decode([token])), value) for token, value in zip(tokens, values, strict=True)
+            )
+            for tokens, values in rows
+        ]
 
 
 class _Gumbel:

@@ -7,6 +7,7 @@ from typing import Any
 from long_context_tasks.judges.config import JudgeConfig
 from long_context_tasks.judges.local import named_failures, prompt_text, row_seed
 from long_context_tasks.judges.run import Generate, GenerateSettings
+from long_context_tasks.judges.verdict import Reply
 from long_context_tasks.schema import Message
 
 
@@ -25,7 +26,7 @@ def load_vllm_judge(config: JudgeConfig) -> Generate:
         model = _loaded(config.model)
     tokenizer = model.get_tokenizer()
 
-    def generate(prompts: Sequence[Sequence[Message]], settings: GenerateSettings) -> list[str]:
+    def generate(prompts: Sequence[Sequence[Message]], settings: GenerateSettings) -> list[Reply]:
         from vllm import SamplingParams
 
         texts = [prompt_text(tokenizer, prompt, settings.prompt_template) for prompt in prompts]
@@ -40,12 +41,29 @@ def load_vllm_judge(config: JudgeConfig) -> Generate:
                 top_p=1.0 if settings.top_p is None else settings.top_p,
                 max_tokens=settings.max_tokens,
                 seed=row_seed(text, settings),
+                logprobs=settings.logprobs,
             )
             for text in texts
         ]
-        return [str(one.outputs[0].text) for one in model.generate(tokens, plans, use_tqdm=False)]
+        return [_reply(one) for one in model.generate(tokens, plans, use_tqdm=False)]
 
     return generate
+
+
+def _reply(answered: Any) -> Reply:
+    """VLLM's RequestOutput with one completion. Its log-probabilities are those before temperature and sampling."""
+    [said] = answered.outputs
+    likely = said.logprobs[0] if said.logprobs else None
+    return Reply(
+        str(said.text),
+        len(answered.prompt_token_ids),
+        len(said.token_ids),
+        said.finish_reason,
+        # The token that was drawn stands among them also where it is not one of the likeliest.
+        None
+        if likely is None
+        else tuple((str(one.decoded_token), float(one.logprob)) for one in likely.values()),
+    )
 
 
 @lru_cache(maxsize=1)

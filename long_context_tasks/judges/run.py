@@ -35,6 +35,7 @@ class GenerateSettings:
             same settings.
         prompt_template: when given, the prompt is sent as plain text in it, without the chat template.
         batch_size: prompts generated together.
+        logprobs: how many likely tokens of a reply's first place to tell, with their log-probabilities; None: not asked for.
     """
 
     temperature: float | None
@@ -44,9 +45,10 @@ class GenerateSettings:
     attempt: int
     prompt_template: str | None
     batch_size: int
+    logprobs: int | None = None
 
 
-Generate = Callable[[Sequence[Sequence[Message]], GenerateSettings], list[str]]
+Generate = Callable[[Sequence[Sequence[Message]], GenerateSettings], list[Reply]]
 """Replies of a model that the host has loaded, one per prompt, in order."""
 
 
@@ -343,20 +345,20 @@ def _ask_local(
         attempt=first.attempt,
         prompt_template=config.prompt_template,
         batch_size=config.batch_size,
+        logprobs=config.logprobs,
     )
     try:
-        texts = generate([job.messages for job in batch], settings)
+        replies = generate([job.messages for job in batch], settings)
     except InputError:
         raise
     except Exception as error:
         # Whatever a model's code may raise (out of memory, a prompt over the window): the other verdicts stay.
         _LOG.exception("judge %s: a batch of %d prompts failed", config.name, len(batch))
         return type(error).__name__
-    if len(texts) != len(batch):
+    if len(replies) != len(batch):
         raise InputError(
-            f"judge {config.name}: {len(texts)} replies to {len(batch)} prompts from the local model"
+            f"judge {config.name}: {len(replies)} replies to {len(batch)} prompts from the local model"
         )
-    replies = [Reply(text) for text in texts]
     store.append(zip((job.key for job in batch), replies, strict=True))
     for job, reply in zip(batch, replies, strict=True):
         job.take(reply, rubric, config, new=True)

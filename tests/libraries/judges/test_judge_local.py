@@ -1,10 +1,13 @@
 """A judge on plain transformers: its draws depend on seed, attempt and prompt, not on the batch."""
 
+import json
+import shutil
 import sys
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -14,7 +17,7 @@ pytest.importorskip("torch")
 from tiny_model import make_tiny_model
 from transformers import AutoTokenizer
 
-from long_context_tasks.judges import Generate, GenerateSettings, JudgeConfig, local_vllm
+from long_context_tasks.judges import Generate, GenerateSettings, JudgeConfig, Reply, local_vllm
 from long_context_tasks.judges.local import check_local_judge, load_hf_judge, load_local_judge
 from long_context_tasks.schema import InputError, Message
 
@@ -25,8 +28,12 @@ SETTINGS = GenerateSettings(0.8, 0.9, 12, 2023, 0, None, 3)
 
 
 @pytest.fixture(scope="module")
-def generate(tmp_path_factory: pytest.TempPathFactory) -> Generate:
-    folder = make_tiny_model(tmp_path_factory.mktemp("judge") / "model", 512)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_tiny_model(tmp_path_factory.mktemp("judge") / "model", 512)
+
+
+@pytest.fixture(scope="module")
+def generate(folder: Path) -> Generate:
     return load_hf_judge(JudgeConfig(model=str(folder), kind="local"), device="cpu")
 
 
@@ -34,7 +41,46 @@ def test_draws_do_not_depend_on_the_batch(generate: Generate) -> None:
     together = generate(PROMPTS, SETTINGS)
     assert together == generate(PROMPTS, replace(SETTINGS, batch_size=1))
     assert together[1:] == generate(PROMPTS[1:], SETTINGS)
-    assert len(set(together)) == 3
+    assert len({reply.text for reply in together}) == 3
+
+
+def first_logits(folder: Path, prompt: tuple[Message, ...]) -> tuple[int, Any]:
+    """Tokens of a prompt, and what the model itself has for the first place of a reply."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    chat = [{"role": message.role, "content": message.content} for message in prompt]
+    text = tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+    ids = tokenizer(text, return_tensors="pt", add_special_tokens=False)["input_ids"]
+    with torch.inference_mode():
+        return ids.shape[1], AutoModelForCausalLM.from_pretrained(folder).eval()(ids).logits[0, -1]
+
+
+def test_likely_tokens_are_those_of_the_model(generate: Generate, folder: Path) -> None:
+    """Before temperature and sampling, whatever the batch; tokens are counted without padding."""
+    told = generate(PROMPTS, replace(SETTINGS, logprobs=4))
+    assert [reply.text for reply in told] == [reply.text for reply in generate(PROMPTS, SETTINGS)]
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    for prompt, reply in zip(PROMPTS, told, strict=True):
+        read, logits = first_logits(folder, prompt)
+        best = logits.log_softmax(-1).topk(4)
+        assert reply.top_logprobs is not None
+        assert [token for token, _ in reply.top_logprobs] == [tokenizer.decode([i]) for i in best.indices]
+        assert [value for _, value in reply.top_logprobs] == pytest.approx(best.values.tolist(), abs=1e-4)
+        assert (reply.prompt_tokens, reply.completion_tokens) == (read, SETTINGS.max_tokens)
+        assert reply.finish_reason == "length"
+
+
+def test_a_reply_that_ends_is_not_cut(folder: Path, tmp_path: Path) -> None:
+    own = tmp_path / "model"
+    shutil.copytree(folder, own)
+    plan = json.loads((own / "generation_config.json").read_text())
+    ends = [plan["eos_token_id"], int(first_logits(folder, PROMPTS[0])[1].argmax())]
+    (own / "generation_config.json").write_text(json.dumps({**plan, "eos_token_id": ends}))
+    load = load_hf_judge(JudgeConfig(model=str(own), kind="local"), device="cpu")
+    [reply] = load(PROMPTS[:1], replace(SETTINGS, temperature=0.0))
+    assert (reply.finish_reason, reply.completion_tokens) == ("stop", 1)
 
 
 def test_seed_attempt_and_settings_choose_the_draw(generate: Generate) -> None:
@@ -58,6 +104,11 @@ def test_vllm_is_asked_as_transformers_is(tmp_path: Path, monkeypatch: pytest.Mo
     folder = make_tiny_model(tmp_path / "model", 512)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     asked: list[tuple[list[int], SimpleNamespace]] = []
+    first = {
+        7: SimpleNamespace(logprob=-0.5, decoded_token=" 4"),
+        8: SimpleNamespace(logprob=-2.0, decoded_token="5"),
+    }
+    likely = [first, {9: SimpleNamespace(logprob=0.0, decoded_token=".")}]
 
     class LLM:
         def __init__(self, model: str, trust_remote_code: bool) -> None:
@@ -71,19 +122,29 @@ def test_vllm_is_asked_as_transformers_is(tmp_path: Path, monkeypatch: pytest.Mo
         ) -> object:
             asked.extend((one["prompt_token_ids"], plan) for one, plan in zip(prompts, plans, strict=True))
             return [
-                SimpleNamespace(outputs=[SimpleNamespace(text=f"Score {n}")]) for n in range(len(prompts))
+                SimpleNamespace(
+                    prompt_token_ids=one["prompt_token_ids"],
+                    outputs=[
+                        SimpleNamespace(
+                            text=f"Score {n}", token_ids=[5, 6], finish_reason="stop", logprobs=likely
+                        )
+                    ],
+                )
+                for n, one in enumerate(prompts)
             ]
 
     monkeypatch.setitem(sys.modules, "vllm", SimpleNamespace(LLM=LLM, SamplingParams=SimpleNamespace))
     local_vllm._loaded.cache_clear()
     config = JudgeConfig(model=str(folder), kind="local", engine="vllm")
-    assert load_local_judge(config)(PROMPTS, SETTINGS) == ["Score 0", "Score 1", "Score 2"]
+    replies = load_local_judge(config)(PROMPTS, replace(SETTINGS, logprobs=2))
+    assert [reply.text for reply in replies] == ["Score 0", "Score 1", "Score 2"]
+    assert replies[0] == Reply("Score 0", len(asked[0][0]), 2, "stop", ((" 4", -0.5), ("5", -2.0)))
     template = tokenizer.apply_chat_template(
         [{"role": "user", "content": "Judge this."}], add_generation_prompt=True
     )
     assert asked[0][0] == list(template["input_ids"] if hasattr(template, "keys") else template)
     plan = asked[0][1]
-    assert (plan.temperature, plan.top_p, plan.max_tokens) == (0.8, 0.9, 12)
+    assert (plan.temperature, plan.top_p, plan.max_tokens, plan.logprobs) == (0.8, 0.9, 12, 2)
     assert len({plan.seed for _, plan in asked}) == 3
     local_vllm._loaded.cache_clear()
 

@@ -124,7 +124,5 @@ def test_a_judge_without_them_is_told_before_costly_work() -> None:
             InputError, match="gives no log-probabilities; leave logprobs out and take several samples"
         ):
             check_judge(JudgeConfig(model="m", base_url=server.url, logprobs=10))
-    with pytest.raises(InputError, match="kind local gives no log-probabilities"):
-        JudgeConfig(model="m", kind="local", logprobs=10)
     with pytest.raises(InputError, match="extra_body must not set logprobs"):
         JudgeConfig(model="m", base_url="http://x/v1", extra_body={"logprobs": True})
