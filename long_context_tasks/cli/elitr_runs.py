@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -247,7 +248,13 @@ def measure(
         )
         for setting, parts in found.items()
     ]
-    return measured, unjudged
+    return sorted(measured, key=_place), unjudged
+
+
+def _place(one: Measured) -> tuple[str, str, list[tuple[int, str]]]:
+    """Where a setting stands: by host and model, then by the task, with _wer20 in front of _wer100."""
+    words = re.findall(r"\d+|\D+", one.setting.task)
+    return one.setting.host, one.setting.model, [(int(word) if word.isdigit() else 0, word) for word in words]
 
 
 @dataclass(frozen=True)

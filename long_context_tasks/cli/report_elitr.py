@@ -205,9 +205,11 @@ def draw(measured: Sequence["Measured"], metric: str, path: Path) -> None:
         raise InputError(
             "--plot needs matplotlib: pip install matplotlib, or use --csv and a program of your own"
         ) from error
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    lines = list(dict.fromkeys(point.line for point in points))
+    shared, labels = told_apart(lines)
+    figure = Figure(figsize=(7, 4.5 + 0.2 * len(lines)), layout="constrained")
     axes = figure.subplots()
-    for line in dict.fromkeys(point.line for point in points):
+    for line, label in zip(lines, labels, strict=True):
         own = [point for point in points if point.line == line]
         ends = [
             [0.0 if math.isnan(point.low) else point.mean - point.low for point in own],
@@ -219,14 +221,32 @@ def draw(measured: Sequence["Measured"], metric: str, path: Path) -> None:
             yerr=ends,
             marker="o",
             capsize=3,
-            label=", ".join(part for part in line if part),
+            label=label,
         )
     axes.set_xlabel("measured word error rate, %")
     axes.set_ylabel(metric)
-    axes.legend(fontsize="small")
+    # The whole scale: a stretched one makes small differences look large.
+    low, high = (f(end, *(point.mean for point in points)) for f, end in ((min, 1.0), (max, 10.0)))
+    axes.set_ylim(*((0, 1) if metric == "answered" else (math.floor(low), math.ceil(high))))
+    axes.set_title(shared, fontsize="small")
+    if len(lines) > 1:
+        figure.legend(loc="outside lower center", fontsize="small")
     try:
         figure.savefig(path)
     except OSError as error:
         raise InputError(
             f"--plot {path}: cannot be written ({error.strerror}); choose another place"
         ) from error
+
+
+def told_apart(lines: Sequence[Sequence[str]]) -> tuple[str, list[str]]:
+    """What names of several parts share, and what tells each from the others.
+
+    >>> told_apart([("lm_eval", "A", "qa"), ("lm_eval", "B", "qa")])
+    ('lm_eval, qa', ['A', 'B'])
+    """
+    same = [len(set(parts)) == 1 for parts in zip(*lines, strict=True)]
+    shared = ", ".join(part for part, one in zip(lines[0], same, strict=True) if one and part)
+    return shared, [
+        ", ".join(part for part, one in zip(line, same, strict=True) if part and not one) for line in lines
+    ]
