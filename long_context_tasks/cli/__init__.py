@@ -14,7 +14,19 @@ from typer.core import TyperGroup
 from long_context_tasks.schema.errors import InputError
 
 _HERE = "long_context_tasks.cli"
-_COMMANDS = ("build", "coverage", "data", "demo", "generate", "judge", "noise", "paths", "report", "tasks")
+_COMMANDS = (
+    "annotate",
+    "build",
+    "coverage",
+    "data",
+    "demo",
+    "generate",
+    "judge",
+    "noise",
+    "paths",
+    "report",
+    "tasks",
+)
 """Each names a module here that holds a typer app called ``app`` with one command or a group of them."""
 
 
@@ -29,7 +41,9 @@ class _LazyCommands(TyperGroup):
         """A command by name, None when there is none."""
         if cmd_name not in self.list_commands(ctx):
             return None
-        return typer.main.get_command(importlib.import_module(f"{_HERE}.{cmd_name}").app)
+        command = typer.main.get_command(importlib.import_module(f"{_HERE}.{cmd_name}").app)
+        command.name = cmd_name  # groups have none of their own, and the help lists commands by it
+        return command
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; bad input ends with exit code 2 and one line that says what to do."""

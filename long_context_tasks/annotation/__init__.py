@@ -1,0 +1,52 @@
+"""Collecting human ratings of answers, in the three stages of the ORCA paper: prepare, annotate, correct.
+
+Sedláček et al., "ORCA: Open-ended Response Correctness Assessment for Audio Question Answering" (TACL 2026), Section 3 and
+Appendix A. A study is one SQLite file.
+"""
+
+from long_context_tasks.annotation.agreement import LEVELS, Alpha, Level, krippendorff_alpha
+from long_context_tasks.annotation.changes import add, add_answers, annotate, review, set_rationales
+from long_context_tasks.annotation.figures import CodeCount, Figures, ModelRow, Part, study_figures
+from long_context_tasks.annotation.records import (
+    Annotation,
+    Candidate,
+    Incoming,
+    Question,
+    Review,
+    read_documents,
+    read_questions,
+)
+from long_context_tasks.annotation.scale import CODES, DEFAULT_SCALE, SHIPPED, Scale, load_scale
+from long_context_tasks.annotation.study import Study, create, open_study
+
+__all__ = [
+    "CODES",
+    "DEFAULT_SCALE",
+    "LEVELS",
+    "SHIPPED",
+    "Alpha",
+    "Annotation",
+    "Candidate",
+    "CodeCount",
+    "Figures",
+    "Incoming",
+    "Level",
+    "ModelRow",
+    "Part",
+    "Question",
+    "Review",
+    "Scale",
+    "Study",
+    "add",
+    "add_answers",
+    "annotate",
+    "create",
+    "krippendorff_alpha",
+    "load_scale",
+    "open_study",
+    "read_documents",
+    "read_questions",
+    "review",
+    "set_rationales",
+    "study_figures",
+]

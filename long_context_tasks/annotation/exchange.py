@@ -1,0 +1,274 @@
+"""Annotations, reviews and training data as JSON Lines. Files are written whole; what is read is checked before anything is stored."""
+
+import json
+import statistics
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from long_context_tasks.annotation.checks import check_annotation
+from long_context_tasks.annotation.records import (
+    FIELDS,
+    Annotation,
+    Review,
+    identifier,
+    rows,
+    text,
+)
+from long_context_tasks.annotation.scale import CODES, QUESTION_CODES, Scale
+from long_context_tasks.annotation.study import Study
+from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import write_whole
+
+_ANNOTATION = '{"item": "q1/m", "annotator": "ana", "rating": 4, "codes": ["A"], "comment": "", "at": ""}'
+_REVIEW = '{"question_id": "q1", "version": 1, "decision": "keep, correct or remove", "question": "...", "note": "..."}'
+_REVIEW_FIELDS = {"question_id", "version", "decision", "note", "flags", *FIELDS}
+
+
+def write_rows(path: Path, found: Iterable[Mapping[str, Any]]) -> int:
+    """Write JSON Lines, whole or not at all.
+
+    Returns:
+        How many rows.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in found]
+    write_whole(path, lines, remedy="choose another place with --out")
+    return len(lines)
+
+
+def annotation_rows(study: Study) -> list[dict[str, Any]]:
+    """All annotations, those of superseded versions too; :func:`read_annotations` reads them back."""
+    return [
+        {
+            "item": one.candidate,
+            "annotator": one.annotator,
+            "rating": one.rating,
+            "codes": list(one.codes),
+            "comment": one.comment,
+            "at": one.at,
+        }
+        for one in study.annotations()
+    ]
+
+
+def read_annotations(path: Path, scale: Scale) -> list[Annotation]:
+    """Annotations from JSON Lines, all of them checked.
+
+    Raises:
+        InputError: names file, row and remedy.
+    """
+    found: dict[tuple[str, str], str] = {}
+    annotations = []
+    for where, row in rows(path, _ANNOTATION):
+        if unknown := sorted(set(row) - {"item", "annotator", "rating", "codes", "comment", "at"}):
+            raise InputError(f"{where}: unknown field {', '.join(unknown)}; expected {_ANNOTATION}")
+        one = Annotation(
+            identifier(row, "item", where),
+            text(row, "annotator", where) or "",
+            _rating(row.get("rating"), where),
+            _codes(row.get("codes", []), where),
+            text(row, "comment", where, needed=False, empty=True) or "",
+            text(row, "at", where, needed=False, empty=True) or "",
+        )
+        try:
+            check_annotation(one, scale)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
+        key = (one.candidate, one.annotator)
+        if key in found:
+            raise InputError(
+                f"{where}: {one.annotator} annotated {one.candidate} before, in {found[key]}; keep one of them"
+            )
+        found[key] = where
+        annotations.append(one)
+    if not annotations:
+        raise InputError(f"{path}: no annotations; expected {_ANNOTATION}")
+    return annotations
+
+
+def _rating(value: Any, where: str) -> int | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    raise InputError(
+        f"{where}: rating {json.dumps(value)[:40]} is no whole number; correct it, or write null"
+    )
+
+
+def _codes(value: Any, where: str) -> str:
+    if not isinstance(value, list) or not all(
+        isinstance(code, str) and len(code) == 1 and code in CODES for code in value
+    ):
+        raise InputError(
+            f"{where}: codes is {json.dumps(value)[:40]}; write a list of letters among {', '.join(CODES)}"
+        )
+    return "".join(code for code in CODES if code in value)
+
+
+def review_rows(study: Study, *, every: bool = False) -> list[dict[str, Any]]:
+    """Questions for experts: those whose newest version has the codes Q, A or R, a comment, or no annotation at all.
+
+    The texts are those of the newest version: an expert changes them and sets ``decision``. What came before a decision to keep
+    a question is not shown again.
+
+    Args:
+        study: open.
+        every: all questions that count.
+    """
+    candidates = {one.id: one for one in study.candidates(current=True)}
+    decided = {
+        (row["question_id"], row["version"]): row["at"]
+        for row in study.corrections()
+        if row["decision"] == "keep"
+    }
+    flags: dict[str, list[dict[str, str]]] = {}
+    touched = {question for question, _ in decided}
+    for one in study.annotations():
+        if (candidate := candidates.get(one.candidate)) is None:
+            continue
+        touched.add(candidate.question_id)
+        flagged = bool(one.comment) or any(code in QUESTION_CODES for code in one.codes)
+        if flagged and one.at > decided.get((candidate.question_id, candidate.version), ""):
+            flags.setdefault(candidate.question_id, []).append(
+                {
+                    "item": one.candidate,
+                    "annotator": one.annotator,
+                    "codes": one.codes,
+                    "comment": one.comment,
+                }
+            )
+    return [
+        {
+            "question_id": asked.id,
+            "version": asked.version,
+            "decision": "keep",
+            **{name: asked.field(name) for name in FIELDS},
+            "note": "",
+            "flags": flags.get(asked.id, []),
+        }
+        for asked in study.questions()
+        if every or asked.id in flags or asked.id not in touched
+    ]
+
+
+def read_reviews(path: Path) -> list[Review]:
+    """Experts' decisions from JSON Lines, as :func:`review_rows` gives them, edited.
+
+    Raises:
+        InputError: names file, row and remedy.
+    """
+    reviews: dict[str, Review] = {}
+    for where, row in rows(path, _REVIEW):
+        if unknown := sorted(set(row) - _REVIEW_FIELDS):
+            raise InputError(f"{where}: unknown field {', '.join(unknown)}; expected {_REVIEW}")
+        key = identifier(row, "question_id", where)
+        decision, version = row.get("decision"), row.get("version")
+        if decision not in ("keep", "correct", "remove"):
+            raise InputError(
+                f"{where}: decision is {json.dumps(decision)[:40]}; write keep, correct or remove"
+            )
+        if version is not None and (isinstance(version, bool) or not isinstance(version, int)):
+            raise InputError(
+                f"{where}: version is {json.dumps(version)[:40]}; leave it as `lct annotate review` wrote it"
+            )
+        if key in reviews:
+            raise InputError(f"{where}: question {key} came before; keep one row of each question")
+        changes: dict[str, str | None] = {}
+        for name in FIELDS:
+            if name in row:
+                optional = name in ("rationale", "transcription")
+                changes[name] = text(row, name, where, needed=not optional, empty=optional) or None
+        note = text(row, "note", where, needed=False, empty=True) or ""
+        reviews[key] = Review(key, decision, changes, note, version)
+    if not reviews:
+        raise InputError(f"{path}: no reviews; expected {_REVIEW}")
+    return list(reviews.values())
+
+
+def question_rows(study: Study) -> list[dict[str, Any]]:
+    """Questions that count, with the candidates of their newest version; :func:`~long_context_tasks.annotation.records.read_questions` reads them, for a new study."""
+    answers: dict[str, list[dict[str, str]]] = {}
+    for one in study.candidates(current=True):
+        answers.setdefault(one.question_id, []).append({"id": one.id, "model": one.model, "text": one.text})
+    return [
+        {
+            "id": asked.id,
+            **{name: asked.field(name) for name in FIELDS},
+            "document": asked.document,
+            "domain": asked.domain,
+            "category": asked.category,
+            "source": asked.source,
+            "candidates": answers.get(asked.id, []),
+        }
+        for asked in study.questions()
+    ]
+
+
+def judged_rows(study: Study, judge: str, scores: Mapping[str, int | None]) -> list[dict[str, Any]]:
+    """Scores of a judge beside people's mean rating, in the form that ``lct judge compare`` reads.
+
+    Args:
+        study: open.
+        judge: its name.
+        scores: candidate id to score, None where the judge gave none.
+    """
+    ratings: dict[str, list[int]] = {}
+    for one in study.annotations():
+        if one.rating is not None:
+            ratings.setdefault(one.candidate, []).append(one.rating)
+    return [
+        {
+            "id": one.id,
+            "cluster": one.question_id,
+            "people": statistics.fmean(ratings[one.id]) if one.id in ratings else None,
+            judge: scores[one.id],
+        }
+        for one in study.candidates(current=True)
+        if one.id in scores
+    ]
+
+
+def training_rows(study: Study, *, before: bool = False) -> list[dict[str, Any]]:
+    """Rated candidates in the format of ORCA's training data, with the scale beside the ratings.
+
+    The released ORCA code wants a rationale on every row and ratings of 1 to 5; ours reads ``scale``.
+
+    Args:
+        study: open.
+        before: also what a correction or a removal has made invalid.
+    """
+    questions = {(one.id, one.version): one for one in study.all_versions()}
+    kept = study.current()
+    ratings: dict[str, list[int]] = {}
+    for one in study.annotations():
+        if one.rating is not None:
+            ratings.setdefault(one.candidate, []).append(one.rating)
+    found = []
+    for candidate in study.candidates():
+        key = (candidate.question_id, candidate.version)
+        if candidate.id not in ratings or not (before or key in kept):
+            continue
+        asked = questions[key]
+        row: dict[str, Any] = {
+            "id": candidate.id,
+            "question_id": asked.id,
+            "version": asked.version,
+            "question": asked.question,
+            "reference": asked.reference,
+            "rationale": asked.rationale or "",
+            "candidate": candidate.text,
+            "candidate_model": candidate.model,
+            "ratings": ratings[candidate.id],
+            "scale": list(study.scale.bounds),
+            "domain": asked.domain,
+            "category": asked.category,
+            "source": asked.source,
+        }
+        if asked.transcription is not None:
+            row["transcription"] = asked.transcription
+        found.append(row)
+    return found

@@ -1,0 +1,209 @@
+"""Statistics of a study: Krippendorff's alpha before and after filtering, Tables 1, 4, 5 and Fig. 5 of the ORCA paper.
+
+Filtering is the paper's (Section 5.2, Stage 3): what was said of a question that was corrected or removed afterwards does not count.
+"""
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from long_context_tasks.annotation.agreement import Alpha, Level, krippendorff_alpha
+from long_context_tasks.annotation.records import FIELDS, Annotation
+from long_context_tasks.annotation.scale import CODES, QUESTION_CODES
+from long_context_tasks.annotation.study import Study
+
+HIGH_VARIANCE = 1.0
+
+
+@dataclass(frozen=True)
+class Part:
+    """Ratings of one part: all (before), those filtered out (removed), those kept (after).
+
+    Attributes:
+        questions: with an annotation of any kind; a question counts once, whatever its versions.
+        pairs: candidates with a rating.
+        ratings: number of them.
+        feedback: annotations with a code or a comment.
+        alpha: Krippendorff's.
+        high_variance: share of the pairs with two ratings or more whose variance (divisor n - 1) is above 1; not a number without any.
+        histogram: rating to count, every rating of the scale (Fig. 5).
+    """
+
+    questions: int
+    pairs: int
+    ratings: int
+    feedback: int
+    alpha: Alpha
+    high_variance: float
+    histogram: dict[int, int]
+
+    @property
+    def annotations(self) -> int:
+        """Ratings and feedback entries together, as the paper counts."""
+        return self.ratings + self.feedback
+
+    @property
+    def ratings_per_pair(self) -> float:
+        """Mean; not a number without pairs."""
+        return self.ratings / self.pairs if self.pairs else math.nan
+
+
+@dataclass(frozen=True)
+class CodeCount:
+    """A row of Table 4.
+
+    Attributes:
+        code: a letter, or ``comment``.
+        count: questions for Q, A and R; annotations for U, E and comments.
+        of: what the share is of: annotated questions, or annotations with feedback.
+    """
+
+    code: str
+    count: int
+    of: int
+
+    @property
+    def share(self) -> float:
+        """Between 0 and 1; not a number of nothing."""
+        return self.count / self.of if self.of else math.nan
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """A row of Table 5, after filtering.
+
+    Attributes:
+        model: its name.
+        answers: with a rating.
+        ratings: of them.
+        mean, sd: of the ratings (divisor n - 1; sd is not a number for one rating).
+        words: mean length of the rated answers.
+    """
+
+    model: str
+    answers: int
+    ratings: int
+    mean: float
+    sd: float
+    words: float
+
+
+@dataclass(frozen=True)
+class Figures:
+    """All statistics of a study.
+
+    Attributes:
+        before, removed, after: see :class:`Part`.
+        codes: Table 4, over all annotations.
+        total_codes: codes of all annotations together.
+        models: Table 5.
+        corrected: Table 1: field to benchmark (``source`` of the question) to number of corrections.
+        level: of measurement, for alpha.
+    """
+
+    before: Part
+    removed: Part
+    after: Part
+    codes: tuple[CodeCount, ...]
+    total_codes: int
+    models: tuple[ModelRow, ...]
+    corrected: dict[str, dict[str, int]]
+    level: Level
+
+
+def study_figures(study: Study, level: Level = "ordinal") -> Figures:
+    """Compute the statistics.
+
+    Args:
+        study: open.
+        level: of measurement, for alpha.
+
+    Raises:
+        InputError: NLTK is not installed.
+    """
+    kept_versions = study.current()
+    candidates = {one.id: one for one in study.candidates()}
+    question_of = {key: one.question_id for key, one in candidates.items()}
+    kept = {key for key, one in candidates.items() if (one.question_id, one.version) in kept_versions}
+    every = study.annotations()
+    after = [one for one in every if one.candidate in kept]
+    values = study.scale.values
+    rated: dict[str, list[int]] = {}
+    for one in after:
+        if one.rating is not None:
+            rated.setdefault(one.candidate, []).append(one.rating)
+    models: dict[str, list[str]] = {}
+    for key in rated:
+        models.setdefault(candidates[key].model, []).append(key)
+    return Figures(
+        before=_part(every, question_of, values, level),
+        removed=_part([one for one in every if one.candidate not in kept], question_of, values, level),
+        after=_part(after, question_of, values, level),
+        codes=_codes(every, question_of),
+        total_codes=sum(len(one.codes) for one in every),
+        models=tuple(
+            _model(name, [rated[key] for key in models[name]], [candidates[key].text for key in models[name]])
+            for name in sorted(models, key=str.casefold)
+        ),
+        corrected=_corrected(study),
+        level=level,
+    )
+
+
+def _part(
+    annotations: Sequence[Annotation], question_of: dict[str, str], values: Iterable[int], level: Level
+) -> Part:
+    rated: dict[str, list[int]] = {}
+    triples = []
+    for one in annotations:
+        if one.rating is not None:
+            rated.setdefault(one.candidate, []).append(one.rating)
+            triples.append((one.annotator, one.candidate, float(one.rating)))
+    counts = Counter(rating for ratings in rated.values() for rating in ratings)
+    variances = [statistics.variance(ratings) for ratings in rated.values() if len(ratings) > 1]
+    high = sum(variance > HIGH_VARIANCE for variance in variances)
+    return Part(
+        questions=len({question_of[one.candidate] for one in annotations}),
+        pairs=len(rated),
+        ratings=len(triples),
+        feedback=sum(bool(one.codes or one.comment) for one in annotations),
+        alpha=krippendorff_alpha(triples, level),
+        high_variance=high / len(variances) if variances else math.nan,
+        histogram={value: counts[value] for value in values},
+    )
+
+
+def _codes(annotations: Sequence[Annotation], question_of: dict[str, str]) -> tuple[CodeCount, ...]:
+    questions = len({question_of[one.candidate] for one in annotations})
+    feedback = sum(bool(one.codes or one.comment) for one in annotations)
+    found = []
+    for code in CODES:
+        holding = [one for one in annotations if code in one.codes]
+        if code in QUESTION_CODES:
+            found.append(CodeCount(code, len({question_of[one.candidate] for one in holding}), questions))
+        else:
+            found.append(CodeCount(code, len(holding), feedback))
+    return (*found, CodeCount("comment", sum(bool(one.comment) for one in annotations), feedback))
+
+
+def _model(name: str, ratings: Sequence[Sequence[int]], answers: Sequence[str]) -> ModelRow:
+    flat = [rating for each in ratings for rating in each]
+    return ModelRow(
+        model=name,
+        answers=len(answers),
+        ratings=len(flat),
+        mean=statistics.fmean(flat),
+        sd=statistics.stdev(flat) if len(flat) > 1 else math.nan,
+        words=statistics.fmean(len(answer.split()) for answer in answers),
+    )
+
+
+def _corrected(study: Study) -> dict[str, dict[str, int]]:
+    source = {one.id: one.source for one in study.all_versions()}
+    counts: dict[str, Counter[str]] = {name: Counter() for name in FIELDS}
+    for review in study.corrections():
+        for name in review["changes"]:
+            counts[name][source[review["question_id"]]] += 1
+    return {name: dict(sorted(counts[name].items())) for name in FIELDS}

@@ -1,0 +1,119 @@
+"""Stage 1: prompts for rationales and candidate answers, and the questions that still need them.
+
+Who asks the model is not decided here: ``lct annotate prepare`` sends the prompts through the judges' client.
+"""
+
+import importlib.resources
+import re
+from collections.abc import Mapping
+
+from long_context_tasks.annotation.records import Question
+from long_context_tasks.annotation.study import Study
+from long_context_tasks.schema import InputError, Message
+
+PROMPTS = {"text": "rationale_text", "paper": "fig6_rationale"}
+"""Prompts for rationales: for a document of text, and in the paper's words, which speak of audio."""
+JUDGE_PROMPTS = {"fig7": "fig7_judge", "fig8": "fig8_judge_modified"}
+"""Prompts for judges, in the paper's words."""
+_AUDIO = "audio file URI via Gemini Files API"
+JUDGE_BOUNDS = (1, 5)
+"""Scores that the judges' prompts ask for."""
+_SCORE = re.compile(r"score\W{0,8}([1-5])(?![\d.]*\d)", re.IGNORECASE)
+_SLOT = re.compile(r"\[([a-zA-Z_ ]+)\]")
+
+
+def prompt_text(name: str) -> str:
+    """A prompt file as it stands, by its name without ``.txt``."""
+    file = importlib.resources.files("long_context_tasks.annotation") / "prompts" / f"{name}.txt"
+    return file.read_bytes().decode("utf-8")
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """Put values into the places of a prompt, all at once; other brackets stay.
+
+    >>> fill("Q: [question] [x]", {"question": "what is [x]?"})
+    'Q: what is [x]? [x]'
+    """
+    return _SLOT.sub(lambda match: values.get(match[1], match[0]), template)
+
+
+def _source(study: Study, asked: Question) -> str:
+    found = None if asked.document is None else study.document(asked.document)
+    found = found if found is not None else asked.transcription
+    if found is None:
+        raise InputError(
+            f"question {asked.id} has neither a document nor a transcription, so no model can be asked; give one, or bring the "
+            "rationale or the candidates with the question"
+        )
+    return found
+
+
+def rationale_prompt(study: Study, asked: Question, prompts: str = "text") -> tuple[Message, ...]:
+    """What is sent for the rationale of a question.
+
+    Args:
+        study: holds the document.
+        asked: the question.
+        prompts: a key of :data:`PROMPTS`.
+
+    Raises:
+        InputError: the question has no document.
+    """
+    source = _source(study, asked)
+    values = {"question": asked.question, "answer": asked.reference, "document": source, _AUDIO: source}
+    name = PROMPTS[prompts]
+    return (
+        Message("system", prompt_text(f"{name}_system")),
+        Message("user", fill(prompt_text(f"{name}_user"), values)),
+    )
+
+
+def candidate_prompt(study: Study, asked: Question) -> tuple[Message, ...]:
+    """What is sent for a candidate answer to a question.
+
+    Raises:
+        InputError: the question has no document.
+    """
+    values = {"question": asked.question, "document": _source(study, asked)}
+    return (Message("user", fill(prompt_text("candidate_text_user"), values)),)
+
+
+def judge_prompt(asked: Question, candidate: str, prompt: str = "fig7") -> tuple[Message, ...]:
+    """What is sent to a judge for a candidate, with the texts that annotators see.
+
+    Args:
+        asked: the question in the version that was answered.
+        candidate: the answer.
+        prompt: a key of :data:`JUDGE_PROMPTS`.
+    """
+    values = {
+        "question": asked.question,
+        "gt_answer": asked.reference,
+        "candidate_answer": candidate,
+        "rationale": asked.rationale or "",
+        "transcript": asked.transcription or "",
+    }
+    return (Message("user", fill(prompt_text(JUDGE_PROMPTS[prompt]), values)),)
+
+
+def judge_score(reply: str) -> int | None:
+    """The score in a judge's reply: the last that is given, None without one.
+
+    >>> judge_score("Explanation: fine.\\n\\n**Score:** 4"), judge_score("Score: 10"), judge_score("good")
+    (4, None, None)
+    """
+    found = _SCORE.findall(reply)
+    return int(found[-1]) if found else None
+
+
+def without_rationale(study: Study) -> list[Question]:
+    """Questions that count and have no rationale; those that people have annotated without one stay as they are."""
+    candidates = {one.id: (one.question_id, one.version) for one in study.candidates()}
+    seen = {candidates[one.candidate] for one in study.annotations()}
+    return [one for one in study.questions() if one.rationale is None and (one.id, one.version) not in seen]
+
+
+def without_candidate(study: Study, model: str) -> list[Question]:
+    """Questions that count and have no answer of a model to their newest version: new ones, and corrected ones."""
+    there = {(one.question_id, one.version) for one in study.candidates() if one.model == model}
+    return [one for one in study.questions() if (one.id, one.version) not in there]

@@ -1,0 +1,359 @@
+"""``lct annotate``: collect human ratings of answers: prepare, annotate, correct, count, export."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from long_context_tasks.annotation import Question, Study
+    from long_context_tasks.judges.ask import Asked, Prompt
+
+app = typer.Typer(add_completion=False, no_args_is_help=True)
+
+_StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="The study: one SQLite file.")]
+_Out = Annotated[Path, typer.Option("--out", help="Where it goes.")]
+
+
+@app.callback()
+def annotate() -> None:
+    """Collect human ratings of answers: prepare items, annotate in a browser, correct, count, export."""
+
+
+@contextmanager
+def _opened(path: Path) -> "Iterator[Study]":
+    from long_context_tasks.annotation import open_study
+
+    with open_study(path) as study:
+        yield study
+
+
+@app.command()
+def prepare(
+    study: _StudyFile,
+    questions: Annotated[
+        Path | None,
+        typer.Option(
+            "--questions",
+            help="JSON Lines: id, question, reference and, if there, rationale, candidates, document ...",
+        ),
+    ] = None,
+    documents: Annotated[
+        Path | None,
+        typer.Option("--documents", help="JSON Lines with id and text, or a folder of .txt files."),
+    ] = None,
+    scale: Annotated[
+        str | None,
+        typer.Option(
+            "--scale",
+            help="Of a new study: orca (the paper's, default), orca_text, elitr_bench, or a YAML file.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="Of a new study: of the order of items.")
+    ] = None,
+    raters: Annotated[
+        int | None,
+        typer.Option("--raters", min=0, help="Of a new study: annotators per item; 0, the default, is all."),
+    ] = None,
+    rationales: Annotated[
+        Path | None,
+        typer.Option("--rationales", help="Model (a file as for judges) that writes missing rationales."),
+    ] = None,
+    prompts: Annotated[
+        Literal["text", "paper"],
+        typer.Option("--prompts", help="For rationales; the paper's speak of audio."),
+    ] = "text",
+    candidates: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--candidates", help="Model (a file as for judges) that answers; may be given several times."
+        ),
+    ] = None,
+) -> None:
+    """Stage 1: make a study or add to it; let models write missing rationales and candidate answers.
+
+    Run it again after corrections: only questions whose newest version lacks an answer are asked.
+    """
+    from long_context_tasks.annotation import add, create, load_scale, read_documents, read_questions
+    from long_context_tasks.schema import InputError
+
+    settings = (scale, seed, raters)
+    incoming = read_questions(questions) if questions is not None else []
+    texts = read_documents(documents) if documents is not None else {}
+    if not study.exists():
+        if not incoming:
+            raise InputError(f"{study}: no such study; give --questions FILE to make it")
+        create(study, load_scale(scale or "orca"), seed=seed or 0, raters=raters or 0)
+    elif any(setting is not None for setting in settings):
+        raise InputError(f"{study}: is there already; --scale, --seed and --raters are for a new study")
+    with _opened(study) as opened:
+        new = add(opened, incoming, texts)
+        typer.echo(f"{study}: {new[0]} new questions, {new[1]} new candidates")
+        missing = _rationales(opened, rationales, prompts) if rationales is not None else 0
+        for file in candidates or []:
+            missing += _candidates(opened, file)
+        counting, without = opened.questions(), sum(one.rationale is None for one in opened.questions())
+        typer.echo(
+            f"now {len(counting)} questions, {len(opened.candidates(current=True))} candidates to annotate, "
+            f"{without} questions without a rationale"
+        )
+    if missing:
+        typer.echo(f"{missing} texts are missing, see above; run the same again to ask for them", err=True)
+        raise typer.Exit(1)
+
+
+def _ask(
+    file: Path, prompts: "Callable[[str], list[Prompt]]", usable: "Callable[[str], bool] | None" = None
+) -> "tuple[str, Asked]":
+    from long_context_tasks.judges import Store, check_judge, default_store_path, load_judge
+    from long_context_tasks.judges.ask import ask_all, local_model, says_something
+    from long_context_tasks.schema import InputError
+
+    if (config := load_judge(file)) is None:
+        raise InputError(f"{file}: names no model")
+    ready = prompts(config.name)
+    generate = local_model(config)
+    if ready:
+        check_judge(config)
+    store = Store(default_store_path(config))
+    return config.name, ask_all(ready, config, store, generate, usable=usable or says_something)
+
+
+def _texts(name: str, asked: "Asked", questions: "Sequence[Question]") -> "list[tuple[Question, str]]":
+    """Answers that can be used; says why the first of the others cannot."""
+    found, problems = [], []
+    for question, answer in zip(questions, asked.answers, strict=True):
+        if answer.text is None:
+            problems.append(f"question {question.id}: {answer.error or 'no text came'}")
+        elif answer.cut:  # not what the model had to say
+            problems.append(f"question {question.id}: the text was cut; raise max_tokens in the model's file")
+        else:
+            found.append((question, answer.text))
+    if problems:
+        typer.echo(f"{name}: {len(problems)} without a text; first: {problems[0]}", err=True)
+    return found
+
+
+def _rationales(study: "Study", file: Path, prompts: str) -> int:
+    from long_context_tasks.annotation import set_rationales
+    from long_context_tasks.annotation.prepare import rationale_prompt, without_rationale
+
+    waiting = without_rationale(study)
+    name, asked = _ask(file, lambda _: [rationale_prompt(study, one, prompts) for one in waiting])
+    done = set_rationales(study, _texts(name, asked, waiting))
+    typer.echo(f"{name}: {done} rationales of {len(waiting)}; {asked.summary}")
+    return len(waiting) - done
+
+
+def _candidates(study: "Study", file: Path) -> int:
+    from long_context_tasks.annotation import add_answers
+    from long_context_tasks.annotation.prepare import candidate_prompt, without_candidate
+
+    waiting: list[Question] = []
+
+    def prompts(name: str) -> "list[Prompt]":
+        waiting.extend(without_candidate(study, name))
+        return [candidate_prompt(study, one) for one in waiting]
+
+    name, asked = _ask(file, prompts)
+    done = add_answers(study, name, _texts(name, asked, waiting))
+    typer.echo(f"{name}: {done} answers of {len(waiting)}; {asked.summary}")
+    return len(waiting) - done
+
+
+@app.command()
+def serve(
+    study: _StudyFile,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="On 127.0.0.1; 0 takes a free one.")
+    ] = 8765,
+    browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+) -> None:
+    """Stage 2: serve the annotation page on this machine until Ctrl+C."""
+    from long_context_tasks.annotation.server import listen, new_token
+    from long_context_tasks.annotation.server import serve as serve_page
+
+    def ready(link: str) -> None:
+        typer.echo(
+            f"{study}: {link}\nOnly browsers on this machine that open this link get in. Ctrl+C ends it."
+        )
+        if browser:
+            typer.launch(link)
+
+    with _opened(study) as opened:
+        serve_page(opened, listen(port), new_token(), ready)
+
+
+@app.command()
+def judge(
+    study: _StudyFile,
+    out: _Out,
+    judge_file: Annotated[Path, typer.Option("--judge", help="Judge file.")],
+    prompt: Annotated[
+        Literal["fig7", "fig8"], typer.Option("--prompt", help="Of the ORCA paper: complete, or modified.")
+    ] = "fig7",
+) -> None:
+    """Stage 2, beside people: let a language model rate the same texts; the file is for `lct judge compare`."""
+    from long_context_tasks.annotation.exchange import judged_rows, write_rows
+    from long_context_tasks.annotation.prepare import JUDGE_BOUNDS, judge_prompt, judge_score
+    from long_context_tasks.schema import InputError
+
+    with _opened(study) as opened:
+        if opened.scale.bounds != JUDGE_BOUNDS:
+            raise InputError(
+                f"{study}: its scale is not 1 to 5, for which the paper's prompts for judges are made"
+            )
+        items = [
+            found for one in opened.candidates(current=True) if (found := opened.item(one.id)) is not None
+        ]
+        name, asked = _ask(
+            judge_file,
+            lambda _: [judge_prompt(question, one.text, prompt) for question, one in items],
+            lambda reply: judge_score(reply) is not None,
+        )
+        scores = {
+            one.id: judge_score(answer.text or "")
+            for (_, one), answer in zip(items, asked.answers, strict=True)
+        }
+        write_rows(out, judged_rows(opened, name, scores))
+    done = sum(score is not None for score in scores.values())
+    typer.echo(f"{out}: {name} scored {done} of {len(scores)} candidates; {asked.summary}")
+    if done < len(scores):
+        raise typer.Exit(1)
+
+
+@app.command()
+def review(
+    study: _StudyFile,
+    out: _Out,
+    every: Annotated[
+        bool, typer.Option("--all", help="All questions, not only those with flags or without annotations.")
+    ] = False,
+) -> None:
+    """Stage 3: write flagged questions for experts, who edit the texts and set decision to keep, correct or remove."""
+    from long_context_tasks.annotation.exchange import review_rows, write_rows
+
+    with _opened(study) as opened:
+        n = write_rows(out, review_rows(opened, every=every))
+    typer.echo(f"{out}: {n} questions to review")
+
+
+@app.command()
+def correct(
+    study: _StudyFile,
+    file: Annotated[Path, typer.Argument(help="Reviews, as `lct annotate review` wrote them, edited.")],
+    editor: Annotated[str, typer.Option("--editor", help="Name of the expert, for the history.")],
+) -> None:
+    """Stage 3: apply experts' decisions. Corrected questions go back to candidate generation; the history is kept."""
+    from long_context_tasks.annotation import review as apply
+    from long_context_tasks.annotation.exchange import read_reviews
+
+    reviews = read_reviews(file)
+    with _opened(study) as opened:
+        questions, fields = apply(opened, reviews, editor)
+    decided = ", ".join(
+        f"{name} {sum(one.decision == name for one in reviews)}" for name in ("keep", "correct", "remove")
+    )
+    typer.echo(f"{study}: {decided}; {fields} fields of {questions} questions corrected")
+    if questions:
+        typer.echo(
+            "make candidates for the corrected questions with `lct annotate prepare --candidates MODEL`"
+        )
+
+
+@app.command()
+def export(
+    study: _StudyFile,
+    out: _Out,
+    form: Annotated[
+        Literal["orca", "annotations", "history", "questions", "potato"],
+        typer.Option(
+            "--format",
+            help="orca: training data; annotations: every annotation; history: corrections; questions: with their candidates; "
+            "potato: a project folder.",
+        ),
+    ] = "orca",
+    before: Annotated[
+        bool,
+        typer.Option(
+            "--before-filtering", help="For orca: also ratings of what was corrected or removed later."
+        ),
+    ] = False,
+) -> None:
+    """Write training data, annotations, the history, or a POTATO project."""
+    from long_context_tasks.annotation.exchange import (
+        annotation_rows,
+        question_rows,
+        training_rows,
+        write_rows,
+    )
+    from long_context_tasks.annotation.potato import export_potato
+
+    with _opened(study) as opened:
+        if form == "potato":
+            typer.echo(
+                f"{out}: {export_potato(opened, out)} items; start it with `potato start {out}/config.yaml`"
+            )
+            return
+        rows: dict[str, Callable[[], list[dict[str, Any]]]] = {
+            "orca": lambda: training_rows(opened, before=before),
+            "annotations": lambda: annotation_rows(opened),
+            "history": opened.corrections,
+            "questions": lambda: question_rows(opened),
+        }
+        typer.echo(f"{out}: {write_rows(out, rows[form]())} rows")
+
+
+@app.command("import")
+def import_annotations(
+    study: _StudyFile,
+    source: Annotated[
+        Path, typer.Argument(help="A file of `export --format annotations`, or a POTATO project folder.")
+    ],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="May change annotations that are there.")
+    ] = False,
+) -> None:
+    """Read annotations from a file, or from the folder of a POTATO project; all or none."""
+    from long_context_tasks.annotation import annotate as store
+    from long_context_tasks.annotation.exchange import read_annotations
+    from long_context_tasks.annotation.potato import import_potato
+
+    with _opened(study) as opened:
+        read = import_potato if source.is_dir() else read_annotations
+        found = read(source, opened.scale)
+        typer.echo(
+            f"{study}: {store(opened, found, replace=replace)} new or changed annotations of {len(found)} read"
+        )
+
+
+@app.command()
+def stats(
+    study: _StudyFile,
+    level: Annotated[
+        Literal["nominal", "ordinal", "interval"],
+        typer.Option("--level", help="Of measurement, for Krippendorff's alpha."),
+    ] = "ordinal",
+    out: Annotated[Path | None, typer.Option("--out", help="Write the figures as JSON, too.")] = None,
+) -> None:
+    """Agreement before and after filtering, feedback, corrections, models, histogram (Tables 1, 4, 5, Fig. 5)."""
+    from dataclasses import asdict
+
+    from long_context_tasks.annotation import study_figures
+    from long_context_tasks.annotation.figure_tables import figure_tables
+    from long_context_tasks.cli.tables import print_table
+    from long_context_tasks.schema.files import json_value, write_whole
+
+    with _opened(study) as opened:
+        figures = study_figures(opened, level)
+        labels = {each.code: each.label for each in opened.scale.codes}
+    for table in figure_tables(figures, labels):
+        print_table(table.title, table.columns, table.rows, table.left)
+    if out is not None:
+        text = json.dumps(json_value(asdict(figures)), indent=1, ensure_ascii=False, allow_nan=False)
+        write_whole(out, text + "\n", remedy="choose another place with --out")
+        typer.echo(f"all figures: {out}")

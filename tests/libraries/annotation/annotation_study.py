@@ -1,0 +1,99 @@
+"""A small study with hostile texts, a page server in a process of its own, and hypothesis strategies."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+
+from long_context_tasks.annotation import (
+    CODES,
+    Annotation,
+    Incoming,
+    Question,
+    Study,
+    add,
+    create,
+    load_scale,
+    open_study,
+)
+
+HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">&amp; ]]> \u202e\u2028 'x'"
+
+
+def incoming() -> list[Incoming]:
+    """Three questions, six candidates of two models."""
+    return [
+        Incoming(
+            Question(
+                f"q{n}",
+                f"Question {n}? {HOSTILE}",
+                f"Reference {n}",
+                rationale,
+                None,
+                "d1",
+                "speech",
+                "who",
+                source,
+            ),
+            (
+                (None, "small", f"Answer small {n} {HOSTILE}"),
+                (None, "large/x", f"A longer answer, large {n}"),
+            ),
+            f"row {n}",
+        )
+        for n, rationale, source in ((1, HOSTILE, "dev"), (2, "Because.", "dev"), (3, None, "test"))
+    ]
+
+
+def make_study(path: Path, scale: str = "orca", **settings: int) -> Study:
+    """The study, open."""
+    create(path, load_scale(scale), **settings)
+    study = open_study(path)
+    add(study, incoming(), {"d1": f"The document. {HOSTILE}\n\nIts end."})
+    return study
+
+
+@contextmanager
+def served(path: Path) -> Iterator[str]:
+    """The link of a running ``lct annotate serve``."""
+    command = [sys.executable, "-c", "from long_context_tasks.cli import app; app()"]
+    environment: Mapping[str, str] = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(
+        [*command, "annotate", "serve", str(path), "--port", "0"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    try:
+        assert process.stdout is not None
+        found = re.search(r"http://\S+", process.stdout.readline())
+        assert found
+        yield found[0]
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+names = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=12)
+texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=40)
+
+
+@st.composite
+def annotations(draw: Any, candidates: list[str], low: int = 1, high: int = 5) -> list[Annotation]:
+    """Valid annotations of candidates, at most one of each annotator and candidate."""
+    keys = draw(st.lists(st.tuples(st.sampled_from(candidates), names), min_size=1, max_size=12, unique=True))
+    found = []
+    for candidate, annotator in keys:
+        rating = draw(st.none() | st.integers(low, high))
+        codes = "".join(code for code in CODES if draw(st.booleans()))
+        comment = draw(texts.map(str.strip))
+        if rating is None and not codes and not comment:
+            rating = low
+        found.append(Annotation(candidate, annotator, rating, codes, comment, "2026-01-02T03:04:05Z"))
+    return found

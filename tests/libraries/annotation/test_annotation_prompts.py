@@ -1,0 +1,87 @@
+"""Prompts: the paper's words, and places that are filled once."""
+
+from pathlib import Path
+
+import pytest
+from annotation_study import HOSTILE, make_study
+from hypothesis import given
+from hypothesis import strategies as st
+
+from long_context_tasks.annotation import Question, load_scale
+from long_context_tasks.annotation.prepare import (
+    candidate_prompt,
+    fill,
+    judge_prompt,
+    prompt_text,
+    rationale_prompt,
+)
+from long_context_tasks.schema import InputError
+
+
+@pytest.mark.vectors
+@pytest.mark.parametrize(
+    "name", ["fig6_rationale_system", "fig6_rationale_user", "fig7_judge", "fig8_judge_modified"]
+)
+def test_the_papers_prompts_stand_in_the_paper(shared: Path, name: str) -> None:
+    [paper] = (shared / "papers").glob("002_*.txt")
+    printed = paper.read_text(encoding="utf-8")
+    # The only line that is not in the extracted text by itself was broken there.
+    printed = printed.replace("Evaluation Criteria**Key", "Evaluation Criteria\n\n**Key")
+    assert prompt_text(name) in printed
+
+
+@pytest.mark.vectors
+def test_the_default_scale_stands_in_the_paper(shared: Path) -> None:
+    [paper] = (shared / "papers").glob("002_*.txt")
+    printed = paper.read_text(encoding="utf-8")
+    scale = load_scale()
+    for step in scale.steps:
+        assert f"{step.values[0]}. {step.label}: {step.text}" in printed
+    for code in scale.codes:
+        assert f"- **{code.code}:** {code.label}: {code.text}" in printed
+
+
+def test_the_elitr_scale_is_that_of_its_judge_prompt() -> None:
+    import long_context_tasks.benchmarks.elitr_bench as elitr
+
+    folder = Path(next(iter(elitr.__path__))) / "prompts"
+    rubric = (folder / "judge_gpt_english.txt").read_text(encoding="utf-8")
+    for step in load_scale("elitr_bench").steps:
+        assert f"Score {'-'.join(map(str, step.values))}: {step.text}" in rubric
+    assert load_scale("elitr_bench").guidelines in rubric
+
+
+@given(st.text(), st.text())
+def test_what_is_filled_in_fills_nothing_else(question: str, answer: str) -> None:
+    filled = fill("<[question]|[answer]|[other]>", {"question": question, "answer": answer})
+    assert filled == f"<{question}|{answer}|[other]>"
+
+
+def test_rationale_and_candidate_prompts(tmp_path: Path) -> None:
+    with make_study(tmp_path / "s.db") as study:
+        asked = Question("q", "When [answer]?", "Now", document="d1")
+        document = study.document("d1") or ""
+        system, user = rationale_prompt(study, asked)
+        assert (system.role, user.role) == ("system", "user") and user.content.endswith(
+            f"Document: {document}"
+        )
+        assert "Question: When [answer]?\n\nAnswer: Now" in user.content
+        system, user = rationale_prompt(study, asked, "paper")
+        assert user.content.endswith(f"Audio: {document}") and "analyzing audio" in system.content
+        [user] = candidate_prompt(study, asked)
+        assert document in user.content and user.content.endswith("Question: When [answer]?")
+        assert "Now" not in user.content  # the reference is not told
+        with pytest.raises(InputError, match="question x has neither a document nor a transcription"):
+            candidate_prompt(study, Question("x", "Q", "R"))
+
+
+@pytest.mark.parametrize("name", ["fig7", "fig8"])
+def test_judge_prompts_hold_what_annotators_see(name: str) -> None:
+    [user] = judge_prompt(Question("q", "Who?", "Ana", "Because.", "hello"), HOSTILE, name)
+    for part in (
+        "- **Question:** Who?",
+        "- **Expected Answer:** Ana",
+        f"- **Candidate Answer:** {HOSTILE}",
+        "Because. + hello",
+    ):
+        assert part in user.content

@@ -1,0 +1,145 @@
+"""The server lets in its own page only, and stores what is valid only."""
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from annotation_study import HOSTILE, make_study, served
+
+from long_context_tasks.annotation import open_study
+from long_context_tasks.annotation.server import listen
+from long_context_tasks.schema import InputError
+
+GOOD = {"item": "q1/small", "annotator": "ana", "rating": 4, "codes": "", "comment": ""}
+
+
+@pytest.fixture(scope="module")
+def link(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    path = tmp_path_factory.mktemp("study") / "s.db"
+    with make_study(path):
+        pass
+    with served(path) as found:
+        yield found, path
+
+
+@contextmanager
+def browser(link: str) -> Iterator[httpx.Client]:
+    """With the cookie that the link sets."""
+    base = link.split("/?")[0]
+    with httpx.Client(base_url=base, headers={"Origin": base}, trust_env=False, timeout=20) as client:
+        answer = client.get(link)
+        assert answer.status_code == 303 and answer.headers["location"] == "/" and "token" not in answer.text
+        cookie = answer.headers["set-cookie"]
+        assert "HttpOnly" in cookie and "SameSite=Strict" in cookie
+        yield client
+
+
+def test_the_page_and_its_headers(link: tuple[str, Path]) -> None:
+    with browser(link[0]) as client:
+        for path in ("/", "/page.css", "/page.js", "/api/study", "/api/queue?annotator=ana"):
+            answer = client.get(path)
+            assert answer.status_code == 200, path
+            policy = answer.headers["content-security-policy"]
+            assert "default-src 'none'" in policy and "unsafe" not in policy
+            assert answer.headers["x-content-type-options"] == "nosniff"
+        page = client.get("/").text
+        assert not re.search(
+            r"https?://|\son\w+=|<style|style=|<script>", page
+        )  # nothing from outside, nothing inline
+        assert not re.search(
+            r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(", client.get("/page.js").text
+        )
+        row = client.get("/api/item", params={"id": "q1/small", "annotator": "ana"}).json()
+        assert HOSTILE in row["candidate"] and "model" not in row  # who answered is not told
+        answer = client.get("/document", params={"id": "d1"})
+        assert (
+            answer.headers["content-type"].startswith("text/plain")
+            and "sandbox" in answer.headers["content-security-policy"]
+        )
+        assert client.get("/document", params={"id": "d2"}).status_code == 404
+
+
+def test_others_are_kept_out(link: tuple[str, Path]) -> None:
+    base = link[0].split("/?")[0]
+    port = base.rsplit(":", 1)[1]
+    with httpx.Client(base_url=base, trust_env=False) as stranger:
+        for path in ("/", "/page.js", "/api/study", "/document?id=d1", "/?token=wrong"):
+            assert stranger.get(path).status_code == 403
+        assert stranger.post("/api/annotation", json=GOOD).status_code == 403
+        assert stranger.get(link[0], headers={"Host": f"evil.example:{port}"}).status_code == 403
+    with browser(link[0]) as client:
+        assert client.get("/api/study", headers={"Host": f"evil.example:{port}"}).status_code == 403
+        for origin in ("http://evil.example", "http://127.0.0.1:1", "null", ""):
+            assert client.post("/api/annotation", json=GOOD, headers={"Origin": origin}).status_code == 403
+        form = client.post("/api/annotation", content=b"{}", headers={"Content-Type": "text/plain"})
+        assert form.status_code == 415
+        assert client.put("/api/annotation", json=GOOD).status_code == 405
+        big = client.post("/api/annotation", json={**GOOD, "comment": "x" * 200_000})
+        assert big.status_code == 413
+    with open_study(link[1]) as study:
+        assert study.annotations() == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rating": 6},
+        {"rating": "4"},
+        {"rating": True},
+        {"rating": 4.5},
+        {"codes": "QQ"},
+        {"codes": "Z"},
+        {"codes": ["Q"]},
+        {"annotator": " "},
+        {"annotator": "a\nb"},
+        {"annotator": "x" * 65},
+        {"comment": None},
+        {"comment": "\ud800"},
+        {"rating": None},
+        {"extra": 1},
+    ],
+)
+def test_what_is_not_valid_is_refused(link: tuple[str, Path], change: dict[str, Any]) -> None:
+    with browser(link[0]) as client:
+        body = json.dumps({**GOOD, **change})
+        answer = client.post("/api/annotation", content=body, headers={"Content-Type": "application/json"})
+        assert answer.status_code == 400 and answer.json()["error"]
+        assert client.post("/api/annotation", json={**GOOD, "item": "gone"}).status_code == 410
+    with open_study(link[1]) as study:
+        assert not [one for one in study.annotations() if not one.annotator.startswith("person")]
+
+
+def test_many_annotators_at_once_lose_nothing(link: tuple[str, Path]) -> None:
+    with open_study(link[1]) as study:
+        candidates = [one.id for one in study.candidates()]
+    failed = []
+
+    def work(person: int) -> None:
+        with browser(link[0]) as client:
+            for item in candidates:
+                body = {**GOOD, "item": item, "annotator": f"person {person}", "rating": 1 + person}
+                if client.post("/api/annotation", json=body).status_code != 200:
+                    failed.append((person, item))
+
+    threads = [threading.Thread(target=work, args=(person,)) for person in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    with open_study(link[1]) as study:
+        found = [one for one in study.annotations() if one.annotator.startswith("person")]
+        assert len(found) == 4 * len(candidates)
+        assert all(one.rating == 1 + int(one.annotator[-1]) and one.at for one in found)
+
+
+def test_a_taken_port_is_told(link: tuple[str, Path]) -> None:
+    port = int(link[0].split(":")[2].split("/")[0])
+    with pytest.raises(InputError, match=f"--port {port}: cannot be used .*choose another, or 0"):
+        listen(port)
