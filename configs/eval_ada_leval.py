@@ -9,6 +9,8 @@ Out of the box: a few synthetic cases of up to 4k tokens, with the demo model, o
                 --datasets. Beside a config file the host ignores --models and --datasets.
     LCT_WORKERS processes side by side (1); LCT_GPUS GPUs of each (1 where there is one, else 0); LCT_BATCH_SIZE (1)
     LCT_EVAL_GPUS  GPUs of an evaluating process (0), for a judge that is loaded in it
+    LCT_RUNS    how often each case is answered (1); the host's --dataset-num-runs has no effect beside a config file. Repeats
+                differ where the model samples: LCT_TEMPERATURE=0.6, LCT_TOP_P=0.9 (greedy without them)
 
 Other LCT_ options: see the docs. The command ends with status 1 when a result is missing.
 """
@@ -48,8 +50,9 @@ if _given:
 else:
     datasets = [dict(_by_name[name], lct_n=int(os.environ.get('LCT_N') or 5)) for name in _demo]
 
+_runs = int(os.environ.get('LCT_RUNS') or 1)
 _eval_gpus = int(os.environ.get('LCT_EVAL_GPUS') or 0)
-datasets = [dict(d, eval_cfg=dict(d['eval_cfg'], num_gpus=_eval_gpus)) for d in datasets]
+datasets = [dict(d, n=_runs, k=_runs, eval_cfg=dict(d['eval_cfg'], num_gpus=_eval_gpus)) for d in datasets]
 
 _workers = int(os.environ.get('LCT_WORKERS') or 1)
 infer = dict(
@@ -65,4 +68,4 @@ eval = dict(
 work_dir = 'outputs/ada_leval'
 
 # What is left here is written down with the run: no modules, and the datasets once.
-del os, _demo, _all, _given, _by_name, _unknown, _eval_gpus, _workers, ada_leval_datasets, ada_leval_any_datasets, ada_leval_synthetic_datasets, ada_leval_ppl_datasets, ada_leval_variants_datasets
+del os, _demo, _all, _given, _by_name, _unknown, _runs, _eval_gpus, _workers, ada_leval_datasets, ada_leval_any_datasets, ada_leval_synthetic_datasets, ada_leval_ppl_datasets, ada_leval_variants_datasets

@@ -10,6 +10,8 @@ Data: LCT_DATA_DIR, or `lct data fetch ethic`. Responses are judged where a judg
                 --datasets. Beside a config file the host ignores --models and --datasets.
     LCT_WORKERS processes side by side (1); LCT_GPUS GPUs of each (1 where there is one, else 0); LCT_BATCH_SIZE (1)
     LCT_EVAL_GPUS  GPUs of an evaluating process (0), for a judge that is loaded in it
+    LCT_RUNS    how often each case is answered (1); the host's --dataset-num-runs has no effect beside a config file. Repeats
+                differ where the model samples: LCT_TEMPERATURE=0.6, LCT_TOP_P=0.9 (greedy without them)
 
 Other LCT_ options: see the docs. The command ends with status 1 when a result is missing.
 """
@@ -45,8 +47,9 @@ if _given:
 else:
     datasets = [dict(_by_name[name], lct_n=int(os.environ.get('LCT_N') or 5)) for name in _demo]
 
+_runs = int(os.environ.get('LCT_RUNS') or 1)
 _eval_gpus = int(os.environ.get('LCT_EVAL_GPUS') or 0)
-datasets = [dict(d, eval_cfg=dict(d['eval_cfg'], num_gpus=_eval_gpus)) for d in datasets]
+datasets = [dict(d, n=_runs, k=_runs, eval_cfg=dict(d['eval_cfg'], num_gpus=_eval_gpus)) for d in datasets]
 
 _workers = int(os.environ.get('LCT_WORKERS') or 1)
 infer = dict(
@@ -62,4 +65,4 @@ eval = dict(
 work_dir = 'outputs/ethic'
 
 # What is left here is written down with the run: no modules, and the datasets once.
-del os, _demo, _all, _given, _by_name, _unknown, _eval_gpus, _workers, ethic_datasets, ethic_built_datasets
+del os, _demo, _all, _given, _by_name, _unknown, _runs, _eval_gpus, _workers, ethic_datasets, ethic_built_datasets

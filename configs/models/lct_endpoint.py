@@ -4,6 +4,7 @@
     LCT_API_MODEL  the model's name at the server
     LCT_TOKENIZER  folder or hub id of its tokenizer, to count prompts; without it the host takes GPT-4's (a download)
     LCT_WINDOW     its context window; without it prompts are not checked, and a refusal for length costs that case only
+    LCT_TEMPERATURE  of sampling (0)
     OPENAI_API_KEY the key; 'EMPTY' for a server that wants none
 """
 
@@ -12,11 +13,13 @@ import os
 from opencompass.models import OpenAISDK
 
 _name = os.environ.get('LCT_API_MODEL', 'model')
+_temperature = float(os.environ.get('LCT_TEMPERATURE') or 0)
 
 models = [
     dict(
         type=OpenAISDK,
-        abbr=_name.replace('/', '_'),
+        # Reports take runs of one name for repeats of one another, so a sampling model has a name of its own.
+        abbr=_name.replace('/', '_') + (f'_t{_temperature:g}' if _temperature else ''),
         path=_name,
         openai_api_base=os.environ.get('LCT_API_BASE', 'http://127.0.0.1:8000/v1'),
         key='ENV' if os.environ.get('OPENAI_API_KEY') else 'EMPTY',
@@ -25,7 +28,7 @@ models = [
             round=[dict(role='HUMAN', api_role='HUMAN'), dict(role='BOT', api_role='BOT', generate=True)],
             reserved_roles=[dict(role='SYSTEM', api_role='SYSTEM')],
         ),
-        temperature=0,
+        temperature=_temperature,
         query_per_second=int(os.environ.get('LCT_QUERIES_PER_SECOND') or 8),
         retry=3,
         max_out_len=64,

@@ -1,7 +1,7 @@
 """A local Hugging Face model: LCT_MODEL=FOLDER_OR_HUB_ID, without it the demo model (SmolLM2-135M-Instruct).
 
 LCT_MODEL_TYPE=base for a model without chat template; LCT_GPUS: GPUs to use (1 where there is one, else 0);
-LCT_BATCH_SIZE: prompts at a time (1).
+LCT_BATCH_SIZE: prompts at a time (1); LCT_TEMPERATURE, LCT_TOP_P: sample instead of taking the likeliest token each time.
 """
 
 import os
@@ -14,12 +14,17 @@ _path = os.environ.get('LCT_MODEL', '')
 _base = os.environ.get('LCT_MODEL_TYPE', 'chat') == 'base'
 _hidden = os.environ.get('CUDA_VISIBLE_DEVICES', '0') in ('', '-1')
 _gpus = int(os.environ.get('LCT_GPUS') or (os.path.exists('/dev/nvidia0') and not _hidden))
+_temperature = float(os.environ.get('LCT_TEMPERATURE') or 0)
+_top_p = float(os.environ.get('LCT_TOP_P') or 1)
 
 models = [
     dict(
         type=(HuggingFaceBaseModel if _base else HuggingFacewithChatTemplate) if _path else DemoModel,
-        abbr=os.path.basename(_path.rstrip('/')) or 'smollm2-135m-instruct',
+        # Reports take runs of one name for repeats of one another, so a sampling model has a name of its own.
+        abbr=(os.path.basename(_path.rstrip('/')) or 'smollm2-135m-instruct')
+        + (f'_t{_temperature:g}_p{_top_p:g}' if _temperature else ''),
         path=_path or 'demo',
+        generation_kwargs=dict(do_sample=True, temperature=_temperature, top_p=_top_p) if _temperature else {},
         # The host's own default is to run code that comes with a model.
         model_kwargs=dict(device_map='auto' if _gpus else 'cpu', trust_remote_code=False),
         tokenizer_kwargs=dict(trust_remote_code=False),

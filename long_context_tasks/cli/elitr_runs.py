@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from long_context_tasks.benchmarks.elitr_bench.archives import NAME
 from long_context_tasks.benchmarks.elitr_bench.breakdown import ScoredTurn, mean_over_runs, scored_turns
 from long_context_tasks.benchmarks.elitr_bench.search import SearchCell, cell_of, decoding_of, parse_settings
 from long_context_tasks.runs import StoredRun, find_runs
+from long_context_tasks.runs.judged import judge_label
 from long_context_tasks.runs.stored import JUDGED_FOLDER
 from long_context_tasks.runs.tasks import load_task
 from long_context_tasks.schema import InputError, LoadedTask
@@ -88,12 +90,26 @@ def elitr_runs(paths: Sequence[Path]) -> tuple[list[StoredRun], list[str]]:
     return list(runs.values()), problems
 
 
-def evaluations(run: StoredRun) -> list[Evaluation]:
-    """What judges said of a run: the one that the host had, then those of ``lct judge run``.
+def evaluations(runs: Iterable[StoredRun]) -> list[list[Evaluation]]:
+    """What judges said of each run: the one that the host had, then those of ``lct judge run``.
+
+    Where one name stands for several settings (other seeds, say), in any of the runs, its digits tell them apart in all.
 
     Raises:
         InputError: a damaged file of ``lct judge run``.
     """
+    found = [_evaluations(run) for run in runs]
+    labels = {one.judge for judged in found for one in judged}
+    names = Counter(label.rpartition("-")[0] for label in labels)
+
+    def shown(label: str) -> str:
+        name = label.rpartition("-")[0]
+        return label if names[name] > 1 else name
+
+    return [[replace(one, judge=shown(one.judge)) for one in judged] for judged in found]
+
+
+def _evaluations(run: StoredRun) -> list[Evaluation]:
     place = run.folder / JUDGED_FOLDER
     later, told = [], []
     # The label of a run may hold a folder.
@@ -103,15 +119,10 @@ def evaluations(run: StoredRun) -> list[Evaluation]:
         by_seed = {seed: _numbers(numbers) for seed, numbers in (row.get("by_seed") or {}).items()}
         judge = path.relative_to(place).parts[0]
         later.append(Evaluation(run, judge, _numbers(row["numbers"]), path.with_suffix(".jsonl"), by_seed))
-    # The digits tell judges of one name apart; where there is one, its name says enough.
-    names = [one.judge.rpartition("-")[0] for one in later]
-    later = [
-        one if names.count(name) > 1 else replace(one, judge=name)
-        for one, name in zip(later, names, strict=True)
-    ]
     own = {key: value for key, value in run.judge.items() if key != "rubric"}
     if own and own not in told:
-        return [Evaluation(run, str(own.get("name", "judge")), run.numbers), *later]
+        label = judge_label(str(own.get("name", "judge")), run.judge)
+        return [Evaluation(run, label, run.numbers), *later]
     return later
 
 
@@ -222,8 +233,8 @@ def measure(
     found: dict[Setting, list[tuple[str, str, list[ScoredTurn]]]] = {}
     by_seed: dict[Setting, Mapping[str, float]] = {}
     unjudged = []
-    for run in runs:
-        judged = evaluations(run)
+    runs = list(runs)
+    for run, judged in zip(runs, evaluations(runs), strict=True):
         if not judged:
             unjudged.append(run)
             continue

@@ -96,7 +96,9 @@ def run_cell(cell: SearchCell, out: Path, given: Sequence[str]) -> bool:
 def main() -> int:
     """Run all cells; 1 when one has failed, 2 for bad input."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="configs/search_elitr_bench.sh",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--out", type=Path, required=True, help="where the results go")
     own, given = parser.parse_known_args()

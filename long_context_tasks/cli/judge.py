@@ -89,11 +89,10 @@ def run(
             else:
                 for note in judged[-1].notes:
                     typer.echo(f"note: {one}: {note}", err=True)
-    if judged:
-        columns, rows = table_of(judged)
-        print_table(
-            f"Judged runs in {results}", columns, rows, ("model", "made", "task", "judge", "not scored")
-        )
+    if not judged:
+        raise InputError(f"{results}: nothing was judged: all {len(skipped)} runs were skipped, see above")
+    columns, rows = table_of(judged)
+    print_table(f"Judged runs in {results}", columns, rows, ("model", "made", "task", "judge", "not scored"))
     _end(judged, skipped)
 
 
@@ -137,12 +136,17 @@ def _end(judged: "list[JudgedRun]", skipped: list[str]) -> None:
 def check(
     judge_file: Annotated[Path | None, typer.Option("--judge", help=_JUDGE)] = None,
 ) -> None:
-    """Try a judge with one tiny call: its address, key, model and settings."""
+    """Try a judge with one tiny call: its address, key, model and settings; of a local one, whether model and engine are there."""
     from long_context_tasks.judges import check_judge
 
     [config] = _judges([judge_file] if judge_file else [])
     check_judge(config)
     if config.kind == "local":
-        typer.echo(f"judge {config.name}: {config.model} is loaded when it is needed; nothing was asked")
+        from long_context_tasks.judges.local import check_local_judge
+
+        check_local_judge(config)
+        typer.echo(
+            f"judge {config.name}: {config.model} is there and is loaded when it is needed; nothing was asked"
+        )
     else:
         typer.echo(f"judge {config.name}: {config.model} at {config.base_url} answers")

@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 
 _NO_RATERS = ("id", "cluster", "turn", "repeat")
 """Fields that may hold a number and are no scores; the last two stand in the rows of ``lct judge run``."""
+# What `runs.judged.judged_path` makes.
+_JUDGED = re.compile(r"/judged/(?P<label>(?P<name>[^/]+)-[0-9a-f]{8})/")
 FORMAT = 'one JSON object a line: {"id": "m1/3", "cluster": "m1", "gpt-4": 9, "gold": 8.5}'
 
 
@@ -46,7 +50,7 @@ def read_ratings(files: Sequence[Path], raters: Sequence[str] = (), label: str |
 
     items: dict[str, dict[str, Any]] = {}
     numeric: dict[str, None] = {}
-    for place, row in _rows(files):
+    for place, row in _rows(files, _labels(files)):
         item = items.setdefault(row["id"], {})
         for name, value in row.items():
             if isinstance(value, dict | list):
@@ -90,7 +94,18 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _rows(files: Sequence[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _labels(files: Sequence[Path]) -> dict[Path, tuple[str, str]]:
+    """Files of ``lct judge run`` by judges of one name with different settings: the name, and the one that tells them apart."""
+    found = {path: match for path in files if (match := _JUDGED.search(path.absolute().as_posix()))}
+    names = Counter(match["name"] for match in {match["label"]: match for match in found.values()}.values())
+    return {
+        path: (match["name"], match["label"]) for path, match in found.items() if names[match["name"]] > 1
+    }
+
+
+def _rows(
+    files: Sequence[Path], labels: Mapping[Path, tuple[str, str]]
+) -> Iterator[tuple[str, dict[str, Any]]]:
     from long_context_tasks.schema import InputError
 
     for path in files:
@@ -112,6 +127,8 @@ def _rows(files: Sequence[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
                 value = row.get(name)
                 if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
                     raise InputError(f"{place}: no {name}; expected {FORMAT}")
+            name, label = labels.get(path, ("", ""))
+            row = {label if key == name else key: value for key, value in row.items()}
             yield place, {**row, "id": str(row["id"]), "cluster": str(row["cluster"])}
 
 

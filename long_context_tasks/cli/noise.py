@@ -82,6 +82,14 @@ def _share(option: str, value: str | float) -> float:
     return share
 
 
+def _check_mode(mode: str) -> None:
+    from long_context_tasks.noise import MODES
+    from long_context_tasks.schema import InputError
+
+    if mode not in MODES:
+        raise InputError(f"--mode {mode}: there are {' and '.join(MODES)}")
+
+
 @app.command()
 def learn(
     pairs: Annotated[
@@ -161,6 +169,7 @@ def inject(
     from long_context_tasks.schema.files import write_whole
 
     wer = _share("--wer", wer)
+    _check_mode(mode)
     if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):
         raise InputError(f"{out}: cannot be written there; give the name of a file in a folder that exists")
     text, noise_rules = _words(transcript), _rules(rules)
@@ -206,6 +215,7 @@ def table(
     targets: Annotated[
         str, typer.Option("--targets", help="Word error rates with commas, 0 to 1.")
     ] = "0.2,0.4,0.6,0.8,1.0",
+    each: Annotated[bool, typer.Option("--each", help="A row for every transcript as well.")] = False,
 ) -> None:
     """Print target and measured word error rates as in Table 5 of the ELITR-Bench paper; writes no texts."""
     from rich import box
@@ -216,6 +226,7 @@ def table(
     from long_context_tasks.schema import InputError
 
     wanted = [_share("--targets", target) for target in targets.split(",")]
+    _check_mode(mode)
     texts: dict[str, str] = {}
     for path in transcripts:
         if path.stem in texts:
@@ -233,3 +244,11 @@ def table(
         values = (row.target, row.mean, min(row.measured.values()), max(row.measured.values()))
         shown.add_row(*(f"{100 * value:.2f}" for value in values))
     Console(highlight=False).print(shown)
+    if each:
+        single: Any = Table(box=box.SIMPLE_HEAD, title="measured, by target", title_justify="left")
+        single.add_column("transcript")
+        for row in rows:
+            single.add_column(f"{100 * row.target:g}", justify="right")
+        for key in texts:
+            single.add_row(key, *(f"{100 * row.measured[key]:.2f}" for row in rows))
+        Console(highlight=False).print(single)

@@ -1,6 +1,7 @@
 """``lct report elitr`` and ``lct report elitr-search``: what stored runs of ELITR-Bench say, split as in the paper."""
 
 import csv
+import importlib.util
 import io
 import math
 from collections.abc import Sequence
@@ -12,6 +13,8 @@ import typer
 from long_context_tasks.cli.tables import interval_text, print_table
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from long_context_tasks.cli.elitr_runs import Measured, Tried
     from long_context_tasks.cli.elitr_tables import Table
 
@@ -78,8 +81,8 @@ def elitr(
 
     if metric not in METRICS:
         raise InputError(f"--metric {metric}: there are {', '.join(METRICS)}")
-    if plot is not None and plot.suffix not in (".svg", ".png"):
-        raise InputError(f"--plot {plot}: give a name that ends with .svg or .png")
+    if plot is not None:
+        check_plot(plot)
     runs, problems = elitr_runs(results)
     for problem in problems:
         typer.echo(f"left out: {problem}", err=True)
@@ -98,13 +101,15 @@ def elitr(
         elitr_tables.seeds_table(measured, metric),
         *([elitr_tables.tests_table(measured, lower, metric)] if lower else []),
     ]
+    # What cannot be drawn is told before pages of tables.
+    figure = None if plot is None else draw(measured, metric, plot)
     shown = [table.without_empty_columns() for table in tables if table.rows]
     for table in shown:
         print_table(table.title, table.columns, table.rows, _TEXT)
     if csv_dir is not None:
         write_csv(shown, csv_dir)
-    if plot is not None:
-        draw(measured, metric, plot)
+    if plot is not None and figure is not None:
+        write_plot(figure, plot)
 
 
 def elitr_search(results: _RESULTS) -> None:
@@ -128,7 +133,11 @@ def elitr_search(results: _RESULTS) -> None:
     runs, problems = elitr_runs(results)
     for problem in problems:
         typer.echo(f"left out: {problem}", err=True)
-    found = [(run, tried(one)) for run in runs for one in evaluations(run) or [unjudged_evaluation(run)]]
+    found = [
+        (run, tried(one))
+        for run, judged in zip(runs, evaluations(runs), strict=True)
+        for one in judged or [unjudged_evaluation(run)]
+    ]
     cells = newest(cell for _, cell in found if cell is not None)
     if others := {str(run) for run, cell in found if cell is None}:
         typer.echo(f"left out, as their decoding is not known: {'; '.join(sorted(others))}", err=True)
@@ -187,24 +196,51 @@ def write_csv(tables: Sequence["Table"], folder: Path) -> None:
         write_whole(folder / f"{table.key}.csv", text.getvalue(), remedy=remedy)
 
 
-def draw(measured: Sequence["Measured"], metric: str, path: Path) -> None:
-    """Draw the lines of Fig. 1 with their intervals.
+def check_plot(path: Path) -> None:
+    """Whether a picture can be drawn and has a place, before costly work.
 
     Raises:
-        InputError: no noisy runs, no matplotlib, or a file that cannot be written.
+        InputError: a name of another kind, no such folder, or no matplotlib.
     """
+    from long_context_tasks.schema import InputError
+
+    if path.suffix not in (".svg", ".png"):
+        raise InputError(f"--plot {path}: give a name that ends with .svg or .png")
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise InputError(f"--plot {path}: give the name of a file in a folder that exists")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise InputError(
+            "--plot needs matplotlib: pip install matplotlib, or use --csv and a program of your own"
+        )
+
+
+def write_plot(figure: "Figure", path: Path) -> None:
+    """Write a picture, whole or not at all.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    from long_context_tasks.schema.files import write_whole
+
+    content = io.BytesIO()
+    figure.savefig(content, format=path.suffix[1:])
+    write_whole(path, content.getvalue(), remedy="choose another place with --plot")
+
+
+def draw(measured: Sequence["Measured"], metric: str, path: Path) -> "Figure":
+    """The lines of Fig. 1 with their intervals.
+
+    Raises:
+        InputError: no noisy runs.
+    """
+    from matplotlib.figure import Figure
+
     from long_context_tasks.cli.elitr_tables import noise_points
     from long_context_tasks.schema import InputError
 
     points = noise_points(measured)
     if not points:
         raise InputError(f"--plot {path}: no runs on noisy transcripts (tasks that end in _wer20 to _wer100)")
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError(
-            "--plot needs matplotlib: pip install matplotlib, or use --csv and a program of your own"
-        ) from error
     lines = list(dict.fromkeys(point.line for point in points))
     shared, labels = told_apart(lines)
     figure = Figure(figsize=(7, 4.5 + 0.2 * len(lines)), layout="constrained")
@@ -231,12 +267,7 @@ def draw(measured: Sequence["Measured"], metric: str, path: Path) -> None:
     axes.set_title(shared, fontsize="small")
     if len(lines) > 1:
         figure.legend(loc="outside lower center", fontsize="small")
-    try:
-        figure.savefig(path)
-    except OSError as error:
-        raise InputError(
-            f"--plot {path}: cannot be written ({error.strerror}); choose another place"
-        ) from error
+    return figure
 
 
 def told_apart(lines: Sequence[Sequence[str]]) -> tuple[str, list[str]]:

@@ -11,6 +11,8 @@ import typer
 from long_context_tasks.cli.tables import interval_text, print_table
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from long_context_tasks.benchmarks.ethic.breakdown import ScoredCase, ScoredPart
     from long_context_tasks.cli.elitr_runs import Evaluation, Setting
     from long_context_tasks.cli.elitr_tables import Table
@@ -107,20 +109,21 @@ def ethic(
     built for, published ones a span of their cl100k tokens. Runs of one setting count as one, with each case's mean over
     them. Intervals (95 %) resample documents.
     """
-    from long_context_tasks.cli.report_elitr import write_csv
-    from long_context_tasks.schema import InputError
+    from long_context_tasks.cli.report_elitr import check_plot, write_csv, write_plot
 
-    if plot is not None and plot.suffix not in (".svg", ".png"):
-        raise InputError(f"--plot {plot}: give a name that ends with .svg or .png")
+    if plot is not None:
+        check_plot(plot)
     measured = measure(ethic_runs(results, cases), data_dir, official=official)
+    # What cannot be drawn is told before pages of tables.
+    figure = None if plot is None else draw(measured, bins, plot)
     tables = [coverage_table(measured), *split_tables(measured, bins)]
     shown = [table.without_empty_columns() for table in tables if table.rows]
     for table in shown:
         print_table(table.title, table.columns, table.rows, _TEXT)
     if csv_dir is not None:
         write_csv(shown, csv_dir)
-    if plot is not None:
-        draw(measured, bins, plot)
+    if plot is not None and figure is not None:
+        write_plot(figure, plot)
 
 
 def ethic_runs(paths: Sequence[Path], cases: Path | None) -> "list[StoredRun]":
@@ -165,9 +168,9 @@ def measure(runs: "Sequence[StoredRun]", data_dir: Path | None, *, official: boo
 
     tasks: dict[str, LoadedTask] = {}
     found: dict[Setting, Measured] = {}
-    for run in runs:
+    for run, said in zip(runs, evaluations(runs), strict=True):
         spec = catalogue.parse_task(run.task)
-        judged = evaluations(run) if spec.task == _JUDGED else [replace(unjudged_evaluation(run), judge="")]
+        judged = said if spec.task == _JUDGED else [replace(unjudged_evaluation(run), judge="")]
         if not judged:
             typer.echo(
                 f"left out: {run}: nobody has judged it; lct judge run {run.folder} --judge judge.yaml",
@@ -353,13 +356,15 @@ def coverage_table(measured: Sequence[Measured]) -> "Table":
     return Table("coverage", title, columns, tuple(rows))
 
 
-def draw(measured: Sequence[Measured], bins: int, path: Path) -> None:
-    """Draw the heat map of Fig. 5, a panel for each setting, all domains together.
+def draw(measured: Sequence[Measured], bins: int, path: Path) -> "Figure":
+    """The heat map of Fig. 5, a panel for each setting, all domains together.
 
     Raises:
-        InputError: no judged summaries, no matplotlib, or a file that cannot be written.
+        InputError: no judged summaries.
     """
     import math
+
+    from matplotlib.figure import Figure
 
     from long_context_tasks.benchmarks.ethic.breakdown import by_position, length_text, position_text
     from long_context_tasks.schema import InputError
@@ -367,12 +372,6 @@ def draw(measured: Sequence[Measured], bins: int, path: Path) -> None:
     panels = [one for one in measured if one.points and one.parts]
     if not panels:
         raise InputError(f"--plot {path}: no judged runs of ethic_summarize")
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError(
-            "--plot needs matplotlib: pip install matplotlib, or use --csv and a program of your own"
-        ) from error
     figure = Figure(figsize=(6.5, 3 * len(panels)), layout="constrained")
     for place, one in enumerate(panels, start=1):
         table = by_position(one.parts, bins)
@@ -387,9 +386,4 @@ def draw(measured: Sequence[Measured], bins: int, path: Path) -> None:
         axes.set_title(f"{one.setting.model}, {one.setting.judge}", fontsize="small")
         axes.set_xlabel("position in the context")
         figure.colorbar(image, ax=axes, label="score of sections")
-    try:
-        figure.savefig(path)
-    except OSError as error:
-        raise InputError(
-            f"--plot {path}: cannot be written ({error.strerror}); choose another place"
-        ) from error
+    return figure

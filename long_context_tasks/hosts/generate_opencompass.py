@@ -186,6 +186,8 @@ EVAL = '''\
                 --datasets. Beside a config file the host ignores --models and --datasets.
     LCT_WORKERS processes side by side (1); LCT_GPUS GPUs of each (1 where there is one, else 0); LCT_BATCH_SIZE (1)
     LCT_EVAL_GPUS  GPUs of an evaluating process (0), for a judge that is loaded in it
+    LCT_RUNS    how often each case is answered (1); the host's --dataset-num-runs has no effect beside a config file. Repeats
+                differ where the model samples: LCT_TEMPERATURE=0.6, LCT_TOP_P=0.9 (greedy without them)
 
 Other LCT_ options: see the docs. The command ends with status 1 when a result is missing.
 """
@@ -220,8 +222,9 @@ if _given:
 else:
     datasets = [dict(_by_name[name], lct_n=int(os.environ.get('LCT_N') or 5)) for name in _demo]
 
+_runs = int(os.environ.get('LCT_RUNS') or 1)
 _eval_gpus = int(os.environ.get('LCT_EVAL_GPUS') or 0)
-datasets = [dict(d, eval_cfg=dict(d['eval_cfg'], num_gpus=_eval_gpus)) for d in datasets]
+datasets = [dict(d, n=_runs, k=_runs, eval_cfg=dict(d['eval_cfg'], num_gpus=_eval_gpus)) for d in datasets]
 
 _workers = int(os.environ.get('LCT_WORKERS') or 1)
 infer = dict(
@@ -237,7 +240,7 @@ eval = dict(
 work_dir = 'outputs/{benchmark}'
 
 # What is left here is written down with the run: no modules, and the datasets once.
-del os, _demo, _all, _given, _by_name, _unknown, _eval_gpus, _workers, {variables}
+del os, _demo, _all, _given, _by_name, _unknown, _runs, _eval_gpus, _workers, {variables}
 '''
 
 SUMMARIZER = '''\
@@ -262,7 +265,7 @@ _LOCAL_MODEL = '''\
 """A local Hugging Face model: LCT_MODEL=FOLDER_OR_HUB_ID, without it the demo model (SmolLM2-135M-Instruct).
 
 LCT_MODEL_TYPE=base for a model without chat template; LCT_GPUS: GPUs to use (1 where there is one, else 0);
-LCT_BATCH_SIZE: prompts at a time (1).
+LCT_BATCH_SIZE: prompts at a time (1); LCT_TEMPERATURE, LCT_TOP_P: sample instead of taking the likeliest token each time.
 """
 
 import os
@@ -275,12 +278,17 @@ _path = os.environ.get('LCT_MODEL', '')
 _base = os.environ.get('LCT_MODEL_TYPE', 'chat') == 'base'
 _hidden = os.environ.get('CUDA_VISIBLE_DEVICES', '0') in ('', '-1')
 _gpus = int(os.environ.get('LCT_GPUS') or (os.path.exists('/dev/nvidia0') and not _hidden))
+_temperature = float(os.environ.get('LCT_TEMPERATURE') or 0)
+_top_p = float(os.environ.get('LCT_TOP_P') or 1)
 
 models = [
     dict(
         type=(HuggingFaceBaseModel if _base else HuggingFacewithChatTemplate) if _path else DemoModel,
-        abbr=os.path.basename(_path.rstrip('/')) or 'smollm2-135m-instruct',
+        # Reports take runs of one name for repeats of one another, so a sampling model has a name of its own.
+        abbr=(os.path.basename(_path.rstrip('/')) or 'smollm2-135m-instruct')
+        + (f'_t{_temperature:g}_p{_top_p:g}' if _temperature else ''),
         path=_path or 'demo',
+        generation_kwargs=dict(do_sample=True, temperature=_temperature, top_p=_top_p) if _temperature else {},
         # The host's own default is to run code that comes with a model.
         model_kwargs=dict(device_map='auto' if _gpus else 'cpu', trust_remote_code=False),
         tokenizer_kwargs=dict(trust_remote_code=False),
@@ -301,6 +309,7 @@ _ENDPOINT = '''\
     LCT_API_MODEL  the model's name at the server
     LCT_TOKENIZER  folder or hub id of its tokenizer, to count prompts; without it the host takes GPT-4's (a download)
     LCT_WINDOW     its context window; without it prompts are not checked, and a refusal for length costs that case only
+    LCT_TEMPERATURE  of sampling (0)
     OPENAI_API_KEY the key; 'EMPTY' for a server that wants none
 """
 
@@ -309,11 +318,13 @@ import os
 from opencompass.models import OpenAISDK
 
 _name = os.environ.get('LCT_API_MODEL', 'model')
+_temperature = float(os.environ.get('LCT_TEMPERATURE') or 0)
 
 models = [
     dict(
         type=OpenAISDK,
-        abbr=_name.replace('/', '_'),
+        # Reports take runs of one name for repeats of one another, so a sampling model has a name of its own.
+        abbr=_name.replace('/', '_') + (f'_t{_temperature:g}' if _temperature else ''),
         path=_name,
         openai_api_base=os.environ.get('LCT_API_BASE', 'http://127.0.0.1:8000/v1'),
         key='ENV' if os.environ.get('OPENAI_API_KEY') else 'EMPTY',
@@ -322,7 +333,7 @@ models = [
             round=[dict(role='HUMAN', api_role='HUMAN'), dict(role='BOT', api_role='BOT', generate=True)],
             reserved_roles=[dict(role='SYSTEM', api_role='SYSTEM')],
         ),
-        temperature=0,
+        temperature=_temperature,
         query_per_second=int(os.environ.get('LCT_QUERIES_PER_SECOND') or 8),
         retry=3,
         max_out_len=64,

@@ -33,6 +33,7 @@ from long_context_tasks.hosts.turns import (
     not_judged_hint,
     score_turns,
     stored,
+    unanswered,
 )
 from long_context_tasks.hosts.window import DOES_NOT_FIT
 from long_context_tasks.schema import (
@@ -315,7 +316,10 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
                 why = f"judging failed ({error})"
             else:
                 logger.info("%s: %s", self.loaded.name, line)
-                return
+                failed = unanswered(self._verdicts)
+                if not failed:
+                    return
+                why = f"{failed} responses are without a verdict, as the judge did not answer"
         logger.warning(not_judged_hint(self.loaded.name, kept_in(sys.argv[1:]), why))
 
     def _record(self, case: str, prompts: Mapping[str, Sequence[str]]) -> str:

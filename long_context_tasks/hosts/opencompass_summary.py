@@ -8,6 +8,7 @@ when ``-r`` has found a result of other options, or when LCT_TASKS names a task 
 import csv
 import io
 import re
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -30,6 +31,7 @@ from long_context_tasks.hosts.opencompass_table import (
     table,
     with_group_means,
 )
+from long_context_tasks.hosts.results import UNSCORED
 from long_context_tasks.judges import load_judge
 from long_context_tasks.schema import InputError, format_length, parse_length, resolve_options
 
@@ -59,6 +61,11 @@ def find_log(work_dir: Path, model: str, dataset: str) -> tuple[Path | None, str
         if paths:
             return paths[0], ""
     return None, ""
+
+
+def _total(results: Sequence[Mapping[str, Any]], key: str) -> float:
+    """Sum of a count over the results that have it."""
+    return sum(count for result in results if (count := number(result, key)) > 0)
 
 
 def given_now(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -144,7 +151,7 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
         ]
         lines = [
             "",
-            "By length (percent, 95 % interval):",
+            "By length, with 95 % intervals (percent; judged scores in points):",
             "",
             markdown(rows),
             *self._notes(fresh),
@@ -229,17 +236,18 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
                 if isinstance(value, (int, float)) and not minor:
                     yield dataset, key
 
-    @staticmethod
-    def _notes(results: Sequence[Mapping[str, Any]]) -> list[str]:
+    def _notes(self, results: Sequence[Mapping[str, Any]]) -> list[str]:
         notes = []
         if any(number(result, "n_scored") < number(result, "n") for result in results):
+            counts = {reason: _total(results, f"n_{reason}") for reason in UNSCORED}
+            why = ", ".join(f"{count:.0f} {reason}" for reason, count in counts.items() if count)
             notes.append(
-                "* scored/all cases: the others did not fit the window, or have no verdict of a judge (n_does_not_fit, "
-                "n_not_judged, ...); compare models on cases that both could take."
+                f"* scored/all cases; without a score: {why or 'no reason told'}. Compare models on cases that both could take."
             )
-        if cut := sum(
-            number(result, "n_truncated") for result in results if number(result, "n_truncated") > 0
-        ):
+            if counts["not_judged"] or counts["judge_failed"]:
+                folder = shlex.quote(str(Path(self.work_dir).resolve()))
+                notes.append(f"The responses are kept: lct judge run {folder} --judge judge.yaml")
+        if cut := _total(results, "n_truncated"):
             notes.append(f"{cut:.0f} prompts were cut by the host before the model saw them (n_truncated).")
         if any("unchecked" in str(result.get("window")) for result in results):
             notes.append(

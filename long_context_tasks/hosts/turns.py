@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from long_context_tasks.judges import (
+    ENDPOINT_FAILED,
     Generate,
     GenerateSettings,
     JudgeConfig,
@@ -214,6 +215,15 @@ def score_turns(
 def left_out_from(task: LoadedTask) -> str:
     """What of a case that does not fit is left out, for messages."""
     return " from the turn on that does not fit" if task.is_conversation else ""
+
+
+def unanswered(verdicts: Verdicts) -> int:
+    """How many responses have no verdict as the judge did not answer; judging again asks for them."""
+    return sum(
+        any(verdict.reason == ENDPOINT_FAILED for verdict in turn)
+        for turns in verdicts.values()
+        for turn in turns
+    )
 
 
 NOT_JUDGED = "not_judged"

@@ -6,6 +6,7 @@ a call begins or ends, so that with 32 calls in flight one core is busy with tha
 
 import asyncio
 import json
+import logging
 import math
 import os
 from collections.abc import Mapping
@@ -25,6 +26,9 @@ from long_context_tasks.judges.request import Ask, raw_prompt
 from long_context_tasks.judges.verdict import Reply, TopLogprobs
 from long_context_tasks.schema import InputError, Message
 
+# Its own line for each try comes without the reason in most log formats; a failure is told here, with its reason.
+logging.getLogger("stamina").setLevel(logging.ERROR)
+
 _TRY_AGAIN = frozenset((408, 409, 425, 429, 500, 502, 503, 504, 529))
 _WAIT_MAX = 30.0
 _CONNECT_SECONDS = 20.0
@@ -32,6 +36,8 @@ _RETRY_AFTER_MAX = 300.0
 _SHOWN = 200
 # JSON has no minus infinity, and some endpoints send it: -9999 is what OpenAI calls a probability of nothing.
 _NO_CHANCE = -9999.0
+# A sum of rounded probabilities may lie a little above 1; more is none.
+_ROUNDING = 0.01
 PROBE_TOKENS = 16
 PROBE_RETRIES = 2
 
@@ -264,8 +270,10 @@ def _top_logprobs(told: Any) -> TopLogprobs | None:
 
 
 def _logprob(value: object) -> float | None:
-    known = isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
-    return max(float(value), _NO_CHANCE) if known else None  # type: ignore[arg-type]
+    """A natural log-probability; None for what is none: another type, no number, or more than a certainty."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value <= _ROUNDING:
+        return None
+    return float(max(value, _NO_CHANCE))
 
 
 def _count(value: object) -> int | None:

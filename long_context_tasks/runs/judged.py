@@ -25,9 +25,13 @@ def judged_path(run: StoredRun, name: str, description: Mapping[str, Any]) -> Pa
         name: of the judge.
         description: all that can change its verdicts.
     """
+    return run.folder / JUDGED_FOLDER / judge_label(name, description) / f"{run.label}.json"
+
+
+def judge_label(name: str, description: Mapping[str, Any]) -> str:
+    """The name of a judge with eight digits that tell its settings from others of the same name."""
     text = json.dumps(description, sort_keys=True, ensure_ascii=True)
-    digits = hashlib.sha256(text.encode("ascii")).hexdigest()[:8]
-    return run.folder / JUDGED_FOLDER / f"{name}-{digits}" / f"{run.label}.json"
+    return f"{name}-{hashlib.sha256(text.encode('ascii')).hexdigest()[:8]}"
 
 
 def write_judged(path: Path, numbers: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> None:

@@ -108,7 +108,8 @@ class CaseSet:
         if not path.is_file():
             has = ", ".join(sorted(manifest["tasks"])) or "none"
             raise InputError(
-                f"{folder}: holds no cases of {task} (it has: {has}); build them with `lct build`"
+                f"{folder}: holds no cases of {task} (it has: {has}); name the tasks that it has instead of a group, or build "
+                "the others with `lct build`"
             )
         cases = []
         with path.open("rb") as file:

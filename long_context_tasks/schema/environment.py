@@ -26,10 +26,13 @@ OTHER_VARIABLES = (
     "LCT_OVERHEAD_CASES",
     "LCT_OVERHEAD_COMMAND",
     "LCT_QUERIES_PER_SECOND",
+    "LCT_RUNS",
     "LCT_SEARCH_CELLS",
     "LCT_SEARCH_STYLES",
     "LCT_SHARED",
     "LCT_TASKS",
+    "LCT_TEMPERATURE",
+    "LCT_TOP_P",
     "LCT_WORKERS",
 )
 """Variables that are no options of a run: for config files, the demo, the start-up hook, tests."""

@@ -128,7 +128,8 @@ def test_official_mode(rules: Path, lines: list[str], naive: tuple[list[str], fl
         f"official, rules loaded anew: {slow / (fast + load):.0f} x ({_WORDS / (fast + load):,.0f} words a second)"
     )
     assert slow / fast >= 25
-    assert slow / (fast + load) >= 12
+    # 18.3 times the plain form is 50 times the simulator's noted 19,000 words a second with loading.
+    assert slow / (fast + load) >= 18.3
 
 
 def test_exact_mode(rules: Path, lines: list[str], naive: tuple[list[str], float]) -> None:
@@ -141,4 +142,4 @@ def test_exact_mode(rules: Path, lines: list[str], naive: tuple[list[str], float
 
     fast, slow = _seconds(run, 7), naive[1]
     print(f"exact: {slow / fast:.0f} x ({_WORDS / slow:,.0f} to {_WORDS / fast:,.0f} words a second)")
-    assert slow / fast >= 8
+    assert slow / fast >= 12

@@ -250,6 +250,8 @@ def test_bad_input(options: Options, tmp_path: Path) -> None:
     ):
         result = lct("elitr", runs, *words)
         assert result.exit_code == 2 and message in result.stderr, result.output
+        # Before the tables.
+        assert not result.stdout
 
 
 def test_runs_of_other_data_are_refused(options: Options, tmp_path: Path) -> None:
@@ -313,13 +315,27 @@ def test_names_of_judges(options: Options, tmp_path: Path) -> None:
     write_run(tmp_path / "runs", options, QA, lambda *_: 2.0, judge={})
     [lm_eval_run] = find_runs(tmp_path / "runs").runs
     run = replace(lm_eval_run, label="owl/elitr_bench_qa_dev")
-    assert evaluations(run) == []
+    assert evaluations([run]) == [[]]
     for name, seed in (("first", 1), ("second", 1), ("second", 2)):
         description = {"name": name, "seeds": [seed]}
         write_judged(judged_path(run, name, description), {"judge": description, "numbers": {}}, [])
-    names = [one.judge for one in evaluations(run)]
+    names = [one.judge for one in evaluations([run])[0]]
     assert names[0] == "first" and len(set(names)) == 3
     assert all(name.startswith("second-") and len(name) == 15 for name in names[1:])
+
+
+def test_a_judge_has_one_name_in_all_runs(options: Options, tmp_path: Path) -> None:
+    """Also where only one of them was judged a second time, by the same judge with more seeds."""
+    from long_context_tasks.cli.elitr_runs import evaluations
+
+    write_run(tmp_path / "runs", options, QA, lambda *_: 2.0, judge={"name": "j", "seeds": [1]})
+    [run] = find_runs(tmp_path / "runs").runs
+    again, other = replace(run, label="a"), replace(run, label="b")
+    description = {"name": "j", "seeds": [1, 2]}
+    write_judged(judged_path(again, "j", description), {"judge": description, "numbers": {}}, [])
+    [[own, more], [alone]] = evaluations([again, other])
+    assert own.judge == alone.judge != more.judge and {own.judge[:2], more.judge[:2]} == {"j-"}
+    assert [one.judge for [one] in evaluations([other, other])] == ["j", "j"]
 
 
 def test_a_broken_file_of_a_later_judge_is_named(options: Options, tmp_path: Path) -> None:
@@ -331,4 +347,4 @@ def test_a_broken_file_of_a_later_judge_is_named(options: Options, tmp_path: Pat
     from long_context_tasks.cli.elitr_runs import evaluations
 
     with pytest.raises(InputError, match=r"judged/second-.*make it again with `lct judge run`"):
-        evaluations(run)
+        evaluations([run])

@@ -124,6 +124,18 @@ def test_one_file_per_judge_is_joined_by_id(tmp_path: Path) -> None:
     assert table.ratings == {"a": (3, None), "b": (5, 4)}
 
 
+def test_judges_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    """As `lct judge run` leaves them: the name with eight digits, which stand for other seeds or settings."""
+    files = []
+    for label, score in (("j-0123abcd", 3), ("j-4567cdef", 4), ("other-89ab0123", 5)):
+        folder = tmp_path / "judged" / label / "m"
+        folder.mkdir(parents=True)
+        row = {"id": 1, "cluster": "m", label.rpartition("-")[0]: score}
+        files.append(write(folder / "task.jsonl", [row]))
+    assert read_ratings(files).ratings == {"j-0123abcd": (3,), "j-4567cdef": (4,), "other": (5,)}
+    assert list(read_ratings(files[1:]).ratings) == ["j", "other"]
+
+
 def test_too_few_items_leave_only_the_icc_out(tmp_path: Path) -> None:
     code, text = run(compare_app, write(tmp_path / "few.jsonl", ROWS[:3]))
     assert code == 0 and "ICC left out" in text and "Correlation of raters" in text

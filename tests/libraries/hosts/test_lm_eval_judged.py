@@ -156,7 +156,9 @@ def test_a_judge_that_is_not_there_stops_the_run_before_the_model_is_asked(
     assert server.requests == []
 
 
-def test_a_judge_that_fails_later_loses_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_judge_that_fails_later_loses_no_answer(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     def judge_once(messages: list[dict[str, str]]) -> str:
         if "Monday" in messages[-1]["content"]:
             raise RuntimeError("the judge is gone")  # the server closes the connection
@@ -168,6 +170,7 @@ def test_a_judge_that_fails_later_loses_no_answer(monkeypatch: pytest.MonkeyPatc
     metrics = metrics_of(result, QA)
     assert (metrics["n"], metrics["n_judge_failed"], metrics["n_scored"]) == (3, 3, 0)
     assert math.isnan(metrics["judge_score"]) and metrics["answered"] == 1
+    assert "3 responses are without a verdict" in caplog.text and "lct judge run" in caplog.text
     assert {row["response"] for row in records(result, QA).values()} == {"On Monday."}
 
 

@@ -79,6 +79,18 @@ def test_tasks_and_model_from_the_environment(
     assert len(text.splitlines()) < 200
 
 
+def test_repeats_of_a_sampling_model(configs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The host's own --dataset-num-runs has no effect beside a config file."""
+    monkeypatch.setenv("LCT_TASKS", "ada_leval_tsort_2k,ada_leval_bestanswer_1k")
+    for name, value in (("RUNS", "3"), ("TEMPERATURE", "0.6"), ("TOP_P", "0.9"), ("MODEL", "/models/tiny")):
+        monkeypatch.setenv(f"LCT_{name}", value)
+    config, _ = read(configs / "eval_ada_leval.py", tmp_path)
+    assert [(dataset["n"], dataset["k"]) for dataset in config.datasets] == [(3, 3), (3, 3)]
+    [model] = config.models
+    assert model["abbr"] == "tiny_t0.6_p0.9"
+    assert model["generation_kwargs"] == {"do_sample": True, "temperature": 0.6, "top_p": 0.9}
+
+
 def test_official_means_all_published_lengths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LCT_TASKS", "official")
     config, _ = read(CONFIGS / "eval_ada_leval.py", tmp_path)

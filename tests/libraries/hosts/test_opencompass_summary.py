@@ -100,11 +100,24 @@ def test_partial_cells_cuts_and_unknown_windows_are_marked(
     work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     results = {("m", task): result(1.0) for task in TASKS}
-    results["m", TASKS[0]] = result(5.0, 10, 7, n_truncated=2.0, window=["unchecked"])
+    results["m", TASKS[0]] = result(5.0, 10, 7, n_truncated=2.0, n_does_not_fit=3.0, window=["unchecked"])
+    results["m", TASKS[1]] = result(5.0, 10, 8, n_does_not_fit=1.0, n_judge_unparsable=1.0)
     summarizer(work, results, ("m",)).summarize(time_str="now")
     output = capsys.readouterr().out
-    assert "5.0 [4.0, 6.0] * 7/10" in output
+    assert "5.0 [4.0, 6.0] * 7/10" in output and "lct judge run" not in output
+    assert "without a score: 4 does_not_fit, 1 judge_unparsable. Compare" in output
     assert "2 prompts were cut" in output and "window: unchecked" in output and "* scored/all cases" in output
+
+
+@pytest.mark.parametrize("reason", ["not_judged", "judge_failed"])
+def test_what_was_not_judged_is_told_with_the_line_that_judges_it(
+    work: Path, capsys: pytest.CaptureFixture[str], reason: str
+) -> None:
+    results = {("m", task): result(1.0) for task in TASKS}
+    results["m", TASKS[0]] = result(5.0, 10, 0, **{f"n_{reason}": 10.0})
+    summarizer(work, results, ("m",)).summarize(time_str="now")
+    output = capsys.readouterr().out
+    assert f"10 {reason}" in output and f"lct judge run {work.resolve()} --judge judge.yaml" in output
 
 
 def test_a_result_of_other_options_is_not_taken_for_this_runs(

@@ -49,6 +49,9 @@ def content(*top: tuple[str, Any]) -> dict[str, Any]:
         (content(("7", -0.1), ("8", -2.5)), (("7", -0.1), ("8", -2.5))),
         (content(("7", None), ("8", -math.inf), ("9", "x")), (("7", None), ("8", -9999.0), ("9", None))),
         ({"top_logprobs": [{"7": -0.1, " 8": -2}], "tokens": ["7"]}, (("7", -0.1), (" 8", -2.0))),
+        # No log-probability at all: above 0, without an end, or no number.
+        (content(("7", 1000), ("8", math.inf), ("9", math.nan)), (("7", None), ("8", None), ("9", None))),
+        (content(("7", 10**400), ("8", -(10**400)), ("9", 1e-6)), (("7", None), ("8", -9999.0), ("9", 1e-6))),
         (None, None),
         ({}, None),
         ({"content": []}, None),

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -240,7 +241,10 @@ def test_command(tmp_path: Path) -> None:
     assert code == 0 and abs(float(shown.split("\n")[0]) - 40) < 1
     assert _lct("inject", "--wer", "0.4", str(text))[1] == _lct("inject", "--wer", "0.4", str(text))[1]
     code, shown, _, _ = _lct("table", str(text), "--targets", "0.2,1")
-    assert code == 0 and "20.00" in shown and "100.00" in shown
+    assert code == 0 and "20.00" in shown and "100.00" in shown and "transcript" not in shown
+    code, shown, _, _ = _lct("table", str(text), "--targets", "0.2,1", "--each")
+    row = re.search(rf"^ *{text.stem} +([\d.]+) +([\d.]+) *$", shown, re.MULTILINE)
+    assert row and abs(float(row[1]) - 20) < 1 and abs(float(row[2]) - 100) < 1
     code, shown, _, _ = _lct("learn", str(pairs), "-o", str(rules), "--official", "words")
     assert code == 0 and json.loads(rules.read_text().split("\n")[0])["<unk>"]["p_transmit"] > 0.5
 
@@ -251,7 +255,7 @@ def test_command(tmp_path: Path) -> None:
         (("inject", "--wer", "1.4", "m.txt"), "--wer: word error rate 1.4: give a share from 0 to 1"),
         (("inject", "--wer", "40", "m.txt"), "--wer: word error rate 40.0: give a share from 0 to 1"),
         (("inject", "--wer", "nan", "m.txt"), "--wer: word error rate nan"),
-        (("inject", "--wer", "0.4", "--mode", "loud", "m.txt"), "m.txt: mode 'loud'"),
+        (("inject", "--wer", "0.4", "--mode", "loud", "m.txt"), "--mode loud: there are exact and official"),
         (("inject", "--wer", "0.4", "m.txt", "-o", "no/folder/rules"), "no/folder/rules: cannot be written"),
         (("inject", "--wer", "0.4", "m.txt", "-o", "."), ".: cannot be written"),
         (("inject", "--wer", "0.4", "none.txt"), "cannot be read"),
