@@ -2,7 +2,7 @@
 
 import json
 import math
-import re
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from long_context_tasks.judges import JudgeConfig
 
 app = typer.Typer(add_completion=False)
+_SIGNS = {1: "1", 0: "0", None: "-"}
+"""A chunk that is needed, one that is not, and one without a judgement, in the written figures."""
 
 
 @app.command()
@@ -21,7 +23,7 @@ def coverage(
         str,
         typer.Argument(
             help="A folder of built cases (or of such folders), a .jsonl[.gz] file with the columns id, task, domain, context, "
-            "question, answer (context and question are needed), or the name of a task with published data.",
+            "question, answer (context and question are needed), or the name of a task, or of a group, with published data.",
             show_default=False,
         ),
     ],
@@ -53,9 +55,10 @@ def coverage(
 ) -> None:
     """Measure information coverage: the share of chunks that an evaluator model finds necessary for the question.
 
-    One call for each chunk. Answers are kept in the cache: the same command asks only for what is missing.
+    One call for each chunk. Answers are kept in the cache: the same command asks only for what is missing. Exit status 1: no
+    chunk was judged.
     """
-    from long_context_tasks.benchmarks.ethic.coverage import measure
+    from long_context_tasks.benchmarks.ethic.coverage import check_evaluator, measure
     from long_context_tasks.benchmarks.ethic.coverage_items import item_sources
     from long_context_tasks.judges import Store, check_judge, default_store_path, load_judge
     from long_context_tasks.judges.ask import local_model
@@ -67,6 +70,7 @@ def coverage(
     config = load_judge(judge)
     if config is None:
         raise InputError("no evaluator is named: add --judge FILE, a YAML file as for judges")
+    check_evaluator(config)
     wanted = [word.strip() for word in tasks.split(",") if word.strip()]
     sources = item_sources(cases, resolve_options({"lct_data_dir": data_dir}), wanted)
     measure_in = get_tokenizer(tokenizer)
@@ -80,14 +84,35 @@ def coverage(
     settings = {"cases": cases, "n": n, "seed": seed, "chunk_tokens": chunk_tokens, "tokenizer": tokenizer}
     _write(out, groups, config, settings)
     _print(groups, config)
-    missing = sum(group.n_chunks - group.n_judged for group in groups)
-    if missing:
-        typer.echo(
-            f"warning: {missing} of {sum(group.n_chunks for group in groups)} chunks have no judgement and are outside the means; "
-            "run the same command again to ask for them",
-            err=True,
-        )
+    _warn(groups, config)
     typer.echo(f"every case: {out}")
+    if not any(group.n_judged for group in groups):
+        raise typer.Exit(1)
+
+
+def _warn(groups: "list[GroupCoverage]", config: "JudgeConfig") -> None:
+    """Say how many chunks have no judgement, why, and what to do about each."""
+    from long_context_tasks.benchmarks.ethic.coverage import CUT
+    from long_context_tasks.judges import ENDPOINT_FAILED
+
+    failures = sum((group.failures for group in groups), Counter[str]())
+    if not failures:
+        return
+    total = sum(group.n_chunks for group in groups)
+    typer.echo(
+        f"warning: {failures.total()} of {total} chunks have no judgement and are outside the means", err=True
+    )
+    for reason, count in sorted(failures.items()):
+        if reason == ENDPOINT_FAILED:
+            said = "calls were not answered; run the same command again to ask for them"
+        elif reason == CUT:
+            said = f"replies ended at max_tokens ({config.max_tokens}) before their score; raise it in the judge file"
+        else:
+            said = (
+                "replies hold no score, and the same command would not ask again; give the judge file other seeds, more asks, "
+                "or another model"
+            )
+        typer.echo(f"  {count} {said}", err=True)
 
 
 def _figures(group: "GroupCoverage") -> dict[str, Any]:
@@ -100,6 +125,7 @@ def _figures(group: "GroupCoverage") -> dict[str, Any]:
         "available": group.available,
         "chunks": group.n_chunks,
         "chunks_judged": group.n_judged,
+        "chunks_failed": dict(group.failures),
         "coverage": mean.value,
         "low": mean.low,
         "high": mean.high,
@@ -115,7 +141,8 @@ def _print(groups: "list[GroupCoverage]", config: "JudgeConfig") -> None:
     for group in groups:
         row = _figures(group)
         interval = Interval(100 * row["low"], 100 * row["high"])
-        value = "-" if math.isnan(row["coverage"]) else f"{100 * row['coverage']:.1f}"
+        mark = "*" if row["chunks_judged"] < row["chunks"] else ""
+        value = "-" if math.isnan(row["coverage"]) else f"{100 * row['coverage']:.1f}{mark}"
         rows.append(
             [
                 group.task,
@@ -132,6 +159,8 @@ def _print(groups: "list[GroupCoverage]", config: "JudgeConfig") -> None:
         rows,
         ("domain",),
     )
+    if any(group.n_judged < group.n_chunks for group in groups):
+        typer.echo("* of the chunks that were judged")
 
 
 def _write(
@@ -152,7 +181,7 @@ def _write(
                         "id": case.item.id,
                         "cluster": case.item.cluster,
                         "coverage": case.value,
-                        "chunks": list(case.chunks),
+                        "chunks": "".join(_SIGNS[chunk] for chunk in case.chunks),
                     }
                     for case in group.cases
                 ],
@@ -161,6 +190,4 @@ def _write(
         ],
     }
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    # The chunks of a case on one line.
-    text = re.sub(r"\[[\s\d,nul]+\]", lambda match: " ".join(match[0].split()), text)
     write_whole(path, text, remedy="choose another place with --out")

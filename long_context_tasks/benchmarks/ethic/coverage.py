@@ -6,16 +6,28 @@ coverage of a case is the share of its chunks that have to, that of a set the me
 
 import random
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from long_context_tasks.benchmarks.ethic.build_settings import fill, stable_seed, template
+from long_context_tasks.benchmarks.ethic.build_settings import fill, stable_seed
 from long_context_tasks.benchmarks.ethic.chunks import chunks_of, pieces_of
 from long_context_tasks.benchmarks.ethic.coverage_items import Item, ItemSource
+from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.sources import Text
-from long_context_tasks.judges import Generate, JudgeConfig, JudgeRequest, Rubric, Store, Verdict, judge_all
-from long_context_tasks.schema import Message, Score
+from long_context_tasks.benchmarks.thinking import without_thinking
+from long_context_tasks.judges import (
+    UNPARSABLE,
+    Generate,
+    JudgeConfig,
+    JudgeRequest,
+    Rubric,
+    Store,
+    Verdict,
+    judge_all,
+)
+from long_context_tasks.schema import InputError, Message, Score
 from long_context_tasks.stats import Mean, mean_of_scores
 from long_context_tasks.tokens import Tokenizer
 
@@ -25,20 +37,44 @@ SAMPLE = 50
 _MOST_CHARACTERS = 50_000_000
 """Of the prompts that are in memory together."""
 _PARAGRAPH = re.compile(r"\n\s*\n")
-_SCORE = re.compile(r"Final Score\W*([01])(?:\.0)?(?![\d.]*\d)", re.IGNORECASE | re.ASCII)
+CUT = "cut"
+"""Why a chunk has no judgement: the reply ended at ``max_tokens`` before its score. Beside ``unparsable`` and ``endpoint_failed``."""
+LEAST_TOKENS = 32
+"""Of an evaluator's reply: its understanding of the query, its assessment, then the score."""
+_SCORE = re.compile(
+    r"Final Score[ \t*_]*(?:\([^()\n]{0,20}\)[ \t*_]*)?[:=\n][\s*_{(\[]*([01])(?:\.0+)?"
+    # "0.5", "0 or 1", "0/1", "1 - 0", "0, 1", "1 out of 10"
+    r"(?![\d.]*\d|[\s*_})\]]*(?:or\b|out\b|(?:[-–—/|,]|to|and)[\s*_{(\[]*\d))",
+    re.IGNORECASE | re.ASCII,
+)
 
 
 def read_score(reply: str) -> float | None:
-    """The final score of an evaluator's reply, the last one if there are several; None without one.
+    """The final score of an evaluator's reply, the last one if there are several; None without one. Thinking does not count.
 
     >>> read_score("Assessment : needed\\n\\n**Final Score :** 1"), read_score("Final Score : 10"), read_score("1")
     (1.0, None, None)
+    >>> read_score("Final Score (0 or 1): 1"), read_score("Final Score: 0/1"), read_score("<think>Final Score : 0")
+    (1.0, None, None)
     """
-    found = _SCORE.findall(reply)
+    found = _SCORE.findall(without_thinking(reply).text)
     return float(found[-1]) if found else None
 
 
 RUBRIC = Rubric("coverage", 0.0, 1.0, read_score)
+
+
+def check_evaluator(config: JudgeConfig) -> None:
+    """Whether an evaluator has room for its reply.
+
+    Raises:
+        InputError: its ``max_tokens`` are too few.
+    """
+    if config.max_tokens is not None and config.max_tokens < LEAST_TOKENS:
+        raise InputError(
+            f"judge {config.name}: max_tokens: {config.max_tokens} ends replies before their score, which stands behind an "
+            f"assessment; give at least {LEAST_TOKENS}, better 1024"
+        )
 
 
 def evaluator_prompt(passage: str, query: str) -> str:
@@ -59,12 +95,12 @@ class CaseCoverage:
     Attributes:
         item: the case.
         chunks: for each chunk 1 (needed), 0 (not needed), or None (the evaluator failed).
-        reason: why there is no coverage, or why it is of fewer chunks; None otherwise.
+        failures: why, for each chunk without a judgement: ``endpoint_failed``, ``unparsable`` or ``cut``.
     """
 
     item: Item
     chunks: tuple[int | None, ...]
-    reason: str | None = None
+    failures: tuple[str, ...] = ()
 
     @property
     def value(self) -> float | None:
@@ -86,7 +122,7 @@ class GroupCoverage:
     @property
     def mean(self) -> Mean:
         """Mean over cases; the interval resamples clusters (documents)."""
-        scores = [Score(case.value, case.reason) for case in self.cases]
+        scores = [Score(case.value, next(iter(case.failures), None)) for case in self.cases]
         return mean_of_scores(scores, [case.item.cluster for case in self.cases], self.seed)
 
     @property
@@ -98,6 +134,11 @@ class GroupCoverage:
     def n_judged(self) -> int:
         """Chunks that the evaluator judged."""
         return sum(chunk is not None for case in self.cases for chunk in case.chunks)
+
+    @property
+    def failures(self) -> Counter[str]:
+        """Reason to the number of chunks that have no judgement for it."""
+        return Counter(reason for case in self.cases for reason in case.failures)
 
 
 def sample(source: ItemSource, n: int | None, seed: int) -> list[int]:
@@ -158,7 +199,7 @@ def measure(
         ]
         start = 0
         for item, chunks in batch:
-            cases.append(_case(item, verdicts[start : start + len(chunks)]))
+            cases.append(_case(item, verdicts[start : start + len(chunks)], store))
             start += len(chunks)
         batch.clear()
 
@@ -178,9 +219,16 @@ def measure(
     return GroupCoverage(source.task, source.domain, len(source), tuple(cases), seed)
 
 
-def _case(item: Item, verdicts: Sequence[Verdict]) -> CaseCoverage:
+def _case(item: Item, verdicts: Sequence[Verdict], store: Store) -> CaseCoverage:
     # Without the texts, of which a group may hold many megabytes.
     slim = Item(item.id, item.task, item.domain, "", "", item.cluster)
-    reason = next((one.reason for one in verdicts if one.reason is not None), None)
     chunks = tuple(None if one.score is None else int(one.score) for one in verdicts)
-    return CaseCoverage(slim, chunks, reason)
+    return CaseCoverage(
+        slim, chunks, tuple(_failure(one, store) for one in verdicts if one.reason is not None)
+    )
+
+
+def _failure(verdict: Verdict, store: Store) -> str:
+    reply = store.get(verdict.key)
+    cut = verdict.reason == UNPARSABLE and reply is not None and reply.finish_reason == "length"
+    return CUT if cut else str(verdict.reason)

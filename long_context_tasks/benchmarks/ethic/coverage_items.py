@@ -1,12 +1,13 @@
 """Context and query of the cases of any benchmark, for information coverage.
 
-Cases come from a folder of built cases, from a task by name (its published data), or from a foreign JSON Lines file with the columns
-``id``, ``task``, ``domain``, ``context``, ``question`` and ``answer``, of which ``context`` and ``question`` are needed.
+Cases come from folders of built cases, from a task or a group by name (its published data), or from a foreign JSON Lines file with
+the columns ``id``, ``task``, ``domain``, ``context``, ``question`` and ``answer``, of which ``context`` and ``question`` are needed.
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -113,7 +114,8 @@ def item_sources(what: str, options: Options, tasks: Sequence[str] = ()) -> list
     """The cases that a user names, by task and domain, in their order.
 
     Args:
-        what: a case folder, a folder of case folders, a JSON Lines file, or the name of a task with published data.
+        what: a case folder, a folder of case folders (or of such folders; a task that several hold is then named with its
+            folder), a JSON Lines file, or the name of a task with published data or of a group of them.
         options: for a task by name: ``lct_data_dir`` and the like.
         tasks: only these; all without.
 
@@ -123,35 +125,74 @@ def item_sources(what: str, options: Options, tasks: Sequence[str] = ()) -> list
     path = Path(what).expanduser()
     found: list[ItemSource]
     if path.is_dir():
-        folders = (
-            [path]
-            if (path / "manifest.json").is_file()
-            else sorted(one.parent for one in path.glob("*/manifest.json"))
-        )
-        if not folders:
-            read_manifest(path)
-        found = [
-            source
-            for folder in folders
-            for task in sorted(read_manifest(folder)["tasks"])
-            if not tasks or task in tasks
-            for source in _by_domain(task, CaseSet.read(folder, task))
-        ]
+        found = _in_folders(path, tasks)
     elif path.is_file():
         found = [source for source in read_foreign(path) if not tasks or source.task in tasks]
-    elif what in {spec.name for spec in catalogue.task_specs()}:
-        benchmark = catalogue.parse_task(what).benchmark
-        found = _by_domain(what, catalogue.core(benchmark, "data").load_task(what, options).cases)
+    elif names := _published(what):
+        found = [
+            source
+            for name in names
+            if not tasks or name in tasks
+            for source in _by_domain(name, _load(name, options))
+        ]
     else:
         raise InputError(
-            f"{what}: neither a folder of cases, nor a .jsonl file, nor a task (see `lct tasks`); correct the name"
+            f"{what}: neither a folder of cases, nor a .jsonl file, nor a task or a group of tasks (see `lct tasks`); correct the name"
         )
     if not found:
         raise InputError(f"{what}: holds no cases{' of ' + ', '.join(tasks) if tasks else ''}")
     return found
 
 
-def _by_domain(task: str, cases: CaseSet) -> list[ItemSource]:
+def _in_folders(path: Path, tasks: Sequence[str]) -> list[ItemSource]:
+    """The cases of a case folder, or of those one or two levels below."""
+    folders = [path] if (path / "manifest.json").is_file() else _case_folders(path)
+    if not folders:
+        read_manifest(path)
+    found = [
+        (folder, source)
+        for folder in folders
+        for task in sorted(read_manifest(folder)["tasks"])
+        if not tasks or task in tasks
+        for source in _by_domain(task, CaseSet.read(folder, task))
+    ]
+    holders = Counter((source.task, source.domain) for _, source in found)
+    return [
+        source
+        if holders[source.task, source.domain] == 1
+        else replace(source, task=f"{folder.relative_to(path)}/{source.task}")
+        for folder, source in found
+    ]
+
+
+def _case_folders(path: Path) -> list[Path]:
+    # Hidden ones belong to builds that were stopped.
+    found = (one.parent for depth in ("*", "*/*") for one in path.glob(f"{depth}/manifest.json"))
+    return sorted(
+        one for one in found if not any(part.startswith(".") for part in one.relative_to(path).parts)
+    )
+
+
+def _published(name: str) -> list[str]:
+    """The tasks that a name stands for: itself, or the members of the group that hosts know by it; none for another name."""
+    specs = catalogue.task_specs()
+    if name in {spec.name for spec in specs}:
+        return [name]
+    groups = {
+        spec.name: (f"{spec.family}_{spec.variant}",) if spec.variant else (spec.family, spec.benchmark)
+        for spec in specs
+        if spec.length != catalogue.ANY and not spec.card.built_only
+    }
+    return [member for member, own in groups.items() if name in own]
+
+
+def _load(name: str, options: Options) -> CaseSet:
+    benchmark = catalogue.parse_task(name).benchmark
+    cases: CaseSet = catalogue.core(benchmark, "data").load_task(name, options).cases
+    return cases
+
+
+def _by_domain(task: str, cases: CaseSet) -> list[BuiltCases]:
     groups: dict[str, list[tuple[Case, int]]] = {}
     for case in cases.cases:
         own = groups.setdefault(str(case.labels.get("domain", "")), [])

@@ -16,10 +16,10 @@ from filelock import FileLock
 
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
 from long_context_tasks.benchmarks.ethic import judge_prompts, prompts, scoring, summaries
-from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS, NAME, Source, digest_of, source_of
+from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS, NAME, Row, Source, digest_of, source_of
 from long_context_tasks.benchmarks.ethic.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.prompt_length import within
-from long_context_tasks.benchmarks.ethic.rows import case_of
+from long_context_tasks.benchmarks.ethic.rows import Read, case_of
 from long_context_tasks.judges import Judging
 from long_context_tasks.schema import (
     Case,
@@ -196,6 +196,7 @@ def convert(source: Source, task: str, folder: Path, made_from: Mapping[str, str
             if read is None:
                 foreign += 1
                 continue
+            _check_text(row, read)
             own = cases[read.case.labels["domain"]]
             if read.case.id in own:
                 raise InputError(
@@ -215,3 +216,13 @@ def convert(source: Source, task: str, folder: Path, made_from: Mapping[str, str
         )
     if empty := [domain for domain, own in cases.items() if not own]:
         logger.warning("%s: no cases of %s in %s", source.name, CONFIGURATIONS[task], ", ".join(empty))
+
+
+def _check_text(row: Row, read: Read) -> None:
+    try:
+        for text in (read.case.id, *read.texts.values(), *read.case.turns[0].gold):
+            text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{row.place}: holds half of a surrogate pair, which stands for no character; fetch the data again"
+        ) from error

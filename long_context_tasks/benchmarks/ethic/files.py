@@ -41,6 +41,8 @@ _KINDS = ((".parquet",), (".arrow",), (".jsonl", ".jsonl.gz", ".json", ".json.gz
 _BESIDE = ("dataset_info.json", "state.json", "dataset_dict.json")
 # Rows of long texts; a batch of them is all that is held.
 _BATCH = 4
+_DEEPEST = 20
+"""Levels of a JSON value; a row has three."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,13 @@ class Source:
 
     Attributes:
         name: for messages.
-        files: local ones; none for a data set of the hub.
+        folder: of the local copy.
+        files: local ones, in it at any depth; none for a data set of the hub.
         dataset: of the hub.
     """
 
     name: str
+    folder: Path = Path()
     files: tuple[Path, ...] = ()
     dataset: Any = None
 
@@ -74,7 +78,13 @@ class Source:
         """What tells one edition of the data from another."""
         if self.dataset is not None:
             return {"hub": HUB, "fingerprint": str(self.dataset._fingerprint)}
-        return {path.name: _sha256(path, path.stat().st_size, path.stat().st_mtime_ns) for path in self.files}
+        # Files in different folders may have one name.
+        return {
+            path.relative_to(self.folder).as_posix(): _sha256(
+                path, path.stat().st_size, path.stat().st_mtime_ns
+            )
+            for path in self.files
+        }
 
     def rows(self) -> Iterator[Row]:
         """All rows in order, a few at a time.
@@ -110,7 +120,7 @@ def source_of(task: str, options: Options) -> Source:
     configuration = CONFIGURATIONS[task]
     folder = data_dir(options, NAME)
     if files := local_files(folder, configuration):
-        return Source(str(folder), tuple(files))
+        return Source(str(folder), folder, tuple(files))
     logger.info("no %s in %s; taking %s from the Hugging Face hub", configuration, folder, HUB)
     return Source(f"{HUB}/{configuration}", dataset=_from_hub(configuration, folder))
 
@@ -189,7 +199,7 @@ def _arrow_errors(path: Path) -> Iterator[None]:
 
     try:
         yield
-    except (pyarrow.ArrowException, OSError) as error:
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(
             f"{path}: cannot be read ({type(error).__name__}); the file was cut or is of another kind, fetch it again"
         ) from error
@@ -233,7 +243,8 @@ def _read_json(path: Path) -> Iterator[Row]:
             if not _is_list(file):
                 yield from _read_lines(path, file)
                 return
-            for row in _number(path, ijson.items(file, "item", use_float=True)):
+            events = _not_deep(ijson.basic_parse(file, use_float=True))
+            for row in _number(path, ijson.items(ijson.parse(events), "item")):
                 _check_row(row)
                 yield row
     except (ijson.JSONError, UnicodeDecodeError, EOFError, OSError, zlib.error) as error:
@@ -241,6 +252,18 @@ def _read_json(path: Path) -> Iterator[Row]:
         raise InputError(
             f"{path}: cannot be read as JSON ({said}); the file was cut or is of another kind, fetch it again"
         ) from error
+
+
+def _not_deep(events: Iterator[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """The same events; one level more than a row can have is an error, before reading it takes hours."""
+    import ijson
+
+    depth = 0
+    for event, value in events:
+        depth += event.startswith("start_") - event.startswith("end_")
+        if depth > _DEEPEST:
+            raise ijson.JSONError(f"more than {_DEEPEST} values inside one another")
+        yield event, value
 
 
 def _is_list(file: Any) -> bool:
@@ -256,7 +279,7 @@ def _read_lines(path: Path, file: Any) -> Iterator[Row]:
             continue
         try:
             row = Row(f"{path}, row {number}", json.loads(line))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{path}, row {number}: not a line of JSON ({error}); fetch it again") from error
         _check_row(row)
         yield row

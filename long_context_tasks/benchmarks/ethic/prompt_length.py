@@ -3,6 +3,7 @@
 Tokens are those of the model's own tokenizer, on the whole prompt: with the chat template where the tokenizer has one.
 """
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache
@@ -30,6 +31,8 @@ def within(which: str, tokenizer: str) -> Keep:
     """
 
     def keep(cases: Sequence[Case], documents: Documents, known_by: str) -> list[Case]:
+        told = _template_identity(tokenizer)
+
         def countable(case: Case) -> tuple[str, Callable[[], str]]:
             style = case.inputs.get("style", prompts.CHAT)
 
@@ -37,9 +40,7 @@ def within(which: str, tokenizer: str) -> Keep:
                 return full_prompt(prompts.messages(case, documents), tokenizer, style)
 
             return (
-                (f"full\0{tokenizer}\0{known_by}\0{case.document}\0{style}", text)
-                if known_by
-                else (text(), text)
+                (f"full\0{told}\0{known_by}\0{case.document}\0{style}", text) if known_by else (text(), text)
             )
 
         counts = cached_counts(
@@ -68,8 +69,27 @@ def full_prompt(messages: Sequence[Message], tokenizer: str, style: str = prompt
     return template([asdict(message) for message in sent])
 
 
-@lru_cache(maxsize=4)
+def _template_identity(tokenizer: str) -> str:
+    """Another one when a tokenizer's chat template changes, or the special tokens that it writes."""
+    loaded = _with_template(tokenizer)
+    made_of = (loaded.chat_template, sorted(loaded.special_tokens_map.items())) if loaded else ""
+    return hashlib.sha256(repr(made_of).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
 def _chat_template(tokenizer: str) -> Callable[[list[dict[str, Any]]], str] | None:
+    loaded = _with_template(tokenizer)
+    if loaded is None:
+        return None
+
+    def apply(messages: list[dict[str, Any]]) -> str:
+        return str(loaded.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
+
+    return apply
+
+
+@lru_cache(maxsize=4)
+def _with_template(tokenizer: str) -> Any:
+    """A tokenizer with its chat template; None where it has none."""
     if tokenizer == CL100K:
         return None
     try:
@@ -79,10 +99,4 @@ def _chat_template(tokenizer: str) -> Callable[[list[dict[str, Any]]], str] | No
         loaded: Any = AutoTokenizer.from_pretrained(tokenizer, local_files_only=local)  # type: ignore[no-untyped-call,unused-ignore]
     except (ImportError, OSError, ValueError):
         return None
-    if not getattr(loaded, "chat_template", None):
-        return None
-
-    def apply(messages: list[dict[str, Any]]) -> str:
-        return str(loaded.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
-
-    return apply
+    return loaded if getattr(loaded, "chat_template", None) else None

@@ -8,23 +8,28 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
+from long_context_tasks.benchmarks.ethic.list_text import (
+    AROUND,
+    LEADING_NONE,
+    LIST_MARK,
+    NONE,
+    THOUSANDS,
+)
 from long_context_tasks.benchmarks.ethic.official import F1, rates
 
-_NOBODY = "none"
 _NUMERIC = frozenset(("medicine", "law"))
 """Domains whose recalling items are numbers, separated by semicolons."""
 
 _ANSWER = re.compile(r"^[^\w\n]*(?:final )?answers?[*_ ]*:[*_]*", re.IGNORECASE | re.MULTILINE)
-_FENCE = re.compile(r"^\s*```.*$", re.MULTILINE)
-_LIST_MARK = re.compile(r"\s*(?:[-*•–—+]\s+|\(?\d{1,3}[.)]\s+(?=\S))")
-_AROUND = " \t\r\n.,:;!\"'`*_“”‘’«»[](){}<>"
-_LEADING_AND = re.compile(r"(?:and|&)\s+", re.IGNORECASE)
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_FENCE = re.compile(r"^[ \t]*```.*$", re.MULTILINE)
+_HEADING = re.compile(r"(?:names?|characters?|people|persons?|numbers?|labels?|list)\b", re.IGNORECASE)
+"""Begins what stands before a colon that is no item."""
+_NEXT_ITEM = re.compile(r"[;,]|(?:^|(?<=\s))(?:and|&)\s", re.IGNORECASE)
 
 
 def _normalized(item: str) -> str:
-    text = unicodedata.normalize("NFKC", item).replace("’", "'").strip(_AROUND)
-    return " ".join(_LEADING_AND.sub("", text, count=1).strip(_AROUND).casefold().split())
+    text = unicodedata.normalize("NFKC", item).replace("’", "'").strip(AROUND)
+    return " ".join(text.casefold().split())
 
 
 def final_answer(text: str) -> str:
@@ -42,8 +47,9 @@ def final_answer(text: str) -> str:
 def recalled_items(answer: str, domain: str) -> list[str]:
     """The items of a recalling answer, each once, normalised; ``none`` is left in.
 
-    Items stand between commas, semicolons and line breaks. In the domains of numbers, whose instruction asks for semicolons, a
-    comma inside a number ("1,234") is part of it where semicolons or lines separate the items.
+    Items stand between commas, semicolons, line breaks and the word "and"; one that begins with "None" is that. In the domains of
+    numbers, whose instruction asks for semicolons, a comma inside a number ("1,234") is part of it where semicolons or lines separate
+    the items.
 
     >>> recalled_items("Names:\\n1. Anne\\n2. O’Neil, Kitty,", "books")
     ['anne', "o'neil", 'kitty']
@@ -52,24 +58,24 @@ def recalled_items(answer: str, domain: str) -> list[str]:
     """
     text = final_answer(answer).strip()
     if domain in _NUMERIC and re.search(r"[;\n]", text):
-        text = _THOUSANDS.sub("", text)
+        text = THOUSANDS.sub("", text)
     items: dict[str, None] = {}
     for line in text.split("\n"):
-        pieces = re.split(r"[;,]", _LIST_MARK.sub("", line, count=1))
-        _, colon, rest = pieces[0].partition(":")
-        # "Names: Anne, Kitty", or a heading over the list.
-        if colon and (not rest.strip(_AROUND) or len(pieces) > 1):
+        pieces = _NEXT_ITEM.split(LIST_MARK.sub("", line))
+        before, colon, rest = pieces[0].partition(":")
+        # "Names: Anne", "Here they are: Anne, Kitty", or a heading over the list.
+        if colon and (not rest.strip(AROUND) or len(pieces) > 1 or _HEADING.match(before.strip(AROUND))):
             pieces[0] = rest
         for piece in pieces:
-            if item := _normalized(piece):
+            if item := NONE if LEADING_NONE.match(piece) else _normalized(piece):
                 items[item] = None
     return list(items)
 
 
 def recall_labels(labels: Sequence[str], domain: str) -> set[str]:
     """Labels as :func:`recalled_items` reads items; empty where "None" is right."""
-    texts = [_THOUSANDS.sub("", label) if domain in _NUMERIC else label for label in labels]
-    return {item for item in map(_normalized, texts) if item not in ("", _NOBODY)}
+    texts = [THOUSANDS.sub("", label) if domain in _NUMERIC else label for label in labels]
+    return {item for item in map(_normalized, texts) if item not in ("", NONE)}
 
 
 def recall_f1(items: Sequence[str], labels: set[str]) -> F1:
@@ -78,8 +84,8 @@ def recall_f1(items: Sequence[str], labels: set[str]) -> F1:
     >>> recall_f1(["none"], set()).f1, recall_f1(["anne"], set()).f1, recall_f1(["none"], {"anne"}).f1
     (1.0, 0.0, 0.0)
     """
-    named = set(items) - {_NOBODY}
-    return _f1(named, labels, says_none=_NOBODY in items)
+    named = set(items) - {NONE}
+    return _f1(named, labels, says_none=NONE in items)
 
 
 def _f1(named: set[str], labels: set[str], *, says_none: bool) -> F1:
@@ -90,13 +96,25 @@ def _f1(named: set[str], labels: set[str], *, says_none: bool) -> F1:
 
 # --- attributing -----------------------------------------------------------------------------------------------
 
-_MARKS = r"[\s*_`]*"
-_WANTED = re.compile(rf"(?:related segments?|core ids?){_MARKS}:{_MARKS}", re.IGNORECASE)
-_OTHERS = re.compile(rf"[-*•#\s]*(?:supporting segments?|supplementary ids?){_MARKS}:", re.IGNORECASE)
+_MARKS = r"[ \t*_`]*"
+_ALONE = r"(?<![^\W_])(?<!\w-)"
+"""No part of a word, nor behind its hyphen."""
+_WANTED = re.compile(
+    rf"{_ALONE}(?:related segments?|core ids?){_MARKS}(?:(:)[\s*_`]*|$)", re.IGNORECASE | re.MULTILINE
+)
+_OTHER = (
+    r"(?:supporting|supplementary|unrelated|irrelevant|other|remaining|excluded|no[nt][- ]?(?:related|core)) "
+    rf"(?:segments?|ids?){_MARKS}"
+)
+_OTHERS = re.compile(rf"{_ALONE}{_OTHER}:|^[^\w\n]*{_OTHER}$", re.IGNORECASE | re.MULTILINE)
+_LETTER = re.compile(r"[^\W\d_]")
 _BRACKETED = re.compile(r"\[([^\[\]]*)\]|<([^<>]*)>")
 _LABELS = r"(?:(?:segments?|sections?|options?|ids?|pmids?|stud(?:y|ies)|core|related)\b\W*){0,3}"
 _ONLY_NUMBER = re.compile(rf"\W*{_LABELS}(\d+)\W*", re.IGNORECASE | re.ASCII)
 _LEADING_NUMBER = re.compile(rf"\W*{_LABELS}(\d+)\b", re.IGNORECASE | re.ASCII)
+_RANGE = re.compile(rf"\W*{_LABELS}(\d{{1,9}})\s*(?:[-–—]|to)\s*(\d{{1,9}})\W*", re.IGNORECASE | re.ASCII)
+_WIDEST = 200
+"""Ids in a range; a wider one is not written out."""
 _PARENTHESIS = re.compile(r"\([^()]*\)")
 _PIECES = re.compile(r"[;,\n]|\band\b", re.IGNORECASE)
 
@@ -104,9 +122,9 @@ _PIECES = re.compile(r"[;,\n]|\band\b", re.IGNORECASE)
 def attributed_ids(answer: str) -> list[str] | None:
     """The ids under "Core IDs" or "Related Segments"; an empty list where the answer says that there are none.
 
-    The last such heading counts, up to the heading of the other category or a paragraph that is no list. Ids in brackets are
-    taken when there are any, else the number that each item begins with: years, counts and numbers in an explanation are no
-    ids. Without a heading the answer has to be a bare list.
+    The last such heading that begins a line counts (else the last before a colon), up to the heading of another category or a
+    paragraph that is no list. Ids in brackets are taken when there are any, else the number that each item begins with: years,
+    counts and numbers in an explanation are no ids. "[1-4]" names four. Without a heading the answer has to be a bare list.
 
     >>> attributed_ids("**Core IDs:** [12], [7] (cited in 1999)\\n- Supplementary IDs: [3]")
     ['12', '7']
@@ -116,39 +134,66 @@ def attributed_ids(answer: str) -> list[str] | None:
     Returns:
         Ids without leading zeros, each once; None where the answer has no list.
     """
-    heading = None
-    for heading in _WANTED.finditer(answer):  # noqa: B007
-        pass
-    if heading is None:
+    for text in (final_answer(answer), answer):
+        if heading := _heading(text):
+            break
+    else:
         return _bare_list(answer)
-    rest = answer[heading.end() :]
+    rest = text[heading.end() :]
     if others := _OTHERS.search(rest):
         rest = rest[: others.start()]
     rest = _first_paragraphs(rest)
     bracketed = [one or other for one, other in _BRACKETED.findall(rest)]
-    if any(map(_numbers_only, bracketed)):
-        return _unique(number for content in bracketed for number in _numbers_only(content))
-    pieces = _PIECES.split(_PARENTHESIS.sub("", rest))
-    found = [_LEADING_NUMBER.match(_LIST_MARK.sub("", piece, count=1)) for piece in pieces]
-    ids = _unique(match[1] for match in found if match)
-    says_none = not rest.strip(_AROUND + "-•") or re.search(rf"\b{_NOBODY}\b", rest, re.IGNORECASE)
+    if ids := _unique(number for content in bracketed for number in _bracket_ids(content)):
+        return ids
+    pieces = [LIST_MARK.sub("", piece) for piece in _PIECES.split(_PARENTHESIS.sub("", rest))]
+    ids = _unique(
+        number for piece in pieces for number in _range(piece) or _LEADING_NUMBER.findall(piece)[:1]
+    )
+    says_none = not rest.strip(AROUND + "-•") or re.search(rf"\b{NONE}\b", rest, re.IGNORECASE)
     return ids if ids or says_none else None
+
+
+def _heading(text: str) -> re.Match[str] | None:
+    """The heading of the ids, see :func:`attributed_ids`; without a colon it has to be a line of its own."""
+    last = inside = None
+    for match in _WANTED.finditer(text):
+        begin = text.rfind("\n", 0, match.start()) + 1
+        if not _LETTER.search(text, begin, match.start()):
+            last = match
+        elif match[1]:
+            inside = match
+    return last or inside
 
 
 def _bare_list(answer: str) -> list[str] | None:
     text = final_answer(answer)
-    if _normalized(text) == _NOBODY:
+    if _normalized(text) == NONE:
         return []
-    pieces = [piece for piece in _PIECES.split(text) if piece.strip(_AROUND + "-•")]
-    found = [_ONLY_NUMBER.fullmatch(_LIST_MARK.sub("", piece, count=1)) for piece in pieces]
+    pieces = [piece for piece in _PIECES.split(text) if piece.strip(AROUND + "-•")]
+    found = [_ONLY_NUMBER.fullmatch(LIST_MARK.sub("", piece)) for piece in pieces]
     numbers = [match[1] for match in found if match]
     return _unique(numbers) if numbers and len(numbers) == len(pieces) else None
 
 
-def _numbers_only(content: str) -> list[str]:
-    """The numbers of a bracket, where each of its pieces is one."""
+def _bracket_numbers(content: str) -> list[str]:
+    """The numbers of a bracket, where its pieces are some."""
     found = [_ONLY_NUMBER.fullmatch(piece) for piece in re.split("[;,]", content)]
     return [match[1] for match in found if match]
+
+
+def _bracket_ids(content: str) -> list[str]:
+    """The same with ranges written out."""
+    return [
+        number for piece in re.split("[;,]", content) for number in _range(piece) or _bracket_numbers(piece)
+    ]
+
+
+def _range(piece: str) -> list[str]:
+    """What "1-4" stands for; nothing for a text that is no range."""
+    match = _RANGE.fullmatch(piece)
+    first, last = (int(match[1]), int(match[2])) if match else (0, -1)
+    return [str(number) for number in range(first, last + 1)] if last - first < _WIDEST else []
 
 
 def _first_paragraphs(text: str) -> str:
@@ -185,17 +230,43 @@ def attribution_f1(ids: Sequence[str], labels: set[str]) -> F1:
 # --- organizing ------------------------------------------------------------------------------------------------
 
 
+_LINE_LABEL = re.compile(r"^[^\d:\n]*:")
+_OPENS_BRACKET = re.compile(r"[^\w\[<]*[\[<]")
+_OPENS_WORD = re.compile(r"[^\w\[<]*[^\W\d_]")
+_BARE_NUMBERS = re.compile(r"\W*\d+(?:\s+\d+)+\W*", re.ASCII)
+
+
 def listed_order(answer: str) -> list[str]:
     """The option numbers that an answer lists, in its order: those in square brackets, else its items that are bare numbers.
 
+    Where a line lists several options in brackets from its beginning on, other lines that begin with a word explain, and do not
+    count.
+
     >>> listed_order("1. [3]\\n2. [1] (part 7)"), listed_order("Option 2 > Option 1"), listed_order("3 parts: first 2")
     (['3', '1'], ['2', '1'], [])
+    >>> listed_order("Order: 3, 1, 2"), listed_order("3 1 2"), listed_order("[3], [1]\\nOption [3] is first.")
+    (['3', '1', '2'], ['3', '1', '2'], ['3', '1'])
     """
-    text = final_answer(answer)
-    inside = [content for content, _ in _BRACKETED.findall(text) if content]
-    numbers = [number for content in inside for number in _numbers_only(content)]
-    if not numbers:
-        pieces = [piece for piece in re.split(r"[;,>\n]|→|\bthen\b", text.replace("<", "")) if piece.strip()]
-        found = [_ONLY_NUMBER.fullmatch(_LIST_MARK.sub("", piece, count=1)) for piece in pieces]
-        numbers = [match[1] for match in found if match]
-    return [_plain(number) for number in numbers]
+    lines = final_answer(answer).split("\n")
+    first = next((place for place, line in enumerate(lines) if _lists_several(line)), None)
+    if first is not None:
+        lines = [line for place, line in enumerate(lines) if place == first or not _OPENS_WORD.match(line)]
+    found = [number for line in lines for number in _numbers_in_brackets(line)]
+    if not found:
+        pieces = (re.split(r"[;,>]|→|\bthen\b", _LINE_LABEL.sub("", line).replace("<", "")) for line in lines)
+        for piece in (LIST_MARK.sub("", piece) for line in pieces for piece in line):
+            if match := _ONLY_NUMBER.fullmatch(piece):
+                found.append(match[1])
+            elif _BARE_NUMBERS.fullmatch(piece):
+                found += re.findall(r"\d+", piece, re.ASCII)
+    return [_plain(number) for number in found]
+
+
+def _lists_several(line: str) -> bool:
+    """Whether a line begins with a bracket, behind a heading at most, and gives two options or more."""
+    return bool(_OPENS_BRACKET.match(_LINE_LABEL.sub("", line))) and len(_numbers_in_brackets(line)) > 1
+
+
+def _numbers_in_brackets(line: str) -> list[str]:
+    contents = [content for content, _ in _BRACKETED.findall(line) if content]
+    return [number for content in contents for number in _bracket_numbers(content)]

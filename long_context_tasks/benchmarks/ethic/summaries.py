@@ -148,7 +148,11 @@ def stored_verdicts(rows: Sequence[Mapping[str, Any]]) -> list[Verdict]:
     verdicts = []
     for row in rows:
         top = row.get("top_logprobs")
-        likely = None if top is None else tuple((str(token), float(value)) for token, value in top)
+        likely = (
+            None
+            if top is None
+            else tuple((str(token), None if value is None else float(value)) for token, value in top)
+        )
         key = str(row["key"])
         verdicts.append(
             Verdict(row["score"], row["reason"], row["feedback"], (), row["seed"], key, top_logprobs=likely)

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from contract_data import write_published_files
 from ethic_oracle import oracle, write_documents, write_rows
-from judge_server import Answer, judge_server
 from typer.testing import CliRunner
 
 from long_context_tasks.benchmarks.ethic import build as ethic_build
-from long_context_tasks.benchmarks.ethic.build_settings import EthicSettings, template
+from long_context_tasks.benchmarks.ethic.build_settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.coverage import (
     CHUNK_TOKENS,
     evaluator_prompt,
@@ -21,8 +21,9 @@ from long_context_tasks.benchmarks.ethic.coverage import (
     split_context,
 )
 from long_context_tasks.benchmarks.ethic.coverage_items import Item, Rows, item_sources
+from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.cli import app
-from long_context_tasks.schema import InputError, resolve_options
+from long_context_tasks.schema import Case, CaseWriter, InputError, Turn, resolve_options
 from long_context_tasks.tokens import get_tokenizer
 
 
@@ -79,7 +80,9 @@ def test_measured_coverage_is_the_true_one(tmp_path: Path, share: float) -> None
     assert group["low"] <= group["coverage"] <= group["high"] and group["high"] - group["low"] < 0.2
     assert (group["task"], group["domain"], group["cases"], group["chunks"]) == ("toy", "toys", 30, 600)
     assert f"{100 * group['coverage']:.1f}" in result.output
-    assert all(len(case["chunks"]) == 20 for case in group["every_case"])
+    assert all(
+        len(case["chunks"]) == 20 and set(case["chunks"]) <= {"0", "1"} for case in group["every_case"]
+    )
     assert found["evaluator"]["model"] == "oracle"
 
 
@@ -148,6 +151,21 @@ def test_passage_and_query_go_in_as_they_are() -> None:
         ("Final Score : 0\nI mean\nFinal Score : 1", 1.0),
         ("1", None),
         ("", None),
+        ("**Final Score** : [1]", 1.0),
+        ("Final Score (0 or 1): 1", 1.0),
+        ("### Final Score\n1", 1.0),
+        ("Final Score : 1, as the passage is needed.", 1.0),
+        ("Final Score : 1 - it is needed", 1.0),
+        ("<think>If needed then Final Score : 0 or so, hmm</think>Final Score : 1", 1.0),
+        ("<think>If needed then Final Score : 0, hmm", None),
+        ("Final Score: 0/1", None),
+        ("Final Score: 0 or 1", None),
+        ("Final Score : {{0}} or {{1}}", None),
+        ("Final Score: 0-1", None),
+        ("Final Score: 1 out of 10", None),
+        ("The Final Score may be 0 here", None),
+        ("Final Score (0 if not needed) is 1", None),
+        ("Final Score: not needed, 0", None),
     ],
 )
 def test_scores_in_replies(reply: str, score: float | None) -> None:
@@ -182,34 +200,6 @@ def test_batches_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             assert CliRunner().invoke(app, command).exit_code == 0
         found.append((tmp_path / "c.json").read_bytes())
     assert found[0] == found[1]
-
-
-def test_replies_without_a_score_stay_outside_and_are_told(tmp_path: Path) -> None:
-    foreign(tmp_path / "toy.jsonl", random.Random(2), 4, 0.5)
-
-    def behave(body: dict[str, Any], _: int) -> Answer:
-        text = body["messages"][-1]["content"]
-        if re.search(r"Paragraph [01]\.", text):
-            return Answer("I would rather not say.")
-        return Answer("Final Score : 1")
-
-    with judge_server(behave) as server:
-        (tmp_path / "j.yaml").write_text(f"model: j\nbase_url: {server.url}\nasks: 2\n")
-        command = [
-            "coverage",
-            str(tmp_path / "toy.jsonl"),
-            "--judge",
-            str(tmp_path / "j.yaml"),
-            "-o",
-            str(tmp_path / "c.json"),
-        ]
-        result = CliRunner().invoke(app, command)
-        # Those without a score were asked for twice.
-        assert len(server.bodies) == 4 * (18 + 2 * 2) + 1
-    assert result.exit_code == 0 and "8 of 80 chunks have no judgement" in result.output
-    [group] = json.loads((tmp_path / "c.json").read_text())["groups"]
-    assert group["chunks_judged"] == 72 and group["coverage"] == 1 and group["reasons"] == {"unparsable": 4}
-    assert group["every_case"][0]["chunks"][:3] == [None, None, 1]
 
 
 def test_cases_of_all_benchmarks_are_taken_apart(tmp_path: Path) -> None:
@@ -248,6 +238,42 @@ def test_published_tasks_by_name(shared: Path, monkeypatch: pytest.MonkeyPatch) 
     assert len(source) == 1000
 
 
+def test_a_group_is_its_tasks(tmp_path: Path) -> None:
+    (tmp_path / "ethic").mkdir()
+    write_published_files(tmp_path / "ethic", 2)
+    options = resolve_options({"lct_data_dir": tmp_path})
+    domains = ("books", "debates", "medicine", "law")
+    names = [source.task for source in item_sources("ethic_recall", options)]
+    assert names == [f"ethic_recall_{domain}" for domain in domains]
+    # As many as the hosts' group has; built-only tasks stand in no group.
+    assert len(item_sources("ethic", options)) == 12
+    [only] = item_sources("ethic", options, ["ethic_attribute_law"])
+    assert only.task == "ethic_attribute_law" and len(only) == 2
+
+
+def test_folders_of_several_builds(tmp_path: Path) -> None:
+    def write(folder: Path, name: str) -> None:
+        case = Case(
+            "x", name, {"system": "", "user": "u"}, (Turn(["Anne"]),), "x", labels={"domain": "books"}
+        )
+        with CaseWriter(folder, {}) as writer:
+            writer.add_documents([("u", "### Context:\nAnne.\n\nNow, respond to the instruction.\n\nWho?")])
+            writer.add_cases(name, [case])
+
+    write(tmp_path / "one" / "ethic_recall", "ethic_recall_books")
+    write(tmp_path / "one" / "ethic_organize", "ethic_organize_books")
+    write(tmp_path / "two" / "ethic_recall", "ethic_recall_books")
+    # An old folder that waits while its successor is written.
+    write(tmp_path / "two" / ".ethic_organize.old", "ethic_organize_books")
+    names = [source.task for source in item_sources(str(tmp_path), resolve_options({}))]
+    recall = [f"{build}/ethic_recall/ethic_recall_books" for build in ("one", "two")]
+    assert names == ["ethic_organize_books", *recall]
+    assert [
+        source.read(0).task
+        for source in item_sources(str(tmp_path), resolve_options({}), ["ethic_recall_books"])
+    ] == recall
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
@@ -270,7 +296,7 @@ def test_what_is_no_set_of_cases_is_refused(tmp_path: Path) -> None:
     for what, message in (
         ("x.jsonl", r"x.jsonl, line 2: no JSON"),
         ("x.txt", r"must be a .jsonl"),
-        ("nothing", "neither a folder of cases, nor a .jsonl file, nor a task"),
+        ("nothing", "neither a folder of cases, nor a .jsonl file, nor a task or a group"),
         ("", "not a folder of cases"),
     ):
         with pytest.raises(InputError, match=message):

@@ -3,7 +3,9 @@
 import gzip
 import json
 import logging
+import shutil
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -238,6 +240,35 @@ def test_new_data_make_new_cases(data: Path) -> None:
     assert len(load(data, lct_n=3).cases) == 3
 
 
+def test_a_change_in_a_file_of_one_name_with_others_makes_new_cases(data: Path) -> None:
+    for domain in ("Books", "Law"):
+        own = [row for row in rows("Recalling", 2) if row["Domain"] == domain]
+        (data / "Recalling" / domain).mkdir(parents=True)
+        (data / "Recalling" / domain / "test.jsonl").write_text(
+            "".join(json.dumps(row) + "\n" for row in own)
+        )
+    assert load(data).cases.cases[0].turns[0].gold != ["Changed"]
+    changed = {**next(row for row in rows("Recalling", 1) if row["Domain"] == "Books"), "Answer": ["Changed"]}
+    (data / "Recalling" / "Books" / "test.jsonl").write_text(json.dumps(changed) + "\n")
+    assert [case.turns[0].gold for case in load(data).cases.cases] == [["Changed"]]
+
+
+@pytest.mark.parametrize("change", [{"User_msg": "Who\ud800?"}, {"ID": "\udfff"}, {"Answer": ["\ud800"]}])
+def test_half_a_surrogate_pair_is_told_by_row(data: Path, change: dict[str, Any]) -> None:
+    write(data, {}, change)
+    with pytest.raises(InputError, match=r"Recalling.jsonl, row 2: holds half of a surrogate pair"):
+        load(data)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '[{"ID": ' + "[" * 100_000, '{"ID": ' + "[" * 100_000])
+def test_values_deep_inside_one_another_are_told_at_once(data: Path, text: str) -> None:
+    (data / "Recalling.json").write_text(text)
+    begin = time.process_time()
+    with pytest.raises(InputError, match=r"Recalling.json.*fetch it again"):
+        load(data)
+    assert time.process_time() - begin < 5
+
+
 def test_short_and_long_prompts(data: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_published_files(data, 3)
     sizes = {}
@@ -260,6 +291,26 @@ def test_short_and_long_prompts(data: Path, tiny: Path, monkeypatch: pytest.Monk
         load(data, lct_tokenizer=str(tiny), lct_prompt_tokens="over_32k")
     with pytest.raises(InputError, match="give lct_tokenizer as well"):
         load(data, lct_prompt_tokens="over_32k")
+
+
+def test_another_chat_template_makes_other_prompt_lengths(data: Path, tiny: Path, tmp_path: Path) -> None:
+    write_published_files(data, 1)
+    model = Path(shutil.copytree(tiny, tmp_path / "model"))
+
+    def sizes() -> list[int]:
+        # As in a new process.
+        prompt_length._with_template.cache_clear()
+        task = load(data, lct_tokenizer=str(model), lct_prompt_tokens="under_32k")
+        return [case.labels["full_prompt_tokens"] for case in task.cases.cases]
+
+    [before] = sizes()
+    template = "{% for m in messages %}" + "a long way " * 50 + "{{ m.content }}{% endfor %}"
+    for path in model.glob("chat_template*"):
+        path.unlink()
+    config = json.loads((model / "tokenizer_config.json").read_text())
+    (model / "tokenizer_config.json").write_text(json.dumps({**config, "chat_template": template}))
+    [after] = sizes()
+    assert after > before + 50
 
 
 @pytest.mark.parametrize("kind", ["refuses", "drops"])

@@ -329,6 +329,10 @@ def test_summaries_that_nobody_has_judged_are_named(tmp_path: Path, options: Opt
     write_lm_eval(tmp_path / "runs", "ethic_recall_books", options, forgets_the_end)
     result = lct(tmp_path / "runs")
     assert result.exit_code == 0 and "left out: ethic_summarize_books" in result.output
+    # Without any judged summary there is nothing to draw: told before the tables.
+    result = lct(tmp_path / "runs", "--plot", tmp_path / "heat.svg")
+    assert result.exit_code == 2 and "no judged runs of ethic_summarize" in result.output
+    assert "by context length" not in result.output
 
 
 def test_summaries_that_were_judged_later(tmp_path: Path, options: Options) -> None:

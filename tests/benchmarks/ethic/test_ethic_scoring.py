@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +128,44 @@ def test_summaries_are_of_the_context_s_sections_in_its_order(response: str, dom
     markers = ["<Section 2>", "<Section 1>"]
     assert list(summaries(f"<Section 1>{response}<Section 2>", markers, "books")) == markers
     assert set(summaries(response, markers, domain)) <= set(markers)
+
+
+UNITS = (
+    " ",
+    "\n",
+    "\t",
+    "- ",
+    "#",
+    "1",
+    "1 ",
+    "[",
+    "(",
+    "`",
+    "```\n",
+    "and ",
+    "Core IDs ",
+    "Core IDs: ",
+    "Answer ",
+)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_reading_a_degenerate_response_takes_time_in_proportion_to_its_length(unit: str) -> None:
+    def seconds(read: Callable[[str], Any], text: str) -> float:
+        begin = time.process_time()
+        read(text)
+        return time.process_time() - begin
+
+    for before, after in (("", ""), ("Anne", "x"), ("Core IDs: [1]", "x"), ("[1], [2]", "x")):
+        short, long = (before + unit * (size // len(unit)) + after for size in (4_000, 16_000))
+        readers: list[Callable[[str], Any]] = [
+            lambda text: repaired.recalled_items(text, "medicine"),
+            repaired.attributed_ids,
+            repaired.listed_order,
+        ]
+        for read in readers:
+            # Quadratic time is 16 times as much, and seconds.
+            assert seconds(read, long) < 8 * seconds(read, short) + 0.1
 
 
 def test_a_marker_given_twice_keeps_its_last_text() -> None:

@@ -20,6 +20,7 @@ from long_context_tasks.benchmarks.ethic.summaries import (
     judgement,
     score_turn,
     section_scores,
+    stored_verdicts,
 )
 from long_context_tasks.judges import JudgeConfig, Store, Verdict, judge_all
 from long_context_tasks.schema import Case, InputError, Turn
@@ -217,3 +218,10 @@ def test_a_judge_with_logprobs_from_end_to_end(tmp_path: Path) -> None:
         assert scores["summary_score"].value == pytest.approx((2 * 3.5 + 1) / 3)
         assert scores["official_summary_score"].value == pytest.approx(2.8)
     assert first[0][0].row()["top_logprobs"][0] == ["4", math.log(0.6)]
+
+
+def test_stored_verdicts_keep_tokens_of_unknown_probability() -> None:
+    """An endpoint may tell a token without a probability, or with one that is none."""
+    first = verdict(4.0, (("4", -0.1), ("5", None)))
+    [again] = stored_verdicts([json.loads(json.dumps(first.row()))])
+    assert again.top_logprobs == first.top_logprobs
