@@ -51,8 +51,8 @@ def build(
     books: Annotated[
         Path | None,
         _option(
-            "Folder of .txt[.gz] books (Project Gutenberg files as they come, or plain), or of folders with one file a "
-            "chapter; or a .jsonl[.gz] file; or one book.",
+            "Folder of .txt[.gz] books (Project Gutenberg files as they come, or plain) and .jsonl[.gz] files, or of folders "
+            "with one file a chapter; or one such file.",
             _TSORT,
             "--books",
         ),
@@ -209,6 +209,15 @@ def build(
             "--section-tokens",
         ),
     ] = None,
+    items: Annotated[
+        str | None,
+        _option(
+            "Numbers of options (ethic_organize) or sections (ethic_summarize), with commas: 2,4,8 makes a case of each from the "
+            "same context, so that the answer's length varies and the input's does not. Default: as many as the text gives",
+            _ETHIC,
+            "--items",
+        ),
+    ] = None,
     min_document: Annotated[
         int | None,
         _option("Leave out documents of fewer tokens. Default: 10000", _ETHIC, "--min-document"),
@@ -253,6 +262,7 @@ def build(
         "annotator": annotator,
         "chunk_tokens": chunk_tokens,
         "section_tokens": section_tokens,
+        "items": items,
         "min_document": min_document,
         "check_labels": check_labels,
     }
@@ -315,7 +325,19 @@ def make_settings(
         values["tags"] = (
             int(text) if text.isdecimal() else tuple(tag.strip() for tag in text.split(",") if tag.strip())
         )
+    if "items" in values:
+        values["items"] = _numbers(str(values["items"]), "--items")
     return family.settings(lengths=parse_lengths(length, list(published)), **values)
+
+
+def _numbers(text: str, option: str) -> tuple[int, ...]:
+    """Whole numbers with commas, each once, ascending."""
+    from long_context_tasks.schema import InputError
+
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isascii() and word.isdecimal() for word in words):
+        raise InputError(f"{option} {text}: give whole numbers with commas, as in 2,4,8")
+    return tuple(sorted(set(map(int, words))))
 
 
 def _bars() -> "Progress":

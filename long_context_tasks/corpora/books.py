@@ -22,7 +22,7 @@ __all__ = ["Book", "read_books"]
 _TEXT_NAMES = (".txt", ".txt.gz")
 _JSON_NAMES = (".jsonl", ".jsonl.gz")
 # Control characters that no text has; a few stray ones are forgiven, a file full of them is no text.
-_FORMS = "a folder of .txt or .txt.gz files, a folder of folders with chapter files, a .jsonl[.gz] file or one text file"
+_FORMS = "a .txt[.gz] or .jsonl[.gz] file, a folder of such files, or a folder of folders with chapter files"
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,12 @@ class Book:
 
 
 def read_books(path: Path) -> Iterator[Book]:
-    """Yield the books at ``path``, sorted by name (JSON Lines: in file order), one in memory at a time.
+    """Yield the books at ``path``, files sorted by name, of JSON Lines in file order; one in memory at a time.
 
     Args:
-        path: A folder of ``*.txt``/``*.txt.gz`` files, one book each; or a folder with a folder for each book, in it
-            a file for each chapter in natural order (2 before 10); or a ``.jsonl``/``.jsonl.gz`` file with objects of
-            ``id``, ``title`` (optional) and ``text``, ``paragraphs`` or ``chapters``; or one text file. Texts are
-            UTF-8, else ISO-8859-1.
+        path: A ``.txt``/``.txt.gz`` file with one book; or a ``.jsonl``/``.jsonl.gz`` file with objects of ``id``,
+            ``title`` (optional) and ``text``, ``paragraphs`` or ``chapters``; or a folder of such files, and of folders
+            with a text file for each chapter of a book in natural order (2 before 10). Texts are UTF-8, else ISO-8859-1.
 
     Raises:
         InputError: Nothing to read, a file that is no text, a book without a story, two books with one id.
@@ -79,8 +78,12 @@ def _read(path: Path) -> Iterator[tuple[Book, str]]:
             if entry.is_dir():
                 if files := sorted(filter(_is_text, entry.iterdir()), key=_natural):
                     yield _from_chapters(entry.name, None, [read_text(file) for file in files]), str(entry)
-            elif _is_text(entry) and not entry.name.lower().startswith("readme"):
+            elif entry.name.lower().startswith("readme"):
+                continue
+            elif _is_text(entry):
                 yield _from_text(_stem(entry), None, read_text(entry)), str(entry)
+            elif entry.name.lower().endswith(_JSON_NAMES):
+                yield from _read_lines(entry)
     elif not path.exists():
         raise InputError(f"{path}: there is no such file or folder. Name {_FORMS}.")
     elif path.name.lower().endswith(_JSON_NAMES):

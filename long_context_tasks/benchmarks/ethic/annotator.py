@@ -4,9 +4,11 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from long_context_tasks.benchmarks.ethic.build_settings import fill, template
+from long_context_tasks.benchmarks.ethic.build_settings import fill
 from long_context_tasks.benchmarks.ethic.labels import parse_labels
-from long_context_tasks.benchmarks.ethic.responses import is_refusal
+from long_context_tasks.benchmarks.ethic.list_text import LIST_MARK, NONE
+from long_context_tasks.benchmarks.ethic.prompts import template
+from long_context_tasks.benchmarks.ethic.responses import answer_of, is_refusal
 from long_context_tasks.judges import ENDPOINT_FAILED, Generate, JudgeConfig, Store, check_judge, load_judge
 from long_context_tasks.judges.ask import ask_all, local_model, says_something
 from long_context_tasks.judges.store import default_store_path
@@ -34,7 +36,11 @@ class Annotator:
     def texts(
         self, prompts: Sequence[str], usable: Callable[[str], bool] = says_something
     ) -> list[str | None]:
-        """An answer to each prompt; None where none of several answers could be used.
+        """An answer to each prompt, without the model's thinking; None where none of several answers could be used.
+
+        Args:
+            prompts: in any number.
+            usable: whether an answer can be used; empty ones, refusals and thinking that never ended cannot.
 
         Raises:
             InputError: the endpoint failed; what it answered is kept, so the same command goes on from there.
@@ -44,7 +50,7 @@ class Annotator:
             self.config,
             self._store,
             self._generate,
-            usable=usable,
+            usable=lambda reply: _is_answer(reply) and usable(answer_of(reply).text),
             progress=bool(prompts),
         )
         failed = [one for one in asked.answers if one.reason == ENDPOINT_FAILED]
@@ -58,13 +64,13 @@ class Annotator:
         self.paid += asked.summary.spent.replies
         self.unusable += sum(one.text is None for one in asked.answers)
         self.cut += sum(one.cut for one in asked.answers)
-        return [one.text for one in asked.answers]
+        return [None if one.text is None else answer_of(one.text).text for one in asked.answers]
 
     def labels(self, domain: str, passages: Sequence[str]) -> list[list[str] | None]:
-        """Labels of the recalling task in each passage (appendix B.1); None where the model said nothing or refused."""
+        """Labels of the recalling task in each passage (appendix B.1); None where the model wrote no list of them."""
         prompt = template(f"build_recall_{domain}")
         filled = [fill(prompt, {"passages": passage}) for passage in passages]
-        answers = self.texts(filled, lambda answer: says_something(answer) and not is_refusal(answer))
+        answers = self.texts(filled, lambda answer: parse_labels(answer, domain) is not None)
         return [None if answer is None else parse_labels(answer, domain) for answer in answers]
 
     def summaries(self, passages: Sequence[str]) -> list[str | None]:
@@ -116,6 +122,11 @@ def load_annotator(path: Path | None, family: str) -> Annotator:
     return Annotator(config, Store(default_store_path(config)), generate)
 
 
+def _is_answer(reply: str) -> bool:
+    answer = answer_of(reply)
+    return answer.failure is None and not is_refusal(answer.text)
+
+
 def first_sentences(text: str, most: int = MOST_SENTENCES) -> str:
     """The first sentences of a text, as one line.
 
@@ -151,8 +162,6 @@ def parse_spans(answer: str) -> list[str]:
     >>> parse_spans("- United States v. Gifford\\nNone")
     ['United States v. Gifford']
     """
-    lines: Iterable[str] = (re.sub(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+", "", line) for line in answer.split("\n"))
+    lines: Iterable[str] = (LIST_MARK.sub("", line) for line in answer.split("\n"))
     cleaned = (" ".join(line.split()).strip('"“”`') for line in lines)
-    return list(
-        dict.fromkeys(line for line in cleaned if len(line) > 2 and line.lower().strip(".") != "none")
-    )
+    return list(dict.fromkeys(line for line in cleaned if len(line) > 2 and line.lower().strip(".") != NONE))

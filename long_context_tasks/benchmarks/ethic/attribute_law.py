@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 
 from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.benchmarks.ethic.annotator import Annotator, first_sentences, parse_spans
-from long_context_tasks.benchmarks.ethic.build_settings import Draft, EthicSettings, fill, template
+from long_context_tasks.benchmarks.ethic.build_settings import Draft, EthicSettings, fill
 from long_context_tasks.benchmarks.ethic.chunks import JOINT, Chunk, chunks_of, pieces_of
-from long_context_tasks.benchmarks.ethic.citations import MARK, TARGET_MARK, mask
+from long_context_tasks.benchmarks.ethic.citations import MARK, TARGET_MARK, find_citations, mask
+from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.sources import CitedCase, Text, cited_cases, opinion_texts
-from long_context_tasks.benchmarks.ethic.windows import TOO_SHORT, UNFILLED, Built, Plan
+from long_context_tasks.benchmarks.ethic.windows import TOO_SHORT, UNFILLED, Built, Plan, first_n
 from long_context_tasks.corpora.court_opinions import Opinion
 
 SEGMENT_PAGES = 2
@@ -37,8 +38,12 @@ _SMALL = frozenset(
         "company",
         "inc",
         "corp",
+        "the",
+        "and",
+        "for",
     )
 )
+"""Words of names of cases that do not tell one from another."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,9 @@ def build_attribute_law(
     plan = Plan(
         (), {length: Counter() for length in settings.lengths}, tuple(one.target.id for one in groups)
     )
-    found: list[tuple[CitedCase, int, list[Page]]] = []
+    by_length: dict[int, list[tuple[CitedCase, int, list[Page]]]] = {
+        length: [] for length in settings.lengths
+    }
     longest = 0
     chunked: dict[str, list[Chunk]] = {}
     for group in progress.over(groups, "reading and encoding opinions", "case"):
@@ -87,10 +94,17 @@ def build_attribute_law(
             elif sum(page.chunk.tokens for page in pages) < settings.min_fill * settings.budget(length):
                 plan.dropped[length][UNFILLED] += 1
             else:
-                found.append((group, length, pages))
-    found = _first(found, settings, plan)
+                by_length[length].append((group, length, pages))
+    # Groups with many citing cases come first.
+    found = [
+        one for length, own in by_length.items() for one in first_n(own, settings.n, plan.dropped[length])
+    ]
     summaries = _target_summaries([group.target for group, _, _ in found], settings, annotator)
-    masked = _masked_pages(found, summaries, annotator)
+    masked, ignored = _masked_pages(found, summaries, annotator)
+    if ignored:
+        plan.notes.append(
+            f"annotator {annotator.config.name}: {ignored} spans name neither the target nor a citation, and were ignored"
+        )
     drafts = []
     for group, length, pages in found:
         texts = [masked.get((group.target.id, page.chunk.text)) for page in pages]
@@ -103,22 +117,6 @@ def build_attribute_law(
         else:
             drafts.append(draft)
     return Built("attribute", "law", drafts, replace(plan, longest=longest))
-
-
-def _first(
-    found: list[tuple[CitedCase, int, list[Page]]], settings: EthicSettings, plan: Plan
-) -> list[tuple[CitedCase, int, list[Page]]]:
-    """At most ``n`` targets of each length; those with many citing cases first, as groups are ordered."""
-    if settings.n is None:
-        return found
-    kept, counts = [], Counter[int]()
-    for one in found:
-        counts[one[1]] += 1
-        if counts[one[1]] <= settings.n:
-            kept.append(one)
-        else:
-            plan.dropped[one[1]]["not among the first n"] += 1
-    return kept
 
 
 def choose_pages(group: CitedCase, chunked: dict[str, list[Chunk]], budget: int) -> list[Page]:
@@ -203,8 +201,12 @@ def _masked_pages(
     found: Sequence[tuple[CitedCase, int, list[Page]]],
     summaries: dict[str, str | None],
     annotator: Annotator,
-) -> dict[tuple[str, str], str]:
-    """Target and page to the page with marks; each page is asked about once for all lengths."""
+) -> tuple[dict[tuple[str, str], str], int]:
+    """Target and page to the page with marks; each page is asked about once for all lengths.
+
+    Returns:
+        The pages, and the number of spans that cannot be references.
+    """
     pages = {
         (group.target.id, page.chunk.text): (group.target, group.citing[page.opinion])
         for group, _, pages in found
@@ -219,10 +221,25 @@ def _masked_pages(
         ]
     )
     masked = {}
-    for ((name, text), (_, citing)), answer in zip(pages.items(), answers, strict=True):
+    ignored = 0
+    for ((name, text), (target, citing)), answer in zip(pages.items(), answers, strict=True):
         if answer is not None:
-            masked[name, text], _ = mask(text, parse_spans(answer), citing.citation_strings.get(name, ()))
-    return masked
+            spans = parse_spans(answer)
+            telling = [span for span in spans if may_refer(span, target)]
+            ignored += len(spans) - len(telling)
+            masked[name, text], _ = mask(text, telling, citing.citation_strings.get(name, ()))
+    return masked, ignored
+
+
+def may_refer(span: str, target: Opinion) -> bool:
+    """Whether a span can be a reference to a target: it has a capitalised word of its name, or is a citation.
+
+    >>> target = Opinion("1", "The State v. Gifford", ())
+    >>> [may_refer(span, target) for span in ("Gifford, at 7", "17 F.3d 462", "the State", "the court")]
+    [True, True, False, False]
+    """
+    words = {word for word in re.findall(r"\w{3,}", target.title) if word.lower() not in _SMALL}
+    return not words.isdisjoint(re.findall(r"[A-Z]\w+", span)) or bool(find_citations(span))
 
 
 def _draft(

@@ -11,14 +11,24 @@ from dataclasses import dataclass
 
 from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.benchmarks.ethic.annotator import Annotator
-from long_context_tasks.benchmarks.ethic.build_settings import Draft, EthicSettings, fill, template
+from long_context_tasks.benchmarks.ethic.build_settings import Draft, EthicSettings, fill
 from long_context_tasks.benchmarks.ethic.chunks import JOINT, Piece, pieces_of
+from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.sources import Text, included_elsewhere, study_text
-from long_context_tasks.benchmarks.ethic.windows import TOO_SHORT, UNFILLED, Built, Plan, shuffled
+from long_context_tasks.benchmarks.ethic.windows import (
+    TOO_SHORT,
+    UNFILLED,
+    Built,
+    Plan,
+    choice_key,
+    first_n,
+    shuffled,
+)
 from long_context_tasks.corpora.medical_abstracts import Review
 
 NONE = "none"
 OTHER, OWN = "another review", "the finished review"
+_NO_BACKGROUND = "the target has no background"
 _TITLES = 20
 _LEAST_SHARE = 2
 """Right studies have at most one of so many tokens, so that a short context is no list of right answers only."""
@@ -85,24 +95,29 @@ def build_attribute_medicine(
             targets.append((review, target, pieces))
         for length in settings.lengths if reason else ():
             plan.dropped[length][reason or ""] += 1
-    backgrounds = write_backgrounds([target.review for _, target, _ in targets], annotator)
-    drafts = []
+    found: list[tuple[Review, Target, dict[str, Piece], int]] = []
     for length in settings.lengths:
         own = []
         for review, target, pieces in targets:
-            background = backgrounds[target.review.id]
             chosen = _choose(review, target, pieces, settings, length)
-            if sum(piece.tokens for piece in chosen.values()) < settings.min_fill * settings.budget(length):
+            filled = sum(piece.tokens for piece in chosen.values())
+            if not chosen or filled < settings.min_fill * settings.budget(length):
                 plan.dropped[length][UNFILLED] += 1
-            elif not background:
-                plan.dropped[length]["the target has no background"] += 1
+            elif not target.review.background and annotator is None:
+                plan.dropped[length][_NO_BACKGROUND] += 1
             else:
-                own.append(_draft(review, target, chosen, background, length))
-        if settings.n is not None and len(own) > settings.n:
-            order = shuffled(len(own), settings.seed, "choose", "medicine", length)[: settings.n]
-            plan.dropped[length]["not among the first n"] += len(own) - settings.n
-            own = [own[place] for place in sorted(order)]
-        drafts += own
+                own.append((review, target, chosen, length))
+        found += first_n(
+            own, settings.n, plan.dropped[length], lambda one: choice_key(settings, "medicine", one[0].id)
+        )
+    # Only now, so that nothing is paid for what is not chosen.
+    backgrounds = write_backgrounds([target.review for _, target, *_ in found], annotator)
+    drafts = []
+    for review, target, chosen, length in found:
+        if background := backgrounds[target.review.id]:
+            drafts.append(_draft(review, target, chosen, background, length))
+        else:
+            plan.dropped[length][_NO_BACKGROUND] += 1
     done = Plan((), plan.dropped, plan.order, longest, plan.notes)
     return Built("attribute", "medicine", drafts, done)
 

@@ -69,6 +69,8 @@ def build(
             )
         found = {domain: path for domain, path in found.items() if domain in DOMAINS[task]}
     labelled = read_labelled_chunks(settings.check_labels) if settings.check_labels is not None else []
+    if settings.items and task not in ("organize", "summarize"):
+        raise InputError(f"{family} takes no --items; its answers are as long as the text makes them")
     if labelled and family != "ethic_recall":
         raise InputError(f"{family} takes no --check-labels; it measures the labels of ethic_recall")
     annotator = None if task == "summarize" else _annotator(family, settings, list(found))
@@ -95,14 +97,16 @@ def build(
         for domain, path in found.items()
         for one in _build_domain(family, domain, path, settings, annotator, progress)
     ]
+    told = annotator.notes() if annotator is not None else []
+    if annotator is None and settings.annotator is not None:
+        told = [f"{family} needs no annotator; --annotator {settings.annotator} was not used"]
     with CaseWriter(folder, options) as writer:
         reports = [report for one in built for report in write(one, settings, writer)]
         if not writer.tasks:
-            notes = "; ".join(note for report in reports for note in report.notes)
+            notes = "; ".join([*(note for report in reports for note in report.notes), *told])
             raise InputError(
                 f"{source}: {notes}. Give longer documents, other lengths, or a lower --min-document or --min-fill"
             )
-    told = annotator.notes() if annotator is not None else []
     return [*reports[:-1], replace(reports[-1], notes=(*reports[-1].notes, *told))]
 
 

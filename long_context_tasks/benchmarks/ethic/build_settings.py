@@ -1,14 +1,13 @@
 """Settings of ETHIC's builders, and what all of them share: seeds, counting, prompts, cases."""
 
 import hashlib
-import importlib.resources
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
+from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.sources import DOMAINS
 from long_context_tasks.schema import Case, CaseWriter, InputError, Turn, format_length
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
@@ -20,7 +19,6 @@ RESERVE = 500
 """Tokens of a prompt that are no context: system message and instruction have some 200, a question or background the rest.
 
 The same for all tasks, so that they are built from the same contexts."""
-_PACKAGE = "long_context_tasks.benchmarks.ethic"
 _SLOT = re.compile(r"<(passages|num_sections|options|background|target_case|title|question|context|query)>")
 
 
@@ -33,8 +31,9 @@ class EthicSettings(BuildSettings):
         annotator: file of the model that labels, in the form of a judge file.
         chunk_tokens: most tokens of a chunk (section 3.3).
         section_tokens: tokens of a section to be summarized, about; None: those of a chunk, or an eighth of the length if that is more.
+        items: numbers of options (organize) or sections (summarize), a case of each; empty: as many as the text gives.
         min_document: documents of fewer tokens are left out (section 3.1).
-        min_fill: least share of a length that a context must fill.
+        min_fill: least share of a length that a context, with the options in organizing, must fill.
         check_labels: a file of chunks labelled by hand, to measure the annotator with (Table B).
     """
 
@@ -45,6 +44,7 @@ class EthicSettings(BuildSettings):
     annotator: Path | None = None
     chunk_tokens: int = 1024
     section_tokens: int | None = None
+    items: tuple[int, ...] = ()
     min_document: int = 10_000
     min_fill: float = 0.8
     check_labels: Path | None = None
@@ -58,6 +58,8 @@ class EthicSettings(BuildSettings):
             value = getattr(self, name)
             if value is not None and value < low:
                 raise InputError(f"--{name.replace('_', '-')} must be at least {low}, not {value}")
+        if wrong := [number for number in self.items if number < 2]:
+            raise InputError(f"--items must be at least 2, not {wrong[0]}")
         if not 0 <= self.min_fill <= 1:
             raise InputError(f"--min-fill must be from 0 to 1, not {self.min_fill}")
 
@@ -78,13 +80,6 @@ class EthicSettings(BuildSettings):
 def stable_seed(*parts: Any) -> str:
     """A seed for ``random.Random`` that depends on the parts only."""
     return hashlib.sha256("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-@lru_cache
-def template(name: str) -> str:
-    """A text as it lies in ``prompts/``."""
-    file = importlib.resources.files(_PACKAGE) / "prompts" / f"{name}.txt"
-    return file.read_text(encoding="utf-8")
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
@@ -115,6 +110,7 @@ class Draft:
         labels: for breakdowns; domain and length are added.
         turn_labels: of the only turn.
         rewrite: words of the template to be replaced.
+        items: of the answer, where cases with several numbers of them are made.
     """
 
     id: str
@@ -126,6 +122,7 @@ class Draft:
     labels: Mapping[str, Any] = field(default_factory=dict)
     turn_labels: Mapping[str, Any] = field(default_factory=dict)
     rewrite: Mapping[str, str] = field(default_factory=dict)
+    items: int | None = None
 
     @property
     def strings(self) -> tuple[str, ...]:
@@ -175,7 +172,9 @@ class CaseMaker:
         system, user = text_key(self.system), text_key(draft.user)
         self.writer.add_documents([(system, self.system), (user, draft.user)])
         return Case(
-            id=f"{draft.id}_{format_length(draft.length)}",
+            id="_".join(
+                [draft.id, format_length(draft.length), *([f"{draft.items}items"] if draft.items else [])]
+            ),
             task=self.name,
             inputs={"system": system, "user": user},
             turns=(Turn(gold=draft.gold, labels=draft.turn_labels),),

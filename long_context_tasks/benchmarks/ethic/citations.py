@@ -96,7 +96,7 @@ def _apart(spans: Sequence[Span]) -> list[Span]:
 
 
 def find_quotes(text: str, quotes: Iterable[str]) -> list[Span]:
-    """Every place where a quoted span stands in a text; white space and case may differ.
+    """Every place where a quoted span stands in a text as whole words; white space and case may differ.
 
     >>> find_quotes("See Doe  v. Roe. Doe v. Roe", ["doe v. Roe"])
     [Span(start=4, end=15, target=True), Span(start=17, end=27, target=True)]
@@ -105,7 +105,8 @@ def find_quotes(text: str, quotes: Iterable[str]) -> list[Span]:
     for quote in quotes:
         words = quote.split()
         if words:
-            pattern = r"\s+".join(map(re.escape, words))
+            whole = r"\s+".join(map(re.escape, words))
+            pattern = rf"(?<!\w){whole}(?!\w)"
             found += [Span(*match.span(), True) for match in re.finditer(pattern, text, re.IGNORECASE)]
     return found
 

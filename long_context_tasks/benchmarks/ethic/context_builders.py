@@ -7,8 +7,10 @@ from long_context_tasks.benchmarks.ethic.annotator import Annotator
 from long_context_tasks.benchmarks.ethic.build_settings import Draft, EthicSettings
 from long_context_tasks.benchmarks.ethic.chunks import JOINT, Chunk
 from long_context_tasks.benchmarks.ethic.labels import gold_labels, merge_labels
+from long_context_tasks.benchmarks.ethic.sections import find_markers
 from long_context_tasks.benchmarks.ethic.sources import Source
 from long_context_tasks.benchmarks.ethic.windows import (
+    LOOSE,
     Built,
     Window,
     distinct_texts,
@@ -16,6 +18,7 @@ from long_context_tasks.benchmarks.ethic.windows import (
     shuffled,
 )
 
+FEW = "the context has fewer chunks or paragraphs than --items"
 MARKER = {"law": "Segment"}
 """How a section is called where not "Section": official scoring splits law by segments."""
 
@@ -78,7 +81,8 @@ def build_organize(
 ) -> Built:
     """Cases that show the summaries of their chunks in random order; the gold are the options' numbers in the order of the text.
 
-    As the options take room too, a context has as many whole chunks as fit together with their summaries, two at least.
+    As the options take room too, a context has as many whole chunks as fit together with their summaries, two at least. With
+    ``items`` that context is shown with the summaries of so many of its chunks, a larger number with those of the smaller ones too.
     """
     plan = plan_windows(sources, settings, progress, fill=False)
     texts = distinct_texts(plan.windows)
@@ -90,35 +94,47 @@ def build_organize(
             plan.dropped[one.length]["a chunk has no summary"] += 1
             continue
         fitting = _fitting(one, [str(text) for text in summaries], settings)
-        if fitting:
-            drafts.append(fitting)
-        else:
-            plan.dropped[one.length]["fewer than two chunks fit with their summaries"] += 1
+        if isinstance(fitting, str):
+            plan.dropped[one.length][fitting] += 1
+            continue
+        for items in settings.items or (len(fitting),):
+            if items > len(fitting):
+                plan.dropped[one.length][FEW] += 1
+            else:
+                drafts.append(_organize_draft(one, fitting, items, settings))
     return Built("organize", domain, drafts, plan)
 
 
-def _fitting(one: Window, summaries: Sequence[str], settings: EthicSettings) -> Draft | None:
-    """The longest case of a window that is not over its length."""
+def _fitting(one: Window, summaries: list[str], settings: EthicSettings) -> list[str] | str:
+    """The summaries of as many chunks as fit a length together with them; or why these make no case."""
     for count in range(len(summaries), 1, -1):
-        draft = _organize_draft(one, one.chunks[:count], summaries[:count], settings)
-        if draft.tokens_in(settings.measure) <= one.length:
-            return draft
-    return None
+        own = summaries[:count]
+        draft = _organize_draft(one, own, count, settings)
+        if draft.tokens_in(settings.measure) > one.length:
+            continue
+        if len(set(own)) < count:
+            return "two chunks have the same summary"
+        filled = sum(chunk.tokens for chunk in one.chunks[:count])
+        filled += settings.measure.count(draft.slots["options"])
+        return own if filled >= settings.min_fill * settings.budget(one.length) else LOOSE
+    return "fewer than two chunks fit with their summaries"
 
 
-def _organize_draft(
-    one: Window, chunks: Sequence[Chunk], summaries: Sequence[str], settings: EthicSettings
-) -> Draft:
-    shown = shuffled(len(summaries), settings.seed, "organize", one.source.domain, one.source.id, one.length)
-    options = "\n".join(f"[{number}] {summaries[place]}" for number, place in enumerate(shown, start=1))
+def _organize_draft(one: Window, summaries: Sequence[str], items: int, settings: EthicSettings) -> Draft:
+    """A case with the chunks of all summaries, and some of these as options."""
+    seed = (settings.seed, "organize", one.source.domain, one.source.id, one.length)
+    chosen = sorted(shuffled(len(summaries), *seed, "options")[:items])
+    shown = shuffled(items, *seed)
+    options = "\n".join(f"[{number}] {summaries[chosen[at]]}" for number, at in enumerate(shown, start=1))
     return Draft(
         id=one.source.id,
         length=one.length,
-        context=context_strings(chunks),
+        context=context_strings(one.chunks[: len(summaries)]),
         prompt="build_organize",
-        gold=[str(shown.index(place) + 1) for place in range(len(summaries))],
+        gold=[str(shown.index(at) + 1) for at in range(items)],
         slots={"options": options},
-        labels={**window_labels(one), "num_chunks": len(chunks)},
+        labels={**window_labels(one), "num_chunks": len(summaries)},
+        items=items if settings.items else None,
     )
 
 
@@ -128,31 +144,52 @@ def build_summarize(
     settings: EthicSettings,
     progress: Progress,
 ) -> Built:
-    """Cases whose context is split into marked sections of whole chunks; the gold are the markers."""
+    """Cases whose context is split into marked sections of whole chunks; the gold are the markers.
+
+    With ``items`` the same context is split into so many sections of whole paragraphs.
+    """
     plan = plan_windows(sources, settings, progress)
     drafts = []
     for one in plan.windows:
+        for items in settings.items or (None,):
+            draft = _summarize_draft(one, items, settings)
+            if isinstance(draft, str):
+                plan.dropped[one.length][draft] += 1
+            else:
+                drafts.append(draft)
+    return Built("summarize", domain, drafts, plan)
+
+
+def _summarize_draft(one: Window, items: int | None, settings: EthicSettings) -> Draft | str:
+    """A case with a number of sections, or with sections of the usual size; or why there is none."""
+    domain = one.source.domain
+    if items is None:
         size = settings.section_tokens or max(settings.chunk_tokens, one.length // 8)
         sections = split_sections(one.chunks, size)
-        markers = [f"<{MARKER.get(domain, 'Section')} {number}>" for number in range(1, len(sections) + 1)]
-        strings = [
-            string
-            for marker, chunks in zip(markers, sections, strict=True)
-            for string in (f"{marker}\n", *context_strings(chunks))
-        ]
-        drafts.append(
-            Draft(
-                id=one.source.id,
-                length=one.length,
-                context=tuple(strings),
-                prompt="build_summarize",
-                gold=markers,
-                slots={"num_sections": str(len(sections))},
-                labels={**window_labels(one), "num_sections": len(sections)},
-                rewrite={" section": " segment", "<Section": "<Segment"} if domain == "law" else {},
-            )
-        )
-    return Built("summarize", domain, drafts, plan)
+    else:
+        paragraphs = [Chunk((piece,)) for chunk in one.chunks for piece in chunk.pieces]
+        if len(paragraphs) < items:
+            return FEW
+        sections = even_sections(paragraphs, items)
+    markers = [f"<{MARKER.get(domain, 'Section')} {number}>" for number in range(1, len(sections) + 1)]
+    strings = [
+        string
+        for marker, chunks in zip(markers, sections, strict=True)
+        for string in (f"{marker}\n", *context_strings(chunks))
+    ]
+    if find_markers("".join(strings), domain) != markers:
+        return "the text has markers of sections in it"
+    return Draft(
+        id=one.source.id,
+        length=one.length,
+        context=tuple(strings),
+        prompt="build_summarize",
+        gold=markers,
+        slots={"num_sections": str(len(sections))},
+        labels={**window_labels(one), "num_sections": len(sections)},
+        rewrite={" section": " segment", "<Section": "<Segment"} if domain == "law" else {},
+        items=items,
+    )
 
 
 def split_sections(chunks: Sequence[Chunk], size: int) -> list[tuple[Chunk, ...]]:
@@ -170,4 +207,25 @@ def split_sections(chunks: Sequence[Chunk], size: int) -> list[tuple[Chunk, ...]
     if len(sections) > 1 and tokens[-1] < size / 2:
         rest = sections.pop()
         sections[-1] += rest
+    return [tuple(section) for section in sections]
+
+
+def even_sections(chunks: Sequence[Chunk], n: int) -> list[tuple[Chunk, ...]]:
+    """Chunks in ``n`` sections, as even as whole chunks allow; none is empty.
+
+    Args:
+        chunks: ``n`` at least.
+        n: of sections.
+    """
+    total = sum(chunk.tokens for chunk in chunks)
+    sections: list[list[Chunk]] = [[]]
+    done = 0
+    for place, chunk in enumerate(chunks):
+        wanted = n - len(sections)
+        # A chunk goes where most of it belongs; the last ones go where nothing is yet.
+        over = (done + chunk.tokens / 2) * n > total * len(sections)
+        if sections[-1] and wanted and (over or len(chunks) - place == wanted):
+            sections.append([])
+        sections[-1].append(chunk)
+        done += chunk.tokens
     return [tuple(section) for section in sections]

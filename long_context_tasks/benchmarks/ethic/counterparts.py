@@ -4,7 +4,9 @@ Single-document QA (books, debates) asks about one chunk, multi-document QA (med
 query-focused summarization about two chunks of any domain. The annotator writes question and answer.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.benchmarks.ethic.annotator import Annotator
@@ -68,9 +70,11 @@ def build_counterparts(
     Settings that are equal to those of a recalling build give equal contexts.
     """
     built = []
-    sources = list(sources)
+    contexts = plan_windows(sources, settings, progress)
     for kind in COUNTERPARTS[domain]:
-        plan = plan_windows(sources, settings, progress)
+        plan = replace(
+            contexts, dropped={length: Counter(own) for length, own in contexts.dropped.items()}, notes=[]
+        )
         asked, answered = _PROMPTS[kind]
         places = [evidence(one, kind, settings.seed) for one in plan.windows]
         usable = [(one, found) for one, found in zip(plan.windows, places, strict=True) if found]

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from long_context_tasks.benchmarks.ethic import official
+from long_context_tasks.benchmarks.ethic import list_text, official
+from long_context_tasks.benchmarks.ethic.list_text import AROUND, LEADING_NONE, LIST_MARK, THOUSANDS
 from long_context_tasks.benchmarks.ethic.official import F1, NONE
 from long_context_tasks.benchmarks.ethic.repaired import final_answer
 from long_context_tasks.benchmarks.ethic.sources import DOMAINS
@@ -16,28 +17,11 @@ from long_context_tasks.stats import Interval, interval_of_mean
 
 NAMES = frozenset(("books", "debates"))
 """Domains whose labels are names; those of the others are numbers."""
-_AROUND = " \t.,:;!?\"'`*_“”‘’[](){}<>#"
-_LIST_MARK = re.compile(r"^\s*(?:[-*•–—]\s+|\(?\d{1,3}[.)]\s+(?=\S))")
+MOST_WORDS = 4
+"""Words of an item of names or counts, at most; a longer one is a sentence, and the answer no list."""
 _POSSESSIVE = re.compile(r"['’]s$")
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_NOTHING = "none"
-
-
-def parse_labels(answer: str, domain: str) -> list[str]:
-    """The labels in an annotator's answer, each once, in its order; empty for "None".
-
-    The prompts ask for single words or bare numbers, so a full name gives its parts, and of a number only the digits (in law
-    also letters next to them) stay; what has no letter, or no digit, is no label.
-
-    >>> parse_labels("Elizabeth Bennet, Darcy, Mr., 'Jane'.", "books")
-    ['Elizabeth', 'Bennet', 'Darcy', 'Jane']
-    >>> parse_labels("1,204; 12 patients; 36.", "medicine"), parse_labels("618; F.3d; 27; 922(g)", "law")
-    (['1204', '12', '36'], ['618', '27', '922g'])
-    """
-    found = _names(answer) if domain in NAMES else _numbers(answer, in_words=domain == "law")
-    return merge_labels([found])
-
-
+_HEADING = re.compile(r"^\D*:(?!\w)")
+_AND = re.compile(r"\s(?:and|&)\s", re.IGNORECASE)
 _TITLES = frozenset(
     (
         "mr",
@@ -57,39 +41,87 @@ _TITLES = frozenset(
         "prof",
     )
 )
+_VERBS = frozenset(("is", "are", "was", "were", "not"))
+"""Words that only sentences have."""
 
 
-def _names(answer: str) -> Iterable[str]:
-    for line in final_answer(answer).split("\n"):
-        for item in re.split(r"[;,]", _LIST_MARK.sub("", line)):
-            for word in item.split():
-                name = _POSSESSIVE.sub("", word.strip(_AROUND)).strip(_AROUND)
-                if re.search(r"[^\W\d_]", name) and name.lower() not in _TITLES:
-                    yield name
+def parse_labels(answer: str, domain: str) -> list[str] | None:
+    """The labels in an annotator's answer, each once, in its order; empty for "None".
 
+    The prompts ask for single words or bare numbers, so a full name gives its parts, and of a number only the digits (in law
+    also letters next to them) stay; what has no letter, or no digit, is no label. A heading before a colon is passed over.
 
-def _numbers(answer: str, *, in_words: bool) -> Iterable[str]:
+    Returns:
+        None for an answer that is no list: sentences, or no label and no "None" either.
+
+    >>> parse_labels("Names: Elizabeth Bennet, Mr. Darcy and 'Jane'.", "books")
+    ['Elizabeth', 'Bennet', 'Darcy', 'Jane']
+    >>> parse_labels("1,204; 12 patients; 36.", "medicine"), parse_labels("618; F.3d; 27; 922(g)", "law")
+    (['1204', '12', '36'], ['618', '27', '922g'])
+    >>> parse_labels("None (nobody is named).", "books"), parse_labels("There are no names in it.", "books")
+    ([], None)
+    """
     text = final_answer(answer)
-    if re.search(r"[;\n]", text):
-        text = _THOUSANDS.sub("", text)
-    for line in text.split("\n"):
-        for item in re.split(r"[;,]", _LIST_MARK.sub("", line)):
-            words = item.strip(_AROUND).split()
-            if in_words:
-                # "F.3d" and "2d" are series, named by their letters; "922(g)" and "1983" are numbers.
-                words = [re.sub(r"[^0-9A-Za-z]", "", word) for word in words]
-                yield from (
-                    word for word in words if re.match(r"\d", word) and not re.fullmatch(r"\d(?:d|th)", word)
-                )
-            elif words and (match := re.fullmatch(r"\d+", words[0], re.ASCII)):
-                yield match[0]
+    if LEADING_NONE.match(text):
+        return []
+    # Only in law may a comma in a number separate two of them, as a volume and a page.
+    if domain == "medicine" or (domain == "law" and re.search(r"[;\n]", text)):
+        text = THOUSANDS.sub("", text)
+    items = [words for line in text.split("\n") for words in _items(line)]
+    if any(_is_sentence(words, domain) for words in items):
+        return None
+    read = {"medicine": _count, "law": _citation_numbers}.get(domain, _names)
+    labels = merge_labels(map(read, items))
+    # Titles alone are a list without a name.
+    return labels if labels or any(_is_title(word) for words in items for word in words) else None
+
+
+def _items(line: str) -> Iterable[list[str]]:
+    """The words of each item of a line."""
+    items = re.split(r"[;,]", LIST_MARK.sub("", line))
+    items[0] = _HEADING.sub("", items[0])
+    return (part.strip(AROUND).split() for item in items for part in _AND.split(f" {item} "))
+
+
+def _is_sentence(words: Sequence[str], domain: str) -> bool:
+    if domain == "law":
+        # Names of cases and statutes may be long.
+        return not _VERBS.isdisjoint(words)
+    own = [word for word in words if not _is_title(word)]
+    if len(own) > MOST_WORDS or not _VERBS.isdisjoint(own):
+        return True
+    no_name = domain in NAMES and all(word[0].islower() for word in own)
+    return len(own) > 1 and (no_name or own[0].lower() == "no")
+
+
+def _is_title(word: str) -> bool:
+    return word.strip(AROUND).lower() in _TITLES
+
+
+def _names(words: Sequence[str]) -> Iterable[str]:
+    for word in words:
+        name = _POSSESSIVE.sub("", word.strip(AROUND)).strip(AROUND)
+        if re.search(r"[^\W\d_]", name) and not _is_title(name):
+            yield name
+
+
+def _count(words: Sequence[str]) -> Iterable[str]:
+    """The first whole number."""
+    numbers = (word.strip(AROUND) for word in words)
+    return [number for number in numbers if re.fullmatch(r"\d+", number, re.ASCII)][:1]
+
+
+def _citation_numbers(words: Sequence[str]) -> Iterable[str]:
+    # "F.3d" and "2d" are series, named by their letters; "922(g)" and "1983" are numbers.
+    plain = (re.sub(r"[^0-9A-Za-z]", "", word) for word in words)
+    return [word for word in plain if re.match(r"\d", word) and not re.fullmatch(r"\d(?:d|th)", word)]
 
 
 def merge_labels(lists: Iterable[Iterable[str]]) -> list[str]:
     """Labels of all chunks without duplicates, in order of first mention; case does not tell two labels apart."""
     merged: dict[str, str] = {}
     for label in (label for labels in lists for label in labels):
-        if (key := label.lower()) != _NOTHING:
+        if (key := label.lower()) != list_text.NONE:
             merged.setdefault(key, label)
     return list(merged.values())
 
@@ -120,6 +152,8 @@ class LabelledChunk:
 def read_labelled_chunks(path: Path) -> list[LabelledChunk]:
     """Chunks labelled by hand: JSON Lines with ``domain``, ``passage`` and ``labels`` (a list of texts or numbers).
 
+    Labels are read as an annotator's are, so that "1,204" is 1204 in both.
+
     Raises:
         InputError: no such file, an empty one, or a row of another form.
     """
@@ -136,7 +170,11 @@ def read_labelled_chunks(path: Path) -> list[LabelledChunk]:
             raise InputError(
                 f'{place}: "labels" must be a list of names or numbers; an empty one where there are none'
             )
-        rows.append(LabelledChunk(domain, passage, tuple(map(str, labels))))
+        read = [parse_labels(str(one), domain) for one in labels]
+        if None in read:
+            wrong = labels[read.index(None)]
+            raise InputError(f"{place}: {wrong!r} is no label; write names or numbers alone")
+        rows.append(LabelledChunk(domain, passage, tuple(merge_labels(own or () for own in read))))
     if not rows:
         raise InputError(
             f"{path}: holds no labelled chunks; write {json.dumps({'domain': 'books', 'passage': '...', 'labels': []})}"

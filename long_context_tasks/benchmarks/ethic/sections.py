@@ -14,6 +14,16 @@ def context_of(user_message: str) -> str | None:
     return match[1] if match else None
 
 
+def find_markers(text: str, domain: str) -> list[str]:
+    """The markers in a text, in its order.
+
+    Args:
+        text: context or response.
+        domain: in law sections are called segments.
+    """
+    return _MARKERS.get(domain, _MARKER).findall(text)
+
+
 def split_sections(text: str, domain: str) -> dict[str, str]:
     """Marker to stripped text, as the official code splits contexts and responses.
 
@@ -24,11 +34,11 @@ def split_sections(text: str, domain: str) -> dict[str, str]:
 
     Args:
         text: context or response.
-        domain: in law sections are called segments.
+        domain: see :func:`find_markers`.
     """
     pattern = _MARKERS.get(domain, _MARKER)
     texts = [piece.strip() for piece in pattern.split(text)[1:]]
-    return dict(zip(pattern.findall(text), texts, strict=True))
+    return dict(zip(find_markers(text, domain), texts, strict=True))
 
 
 def summaries(response: str, markers: Sequence[str], domain: str) -> dict[str, str]:

@@ -2,9 +2,10 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import nan
+from typing import TypeVar
 
 from long_context_tasks.benchmarks.building import Progress, TaskReport
 from long_context_tasks.benchmarks.ethic.build_settings import (
@@ -18,10 +19,12 @@ from long_context_tasks.benchmarks.ethic.chunks import Chunk, ChunkedSource, chu
 from long_context_tasks.benchmarks.ethic.sources import Source
 from long_context_tasks.schema import CaseWriter, format_length
 
-Drop = Mapping[int, "Counter[str]"]
+T = TypeVar("T")
 TOO_SHORT = "the document is too short"
 """Below ``min_document``."""
 UNFILLED = "the document is shorter than the length"
+LOOSE = "whole paragraphs or chunks leave too much of the length empty"
+"""The document is long enough, but its next paragraph or chunk does not fit any more."""
 NOT_CHOSEN = "not among the first n"
 
 
@@ -86,37 +89,47 @@ def plan_windows(
         order.append(source.id)
         longest = max(longest, chunked.tokens)
         for length in settings.lengths:
-            if reason := _too_small(chunked, length, settings):
+            chunks = window(chunked.chunks, settings.budget(length), fill=fill)
+            one = Window(source, length, tuple(chunks))
+            if reason := _too_small(chunked, one, settings, fill=fill):
                 dropped[length][reason] += 1
             else:
-                chunks = window(chunked.chunks, settings.budget(length), fill=fill)
-                found[length].append(Window(source, length, tuple(chunks)))
+                found[length].append(one)
     windows = []
     for length, own in found.items():
-        kept = choose(own, settings, length)
-        if len(kept) < len(own):
-            dropped[length][NOT_CHOSEN] += len(own) - len(kept)
-        windows += kept
+        windows += first_n(
+            own,
+            settings.n,
+            dropped[length],
+            lambda one: choice_key(settings, one.source.domain, one.source.id),
+        )
     return Plan(tuple(windows), dropped, tuple(order), longest)
 
 
-def _too_small(chunked: ChunkedSource, length: int, settings: EthicSettings) -> str | None:
+def _too_small(chunked: ChunkedSource, one: Window, settings: EthicSettings, *, fill: bool) -> str | None:
+    least = settings.min_fill * settings.budget(one.length)
     if chunked.tokens < settings.min_document:
         return TOO_SHORT
-    if chunked.tokens < settings.min_fill * settings.budget(length):
+    if chunked.tokens < least:
         return UNFILLED
-    return None
+    # Whoever leaves room for more than chunks has to see to the rest.
+    return LOOSE if not one.chunks or (fill and one.tokens < least) else None
 
 
-def choose(windows: Sequence[Window], settings: EthicSettings, length: int) -> list[Window]:
-    """The windows of ``n`` sources, in their order; the same sources are preferred at every length."""
-    if settings.n is None or len(windows) <= settings.n:
-        return list(windows)
-    keys = {
-        id(one): stable_seed(settings.seed, "choose", one.source.domain, one.source.id) for one in windows
-    }
-    kept = {id(one) for one in sorted(windows, key=lambda one: keys[id(one)])[: settings.n]}
-    return [one for one in windows if id(one) in kept]
+def choice_key(settings: EthicSettings, domain: str, source: str) -> str:
+    """Sources with the least keys are chosen: the same ones at every length."""
+    return stable_seed(settings.seed, "choose", domain, source)
+
+
+def first_n(
+    found: Sequence[T], n: int | None, dropped: "Counter[str]", key: Callable[[T], str] = lambda _: ""
+) -> list[T]:
+    """The n with the least keys, in their order; the first n where keys are equal. The others are counted."""
+    if n is None or len(found) <= n:
+        return list(found)
+    dropped[NOT_CHOSEN] += len(found) - n
+    kept = sorted(range(len(found)), key=lambda place: key(found[place]))[:n]
+    return [found[place] for place in sorted(kept)]
 
 
 def distinct_texts(windows: Iterable[Window]) -> list[str]:

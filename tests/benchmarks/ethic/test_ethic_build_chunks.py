@@ -2,24 +2,33 @@
 
 import itertools
 import random
+from collections import Counter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.benchmarks.ethic.build_settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.chunks import (
     JOINT,
+    Chunk,
     Piece,
     chunk_source,
     chunks_of,
     pieces_of,
     window,
 )
-from long_context_tasks.benchmarks.ethic.context_builders import split_sections
+from long_context_tasks.benchmarks.ethic.context_builders import even_sections, split_sections
 from long_context_tasks.benchmarks.ethic.coverage import split_context
 from long_context_tasks.benchmarks.ethic.sources import Source, Text
-from long_context_tasks.benchmarks.ethic.windows import Window, choose
+from long_context_tasks.benchmarks.ethic.windows import (
+    LOOSE,
+    NOT_CHOSEN,
+    choice_key,
+    first_n,
+    plan_windows,
+)
 from long_context_tasks.tokens import Tokenizer, get_tokenizer
 
 WORDS = st.text(alphabet="abcXYZ .,;!?'\"()-—ß漢字12\n", min_size=1, max_size=400)
@@ -118,10 +127,67 @@ def test_sentences_stay_whole_and_citations_too() -> None:
 
 
 def test_n_sources_are_chosen_by_the_seed_alike_at_every_length() -> None:
-    def chosen(seed: int, n: int, length: int) -> list[str]:
-        own = [Window(Source(f"s{number}", "", "books", ()), length, ()) for number in range(40)]
-        return [one.source.id for one in choose(own, EthicSettings(lengths=(4000,), seed=seed, n=n), length)]
+    names = [f"s{number}" for number in range(40)]
 
-    assert chosen(0, 10, 4000) == chosen(0, 10, 8000) != chosen(1, 10, 4000)
-    assert set(chosen(0, 5, 4000)) < set(chosen(0, 10, 4000)) and len(chosen(0, 10, 4000)) == 10
-    assert chosen(0, 40, 4000) == [f"s{number}" for number in range(40)]
+    def chosen(seed: int, n: int | None, own: list[str]) -> list[str]:
+        dropped = Counter[str]()
+        settings = EthicSettings(lengths=(4000,), seed=seed, n=n)
+        kept = first_n(own, n, dropped, lambda one: choice_key(settings, "books", one))
+        assert kept == [one for one in own if one in kept] and dropped[NOT_CHOSEN] == len(own) - len(kept)
+        return kept
+
+    assert chosen(0, 10, names) != chosen(1, 10, names) and len(chosen(0, 10, names)) == 10
+    assert set(chosen(0, 5, names)) < set(chosen(0, 10, names))
+    assert chosen(0, 40, names) == chosen(0, None, names) == names
+    # Where a longer length has fewer sources, the preferred ones are the same.
+    longer = [one for one in names if one not in chosen(0, 5, names)]
+    assert chosen(0, 5, longer) == [one for one in chosen(0, 10, names) if one in longer]
+    # Without keys the order decides.
+    assert first_n(names, 3, Counter()) == names[:3]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.lists(st.integers(1, 900), min_size=1, max_size=12), min_size=1, max_size=4),
+    st.sampled_from([0.0, 0.5, 0.8]),
+    st.booleans(),
+)
+def test_windows_are_filled_or_counted(documents: list[list[int]], min_fill: float, fill: bool) -> None:
+    """Paragraphs of any size in words, which the tokenizer counts."""
+    tokenizer = Tokenizer("words", lambda texts: [len(text.split()) for text in texts])
+    sources = [
+        Source(str(number), "", "books", tuple(Text("word " * size) for size in sizes))
+        for number, sizes in enumerate(documents)
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EthicSettings, "measure", property(lambda _: tokenizer))
+        own = EthicSettings(lengths=(1000, 2000), min_document=0, min_fill=min_fill)
+        plan = plan_windows(sources, own, Progress(), fill=fill)
+        for length in own.lengths:
+            there = [one for one in plan.windows if one.length == length]
+            assert len(there) + plan.dropped[length].total() == len(sources)
+            for one in there:
+                assert one.chunks and one.tokens <= own.budget(length)
+                assert not fill or one.tokens >= min_fill * own.budget(length)
+
+
+def test_a_paragraph_over_the_budget_gives_no_window() -> None:
+    sources = [Source("s", "", "debates", (Text("one two three " * 250), *[Text("short")] * 2000))]
+    for min_fill in (0.0, 0.8):
+        own = EthicSettings(lengths=(1000, 4000), min_document=0, min_fill=min_fill)
+        plan = plan_windows(sources, own, Progress())
+        assert [one.length for one in plan.windows] == [4000] and plan.dropped[1000] == {LOOSE: 1}
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(1, 300), min_size=1, max_size=40), st.data())
+def test_even_sections(sizes: list[int], data: st.DataObject) -> None:
+    n = data.draw(st.integers(1, len(sizes)))
+    chunks = [Chunk((Piece(str(place), tokens),)) for place, tokens in enumerate(sizes)]
+    sections = even_sections(chunks, n)
+    assert len(sections) == n and all(sections)
+    assert [chunk for section in sections for chunk in section] == chunks
+    # No section is longer than its share by more than a chunk, unless it is a single one.
+    for section in sections:
+        size = sum(chunk.tokens for chunk in section)
+        assert len(section) == 1 or size <= sum(sizes) / n + max(sizes)

@@ -1,15 +1,27 @@
 """What annotators and evaluators write is read without a crash, whatever it is; and nothing but citations is masked."""
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from long_context_tasks.benchmarks.ethic.annotator import first_sentences, parse_pair, parse_spans
+from long_context_tasks.benchmarks.ethic.attribute_law import may_refer
 from long_context_tasks.benchmarks.ethic.build_settings import fill
 from long_context_tasks.benchmarks.ethic.citations import MARK, TARGET_MARK, find_quotes, mask
 from long_context_tasks.benchmarks.ethic.coverage import evaluator_prompt, read_score
-from long_context_tasks.benchmarks.ethic.labels import gold_labels, label_f1, merge_labels, parse_labels
+from long_context_tasks.benchmarks.ethic.labels import (
+    gold_labels,
+    label_f1,
+    merge_labels,
+    parse_labels,
+    read_labelled_chunks,
+)
 from long_context_tasks.benchmarks.ethic.repaired import recall_f1, recall_labels, recalled_items
+from long_context_tasks.corpora.court_opinions import Opinion
+from long_context_tasks.schema import InputError
 
 NAMES = st.lists(st.from_regex(r"[A-Z][a-zé]{1,9}", fullmatch=True), max_size=8)
 NUMBERS = st.lists(st.integers(0, 99_999).map(str), max_size=8)
@@ -18,7 +30,7 @@ NUMBERS = st.lists(st.integers(0, 99_999).map(str), max_size=8)
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=300), st.sampled_from(["books", "debates", "medicine", "law"]))
 def test_any_answer_is_read(answer: str, domain: str) -> None:
-    labels = parse_labels(answer, domain)
+    labels = parse_labels(answer, domain) or []
     assert len({label.lower() for label in labels}) == len(labels)
     assert all(label == label.strip() and label and "," not in label and ";" not in label for label in labels)
     assert merge_labels([labels, labels]) == labels
@@ -33,6 +45,7 @@ def test_any_answer_is_read(answer: str, domain: str) -> None:
 @given(NAMES, NUMBERS)
 def test_lists_of_the_asked_form_come_back(names: list[str], numbers: list[str]) -> None:
     """And the labels that they become are read as right answers by the scorer."""
+    names = [name for name in names if name != "None"]
     for domain, items, separator in (
         ("books", names, ", "),
         ("medicine", numbers, "; "),
@@ -43,7 +56,7 @@ def test_lists_of_the_asked_form_come_back(names: list[str], numbers: list[str])
             if domain != "books"
             else [n for n in merge_labels([items]) if n not in ("Mr", "Mrs")]
         )
-        found = parse_labels(separator.join(items) or "None", domain)
+        found = parse_labels(separator.join(items) or "None", domain) or []
         if domain == "books":
             assert set(found) <= set(wanted) and set(wanted) - set(found) <= TITLES
         else:
@@ -113,7 +126,45 @@ def test_what_is_filled_in_is_not_searched_for_slots(passage: str, query: str) -
             ["Doe v. Roe, F.3d ,"],
             "[TARGET CITATION] (1st Cir. 1994) [No. 93-1]",
         ),
+        # Not inside of words.
+        ("The heroes of Roe, unRoed.", ["Roe"], "The heroes of [TARGET CITATION], unRoed."),
     ],
 )
 def test_masking(text: str, quotes: list[str], masked: str) -> None:
     assert mask(text, quotes)[0] == masked
+
+
+@pytest.mark.parametrize(
+    ("span", "may"),
+    [
+        ("Gifford", True),
+        ("the Gifford decision", True),
+        ("17 F.3d 462", True),
+        ("Roe v. Wade, 410 U.S. 113 (1973)", True),
+        ("the", False),
+        ("The court", False),
+        ("United States", False),
+        ("a gifford of words", False),
+    ],
+)
+def test_spans_that_can_refer_to_a_target(span: str, may: bool) -> None:
+    assert may_refer(span, Opinion("1", "The United States v. Gifford", ())) == may
+
+
+def test_hand_made_labels_are_read_as_the_annotators(tmp_path: Path) -> None:
+    path = tmp_path / "hand.jsonl"
+    rows = [
+        ("medicine", ["1,204", 36]),
+        ("books", ["Mr. Darcy", "O\u2019Neil's"]),
+        ("law", ["922(g)"]),
+        ("law", []),
+    ]
+    made = [{"domain": domain, "passage": "x", "labels": labels} for domain, labels in rows]
+    path.write_text("".join(json.dumps(row) + "\n" for row in made))
+    read = [list(chunk.labels) for chunk in read_labelled_chunks(path)]
+    assert read == [["1204", "36"], ["Darcy", "O\u2019Neil"], ["922g"], []]
+    for (domain, labels), own in zip(rows, read, strict=True):
+        assert (parse_labels("; ".join(map(str, labels)) or "None", domain) or []) == own
+    path.write_text(json.dumps({"domain": "medicine", "passage": "x", "labels": ["twelve of them"]}))
+    with pytest.raises(InputError, match=r"hand.jsonl, line 1: 'twelve of them' is no label"):
+        read_labelled_chunks(path)

@@ -290,6 +290,20 @@ def test_folder_of_texts(tmp_path: Path) -> None:
     assert b.paragraphs == ("The café was shut, and nobody came to open it.",)
 
 
+def test_folder_of_texts_and_json_lines(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("It rained on Sunday.")
+    rows = [{"id": name, "paragraphs": [f"It was {name} again."]} for name in ("two", "one")]
+    (tmp_path / "b.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "c.jsonl.gz").write_bytes(
+        gzip.compress(json.dumps({"id": "c", "text": "It ended."}).encode())
+    )
+    (tmp_path / "readme.jsonl").write_text("about")
+    assert [book.id for book in read_books(tmp_path)] == ["a", "two", "one", "c"]
+    (tmp_path / "d.jsonl").write_text('{"id": "a", "text": "It rained again."}')
+    with pytest.raises(InputError, match=r"d\.jsonl, line 1: the book id 'a' is also that of .*a\.txt"):
+        list(read_books(tmp_path))
+
+
 def test_folder_of_chapter_files(tmp_path: Path) -> None:
     for book in ("two", "one"):
         (tmp_path / book).mkdir()
