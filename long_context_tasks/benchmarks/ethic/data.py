@@ -110,13 +110,19 @@ def load(spec: TaskSpec, options: Options) -> CaseSet:
     else:
         folder, known_by = converted(spec.task, options)
         cases = CaseSet.read(folder, spec.name)
+        if not cases.cases:
+            there = [name for name, row in read_manifest(folder)["tasks"].items() if row["n"]]
+            raise InputError(
+                f"{spec.name}: the data hold no cases of it; they hold some of {', '.join(there) or 'no task'}: name these tasks "
+                "instead of a group, or fetch the data again (`lct data fetch ethic`)"
+            )
     styled = [replace(case, inputs={**case.inputs, "style": options.prompt_style}) for case in cases.cases]
     if options.prompt_tokens is not None:
         keep = within(options.prompt_tokens, str(options.tokenizer))
         styled = keep(styled, cases.documents, known_by)
         if not styled:
             raise InputError(
-                f"{spec.name}: no prompt is {options.prompt_tokens} in {options.tokenizer}; leave out lct_prompt_tokens"
+                f"{spec.name}: no prompt is {options.prompt_tokens} in {options.tokenizer}; leave out this task or lct_prompt_tokens"
             )
     chosen = styled[: options.n]
     for tokenizer in dict.fromkeys((CL100K, options.tokenizer or CL100K)):

@@ -63,6 +63,17 @@ def write(data: Path, *changed: dict[str, Any], configuration: str = "Recalling"
     return path
 
 
+def test_a_domain_that_the_data_lack_is_told_with_those_that_they_have(data: Path) -> None:
+    """A group of lm-eval loads all its domains, and one without cases would stop the host with a riddle."""
+    whole = [row for row in rows("Recalling", 2) if row["Domain"] in ("Books", "Law")]
+    (data / "Recalling.jsonl").write_text("".join(json.dumps(row) + "\n" for row in whole), encoding="utf-8")
+    assert len(load(data).cases.cases) == 2
+    with pytest.raises(
+        InputError, match="ethic_recall_debates: .*hold some of ethic_recall_books, ethic_recall_law: name"
+    ):
+        load(data, "ethic_recall_debates")
+
+
 def test_the_twelve_pairs(data: Path) -> None:
     write_published_files(data, 3)
     assert len(NAMES) == 12
