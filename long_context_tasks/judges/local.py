@@ -135,7 +135,9 @@ def _generate_batch(
     new = output[:, inputs["input_ids"].shape[1] :]
     replies = tokenizer.batch_decode(new, skip_special_tokens=True)
     read = inputs["attention_mask"].sum(dim=1).tolist()
-    ends = torch.isin(new, torch.tensor(plan.eos_token_id, device=new.device))
+    # A model without an end writes up to the limit.
+    end_tokens = [] if plan.eos_token_id is None else plan.eos_token_id
+    ends = torch.isin(new, torch.tensor(end_tokens, device=new.device, dtype=new.dtype))
     # Tokens up to the end that the model set; without one the reply was cut.
     whole = ends.any(dim=1).tolist()
     written = torch.where(ends.any(dim=1), ends.int().argmax(dim=1) + 1, new.shape[1]).tolist()
