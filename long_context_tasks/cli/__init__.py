@@ -23,6 +23,7 @@ _COMMANDS = (
     "generate",
     "judge",
     "noise",
+    "orca",
     "paths",
     "report",
     "tasks",

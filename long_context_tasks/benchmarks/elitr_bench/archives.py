@@ -202,7 +202,9 @@ class Archives:
             raise InputError(f"{place}: not JSON ({error}); {_FETCH}") from error
 
 
-_FETCH = f"fetch it again with `lct data fetch {NAME}`, or remove it where it lies unpacked beside its archive"
+_FETCH = (
+    f"fetch it again with `lct data fetch {NAME}`, or remove it where it lies unpacked beside its archive"
+)
 
 
 def _file_split(split: str) -> str:

@@ -22,7 +22,12 @@ MOST_WORDS = 4
 _POSSESSIVE = re.compile(r"['’]s$")
 _HEADING = re.compile(r"^\D*:(?!\w)")
 _AND = re.compile(r"\s(?:and|&)\s", re.IGNORECASE)
-_TITLES = frozenset("mr mrs ms miss dr sir lady lord captain madam madame speaker hon rev prof".split())
+_TITLES = frozenset(
+    (
+        *("mr", "mrs", "ms", "miss", "dr", "sir", "lady", "lord"),
+        *("captain", "madam", "madame", "speaker", "hon", "rev", "prof"),
+    )
+)
 _VERBS = frozenset(("is", "are", "was", "were", "not"))
 """Words that only sentences have."""
 

@@ -245,6 +245,16 @@ def _load_head(model: "OrcaModel", path: Path) -> None:
             parameter.copy_(tensor)
 
 
+def _aside(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.old")
+
+
+def restore_checkpoint(folder: Path) -> None:
+    """Bring back the earlier checkpoint where a writer was killed between its last two steps, when that had stepped aside."""
+    if not folder.exists() and _aside(folder).is_dir():
+        _aside(folder).replace(folder)
+
+
 def save_checkpoint(
     folder: Path,
     model: "OrcaModel",
@@ -270,10 +280,9 @@ def save_checkpoint(
     import torch
 
     folder = folder.absolute()
-    aside = folder.with_name(f".{folder.name}.old")
+    aside = _aside(folder)
     part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-    if not folder.exists() and aside.is_dir():
-        aside.replace(folder)  # an earlier writer was killed between its last two steps
+    restore_checkpoint(folder)
     if folder.exists() and not (folder / "model" / "config.yaml").is_file() and any(folder.iterdir()):
         raise InputError(f"{folder}: there is something else than a checkpoint; name another folder")
     config = {

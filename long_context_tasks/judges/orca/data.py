@@ -10,7 +10,7 @@ import json
 import math
 import statistics
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -200,6 +200,20 @@ def _ratings(row: Mapping[str, Any], where: str, rules: Rules) -> tuple[tuple[fl
     return tuple(kept), len(given) - len(kept)
 
 
+def read_rows(path: Path) -> Iterator[tuple[str, Any]]:
+    """The rows of a file as they are, each after the words that name it in messages.
+
+    Raises:
+        InputError: the file cannot be read, or a row is not JSON.
+    """
+    for number, line in _lines(path):
+        where = f"{path}, row {number}"
+        try:
+            yield where, json.loads(line)
+        except ValueError as error:
+            raise InputError(f"{where}: not JSON ({error}); write one JSON object a line") from error
+
+
 def read_items(path: Path, *, rules: Rules = "checked", need_ratings: bool = False) -> list[OrcaItem]:
     """Read a file of answers, all rows checked before anything costly.
 
@@ -212,12 +226,7 @@ def read_items(path: Path, *, rules: Rules = "checked", need_ratings: bool = Fal
         InputError: the file or a row; the message names the row, counted from 1.
     """
     items = []
-    for number, line in _lines(path):
-        where = f"{path}, row {number}"
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise InputError(f"{where}: not JSON ({error}); write one JSON object a line") from error
+    for where, row in read_rows(path):
         item = item_of_row(row, where, rules)
         if need_ratings and not item.ratings:
             raise InputError(

@@ -90,7 +90,7 @@ def read_results(path: Path) -> list[Scored]:
         InputError: the file cannot be read, or a row is none of a scored answer.
     """
     try:
-        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        lines = [line for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(
             f"{path}: cannot be read ({type(error).__name__}); name a file of scored answers"

@@ -1,0 +1,238 @@
+"""``lct orca score`` and ``lct orca clamp``: the work behind their options."""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from long_context_tasks.cli.tables import interval_text, print_table
+from long_context_tasks.schema.errors import InputError
+
+if TYPE_CHECKING:
+    from long_context_tasks.judges.orca import Agreement, OrcaItem
+    from long_context_tasks.judges.orca.metrics import Intervals
+    from long_context_tasks.judges.orca.scoring import OrcaScore
+
+_FIGURES = ("rho", "tau", "mae", "variance_rho", "variance_tau", "variance_mae")
+
+
+@dataclass(frozen=True)
+class ScoreOptions:
+    """How ``lct orca score`` reads and computes; the parts of the text are None where the checkpoint decides."""
+
+    checkpoint: Path
+    base_model: str | None
+    tokenizer: Path | None
+    device: str
+    dtype: str
+    window: int | None
+    batch_tokens: int
+    batch_size: int
+    question: bool | None
+    rationale: bool | None
+    transcript: bool | None
+    released: bool
+
+
+def score_file(data: Path, out: Path | None, options: ScoreOptions) -> None:
+    """Score a file, write its rows, show how it agrees with its ratings.
+
+    Raises:
+        InputError: the data, the checkpoint or the place of the result cannot be used.
+    """
+    from long_context_tasks.judges.orca import item_agreement, read_items, write_results
+    from long_context_tasks.judges.orca.checkpoint import find_checkpoint, load_checkpoint, named_failures
+    from long_context_tasks.judges.orca.results import result_row
+    from long_context_tasks.schema.files import json_value
+
+    items = read_items(data, rules="released" if options.released else "checked")
+    find_checkpoint(options.checkpoint)
+    if out is not None and not out.absolute().parent.is_dir():
+        raise InputError(f"{out}: its folder is not there; make it, or choose another place")
+    with named_failures("scoring"):
+        from long_context_tasks.judges.orca.scoring import score_items
+    checkpoint = load_checkpoint(
+        options.checkpoint,
+        device=options.device,
+        dtype=options.dtype,
+        base_model=options.base_model,
+        tokenizer=options.tokenizer,
+    )
+    scoring = score_items(
+        checkpoint,
+        items,
+        _form(checkpoint.args, options),
+        window=options.window,
+        batch_tokens=options.batch_tokens,
+        batch_size=options.batch_size,
+        progress=True,
+    )
+    typer.echo(str(scoring), err=True)
+    if out is None:
+        for item, score in zip(items, scoring.scores, strict=True):
+            typer.echo(json.dumps(json_value(result_row(item, score)), ensure_ascii=False))
+        return
+    write_results(out, items, scoring.scores)
+    predicts = checkpoint.model.head.quantiles is not None
+    figures = item_agreement(
+        items,
+        [score.mean for score in scoring.scores],
+        [score.variance if predicts else None for score in scoring.scores],
+    )
+    if figures.n:
+        _print_agreement(
+            f"Agreement with the ratings in {data.name}", figures, _intervals(items, scoring.scores)
+        )
+    typer.echo(f"{out}: {len(items)} rows")
+
+
+def _form(args: Any, options: ScoreOptions) -> Any:
+    from dataclasses import replace
+
+    from long_context_tasks.judges.orca import InputFormat
+
+    given = {
+        name: value
+        for name in ("question", "rationale", "transcript")
+        if (value := getattr(options, name)) is not None
+    }
+    return replace(InputFormat.of_args(args), **given)
+
+
+def _intervals(items: "Sequence[OrcaItem]", scores: "Sequence[OrcaScore]") -> "Intervals":
+    from long_context_tasks.judges.orca import agreement_intervals
+    from long_context_tasks.judges.orca.splits import question_numbers
+
+    rows = [
+        (item.rating_mean, score.mean, number)
+        for item, score, number in zip(items, scores, question_numbers(items), strict=True)
+        if item.rating_mean is not None and score.mean is not None
+    ]
+    return agreement_intervals([a for a, _, _ in rows], [b for _, b, _ in rows], [c for _, _, c in rows])
+
+
+def _print_agreement(title: str, figures: "Agreement", intervals: "Intervals") -> None:
+    rows = [
+        ["mean: Spearman's rho", str(figures.n), _text(figures.rho), interval_text(intervals.rho, 3)],
+        ["mean: Kendall's tau-b", str(figures.n), _text(figures.tau), interval_text(intervals.tau, 3)],
+        ["mean: MAE", str(figures.n), _text(figures.mae), interval_text(intervals.mae, 3)],
+        ["variance: Spearman's rho", str(figures.n_variance), _text(figures.variance_rho), ""],
+        ["variance: Kendall's tau-b", str(figures.n_variance), _text(figures.variance_tau), ""],
+        ["variance: MAE", str(figures.n_variance), _text(figures.variance_mae), ""],
+    ]
+    print_table(f"{title}, all on 0 to 1", ["figure", "n", "value", "95 % interval over questions"], rows)
+
+
+def _text(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.4f}"
+
+
+@dataclass(frozen=True)
+class ClampOptions:
+    """How ``lct orca clamp`` works: the threshold is given, or found on ``dev``."""
+
+    dev: Path | None
+    composite: str
+    threshold: float | None
+    output: Path | None
+
+
+def clamp_files(files: Sequence[Path], options: ClampOptions) -> None:
+    """Find the threshold, apply it to each file, show what it changes, write the rows.
+
+    Raises:
+        InputError: a file cannot be read, has no ratings to find a threshold by, or the rows cannot be written.
+    """
+    from long_context_tasks.judges.orca import clamp_all, read_results, scored_agreement
+    from long_context_tasks.judges.orca.clamp import composite_of, weights_of
+
+    if (options.dev is None) == (options.threshold is None):
+        raise InputError("give either --dev, scored answers with ratings, or --threshold")
+    weights = weights_of(options.composite)
+    read = {path: read_results(path) for path in [*([options.dev] if options.dev else []), *files]}
+    if len({path.stem for path in read}) < len(read) or len(set(files)) < len(files):
+        raise InputError("two files have the same name; give them different ones, as the results go by it")
+    threshold = _threshold(options, weights)
+    rows, figures_of = [], {}
+    for path, scored in read.items():
+        clamped = clamp_all([row.mean for row in scored], [row.variance for row in scored], threshold)
+        changed = sum(a.mean != b for a, b in zip(scored, clamped, strict=True))
+        before, after = scored_agreement(scored), scored_agreement(scored, clamped)
+        figures_of[path.stem] = {"n_clamped": changed, "before": asdict(before), "clamped": asdict(after)}
+        for name, each in (("as predicted", before), ("clamped", after)):
+            composite = composite_of(each, weights)
+            cells = [_text(value) for value in (each.rho, each.tau, each.mae, composite)]
+            rows.append([str(path), name, str(each.n), str(changed) if name == "clamped" else "", *cells])
+    print_table(
+        f"Threshold of the variance {threshold:.8f}, composite {options.composite}",
+        ["file", "means", "n rated", "changed", "rho", "tau", "MAE", "composite"],
+        rows,
+        ("means",),
+    )
+    if options.output is not None:
+        _write_clamped(options, files, threshold, figures_of)
+
+
+def _threshold(options: ClampOptions, weights: tuple[float, float, float]) -> float:
+    from long_context_tasks.judges.orca import find_threshold, read_results
+
+    if options.dev is None:
+        if not 0 <= float(options.threshold or 0) < 1:
+            raise InputError(
+                f"--threshold {options.threshold}: a variance on 0 to 1; give 0 or more, below 1"
+            )
+        return float(options.threshold or 0)
+    rated = [row for row in read_results(options.dev) if row.truth is not None]
+    try:
+        search = find_threshold(
+            [row.truth for row in rated if row.truth is not None],
+            [row.mean for row in rated],
+            [row.variance for row in rated],
+            weights,
+        )
+    except InputError as error:
+        raise InputError(f"{options.dev}: {error}") from error
+    if not search.threshold:
+        typer.echo("clamping does not help on the development part: the threshold is 0", err=True)
+    return search.threshold
+
+
+def _write_clamped(
+    options: ClampOptions, files: Sequence[Path], threshold: float, figures: dict[str, Any]
+) -> None:
+    """``FOLDER/<name>.jsonl`` with ``rating_orca_clamped`` beside the rest, and ``FOLDER/clamp.yaml``."""
+    import yaml
+
+    from long_context_tasks.judges.orca.clamp import clamp
+    from long_context_tasks.schema.files import json_value, write_whole
+
+    folder = options.output or Path()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"{folder}: cannot be made ({error.strerror or error}); choose another --output"
+        ) from error
+    for path in files:
+        target = folder / f"{path.stem}.jsonl"
+        if target.resolve() == path.resolve():
+            raise InputError(f"{target}: would be written over what it is made from; choose another --output")
+        lines = []
+        for line in filter(str.strip, path.read_text(encoding="utf-8").split("\n")):
+            row = json.loads(line)
+            mean, variance = row["rating_orca"], row["variance_orca"]
+            there = mean is not None and variance is not None
+            row["rating_orca_clamped"] = clamp(mean, variance, threshold) if there else None
+            lines.append(json.dumps(row, ensure_ascii=False) + "\n")
+        write_whole(target, lines)
+    summary = {
+        "var_threshold": round(threshold, 8),
+        "composite": options.composite,
+        "files": json_value(figures),
+    }
+    write_whole(folder / "clamp.yaml", yaml.safe_dump(summary, sort_keys=False, allow_unicode=True))
+    typer.echo(f"{folder}: {len(files)} files and clamp.yaml")
