@@ -69,7 +69,7 @@ def test_a_domain_that_the_data_lack_is_told_with_those_that_they_have(data: Pat
     (data / "Recalling.jsonl").write_text("".join(json.dumps(row) + "\n" for row in whole), encoding="utf-8")
     assert len(load(data).cases.cases) == 2
     with pytest.raises(
-        InputError, match="ethic_recall_debates: .*hold some of ethic_recall_books, ethic_recall_law: name"
+        InputError, match=r"ethic_recall_debates: .*hold some of ethic_recall_books, ethic_recall_law: name"
     ):
         load(data, "ethic_recall_debates")
 
