@@ -104,9 +104,10 @@ def build(
         reports = [report for one in built for report in write(one, settings, writer)]
         if not writer.tasks:
             notes = "; ".join([*(note for report in reports for note in report.notes), *told])
-            raise InputError(
-                f"{source}: {notes}. Give longer documents, other lengths, or a lower --min-document or --min-fill"
-            )
+            remedy = "Give longer documents, other lengths, or a lower --min-document, --min-fill or --chunk-tokens"
+            if annotator is not None and annotator.unusable:
+                remedy += "; or another annotator, or other seeds of this one, as its answers are kept"
+            raise InputError(f"{source}: {notes}. {remedy}")
     return [*reports[:-1], replace(reports[-1], notes=(*reports[-1].notes, *told))]
 
 

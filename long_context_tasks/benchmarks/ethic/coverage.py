@@ -42,9 +42,9 @@ CUT = "cut"
 LEAST_TOKENS = 32
 """Of an evaluator's reply: its understanding of the query, its assessment, then the score."""
 _SCORE = re.compile(
-    r"Final Score[ \t*_]*(?:\([^()\n]{0,20}\)[ \t*_]*)?[:=\n][\s*_{(\[]*([01])(?:\.0+)?"
+    r"Final Score[ \t*_]*(?:\([^()\n]{0,20}\)[ \t*_]*)?[:=\n][\s*_{(\[$]*(?:\\boxed\{)?([01])(?:\.0+)?"
     # "0.5", "0 or 1", "0/1", "1 - 0", "0, 1", "1 out of 10"
-    r"(?![\d.]*\d|[\s*_})\]]*(?:or\b|out\b|(?:[-–—/|,]|to|and)[\s*_{(\[]*\d))",
+    r"(?![\d.]*\d|[\s*_})\]$]*(?:or\b|out\b|(?:[-–—/|,]|to|and)[\s*_{(\[$]*\d))",
     re.IGNORECASE | re.ASCII,
 )
 

@@ -143,6 +143,8 @@ def attributed_ids(answer: str) -> list[str] | None:
     if others := _OTHERS.search(rest):
         rest = rest[: others.start()]
     rest = _first_paragraphs(rest)
+    if LEADING_NONE.match(rest):
+        return []  # numbers behind it explain
     bracketed = [one or other for one, other in _BRACKETED.findall(rest)]
     if ids := _unique(number for content in bracketed for number in _bracket_ids(content)):
         return ids

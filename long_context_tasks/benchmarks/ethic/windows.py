@@ -186,9 +186,12 @@ def write(built: Built, settings: EthicSettings, writer: CaseWriter) -> list[Tas
             plan.notes.clear()
     if missing := [length for length in settings.lengths if length not in sizes]:
         listed = ", ".join(map(format_length, missing))
-        why = "; ".join(f"{count} x {reason}" for reason, count in plan.dropped[missing[0]].items())
-        note = f"{task_name(task, domain)}: no case of {listed} ({why or 'no documents'}; the longest of {len(plan.order)} documents has "
-        note += f"{plan.longest:,} tokens)" if plan.longest else "no tokens)"
+        reasons = sum((plan.dropped[length] for length in missing), Counter())
+        why = "; ".join(f"{count} x {reason}" for reason, count in reasons.most_common()) or "no documents"
+        if reasons[TOO_SHORT] or reasons[UNFILLED]:
+            # Documents are counted as far as the greatest length needs.
+            why += f"; the longest of {len(plan.order)} documents has {plan.longest:,} tokens or more"
+        note = f"{task_name(task, domain)}: no case of {listed} ({why})"
         if reports:
             last = reports[-1]
             reports[-1] = TaskReport(

@@ -159,6 +159,8 @@ def test_passage_and_query_go_in_as_they_are() -> None:
         ("<think>If needed then Final Score : 0 or so, hmm</think>Final Score : 1", 1.0),
         ("<think>If needed then Final Score : 0, hmm", None),
         ("Final Score: 0/1", None),
+        (r"Final Score: \boxed{1}", 1.0),
+        (r"Final Score: $\boxed{0}$ or $\boxed{1}$", None),
         ("Final Score: 0 or 1", None),
         ("Final Score : {{0}} or {{1}}", None),
         ("Final Score: 0-1", None),
