@@ -69,10 +69,12 @@ def test_the_wheel_says_what_it_needs_and_offers(wheel: Path) -> None:
     assert set(metadata.get_all("Provides-Extra", [])) == {
         "agreement",
         "all",
+        "annotation",
         "demo",
         "law",
         "lm-eval",
         "opencompass",
+        "orca",
         "test",
         "vllm",
     }
