@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import json_rows
 
 FIELDS = ("question", "reference", "rationale", "transcription")
 """What a correction can change."""
@@ -114,18 +115,7 @@ def rows(path: Path, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
     Raises:
         InputError: the file or a row cannot be read.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")  # not splitlines: JSON may hold U+2028
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read ({error}); expected JSON Lines, {what}") from error
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        where = f"{path}, row {number}"
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{where}: not JSON ({error}); expected {what}") from error
+    for where, row in json_rows(path, f"JSON Lines, {what}"):
         if not isinstance(row, dict):
             raise InputError(f"{where}: not an object; expected {what}")
         yield where, row

@@ -107,20 +107,10 @@ def _rows(
     files: Sequence[Path], labels: Mapping[Path, tuple[str, str]]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     from long_context_tasks.schema import InputError
+    from long_context_tasks.schema.files import json_rows
 
     for path in files:
-        try:
-            lines = path.read_text(encoding="utf-8").split("\n")  # not splitlines: JSON may hold U+2028
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{path}: cannot be read ({error}); expected {FORMAT}") from error
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            place = f"{path}, line {number}"
-            try:
-                row = json.loads(line)
-            except ValueError as error:
-                raise InputError(f"{place}: not JSON ({error}); expected {FORMAT}") from error
+        for place, row in json_rows(path, FORMAT):
             if not isinstance(row, dict):
                 raise InputError(f"{place}: a {type(row).__name__}, not an object; expected {FORMAT}")
             for name in ("id", "cluster"):
@@ -128,8 +118,8 @@ def _rows(
                 if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
                     raise InputError(f"{place}: no {name}; expected {FORMAT}")
             name, label = labels.get(path, ("", ""))
-            row = {label if key == name else key: value for key, value in row.items()}
-            yield place, {**row, "id": str(row["id"]), "cluster": str(row["cluster"])}
+            named = {label if key == name else key: value for key, value in row.items()}
+            yield place, {**named, "id": str(row["id"]), "cluster": str(row["cluster"])}
 
 
 def compare(

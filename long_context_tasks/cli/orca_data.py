@@ -106,9 +106,10 @@ def _group(row: dict[str, Any]) -> str:
 
 def _rated_rows(path: Path) -> Iterator[dict[str, Any]]:
     """Rows of a file, each with the item that it is."""
-    from long_context_tasks.judges.orca.data import item_of_row, read_rows
+    from long_context_tasks.judges.orca.data import ROWS, item_of_row
+    from long_context_tasks.schema.files import json_rows
 
-    for where, row in read_rows(path):
+    for where, row in json_rows(path, ROWS):
         # What raters said may be one text each; it is no context, and only that must be text.
         feedback = row.get("rationale") if isinstance(row, dict) else None
         readable = {**row, "rationale": None} if isinstance(feedback, list) else row

@@ -1,8 +1,11 @@
-"""Files that are there whole or not at all, and values that JSON has words for."""
+"""Files that are there whole or not at all, JSON Lines, and values that JSON has words for."""
 
+import gzip
+import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +37,43 @@ def write_whole(
         raise InputError(f"{path}: cannot be written ({error.strerror or error}); {remedy}") from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def json_rows(path: Path, expected: str) -> Iterator[tuple[str, Any]]:
+    """The values of a JSON Lines file, each with its place for messages (``FILE, row 3``); blank lines are skipped.
+
+    Args:
+        path: of the file, gzipped when its name ends in ``.gz``; read line by line.
+        expected: what it should hold, for messages.
+
+    Raises:
+        InputError: the file cannot be read, or a row is not JSON.
+    """
+    try:
+        # Lines end as files' do, not as str.splitlines has it: JSON may hold U+2028.
+        with (
+            gzip.open(path, "rt", encoding="utf-8")
+            if path.suffix == ".gz"
+            else path.open(encoding="utf-8") as file
+        ):
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    place = f"{path}, row {number}"
+                    yield place, _json(line, place, expected)
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: cannot be read ({reason}); expected {expected}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path}: cannot be read (not UTF-8: {error.reason}); expected {expected}"
+        ) from error
+
+
+def _json(line: str, place: str, expected: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{place}: not JSON ({error}); expected {expected}") from error
 
 
 def json_value(value: Any) -> Any:

@@ -5,17 +5,16 @@ one; ``ratings``, a list of numbers with ``null`` for a rater who gave none; ``s
 Ratings are brought from their scale to 1 ... 5, so a 0 of a scale that begins at 0 becomes a 1 and is kept.
 """
 
-import gzip
 import json
 import math
 import statistics
-import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import json_rows
 
 SCALE = (1.0, 5.0)
 """Lowest and highest rating as the models are trained on them."""
@@ -25,6 +24,8 @@ Rules = Literal["checked", "released"]
 """How rows are read. ``checked``: what is wrong is an error. ``released``: as the released code reads them, which masks ratings outside 0 ... 5,
 keeps a 0 below the scale of 1 ... 5, and writes None for a text that is null."""
 
+ROWS = "JSON Lines, one rated answer a row"
+"""What a file of answers holds, for messages."""
 _MODEL_FIELDS = ("candidate_model", "source_model", "model")
 
 
@@ -200,20 +201,6 @@ def _ratings(row: Mapping[str, Any], where: str, rules: Rules) -> tuple[tuple[fl
     return tuple(kept), len(given) - len(kept)
 
 
-def read_rows(path: Path) -> Iterator[tuple[str, Any]]:
-    """The rows of a file as they are, each after the words that name it in messages.
-
-    Raises:
-        InputError: the file cannot be read, or a row is not JSON.
-    """
-    for number, line in _lines(path):
-        where = f"{path}, row {number}"
-        try:
-            yield where, json.loads(line)
-        except ValueError as error:
-            raise InputError(f"{where}: not JSON ({error}); write one JSON object a line") from error
-
-
 def read_items(path: Path, *, rules: Rules = "checked", need_ratings: bool = False) -> list[OrcaItem]:
     """Read a file of answers, all rows checked before anything costly.
 
@@ -226,7 +213,7 @@ def read_items(path: Path, *, rules: Rules = "checked", need_ratings: bool = Fal
         InputError: the file or a row; the message names the row, counted from 1.
     """
     items = []
-    for where, row in read_rows(path):
+    for where, row in json_rows(path, ROWS):
         item = item_of_row(row, where, rules)
         if need_ratings and not item.ratings:
             raise InputError(
@@ -236,22 +223,6 @@ def read_items(path: Path, *, rules: Rules = "checked", need_ratings: bool = Fal
     if not items:
         raise InputError(f"{path}: no rows; write one JSON object a line")
     return items
-
-
-def _lines(path: Path) -> Iterable[tuple[int, str]]:
-    try:
-        with (
-            gzip.open(path, "rt", encoding="utf-8")
-            if path.suffix == ".gz"
-            else path.open(encoding="utf-8") as file
-        ):
-            yield from ((number, line) for number, line in enumerate(file, start=1) if line.strip())
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(
-            f"{path}: cannot be read ({getattr(error, 'strerror', None) or error}); name a JSON Lines file"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 ({error.reason}); save it as UTF-8") from error
 
 
 def check_trainable(items: Sequence[OrcaItem], source: str) -> None:

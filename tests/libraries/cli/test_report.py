@@ -146,10 +146,10 @@ def test_too_few_items_leave_only_the_icc_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "words", "message"),
     [
-        ("{", (), r"bad\.jsonl, line 1: not JSON"),
-        ("[1]", (), r"line 1: a list, not an object"),
-        ('{"id": "1", "a": 2, "b": 3}', (), r"line 1: no cluster"),
-        ('{"cluster": "m", "a": 2, "b": 3}', (), r"line 1: no id"),
+        ("{", (), r"bad\.jsonl, row 1: not JSON"),
+        ("[1]", (), r"row 1: a list, not an object"),
+        ('{"id": "1", "a": 2, "b": 3}', (), r"row 1: no cluster"),
+        ('{"cluster": "m", "a": 2, "b": 3}', (), r"row 1: no id"),
         ('{"id": 1, "cluster": "m", "a": 2}', (), r"needs two raters; found: a"),
         ('{"id": 1, "cluster": "m", "a": 2, "b": NaN}', (), r"1: score of b is nan"),
         (
@@ -160,12 +160,12 @@ def test_too_few_items_leave_only_the_icc_out(tmp_path: Path) -> None:
         (
             '{"id": 1, "cluster": "m", "a": 2, "b": 2}\n{"id": 1, "cluster": "m", "a": 3}',
             (),
-            r"line 2: a of 1 is 3, before it was 2",
+            r"row 2: a of 1 is 3, before it was 2",
         ),
         (
             '{"id": 1, "cluster": "m", "a": 2, "b": 2}\n{"id": 1, "cluster": "n"}',
             (),
-            r"line 2: cluster of 1 is 'n', before it was 'm'",
+            r"row 2: cluster of 1 is 'n', before it was 'm'",
         ),
         (
             '{"id": 1, "cluster": "m", "a": 2, "b": 2}',
