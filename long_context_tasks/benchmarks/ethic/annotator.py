@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from long_context_tasks.benchmarks.ethic.build_settings import fill
-from long_context_tasks.benchmarks.ethic.labels import parse_labels
+from long_context_tasks.benchmarks.ethic.labels import NAMES, occurring, parse_labels
 from long_context_tasks.benchmarks.ethic.list_text import LIST_MARK, NONE
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.responses import answer_of, is_refusal
@@ -26,12 +26,13 @@ class Annotator:
         config: in the form of a judge.
         asked, paid: prompts so far, and calls that were made for them.
         unusable, cut: answers of no use, and answers that ended at ``max_tokens``.
+        invented: names that do not occur in their passage, and were left out.
     """
 
     def __init__(self, config: JudgeConfig, store: Store, generate: Generate | None = None) -> None:
         """See :func:`load_annotator` for the usual way to make one."""
         self.config, self._store, self._generate = config, store, generate
-        self.asked = self.paid = self.unusable = self.cut = 0
+        self.asked = self.paid = self.unusable = self.cut = self.invented = 0
 
     def texts(
         self, prompts: Sequence[str], usable: Callable[[str], bool] = says_something
@@ -67,11 +68,19 @@ class Annotator:
         return [None if one.text is None else answer_of(one.text).text for one in asked.answers]
 
     def labels(self, domain: str, passages: Sequence[str]) -> list[list[str] | None]:
-        """Labels of the recalling task in each passage (appendix B.1); None where the model wrote no list of them."""
+        """Labels of the recalling task in each passage (appendix B.1); None where the model wrote no list of them.
+
+        Names that do not occur in the passage are left out; a list of nothing else is none.
+        """
         prompt = template(f"build_recall_{domain}")
         filled = [fill(prompt, {"passages": passage}) for passage in passages]
         answers = self.texts(filled, lambda answer: parse_labels(answer, domain) is not None)
-        return [None if answer is None else parse_labels(answer, domain) for answer in answers]
+        read = [None if answer is None else parse_labels(answer, domain) for answer in answers]
+        if domain not in NAMES:  # numbers may stand there in words
+            return read
+        kept = [labels and occurring(labels, passage) for labels, passage in zip(read, passages, strict=True)]
+        self.invented += sum(len(labels or ()) for labels in read) - sum(len(labels or ()) for labels in kept)
+        return [own if own or not labels else None for own, labels in zip(kept, read, strict=True)]
 
     def summaries(self, passages: Sequence[str]) -> list[str | None]:
         """A summary of each passage in at most five sentences, as one line; longer ones lose the rest."""
@@ -97,6 +106,10 @@ class Annotator:
             found.append(
                 f"annotator {self.config.name}: {self.cut} of {self.asked} answers ended at max_tokens ({self.config.max_tokens}); "
                 "raise it, or labels may be missing"
+            )
+        if self.invented:
+            found.append(
+                f"annotator {self.config.name}: {self.invented} names that do not occur in their chunk were left out"
             )
         if self.unusable:
             found.append(

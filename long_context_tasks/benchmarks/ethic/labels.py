@@ -113,6 +113,17 @@ def merge_labels(lists: Iterable[Iterable[str]]) -> list[str]:
     return list(merged.values())
 
 
+def occurring(labels: Iterable[str], passage: str) -> list[str]:
+    """The labels that stand in a passage as words, in any case and with any apostrophe.
+
+    >>> occurring(["O'Neil", "Ann", "anne"], "“Anne’s house,” said O’Neil.")
+    ["O'Neil", 'anne']
+    """
+    plain = passage.replace("’", "'")
+    words = ((label, re.escape(label.replace("’", "'"))) for label in labels)
+    return [label for label, word in words if re.search(rf"(?<!\w){word}(?!\w)", plain, re.IGNORECASE)]
+
+
 def gold_labels(labels: Sequence[str]) -> list[str]:
     """Labels as a case has them: "None" where there are none, as the instruction asks for."""
     return list(labels) or [NONE]

@@ -67,7 +67,7 @@ def test_thinking_is_no_part_of_an_answer(tmp_path: Path, opened: str) -> None:
         return thinking + next((text for part, text in answers.items() if part in prompt), "yes")
 
     with annotator_that(tmp_path, says) as annotator:
-        assert annotator.labels("books", ["a"]) == [["Anna", "Boris"]]
+        assert annotator.labels("books", ["Anna and Boris."]) == [["Anna", "Boris"]]
         assert annotator.pairs("build_single_qa", ["a"]) == [("Who?", "Anna")]
         assert annotator.summaries(["a"]) == ["Anna went home."]
         assert annotator.notes() == []
@@ -89,7 +89,20 @@ def test_sentences_instead_of_labels_are_asked_for_again(tmp_path: Path) -> None
     with judge_server(lambda *_: Answer(next(replies))) as server:
         path = tmp_path / "a.yaml"
         path.write_text(f"model: m\nbase_url: {server.url}\nasks: 2\ntemperature: 0.5\n")
-        assert load_annotator(path, "ethic_recall").labels("books", ["a"]) == [["Anna", "Boris"]]
+        assert load_annotator(path, "ethic_recall").labels("books", ["Anna and Boris."]) == [
+            ["Anna", "Boris"]
+        ]
+
+
+def test_names_that_the_passage_does_not_have_are_no_labels(tmp_path: Path) -> None:
+    with annotator_that(tmp_path, lambda _: "Anna, Boris, Ann") as annotator:
+        assert annotator.labels("books", ["“Anna’s,” said ANN."]) == [["Anna", "Ann"]]
+        assert annotator.labels("debates", ["Nobody."]) == [None]
+        assert annotator.notes() == [
+            "annotator stand-in: 4 names that do not occur in their chunk were left out"
+        ]
+    with annotator_that(tmp_path, lambda _: "None") as annotator:
+        assert annotator.labels("books", ["Nobody."]) == [[]]
 
 
 def test_a_refused_summary_gives_no_case(documents: Path, tmp_path: Path) -> None:
