@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 
 from long_context_tasks.annotation.checks import check_annotation, name_problem
-from long_context_tasks.annotation.records import FIELDS, Annotation, Incoming, Question, Review
+from long_context_tasks.annotation.records import FIELDS, TIME, Annotation, Incoming, Question, Review
 from long_context_tasks.annotation.study import Study
 from long_context_tasks.schema import InputError
 
 
 def now() -> str:
     """The time of UTC, to the second."""
-    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.now(timezone.utc).strftime(TIME)
 
 
 def add(
@@ -34,25 +34,33 @@ def add(
             if there is None:
                 db.execute("INSERT INTO documents VALUES (?, ?)", (name, content))
         before_questions, before_candidates = study.count("questions"), study.count("candidates")
-        newest = {one.id: one for one in study.all_versions()}
+        versions: dict[str, list[Question]] = {}
+        for each in study.all_versions():
+            versions.setdefault(each.id, []).append(each)
         for one in incoming:
-            version = _add_question(study, one, newest.get(one.question.id))
+            version = _add_question(study, one, versions.get(one.question.id, []))
             for key, model, answer in one.candidates:
                 _add_candidate(study, key, one.question.id, version, model, answer, one.where)
         return study.count("questions") - before_questions, study.count("candidates") - before_candidates
 
 
-def _add_question(study: Study, one: Incoming, before: Question | None) -> int:
+def _add_question(study: Study, one: Incoming, versions: Sequence[Question]) -> int:
     asked = one.question
-    if before is not None:
-        for name in FIELDS:
-            told = asked.field(name)
-            if told is not None and told != before.field(name):
-                raise InputError(
-                    f"{one.where}: {name} of question {asked.id} differs from version {before.version} in the study; correct it "
-                    "with `lct annotate correct`, or give it another id"
-                )
-        return before.version
+    if versions:
+        newest = versions[-1]
+        differing = _differing(asked, newest)
+        if not differing:
+            return newest.version
+        for before in reversed(versions[:-1]):
+            # The file from before a correction is passed over; but what it adds would answer a question that no longer counts.
+            if not _differing(asked, before) and all(
+                _has_candidate(study, asked.id, before.version, model) for _, model, _ in one.candidates
+            ):
+                return before.version
+        raise InputError(
+            f"{one.where}: {differing[0]} of question {asked.id} differs from version {newest.version} in the study; correct it "
+            "with `lct annotate correct`, or give it another id"
+        )
     if asked.document is not None and study.document(asked.document) is None:
         raise InputError(
             f"{one.where}: document {asked.document} is missing; give it with --documents, or take the field out"
@@ -66,6 +74,19 @@ def _add_question(study: Study, one: Incoming, before: Question | None) -> int:
         (asked.id, asked.question, asked.reference, asked.rationale, asked.transcription),
     )
     return 1
+
+
+def _differing(asked: Question, before: Question) -> list[str]:
+    told = {name: asked.field(name) for name in FIELDS}
+    return [name for name, each in told.items() if each is not None and each != before.field(name)]
+
+
+def _has_candidate(study: Study, question: str, version: int, model: str) -> bool:
+    found = study.db.execute(
+        "SELECT 1 FROM candidates WHERE question_id = ? AND version = ? AND model = ?",
+        (question, version, model),
+    )
+    return found.fetchone() is not None
 
 
 def _add_candidate(
@@ -195,6 +216,8 @@ def review(study: Study, reviews: Sequence[Review], editor: str) -> tuple[int, i
                 "INSERT INTO reviews (question_id, version, decision, editor, note, at) VALUES (?, ?, ?, ?, ?, ?)",
                 (one.question_id, before.version, one.decision, editor, one.note, now()),
             )
+            if one.decision == "keep":
+                _note_seen(study, cursor.lastrowid, before, one)
             if one.decision != "correct":
                 continue
             if not changed:
@@ -212,6 +235,23 @@ def review(study: Study, reviews: Sequence[Review], editor: str) -> tuple[int, i
             )
             questions, fields = questions + 1, fields + len(changed)
         return questions, fields
+
+
+def _note_seen(study: Study, review: int | None, asked: Question, one: Review) -> None:
+    """Remember which flags a decision to keep answers. One that came later, or from another machine, is shown to the expert then."""
+    study.db.execute(
+        "CREATE TABLE IF NOT EXISTS seen (review INTEGER NOT NULL REFERENCES reviews (id), candidate TEXT NOT NULL, "
+        "annotator TEXT NOT NULL, codes TEXT NOT NULL, comment TEXT NOT NULL)"
+    )
+    flags = one.seen
+    if flags is None:
+        there = study.db.execute(
+            "SELECT a.candidate, a.annotator, a.codes, a.comment FROM annotations a JOIN candidates c ON c.id = a.candidate "
+            "WHERE c.question_id = ? AND c.version = ?",
+            (asked.id, asked.version),
+        )
+        flags = tuple((str(a), str(b), str(c), str(d)) for a, b, c, d in there)
+    study.db.executemany("INSERT INTO seen VALUES (?, ?, ?, ?, ?)", [(review, *flag) for flag in flags])
 
 
 def _newest(study: Study, one: Review) -> Question:

@@ -3,12 +3,14 @@
 import json
 import statistics
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from long_context_tasks.annotation.checks import check_annotation
 from long_context_tasks.annotation.records import (
     FIELDS,
+    TIME,
     Annotation,
     Review,
     identifier,
@@ -22,6 +24,7 @@ from long_context_tasks.schema.files import write_whole
 
 _ANNOTATION = '{"item": "q1/m", "annotator": "ana", "rating": 4, "codes": ["A"], "comment": "", "at": ""}'
 _REVIEW = '{"question_id": "q1", "version": 1, "decision": "keep, correct or remove", "question": "...", "note": "..."}'
+_SQLITE = b"SQLite format 3\0"
 _REVIEW_FIELDS = {"question_id", "version", "decision", "note", "flags", *FIELDS}
 
 
@@ -34,9 +37,25 @@ def write_rows(path: Path, found: Iterable[Mapping[str, Any]]) -> int:
     Raises:
         InputError: the file cannot be written.
     """
+    keep_databases(path)
     lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in found]
     write_whole(path, lines, remedy="choose another place with --out")
     return len(lines)
+
+
+def keep_databases(path: Path) -> None:
+    """Refuse to write over a study, or any other database.
+
+    Raises:
+        InputError: the file is one.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(_SQLITE))
+    except OSError:
+        return  # not there, or the writing itself will say why not
+    if head == _SQLITE:
+        raise InputError(f"{path}: is a database, perhaps the study; choose another place with --out")
 
 
 def annotation_rows(study: Study) -> list[dict[str, Any]]:
@@ -70,8 +89,8 @@ def read_annotations(path: Path, scale: Scale) -> list[Annotation]:
             text(row, "annotator", where) or "",
             _rating(row.get("rating"), where),
             _codes(row.get("codes", []), where),
-            text(row, "comment", where, needed=False, empty=True) or "",
-            text(row, "at", where, needed=False, empty=True) or "",
+            (text(row, "comment", where, needed=False, empty=True) or "").strip(),
+            _time(row, where),
         )
         try:
             check_annotation(one, scale)
@@ -99,6 +118,18 @@ def _rating(value: Any, where: str) -> int | None:
     )
 
 
+def _time(row: Mapping[str, Any], where: str) -> str:
+    given = text(row, "at", where, needed=False, empty=True) or ""
+    try:
+        if given:
+            datetime.strptime(given, TIME)
+    except ValueError as error:
+        raise InputError(
+            f"{where}: at is {json.dumps(given)[:40]}; write a time of UTC such as 2026-01-31T12:00:00Z, or leave it out"
+        ) from error
+    return given
+
+
 def _codes(value: Any, where: str) -> str:
     if not isinstance(value, list) or not all(
         isinstance(code, str) and len(code) == 1 and code in CODES for code in value
@@ -112,8 +143,8 @@ def _codes(value: Any, where: str) -> str:
 def review_rows(study: Study, *, every: bool = False) -> list[dict[str, Any]]:
     """Questions for experts: those whose newest version has the codes Q, A or R, a comment, or no annotation at all.
 
-    The texts are those of the newest version: an expert changes them and sets ``decision``. What came before a decision to keep
-    a question is not shown again.
+    The texts are those of the newest version: an expert changes them and sets ``decision``. What an expert had before them when they
+    decided to keep a question is not shown again.
 
     Args:
         study: open.
@@ -121,10 +152,9 @@ def review_rows(study: Study, *, every: bool = False) -> list[dict[str, Any]]:
     """
     candidates = {one.id: one for one in study.candidates(current=True)}
     decided = {
-        (row["question_id"], row["version"]): row["at"]
-        for row in study.corrections()
-        if row["decision"] == "keep"
+        (row["question_id"], row["version"]) for row in study.corrections() if row["decision"] == "keep"
     }
+    seen = study.seen()
     flags: dict[str, list[dict[str, str]]] = {}
     touched = {question for question, _ in decided}
     for one in study.annotations():
@@ -132,7 +162,8 @@ def review_rows(study: Study, *, every: bool = False) -> list[dict[str, Any]]:
             continue
         touched.add(candidate.question_id)
         flagged = bool(one.comment) or any(code in QUESTION_CODES for code in one.codes)
-        if flagged and one.at > decided.get((candidate.question_id, candidate.version), ""):
+        flag = (one.candidate, one.annotator, one.codes, one.comment)
+        if flagged and flag not in seen.get((candidate.question_id, candidate.version), ()):
             flags.setdefault(candidate.question_id, []).append(
                 {
                     "item": one.candidate,
@@ -183,10 +214,23 @@ def read_reviews(path: Path) -> list[Review]:
                 optional = name in ("rationale", "transcription")
                 changes[name] = text(row, name, where, needed=not optional, empty=optional) or None
         note = text(row, "note", where, needed=False, empty=True) or ""
-        reviews[key] = Review(key, decision, changes, note, version)
+        reviews[key] = Review(key, decision, changes, note, version, _flags(row.get("flags"), where))
     if not reviews:
         raise InputError(f"{path}: no reviews; expected {_REVIEW}")
     return list(reviews.values())
+
+
+def _flags(given: Any, where: str) -> tuple[tuple[str, str, str, str], ...] | None:
+    if given is None:
+        return None
+    names = ("item", "annotator", "codes", "comment")
+    if not isinstance(given, list) or not all(
+        isinstance(each, Mapping) and all(isinstance(each.get(name), str) for name in names) for each in given
+    ):
+        raise InputError(
+            f"{where}: flags are not as `lct annotate review` wrote them; leave them as they were"
+        )
+    return tuple((each["item"], each["annotator"], each["codes"], each["comment"]) for each in given)
 
 
 def question_rows(study: Study) -> list[dict[str, Any]]:

@@ -13,12 +13,7 @@ from long_context_tasks.schema import InputError, Message
 
 PROMPTS = {"text": "rationale_text", "paper": "fig6_rationale"}
 """Prompts for rationales: for a document of text, and in the paper's words, which speak of audio."""
-JUDGE_PROMPTS = {"fig7": "fig7_judge", "fig8": "fig8_judge_modified"}
-"""Prompts for judges, in the paper's words."""
 _AUDIO = "audio file URI via Gemini Files API"
-JUDGE_BOUNDS = (1, 5)
-"""Scores that the judges' prompts ask for."""
-_SCORE = re.compile(r"score\W{0,8}([1-5])(?![\d.]*\d)", re.IGNORECASE)
 _SLOT = re.compile(r"\[([a-zA-Z_ ]+)\]")
 
 
@@ -76,34 +71,6 @@ def candidate_prompt(study: Study, asked: Question) -> tuple[Message, ...]:
     """
     values = {"question": asked.question, "document": _source(study, asked)}
     return (Message("user", fill(prompt_text("candidate_text_user"), values)),)
-
-
-def judge_prompt(asked: Question, candidate: str, prompt: str = "fig7") -> tuple[Message, ...]:
-    """What is sent to a judge for a candidate, with the texts that annotators see.
-
-    Args:
-        asked: the question in the version that was answered.
-        candidate: the answer.
-        prompt: a key of :data:`JUDGE_PROMPTS`.
-    """
-    values = {
-        "question": asked.question,
-        "gt_answer": asked.reference,
-        "candidate_answer": candidate,
-        "rationale": asked.rationale or "",
-        "transcript": asked.transcription or "",
-    }
-    return (Message("user", fill(prompt_text(JUDGE_PROMPTS[prompt]), values)),)
-
-
-def judge_score(reply: str) -> int | None:
-    """The score in a judge's reply: the last that is given, None without one.
-
-    >>> judge_score("Explanation: fine.\\n\\n**Score:** 4"), judge_score("Score: 10"), judge_score("good")
-    (4, None, None)
-    """
-    found = _SCORE.findall(reply)
-    return int(found[-1]) if found else None
 
 
 def without_rationale(study: Study) -> list[Question]:

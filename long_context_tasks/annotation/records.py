@@ -11,6 +11,8 @@ from long_context_tasks.schema.files import json_rows
 
 FIELDS = ("question", "reference", "rationale", "transcription")
 """What a correction can change."""
+TIME = "%Y-%m-%dT%H:%M:%SZ"
+"""How times are written; always UTC."""
 _MAY_BE_EMPTY = ("rationale", "transcription")
 
 
@@ -87,6 +89,7 @@ class Review:
         changes: field to corrected text, for ``correct``.
         note: why.
         version: that was reviewed; None takes the current one.
+        seen: flags that the expert had before them, ``(candidate, annotator, codes, comment)``; None: all that there are.
     """
 
     question_id: str
@@ -94,6 +97,7 @@ class Review:
     changes: Mapping[str, str | None]
     note: str = ""
     version: int | None = None
+    seen: tuple[tuple[str, str, str, str], ...] | None = None
 
 
 @dataclass(frozen=True)

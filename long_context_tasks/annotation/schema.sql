@@ -55,5 +55,13 @@ CREATE TABLE corrections (
     new TEXT,
     PRIMARY KEY (review, field)
 );
+-- What the expert had before them when they decided to keep a question: only other flags ask for a new review.
+CREATE TABLE IF NOT EXISTS seen (
+    review INTEGER NOT NULL REFERENCES reviews (id),
+    candidate TEXT NOT NULL,
+    annotator TEXT NOT NULL,
+    codes TEXT NOT NULL,
+    comment TEXT NOT NULL
+);
 CREATE INDEX reviews_of_questions ON reviews (question_id, id);
 CREATE INDEX candidates_of_questions ON candidates (question_id, version);

@@ -13,6 +13,7 @@ import hmac
 import os
 import secrets
 import socket
+import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, replace
 from importlib import resources
@@ -92,6 +93,10 @@ class _Page:
             response = _problem(error.status, error.reason)
         except InputError as error:
             response = _problem(400, str(error))
+        except sqlite3.Error as error:
+            response = _problem(
+                503, f"the study cannot be read or written ({error}); see that its file is whole"
+            )
         for name, value in _HEADERS.items():
             response.headers.setdefault(name, value)
         return response
@@ -146,7 +151,10 @@ class _Page:
                 reason="this item was corrected or removed in the meantime; load the page again"
             )
         asked, candidate = found
-        before = self._study.annotation(key, _annotator(request.query))
+        person = _annotator(request.query)
+        if self._study.taken(key, person):
+            raise web.HTTPGone(reason="others have done this item in the meantime")
+        before = self._study.annotation(key, person)
         row = {
             "id": key,
             "question": asked.question,
@@ -171,7 +179,7 @@ class _Page:
         """Store one annotation."""
         try:
             row = await request.json()
-        except (ValueError, RecursionError):
+        except (ValueError, LookupError, RecursionError):  # LookupError: of a charset that nobody knows
             return _problem(400, "not JSON")
         one = _annotation_of(row)
         if self._study.item(one.candidate) is None:

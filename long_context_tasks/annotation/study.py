@@ -51,13 +51,15 @@ class Study:
 
     def _setting(self, name: str) -> str:
         found = self.db.execute("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
-        if found is None or (name != "scale" and not str(found[0]).isdigit()):
+        whole = found is not None and str(found[0]).isascii() and str(found[0]).isdigit()
+        if found is None or (name != "scale" and not whole):
             raise InputError(f"{self.path}: setting {name} is missing or wrong; {_EDITED}")
         return str(found[0])
 
     def _read_scale(self) -> Scale:
+        setting = self._setting("scale")
         try:
-            row = json.loads(self._setting("scale"))
+            row = json.loads(setting)
         except ValueError as error:
             raise InputError(f"{self.path}: setting scale is not JSON ({error}); {_EDITED}") from error
         return parse_scale(row, f"{self.path}, setting scale")
@@ -164,6 +166,26 @@ class Study:
             )
         return history
 
+    def seen(self) -> dict[tuple[str, int], set[tuple[str, str, str, str]]]:
+        """Question and version to the flags that experts saw when they kept it: ``(candidate, annotator, codes, comment)``."""
+        if not self.db.execute(
+            "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'seen'"
+        ).fetchone():
+            return {}  # a study from before there was this table
+        found: dict[tuple[str, int], set[tuple[str, str, str, str]]] = {}
+        for question, version, *flag in self.db.execute(
+            "SELECT r.question_id, r.version, s.candidate, s.annotator, s.codes, s.comment FROM seen s JOIN reviews r ON r.id = s.review"
+        ):
+            found.setdefault((question, version), set()).add((flag[0], flag[1], flag[2], flag[3]))
+        return found
+
+    def taken(self, candidate: str, annotator: str) -> bool:
+        """Whether as many others as the study wants have done a candidate, and this person has not."""
+        if not self.raters or self.annotation(candidate, annotator) is not None:
+            return False
+        done = self.db.execute("SELECT COUNT(*) FROM annotations WHERE candidate = ?", (candidate,))
+        return int(done.fetchone()[0]) >= self.raters
+
     def queue(self, annotator: str) -> list[tuple[str, bool]]:
         """Candidates for one person, each with whether the person has done it; the same order at every call.
 
@@ -245,9 +267,12 @@ def open_study(path: Path) -> Study:
         raise InputError(
             f"{path}: no such study; make one with `lct annotate prepare {path} --questions FILE`"
         )
-    db = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=_BUSY_SECONDS, isolation_level=None
-    )
+    try:
+        db = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=_BUSY_SECONDS, isolation_level=None
+        )
+    except sqlite3.Error as error:
+        raise InputError(f"{path}: cannot be opened ({error}); see that you may read and write it") from error
     try:
         if db.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
             raise InputError(
@@ -287,9 +312,10 @@ def open_study(path: Path) -> Study:
 _TEXTS = {
     "documents": ("id", "text"),
     "questions": ("id", "domain", "category", "source"),
-    "versions": ("question", "reference"),
+    "versions": ("question", "reference", "COALESCE(rationale, '')", "COALESCE(transcription, '')"),
     "candidates": ("id", "model", "text"),
     "reviews": ("editor", "note", "at"),
+    "corrections": ("COALESCE(old, '')", "COALESCE(new, '')"),
 }
 
 
@@ -299,3 +325,11 @@ def _check_texts(path: Path, db: sqlite3.Connection) -> None:
         wrong = " OR ".join(f"typeof({name}) <> 'text'" for name in columns)
         if found := db.execute(f"SELECT rowid FROM {table} WHERE {wrong} LIMIT 1").fetchone():
             raise InputError(f"{path}: row {found[0]} of {table} holds something that is no text; {_EDITED}")
+        for row in db.execute(
+            f"SELECT rowid, {', '.join(f'CAST({name} AS BLOB)' for name in columns)} FROM {table}"
+        ):
+            try:
+                for each in row[1:]:
+                    each.decode("utf-8")
+            except UnicodeDecodeError:
+                raise InputError(f"{path}: row {row[0]} of {table} is not UTF-8; {_EDITED}") from None

@@ -81,17 +81,30 @@ def prepare(
     from long_context_tasks.annotation import add, create, load_scale, read_documents, read_questions
     from long_context_tasks.schema import InputError
 
-    settings = (scale, seed, raters)
     incoming = read_questions(questions) if questions is not None else []
     texts = read_documents(documents) if documents is not None else {}
+    made = False
     if not study.exists():
         if not incoming:
             raise InputError(f"{study}: no such study; give --questions FILE to make it")
         create(study, load_scale(scale or "orca"), seed=seed or 0, raters=raters or 0)
-    elif any(setting is not None for setting in settings):
-        raise InputError(f"{study}: is there already; --scale, --seed and --raters are for a new study")
+        made = True
     with _opened(study) as opened:
-        new = add(opened, incoming, texts)
+        asked = {
+            "scale": None if scale is None else load_scale(scale),
+            "seed": seed,
+            "raters": raters,
+        }
+        if other := [name for name, value in asked.items() if value not in (None, getattr(opened, name))]:
+            raise InputError(
+                f"{study}: is there already, with another --{other[0]}, which cannot be changed; leave it out, or name another file"
+            )
+        try:
+            new = add(opened, incoming, texts)
+        except InputError:
+            if made:  # so that the same command can be given again
+                study.unlink()
+            raise
         typer.echo(f"{study}: {new[0]} new questions, {new[1]} new candidates")
         missing = _rationales(opened, rationales, prompts) if rationales is not None else 0
         for file in candidates or []:
@@ -199,11 +212,12 @@ def judge(
 ) -> None:
     """Stage 2, beside people: let a language model rate the same texts; the file is for `lct judge compare`."""
     from long_context_tasks.annotation.exchange import judged_rows, write_rows
-    from long_context_tasks.annotation.prepare import JUDGE_BOUNDS, judge_prompt, judge_score
+    from long_context_tasks.judges.correctness import BOUNDS, Fields, Wording, judge_prompt, judge_score
     from long_context_tasks.schema import InputError
 
+    wording: Wording = "paper" if prompt == "fig7" else "modified"
     with _opened(study) as opened:
-        if opened.scale.bounds != JUDGE_BOUNDS:
+        if opened.scale.bounds != BOUNDS:
             raise InputError(
                 f"{study}: its scale is not 1 to 5, for which the paper's prompts for judges are made"
             )
@@ -212,7 +226,13 @@ def judge(
         ]
         name, asked = _ask(
             judge_file,
-            lambda _: [judge_prompt(question, one.text, prompt) for question, one in items],
+            lambda _: [
+                judge_prompt(
+                    Fields(of.question, of.reference, one.text, of.rationale, of.transcription),
+                    wording=wording,
+                )
+                for of, one in items
+            ],
             lambda reply: judge_score(reply) is not None,
         )
         scores = {
@@ -288,10 +308,12 @@ def export(
     from long_context_tasks.annotation.exchange import (
         annotation_rows,
         question_rows,
+        review_rows,
         training_rows,
         write_rows,
     )
     from long_context_tasks.annotation.potato import export_potato
+    from long_context_tasks.schema import InputError
 
     with _opened(study) as opened:
         if form == "potato":
@@ -305,7 +327,18 @@ def export(
             "history": opened.corrections,
             "questions": lambda: question_rows(opened),
         }
-        typer.echo(f"{out}: {write_rows(out, rows[form]())} rows")
+        found = rows[form]()
+        if not found and form in ("orca", "annotations"):
+            what = "ratings that count" if form == "orca" else "annotations"
+            raise InputError(f"{study}: no {what} yet, so nothing was written")
+        typer.echo(f"{out}: {write_rows(out, found)} rows")
+        waiting = sum(bool(row["flags"]) for row in review_rows(opened))
+        if form == "orca" and waiting and not before:
+            typer.echo(
+                f"note: {waiting} questions have flags that no expert has reviewed (`lct annotate review`); "
+                "their ratings are in the file",
+                err=True,
+            )
 
 
 @app.command("import")
@@ -344,10 +377,13 @@ def stats(
     from dataclasses import asdict
 
     from long_context_tasks.annotation import study_figures
+    from long_context_tasks.annotation.exchange import keep_databases
     from long_context_tasks.annotation.figure_tables import figure_tables
     from long_context_tasks.cli.tables import print_table
     from long_context_tasks.schema.files import json_value, write_whole
 
+    if out is not None:
+        keep_databases(out)
     with _opened(study) as opened:
         figures = study_figures(opened, level)
         labels = {each.code: each.label for each in opened.scale.codes}

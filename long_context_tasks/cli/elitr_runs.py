@@ -224,7 +224,7 @@ class Measured:
 def measure(
     runs: Iterable[StoredRun], data_dir: Path | None, metric: str
 ) -> tuple[list[Measured], list[StoredRun]]:
-    """Scores of all judged runs, those of one setting together, and the runs that nobody has judged.
+    """Scores of all judged runs that have the metric, those of one setting together, and the runs that nobody has judged.
 
     Raises:
         InputError: damaged files, or data that are not there.
@@ -242,6 +242,8 @@ def measure(
         task = tasks.setdefault(key, tasks.get(key) or load_task(run, data_dir))
         seed = run.provenance.get("random_seed")
         for one in judged:
+            if not any(name.split(" (")[0] == metric for name in one.numbers):
+                continue  # of another kind of judge
             by_seed[setting_of_run(one)] = {
                 name: row[metric] for name, row in one.by_seed.items() if metric in row
             }

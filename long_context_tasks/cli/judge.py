@@ -1,4 +1,4 @@
-"""``lct judge``: judge stored responses, compare judges, try a judge."""
+"""``lct judge``: judge stored responses, rate answers, compare judges, try a judge."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from long_context_tasks.cli.judge_compare import compare
+from long_context_tasks.cli.judge_rate import rate
 
 if TYPE_CHECKING:
     from long_context_tasks.cli.judge_run import JudgedRun
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from long_context_tasks.runs import StoredRun
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
+app.command("rate")(rate)
 app.command("compare")(compare)
 
 _JUDGE = "Judge file. Default: LCT_JUDGE, or the judge of the LCT_JUDGE_ variables."
@@ -20,7 +22,7 @@ _JUDGE = "Judge file. Default: LCT_JUDGE, or the judge of the LCT_JUDGE_ variabl
 
 @app.callback()
 def judge() -> None:
-    """Judge stored responses, compare judges with people, try a judge."""
+    """Judge stored responses, rate answers, compare judges with people, try a judge."""
 
 
 @app.command()
@@ -51,8 +53,8 @@ def run(
     """
     from long_context_tasks.cli.judge_run import judge_run, prepare, table_of, with_seeds
     from long_context_tasks.cli.report import print_table
-    from long_context_tasks.hosts.turns import TaskJudge
     from long_context_tasks.judges import check_judge
+    from long_context_tasks.judges.local import check_local_judge
     from long_context_tasks.runs import find_runs
     from long_context_tasks.schema import InputError
 
@@ -63,10 +65,10 @@ def run(
             "OpenCompass's -w names"
         )
     chosen = _chosen(found.runs, tasks)
-    configs = [with_seeds(one, seeds) for one in _judges(judge_files or [])]
+    configs = [with_seeds(one, seeds) for one in named_judges(judge_files or [])]
     for config in configs:
         check_judge(config)
-    ready, skipped = prepare(chosen, data_dir)
+    ready, skipped = prepare(chosen, data_dir, orca=any(one.kind == "orca" for one in configs))
     skipped = [*(problem.message for problem in found.problems), *skipped]
     for message in skipped:
         typer.echo(f"skipped: {message}", err=True)
@@ -76,18 +78,20 @@ def run(
             f"{results}: nothing to judge: {len(skipped)} skipped, and no run of a task that a judge scores among {names}"
         )
     for config in configs:
-        if config.kind == "local":  # it has not been asked above
-            TaskJudge(config, ready[0][1].judging).check()
+        if config.in_process:  # it has not been asked above
+            check_local_judge(config)
     judged: list[JudgedRun] = []
     for config in configs:
         for one, task in ready:
             try:
-                judged.append(judge_run(one, task, config))
+                made = judge_run(one, task, config)
             except InputError as error:
                 skipped.append(str(error))
                 typer.echo(f"skipped: {error}", err=True)
-            else:
-                for note in judged[-1].notes:
+                continue
+            if made is not None:
+                judged.append(made)
+                for note in made.notes:
                     typer.echo(f"note: {one}: {note}", err=True)
     if not judged:
         raise InputError(f"{results}: nothing was judged: all {len(skipped)} runs were skipped, see above")
@@ -96,7 +100,12 @@ def run(
     _end(judged, skipped)
 
 
-def _judges(files: list[Path]) -> "list[JudgeConfig]":
+def named_judges(files: list[Path]) -> "list[JudgeConfig]":
+    """The judges of some files, else the one of the environment.
+
+    Raises:
+        InputError: there is none, or a file that cannot be used.
+    """
     from long_context_tasks.judges import load_judge
     from long_context_tasks.schema import InputError
 
@@ -139,9 +148,9 @@ def check(
     """Try a judge with one tiny call: its address, key, model and settings; of a local one, whether model and engine are there."""
     from long_context_tasks.judges import check_judge
 
-    [config] = _judges([judge_file] if judge_file else [])
+    [config] = named_judges([judge_file] if judge_file else [])
     check_judge(config)
-    if config.kind == "local":
+    if config.in_process:
         from long_context_tasks.judges.local import check_local_judge
 
         check_local_judge(config)

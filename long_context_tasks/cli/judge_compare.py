@@ -36,7 +36,9 @@ class RatingTable:
     ratings: Mapping[str, tuple[float | None, ...]]
 
 
-def read_ratings(files: Sequence[Path], raters: Sequence[str] = (), label: str | None = None) -> RatingTable:
+def read_ratings(
+    files: Sequence[Path], raters: Sequence[str] = (), label: str | None = None, *, fewest: int = 2
+) -> RatingTable:
     """Scores from JSON lines; rows of several files (one judge each, say) with the same id belong to one item.
 
     Every field that holds a number in some row is a rater, unless ``raters`` names them. A missing field or ``null`` is
@@ -69,9 +71,9 @@ def read_ratings(files: Sequence[Path], raters: Sequence[str] = (), label: str |
         raise InputError(
             f"no row has a score of {', '.join(missing)}; there are: {', '.join(numeric) or 'none'}"
         )
-    if len(chosen) < 2:
+    if len(chosen) < fewest:
         raise InputError(
-            f"a comparison needs two raters; found: {', '.join(chosen) or 'none'}. Expected {FORMAT}"
+            f"a comparison needs {'two raters' if fewest > 1 else 'a rater'}; found: {', '.join(chosen) or 'none'}. Expected {FORMAT}"
         )
     for item in items.values():
         for name in chosen:
@@ -138,15 +140,85 @@ def compare(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Of the resampling.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", help="Write the figures as JSON, too.")] = None,
+    splits: Annotated[
+        Path | None,
+        typer.Option(
+            "--splits",
+            help="Folder that `lct orca data --split` wrote: agreement with its ratings on the test parts; the options below go with it.",
+        ),
+    ] = None,
+    scale: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scale",
+            help="NAME=LOW,HIGH of a rater. Default: as its file says; 1,5, and 0,1 for baselines, where it does not.",
+        ),
+    ] = None,
+    average: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--average", help="[NAME=]A,B,C: their plain mean; repeatable. Default: all judges; or none."
+        ),
+    ] = None,
+    fusion: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fusion",
+            help="[NAME=]A,B,C: calibrated on dev, weighed on train; repeatable. Default: all judges; or none.",
+        ),
+    ] = None,
+    orca: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--orca",
+            help="NAME=PATTERN: files of `lct orca score` or `clamp`, {split} stands for split_0 ..., {number} for 0 ...; repeatable.",
+        ),
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option("--against", help="Rater that all others are compared with, pair by pair.")
+    ] = None,
+    own_items: Annotated[
+        bool,
+        typer.Option(
+            "--own-items", help="Each rater on all its answers, not on those that every rater scored."
+        ),
+    ] = False,
 ) -> None:
     """Compare judges with people and with each other.
 
     Means, correlations of every pair (Pearson, Spearman, Kendall), scores for each gold score, and agreement of the
     panel (ICC). Intervals are 95 % and resample clusters (meetings), but those of the ICC, which take items as independent.
+
+    With --splits: rank correlation and error of every judge, of their mean, their fusion and of ORCA against people's ratings, as in the ORCA paper.
     """
     from long_context_tasks.schema import InputError
     from long_context_tasks.stats import study_panel, study_raters
 
+    if splits is not None:
+        from long_context_tasks.cli.judge_splits import SplitOptions, compare_splits
+
+        if gold or panel or by:
+            raise InputError("--gold, --panel and --by do not go with --splits, whose ratings are the gold")
+        compare_splits(
+            files,
+            SplitOptions(
+                folder=splits,
+                raters=_names(raters),
+                scales=scale or (),
+                averages=average or (),
+                fusions=fusion or (),
+                orca=orca or (),
+                against=against,
+                own_items=own_items,
+                seed=seed,
+                out=out,
+            ),
+        )
+        return
+    if scale or average or fusion or orca or against or own_items:
+        raise InputError(
+            "--scale, --average, --fusion, --orca, --against and --own-items need --splits FOLDER"
+        )
     table = read_ratings(files, _names(raters), by)
     members = _names(panel)
     if unknown := [name for name in [gold, *members] if name is not None and name not in table.ratings]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import long_context_tasks
 from long_context_tasks.hosts.results import summarize
-from long_context_tasks.hosts.turns import TaskJudge, Verdicts, score_turns
+from long_context_tasks.hosts.turns import TaskJudge, Verdicts, score_turns, with_judge
 from long_context_tasks.judges import JudgeConfig, Verdict
 from long_context_tasks.runs import StoredRun
 from long_context_tasks.runs.judged import judged_path, write_judged
@@ -57,23 +57,24 @@ class JudgedRun:
 
 
 def prepare(
-    runs: Sequence[StoredRun], data_dir: Path | None
+    runs: Sequence[StoredRun], data_dir: Path | None, *, orca: bool = False
 ) -> tuple[list[tuple[StoredRun, LoadedTask]], list[str]]:
     """The runs that can be judged with their tasks, and what is wrong with others; everything is read once.
 
     Args:
         runs: any; those of tasks without a judge are passed over.
         data_dir: folder of the published files; None: the runs' own.
+        orca: ORCA is among the judges: it can judge any task that is answered in words, also one that needs no judge.
     """
     tasks: dict[str, LoadedTask] = {}
     ready, skipped = [], []
     for run in runs:
-        if _certainly_not_judged(run):
+        if not orca and _certainly_not_judged(run):
             continue
         key = repr((run.task, sorted(run.options.items())))  # runs of several models share a task
         try:
             task = tasks[key] = tasks.get(key) or load_task(run, data_dir)
-            if task.judging is not None:
+            if task.judging is not None or (orca and task.asked_and_right is not None):
                 responses_to(run, task)
                 ready.append((run, task))
         except InputError as error:
@@ -94,15 +95,16 @@ def _certainly_not_judged(run: StoredRun) -> bool:
     return bool(not run.judge and n and not waiting and run.numbers.get("n_scored"))
 
 
-def judge_run(run: StoredRun, task: LoadedTask, config: JudgeConfig) -> JudgedRun:
-    """Judge all responses of a run and write what came out.
+def judge_run(run: StoredRun, task: LoadedTask, config: JudgeConfig) -> JudgedRun | None:
+    """Judge all responses of a run and write what came out; None where the task needs no judge of this kind.
 
     Raises:
         InputError: responses that are damaged or of other data, a rubric that the benchmark does not have, or files that
             cannot be written.
     """
-    judge = TaskJudge.of(task, config)
-    assert judge is not None
+    task, judge = with_judge(task, config)
+    if judge is None:
+        return None
     repeats = responses_to(run, task)
     verdicts, lines = [], []
     for responses in repeats:

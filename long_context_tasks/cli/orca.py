@@ -52,7 +52,12 @@ def data(
     keep_improper: Annotated[
         bool, typer.Option("--keep-improper", help="Keep questions that are marked as flawed.")
     ] = False,
-    seed: Annotated[int, typer.Option("--seed", help="Of the sample and the splits by models.")] = 0,
+    shuffle_ratings: Annotated[
+        bool, typer.Option("--shuffle-ratings", help="A control: ratings permuted among the answers.")
+    ] = False,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Of the sample, the splits by models and the permutation.")
+    ] = 0,
 ) -> None:
     """Make training data: ratings brought to 1 to 5, raters' remarks taken out of the text, parts without a common question."""
     from long_context_tasks.cli.orca_data import DataOptions, run_data
@@ -68,6 +73,7 @@ def data(
         sources=_words(sources),
         several=several,
         sample=sample,
+        shuffle=shuffle_ratings,
         seed=seed,
     )
     run_data(files or [], options, output, split, splits, held_out)
@@ -197,6 +203,9 @@ def score(
     released: Annotated[
         bool, typer.Option("--released-rules", help="Read rows as the released code does, odd ratings too.")
     ] = False,
+    scores_yaml: Annotated[
+        Path | None, typer.Option("--scores-yaml", help="Put the figures there as the released code does.")
+    ] = None,
 ) -> None:
     """Score answers: mean, variance, interval and parameters of each; its agreement with the ratings where there are some."""
     from long_context_tasks.cli.orca_score import ScoreOptions, score_file
@@ -214,6 +223,7 @@ def score(
         rationale=rationale,
         transcript=transcript,
         released=released,
+        scores_yaml=scores_yaml,
     )
     score_file(data_file, out, options)
 
@@ -228,12 +238,16 @@ def clamp(
         str, typer.Option("--composite", help="paper: rho + tau - MAE; released: rho + tau.")
     ] = "paper",
     threshold: Annotated[float | None, typer.Option("--threshold", help="In place of --dev.")] = None,
+    threshold_from: Annotated[
+        Path | None,
+        typer.Option("--threshold-from", help="A clamp.yaml or score_clamp.yaml; in place of --dev."),
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", help="Folder for the clamped files.")] = None,
 ) -> None:
     """Move means near an end to it where the predicted variance is small; the threshold comes from the development part."""
     from long_context_tasks.cli.orca_score import ClampOptions, clamp_files
 
-    clamp_files(files or [], ClampOptions(dev, composite, threshold, output))
+    clamp_files(files or [], ClampOptions(dev, composite, threshold, output, threshold_from))
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 ELITR_FILE = "qa_test2_st_all-eval"
 """The one published file of ELITR-Bench with scores by people."""
 ELITR_RATERS = ("gold", "silver")
+SHUFFLED = "ratings shuffled"
+"""What the field ``control`` of a row says whose ratings are another answer's."""
 _PARTS = ("train", "dev", "test")
 
 
@@ -35,7 +37,8 @@ class DataOptions:
         sources: first parts of ``source`` to take; empty for all.
         several: only answers with two ratings or more.
         sample: of the answers with one rating, take so many; None for all.
-        seed: draws the sample.
+        shuffle: whether the ratings are permuted among the answers; a control, see :func:`shuffled`.
+        seed: draws the sample and the permutation.
     """
 
     elitr: tuple[str, ...] = ()
@@ -45,6 +48,7 @@ class DataOptions:
     sources: tuple[str, ...] = ()
     several: bool = False
     sample: int | None = None
+    shuffle: bool = False
     seed: int = 0
 
 
@@ -97,7 +101,37 @@ def make_rows(files: Sequence[Path], options: DataOptions) -> Made:
         raise InputError("nothing is left of the sources; ask for more of them")
     if twice := [name for name, count in Counter(row["item"].id for row in rows).items() if count > 1]:
         raise InputError(f"two answers have the id {twice[0]}; give every answer an id of its own")
-    return Made([_row(row, options) for row in rows], notes)
+    made = [_row(row, options) for row in rows]
+    if options.shuffle:
+        made, moved = shuffled(made, options.seed), "ratings permuted among the answers"
+        notes.append(f"CONTROL, NO REAL RATINGS: {moved}; every row says so in its field `control`")
+    return Made(made, notes)
+
+
+def shuffled(rows: Sequence[dict[str, Any]], seed: int) -> list[dict[str, Any]]:
+    """A control: the same answers, with their ratings permuted among them. A judge trained on it can learn no more than how ratings are distributed.
+
+    All ratings of an answer go together, with their scale. Which answers there are, their order and their splits stay, so a judge that was trained on
+    shuffled ratings can be scored on the true ones of the same test part.
+
+    Args:
+        rows: in the training format.
+        seed: draws the permutation.
+
+    Raises:
+        InputError: there is nothing to permute, since all answers have the same ratings.
+    """
+    if len({tuple(row["ratings"]) for row in rows}) < 2:
+        raise InputError(
+            "--shuffle-ratings: all answers have the same ratings, so there is nothing to shuffle"
+        )
+    places = list(range(len(rows)))
+    random.Random(f"shuffled ratings {seed}").shuffle(places)
+    moved = ("ratings", "ratings_given", "scale_given")
+    return [
+        {**row, **{name: rows[place][name] for name in moved}, "control": SHUFFLED}
+        for row, place in zip(rows, places, strict=True)
+    ]
 
 
 def _group(row: dict[str, Any]) -> str:
@@ -174,6 +208,7 @@ def _row(row: dict[str, Any], options: DataOptions) -> dict[str, Any]:
         "candidate_model": item.model,
         "domain": item.domain or None,
         "category": item.category or None,
+        "control": row.get("control"),  # once shuffled, a row stays marked
         "feedback": said if said and (isinstance(said, list) or not options.keep_rationale) else None,
     }
     return made | {name: value for name, value in further.items() if value is not None}
@@ -273,7 +308,13 @@ def print_counts(rows: Sequence[dict[str, Any]]) -> None:
 def run_data(
     files: Sequence[Path], options: DataOptions, output: Path, split: str, seeds: int, held_out: int
 ) -> None:
-    """Make, write, tell."""
+    """Make, write, tell.
+
+    Raises:
+        InputError: see :func:`make_rows` and :func:`write_data`; or the result would be written over a source.
+    """
+    if output.resolve() in {path.resolve() for path in files}:
+        raise InputError(f"{output}: is a source; choose another --output")
     made = make_rows(files, options)
     told = write_data(made, output, split, seeds, held_out, options.seed)
     for note in made.notes:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from long_context_tasks.judges.orca.metrics import Intervals
     from long_context_tasks.judges.orca.scoring import OrcaScore
 
-_FIGURES = ("rho", "tau", "mae", "variance_rho", "variance_tau", "variance_mae")
+_FEW = 20
+"""Questions below which an interval that draws them is too narrow."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class ScoreOptions:
     rationale: bool | None
     transcript: bool | None
     released: bool
+    scores_yaml: Path | None = None
 
 
 def score_file(data: Path, out: Path | None, options: ScoreOptions) -> None:
@@ -46,11 +48,17 @@ def score_file(data: Path, out: Path | None, options: ScoreOptions) -> None:
     """
     from long_context_tasks.judges.orca import item_agreement, read_items, write_results
     from long_context_tasks.judges.orca.checkpoint import find_checkpoint, load_checkpoint, named_failures
-    from long_context_tasks.judges.orca.results import result_row
+    from long_context_tasks.judges.orca.results import add_released_scores, released_scores, result_row
     from long_context_tasks.schema.files import json_value
 
     items = read_items(data, rules="released" if options.released else "checked")
     find_checkpoint(options.checkpoint)
+    if options.window is not None and options.window < 1:
+        raise InputError(f"--window {options.window}: give 1 or more")
+    if options.scores_yaml is not None and out is None:
+        raise InputError("--scores-yaml goes with --output, as the released code writes both")
+    if out is not None and out.resolve() == data.resolve():
+        raise InputError(f"{out}: would be written over what it is made from; choose another --output")
     if out is not None and not out.absolute().parent.is_dir():
         raise InputError(f"{out}: its folder is not there; make it, or choose another place")
     with named_failures("scoring"):
@@ -62,6 +70,10 @@ def score_file(data: Path, out: Path | None, options: ScoreOptions) -> None:
         base_model=options.base_model,
         tokenizer=options.tokenizer,
     )
+    if control := checkpoint.args.get("control"):
+        typer.echo(f"CONTROL ({control}): this judge did not learn from the answers' own ratings", err=True)
+    if any(item.row.get("control") for item in items):
+        typer.echo(f"CONTROL: the ratings in {data.name} are not the answers' own", err=True)
     scoring = score_items(
         checkpoint,
         items,
@@ -72,6 +84,10 @@ def score_file(data: Path, out: Path | None, options: ScoreOptions) -> None:
         progress=True,
     )
     typer.echo(str(scoring), err=True)
+    if scoring.unfit == len(items):
+        raise InputError(
+            f"no answer fits the window of {scoring.window} tokens, so nothing was written; raise --window"
+        )
     if out is None:
         for item, score in zip(items, scoring.scores, strict=True):
             typer.echo(json.dumps(json_value(result_row(item, score)), ensure_ascii=False))
@@ -85,8 +101,11 @@ def score_file(data: Path, out: Path | None, options: ScoreOptions) -> None:
     )
     if figures.n:
         _print_agreement(
-            f"Agreement with the ratings in {data.name}", figures, _intervals(items, scoring.scores)
+            f"Agreement with the ratings in {data.name}", figures, *_intervals(items, scoring.scores)
         )
+    if options.scores_yaml is not None:
+        stem = data.name.removesuffix(".gz").removesuffix(".jsonl")
+        add_released_scores(options.scores_yaml, stem, released_scores(figures, spread=predicts))
     typer.echo(f"{out}: {len(items)} rows")
 
 
@@ -103,7 +122,8 @@ def _form(args: Any, options: ScoreOptions) -> Any:
     return replace(InputFormat.of_args(args), **given)
 
 
-def _intervals(items: "Sequence[OrcaItem]", scores: "Sequence[OrcaScore]") -> "Intervals":
+def _intervals(items: "Sequence[OrcaItem]", scores: "Sequence[OrcaScore]") -> "tuple[Intervals, int]":
+    """The intervals, and over how many questions."""
     from long_context_tasks.judges.orca import agreement_intervals
     from long_context_tasks.judges.orca.splits import question_numbers
 
@@ -112,10 +132,12 @@ def _intervals(items: "Sequence[OrcaItem]", scores: "Sequence[OrcaScore]") -> "I
         for item, score, number in zip(items, scores, question_numbers(items), strict=True)
         if item.rating_mean is not None and score.mean is not None
     ]
-    return agreement_intervals([a for a, _, _ in rows], [b for _, b, _ in rows], [c for _, _, c in rows])
+    questions = [number for _, _, number in rows]
+    found = agreement_intervals([a for a, _, _ in rows], [b for _, b, _ in rows], questions)
+    return found, len(set(questions))
 
 
-def _print_agreement(title: str, figures: "Agreement", intervals: "Intervals") -> None:
+def _print_agreement(title: str, figures: "Agreement", intervals: "Intervals", questions: int) -> None:
     rows = [
         ["mean: Spearman's rho", str(figures.n), _text(figures.rho), interval_text(intervals.rho, 3)],
         ["mean: Kendall's tau-b", str(figures.n), _text(figures.tau), interval_text(intervals.tau, 3)],
@@ -124,7 +146,10 @@ def _print_agreement(title: str, figures: "Agreement", intervals: "Intervals") -
         ["variance: Kendall's tau-b", str(figures.n_variance), _text(figures.variance_tau), ""],
         ["variance: MAE", str(figures.n_variance), _text(figures.variance_mae), ""],
     ]
-    print_table(f"{title}, all on 0 to 1", ["figure", "n", "value", "95 % interval over questions"], rows)
+    columns = ["figure", "n", "value", f"95 % interval over {questions} questions"]
+    print_table(f"{title}, all on 0 to 1", columns, rows)
+    if questions < _FEW:
+        typer.echo(f"note: {questions} questions are too few for an interval; it looks narrower than it is")
 
 
 def _text(value: float) -> str:
@@ -133,12 +158,13 @@ def _text(value: float) -> str:
 
 @dataclass(frozen=True)
 class ClampOptions:
-    """How ``lct orca clamp`` works: the threshold is given, or found on ``dev``."""
+    """How ``lct orca clamp`` works: the threshold is given, read from a file, or found on ``dev``."""
 
     dev: Path | None
     composite: str
     threshold: float | None
     output: Path | None
+    threshold_from: Path | None = None
 
 
 def clamp_files(files: Sequence[Path], options: ClampOptions) -> None:
@@ -149,20 +175,26 @@ def clamp_files(files: Sequence[Path], options: ClampOptions) -> None:
     """
     from long_context_tasks.judges.orca import clamp_all, read_results, scored_agreement
     from long_context_tasks.judges.orca.clamp import composite_of, weights_of
+    from long_context_tasks.judges.orca.results import released_clamp_scores
 
-    if (options.dev is None) == (options.threshold is None):
-        raise InputError("give either --dev, scored answers with ratings, or --threshold")
+    if [options.dev, options.threshold, options.threshold_from].count(None) != 2:
+        raise InputError(
+            "give either --dev, scored answers with ratings, or --threshold, or --threshold-from"
+        )
+    if options.dev is None and not files:
+        raise InputError("nothing to clamp: name files that `lct orca score` wrote")
     weights = weights_of(options.composite)
     read = {path: read_results(path) for path in [*([options.dev] if options.dev else []), *files]}
     if len({path.stem for path in read}) < len(read) or len(set(files)) < len(files):
         raise InputError("two files have the same name; give them different ones, as the results go by it")
     threshold = _threshold(options, weights)
-    rows, figures_of = [], {}
+    rows, figures_of, released = [], {}, {}
     for path, scored in read.items():
         clamped = clamp_all([row.mean for row in scored], [row.variance for row in scored], threshold)
         changed = sum(a.mean != b for a, b in zip(scored, clamped, strict=True))
         before, after = scored_agreement(scored), scored_agreement(scored, clamped)
         figures_of[path.stem] = {"n_clamped": changed, "before": asdict(before), "clamped": asdict(after)}
+        released[path.stem] = released_clamp_scores(after, threshold)
         for name, each in (("as predicted", before), ("clamped", after)):
             composite = composite_of(each, weights)
             cells = [_text(value) for value in (each.rho, each.tau, each.mae, composite)]
@@ -174,18 +206,20 @@ def clamp_files(files: Sequence[Path], options: ClampOptions) -> None:
         ("means",),
     )
     if options.output is not None:
-        _write_clamped(options, files, threshold, figures_of)
+        _write_clamped(options, files, threshold, figures_of, released)
 
 
 def _threshold(options: ClampOptions, weights: tuple[float, float, float]) -> float:
     from long_context_tasks.judges.orca import find_threshold, read_results
+    from long_context_tasks.judges.orca.results import read_threshold
 
     if options.dev is None:
-        if not 0 <= float(options.threshold or 0) < 1:
-            raise InputError(
-                f"--threshold {options.threshold}: a variance on 0 to 1; give 0 or more, below 1"
-            )
-        return float(options.threshold or 0)
+        known = options.threshold_from
+        given = float(options.threshold or 0) if known is None else read_threshold(known)
+        if not 0 <= given < 1:
+            named = "--threshold" if known is None else f"{known}: threshold"
+            raise InputError(f"{named} {given}: a variance on 0 to 1; give 0 or more, below 1")
+        return given
     rated = [row for row in read_results(options.dev) if row.truth is not None]
     try:
         search = find_threshold(
@@ -202,9 +236,13 @@ def _threshold(options: ClampOptions, weights: tuple[float, float, float]) -> fl
 
 
 def _write_clamped(
-    options: ClampOptions, files: Sequence[Path], threshold: float, figures: dict[str, Any]
+    options: ClampOptions,
+    files: Sequence[Path],
+    threshold: float,
+    figures: dict[str, Any],
+    released: dict[str, Any],
 ) -> None:
-    """``FOLDER/<name>.jsonl`` with ``rating_orca_clamped`` beside the rest, and ``FOLDER/clamp.yaml``."""
+    """``FOLDER/<name>.jsonl`` with ``rating_orca_clamped`` beside the rest, and ``clamp.yaml``; ``score_clamp.yaml`` as the released code has it."""
     import yaml
 
     from long_context_tasks.judges.orca.clamp import clamp
@@ -234,5 +272,6 @@ def _write_clamped(
         "composite": options.composite,
         "files": json_value(figures),
     }
+    write_whole(folder / "score_clamp.yaml", yaml.safe_dump(released, sort_keys=False, allow_unicode=True))
     write_whole(folder / "clamp.yaml", yaml.safe_dump(summary, sort_keys=False, allow_unicode=True))
-    typer.echo(f"{folder}: {len(files)} files and clamp.yaml")
+    typer.echo(f"{folder}: {len(files)} files, clamp.yaml and score_clamp.yaml")

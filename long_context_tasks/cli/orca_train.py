@@ -11,6 +11,7 @@ import typer
 from long_context_tasks.schema.errors import InputError
 
 if TYPE_CHECKING:
+    from long_context_tasks.judges.orca.data import OrcaItem
     from long_context_tasks.judges.orca.train_settings import TrainSettings
 
 
@@ -82,6 +83,11 @@ def run_training(
     if model is not None and Path(model).is_dir():
         model = str(Path(model).resolve())  # an adapter names its base, and shall find it from anywhere
     args = {"model": model, "init": _init_args(init), "scenario": scenario, "data": _data_args(files)}
+    if control := _control([*human, *judge, *dev], init):
+        report(
+            f"CONTROL ({control}): this judge learns from ratings that are not the answers' own; do not use its scores"
+        )
+        args["control"] = control
     done = train(
         made.stages,
         dev,
@@ -95,6 +101,15 @@ def run_training(
     )
     if processes.is_first:
         typer.echo(f"{output}: {'trained' if done else 'is finished already; nothing was done'}")
+
+
+def _control(items: "Sequence[OrcaItem]", init: Path | None) -> str:
+    """What rows of a control say of themselves, and the checkpoint that is gone on from; empty for ordinary data."""
+    from long_context_tasks.judges.orca.checkpoint import read_args
+
+    said = [item.row.get("control") for item in items]
+    said += [] if init is None else [read_args(init).get("control")]
+    return ", ".join(sorted({str(each) for each in said if each}))
 
 
 def _head(files: TrainFiles) -> str:

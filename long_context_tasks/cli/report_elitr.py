@@ -50,7 +50,11 @@ def elitr(
         ),
     ] = None,
     metric: Annotated[
-        str, typer.Option("--metric", help="judge_score, official_judge_score or answered.")
+        str,
+        typer.Option(
+            "--metric",
+            help="judge_score, official_judge_score, answered, or orca_mean of runs that ORCA judged.",
+        ),
     ] = "judge_score",
     lower: Annotated[
         list[str] | None,
@@ -77,10 +81,11 @@ def elitr(
     from long_context_tasks.benchmarks.elitr_bench.scoring import METRICS
     from long_context_tasks.cli import elitr_tables
     from long_context_tasks.cli.elitr_runs import elitr_runs, measure
+    from long_context_tasks.hosts.open_ended import METRICS as ORCA_METRICS
     from long_context_tasks.schema import InputError
 
-    if metric not in METRICS:
-        raise InputError(f"--metric {metric}: there are {', '.join(METRICS)}")
+    if metric not in (*METRICS, *ORCA_METRICS):
+        raise InputError(f"--metric {metric}: there are {', '.join((*METRICS, *ORCA_METRICS))}")
     if plot is not None:
         check_plot(plot)
     runs, problems = elitr_runs(results)
@@ -90,6 +95,10 @@ def elitr(
     for run in unjudged:
         typer.echo(
             f"left out: {run}: nobody has judged it; lct judge run {run.folder} --judge judge.yaml", err=True
+        )
+    if not measured and len(unjudged) < len(runs):
+        raise InputError(
+            f"no judged run has {metric}; give another --metric (ORCA's are {', '.join(ORCA_METRICS)})"
         )
     if not measured:
         raise InputError("no run has been judged yet; `lct judge run RESULTS --judge judge.yaml` does it")

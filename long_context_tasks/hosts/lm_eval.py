@@ -27,13 +27,13 @@ from long_context_tasks.hosts.lm_eval_window import RunWindow, find_window
 from long_context_tasks.hosts.results import REASONS, result_keys
 from long_context_tasks.hosts.turns import (
     NO_JUDGE,
-    TaskJudge,
     Verdicts,
     left_out_from,
     not_judged_hint,
     score_turns,
     stored,
     unanswered,
+    with_judge,
 )
 from long_context_tasks.hosts.window import DOES_NOT_FIT
 from long_context_tasks.schema import (
@@ -77,11 +77,11 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         self.model_arguments: Mapping[str, Any] = dict(config.get("metadata") or {})
         warn_of_misspelt_variables()
         options = resolve_options(self.model_arguments)
-        self.loaded = _with_recent_documents(type(self).load(config["task"], options))
-        if not len(self.loaded.cases):
+        loaded = _with_recent_documents(type(self).load(config["task"], options))
+        if not len(loaded.cases):
             raise InputError(f"{config['task']}: no cases")
+        self.loaded, self.judge = with_judge(loaded)
         self.run_window = RunWindow()
-        self.judge = TaskJudge.of(self.loaded)
         self._conversation: Conversation | None = None
         self._verdicts: Verdicts = {}
         self._responses: dict[str, list[Response]] = {}
@@ -362,10 +362,10 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         """Every result key for one turn."""
         row: dict[str, Any] = {}
         for name in self.loaded.metrics:
-            value = scores[name].value
-            row[name] = math.nan if value is None else value
+            score = scores[name]
+            row[name] = math.nan if score.value is None else score.value
             if name in self._intervals():
-                row[f"{name}_low"] = row[f"{name}_high"] = [row[name], case.cluster]
+                row[f"{name}_low"] = row[f"{name}_high"] = [row[name], case.cluster, score.std]
         headline = scores[self.loaded.metrics[0]]
         row["n"] = 1
         row["n_scored"] = row["coverage"] = int(headline.value is not None)

@@ -1,7 +1,7 @@
 """How lm-eval makes one number of the values of all cases, key by key.
 
-The value of a case is a number, or a pair of value and cluster where an interval is wanted; a conversation has a list of them,
-one for each turn.
+The value of a case is a number, or value, cluster and standard deviation where an interval is wanted; a conversation has a list of
+them, one for each turn.
 """
 
 import math
@@ -38,26 +38,27 @@ def total(values: Sequence[float]) -> float:
     return math.fsum(_turns(values, 0))
 
 
-def interval_low(pairs: Sequence[tuple[float, str]], *, rates: bool = True) -> float:
-    """Lower end of the 95 % interval of the mean, from pairs of value and cluster.
+def interval_low(rows: Sequence[tuple[float, str, float]], *, rates: bool = True) -> float:
+    """Lower end of the 95 % interval of the mean, from rows of value, cluster and standard deviation.
 
     Args:
-        pairs: of the turns.
+        rows: of the turns.
         rates: see :func:`long_context_tasks.stats.mean_of_scores`.
     """
-    return _interval(pairs, rates)[0]
+    return _interval(rows, rates)[0]
 
 
-def interval_high(pairs: Sequence[tuple[float, str]], *, rates: bool = True) -> float:
+def interval_high(rows: Sequence[tuple[float, str, float]], *, rates: bool = True) -> float:
     """Upper end; see :func:`interval_low`."""
-    return _interval(pairs, rates)[1]
+    return _interval(rows, rates)[1]
 
 
-def _interval(pairs: Sequence[tuple[float, str]], rates: bool) -> tuple[float, float]:
-    kept = [(value, cluster) for value, cluster in _turns(pairs, 1) if not math.isnan(value)]
+def _interval(rows: Sequence[tuple[float, str, float]], rates: bool) -> tuple[float, float]:
+    kept = [row for row in _turns(rows, 1) if not math.isnan(row[0])]
     if not kept:
         return math.nan, math.nan
-    ends = interval_of_mean([value for value, _ in kept], [cluster for _, cluster in kept], rates=rates)
+    values, clusters, stds = zip(*kept, strict=True)
+    ends = interval_of_mean(values, clusters, rates=rates, stds=stds)
     return ends.low, ends.high
 
 

@@ -28,7 +28,6 @@ from long_context_tasks.hosts.opencompass_send import Sender, check_roles, find_
 from long_context_tasks.hosts.opencompass_talk import Asked, talks
 from long_context_tasks.hosts.results import summarize
 from long_context_tasks.hosts.turns import (
-    TaskJudge,
     Verdicts,
     left_out_from,
     not_judged_hint,
@@ -36,6 +35,7 @@ from long_context_tasks.hosts.turns import (
     read_back,
     score_turns,
     stored,
+    with_judge,
 )
 from long_context_tasks.hosts.window import DOES_NOT_FIT, UNCHECKED
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask, Message, Options, resolve_options
@@ -160,8 +160,8 @@ class CaseGenInferencer(OfBenchmark, GenInferencer):  # type: ignore[misc]
             raise InputError(
                 "num_return_sequences does not go with long_context_tasks; use --dataset-num-runs"
             )
-        task = task_of(retriever.test_ds, self.load_task)
-        if (judge := TaskJudge.of(task)) is not None:
+        task, judge = with_judge(task_of(retriever.test_ds, self.load_task))
+        if judge is not None:
             judge.check(task)
         check_roles(self.model, task)
         cases = list(retriever.test_ds[CASE])
@@ -318,12 +318,11 @@ class CaseEvaluator(OfBenchmark, CheckedEvaluator):
         lct_given: Sequence[Mapping[str, Any] | None],
     ) -> dict[str, Any]:
         """Metrics, counts and details of a task. The parameters' names are keys of the prediction rows."""
-        task = task_of(test_set, self.load_task)
+        task, judge = with_judge(task_of(test_set, self.load_task))
         responses = {
             case_id: read_back(task, task.by_id[case_id], prediction, status)
             for case_id, prediction, status in zip(case, predictions, lct_status, strict=True)
         }
-        judge = TaskJudge.of(task)
         verdicts: Verdicts = {}
         if judge is not None:
             verdicts, line = judge.verdicts(task, responses)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from long_context_tasks.hosts.open_ended import judged_by_orca
 from long_context_tasks.judges import (
     ENDPOINT_FAILED,
     Generate,
@@ -82,26 +83,6 @@ class TaskJudge:
     config: JudgeConfig
     judging: Judging
 
-    @classmethod
-    def of(cls, task: LoadedTask, config: JudgeConfig | None = None) -> "TaskJudge | None":
-        """The judge that the options or the environment name; None without one, or when the task needs none.
-
-        Args:
-            task: any.
-            config: a judge that was read already.
-
-        Raises:
-            InputError: a judge file that cannot be used, or a rubric that the benchmark does not have.
-        """
-        if task.judging is None:
-            return None
-        config = config or load_judge(task.options.judge)
-        if config is None:
-            return None
-        judge = cls(config, task.judging)
-        judge.judging.rubric(judge.rubric_name)
-        return judge
-
     @property
     def rubric_name(self) -> str:
         """As the judge file has it, else the benchmark's own choice."""
@@ -124,7 +105,7 @@ class TaskJudge:
             case = task.cases.cases[0]
             requests = self.judging.requests(case, ["."] * len(case.turns), self.rubric_name)
             check_prompts(requests[:1], self.config)
-        if self.config.kind == "local":
+        if self.config.in_process:
             from long_context_tasks.judges.local import check_local_judge
 
             check_local_judge(self.config)
@@ -163,7 +144,7 @@ class TaskJudge:
 
     def _generate(self) -> Generate | None:
         """What a local judge answers; its model is loaded when something has to be asked."""
-        if self.config.kind != "local":
+        if not self.config.in_process:
             return None
 
         def generate(prompts: Sequence[Sequence[Message]], settings: GenerateSettings) -> list[Reply]:
@@ -172,6 +153,31 @@ class TaskJudge:
             return load_local_judge(self.config)(prompts, settings)
 
         return generate
+
+
+def with_judge(task: LoadedTask, config: JudgeConfig | None = None) -> tuple[LoadedTask, TaskJudge | None]:
+    """A task with the judge that the options or the environment name, as that judge scores it.
+
+    Args:
+        task: any.
+        config: a judge that was read already.
+
+    Returns:
+        The task, with other metrics where the judge is ORCA, and its judge: None without one, or when the task needs none.
+
+    Raises:
+        InputError: a judge file that cannot be used, a rubric that the benchmark does not have, or a judge that cannot judge the task.
+    """
+    if task.judging is None and task.asked_and_right is None:
+        return task, None
+    config = config or load_judge(task.options.judge)
+    if config is not None and config.kind == "orca":
+        task = judged_by_orca(task, config)
+    if config is None or task.judging is None:
+        return task, None
+    judge = TaskJudge(config, task.judging)
+    judge.judging.rubric(judge.rubric_name)
+    return task, judge
 
 
 def score_turns(
@@ -205,7 +211,9 @@ def score_turns(
     # Were the model's failures scored alone, the mean of an unjudged run would be theirs.
     return [
         {
-            metric: Score(None, NOT_JUDGED) if metric in task.points and score.value is not None else score
+            metric: Score(None, NOT_JUDGED)
+            if metric in judging.metrics and score.value is not None
+            else score
             for metric, score in turn.items()
         }
         for turn in scores

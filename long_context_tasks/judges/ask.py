@@ -12,7 +12,7 @@ from long_context_tasks.judges.request import JudgeRequest
 from long_context_tasks.judges.run import Generate, judge_all
 from long_context_tasks.judges.store import Store
 from long_context_tasks.judges.verdict import Rubric, Summary, summarize
-from long_context_tasks.schema import Message
+from long_context_tasks.schema import InputError, Message
 
 Prompt = tuple[Message, ...]
 
@@ -88,6 +88,8 @@ def local_model(config: JudgeConfig) -> Generate | None:
     Raises:
         InputError: it cannot be loaded here.
     """
+    if config.kind == "orca":
+        raise InputError(f"judge {config.name}: a judge of kind orca writes no text; name a language model")
     if config.kind != "local":
         return None
     from long_context_tasks.judges.local import load_local_judge

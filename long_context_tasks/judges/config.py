@@ -19,7 +19,7 @@ import yaml
 
 from long_context_tasks.schema import InputError
 
-KINDS = ("openai", "local")
+KINDS = ("openai", "local", "orca")
 APIS = ("chat", "completions")
 ENGINES = ("hf", "vllm")
 RESERVED = (
@@ -42,13 +42,15 @@ class JudgeConfig:
     Attributes:
         model: the model's name at the endpoint, or the folder or hub id of a local model.
         name: what the judge is called in results; by default the last part of ``model``.
-        kind: ``openai`` (any OpenAI-compatible endpoint, hosted or a vLLM server) or ``local`` (loaded by the host).
+        kind: ``openai`` (any OpenAI-compatible endpoint, hosted or a vLLM server), ``local`` (loaded by the host) or ``orca`` (a trained judge,
+            loaded by the host, which reads question, reference and response once; ``model`` is the folder of its checkpoint).
         base_url: address of the endpoint, usually ending in ``/v1``; only for ``openai``.
         api_key_env: NAME of the environment variable that holds the key; None for a server without keys.
         api: ``chat`` (the server applies the model's chat template) or ``completions`` (the prompt as it is).
         engine: ``hf`` or ``vllm``; only for ``local``.
         prompt_template: text with ``{prompt}`` around a single user message, sent without a chat template.
-        revision: tells two models apart that go by the same name; free text, part of the store's key.
+        revision: tells two models apart that go by the same name; free text, part of the store's key. :func:`load_judge` gives a checkpoint
+            of kind ``orca`` that of its files.
         temperature, top_p: of sampling; None leaves them to the endpoint.
         max_tokens: tokens of a reply; None leaves them to the endpoint.
         seeds: every item is judged once with each; a None is sent as no seed.
@@ -62,6 +64,7 @@ class JudgeConfig:
         retry_wait: seconds before the first further try; doubled each time, at most 30.
         asks: how often an item is asked at most until a reply has a score in it.
         batch_size: prompts generated together; only for ``local``.
+        base_model: folder or hub id of the model below an adapter, where the adapter's own name for it leads nowhere; only for ``orca``.
         prompt_price, completion_price: per million tokens, in one currency.
     """
 
@@ -87,6 +90,7 @@ class JudgeConfig:
     retry_wait: float = 0.5
     asks: int = 3
     batch_size: int = 8
+    base_model: str | None = None
     prompt_price: float | None = None
     completion_price: float | None = None
 
@@ -105,17 +109,38 @@ class JudgeConfig:
             object.__setattr__(self, "name", last or "judge")
         if self.kind == "openai" and not self.base_url:
             raise InputError(f"judge {self.name}: base_url is missing (for example http://127.0.0.1:8000/v1)")
-        if self.kind == "local" and self.base_url:
-            raise InputError(f"judge {self.name}: a judge of kind local has no base_url; leave it out")
-        if self.kind == "local" and self.extra_body:
-            raise InputError(f"judge {self.name}: a judge of kind local has no extra_body; leave it out")
+        if self.in_process and self.base_url:
+            raise InputError(f"judge {self.name}: a judge of kind {self.kind} has no base_url; leave it out")
+        if self.in_process and self.extra_body:
+            raise InputError(
+                f"judge {self.name}: a judge of kind {self.kind} has no extra_body; leave it out"
+            )
+        if self.kind == "orca":
+            self._check_orca()
+        elif self.base_model is not None:
+            raise InputError(f"judge {self.name}: base_model belongs to a judge of kind orca; leave it out")
         if self.prompt_template is not None and self.kind == "openai" and self.api == "chat":
             raise InputError(
                 f"judge {self.name}: prompt_template needs `api: completions`; a chat endpoint has its template"
             )
 
+    def _check_orca(self) -> None:
+        """It answers neither by chance nor in words: what belongs to that is refused."""
+        for name in ("prompt_template", "logprobs", "rubric"):
+            if getattr(self, name) is not None:
+                raise InputError(f"judge {self.name}: a judge of kind orca has no {name}; leave it out")
+        object.__setattr__(self, "seeds", (None,))
+        object.__setattr__(self, "temperature", 0.0)
+
+    @property
+    def in_process(self) -> bool:
+        """The model is loaded here, not asked at an endpoint."""
+        return self.kind != "openai"
+
     def description(self) -> dict[str, Any]:
         """What results say of the judge: all that can change a verdict, neither address nor key."""
+        if self.kind == "orca":
+            return {"name": self.name, "kind": self.kind, "model": self.model, "revision": self.revision}
         names = (
             "name kind model revision api prompt_template temperature top_p max_tokens seeds extra_body asks"
         )
@@ -282,6 +307,7 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
     "retry_wait": _number(0, 600, open_low=True),
     "asks": _whole(1, 100),
     "batch_size": _whole(1, 10_000),
+    "base_model": _optional(_text),
     "prompt_price": _optional(_number(0, 1e9)),
     "completion_price": _optional(_number(0, 1e9)),
 }
@@ -336,7 +362,8 @@ def load_judge(
         The judge, or None when neither a file nor any ``LCT_JUDGE_*`` variable is given.
 
     Raises:
-        InputError: unknown keys, values that do not fit, a key in the file; names file or variable and what to do.
+        InputError: unknown keys, values that do not fit, a key in the file, no checkpoint of kind ``orca``; names file or variable and what
+            to do.
     """
     environ = os.environ if environ is None else environ
     path = path or environ.get("LCT_JUDGE") or None
@@ -359,7 +386,12 @@ def load_judge(
     for name in needed:
         if name not in values:
             raise InputError(f"{place}: {name} is missing; give it there or as {_PREFIX}{name.upper()}")
-    return JudgeConfig(**values)
+    config = JudgeConfig(**values)
+    if config.kind == "orca" and config.revision is None:
+        from long_context_tasks.judges.orca.judge import fingerprint
+
+        return replace(config, revision=fingerprint(Path(config.model)))
+    return config
 
 
 def _parsed(name: str, value: Any, place: str) -> Any:

@@ -21,9 +21,11 @@ class Judging:
             when nobody has judged), rubric name and status (None, or a failure of ours in generation) to every metric of the
             turn.
         default: name of the rubric where the judge file names none.
+        metrics: those that need verdicts: without a judge they have no value, not even for a failure of the model.
     """
 
     rubric: Callable[[str], Rubric]
     requests: Callable[[Case, Sequence[str | None], str], list[JudgeRequest]]
     score_turn: Callable[[Case, int, str | None, Sequence[Verdict], str, str | None], CaseScores]
     default: str
+    metrics: tuple[str, ...]

@@ -20,6 +20,10 @@ def load_local_judge(config: JudgeConfig) -> Generate:
     Raises:
         InputError: see :func:`load_hf_judge`.
     """
+    if config.kind == "orca":
+        from long_context_tasks.judges.orca.judge import load_orca_judge
+
+        return load_orca_judge(config)
     if config.engine == "vllm":
         from long_context_tasks.judges.local_vllm import load_vllm_judge
 
@@ -63,6 +67,11 @@ def check_local_judge(config: JudgeConfig) -> None:
     Raises:
         InputError: the engine is not installed, or there is no such model.
     """
+    if config.kind == "orca":
+        from long_context_tasks.judges.orca.judge import check_orca_judge
+
+        check_orca_judge(config)
+        return
     if config.engine == "vllm" and find_spec("vllm") is None:
         raise InputError(
             f"judge {config.name}: vLLM is not installed; install it in this environment, take engine: hf, or start the model "

@@ -23,6 +23,8 @@ _FAILED_BATCHES = 3
 # Calls in a row that an endpoint may fail, each after all its tries, or as many as are in flight if that is more.
 _FAILED_CALLS = 3
 _SYNC_SECONDS = 0.25
+ORCA_CHUNK = 256
+"""Answers that a trained judge reads, and stores, at a time: enough to make batches of like length."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ def judge_all(
         config: the judge.
         rubric: of the benchmark; reads the replies.
         store: of the replies.
-        generate: for a judge of kind ``local``, what the host's model answers.
+        generate: for a judge of kind ``local`` or ``orca``, what its model answers.
         progress: show a progress bar on standard error.
 
     Returns:
@@ -121,9 +123,9 @@ def judge_all(
     Raises:
         InputError: no key, a local judge without a model, a prompt that cannot be sent, or a store that cannot be written.
     """
-    if config.kind == "local" and generate is None:
+    if config.in_process and generate is None:
         raise InputError(
-            f"judge {config.name} is of kind local, but no model was loaded for it; run it in a host, or use a server "
+            f"judge {config.name} is of kind {config.kind}, but no model was loaded for it; run it in a host, or use a server "
             "(kind: openai)"
         )
     check_prompts(requests, config)
@@ -135,7 +137,7 @@ def judge_all(
     if open_jobs:
         with _bar(len(jobs), config, progress) as bar:
             bar.update(len(jobs) - len(open_jobs))
-            if generate is not None and config.kind == "local":
+            if generate is not None and config.in_process:
                 _run_local(open_jobs, config, rubric, store, generate, bar)
             else:
                 _wait_for(_run_endpoint(open_jobs, config, rubric, store, bar))
@@ -154,7 +156,7 @@ def check_prompts(requests: Sequence[JudgeRequest], config: JudgeConfig) -> None
 
 
 def check_judge(config: JudgeConfig) -> None:
-    """One tiny call, to be made before costly work; a judge of kind ``local`` is checked by the host that loads it.
+    """One tiny call, to be made before costly work; a judge that is loaded here is checked by ``local.check_local_judge``.
 
     Raises:
         InputError: unreachable, wrong key, unknown model, refused settings; says what to do.
@@ -318,8 +320,9 @@ def _run_local(
                 and not _from_store(job, config, rubric, store)
                 and len(job.replies) == attempt
             ]
-            for start in range(0, len(group), config.batch_size):
-                batch = group[start : start + config.batch_size]
+            size = ORCA_CHUNK if config.kind == "orca" else config.batch_size
+            for start in range(0, len(group), size):
+                batch = group[start : start + size]
                 if failed_batches >= _FAILED_BATCHES:
                     error: str | None = "not asked: the model failed too many batches in a row"
                 else:

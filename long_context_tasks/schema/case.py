@@ -81,10 +81,15 @@ class Score:
 
     A failure of the model is a value (the lowest) with a reason; a failure of ours is ``None`` with a reason and
     stays outside the mean.
+
+    Attributes:
+        value, reason: as above.
+        std: standard deviation of people's scores around the value, where the judge that gave it tells; 0 for a value that is certain.
     """
 
     value: float | None
     reason: str | None = None
+    std: float = 0.0
 
 
 CaseScores = Mapping[str, Score]

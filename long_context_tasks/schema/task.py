@@ -32,6 +32,8 @@ class LoadedTask:
         judging: for a task whose responses a judge scores, a :class:`long_context_tasks.judges.Judging`; else None.
         points: metrics that are points on a scale of their own and not shares from 0 to 1.
         own_template: a prompt is one text that marks the roles itself; a chat template must not be applied to it.
+        asked_and_right: for a task that is answered in words: case and turn to the question and the reference answer, which is all that
+            a judge of correctness needs; else None.
     """
 
     name: str
@@ -51,6 +53,7 @@ class LoadedTask:
     judging: Any = None
     points: frozenset[str] = frozenset()
     own_template: bool = False
+    asked_and_right: Callable[[Case, int], tuple[str, str]] | None = None
 
     @property
     def by_likelihood(self) -> bool:

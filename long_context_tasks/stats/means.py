@@ -4,9 +4,13 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 from long_context_tasks.schema import Score
 from long_context_tasks.stats.intervals import Interval, cluster_bootstrap, wilson
+
+Z_95 = NormalDist().inv_cdf(0.975)
+"""Half the width of a 95 % interval, in standard deviations."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +45,11 @@ def mean_of_scores(
 
     Hits and misses of independent cases (each a cluster of its own) get a Wilson interval, anything else a bootstrap
     over the clusters. A single cluster of hits and misses falls back on Wilson, as nothing can be resampled; so do clusters that
-    all hit or all miss, each counted as one case.
+    all hit or all miss, each counted as one case. Where values are a judge's expectations of what people would say, the interval
+    includes how far people may be from them: it is that of the mean of one person's score of each case.
 
     Args:
-        scores: values and reasons.
+        scores: values, reasons and standard deviations.
         clusters: the cluster of each score.
         seed: of the bootstrap.
         rates: scores of 0 and 1 are misses and hits; False for points of a scale, where they are points like others.
@@ -54,26 +59,64 @@ def mean_of_scores(
     (0.5, 2, 3, {'empty': 1, 'does_not_fit': 1})
     """
     reasons = dict(Counter(score.reason for score in scores if score.reason is not None))
-    pairs = [
-        (score.value, cluster)
+    there = [
+        (score.value, cluster, score.std)
         for score, cluster in zip(scores, clusters, strict=True)
         if score.value is not None
     ]
-    if not pairs:
+    if not there:
         return Mean(math.nan, math.nan, math.nan, 0, len(scores), reasons)
-    values = [value for value, _ in pairs]
-    kept = [cluster for _, cluster in pairs]
-    ends = interval_of_mean(values, kept, seed, rates=rates)
+    values, kept, stds = zip(*there, strict=True)
+    ends = interval_of_mean(values, kept, seed, rates=rates, stds=stds)
     return Mean(math.fsum(values) / len(values), ends.low, ends.high, len(values), len(scores), reasons)
 
 
 def interval_of_mean(
-    values: Sequence[float], clusters: Sequence[Hashable], seed: int = 0, *, rates: bool = True
+    values: Sequence[float],
+    clusters: Sequence[Hashable],
+    seed: int = 0,
+    *,
+    rates: bool = True,
+    stds: Sequence[float] = (),
 ) -> Interval:
     """The 95 % interval that fits the values; see :func:`mean_of_scores`.
 
     Points of a scale that are all equal tell nothing of how they spread: the ends are not a number.
+
+    Args:
+        values: at least one.
+        clusters: of the values.
+        seed: of the bootstrap.
+        rates: the values are shares from 0 to 1.
+        stds: standard deviation of what each value is the expectation of, independent of one another; empty where values are certain.
     """
+    ends = _interval_of_values(values, clusters, seed, rates)
+    return widened(ends, math.fsum(values) / len(values), stds, rates=rates) if any(stds) else ends
+
+
+def widened(ends: Interval, mean: float, stds: Sequence[float], *, rates: bool = True) -> Interval:
+    """An interval of a mean of expectations as one of the mean of what was expected.
+
+    The variance of the mean has two independent parts, that between cases and that within them; so the distance of each end from the
+    mean grows in quadrature (law of total variance).
+
+    Args:
+        ends: for the values taken as certain.
+        mean: of the values.
+        stds: see :func:`interval_of_mean`.
+        rates: the ends stay within 0 and 1.
+
+    >>> widened(Interval(0.4, 0.6), 0.5, [0.5] * 25)
+    Interval(low=0.2799..., high=0.7200...)
+    """
+    within = Z_95 * math.sqrt(math.fsum(std**2 for std in stds)) / len(stds)
+    low, high = mean - math.hypot(mean - ends.low, within), mean + math.hypot(ends.high - mean, within)
+    return Interval(max(low, 0.0), min(high, 1.0)) if rates else Interval(low, high)
+
+
+def _interval_of_values(
+    values: Sequence[float], clusters: Sequence[Hashable], seed: int, rates: bool
+) -> Interval:
     if not rates:
         spread = len(set(values)) > 1
         return cluster_bootstrap(values, clusters, seed) if spread else Interval(math.nan, math.nan)

@@ -4,6 +4,8 @@
 const $ = (id) => document.getElementById(id);
 const state = { study: null, name: "", items: [], done: new Set(), at: -1, item: null, busy: false };
 
+const TEXTS = ["question", "reference", "rationale", "transcription", "candidate"];
+
 function make(tag, className, text) {
   const node = document.createElement(tag);
   if (className) node.className = className;
@@ -22,7 +24,7 @@ async function call(path, body) {
     throw new Error("The server does not answer. Start it again with `lct annotate serve`, then open the new link.");
   }
   const row = await response.json().catch(() => ({ error: `status ${response.status}` }));
-  if (!response.ok) throw new Error(row.error || `status ${response.status}`);
+  if (!response.ok) throw Object.assign(new Error(row.error || `status ${response.status}`), { gone: response.status === 410 });
   return row;
 }
 
@@ -127,6 +129,17 @@ function finish() {
   $("again").hidden = none;
 }
 
+// An item that others have done in the meantime, or that was corrected: on to the next open one.
+async function leaveOut(index, why) {
+  state.done.delete(state.items[index]);
+  state.items.splice(index, 1);
+  const order = [...state.items.keys()];
+  const open = order.slice(index).concat(order.slice(0, index)).find((place) => !state.done.has(state.items[place]));
+  if (open === undefined) { finish(); return; }
+  await go(open);
+  if (!$("message").textContent) tell(`One item was left out: ${why}.`);
+}
+
 async function go(index) {
   const id = state.items[index];
   state.item = null; // until the texts are there, no key may rate or save what was shown before
@@ -135,6 +148,12 @@ async function go(index) {
   try {
     item = await call(`/api/item?${query({ id, annotator: state.name })}`);
   } catch (error) {
+    if (state.at !== index || state.items[index] !== id) return;
+    if (error.gone) {
+      await leaveOut(index, error.message);
+      return;
+    }
+    for (const name of TEXTS) $(name).textContent = ""; // nothing that could be taken for this item
     show("work");
     tell(error.message);
     return;
@@ -143,7 +162,7 @@ async function go(index) {
   state.item = item;
   show("work");
   count();
-  for (const name of ["question", "reference", "rationale", "transcription", "candidate"]) $(name).textContent = item[name] ?? "";
+  for (const name of TEXTS) $(name).textContent = item[name] ?? "";
   if (!item.candidate.trim()) $("candidate").textContent = "(empty answer)";
   $("has-rationale").hidden = !item.rationale;
   $("has-transcription").hidden = !item.transcription;

@@ -73,10 +73,17 @@ def load_task(name: str, options: Options) -> LoadedTask:
             requests=scoring.judge_requests,
             score_turn=_score_turn,
             default="gpt",
+            metrics=scoring.INTERVALS,
         ),
         points=frozenset(scoring.INTERVALS),
         own_template=options.prompt_style in prompts.CONVERSATIONS,
+        asked_and_right=_asked_and_right,
     )
+
+
+def _asked_and_right(case: Case, turn: int) -> tuple[str, str]:
+    asked = case.turns[turn]
+    return str(asked.question), str(asked.gold)
 
 
 def _score_turn(

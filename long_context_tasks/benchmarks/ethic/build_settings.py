@@ -177,7 +177,7 @@ class CaseMaker:
             ),
             task=self.name,
             inputs={"system": system, "user": user},
-            turns=(Turn(gold=draft.gold, labels=draft.turn_labels),),
+            turns=(Turn(gold=draft.gold, question=draft.slots.get("question"), labels=draft.turn_labels),),
             cluster=f"{self.domain}_{draft.id}",
             num_tokens={one.name: draft.tokens_in(one) for one in self.settings.counted_in},
             document=user,

@@ -77,12 +77,25 @@ def load_task(name: str, options: Options) -> LoadedTask:
             requests=partial(summaries.judge_requests, documents=cases.documents),
             score_turn=summaries.score_turn,
             default=judge_prompts.DEFAULT,
+            metrics=summaries.POINTS,
         )
         if judged
         else None,
         points=frozenset(summaries.POINTS) if judged else frozenset(),
         own_template=options.prompt_style in prompts.OWN_TEMPLATE,
+        asked_and_right=_asked_and_right
+        if spec.task in ("single_qa", "multi_qa", "focused_summary")
+        else None,
     )
+
+
+def _asked_and_right(case: Case, turn: int) -> tuple[str, str]:
+    asked = case.turns[turn]
+    if asked.question is None:
+        raise InputError(
+            f"case {case.id}: holds no question; its folder was built by an older version, build it again"
+        )
+    return asked.question, str(asked.gold[0])
 
 
 def load(spec: TaskSpec, options: Options) -> CaseSet:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _HEAD = "model_minus_lm.pt"
 _ADAPTER = "adapter_config.json"
+_ADAPTER_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
+DTYPES = ("auto", "float32", "bfloat16", "float16")
 MAX_PARENTS = 6
 """Parent folders in which ``args.yaml`` is looked for, as the released clamping program does."""
 
@@ -82,19 +84,24 @@ def read_args(start: Path) -> dict[str, Any]:
     """
     for folder in (start, *list(start.resolve().parents)[:MAX_PARENTS]):
         if (folder / "args.yaml").is_file():
-            return _mapping(folder / "args.yaml")
+            return read_yaml_mapping(folder / "args.yaml")
     return {}
 
 
-def _mapping(path: Path) -> dict[str, Any]:
+def read_yaml_mapping(path: Path) -> dict[str, Any]:
+    """A YAML file that holds names and values.
+
+    Raises:
+        InputError: it cannot be read, or holds something else.
+    """
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError(
-            f"{path}: cannot be read ({type(error).__name__}); fetch the checkpoint again"
+            f"{path}: cannot be read ({type(error).__name__}); fetch or make it again"
         ) from error
     if not isinstance(found, dict):
-        raise InputError(f"{path}: not a YAML mapping; fetch the checkpoint again")
+        raise InputError(f"{path}: not a YAML mapping; fetch or make it again")
     return found
 
 
@@ -121,7 +128,7 @@ def load_checkpoint(
         InputError: torch or transformers is missing, or a part of the checkpoint is missing or does not fit.
     """
     folder = find_checkpoint(path)
-    config = _mapping(folder / "model" / "config.yaml")
+    config = read_yaml_mapping(folder / "model" / "config.yaml")
     if config.get("score_type") not in HEAD_NAMES:
         raise InputError(
             f"{folder / 'model' / 'config.yaml'}: score_type {config.get('score_type')!r} is none of {', '.join(HEAD_NAMES)}"
@@ -145,7 +152,7 @@ def load_checkpoint(
 
 
 @contextmanager
-def named_failures(what: str) -> Iterator[None]:
+def named_failures(what: str, remedy: str = "check the folder or the hub id") -> Iterator[None]:
     """Turn what loading a model may raise into one message."""
     try:
         yield
@@ -156,19 +163,28 @@ def named_failures(what: str) -> Iterator[None]:
             f"ORCA needs torch, transformers and peft, and {error.name or 'one of them'} is missing: "
             "pip install 'long_context_tasks[orca]'"
         ) from error
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+    except Exception as error:  # the libraries raise what they like, a damaged tokenizer a bare Exception
         reason = str(error).strip().split("\n")[0][:200]
-        raise InputError(
-            f"{what}: cannot be loaded ({type(error).__name__}: {reason}); check the folder or the hub id"
-        ) from error
+        raise InputError(f"{what}: cannot be loaded ({type(error).__name__}: {reason}); {remedy}") from error
 
 
 def choose_device(device: str, dtype: str) -> tuple[str, str]:
-    """What ``auto`` stands for: the GPU in bfloat16 when there is one, else the CPU in float32."""
+    """What ``auto`` stands for: the GPU in bfloat16 when there is one, else the CPU in float32.
+
+    Raises:
+        InputError: there is no such device here, or no such type.
+    """
     import torch
 
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
+    if dtype not in DTYPES:
+        raise InputError(f"dtype {dtype!r} is none of {', '.join(DTYPES)}")
+    try:
+        torch.empty(1, device=device)
+    except Exception as error:  # torch raises RuntimeError, AssertionError and others
+        reason = str(error).strip().split("\n")[0][:100]
+        raise InputError(f"device {device!r} cannot be used here ({reason}); take cpu, or auto") from error
     if dtype == "auto":
         dtype = "float32" if device.startswith("cpu") else "bfloat16"
     return device, dtype
@@ -193,19 +209,53 @@ def load_tokenizer(place: Path | str) -> Any:
     return tokenizer
 
 
-def _load_lm(folder: Path, dtype: str, base_model: str | None, trainable: bool) -> Any:
+def load_lm(place: Path | str, dtype: Any) -> Any:
+    """A causal language model of which every weight that is run was in its files.
+
+    Raises:
+        InputError: a weight is missing, for which transformers would take random numbers.
+    """
     from transformers import AutoModelForCausalLM
 
+    loaded: Any = AutoModelForCausalLM.from_pretrained(place, dtype=dtype, output_loading_info=True)
+    lm, told = loaded
+    # The vocabulary projection is never run, so it may be missing, unless the embedding of the input is the same.
+    unused, used = lm.get_output_embeddings(), lm.get_input_embeddings()
+    spared = set() if unused is None else {id(each) for each in unused.parameters()}
+    spared -= {id(each) for each in used.parameters()}
+    names = {name for name, each in lm.named_parameters() if id(each) not in spared}
+    _complete(sorted(names & set(told["missing_keys"])), len(names), f"{place}: the language model")
+    return lm
+
+
+def _complete(missing: list[str], of: int, what: str) -> None:
+    if missing:
+        raise InputError(
+            f"{what} lacks {len(missing)} of {of} weights, such as {missing[0]}; its files are damaged or another model's. Fetch it again"
+        )
+
+
+def _load_lm(folder: Path, dtype: str, base_model: str | None, trainable: bool) -> Any:
     if not (folder / _ADAPTER).is_file():
-        return AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
+        return load_lm(folder, dtype)
     from peft import PeftConfig, PeftModel
+    from peft.utils import get_peft_model_state_dict, load_peft_weights
 
     base = base_model or PeftConfig.from_pretrained(str(folder)).base_model_name_or_path
     if not base:
         raise InputError(f"{folder / _ADAPTER}: names no base model; name it with --base-model")
-    with named_failures(f"base model {base} of the LoRA adapter in {folder}"):
-        lm = AutoModelForCausalLM.from_pretrained(base, dtype=dtype)
+    remedy = "name its folder or hub id with --base-model"
+    with named_failures(f"base model {base} of the LoRA adapter in {folder}", remedy):
+        lm = load_lm(base, dtype)
+    if not any((folder / name).is_file() for name in _ADAPTER_WEIGHTS):
+        raise InputError(
+            f"{folder}: the LoRA adapter lacks its weights, {_ADAPTER_WEIGHTS[0]}; fetch it again"
+        )
     adapted: Any = PeftModel.from_pretrained(lm, folder, is_trainable=trainable)
+    # What the file lacks keeps its first values without an error, and such an adapter scores as if it were not there.
+    wanted = get_peft_model_state_dict(adapted)
+    found = load_peft_weights(str(folder), device="cpu")
+    _complete(sorted(set(wanted) - set(found)), len(wanted), f"{folder}: the LoRA adapter")
     return adapted if trainable else adapted.merge_and_unload()
 
 

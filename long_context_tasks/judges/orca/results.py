@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from long_context_tasks.judges.orca.checkpoint import read_args
+import yaml
+
+from long_context_tasks.judges.orca.checkpoint import read_args, read_yaml_mapping
 from long_context_tasks.judges.orca.data import MIN_FOR_VARIANCE, SCALE, OrcaItem
 from long_context_tasks.judges.orca.metrics import Agreement, agreement
 from long_context_tasks.schema import InputError
@@ -105,6 +107,10 @@ def read_results(path: Path) -> list[Scored]:
             raise InputError(
                 f"{path}, row {number}: no rating_orca and variance_orca; name a file that `lct orca score` wrote"
             )
+        if not isinstance(row.get("params") or [], list) or not _is_count(row.get("n_ratings", _MANY)):
+            raise InputError(
+                f"{path}, row {number}: params is no list or n_ratings no whole number; was it edited by hand? Score the answers again"
+            )
         rows.append(row)
     score_type = read_args(path.parent).get("score_type")
     return scored_rows(rows, str(path), score_type if isinstance(score_type, str) else None)
@@ -157,6 +163,10 @@ def scored_rows(
 _NUMBERS = ("rating_orca", "variance_orca", "rating_ground_truth", "variance_ground_truth")
 
 
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
 def _number(value: Any, name: str, where: str) -> float | None:
     if value is None:
         return None
@@ -181,3 +191,73 @@ def scored_agreement(rows: Sequence[Scored], means: Sequence[float] | None = Non
     return agreement(
         [a for a, _ in rated], [b for _, b in rated], [a for a, _ in spread], [b for _, b in spread]
     )
+
+
+def released_scores(figures: Agreement, *, spread: bool) -> dict[str, Any]:
+    """One entry of the released code's ``scores.yaml``, with its names and its six decimals; null for what is not a number.
+
+    Args:
+        figures: means and truth on 0 ... 1, as the released program brings them for every head.
+        spread: whether the head predicts a variance; the released program leaves its figures out otherwise.
+    """
+    row: dict[str, Any] = {
+        "n": figures.n,
+        "mean_mae": round(figures.mae, 6),
+        "rating_kendall_tau": round(figures.tau, 6),
+        "rating_spearman_correlation": round(figures.rho, 6),
+    }
+    if spread:
+        row |= {
+            "n_var": figures.n_variance,
+            "variance_mae": round(figures.variance_mae, 6),
+            "variance_kendall_tau": round(figures.variance_tau, 6),
+            "variance_spearman_correlation": round(figures.variance_rho, 6),
+        }
+    return dict(json_value(row))
+
+
+def released_clamp_scores(figures: Agreement, threshold: float) -> dict[str, Any]:
+    """One entry of the released code's ``score_clamp.yaml``.
+
+    Args:
+        figures: of the clamped means.
+        threshold: of the variance.
+    """
+    row: dict[str, Any] = {
+        "n": figures.n,
+        "var_threshold": round(threshold, 8),
+        "rating_kendall_tau": round(figures.tau, 6),
+        "rating_spearman_correlation": round(figures.rho, 6),
+        "mean_mae": round(figures.mae, 6),
+    }
+    if figures.n_variance:
+        row |= {"n_var": figures.n_variance, "variance_mae": round(figures.variance_mae, 6)}
+    return dict(json_value(row))
+
+
+def add_released_scores(path: Path, stem: str, entry: Mapping[str, Any]) -> None:
+    """Put one file's entry into a ``scores.yaml``, which may hold others.
+
+    Raises:
+        InputError: the file is no such one, or cannot be written.
+    """
+    found = read_yaml_mapping(path) if path.exists() else {}
+    if any(not isinstance(each, dict) for each in found.values()):
+        raise InputError(f"{path}: no scores.yaml, whose entries have figures; name another file")
+    write_whole(path, yaml.safe_dump({**found, stem: dict(entry)}, sort_keys=False, allow_unicode=True))
+
+
+def read_threshold(path: Path) -> float:
+    """The threshold in a ``clamp.yaml``, or in a ``score_clamp.yaml`` of the released code, where all splits have it.
+
+    Raises:
+        InputError: there is none, or more than one.
+    """
+    found = read_yaml_mapping(path)
+    each = [found, *(value for value in found.values() if isinstance(value, dict))]
+    values = {row["var_threshold"] for row in each if isinstance(row.get("var_threshold"), int | float)}
+    if len(values) != 1:
+        raise InputError(
+            f"{path}: {len(values) or 'no'} different var_threshold in it; name a clamp.yaml or score_clamp.yaml, or give --threshold"
+        )
+    return float(values.pop())

@@ -133,12 +133,25 @@ def opened_run(output: Path, args: Mapping[str, Any]) -> Iterator[Path]:
                 found = json.loads(run.read_text(encoding="utf-8"))
             except ValueError as error:
                 raise InputError(f"{run}: not JSON; remove {work} to begin anew") from error
-            _same_run(found, args, work)
-        else:
+            try:
+                _same_run(found, args, work)
+            except InputError:
+                if any(path.is_dir() for name in ("last", ".last.old") for path in work.glob(f"*/{name}")):
+                    raise
+                _cleared(work)  # nothing is lost: as after a mistyped option, no checkpoint was written yet
+        if not run.is_file():
             write_whole(run, json.dumps(json_value(args), indent=1, sort_keys=True) + "\n")
         yield work
     finally:
         lock.release()
+
+
+def _cleared(work: Path) -> None:
+    for each in work.iterdir():
+        if each.is_dir():
+            shutil.rmtree(each)
+        elif each.name != ".lock":
+            each.unlink()
 
 
 def tidy_stage(folder: Path) -> None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-from long_context_tasks.judges.orca.checkpoint import load_checkpoint, load_tokenizer, named_failures
+from long_context_tasks.judges.orca.checkpoint import load_checkpoint, load_lm, load_tokenizer, named_failures
 from long_context_tasks.judges.orca.heads import get_head
 from long_context_tasks.judges.orca.model import OrcaModel
 from long_context_tasks.judges.orca.schedule import seed_of
@@ -63,11 +63,9 @@ def new_model(name: str, head: str, settings: TrainSettings, device: str) -> Tra
     Raises:
         InputError: the model cannot be loaded.
     """
-    from transformers import AutoModelForCausalLM
-
     with named_failures(f"model {name}"):
         tokenizer = load_tokenizer(name)
-        lm = AutoModelForCausalLM.from_pretrained(name, dtype=_dtype(settings))
+        lm = load_lm(name, _dtype(settings))
     with torch.random.fork_rng(devices=[]), named_failures(f"model {name}"):
         if settings.method == "lora":
             lm = _adapted(lm, settings)

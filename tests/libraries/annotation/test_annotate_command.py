@@ -157,7 +157,11 @@ def test_a_judge_rates_what_people_rate(tmp_path: Path, monkeypatch: pytest.Monk
             "judge", tmp_path / "s.db", "--judge", model, "--out", tmp_path / "j.jsonl", "--prompt", "fig8"
         )
         assert done.exit_code == 0 and "scored 6 of 6" in done.output
-        assert all("expert LLM judge" in body["messages"][0]["content"] for body in server.bodies[1:])
+        sent = [body["messages"][0]["content"] for body in server.bodies[1:]]
+        assert all("expert LLM judge" in text for text in sent)
+        # Two of three questions have a rationale; the judge of the third is not told of any.
+        assert sum("**Supplementary Information:** " in text for text in sent) == 4
+        assert sum("upplementary" not in text for text in sent) == 2
     found = {row["id"]: row for row in rows(tmp_path / "j.jsonl")}
     assert found["q1/small"] == {"id": "q1/small", "cluster": "q1", "people": 4.5, "tiny": 5}
     assert found["q2/large/x"]["people"] is None and found["q2/large/x"]["tiny"] == 2
@@ -187,11 +191,16 @@ def test_annotations_go_from_one_copy_to_another(tmp_path: Path) -> None:
     [
         (("stats", "none.db"), "no such study"),
         (("prepare", "none.db"), "give --questions FILE"),
-        (("prepare", "s.db", "--scale", "elitr_bench"), "are for a new study"),
+        (("prepare", "s.db", "--scale", "elitr_bench"), "is there already, with another --scale"),
+        (("prepare", "s.db", "--raters", "3"), "is there already, with another --raters"),
         (("prepare", "new.db", "--questions", "q.jsonl", "--scale", "likert"), "likert: cannot be read"),
         (("import", "s.db", "."), "no */user_state.json"),
         (("correct", "s.db", "q.jsonl", "--editor", " "), "unknown field"),
-        (("export", "s.db", "--out", "none/x.jsonl"), "choose another place with --out"),
+        (("export", "s.db", "--out", "x.jsonl"), "no ratings that count yet, so nothing was written"),
+        (("review", "s.db", "--out", "none/x.jsonl"), "choose another place with --out"),
+        (("review", "s.db", "--out", "s.db"), "is a database, perhaps the study"),
+        (("stats", "s.db", "--out", "s.db"), "is a database, perhaps the study"),
+        (("export", "s.db", "--out", "s.db", "--format", "questions"), "is a database, perhaps the study"),
     ],
 )
 def test_bad_input_is_one_line(
@@ -201,6 +210,53 @@ def test_bad_input_is_one_line(
     with make_study(tmp_path / "s.db"):
         pass
     write(tmp_path / "q.jsonl", [{"id": "q", "question": "Q?", "reference": "R"}])
+    before = (tmp_path / "s.db").read_bytes()
     done = lct(*words)
+    assert (tmp_path / "s.db").read_bytes() == before
     assert done.exit_code == 2 and message in done.output and done.output.count("\n") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["q.jsonl", "s.db"]
+
+
+def test_the_first_command_can_be_given_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a mistake in it, when nothing changed, and after a correction."""
+    monkeypatch.chdir(tmp_path)
+    row = {
+        "id": "q",
+        "question": "Q?",
+        "reference": "R",
+        "document": "d",
+        "candidates": [{"model": "m", "text": "A"}],
+    }
+    write(tmp_path / "q.jsonl", [row])
+    given = "prepare", "s.db", "--questions", "q.jsonl", "--scale", "orca_text", "--raters", "2"
+    done = lct(*given)
+    assert done.exit_code == 2 and "document d is missing" in done.output
+    assert not (tmp_path / "s.db").exists()
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "d.txt").write_text("D")
+    given = (*given, "--documents", "docs")
+    assert "1 new questions, 1 new candidates" in lct(*given).output
+    done = lct(*given)
+    assert done.exit_code == 0 and "0 new questions, 0 new candidates" in done.output
+    write(tmp_path / "r.jsonl", [{"question_id": "q", "decision": "correct", "reference": "R2"}])
+    assert lct("correct", "s.db", "r.jsonl", "--editor", "eva").exit_code == 0
+    done = lct(*given)
+    assert done.exit_code == 0 and "0 new questions, 0 new candidates" in done.output
+    with open_study(tmp_path / "s.db") as study:
+        assert [(one.reference, one.version) for one in study.questions()] == [("R2", 2)]
+        assert study.candidates(current=True) == []
+    # An answer to what was corrected would not count.
+    row["candidates"].append({"model": "n", "text": "B"})  # type: ignore[attr-defined]
+    write(tmp_path / "q.jsonl", [row])
+    done = lct(*given)
+    assert done.exit_code == 2 and "reference of question q differs from version 2" in done.output
+
+
+def test_an_export_says_what_was_not_reviewed(tmp_path: Path) -> None:
+    with make_study(tmp_path / "s.db") as study:
+        annotate(study, [Annotation("q1/small", "ana", 3), Annotation("q2/small", "ana", 3, "R")])
+    done = lct("export", tmp_path / "s.db", "--out", tmp_path / "t.jsonl")
+    assert done.exit_code == 0 and "note: 1 questions have flags that no expert has reviewed" in done.output
+    assert lct("review", tmp_path / "s.db", "--out", tmp_path / "r.jsonl").exit_code == 0
+    assert lct("correct", tmp_path / "s.db", tmp_path / "r.jsonl", "--editor", "eva").exit_code == 0
+    assert "note:" not in lct("export", tmp_path / "s.db", "--out", tmp_path / "t.jsonl").output

@@ -283,3 +283,54 @@ def test_documents_come_from_a_folder_or_a_file(tmp_path: Path) -> None:
     (tmp_path / "d.jsonl").write_text('{"id": "m1", "text": "one"}\n{"id": "m1", "text": "two"}')
     with pytest.raises(InputError, match="row 2: document m1 came before"):
         read_documents(tmp_path / "d.jsonl")
+
+
+@pytest.mark.parametrize("how", ["in between", "from another machine"])
+def test_a_flag_that_the_expert_did_not_see_is_shown_again(tmp_path: Path, how: str) -> None:
+    """An annotation after the review file was written, or with an older time, imported after the decision."""
+    with make_study(tmp_path / "s.db") as study:
+        annotate(study, [Annotation("q1/small", "ana", 2, "R", at="2026-01-01T10:00:00Z")])
+        write_rows(tmp_path / "r.jsonl", review_rows(study, every=True))
+        later = [Annotation("q1/small", "ben", 1, "Q", at="2026-01-01T09:00:00Z")]
+        if how == "in between":
+            annotate(study, later)
+        review(study, read_reviews(tmp_path / "r.jsonl"), "eva")
+        if how != "in between":
+            assert review_rows(study) == []
+            annotate(study, later)
+        [row] = review_rows(study)
+        assert row["question_id"] == "q1" and [each["annotator"] for each in row["flags"]] == ["ben"]
+        write_rows(tmp_path / "r.jsonl", [row])
+        review(study, read_reviews(tmp_path / "r.jsonl"), "eva")
+        assert review_rows(study) == []
+        # Who says something else of it asks anew.
+        annotate(study, [Annotation("q1/small", "ana", 2, "R", "Look again")])
+        assert [row["question_id"] for row in review_rows(study)] == ["q1"]
+
+
+def test_a_decision_without_its_flags_answers_all_that_there_are(tmp_path: Path) -> None:
+    with make_study(tmp_path / "s.db") as study:
+        annotate(study, [Annotation(f"q{n}/small", "ana", 2, "R") for n in (1, 2, 3)])
+        review(study, [Review("q1", "keep", {})], "eva")
+        assert [row["question_id"] for row in review_rows(study)] == ["q2", "q3"]
+    write_rows(tmp_path / "r.jsonl", [{"question_id": "q2", "decision": "keep", "flags": [3]}])
+    with pytest.raises(InputError, match="row 1: flags are not as `lct annotate review` wrote them"):
+        read_reviews(tmp_path / "r.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"at": "yesterday"}, 'row 1: at is "yesterday"; write a time of UTC'),
+        ({"rating": None, "comment": "  "}, "says nothing"),
+    ],
+)
+def test_a_time_or_a_comment_that_says_nothing_is_refused(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    row = {"item": "q1/small", "annotator": "ana", "rating": 4, "at": "2026-01-01T10:00:00Z"}
+    write_rows(tmp_path / "a.jsonl", [row])
+    assert len(read_annotations(tmp_path / "a.jsonl", load_scale())) == 1
+    write_rows(tmp_path / "a.jsonl", [{**row, **change}])
+    with pytest.raises(InputError, match=message):
+        read_annotations(tmp_path / "a.jsonl", load_scale())

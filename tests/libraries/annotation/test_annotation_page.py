@@ -174,6 +174,53 @@ def test_an_item_corrected_in_the_meantime_is_not_saved(page: Page, tmp_path: Pa
         assert study.annotations() == []
 
 
+def test_an_item_that_others_have_done_is_left_out(page: Page, tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with make_study(path, raters=1) as study:
+        order = [key for key, _ in study.queue("ana")]
+        candidates = {one.id: one.text for one in study.candidates()}
+    with served(path) as link:
+        page.enter(link, "ana")
+        with open_study(path) as study:  # ben works at the same time
+            annotate(study, [Annotation(key, "ben", 1) for key in order[1:3]])
+        page.keys("3")
+        page.save("1 of 4 done")
+        assert page.text("candidate") == candidates[order[3]] and page.text("status") == "Item 2 of 4"
+        assert "left out: others have done this item" in page.text("message")
+        with open_study(path) as study:
+            annotate(study, [Annotation(key, "ben", 1) for key in order[4:]])
+        page.keys("4")
+        page.save("2 of 2 done")
+        assert page.shown("finished")
+    with open_study(path) as study:
+        found = study.annotations()
+    assert len(found) == 6 and {one.candidate for one in found} == set(order)
+
+
+def test_a_server_that_went_away_shows_no_other_item_and_loses_nothing_that_was_saved(
+    page: Page, tmp_path: Path
+) -> None:
+    path = tmp_path / "s.db"
+    with make_study(path):
+        pass
+    with served(path) as link:
+        page.enter(link, "Zoë 日本")
+        page.keys("3")
+        page.save("1 of 6 done")
+        page.keys("4")
+    page.keys("s")
+    page.wait(lambda: "Not saved: The server does not answer" in page.text("message"))
+    assert page.checked() == ["4"]
+    page.driver.execute_script("document.getElementById('next').click()")
+    page.driver.switch_to.alert.accept()
+    page.wait(lambda: page.text("message").startswith("The server does not answer"))
+    assert page.text("candidate") == ""
+    page.driver.execute_script("window.onbeforeunload = null")
+    with served(path) as link:
+        page.enter(link, "Zoë 日本")
+        assert page.text("count") == "1 of 6 done"
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("scale", ["orca", "elitr_bench"])
 def test_it_can_be_read_and_reached(page: Page, tmp_path: Path, scheme: str, scale: str) -> None:

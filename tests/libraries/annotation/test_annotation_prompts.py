@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from annotation_study import HOSTILE, make_study
+from annotation_study import make_study
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +11,6 @@ from long_context_tasks.annotation import Question, load_scale
 from long_context_tasks.annotation.prepare import (
     candidate_prompt,
     fill,
-    judge_prompt,
     prompt_text,
     rationale_prompt,
 )
@@ -19,14 +18,10 @@ from long_context_tasks.schema import InputError
 
 
 @pytest.mark.vectors
-@pytest.mark.parametrize(
-    "name", ["fig6_rationale_system", "fig6_rationale_user", "fig7_judge", "fig8_judge_modified"]
-)
+@pytest.mark.parametrize("name", ["fig6_rationale_system", "fig6_rationale_user"])
 def test_the_papers_prompts_stand_in_the_paper(shared: Path, name: str) -> None:
     [paper] = (shared / "papers").glob("002_*.txt")
     printed = paper.read_text(encoding="utf-8")
-    # The only line that is not in the extracted text by itself was broken there.
-    printed = printed.replace("Evaluation Criteria**Key", "Evaluation Criteria\n\n**Key")
     assert prompt_text(name) in printed
 
 
@@ -73,15 +68,3 @@ def test_rationale_and_candidate_prompts(tmp_path: Path) -> None:
         assert "Now" not in user.content  # the reference is not told
         with pytest.raises(InputError, match="question x has neither a document nor a transcription"):
             candidate_prompt(study, Question("x", "Q", "R"))
-
-
-@pytest.mark.parametrize("name", ["fig7", "fig8"])
-def test_judge_prompts_hold_what_annotators_see(name: str) -> None:
-    [user] = judge_prompt(Question("q", "Who?", "Ana", "Because.", "hello"), HOSTILE, name)
-    for part in (
-        "- **Question:** Who?",
-        "- **Expected Answer:** Ana",
-        f"- **Candidate Answer:** {HOSTILE}",
-        "Because. + hello",
-    ):
-        assert part in user.content

@@ -143,3 +143,29 @@ def test_a_taken_port_is_told(link: tuple[str, Path]) -> None:
     port = int(link[0].split(":")[2].split("/")[0])
     with pytest.raises(InputError, match=f"--port {port}: cannot be used .*choose another, or 0"):
         listen(port)
+
+
+def test_no_more_raters_than_wanted(tmp_path: Path) -> None:
+    """Also when two have opened the page before either has rated."""
+    with make_study(tmp_path / "s.db", raters=1):
+        pass
+    with served(tmp_path / "s.db") as link, browser(link) as client:
+        asked = [{"id": "q1/small", "annotator": name} for name in ("ana", "ben")]
+        assert [client.get("/api/item", params=each).status_code for each in asked] == [200, 200]
+        assert client.post("/api/annotation", json=GOOD).status_code == 200
+        assert [client.get("/api/item", params=each).status_code for each in asked] == [200, 410]
+
+
+def test_a_study_that_breaks_while_it_is_served_is_told(tmp_path: Path) -> None:
+    with make_study(tmp_path / "s.db"):
+        pass
+    with served(tmp_path / "s.db") as link, browser(link) as client:
+        headers = {"Content-Type": "application/json; charset=nobody"}
+        assert client.post("/api/annotation", content=b"{}", headers=headers).status_code == 400
+        (tmp_path / "s.db").write_bytes(b"no database" * 1000)
+        for answer in (
+            client.get("/api/queue", params={"annotator": "ana"}),
+            client.post("/api/annotation", json=GOOD),
+        ):
+            assert answer.status_code == 503 and "cannot be read or written" in answer.json()["error"]
+            assert "default-src 'none'" in answer.headers["content-security-policy"]

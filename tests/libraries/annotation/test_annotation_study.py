@@ -198,3 +198,27 @@ def test_a_queue_is_stable_personal_and_capped(tmp_path: Path) -> None:
         assert len(orders) > 3
         annotate(study, [Annotation(queue[0], who, 3) for who in ("ana", "ben")])
         assert study.queue("ana")[0] == (queue[0], True) and queue[0] not in dict(study.queue("cleo"))
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "UPDATE versions SET rationale = x'ff00'",
+        "UPDATE versions SET transcription = x'41'",
+        "UPDATE versions SET question = CAST(x'ff41' AS TEXT)",
+        "UPDATE candidates SET text = CAST(x'ff41' AS TEXT)",
+        "UPDATE corrections SET new = x'41'",
+        "UPDATE settings SET value = '\u00b2' WHERE name = 'seed'",
+        "DELETE FROM settings WHERE name = 'scale'",
+    ],
+)
+def test_texts_that_were_edited_by_hand_are_found_when_a_study_is_opened(tmp_path: Path, edit: str) -> None:
+    path = tmp_path / "s.db"
+    with make_study(path) as study:
+        review(study, [Review("q1", "correct", {"reference": "Another"})], "eva")
+    with sqlite3.connect(path) as db:
+        db.execute(edit)
+    db.close()
+    with pytest.raises(InputError, match="was it edited by hand") as error:
+        open_study(path)
+    assert str(error.value).count("edited by hand") == 1

@@ -1,7 +1,9 @@
 """Checkpoints: the released layout, there and back, and everything that can be missing from one."""
 
+import json
 import pickle
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,8 @@ pytest.importorskip("transformers")
 import torch
 import yaml
 from orca_checkpoints import byte_tokenizer, saved_checkpoint, tiny_lm, tiny_model
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM
 
 from long_context_tasks.judges.orca import OrcaItem
 from long_context_tasks.judges.orca.checkpoint import load_checkpoint, read_args, save_checkpoint
@@ -228,3 +232,79 @@ def test_bfloat16_comes_near(tmp_path: Path) -> None:
     assert next(half.model.lm.parameters()).dtype == torch.bfloat16
     for a, b in zip(score_items(half, ITEMS).scores, score_items(written, ITEMS).scores, strict=True):
         assert a.mean == pytest.approx(b.mean, abs=0.05)
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:1000])
+
+
+def _halved(path: Path) -> None:
+    found = load_file(path)
+    save_file({name: found[name] for name in sorted(found)[::2]}, path, metadata={"format": "pt"})
+
+
+def _renamed(path: Path) -> None:
+    found = load_file(path)
+    save_file({f"x.{name}": each for name, each in found.items()}, path, metadata={"format": "pt"})
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (_cut, "cannot be loaded"),
+        (lambda path: path.write_bytes(b""), "cannot be loaded"),
+        (Path.unlink, "the LoRA adapter lacks its weights"),
+        (_halved, r"the LoRA adapter lacks \d+ of \d+ weights"),
+        (_renamed, r"the LoRA adapter lacks \d+ of \d+ weights"),
+    ],
+)
+def test_a_damaged_adapter_is_an_error_and_no_score(
+    tmp_path: Path, damage: Callable[[Path], object], message: str
+) -> None:
+    peft = pytest.importorskip("peft")
+    model, tokenizer = tiny_model()
+    base = tmp_path / "base"
+    model.lm.save_pretrained(base)
+    lm = AutoModelForCausalLM.from_pretrained(base)
+    adapted = peft.get_peft_model(
+        lm, peft.LoraConfig(r=2, target_modules="all-linear", task_type="CAUSAL_LM")
+    )
+    save_checkpoint(tmp_path / "mine", OrcaModel(adapted, model.head), tokenizer, {})
+    load_checkpoint(tmp_path / "mine", device="cpu")
+    damage(tmp_path / "mine" / "model" / "lm" / "adapter_model.safetensors")
+    with pytest.raises(InputError, match=message):
+        load_checkpoint(tmp_path / "mine", device="cpu")
+
+
+def test_a_language_model_that_lacks_weights_is_an_error_and_no_score(tmp_path: Path) -> None:
+    saved_checkpoint(tmp_path / "mine")
+    path = tmp_path / "mine" / "model" / "lm" / "model.safetensors"
+    whole = load_file(path)
+    for gone in ("model.embed_tokens.weight", "model.layers.1.mlp.up_proj.weight", "model.norm.weight"):
+        left = {name: each for name, each in whole.items() if name != gone}
+        assert len(left) == len(whole) - 1
+        save_file(left, path, metadata={"format": "pt"})
+        with pytest.raises(InputError, match=rf"the language model lacks 1 of \d+ weights, such as {gone}"):
+            load_checkpoint(tmp_path / "mine", device="cpu")
+
+
+def test_an_untied_vocabulary_projection_may_be_missing(tmp_path: Path) -> None:
+    """It is never run; checkpoints of a bare body lack it."""
+    expected = score_items(saved_checkpoint(tmp_path / "mine"), ITEMS).scores
+    lm = tmp_path / "mine" / "model" / "lm"
+    config = json.loads((lm / "config.json").read_text())
+    (lm / "config.json").write_text(json.dumps({**config, "tie_word_embeddings": False}))
+    read = load_checkpoint(tmp_path / "mine", device="cpu")
+    assert score_items(read, ITEMS).scores == expected
+
+
+def test_a_damaged_tokenizer_or_an_unknown_device_is_named(tmp_path: Path) -> None:
+    saved_checkpoint(tmp_path / "mine")
+    for device in ("nonsense", "cuda:99"):
+        with pytest.raises(InputError, match=f"device '{device}' cannot be used here"):
+            load_checkpoint(tmp_path / "mine", device=device)
+    with pytest.raises(InputError, match="dtype 'fp16' is none of auto, float32"):
+        load_checkpoint(tmp_path / "mine", device="cpu", dtype="fp16")
+    (tmp_path / "mine" / "tokenizer" / "tokenizer.json").write_text("{")
+    with pytest.raises(InputError, match="cannot be loaded"):
+        load_checkpoint(tmp_path / "mine", device="cpu")

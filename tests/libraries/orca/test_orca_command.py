@@ -18,9 +18,10 @@ from typer.testing import CliRunner, Result
 
 from long_context_tasks.cli import app
 from long_context_tasks.cli.orca_data import DataOptions, make_rows
-from long_context_tasks.judges.orca import read_items
+from long_context_tasks.judges.orca import read_items, read_results, scored_agreement
 from long_context_tasks.judges.orca.splits import question_numbers
 from long_context_tasks.judges.orca.train_files import read_log
+from long_context_tasks.schema.files import json_value
 
 
 def orca(*arguments: object) -> Result:
@@ -88,6 +89,9 @@ def test_from_ratings_to_clamped_scores(place: Path, tmp_path: Path) -> None:
             "--device", "cpu",
         )  # fmt: skip
         assert "Spearman's rho" in told.output and "variance: MAE" in told.output
+        questions = 4 if part == "train" else 3
+        assert f"95 % interval over {questions} questions" in told.output
+        assert f"note: {questions} questions are too few for an interval" in told.output
     rows = read(tmp_path / "train.jsonl")
     assert [row["id"] for row in rows] == [item.id for item in rated_items(8)]
     first = rows[0]
@@ -290,3 +294,157 @@ def test_the_real_data_lose_no_rating(shared: Path) -> None:
     elitr = made.rows[-390:]
     assert all(row["scale_given"] == [1, 10] and len(row["ratings"]) == 2 for row in elitr)
     assert len({row["candidate_model"] for row in elitr}) == 3
+
+
+def test_shuffled_ratings_are_a_control_that_says_so(tmp_path: Path) -> None:
+    rows = [
+        {**SOURCE[0], "id": str(number), "question": f"Q{number}", "ratings": [number % 11, number % 7], "scale": [0, 10],
+         "rationale": f"remark {number}"}
+        for number in range(40)
+    ]  # fmt: skip
+    source = write(tmp_path / "rated.jsonl", rows)
+    told = [
+        good("data", source, "-o", tmp_path / name, *more).output
+        for name, more in (
+            ("true", ()),
+            ("mixed", ("--shuffle-ratings",)),
+            ("again", ("--shuffle-ratings",)),
+            ("other", ("--shuffle-ratings", "--seed", "1")),
+        )
+    ]
+    assert "CONTROL, NO REAL RATINGS" in told[1] and "CONTROL" not in told[0]
+    true, mixed, again, other = (read(tmp_path / name) for name in ("true", "mixed", "again", "other"))
+    assert all("control" not in row for row in true)
+    assert all(row["control"] == "ratings shuffled" for row in mixed)
+    moved = "ratings", "ratings_given", "scale_given"
+    kept = [{name: row[name] for name in row if name not in (*moved, "control")} for row in mixed]
+    assert kept == [{name: row[name] for name in row if name not in moved} for row in true]
+    assert sorted(row["ratings"] for row in mixed) == sorted(row["ratings"] for row in true)
+    assert sum(a["ratings"] != b["ratings"] for a, b in zip(true, mixed, strict=True)) > 30
+    for row in mixed:  # an answer's ratings go together, and as given
+        assert row["ratings"] == pytest.approx([1 + 4 * rating / 10 for rating in row["ratings_given"]])
+    assert mixed == again != other
+    # The parts are those of the true ratings, so the true test part can be scored.
+    for name, more in (("parts", ()), ("mixed_parts", ("--shuffle-ratings",))):
+        good("data", source, "--split", "questions", "--splits", "1", "-o", tmp_path / name, *more)
+    for part in ("train", "dev", "test"):
+        a, b = (read(tmp_path / name / "split_0" / f"{part}.jsonl") for name in ("parts", "mixed_parts"))
+        assert [row["id"] for row in a] == [row["id"] for row in b]
+    same = write(tmp_path / "same.jsonl", [{**row, "ratings": [3, 3]} for row in rows])
+    assert "nothing to shuffle" in bad("data", same, "-o", tmp_path / "no", "--shuffle-ratings")
+
+
+def test_a_judge_of_shuffled_ratings_is_told_from_another(place: Path, tmp_path: Path) -> None:
+    source = place / "train.jsonl"
+    good("data", source, "-o", tmp_path / "control.jsonl", "--shuffle-ratings")
+    given = *train(place, tmp_path / "mine", *from_model(place)), "--train", tmp_path / "control.jsonl"
+    said = good(*given).output
+    assert "CONTROL (ratings shuffled): this judge learns from ratings that are not the answers' own" in said
+    assert yaml.safe_load((tmp_path / "mine" / "args.yaml").read_text())["control"] == "ratings shuffled"
+    score = "score", place / "dev.jsonl", "-o", tmp_path / "scored.jsonl", "--device", "cpu", "--checkpoint"
+    assert "CONTROL (ratings shuffled): this judge" in good(*score, tmp_path / "mine").output
+    # Neither a further training nor another reading of the data takes the mark away.
+    good(*train(place, tmp_path / "on", "--init", tmp_path / "mine"))
+    assert yaml.safe_load((tmp_path / "on" / "args.yaml").read_text())["control"] == "ratings shuffled"
+    good("data", tmp_path / "control.jsonl", "-o", tmp_path / "again.jsonl")
+    assert {row["control"] for row in read(tmp_path / "again.jsonl")} == {"ratings shuffled"}
+    plain = (
+        "score",
+        tmp_path / "again.jsonl",
+        "-o",
+        tmp_path / "scored.jsonl",
+        "--device",
+        "cpu",
+        "--checkpoint",
+    )
+    saved_checkpoint(tmp_path / "judge")
+    assert "CONTROL: the ratings in again.jsonl" in good(*plain, tmp_path / "judge").output
+    assert "CONTROL" not in good(*score, tmp_path / "judge").output
+
+
+def test_no_source_is_written_over(place: Path, tmp_path: Path) -> None:
+    source = write(tmp_path / "rated.jsonl", SOURCE)
+    before = source.read_bytes()
+    assert "is a source" in bad("data", source, "-o", tmp_path / "." / "rated.jsonl")
+    assert source.read_bytes() == before
+    saved_checkpoint(tmp_path / "judge")
+    scored = write(tmp_path / "dev.jsonl", rows_of(rated_items(6, 9)))
+    assert "written over" in bad("score", scored, "--checkpoint", tmp_path / "judge", "-o", scored)
+    assert read(scored) == rows_of(rated_items(6, 9))
+
+
+def test_a_mistyped_option_leaves_nothing_that_stops_the_right_one(place: Path, tmp_path: Path) -> None:
+    for wrong in (("--model", tmp_path / "none"), ("--lr", "1e6")):
+        said = bad(*train(place, tmp_path / "mine", *from_model(place), *wrong))
+        assert "cannot be loaded" in said or "not a number" in said
+        assert not (tmp_path / "mine").exists()
+    # A checkpoint is there from the first step on, so a training may be going on.
+    assert "the loss is not a number" in bad(
+        *train(place, tmp_path / "mine", *from_model(place), "--lr", "1e6", "--save-steps", "1")
+    )
+    assert "of a run with other arguments (head_lr, lr)" in bad(
+        *train(place, tmp_path / "mine", *from_model(place))
+    )
+
+
+def test_a_window_that_nothing_fits_gives_no_file(place: Path, tmp_path: Path) -> None:
+    saved_checkpoint(tmp_path / "judge")
+    given = "score", place / "dev.jsonl", "--checkpoint", tmp_path / "judge", "-o", tmp_path / "out.jsonl"
+    assert "--window 0: give 1 or more" in bad(*given, "--window", "0")
+    assert "no answer fits the window of 3 tokens" in bad(*given, "--window", "3", "--device", "cpu")
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_figures_in_the_files_of_the_released_code(place: Path, tmp_path: Path) -> None:
+    for head in ("beta", "bernoulli"):
+        saved_checkpoint(tmp_path / head, head)
+    figures = tmp_path / "scores.yaml"
+    for head, part in (("beta", "dev"), ("bernoulli", "train"), ("beta", "train")):
+        good(
+            "score", place / f"{part}.jsonl", "--checkpoint", tmp_path / head, "-o", tmp_path / f"{part}.jsonl",
+            "--scores-yaml", figures, "--device", "cpu",
+        )  # fmt: skip
+        if head == "bernoulli":
+            assert sorted(yaml.safe_load(figures.read_text())["train"]) == [
+                "mean_mae", "n", "rating_kendall_tau", "rating_spearman_correlation",
+            ]  # fmt: skip
+    found = yaml.safe_load(figures.read_text())
+    assert set(found) == {"dev", "train"} and found["dev"]["n"] == 6
+    agreement = scored_agreement(read_results(tmp_path / "train.jsonl"))
+    assert found["train"] == json_value({
+        "n": 8,
+        "mean_mae": round(agreement.mae, 6),
+        "rating_kendall_tau": round(agreement.tau, 6),
+        "rating_spearman_correlation": round(agreement.rho, 6),
+        "n_var": 2,
+        "variance_mae": round(agreement.variance_mae, 6),
+        "variance_kendall_tau": round(agreement.variance_tau, 6),
+        "variance_spearman_correlation": round(agreement.variance_rho, 6),
+    })  # fmt: skip
+    given = "clamp", tmp_path / "train.jsonl", "--composite", "released"
+    good(*given, "--dev", tmp_path / "dev.jsonl", "--output", tmp_path / "clamped")
+    mine = yaml.safe_load((tmp_path / "clamped" / "clamp.yaml").read_text())
+    theirs = yaml.safe_load((tmp_path / "clamped" / "score_clamp.yaml").read_text())
+    clamped = mine["files"]["train"]["clamped"]
+    assert theirs["train"] == {
+        "n": 8,
+        "var_threshold": mine["var_threshold"],
+        "rating_kendall_tau": round(clamped["tau"], 6),
+        "rating_spearman_correlation": round(clamped["rho"], 6),
+        "mean_mae": round(clamped["mae"], 6),
+        "n_var": 2,
+        "variance_mae": round(clamped["variance_mae"], 6),
+    }
+    (tmp_path / "score_clamp.yaml").write_text(
+        "test: {n: 3, var_threshold: 0.04}\ndev: {n: 3, var_threshold: 0.04}\n"
+    )
+    assert "variance 0.04000000" in good(*given, "--threshold-from", tmp_path / "score_clamp.yaml").output
+    assert "no different var_threshold" in bad(*given, "--threshold-from", figures)
+    assert "either --dev" in bad(*given, "--threshold-from", figures, "--threshold", "0.1")
+    assert "nothing to clamp" in bad("clamp", "--threshold", "0.1")
+
+
+@pytest.mark.parametrize("wrong", [{"n_ratings": None}, {"n_ratings": "three"}, {"params": 3}])
+def test_scored_rows_edited_by_hand_are_named(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    path = write(tmp_path / "scored.jsonl", [{"rating_orca": 0.5, "variance_orca": 0.1, **wrong}])
+    assert "scored.jsonl, row 1: params is no list or n_ratings" in bad("clamp", "--threshold", "0.1", path)

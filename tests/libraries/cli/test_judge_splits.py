@@ -1,0 +1,237 @@
+"""`lct judge compare --splits`: judges, average, fusion, ORCA and differences from files to the table."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from correctness_data import mean_of, rated_answers, scores_of, write_rows, write_splits
+from typer.testing import CliRunner
+
+from long_context_tasks.cli import app
+
+ROWS = rated_answers()
+
+
+def lct(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["judge", "compare", *map(str, arguments)])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_splits(tmp_path / "splits", ROWS)
+
+
+@pytest.fixture
+def rated(tmp_path: Path) -> Path:
+    return write_rows(tmp_path / "rated.jsonl", scores_of(ROWS, {"good": 0.3, "poor": 2.0}))
+
+
+def figures(done: Result, out: Path) -> dict[str, Any]:
+    assert done.exit_code == 0, done.output
+    content = json.loads(out.read_text())
+    return {each["name"]: each for each in content["comparison"]["figures"]} | {"": content}
+
+
+def test_judges_average_and_fusion_without_any_option(tmp_path: Path, folder: Path, rated: Path) -> None:
+    out = tmp_path / "out.json"
+    done = lct(rated, "--splits", folder, "--out", out, "--against", "poor")
+    found = figures(done, out)
+    assert list(found) == ["good", "poor", "average", "fusion", ""]
+    assert [found[name]["kind"] for name in ("good", "average", "fusion")] == ["judge", "average", "fusion"]
+    assert found["good"]["rho"]["mean"] > found["average"]["rho"]["mean"] > found["poor"]["rho"]["mean"]
+    assert (
+        found["average"]["variance_mae"]["mean"] is not None and found["good"]["variance_mae"]["mean"] is None
+    )
+    assert found[""]["comparison"]["against"]["good"]["rho"]["outcome"] == "wins"
+    assert found[""]["splits"][0] == {"name": "split_0", "train": 48, "dev": 16, "test": 16}
+    assert len(found[""]["fusions"]["fusion"]) == 3
+    for text in (
+        "all 48 test answers",
+        "Each rater minus poor",
+        "fusion: weights",
+        "mean ± sd over 3 splits",
+    ):
+        assert text in done.output
+    assert f"{found['good']['rho']['mean']:.4f} ± {found['good']['rho']['sd']:.4f}" in done.output
+    again = lct(rated, "--splits", folder, "--out", tmp_path / "b.json", "--against", "poor")
+    assert again.output == done.output and (tmp_path / "b.json").read_bytes() == out.read_bytes()
+
+
+def test_named_averages_and_fusions(tmp_path: Path, folder: Path) -> None:
+    file = write_rows(tmp_path / "r.jsonl", scores_of(ROWS, {"a": 0.5, "b": 1.0, "c": 2.0}))
+    out = tmp_path / "out.json"
+    more = ("--average", "all=a,b,c", "--average", "a,b", "--fusion", "calibrated a=a", "--fusion", "two=b,c")
+    found = figures(lct(file, "--splits", folder, "--out", out, *more), out)
+    assert list(found) == ["a", "b", "c", "all", "average of a, b", "calibrated a", "two", ""]
+    found = figures(lct(file, "--splits", folder, "--out", out, "--average", "none", "--fusion", "none"), out)
+    assert list(found) == ["a", "b", "c", ""]
+    found = figures(lct(file, "--splits", folder, "--out", out, "--raters", "a,c"), out)
+    assert list(found) == ["a", "c", "average", "fusion", ""]
+
+
+def test_scales_of_the_option_of_the_file_and_of_baselines(tmp_path: Path, folder: Path) -> None:
+    out = tmp_path / "out.json"
+
+    def maes(rows: list[dict[str, Any]], *more: str) -> dict[str, float]:
+        file = write_rows(tmp_path / "r.jsonl", rows)
+        found = figures(lct(file, "--splits", folder, "--out", out, "--average", "none", *more), out)
+        return {name: each["mae"]["mean"] for name, each in found.items() if name}
+
+    base = [{"id": row["id"], "cluster": "c", "j": 1 + 4 * mean_of(row)} for row in ROWS]
+    assert maes(base)["j"] == pytest.approx(0)
+    ten = [{**row, "j": 1 + 9 * (row["j"] - 1) / 4} for row in base]
+    assert maes(ten, "--scale", "j=1,10")["j"] == pytest.approx(0)
+    told = [{**row, "scales": {"j": [1, 10]}} for row in ten]
+    assert maes(told)["j"] == pytest.approx(0)
+    assert maes(told, "--scale", "j=0,10")["j"] > 0.01  # the option goes first
+    unit = [{"id": row["id"], "cluster": "c", "rouge_l": mean_of(row), "people": 9} for row in ROWS]
+    assert maes(unit) == {"rouge_l": pytest.approx(0)}  # people's own mean is no judge
+
+
+def test_missing_scores_are_said(tmp_path: Path, folder: Path) -> None:
+    rows = scores_of(ROWS, {"a": 0.5, "b": 1.0})
+    for row in rows:
+        if row["id"] in ("q0/owl", "q4/fox", "q1/owl"):  # one in each test part
+            row["b"] = None
+    file = write_rows(tmp_path / "r.jsonl", [*rows, {"id": "elsewhere", "cluster": "x", "a": 3, "b": 3}])
+    out = tmp_path / "out.json"
+    done = lct(file, "--splits", folder, "--out", out)
+    found = figures(done, out)
+    missing = sum(row["b"] is None and int(row["cluster"][1:]) % 5 in (0, 4, 3) for row in rows)
+    assert missing == 2
+    assert {found[name]["n"] for name in ("a", "b", "average", "fusion")} == {46}
+    assert (
+        "2 of 48 test answers left out, as a rater has no score for them: b 2, average 2, fusion 2"
+        in done.output
+    )
+    assert "1 rated answers are in no split" in done.output
+    done = lct(file, "--splits", folder, "--out", out, "--own-items")
+    found = figures(done, out)
+    assert (found["a"]["n"], found["b"]["n"]) == (48, 46)
+    assert "each rater on its own answers of 48; without a score: b 2" in done.output
+
+
+def test_a_fusion_that_nobody_asked_for_is_left_out_where_only_tests_are_rated(
+    tmp_path: Path, folder: Path
+) -> None:
+    tested = [row for row in ROWS if int(row["question_id"][1:]) % 5 == 0]
+    one = tmp_path / "one"
+    one.mkdir()
+    (folder / "split_0").rename(one / "split_0")
+    file = write_rows(tmp_path / "r.jsonl", scores_of(tested, {"a": 0.5, "b": 1.0}))
+    done = lct(file, "--splits", one)
+    assert done.exit_code == 0 and "no fusion: fusion: split_0 has 0 answers in dev" in done.output
+    assert "±" not in done.output
+    done = lct(file, "--splits", one, "--fusion", "a,b")
+    assert done.exit_code == 2 and "--fusion: fusion: split_0 has 0 answers in dev" in done.output
+
+
+def orca_files(tmp_path: Path, folder: Path, *, clamped: tuple[int, ...] = (), spread: bool = True) -> str:
+    for number in range(3):
+        place = tmp_path / "scored" / f"split_{number}"
+        place.mkdir(parents=True)
+        rows = [
+            json.loads(line) for line in (folder / f"split_{number}" / "test.jsonl").read_text().splitlines()
+        ]
+        write_rows(
+            place / "test.jsonl",
+            [
+                {
+                    "id": row["id"],
+                    "rating_orca": mean_of(row),
+                    "variance_orca": 0.01,
+                    "low_orca": 0.1 if spread else None,
+                    **({"rating_orca_clamped": round(mean_of(row))} if number in clamped else {}),
+                }
+                for row in rows
+            ],
+        )
+    return f"orca={tmp_path}/scored/{{split}}/test.jsonl"
+
+
+def test_orca_and_its_clamped_means(tmp_path: Path, folder: Path, rated: Path) -> None:
+    out = tmp_path / "out.json"
+    pattern = orca_files(tmp_path, folder, clamped=(0, 1, 2))
+    done = lct(rated, "--splits", folder, "--out", out, "--orca", pattern, "--against", "orca")
+    found = figures(done, out)
+    assert found["orca"]["mae"]["mean"] == pytest.approx(0) and found["orca"]["rho"]["mean"] == pytest.approx(
+        1
+    )
+    assert found["orca clamped"]["mae"]["mean"] > 0.05
+    assert found["orca"]["n_variance"] == 48 and found["orca"]["variance_mae"]["mean"] > 0
+    assert found[""]["comparison"]["against"]["poor"]["mae"]["outcome"] == "loses"
+    number = pattern.replace("{split}", "split_{number}")
+    assert (
+        figures(lct(rated, "--splits", folder, "--out", out, "--orca", number), out)["orca"] == found["orca"]
+    )
+
+
+def test_orca_without_a_spread_predicts_no_variance(tmp_path: Path, folder: Path, rated: Path) -> None:
+    out = tmp_path / "out.json"
+    pattern = orca_files(tmp_path, folder, spread=False)
+    found = figures(lct(rated, "--splits", folder, "--out", out, "--orca", pattern), out)
+    assert found["orca"]["n_variance"] == 0 and found["orca"]["variance_mae"]["mean"] is None
+
+
+def test_an_orca_answer_without_a_score_is_missing(tmp_path: Path, folder: Path, rated: Path) -> None:
+    pattern = orca_files(tmp_path, folder)
+    path = tmp_path / "scored" / "split_1" / "test.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    write_rows(path, [{**rows[0], "rating_orca": None, "reason": "does_not_fit"}, *rows[2:]])
+    done = lct(rated, "--splits", folder, "--orca", pattern)
+    assert done.exit_code == 0 and "2 of 48 test answers left out" in done.output and "orca 2" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--raters", "good,none"), "no row has a score of none; there are: good, poor"),
+        (("--average", "good,none"), "--average good,none: no rater none; there are: good, poor"),
+        (("--average", "x="), "names no rater"),
+        (("--average", "good"), "average has one judge"),
+        (("--average", "none", "--average", "good,poor"), "leaves all of them out"),
+        (("--fusion", "good,none"), "no rater none"),
+        (("--fusion", "good=good,poor"), "two raters are called good"),
+        (("--scale", "good=1"), "needs the lowest and the highest score"),
+        (("--scale", "good=5,1"), "needs the lowest and the highest score"),
+        (("--scale", "good=a,b"), "write NAME=LOW,HIGH"),
+        (("--scale", "other=1,5"), "no rater 'other'; there are: good, poor"),
+        (
+            ("--scale", "good=1,3"),
+            "of good is outside its scale 1 to 3; give the right one with --scale good=",
+        ),
+        (("--against", "other"), "--against other: no such rater"),
+        (("--gold", "good"), "do not go with --splits"),
+        (("--orca", "orca=x.jsonl"), "write NAME=PATTERN"),
+        (("--orca", "orca=x/{split}.jsonl"), "x/split_0.jsonl: cannot be read"),
+        (("--out", "{here}/no/out.json"), "choose another place with --out"),
+    ],
+)
+def test_bad_input(
+    tmp_path: Path, folder: Path, rated: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    done = lct(rated, "--splits", folder, *(word.replace("{here}", str(tmp_path)) for word in arguments))
+    assert done.exit_code == 2 and message in done.output, done.output
+
+
+def test_files_that_do_not_go_together(tmp_path: Path, folder: Path, rated: Path) -> None:
+    other = write_rows(tmp_path / "o.jsonl", [{"id": "x", "cluster": "c", "good": 3}])
+    done = lct(other, "--splits", folder)
+    assert done.exit_code == 2 and "none of the 1 rated answers is in the splits" in done.output
+    done = lct(rated, "--splits", tmp_path)
+    assert done.exit_code == 2 and "holds no split_0" in done.output
+    done = lct(rated, "--average", "good,poor")
+    assert done.exit_code == 2 and "need --splits FOLDER" in done.output
+    pattern = orca_files(tmp_path, folder, clamped=(0,))
+    done = lct(rated, "--splits", folder, "--orca", pattern)
+    assert done.exit_code == 2 and "1 of 3 files have a clamped column; clamp all" in done.output
+    path = tmp_path / "scored" / "split_2" / "test.jsonl"
+    for row, message in (
+        ({"id": 1}, "no id, rating_orca and variance_orca"),
+        ({"id": 1, "rating_orca": 1.5, "variance_orca": 0}, "rating_orca is 1.5, no number from 0 to 1"),
+    ):
+        write_rows(path, [row])
+        done = lct(rated, "--splits", folder, "--orca", pattern)
+        assert done.exit_code == 2 and message in done.output
