@@ -165,5 +165,7 @@ def naive_bestanswer(
                     if total <= bounds[length] or number <= max(2, len(fixed)):
                         break
                     number -= 1
-                made[length].append((question, order, f"A{order.index(gold) + 1}", total))
+                # Tokens hang on the order too: the one that is shown may be over the bound by a token.
+                if total <= bounds[length]:
+                    made[length].append((question, order, f"A{order.index(gold) + 1}", total))
     return made

@@ -187,7 +187,7 @@ def compare(
     """Compare judges with people and with each other.
 
     Means, correlations of every pair (Pearson, Spearman, Kendall), scores for each gold score, and agreement of the
-    panel (ICC). Intervals are 95 % and resample clusters (meetings), but those of the ICC, which take items as independent.
+    panel (ICC). Intervals are 95 % and over clusters (meetings), but those of the ICC, which take items as independent.
 
     With --splits: rank correlation and error of every judge, of their mean, their fusion and of ORCA against people's ratings, as in the ORCA paper.
     """

@@ -277,7 +277,7 @@ def _print(found: "Comparison", splits: "Sequence[SplitItems]", options: SplitOp
         typer.echo(f"all {found.total} test answers of the splits; every rater has a score for each")
     if found.against:
         print_table(
-            f"Each rater minus {options.against}, test answers of all splits together; 95 % intervals draw whole questions",
+            f"Each rater minus {options.against}, test answers of all splits together; 95 % intervals over whole questions",
             [
                 *("rater", "n", "questions"),
                 *("rho", "95 % interval", "by rho", "MAE", "95 % interval", "by MAE"),

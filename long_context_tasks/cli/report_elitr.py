@@ -76,7 +76,7 @@ def elitr(
     By question type and answer position, on the questions that QA and Conv word differently (Fig. 3), over the measured word
     error rate (Fig. 1), mean and standard deviation over runs (Table 9), and the test of answers in the middle (Table 10).
     Runs of the same model, task, judge and settings count as seeds of one another: other tables take each question's mean
-    over them. Intervals resample meetings.
+    over them. Intervals are over meetings.
     """
     from long_context_tasks.benchmarks.elitr_bench.scoring import METRICS
     from long_context_tasks.cli import elitr_tables

@@ -107,7 +107,7 @@ def ethic(
     By context length (5.2), by position (5.3: which labels were recalled, how sections were summarized), low against high
     coverage on the same contexts (5.1), and by input and output length at once. Built cases have the length that they were
     built for, published ones a span of their cl100k tokens. Runs of one setting count as one, with each case's mean over
-    them. Intervals (95 %) resample documents.
+    them. Intervals (95 %) are over documents.
     """
     from long_context_tasks.cli.report_elitr import check_plot, write_csv, write_plot
 

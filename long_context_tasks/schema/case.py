@@ -42,7 +42,7 @@ class Case:
         task: name of the task it was made for, e.g. ``ada_leval_tsort_8k``.
         inputs: named fields that the benchmark's ``prompts.py`` renders; keys of documents, character spans.
         turns: one or more questions.
-        cluster: the unit of resampling (book, question, meeting).
+        cluster: what cases have in common and intervals take as the unit (book, question, meeting).
         num_tokens: tokens of the whole prompt, by tokenizer name; no chat template.
         document: key of the text that the case is about, when there is a single one.
         labels: length, domain, word error rate ... for breakdowns.

@@ -6,7 +6,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from long_context_tasks.stats.intervals import Interval, cluster_bootstrap
+from long_context_tasks.stats.clustered import cluster_t
+from long_context_tasks.stats.intervals import Interval
 from long_context_tasks.stats.rounding import round_half_up
 
 Label = TypeVar("Label", bound=Hashable)
@@ -33,7 +34,7 @@ class Group:
     interval: Interval
 
 
-def summarize(values: Sequence[float | None], clusters: Sequence[Hashable], seed: int = 0) -> Group:
+def summarize(values: Sequence[float | None], clusters: Sequence[Hashable]) -> Group:
     """The figures of one group; ``None`` is an item without a score.
 
     Raises:
@@ -50,12 +51,12 @@ def summarize(values: Sequence[float | None], clusters: Sequence[Hashable], seed
         clusters=len(set(kept)),
         mean=math.fsum(scores) / len(scores),
         sd=statistics.stdev(scores) if len(scores) > 1 else math.nan,
-        interval=cluster_bootstrap(scores, kept, seed),
+        interval=cluster_t(scores, kept),
     )
 
 
 def breakdown(
-    values: Sequence[float | None], labels: Sequence[Label], clusters: Sequence[Hashable], seed: int = 0
+    values: Sequence[float | None], labels: Sequence[Label], clusters: Sequence[Hashable]
 ) -> dict[Label, Group]:
     """Figures of each label, in the order in which the labels first occur.
 
@@ -70,13 +71,13 @@ def breakdown(
     for place, (label, _, _) in enumerate(zip(labels, values, clusters, strict=True)):
         places.setdefault(label, []).append(place)
     return {
-        label: summarize([values[place] for place in group], [clusters[place] for place in group], seed)
+        label: summarize([values[place] for place in group], [clusters[place] for place in group])
         for label, group in places.items()
     }
 
 
 def by_gold_bin(
-    values: Sequence[float | None], gold: Sequence[float], clusters: Sequence[Hashable], seed: int = 0
+    values: Sequence[float | None], gold: Sequence[float], clusters: Sequence[Hashable]
 ) -> dict[int, Group]:
     """How a rater scores what the gold rater gave 1, 2, 3 ... (ELITR-Bench, Fig. 2a), bins in ascending order.
 
@@ -86,4 +87,4 @@ def by_gold_bin(
         ValueError: lengths differ, or a gold score is not a finite number.
     """
     bins = [int(round_half_up(score, 0)) for score in gold]
-    return dict(sorted(breakdown(values, bins, clusters, seed).items()))
+    return dict(sorted(breakdown(values, bins, clusters).items()))

@@ -147,8 +147,8 @@ def cluster_wilson(
     """Wilson's interval with design effect: for hits and misses, graded shares, or ratings whose scale is known.
 
     All hits or all misses count as one case for each cluster. Clusters that all have the same mean in between count as
-    independent cases. Hits and misses of a single cluster get Wilson's plain interval, for lack of anything better. Ends
-    are not a number for other values of a single cluster, and when such values are all one and the same.
+    independent cases. Ends are not a number for a single cluster whose values differ, as nothing then tells how far clusters do, and when
+    values between the ends of the scale are all one and the same.
 
     Args:
         values: at least one.
@@ -167,9 +167,8 @@ def cluster_wilson(
     k, n = len(sums), len(shares)
     if scale == (0.0, 1.0) and bool(np.isin(shares, (0.0, 1.0)).all()):
         if np.ptp(shares) == 0:
-            cases = n if k == 1 else k
-            return wilson(cases if shares[0] else 0, cases, level)
-        if k in (1, n):
+            return wilson(k if shares[0] else 0, k, level)
+        if k == n:
             return wilson(round(float(shares.sum())), n, level)
     if np.ptp(shares) == 0 or k == 1:
         return Interval(math.nan, math.nan)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 from long_context_tasks.schema import Score
-from long_context_tasks.stats.intervals import Interval, cluster_bootstrap, wilson
+from long_context_tasks.stats.clustered import cluster_t, cluster_wilson
+from long_context_tasks.stats.intervals import Interval
 
 Z_95 = NormalDist().inv_cdf(0.975)
 """Half the width of a 95 % interval, in standard deviations."""
@@ -38,20 +39,17 @@ class Mean:
         return self.n / self.total if self.total else math.nan
 
 
-def mean_of_scores(
-    scores: Sequence[Score], clusters: Sequence[Hashable], seed: int = 0, *, rates: bool = True
-) -> Mean:
+def mean_of_scores(scores: Sequence[Score], clusters: Sequence[Hashable], *, rates: bool = True) -> Mean:
     """Mean of the scores that have a value.
 
-    Hits and misses of independent cases (each a cluster of its own) get a Wilson interval, anything else a bootstrap
-    over the clusters. A single cluster of hits and misses falls back on Wilson, as nothing can be resampled; so do clusters that
-    all hit or all miss, each counted as one case. Where values are a judge's expectations of what people would say, the interval
-    includes how far people may be from them: it is that of the mean of one person's score of each case.
+    Hits and misses of independent cases (each a cluster of its own) get a Wilson interval, clustered shares one with design effect,
+    points of a scale a t interval over clusters (:mod:`long_context_tasks.stats.clustered`); where nothing tells how far clusters differ, its ends are not a
+    number. Where values are a judge's expectations of what people would say, the interval includes how far people may be from them: it is that of
+    the mean of one person's score of each case.
 
     Args:
         scores: values, reasons and standard deviations.
         clusters: the cluster of each score.
-        seed: of the bootstrap.
         rates: scores of 0 and 1 are misses and hits; False for points of a scale, where they are points like others.
 
     >>> mean = mean_of_scores([Score(1.0), Score(0.0, "empty"), Score(None, "does_not_fit")], ["a", "b", "c"])
@@ -67,14 +65,13 @@ def mean_of_scores(
     if not there:
         return Mean(math.nan, math.nan, math.nan, 0, len(scores), reasons)
     values, kept, stds = zip(*there, strict=True)
-    ends = interval_of_mean(values, kept, seed, rates=rates, stds=stds)
+    ends = interval_of_mean(values, kept, rates=rates, stds=stds)
     return Mean(math.fsum(values) / len(values), ends.low, ends.high, len(values), len(scores), reasons)
 
 
 def interval_of_mean(
     values: Sequence[float],
     clusters: Sequence[Hashable],
-    seed: int = 0,
     *,
     rates: bool = True,
     stds: Sequence[float] = (),
@@ -86,11 +83,10 @@ def interval_of_mean(
     Args:
         values: at least one.
         clusters: of the values.
-        seed: of the bootstrap.
         rates: the values are shares from 0 to 1.
         stds: standard deviation of what each value is the expectation of, independent of one another; empty where values are certain.
     """
-    ends = _interval_of_values(values, clusters, seed, rates)
+    ends = _interval_of_values(values, clusters, rates)
     return widened(ends, math.fsum(values) / len(values), stds, rates=rates) if any(stds) else ends
 
 
@@ -114,17 +110,7 @@ def widened(ends: Interval, mean: float, stds: Sequence[float], *, rates: bool =
     return Interval(max(low, 0.0), min(high, 1.0)) if rates else Interval(low, high)
 
 
-def _interval_of_values(
-    values: Sequence[float], clusters: Sequence[Hashable], seed: int, rates: bool
-) -> Interval:
-    if not rates:
-        spread = len(set(values)) > 1
-        return cluster_bootstrap(values, clusters, seed) if spread else Interval(math.nan, math.nan)
-    binary = all(value in (0.0, 1.0) for value in values)
-    n_clusters = len(set(clusters))
-    if binary and n_clusters in (1, len(values)):
-        return wilson(round(sum(values)), len(values))
-    if binary and len(set(values)) == 1:
-        # Every draw of the bootstrap would be the same. As if each cluster were one case: wide, but no false certainty.
-        return wilson(n_clusters if values[0] else 0, n_clusters)
-    return cluster_bootstrap(values, clusters, seed)
+def _interval_of_values(values: Sequence[float], clusters: Sequence[Hashable], rates: bool) -> Interval:
+    if rates and all(0 <= value <= 1 for value in values):
+        return cluster_wilson(values, clusters)
+    return cluster_t(values, clusters)

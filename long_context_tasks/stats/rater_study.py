@@ -58,15 +58,15 @@ def study_raters(
     methods: Sequence[Method] = METHODS,
     seed: int = 0,
 ) -> RaterStudy:
-    """Means, correlations and distributions of all raters; every interval resamples clusters.
+    """Means, correlations and distributions of all raters; every interval is over clusters.
 
     Raises:
         ValueError: lengths differ. KeyError: ``gold`` is no rater.
     """
-    means = {name: summarize(scores, clusters, seed) for name, scores in ratings.items()}
+    means = {name: summarize(scores, clusters) for name, scores in ratings.items()}
     split: dict[str, dict[str, Group]] = {}
     for name, scores in ratings.items():
-        for label, group in breakdown(scores, labels or [], clusters, seed).items() if labels else ():
+        for label, group in breakdown(scores, labels or [], clusters).items() if labels else ():
             split.setdefault(label, {})[name] = group
     return RaterStudy(
         items=len(clusters),
@@ -74,20 +74,17 @@ def study_raters(
         means=means,
         correlations=correlation_matrix(ratings, clusters, methods, seed),
         by_label=split,
-        bins={} if gold is None else _bins(ratings, clusters, gold, seed),
+        bins={} if gold is None else _bins(ratings, clusters, gold),
     )
 
 
-def _bins(
-    ratings: Ratings, clusters: Sequence[Hashable], gold: str, seed: int
-) -> dict[str, dict[int, Group]]:
+def _bins(ratings: Ratings, clusters: Sequence[Hashable], gold: str) -> dict[str, dict[int, Group]]:
     known = [(place, score) for place, score in enumerate(ratings[gold]) if score is not None]
     return {
         name: by_gold_bin(
             [scores[place] for place, _ in known],
             [score for _, score in known],
             [clusters[place] for place, _ in known],
-            seed,
         )
         for name, scores in ratings.items()
         if name != gold

@@ -35,7 +35,7 @@ def welch_test(
     """One-tailed by default: the alternative is that the first mean is below the second (Welch 1947; scipy).
 
     ELITR-Bench tests "lost in the middle" so, answers in the middle of a meeting against all others (Table 10). The test
-    takes every score as independent; an interval that resamples meetings stands beside it where that matters.
+    takes every score as independent; an interval over meetings stands beside it where that matters.
 
     >>> test = welch_test([1, 2, 3, 4], [3, 4, 5, 8])
     >>> round(test.t, 4), round(test.df, 4), round(test.p, 4)

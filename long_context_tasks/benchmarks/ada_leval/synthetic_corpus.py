@@ -41,7 +41,7 @@ class NovelPlan:
     """Novels for the cases of one length.
 
     How many cases come from a novel, and how long it is, depend on the length alone, so that fewer cases are the first of
-    more. Up to 50k each case has a novel of its own. Longer cases share some, which are then the clusters of the bootstrap:
+    more. Up to 50k each case has a novel of its own. Longer cases share some, which are then the clusters of the interval:
     200 cases have ten million tokens of novels to begin in, but never fewer than ten novels (128k: 78 novels of three
     cases each, taken in turns). Beyond what these novels give there are more of them, and the turns are others.
 

@@ -1,6 +1,6 @@
 """Scores of stored runs, split as the paper splits them: by question type, answer position, wording, noise and seed.
 
-Pure: it takes scores of turns and gives figures. Intervals resample meetings, not questions.
+Pure: it takes scores of turns and gives figures. Intervals are over meetings, not questions.
 """
 
 import math
@@ -11,7 +11,7 @@ from typing import Any
 from long_context_tasks.benchmarks.elitr_bench.archives import POSITIONS, TYPES
 from long_context_tasks.benchmarks.elitr_bench.names import TaskName
 from long_context_tasks.schema import Case
-from long_context_tasks.stats import Group, WelchTest, cluster_bootstrap, summarize, welch_test
+from long_context_tasks.stats import Group, WelchTest, cluster_t, summarize, welch_test
 
 ALL, DIFFERING = "all", "QA/Conv differ"
 MIDDLE = "M"
@@ -24,7 +24,7 @@ class ScoredTurn:
     """The score of one answer.
 
     Attributes:
-        meeting: id of the meeting, the unit of resampling.
+        meeting: id of the meeting, the unit of intervals.
         question: id of the question within the meeting.
         type: who, what, when or howmany.
         position: B, M, E or S.
@@ -95,12 +95,12 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return math.fsum(there) / len(there) if there else None
 
 
-def figures(turns: Sequence[ScoredTurn], seed: int = 0) -> Group:
+def figures(turns: Sequence[ScoredTurn]) -> Group:
     """Mean, interval and counts of some turns."""
-    return summarize([turn.value for turn in turns], [turn.meeting for turn in turns], seed)
+    return summarize([turn.value for turn in turns], [turn.meeting for turn in turns])
 
 
-def by_label(turns: Sequence[ScoredTurn], seed: int = 0) -> dict[str, Group]:
+def by_label(turns: Sequence[ScoredTurn]) -> dict[str, Group]:
     """Figures of all turns, of each question type, of each answer position, and of the questions that QA and Conv word differently.
 
     Labels without a turn are left out.
@@ -109,7 +109,7 @@ def by_label(turns: Sequence[ScoredTurn], seed: int = 0) -> dict[str, Group]:
     parts |= {kind: [turn for turn in turns if turn.type == kind] for kind in TYPES}
     parts |= {place: [turn for turn in turns if turn.position == place] for place in POSITIONS}
     parts[DIFFERING] = [turn for turn in turns if turn.differs]
-    return {label: figures(part, seed) for label, part in parts.items() if part}
+    return {label: figures(part) for label, part in parts.items() if part}
 
 
 def middle_test(turns: Sequence[ScoredTurn]) -> WelchTest | None:
@@ -153,9 +153,7 @@ class Difference:
     n: int
 
 
-def paired_difference(
-    first: Sequence[ScoredTurn], second: Sequence[ScoredTurn], seed: int = 0
-) -> Difference | None:
+def paired_difference(first: Sequence[ScoredTurn], second: Sequence[ScoredTurn]) -> Difference | None:
     """The mean difference over the questions that both have; None where there is none."""
     others = {turn.key: turn.value for turn in second if turn.value is not None}
     pairs = [
@@ -166,7 +164,7 @@ def paired_difference(
     if not pairs:
         return None
     losses = [loss for loss, _ in pairs]
-    ends = cluster_bootstrap(losses, [meeting for _, meeting in pairs], seed)
+    ends = cluster_t(losses, [meeting for _, meeting in pairs], skewed=False)
     return Difference(math.fsum(losses) / len(losses), ends.low, ends.high, len(losses))
 
 

@@ -25,7 +25,7 @@ from long_context_tasks.stats import (
     Group,
     WelchTest,
     by_gold_bin,
-    cluster_bootstrap,
+    cluster_t,
     could_be_one_run,
     welch_test,
 )
@@ -91,12 +91,12 @@ def score(response: Response, evaluator: str = "gpt-4") -> Fraction:
         ) from error
 
 
-def mean_cell(cell: Cell, responses: Sequence[Response], evaluator: str = "gpt-4", seed: int = 0) -> Cell:
+def mean_cell(cell: Cell, responses: Sequence[Response], evaluator: str = "gpt-4") -> Cell:
     """The cell with the plain mean over the responses, meetings pooled; unchanged when there are none."""
     if not responses:
         return cell if cell.reason else replace(cell, reason="not in the archive")
     values = [score(response, evaluator) for response in responses]
-    interval = cluster_bootstrap([float(v) for v in values], [r.meeting for r in responses], seed)
+    interval = cluster_t([float(v) for v in values], [r.meeting for r in responses])
     return replace(cell, value=sum(values) / Fraction(len(values)), n=len(values), interval=interval)
 
 
@@ -119,7 +119,7 @@ def table1(scores: Scores) -> Table:
     return Table("table1", "Table 1: questions", tuple(cells))
 
 
-def table2(scores: Scores, seed: int = 0) -> Table:
+def table2(scores: Scores) -> Table:
     """Mean scores of all settings: dev recomputed, test and mean as published."""
     cells = []
     for row, column, printed in _grid("table2"):
@@ -128,11 +128,11 @@ def table2(scores: Scores, seed: int = 0) -> Table:
             continue
         reason = "three seeds" if column.endswith("_test") else ""
         cell = Cell(row, column, printed, twice=not reason, reason=reason)
-        cells.append(mean_cell(cell, scores.of(column, row), seed=seed))
+        cells.append(mean_cell(cell, scores.of(column, row)))
     return Table("table2", "Table 2: mean score by GPT-4, dev and test", tuple(cells))
 
 
-def table3(scores: Scores, seed: int = 0) -> Table:
+def table3(scores: Scores) -> Table:
     """By question type and answer position: as published, the archive's run beside it."""
     cells = []
     for row, column, printed in _grid("table3"):
@@ -141,13 +141,13 @@ def table3(scores: Scores, seed: int = 0) -> Table:
             for response in scores.of("st_qa_test", row)
             if column in (response.question.type, response.question.position)
         ]
-        cells.append(mean_cell(Cell(row, column, printed, reason="three seeds"), chosen, seed=seed))
+        cells.append(mean_cell(Cell(row, column, printed, reason="three seeds"), chosen))
     return Table(
         "table3", "Table 3: by question type and answer position, test, QA single-turn", tuple(cells)
     )
 
 
-def table4(scores: Scores, seed: int = 0) -> Table:
+def table4(scores: Scores) -> Table:
     """Mean scores by evaluator."""
     everything = scores.responses(ALL_EVALUATORS)
     cells = [
@@ -155,21 +155,20 @@ def table4(scores: Scores, seed: int = 0) -> Table:
             Cell(row, column, printed, twice=True),
             [response for response in everything if response.model == row],
             column,
-            seed,
         )
         for row, column, printed in _grid("table4")
     ]
     return Table("table4", "Table 4: mean score by evaluator, test, QA single-turn", tuple(cells))
 
 
-def search_table(scores: Scores, key: str, seed: int = 0) -> Table:
+def search_table(scores: Scores, key: str) -> Table:
     """Tables 7 and 8: of the configurations tried, the archive has only the one that each model kept."""
     retained = published()[key]["retained"]
     cells = []
     for row, column, printed in _grid(key):
         kept = retained.get(column) == row
         cell = Cell(row, column, printed, twice=True, reason="" if kept else "not in the archive")
-        cells.append(mean_cell(cell, scores.of("st_qa_dev", column), seed=seed) if kept else cell)
+        cells.append(mean_cell(cell, scores.of("st_qa_dev", column)) if kept else cell)
     step = {
         "table7": "Table 7: configuration search, step 1",
         "table8": "Table 8: step 2, repetition penalty",
@@ -177,14 +176,12 @@ def search_table(scores: Scores, key: str, seed: int = 0) -> Table:
     return Table(key, f"{step[key]}, dev, QA single-turn", tuple(cells))
 
 
-def table9(scores: Scores, seed: int = 0) -> Table:
+def table9(scores: Scores) -> Table:
     """Mean and standard deviation over seeds: as published, with whether the archive's run can be one of the three."""
     cells = []
     for row, column, printed in _grid("table9"):
         mean, sd = printed
-        cell = mean_cell(
-            Cell(row, column, f"{mean} ± {sd}", reason="three seeds"), scores.of(column, row), seed=seed
-        )
+        cell = mean_cell(Cell(row, column, f"{mean} ± {sd}", reason="three seeds"), scores.of(column, row))
         if cell.value is not None:
             fits = could_be_one_run(float(cell.value), float(mean), float(sd), SEEDS)
             cell = replace(cell, note=f"{'can' if fits else 'CANNOT'} be one of the three runs")
@@ -234,18 +231,18 @@ def evaluator_scores(scores: Scores) -> tuple[dict[str, list[float]], list[str]]
     return raters, [response.meeting for response in everything]
 
 
-def gold_bins(scores: Scores, evaluator: str, seed: int = 0) -> dict[int, Group]:
+def gold_bins(scores: Scores, evaluator: str) -> dict[int, Group]:
     """Scores of an evaluator for each score of the gold human."""
     raters, meetings = evaluator_scores(scores)
-    return by_gold_bin(raters[evaluator], raters["gold-human"], meetings, seed)
+    return by_gold_bin(raters[evaluator], raters["gold-human"], meetings)
 
 
-def figure2a(scores: Scores, seed: int = 0) -> Table:
+def figure2a(scores: Scores) -> Table:
     """Distribution of scores in each bin of gold scores; the figure has no printed numbers."""
     cells = [
         Cell(f"gold {gold}", evaluator, None, group.mean, group.n, group.interval, note=f"sd {group.sd:.2f}")
         for evaluator in ("gpt-4", "silver-human")
-        for gold, group in gold_bins(scores, evaluator, seed).items()
+        for gold, group in gold_bins(scores, evaluator).items()
     ]
     return Table("fig2a", "Figure 2a: mean score in each bin of gold human scores", tuple(cells))
 
@@ -261,7 +258,7 @@ def figure2b(scores: Scores, seed: int = 0) -> Table:
     return Table("fig2b", "Figure 2b: Pearson correlation of evaluators", tuple(cells))
 
 
-def figure3(scores: Scores, seed: int = 0) -> Table:
+def figure3(scores: Scores) -> Table:
     """Scores on the questions whose wording differs between QA and Conv, dev and test pooled; no printed numbers.
 
     The figure averages three test runs; the archive has one. The last column is the loss from the Conv wording, question
@@ -279,13 +276,13 @@ def figure3(scores: Scores, seed: int = 0) -> Table:
                 if (split, response.meeting, response.question.id) in wanted
             }
             if found[setting]:
-                cells.append(mean_cell(Cell(model, setting, None), list(found[setting].values()), seed=seed))
+                cells.append(mean_cell(Cell(model, setting, None), list(found[setting].values())))
         if not found["mt_conv"]:
             continue
         losses = {
             key: score(response) - score(found["mt_qa"][key]) for key, response in found["mt_conv"].items()
         }
-        interval = cluster_bootstrap([float(v) for v in losses.values()], [key[1] for key in losses], seed)
+        interval = cluster_t([float(v) for v in losses.values()], [key[1] for key in losses], skewed=False)
         mean = sum(losses.values()) / Fraction(len(losses))
         cells.append(Cell(model, "mt_conv - mt_qa", None, mean, len(losses), interval))
     return Table("fig3", "Figure 3: questions that differ between QA and Conv, dev and test", tuple(cells))
@@ -300,18 +297,18 @@ def paper_tables(archives: Archives, seed: int = 0) -> list[Table]:
     scores = Scores(archives)
     return [
         table1(scores),
-        table2(scores, seed),
-        table3(scores, seed),
-        table4(scores, seed),
-        figure2a(scores, seed),
+        table2(scores),
+        table3(scores),
+        table4(scores),
+        figure2a(scores),
         figure2b(scores, seed),
         only_published(
             "table5", "Table 5: WER after noise, by target", "WER", "noisy transcripts not published"
         ),
-        search_table(scores, "table7", seed),
-        search_table(scores, "table8", seed),
-        table9(scores, seed),
-        figure3(scores, seed),
+        search_table(scores, "table7"),
+        search_table(scores, "table8"),
+        table9(scores),
+        figure3(scores),
         table10(scores),
         only_published(
             "table11", "Table 11: ICC of the annotators", "ICC", "annotators' scores not published"

@@ -1,7 +1,7 @@
 """Scores of stored runs, split as in the paper's analyses: by context length (5.2), by position (5.3), low against high coverage
 (5.1); and by input length and output length at once, which the paper leaves open.
 
-Pure: it takes cases, responses and scores and gives figures. Intervals resample clusters (documents), not cases or sections.
+Pure: it takes cases, responses and scores and gives figures. Intervals are over clusters (documents), not cases or sections.
 """
 
 import hashlib
@@ -82,7 +82,7 @@ class ScoredCase:
     Attributes:
         id: unique within the domain.
         domain: books, debates, medicine or law.
-        cluster: the document or group that it comes from, the unit of resampling.
+        cluster: the document or group that it comes from, the unit of intervals.
         tokens: of the whole prompt, in cl100k.
         length: the length that a built case was built for; for published data a span of ``tokens``.
         items: items of the right answer (labels, ids, options, sections); 0 where nothing is to be listed.
@@ -230,22 +230,19 @@ def mean_over_runs(scored: Iterable[S]) -> list[S]:
     return means
 
 
-def figures(
-    values: Sequence[float | None], clusters: Sequence[Hashable], *, rates: bool, seed: int = 0
-) -> Group:
+def figures(values: Sequence[float | None], clusters: Sequence[Hashable], *, rates: bool) -> Group:
     """Mean, counts and the interval that the hosts' results have, too.
 
     Args:
         values: scores; None where there is none.
         clusters: of each score.
         rates: see :func:`~long_context_tasks.stats.mean_of_scores`.
-        seed: of the bootstrap.
     """
-    group = summarize(values, clusters, seed)
+    group = summarize(values, clusters)
     pairs = [(value, cluster) for value, cluster in zip(values, clusters, strict=True) if value is not None]
     if not pairs:
         return group
-    ends = interval_of_mean([value for value, _ in pairs], [one for _, one in pairs], seed, rates=rates)
+    ends = interval_of_mean([value for value, _ in pairs], [one for _, one in pairs], rates=rates)
     return replace(group, interval=ends)
 
 

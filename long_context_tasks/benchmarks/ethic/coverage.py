@@ -117,13 +117,12 @@ class GroupCoverage:
     domain: str
     available: int
     cases: tuple[CaseCoverage, ...]
-    seed: int = 0
 
     @property
     def mean(self) -> Mean:
-        """Mean over cases; the interval resamples clusters (documents)."""
+        """Mean over cases; the interval is over clusters (documents)."""
         scores = [Score(case.value, next(iter(case.failures), None)) for case in self.cases]
-        return mean_of_scores(scores, [case.item.cluster for case in self.cases], self.seed)
+        return mean_of_scores(scores, [case.item.cluster for case in self.cases])
 
     @property
     def n_chunks(self) -> int:
@@ -216,7 +215,7 @@ def measure(
         size += characters
     if batch:
         judge_batch()
-    return GroupCoverage(source.task, source.domain, len(source), tuple(cases), seed)
+    return GroupCoverage(source.task, source.domain, len(source), tuple(cases))
 
 
 def _case(item: Item, verdicts: Sequence[Verdict], store: Store) -> CaseCoverage:

@@ -34,7 +34,7 @@ class Item:
         id, task, domain: for the result.
         context: what is split into chunks.
         query: what has to be answered, without the context.
-        cluster: the unit of resampling, mostly the document.
+        cluster: the unit of intervals, mostly the document.
     """
 
     id: str

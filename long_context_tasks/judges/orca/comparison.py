@@ -15,7 +15,7 @@ from long_context_tasks.judges.orca.split_files import SplitItems, all_items
 from long_context_tasks.judges.orca.splits import question_numbers
 from long_context_tasks.schema import InputError
 from long_context_tasks.stats.fusion import Fusion, average, fuse
-from long_context_tasks.stats.paired import Difference, mae_difference, rho_difference
+from long_context_tasks.stats.rater_differences import Difference, mae_difference, rho_difference
 
 Kind = Literal["judge", "baseline", "average", "fusion", "orca"]
 _FEWEST = 2
@@ -306,5 +306,5 @@ def _against(
         len(rows),
         len(set(clusters)),
         rho_difference(x, y, truth, clusters, seed),
-        mae_difference(x, y, truth, clusters, seed),
+        mae_difference(x, y, truth, clusters),
     )

@@ -117,4 +117,4 @@ def agreement_intervals(
     rho = correlation(*raters, clusters, "spearman", seed)
     tau = correlation(*raters, clusters, "kendall", seed)
     errors = [abs(a - b) for a, b in zip(truth, predicted, strict=True)]
-    return Intervals(rho.interval, tau.interval, interval_of_mean(errors, clusters, seed, rates=False))
+    return Intervals(rho.interval, tau.interval, interval_of_mean(errors, clusters, rates=False))

@@ -78,11 +78,11 @@ def test_groups_and_coverage() -> None:
     assert (groups["M"].mean, groups["M"].n, groups["M"].total) == (2.0, 1, 2)
 
 
-def test_intervals_resample_meetings_and_not_questions() -> None:
+def test_intervals_are_over_meetings_and_not_questions() -> None:
     # All of the spread lies between the meetings; questions alone would give a narrow interval.
     turns = [turn(meeting, str(n), value) for meeting, value in (("a", 2.0), ("b", 8.0)) for n in range(50)]
     interval = by_label(turns)["all"].interval
-    assert (interval.low, interval.high) == (2.0, 8.0)
+    assert interval.low < 2.0 and interval.high > 8.0
     assert math.isnan(by_label(turns[:50])["all"].interval.low)
 
 

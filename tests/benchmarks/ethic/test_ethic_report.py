@@ -96,11 +96,11 @@ def test_lengths_ascend_and_cases_without_a_score_are_told() -> None:
     assert row.labels == ("books", "4k", "3,167")
 
 
-def test_intervals_resample_documents() -> None:
+def test_intervals_are_over_documents() -> None:
     same = [scored_one(str(n), value, cluster=f"{value}") for n in range(20) for value in (0.25, 0.75)]
     cases = [replace(case, id=f"{number}") for number, case in enumerate(same)]
     interval = by_length(cases)[FOUR].interval
-    assert (interval.low, interval.high) == (0.25, 0.75)
+    assert 0 <= interval.low < 0.25 and 0.75 < interval.high <= 1
     # Rates that are all right are no certainty; equal points say nothing of their spread.
     assert by_length([scored_one("a", 1.0), scored_one("b", 1.0)])[FOUR].interval.low < 0.5
     assert math.isnan(by_length([scored_one("a", 1.0), scored_one("b", 1.0)], rates=False)[FOUR].interval.low)

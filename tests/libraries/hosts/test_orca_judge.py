@@ -33,7 +33,7 @@ from long_context_tasks.judges.orca.judge import fingerprint, read_prediction
 from long_context_tasks.judges.orca.scoring import OrcaScore, score_items
 from long_context_tasks.runs import find_runs
 from long_context_tasks.schema import InputError, resolve_options
-from long_context_tasks.stats import cluster_bootstrap
+from long_context_tasks.stats import cluster_wilson
 
 QA, TALK = "elitr_bench_qa_dev", "elitr_bench_qa_dev_multiturn"
 
@@ -106,7 +106,7 @@ def test_lm_eval_tells_orcas_means_and_an_interval_with_its_uncertainty(
     assert "judge_score" not in metrics and metrics["answered"] == 1 and metrics["n_scored"] == 3
     # Between meetings as ever, and within: what one person's ratings would add.
     clusters = [row["doc"]["cluster"] for row in samples.values()]
-    between = cluster_bootstrap(means, clusters, 0)
+    between = cluster_wilson(means, clusters)
     within = 1.959964 * math.sqrt(sum(std**2 for std in stds)) / 3
     assert metrics["orca_mean_low"] == pytest.approx(
         max(0, metrics["orca_mean"] - math.hypot(metrics["orca_mean"] - between.low, within)), abs=1e-5

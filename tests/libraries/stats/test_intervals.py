@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from long_context_tasks.schema import Score
-from long_context_tasks.stats import cluster_bootstrap, mean_of_scores, wilson
+from long_context_tasks.stats import interval_of_mean, mean_of_scores, wilson
 
 
 @pytest.mark.parametrize(
@@ -28,38 +28,19 @@ def test_interval_holds_the_mean(values: list[float]) -> None:
     assert mean.low >= 0 and mean.high <= 1
 
 
-def test_bootstrap_widens_with_clusters_of_like_values() -> None:
+def test_intervals_widen_with_clusters_of_like_values() -> None:
     rng = random.Random(1)
     hits = [float(rng.random() < 0.5) for _ in range(40)]
     values = [hit for hit in hits for _ in range(10)]
     clusters = [book for book in range(40) for _ in range(10)]
-    clustered = cluster_bootstrap(values, clusters)
+    clustered = interval_of_mean(values, clusters)
     independent = wilson(round(sum(values)), len(values))
     assert clustered.high - clustered.low > 2 * (independent.high - independent.low)
 
 
-def test_bootstrap_covers_the_truth_about_as_often_as_it_says() -> None:
-    rng = random.Random(2)
-    covered = 0
-    for _ in range(100):
-        values, clusters = [], []
-        for book in range(30):
-            p = rng.betavariate(2, 2)
-            size = rng.randint(3, 9)
-            values += [float(rng.random() < p) for _ in range(size)]
-            clusters += [book] * size
-        interval = cluster_bootstrap(values, clusters)
-        covered += interval.low <= 0.5 <= interval.high
-    assert 86 <= covered <= 100
-
-
-def test_bootstrap_is_seeded() -> None:
-    values, clusters = [0.1, 0.5, 0.9, 0.4], ["a", "a", "b", "c"]
-    assert cluster_bootstrap(values, clusters, seed=3) == cluster_bootstrap(values, clusters, seed=3)
-
-
-def test_one_cluster_of_other_values_has_no_interval() -> None:
-    interval = cluster_bootstrap([0.1, 0.7], ["a", "a"])
+@pytest.mark.parametrize("values", [[0.1, 0.7], [0.0, 1.0], [3.0, 4.0]])
+def test_one_cluster_tells_nothing_of_others(values: list[float]) -> None:
+    interval = interval_of_mean(values, ["a", "a"], rates=max(values) <= 1)
     assert math.isnan(interval.low) and math.isnan(interval.high)
 
 
@@ -90,3 +71,19 @@ def test_points_of_a_scale_are_no_hits() -> None:
     points = mean_of_scores(mixed, range(40), rates=False)
     shares = mean_of_scores(mixed, range(40))
     assert (points.low, points.high) != (shares.low, shares.high) and points.low < points.value < points.high
+
+
+def test_what_the_hosts_call_covers_ratings_of_a_few_meetings() -> None:
+    """Ten meetings of different level, graded 1 to 10, as the hosts and reports ask for it: not only the formulas below."""
+    rng = random.Random(5)
+    covered, trials = 0, 600
+    for _ in range(trials):
+        values, clusters = [], []
+        for meeting in range(10):
+            level = rng.gauss(6.0, 0.8)
+            for _ in range(rng.randint(8, 16)):
+                values.append(min(10.0, max(1.0, rng.gauss(level, 1.5))))
+                clusters.append(meeting)
+        interval = interval_of_mean(values, clusters, rates=False)
+        covered += interval.low <= 6.0 <= interval.high
+    assert 0.925 <= covered / trials <= 0.975

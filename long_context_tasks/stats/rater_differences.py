@@ -7,9 +7,10 @@ from typing import Literal
 
 import numpy as np
 
+from long_context_tasks.stats.clustered import cluster_t
 from long_context_tasks.stats.correlation import correlate
 from long_context_tasks.stats.correlation_draws import MOST_ROWS, draws_of, spearman_of_draws
-from long_context_tasks.stats.intervals import Interval, cluster_bootstrap
+from long_context_tasks.stats.intervals import Interval
 from long_context_tasks.stats.resampling import cluster_interval, cluster_numbers, drawn_clusters, percentiles
 
 Outcome = Literal["wins", "loses", "open"]
@@ -76,7 +77,6 @@ def mae_difference(
     second: Sequence[float],
     truth: Sequence[float],
     clusters: Sequence[Hashable],
-    seed: int = 0,
 ) -> Difference:
     """Difference of two raters' mean absolute errors; below 0 the first is nearer to the truth.
 
@@ -84,5 +84,5 @@ def mae_difference(
         ValueError: no items, or lengths differ.
     """
     values = [abs(a - t) - abs(b - t) for a, b, t in zip(first, second, truth, strict=True)]
-    interval = cluster_bootstrap(values, clusters, seed)
+    interval = cluster_t(values, clusters, skewed=False)
     return Difference(math.fsum(values) / len(values), interval, _outcome(interval, more_is_better=False))
