@@ -49,8 +49,7 @@ class JudgeConfig:
         api: ``chat`` (the server applies the model's chat template) or ``completions`` (the prompt as it is).
         engine: ``hf`` or ``vllm``; only for ``local``.
         prompt_template: text with ``{prompt}`` around a single user message, sent without a chat template.
-        revision: tells two models apart that go by the same name; free text, part of the store's key. :func:`load_judge` gives a checkpoint
-            of kind ``orca`` that of its files.
+        revision: tells two models of one name apart; free text, part of the store's key. :func:`load_judge` tells it of an ORCA checkpoint.
         temperature, top_p: of sampling; None leaves them to the endpoint.
         max_tokens: tokens of a reply; None leaves them to the endpoint.
         seeds: every item is judged once with each; a None is sent as no seed.
