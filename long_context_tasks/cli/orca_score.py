@@ -13,7 +13,7 @@ from long_context_tasks.cli.tables import interval_text, print_table
 from long_context_tasks.schema.errors import InputError
 
 if TYPE_CHECKING:
-    from long_context_tasks.judges.orca import Agreement, OrcaItem
+    from long_context_tasks.judges.orca import Agreement, Disagreement, OrcaItem
     from long_context_tasks.judges.orca.metrics import Intervals
     from long_context_tasks.judges.orca.scoring import OrcaScore
 
@@ -46,7 +46,7 @@ def score_file(data: Path, out: Path | None, options: ScoreOptions) -> None:
     Raises:
         InputError: the data, the checkpoint or the place of the result cannot be used.
     """
-    from long_context_tasks.judges.orca import item_agreement, read_items, write_results
+    from long_context_tasks.judges.orca import disagreement, item_agreement, read_items, write_results
     from long_context_tasks.judges.orca.checkpoint import find_checkpoint, load_checkpoint, named_failures
     from long_context_tasks.judges.orca.results import add_released_scores, released_scores, result_row
     from long_context_tasks.schema.files import json_value
@@ -103,6 +103,8 @@ def score_file(data: Path, out: Path | None, options: ScoreOptions) -> None:
         _print_agreement(
             f"Agreement with the ratings in {data.name}", figures, *_intervals(items, scoring.scores)
         )
+        if predicts:
+            _print_disagreement(disagreement(items, [score.variance for score in scoring.scores]))
     if options.scores_yaml is not None:
         stem = data.name.removesuffix(".gz").removesuffix(".jsonl")
         add_released_scores(options.scores_yaml, stem, released_scores(figures, spread=predicts))
@@ -150,6 +152,15 @@ def _print_agreement(title: str, figures: "Agreement", intervals: "Intervals", q
     print_table(f"{title}, all on 0 to 1", columns, rows)
     if questions < _FEW:
         typer.echo(f"note: {questions} questions are too few for an interval; it looks narrower than it is")
+
+
+def _print_disagreement(found: "Disagreement") -> None:
+    """One line, where some answers have two raters or more who differ and some who do not."""
+    if found.differ and found.agree:
+        typer.echo(
+            f"predicted variance against raters who differ: AUC {found.auc:.4f} ({found.differ} answers whose raters differ, {found.agree} whose "
+            "raters agree; 0.5 says nothing)"
+        )
 
 
 def _text(value: float) -> str:

@@ -16,7 +16,14 @@ It comes with ``pip install 'long_context_tasks[orca]'``.
 from long_context_tasks.judges.orca.clamp import COMPOSITES, clamp, clamp_all, find_threshold, weights_of
 from long_context_tasks.judges.orca.data import OrcaItem, check_trainable, from_unit, item_of_row, read_items
 from long_context_tasks.judges.orca.inputs import InputFormat, input_text
-from long_context_tasks.judges.orca.metrics import Agreement, agreement, agreement_intervals, item_agreement
+from long_context_tasks.judges.orca.metrics import (
+    Agreement,
+    Disagreement,
+    agreement,
+    agreement_intervals,
+    disagreement,
+    item_agreement,
+)
 from long_context_tasks.judges.orca.names import HEAD_NAMES, HeadName
 from long_context_tasks.judges.orca.results import Scored, read_results, scored_agreement, write_results
 from long_context_tasks.judges.orca.splits import Split, model_splits, question_splits, unseen_questions
@@ -25,6 +32,7 @@ __all__ = [
     "COMPOSITES",
     "HEAD_NAMES",
     "Agreement",
+    "Disagreement",
     "HeadName",
     "InputFormat",
     "OrcaItem",
@@ -35,6 +43,7 @@ __all__ = [
     "check_trainable",
     "clamp",
     "clamp_all",
+    "disagreement",
     "find_threshold",
     "from_unit",
     "input_text",

@@ -97,6 +97,45 @@ def item_agreement(
 
 
 @dataclass(frozen=True)
+class Disagreement:
+    """How well a predicted variance tells answers that people rate differently from those that they rate alike.
+
+    Attributes:
+        differ, agree: answers with two ratings or more, whose ratings differ, or are all one.
+        auc: probability that the variance of a drawn one that differs is above that of a drawn one that agrees (ties count half); 0.5 says
+            nothing. Not a number without both.
+    """
+
+    differ: int
+    agree: int
+    auc: float
+
+
+def disagreement(items: Sequence[OrcaItem], variances: Sequence[float | None]) -> Disagreement:
+    """Two ratings are too few for a variance, but they can differ; see :class:`Disagreement`.
+
+    Args:
+        items: with ratings.
+        variances: predicted, in the order of the items.
+
+    Raises:
+        ValueError: lengths differ.
+    """
+    from scipy.stats import mannwhitneyu
+
+    rated = [
+        (len(set(item.ratings)) > 1, variance)
+        for item, variance in zip(items, variances, strict=True)
+        if len(item.ratings) > 1 and variance is not None
+    ]
+    differ, agree = ([variance for differs, variance in rated if differs == which] for which in (True, False))
+    auc = math.nan
+    if differ and agree:
+        auc = float(mannwhitneyu(differ, agree).statistic) / (len(differ) * len(agree))
+    return Disagreement(len(differ), len(agree), auc)
+
+
+@dataclass(frozen=True)
 class Intervals:
     """95 % intervals of the figures of the mean, over clusters (questions, meetings)."""
 

@@ -21,6 +21,7 @@ from long_context_tasks.judges.orca import (
     agreement_intervals,
     clamp,
     clamp_all,
+    disagreement,
     find_threshold,
     item_agreement,
     read_results,
@@ -227,3 +228,14 @@ def test_reading_and_clamping_need_no_torch() -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+def test_disagreement_of_two_raters() -> None:
+    """Three answers that differ against two that agree: five of the six pairs stand in the right order, one is a tie."""
+    ratings = [(1.0, 2.0), (5.0, 1.0, 1.0), (2.0, 3.0), (4.0, 4.0), (5.0, 5.0), (3.0,)]
+    items = [OrcaItem(str(place), "q", "r", "c", ratings=given) for place, given in enumerate(ratings)]
+    found = disagreement(items, [0.3, 0.2, 0.1, 0.1, 0.05, 9.0])
+    assert (found.differ, found.agree) == (3, 2)
+    assert found.auc == pytest.approx(5.5 / 6)
+    without = disagreement(items, [0.3, 0.2, 0.1, None, None, None])
+    assert (without.differ, without.agree) == (3, 0) and math.isnan(without.auc)
