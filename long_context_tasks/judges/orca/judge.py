@@ -85,11 +85,11 @@ RUBRIC = Rubric("orca", 0.0, 1.0, _mean)
 
 def _reply(score: "OrcaScore", spread: bool) -> Reply:
     if score.mean is None:
-        return Reply(json.dumps({"reason": score.reason}))
+        return Reply(json.dumps({"reason": score.reason}), 0, 0)
     # Rounding may push a mean beyond its ends.
     row: dict[str, float | None] = {"mean": min(max(score.mean, 0.0), 1.0)}
     row |= {"std": score.std, "low": score.low, "high": score.high} if spread else {}
-    return Reply(json.dumps(row | {"dropped_tokens": score.dropped_tokens}))
+    return Reply(json.dumps(row | {"dropped_tokens": score.dropped_tokens}), score.tokens, 0)
 
 
 def input_format(config: JudgeConfig) -> InputFormat:

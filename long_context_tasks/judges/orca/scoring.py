@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from tqdm import tqdm
@@ -30,6 +30,7 @@ class OrcaScore:
         params: outputs of the head.
         dropped_tokens: of the context, to fit the window.
         reason: None or :data:`DOES_NOT_FIT`.
+        tokens: that the model read.
     """
 
     mean: float | None
@@ -39,6 +40,7 @@ class OrcaScore:
     params: tuple[float, ...] | None
     dropped_tokens: int = 0
     reason: str | None = None
+    tokens: int = 0
 
     @property
     def std(self) -> float | None:
@@ -127,8 +129,11 @@ def score_items(
                 f"item {items[index].id}: the model's output is not a number; take another checkpoint, or dtype float32"
             )
         params[index] = row
-    scores = _scores(checkpoint.model.head, params, [each.dropped for each in encoded], level)
-    return Scoring(scores, sum(len(each.ids) for each in encoded), window)
+    scores = [
+        replace(score, dropped_tokens=each.dropped, tokens=len(each.ids))
+        for score, each in zip(_scores(checkpoint.model.head, params, level), encoded, strict=True)
+    ]
+    return Scoring(scores, sum(score.tokens for score in scores), window)
 
 
 def predict(
@@ -167,19 +172,17 @@ def predict(
     return [params[key] for key in keys]
 
 
-def _scores(
-    head: Head, params: Sequence[list[float] | None], dropped: Sequence[int], level: float
-) -> list[OrcaScore]:
+def _scores(head: Head, params: Sequence[list[float] | None], level: float) -> list[OrcaScore]:
     there = [row for row in params if row is not None]
     mean, variance = (each.tolist() for each in head.moments(torch.tensor(there).reshape(-1, head.outputs)))
     interval = head.interval(there, level)
     ends = [(None, None)] * len(there) if interval is None else [(float(a), float(b)) for a, b in interval.T]
     found = iter(zip(there, mean, variance, ends, strict=True))
     scores = []
-    for row, lost in zip(params, dropped, strict=True):
+    for row in params:
         if row is None:
             scores.append(OrcaScore(None, None, None, None, None, reason=DOES_NOT_FIT))
         else:
             own, each_mean, each_variance, (low, high) = next(found)
-            scores.append(OrcaScore(each_mean, each_variance, low, high, tuple(own), lost))
+            scores.append(OrcaScore(each_mean, each_variance, low, high, tuple(own)))
     return scores

@@ -122,6 +122,7 @@ def test_lm_eval_tells_orcas_means_and_an_interval_with_its_uncertainty(
     }
     [[verdict]] = told[samples[next(iter(samples))]["doc"]["case"]]["verdicts"]
     assert read_prediction(verdict["feedback"]) is not None and verdict["score"] == pytest.approx(means[0])
+    assert verdict["prompt_tokens"] > 0 and verdict["completion_tokens"] == 0
 
 
 def test_conversations_are_judged_turn_by_turn(judge: Path, checkpoint: Path) -> None:
