@@ -1,52 +1,27 @@
 """Stored runs of ELITR-Bench with the scores that judges gave them, for ``lct report elitr`` and ``elitr-search``."""
 
-import json
-import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from long_context_tasks.benchmarks.elitr_bench.archives import NAME
 from long_context_tasks.benchmarks.elitr_bench.breakdown import ScoredTurn, mean_over_runs, scored_turns
-from long_context_tasks.benchmarks.elitr_bench.search import SearchCell, cell_of, decoding_of, parse_settings
+from long_context_tasks.benchmarks.elitr_bench.search import SearchCell, cell_of, decoding_of
 from long_context_tasks.runs import StoredRun, find_runs
-from long_context_tasks.runs.judged import judge_label
-from long_context_tasks.runs.stored import JUDGED_FOLDER
+from long_context_tasks.runs.evaluations import (
+    NO_JUDGE,
+    Evaluation,
+    evaluations,
+    turn_scores,
+    unjudged_evaluation,
+)
+from long_context_tasks.runs.settings import DEFAULTS, generation_arguments, telling_options
 from long_context_tasks.runs.tasks import load_task
 from long_context_tasks.schema import InputError, LoadedTask
 
-NO_JUDGE = "(none)"
-# These tell where and how a run was made, not what was asked.
-_OF_THE_PLACE = ("lct_data_dir", "lct_judge", "lct_seed", "lct_window", "lct_tokenizer")
-_DEFAULTS = {
-    "lct_cut_keep": "front",
-    "lct_length_policy": "same_information",
-    "lct_prompt_style": "chat",
-    "lct_question_markers": False,
-    "lct_noise_mode": "exact",
-}
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """A run with what one judge said of it.
-
-    Attributes:
-        run: as the host left it.
-        judge: its name.
-        numbers: means, intervals and counts.
-        rows: the judge's own rows beside the run; None: the scores are in the host's files.
-        by_seed: numbers of each seed of the judge, where ``lct judge run`` was given several.
-    """
-
-    run: StoredRun
-    judge: str
-    numbers: Mapping[str, float]
-    rows: Path | None = None
-    by_seed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+__all__ = ["NO_JUDGE", "Evaluation", "evaluations", "unjudged_evaluation"]
 
 
 @dataclass(frozen=True)
@@ -90,65 +65,10 @@ def elitr_runs(paths: Sequence[Path]) -> tuple[list[StoredRun], list[str]]:
     return list(runs.values()), problems
 
 
-def evaluations(runs: Iterable[StoredRun]) -> list[list[Evaluation]]:
-    """What judges said of each run: the one that the host had, then those of ``lct judge run``.
-
-    Where one name stands for several settings (other seeds, say), in any of the runs, its digits tell them apart in all.
-
-    Raises:
-        InputError: a damaged file of ``lct judge run``.
-    """
-    found = [_evaluations(run) for run in runs]
-    labels = {one.judge for judged in found for one in judged}
-    names = Counter(label.rpartition("-")[0] for label in labels)
-
-    def shown(label: str) -> str:
-        name = label.rpartition("-")[0]
-        return label if names[name] > 1 else name
-
-    return [[replace(one, judge=shown(one.judge)) for one in judged] for judged in found]
-
-
-def _evaluations(run: StoredRun) -> list[Evaluation]:
-    place = run.folder / JUDGED_FOLDER
-    later, told = [], []
-    # The label of a run may hold a folder.
-    for path in sorted(place.glob(f"*/{run.label}.json")):
-        row = _read_judged(path)
-        told.append({key: value for key, value in row["judge"].items() if key != "rubric"})
-        by_seed = {seed: _numbers(numbers) for seed, numbers in (row.get("by_seed") or {}).items()}
-        judge = path.relative_to(place).parts[0]
-        later.append(Evaluation(run, judge, _numbers(row["numbers"]), path.with_suffix(".jsonl"), by_seed))
-    own = {key: value for key, value in run.judge.items() if key != "rubric"}
-    if own and own not in told:
-        label = judge_label(str(own.get("name", "judge")), run.judge)
-        return [Evaluation(run, label, run.numbers), *later]
-    return later
-
-
-def _numbers(row: Mapping[str, Any]) -> dict[str, float]:
-    return {key: math.nan if value is None else float(value) for key, value in row.items()}
-
-
-def _read_judged(path: Path) -> dict[str, Any]:
-    try:
-        row = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(row["judge"], dict) or not isinstance(row["numbers"], dict):
-            raise ValueError("no judge or no numbers in it")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: cannot be read ({error}); make it again with `lct judge run`") from error
-    return dict(row)
-
-
 def setting_of_run(evaluation: Evaluation) -> Setting:
     """What the run shares with others of the same setting."""
     run = evaluation.run
-    options = {
-        key: value
-        for key, value in run.options.items()
-        if key not in _OF_THE_PLACE and value != _DEFAULTS.get(key)
-    }
-    settings = parse_settings(run.provenance.get("gen_kwargs"))
+    options, settings = telling_options(run), generation_arguments(run)
     words = [f"{key.removeprefix('lct_')}={value}" for key, value in sorted(options.items())]
     words += [f"{key}={value}" for key, value in sorted(settings.items())]
     return Setting(run.host, run.model, run.task, evaluation.judge, " ".join(words))
@@ -173,28 +93,8 @@ def turns_of(evaluation: Evaluation, task: LoadedTask, metric: str) -> list[list
 
 
 def _values(evaluation: Evaluation, metric: str) -> Iterator[tuple[int, str, int, float | None]]:
-    if evaluation.rows is None:
-        for case in evaluation.run.cases():
-            for turn, value in enumerate(case.scores.get(metric, (None,) * len(case.responses))):
-                yield case.repeat, case.id, turn, value
-        return
-    place = 0
-    try:
-        with evaluation.rows.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, start=1):
-                place = number
-                row = json.loads(line)
-                value = row["scores"].get(metric)
-                yield (
-                    int(row["repeat"]),
-                    str(row["case"]),
-                    int(row["turn"]),
-                    None if value is None else float(value),
-                )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(
-            f"{evaluation.rows}, line {place}: cannot be read ({error}); make it again with `lct judge run`"
-        ) from error
+    for turn in turn_scores(evaluation):
+        yield turn.repeat, turn.case, turn.turn, turn.scores.get(metric)
 
 
 @dataclass(frozen=True)
@@ -294,7 +194,7 @@ def tried(evaluation: Evaluation) -> Tried | None:
     lm-eval writes the arguments of generation down; of OpenCompass the search names the model so.
     """
     run = evaluation.run
-    style = str(run.options.get("lct_prompt_style") or _DEFAULTS["lct_prompt_style"])
+    style = str(run.options.get("lct_prompt_style") or DEFAULTS["lct_prompt_style"])
     markers = str(run.options.get("lct_question_markers")).lower() == "true"
     cell: SearchCell | None = cell_of(run.model)
     if cell is not None:
@@ -302,7 +202,7 @@ def tried(evaluation: Evaluation) -> Tried | None:
         return Tried(evaluation, model, cell.decoding, style, markers, cell.penalty)
     if "gen_kwargs" not in run.provenance:
         return None
-    decoding, penalty = decoding_of(parse_settings(run.provenance["gen_kwargs"]))
+    decoding, penalty = decoding_of(generation_arguments(run))
     return Tried(evaluation, run.model, decoding, style, markers, penalty)
 
 
@@ -316,8 +216,3 @@ def newest(cells: Iterable[Tried]) -> list[Tried]:
         if key not in found or found[key].evaluation.run.made <= run.made:
             found[key] = cell
     return list(found.values())
-
-
-def unjudged_evaluation(run: StoredRun) -> Evaluation:
-    """A run that nobody has judged, with what the host counted."""
-    return Evaluation(run, NO_JUDGE, run.numbers)

@@ -12,6 +12,7 @@ from long_context_tasks.hosts.results import summarize
 from long_context_tasks.hosts.turns import TaskJudge, Verdicts, score_turns, with_judge
 from long_context_tasks.judges import JudgeConfig, Verdict
 from long_context_tasks.runs import StoredRun
+from long_context_tasks.runs.evaluations import needs_no_judge
 from long_context_tasks.runs.judged import judged_path, write_judged
 from long_context_tasks.runs.tasks import Responses, load_task, responses_to
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
@@ -69,7 +70,7 @@ def prepare(
     tasks: dict[str, LoadedTask] = {}
     ready, skipped = [], []
     for run in runs:
-        if not orca and _certainly_not_judged(run):
+        if not orca and needs_no_judge(run):
             continue
         key = repr((run.task, sorted(run.options.items())))  # runs of several models share a task
         try:
@@ -83,16 +84,6 @@ def prepare(
                 message if str(run.folder) in message or str(run) in message else f"{run}: {message}"
             )
     return ready, skipped
-
-
-def _certainly_not_judged(run: StoredRun) -> bool:
-    """Whether the numbers of a run show that its task has no judge, so that its data need not be there.
-
-    A judged task that ran without a judge has cases that count as not judged, or not one that could be.
-    """
-    n = run.numbers.get("n", 0)
-    waiting = run.numbers.get("n_not_judged", 0) + run.numbers.get("n_empty", 0)
-    return bool(not run.judge and n and not waiting and run.numbers.get("n_scored"))
 
 
 def judge_run(run: StoredRun, task: LoadedTask, config: JudgeConfig) -> JudgedRun | None:

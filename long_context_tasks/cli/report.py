@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from long_context_tasks.cli.default_command import with_default
 from long_context_tasks.cli.report_elitr import elitr, elitr_search
 from long_context_tasks.cli.report_ethic import ethic
+from long_context_tasks.cli.report_site import site
 from long_context_tasks.cli.tables import interval_text, print_table
 
 if TYPE_CHECKING:
@@ -14,7 +16,13 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "interval_text", "print_table"]
 
-app = typer.Typer(add_completion=False, no_args_is_help=True)
+app = typer.Typer(
+    cls=with_default("site"),
+    add_completion=False,
+    no_args_is_help=True,
+    subcommand_metavar="[RESULTS... --out DIR | COMMAND [ARGS]...]",
+)
+app.command("site")(site)
 app.command("elitr")(elitr)
 app.command("elitr-search")(elitr_search)
 app.command("ethic")(ethic)
@@ -22,7 +30,11 @@ app.command("ethic")(ethic)
 
 @app.callback()
 def report() -> None:
-    """Print tables from results and from published archives."""
+    """Make a leaderboard of runs, or print tables from results and from published archives.
+
+    `lct report RESULTS... --out site/` is short for `lct report site RESULTS... --out site/`: it takes output folders of lm-eval and
+    OpenCompass in any mixture.
+    """
 
 
 @app.command("elitr-paper")
@@ -41,7 +53,7 @@ def elitr_paper(
 
     "recomputed" is rounded as the paper did, "rounded once" plainly; both must be read against "published". Test-set means
     over three seeds cannot be recomputed from the one run that was published: that run stands beside them. Intervals
-    resample meetings. Exit code 1 when a figure that can be recomputed does not come out.
+    are over meetings. Exit code 1 when a figure that can be recomputed does not come out.
     """
     from long_context_tasks.benchmarks.elitr_bench.archives import Archives
     from long_context_tasks.benchmarks.elitr_bench.paper_tables import paper_tables

@@ -17,6 +17,7 @@ from typing import Any
 import datasets
 from lm_eval.api.task import ConfigurableTask
 
+import long_context_tasks
 from long_context_tasks.hosts.lm_eval_aggregation import aggregation_of, higher_is_better
 from long_context_tasks.hosts.lm_eval_arguments import kept_in
 from long_context_tasks.hosts.lm_eval_context import context_of, filler, plain_text
@@ -46,7 +47,7 @@ from long_context_tasks.schema import (
     resolve_options,
 )
 from long_context_tasks.schema.environment import warn_of_misspelt_variables
-from long_context_tasks.schema.response import Response
+from long_context_tasks.schema.response import Response, writable
 
 logger = logging.getLogger(__name__)
 
@@ -100,6 +101,8 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             **self.loaded.description(),
             "benchmark": type(self).__module__.split(".")[-2],
             "headline": self.loaded.metrics[0],
+            "points": sorted(self.loaded.points),
+            "package": long_context_tasks.__version__,
             "n_cases_available": len(self.loaded.cases),  # --limit may run fewer
             **({"judge": self.judge.description()} if self.judge else {}),
         }
@@ -272,6 +275,8 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         for instance in self._instances or []:
             if instance.doc["case"] in self._unfit:
                 instance.resps.clear()
+            if not self.loaded.by_likelihood:
+                instance.resps[:] = [writable(one) if isinstance(one, str) else one for one in instance.resps]
             instance.filtered_resps[FILTER] = instance.resps[0] if instance.resps else None
         if self.loaded.by_likelihood:
             return
@@ -301,7 +306,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             return [Response(None, DOES_NOT_FIT)] * len(case.turns)
         # What the host puts where a server returned no content; an empty text unless the user set another.
         nothing = os.environ.get("LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER", "")
-        return [Response(None if text == nothing else text)]
+        return [Response(None if text is None or text == nothing else writable(text))]
 
     def _judge_all(self) -> None:
         if BYPASS in self._metric_fn_list or self.loaded.judging is None:

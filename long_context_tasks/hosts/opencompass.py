@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import opencompass
 from datasets import Dataset
 from opencompass.datasets.base import BaseDataset
 from opencompass.openicl.icl_evaluator import BaseEvaluator
@@ -23,6 +24,7 @@ from opencompass.utils import batched
 from opencompass.utils.logging import get_logger
 from tqdm import tqdm
 
+import long_context_tasks
 from long_context_tasks.hosts.opencompass_rows import CASE, GIVEN, RowStore, answering_options, difference
 from long_context_tasks.hosts.opencompass_send import Sender, check_roles, find_window
 from long_context_tasks.hosts.opencompass_talk import Asked, talks
@@ -256,6 +258,9 @@ def host_result(
         "judged": "no" if task.judging is None else "yes",
         "judge": dict(judge or {}),
         "window": window,
+        "n_cases_available": len(task.cases),
+        "package": long_context_tasks.__version__,
+        "host_version": opencompass.__version__,
         "options": task.description(),
         GIVEN: dict(given),
         "details": list(details),
@@ -338,6 +343,7 @@ class CaseEvaluator(OfBenchmark, CheckedEvaluator):
         details = [
             {
                 "case": case_id,
+                "cluster": task.by_id[case_id].cluster,
                 "pred": pred,
                 **case_detail(task, turns),
                 "labels": dict(task.by_id[case_id].labels),

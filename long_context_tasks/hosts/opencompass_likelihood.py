@@ -243,6 +243,7 @@ class CasePPLEvaluator(OfBenchmark, CheckedEvaluator):
         details = [
             {
                 "case": case_id,
+                "cluster": task.by_id[case_id].cluster,
                 "pred": pred,
                 **case_detail(task, [score]),
                 "n_prompt_tokens": n,

@@ -27,6 +27,7 @@ from long_context_tasks.benchmarks.thinking import OPEN
 from long_context_tasks.hosts.opencompass_thinking import prompt_opens_thinking, unfinished_marked
 from long_context_tasks.hosts.window import DOES_NOT_FIT, Window, is_length_refusal
 from long_context_tasks.schema import InputError, LoadedTask, Message
+from long_context_tasks.schema.response import writable
 from long_context_tasks.schema.system_role import folded, takes_system
 
 # Host classes that take their max_seq_len from the model's own config when the user gives none, and count tokens with
@@ -304,4 +305,4 @@ class Sender:
         texts = [
             response["prediction"] if isinstance(response, dict) else str(response) for response in responses
         ]
-        return [OPEN + text if self._opens_thinking else text for text in texts]
+        return [writable(OPEN + text if self._opens_thinking else text) for text in texts]

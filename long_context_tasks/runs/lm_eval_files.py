@@ -10,7 +10,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from long_context_tasks.runs.stored import LM_EVAL, StoredCase, StoredRun, metric_names, value_of
+from long_context_tasks.runs.fast_json import loads
+from long_context_tasks.runs.stored import (
+    LM_EVAL,
+    StoredCase,
+    StoredRun,
+    labels_of,
+    metric_names,
+    value_of,
+    verdicts_of,
+    word_of,
+)
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.response import Response, from_stored_form
 
@@ -20,6 +30,10 @@ _SAMPLES = re.compile(rf"samples_(?P<task>.+)_(?P<time>{_TIME})\.jsonl", re.ASCI
 _FILTER = ",none"
 _LIKELIHOOD = "loglikelihood_rolling"
 _RECORD_KEYS = {"response", "status", "prompt_sha256", "verdicts"}
+# The prompt of a sample stands between these, the numbers of its metrics behind the last; a quote inside a text is escaped.
+_PROMPT, _BEHIND_PROMPT = b', "arguments": {', b', "resps": '
+_METRICS = b', "target_hash": '
+_NAN = re.compile(rb"([:,] |\[)NaN")
 DOES_NOT_FIT = "does_not_fit"
 REFUSED = "[long_context_tasks: the server refused this prompt for its length]"
 """What stands in the log for a prompt that the server refused; written by ``hosts.lm_eval_refusals``."""
@@ -102,12 +116,21 @@ def _run(
         read=_read_likelihoods if config.get("output_type") == _LIKELIHOOD else _read,
         result_file=path if numbers else None,
         numbers=numbers,
-        headline=metadata.get("headline"),
-        judge=metadata.get("judge") or {},
+        headline=word_of(metadata.get("headline")),
+        points=None if metadata.get("points") is None else tuple(map(str, metadata["points"])),
+        judge=dict(metadata.get("judge") or {}),
         provenance={
             "host_version": row.get("lm_eval_version"),
+            "commit": row.get("git_hash"),
+            "transformers_version": row.get("transformers_version"),
+            "package": metadata.get("package"),
             "model": run.get("model"),
             "model_args": run.get("model_args"),
+            "model_revision": run.get("model_revision"),
+            "model_sha": run.get("model_sha"),
+            "model_dtype": run.get("model_dtype"),
+            "batch_size": run.get("batch_size"),
+            "device": run.get("device"),
             "gen_kwargs": run.get("gen_kwargs"),
             "limit": run.get("limit"),
             "random_seed": run.get("random_seed"),
@@ -115,6 +138,7 @@ def _run(
             "chat_template_sha": row.get("chat_template_sha"),
             "window": metadata.get("window"),
             "n_cases_available": metadata.get("n_cases_available"),
+            "generation_kwargs": config.get("generation_kwargs"),
             "n_samples": ((row.get("n-samples") or {}).get(task) or {}).get("effective"),
         },
     )
@@ -124,7 +148,7 @@ def _read(run: StoredRun) -> Iterator[StoredCase]:
     for place, sample in _samples(run):
         try:
             yield _case(sample)
-        except (ValueError, KeyError, TypeError, IndexError) as error:
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
             raise InputError(f"{place}: not a sample of our tasks ({_short(error)}); run again") from error
 
 
@@ -140,8 +164,9 @@ def _read_likelihoods(run: StoredRun) -> Iterator[StoredCase]:
                 scores=scores,
                 reasons=reasons,
                 log_likelihoods=values if status is None else None,
+                **_told(sample["doc"]),
             )
-        except (ValueError, KeyError, TypeError, IndexError) as error:
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
             raise InputError(f"{place}: not a sample of our tasks ({_short(error)}); run again") from error
 
 
@@ -166,7 +191,7 @@ def _samples(run: StoredRun) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _sample(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
-        sample = json.loads(line)
+        sample = loads(_without_prompt(line))
         if not isinstance(sample, dict):
             raise ValueError("no object")
     except ValueError as error:
@@ -176,12 +201,35 @@ def _sample(path: Path, number: int, line: bytes) -> dict[str, Any]:
     return sample
 
 
+def _without_prompt(line: bytes) -> bytes:
+    """A line without what was sent, which is nearly all of it, and with ``null`` for NaN in its metrics.
+
+    The line as it is where it has another layout.
+    """
+    start = line.find(_PROMPT)
+    end = line.find(_BEHIND_PROMPT, start)
+    if 0 < start < end:
+        line = line[:start] + line[end:]
+    head, mark, metrics = line.rpartition(_METRICS)
+    return head + mark + _NAN.sub(b"\\1null", metrics) if mark else line
+
+
+def _told(doc: Mapping[str, Any]) -> dict[str, Any]:
+    """Cluster and labels, where the version that wrote the file told them."""
+    cluster = doc.get("cluster")
+    return {
+        "cluster": None if cluster is None else str(cluster),
+        "labels": labels_of(json.loads(doc.get("labels") or "{}")),
+        "turn_labels": tuple(map(labels_of, json.loads(doc.get("turn_labels") or "[]"))),
+    }
+
+
 def _case(sample: Mapping[str, Any]) -> StoredCase:
     [text] = sample["filtered_resps"]
     record = _record(text)
     if record is not None:
         responses = from_stored_form(record["response"], record["status"])
-        verdicts = tuple(tuple(turn) for turn in record["verdicts"])
+        verdicts = verdicts_of(record["verdicts"], len(responses))
     else:
         responses, verdicts = [_plain_response(sample, text)], ()
     scores, reasons = _scores(sample, len(responses))
@@ -190,7 +238,8 @@ def _case(sample: Mapping[str, Any]) -> StoredCase:
         responses=tuple(responses),
         scores=scores,
         reasons=reasons,
-        verdicts=verdicts if any(verdicts) else (),
+        verdicts=verdicts,
+        **_told(sample["doc"]),
     )
 
 

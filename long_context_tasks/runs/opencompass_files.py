@@ -17,12 +17,24 @@ from typing import Any
 import ijson
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.runs.stored import OPENCOMPASS, StoredCase, StoredRun, metric_names, value_of
+from long_context_tasks.runs.fast_json import loads
+from long_context_tasks.runs.stored import (
+    OPENCOMPASS,
+    StoredCase,
+    StoredRun,
+    labels_of,
+    metric_names,
+    value_of,
+    verdicts_of,
+    word_of,
+)
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.response import from_stored_form
 
 PREDICTIONS = "predictions"
 _GIVEN = "lct_given"
+_TOLD = ("host_version", "package", "commit", "n_cases_available")
+_BESIDE_METRICS = ("reason", "verdicts", "cluster", "labels", "turn_labels")
 _PART = re.compile(r"(?P<name>.+)_(?P<number>\d+)", re.ASCII)
 _UNFINISHED = re.compile(r"tmp_(?P<name>.+)\.jsonl", re.ASCII)
 _AVERAGE = re.compile(r"(?P<key>.+) \(\d+ runs average\)", re.ASCII)
@@ -44,7 +56,7 @@ def opencompass_runs(predictions: Path) -> list[Found]:
             if open_parts := [part for part in begun if part == name or _is_part(part, name)]:
                 begun -= set(open_parts)
                 found.append(_unfinished(model, sorted(open_parts)[0]))
-            elif run := _run(folder, model.name, name, paths, tasks):
+            elif run := _run_or_why(folder, model.name, name, paths, tasks):
                 found.append(run)
         known = {name for name in begun if _task(name, None, tasks) or _task(_stem(name), None, tasks)}
         found += [_unfinished(model, name) for name in sorted(known)]
@@ -81,6 +93,19 @@ def _unfinished(model: Path, name: str) -> tuple[Path, str]:
     )
 
 
+def _run_or_why(
+    folder: Path, model: str, name: str, files: Sequence[Path], tasks: Mapping[str, str]
+) -> Found | None:
+    """See :func:`_run`; a file in which something stands in the place of something else is damaged."""
+    try:
+        return _run(folder, model, name, files, tasks)
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        return (
+            files[0],
+            f"{_damaged(files[0], error)}; or its result is damaged: then evaluate again with -m eval -r",
+        )
+
+
 def _run(
     folder: Path, model: str, name: str, files: Sequence[Path], tasks: Mapping[str, str]
 ) -> Found | None:
@@ -108,7 +133,7 @@ def _run(
             result_file,
             f"{result_file}: damaged ({_short(error)}); evaluate again with the host's -m eval -r",
         )
-    task = _task(name, _single(result.get("lct_task")), tasks)
+    task = _task(name, word_of(_single(result.get("lct_task"))), tasks)
     if task is None:
         return (
             files[0],
@@ -128,11 +153,13 @@ def _run(
         read=_read,
         result_file=result_file if result else None,
         numbers=_numbers(result),
-        headline=_single(result.get("headline")),
-        judge=_single(result.get("judge")) or {},
+        headline=word_of(_single(result.get("headline"))),
+        points=None if "points" not in result else tuple(map(str, _single(result["points"]) or ())),
+        judge=dict(_single(result.get("judge")) or {}),
         provenance={
             "dataset": name,
             "window": row.get("lct_window"),
+            **{key: _single(result.get(key)) for key in _TOLD},
             "options": _single(result.get("options")) or {},
         },
     )
@@ -189,7 +216,7 @@ def _first_row(path: Path) -> dict[str, Any] | None:
 
 def _result(path: Path) -> dict[str, Any]:
     """The host's numbers without the cases."""
-    row = json.loads(path.read_text(encoding="utf-8"))
+    row = loads(path.read_bytes())
     if not isinstance(row, dict):
         raise ValueError("no object")
     row.pop("details", None)
@@ -221,7 +248,7 @@ def _read(run: StoredRun) -> Iterator[StoredCase]:
     seen: Counter[str] = Counter()
     for path in run.files:
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = loads(path.read_bytes())
             rows = [content[str(place)] for place in range(len(content))]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(_damaged(path, error)) from error
@@ -231,7 +258,7 @@ def _read(run: StoredRun) -> Iterator[StoredCase]:
                     raise ValueError("its options are not those of the first row")
                 case_id = str(row["case"])
                 yield _case(row, case_id, seen[case_id], details.get((case_id, seen[case_id])))
-            except (ValueError, KeyError, TypeError, IndexError) as error:
+            except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
                 raise InputError(
                     f"{path}, row {place}: not a prediction of our tasks ({_short(error)}); run again"
                 ) from error
@@ -250,11 +277,11 @@ def _case(row: Mapping[str, Any], case_id: str, repeat: int, detail: Mapping[str
         scores = {
             name: tuple(map(value_of, value if conversation else [value]))
             for name, value in detail.items()
-            if name not in ("reason", "verdicts")
+            if name not in _BESIDE_METRICS
         }
         reason = detail["reason"]
-        reasons = tuple(one or None for one in (reason if conversation else [reason]))
-        verdicts = tuple(tuple(turn) for turn in detail.get("verdicts") or ())
+        reasons = tuple(word_of(one or None) for one in (reason if conversation else [reason]))
+        verdicts = verdicts_of(detail.get("verdicts"), len(responses))
         if any(len(one) != len(responses) for one in (reasons, *scores.values())):
             raise ValueError(f"its result has other turns than its {len(responses)}")
     return StoredCase(
@@ -262,10 +289,13 @@ def _case(row: Mapping[str, Any], case_id: str, repeat: int, detail: Mapping[str
         responses=tuple(responses),
         scores=scores,
         reasons=reasons,
-        verdicts=verdicts if any(verdicts) else (),
+        verdicts=verdicts,
         log_likelihoods=None if values is None else tuple(map(float, values)),
         num_candidate_tokens=None if counts is None else tuple(map(int, counts)),
         repeat=repeat,
+        cluster=None if (cluster := (detail or {}).get("cluster")) is None else str(cluster),
+        labels=labels_of((detail or {}).get("labels")),
+        turn_labels=tuple(map(labels_of, (detail or {}).get("turn_labels") or ())),
     )
 
 
@@ -274,14 +304,14 @@ def _details(run: StoredRun) -> dict[tuple[str, int], dict[str, Any]]:
     if run.result_file is None:
         return {}
     try:
-        content = json.loads(run.result_file.read_text(encoding="utf-8"))
+        content = loads(run.result_file.read_bytes())
         metrics = metric_names(list(run.numbers))
         found = {}
         for detail in content.get("details") or []:
             for repeat, case_id in enumerate(detail["case"]):
                 found[str(case_id), repeat] = {
                     key: detail[key][repeat]
-                    for key in (*metrics, "reason", "verdicts")
+                    for key in (*metrics, *_BESIDE_METRICS)
                     if detail.get(key) is not None
                 }
         return found

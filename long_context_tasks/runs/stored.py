@@ -30,6 +30,9 @@ class StoredCase:
         log_likelihoods: of the candidates, in nats, for a task by likelihood; None when it did not fit, and in other tasks.
         num_candidate_tokens: tokens of the candidates where the host wrote them, else None.
         repeat: 0, or how often the case came before in a run that answers every case several times.
+        cluster: what the case shares with others (book, meeting); None where the host's files do not tell.
+        labels: of the case, where the files tell.
+        turn_labels: of its turns, where the files tell.
     """
 
     id: str
@@ -40,6 +43,9 @@ class StoredCase:
     log_likelihoods: tuple[float, ...] | None = None
     num_candidate_tokens: tuple[int, ...] | None = None
     repeat: int = 0
+    cluster: str | None = None
+    labels: Mapping[str, Any] = field(default_factory=dict)
+    turn_labels: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,7 @@ class StoredRun:
         numbers: the host's numbers by key (see :func:`long_context_tasks.hosts.results.result_keys`), rates from 0 to 1,
             not-a-number where there is none; empty when the run was not evaluated.
         headline: name of the metric that stands for the task; None where nothing tells.
+        points: metrics that are points of a scale and no rates; None where nothing tells.
         judge: description of the judge of the run; empty without one.
         provenance: what else the host tells of the making: its version, model arguments, window ...
     """
@@ -77,6 +84,7 @@ class StoredRun:
     result_file: Path | None = None
     numbers: Mapping[str, float] = field(default_factory=dict)
     headline: str | None = None
+    points: tuple[str, ...] | None = None
     judge: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
@@ -113,8 +121,46 @@ def value_of(value: Any) -> float | None:
     """A score as a host wrote it; not-a-number, null and an empty text are no score.
 
     Raises:
-        ValueError, TypeError: anything else that is no number.
+        ValueError, TypeError: anything else that is no finite number.
     """
     if value is None or value == "" or math.isnan(value):
         return None
+    if math.isinf(value):
+        raise ValueError("an infinite score")
     return float(value)
+
+
+def verdicts_of(value: Any, turns: int) -> tuple[tuple[Mapping[str, Any], ...], ...]:
+    """A judge's rows for each turn as a host wrote them; empty when nobody judged.
+
+    Raises:
+        ValueError, TypeError: something else, or of other turns.
+    """
+    verdicts = tuple(tuple(labels_of(row) for row in turn) for turn in value or ())
+    if not any(verdicts):
+        return ()
+    if len(verdicts) != turns:
+        raise ValueError(f"verdicts on {len(verdicts)} of {turns} turns")
+    return verdicts
+
+
+def word_of(value: Any) -> str | None:
+    """A name as a host wrote it; None where it wrote none.
+
+    Raises:
+        ValueError: something else.
+    """
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"{str(value)[:40]} in the place of a name")
+    return value
+
+
+def labels_of(value: Any) -> dict[str, Any]:
+    """Labels of a case or turn as a host wrote them; none where it wrote none.
+
+    Raises:
+        ValueError: something else.
+    """
+    if not isinstance(value or {}, dict):
+        raise ValueError("no object")
+    return dict(value or {})

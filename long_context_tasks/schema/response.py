@@ -54,3 +54,16 @@ def from_stored_form(text: str | None, status: Any) -> list[Response]:
     if not isinstance(texts, list) or not all(isinstance(one, str | None) for one in [*texts, *status]):
         raise TypeError("expected a list of texts")
     return [Response(one, state) for one, state in zip(texts, status, strict=True)]
+
+
+def writable(text: str) -> str:
+    """A response that every file can hold: half of a surrogate pair, which a server may send, has no bytes and becomes a question mark.
+
+    >>> writable("half \\ud83d a smile, \\u00e9")
+    'half ? a smile, é'
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text

@@ -75,6 +75,7 @@ def test_the_wheel_says_what_it_needs_and_offers(wheel: Path) -> None:
         "lm-eval",
         "opencompass",
         "orca",
+        "report",
         "test",
         "vllm",
     }

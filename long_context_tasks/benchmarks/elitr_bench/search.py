@@ -167,28 +167,3 @@ def decoding_of(settings: Mapping[str, Any]) -> tuple[str, float]:
     if (temperature, top_p) == (DECODINGS[NUCLEUS]["temperature"], DECODINGS[NUCLEUS]["top_p"]):
         return NUCLEUS, penalty
     return f"temperature {temperature:g}, top-p {top_p:g}", penalty
-
-
-def parse_settings(given: Any) -> dict[str, Any]:
-    """Arguments of generation as lm-eval writes them down: a mapping, or ``key=value`` with commas between.
-
-    >>> parse_settings("do_sample=True,temperature=0.6"), parse_settings(None)
-    ({'do_sample': True, 'temperature': 0.6}, {})
-    """
-    if isinstance(given, Mapping):
-        return dict(given)
-    values: dict[str, Any] = {}
-    for part in str(given or "").split(","):
-        key, equals, value = part.partition("=")
-        if equals:
-            values[key.strip()] = _value(value.strip())
-    return values
-
-
-def _value(text: str) -> Any:
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    try:
-        return float(text)
-    except ValueError:
-        return text

@@ -237,3 +237,15 @@ def test_a_second_run_with_the_hosts_cache_asks_nobody(
     assert len(judge.requests) <= judged + 1  # the tiny call of the check
     assert records(first, TALK) == records(second, TALK)
     assert metrics_of(first, TALK) == pytest.approx(metrics_of(second, TALK), nan_ok=True)
+
+
+def test_half_a_surrogate_pair_costs_no_answers(tmp_path: Path) -> None:
+    """The host would write it at the very end, and fail with all answers in hand."""
+    from stored_runs import run_lm_eval
+
+    with stub_server(lambda messages: "On \ud83d Monday.") as server:
+        arguments = f"model=stub,base_url={server.url}/chat/completions,num_concurrent=1,tokenizer_backend=None,max_retries=1"
+        folder = run_lm_eval(tmp_path / "out", [QA, TALK], arguments)
+    for path in folder.glob("samples_*.jsonl"):
+        texts = [json.loads(row["filtered_resps"][0])["response"] for row in map(json.loads, path.open())]
+        assert texts and all("On ? Monday." in text for text in texts)

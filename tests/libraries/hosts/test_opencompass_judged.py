@@ -211,3 +211,14 @@ def test_a_conversation_twice_in_a_batch(tmp_path: Path) -> None:
     sender = Sender(ChatModel(), Window(), 8, {})
     asked = talks(task, ["meeting_en_dev_001", "meeting_en_dev_002", "meeting_en_dev_001"], sender)
     assert [[len(one.messages) for one in talk] for talk in asked] == [[1, 3], [1], [1, 3]]
+
+
+def test_half_a_surrogate_pair_costs_no_answers(tmp_path: Path) -> None:
+    class Half(ChatModel):
+        def generate(self, inputs: list[Any], max_out_len: int) -> list[str]:
+            return [text + " \ud83d" for text in super().generate(inputs, max_out_len)]
+
+    for task in (QA, TALK):
+        dataset, rows = infer(task, Half(), tmp_path / task)
+        assert all("word ?" in row["prediction"] for row in rows)
+        assert evaluate(dataset, rows)["n"] == 3

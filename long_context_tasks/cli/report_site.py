@@ -1,0 +1,132 @@
+"""``lct report RESULTS... --out site/``: from runs of both hosts to a table, files for other programs, and the site."""
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from long_context_tasks.cli.tables import print_table
+
+if TYPE_CHECKING:
+    from long_context_tasks.report.case_page import ShownCase
+    from long_context_tasks.runs.collect import Collected
+    from long_context_tasks.schema import LoadedTask
+
+_NEEDED = ("polars",)
+_SITE = ("jinja2", "plotly")
+_SHOWN_PROBLEMS = 20
+_TEXT = ("model", "judge", "metric", "host", "notes")
+
+
+def site(
+    results: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Folders with runs: what lm-eval's --output_path or OpenCompass's -w names, or above.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Folder for the site, results.parquet, leaderboard.csv and leaderboard.md. Without it only the table.",
+        ),
+    ] = None,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(
+            "--data-dir",
+            help="Folder of the published files, for prompts and gold. Default: LCT_DATA_DIR, else the runs' own.",
+        ),
+    ] = None,
+    private: Annotated[
+        bool,
+        typer.Option(
+            "--private",
+            help="Show prompts, gold and judges' replies of every benchmark; for a site that nobody else reads.",
+        ),
+    ] = False,
+    with_cases: Annotated[
+        bool, typer.Option("--cases/--no-cases", help="Pages of single cases with responses.")
+    ] = True,
+    title: Annotated[str, typer.Option("--title", help="Of the site.")] = "Long-context leaderboard",
+) -> None:
+    """Make a leaderboard of runs of both hosts (the default: `lct report RESULTS... --out site/`).
+
+    Any mixture of folders: several models, runs, seeds and judges. Runs that differ only in seed or time are averaged case by case. A
+    score is not ranked when cases are missing or the task's version is old; the last column says why.
+
+    Example: lct report results/ opencompass_outputs/ --out site/
+    """
+    from long_context_tasks.benchmarks import catalogue
+    from long_context_tasks.report.cells import cells_of
+    from long_context_tasks.report.tables import TERMINAL_COLUMNS, summary, terminal_rows, write_tables
+    from long_context_tasks.runs.collect import collect_with_files
+    from long_context_tasks.schema import InputError
+
+    _check_installed(with_site=out is not None)
+    collected = collect_with_files(results, data_dir)
+    collection = collected.collection
+    for problem in collection.problems[:_SHOWN_PROBLEMS]:
+        typer.echo(f"problem: {problem}", err=True)
+    if len(collection.problems) > _SHOWN_PROBLEMS:
+        typer.echo(f"... and {len(collection.problems) - _SHOWN_PROBLEMS} more problems", err=True)
+    if not len(collection.runs):
+        raise InputError(
+            f"{', '.join(map(str, results))}: no run that can be used; give the folder that lm-eval's --output_path (with --log_samples) "
+            "or OpenCompass's -w names"
+        )
+    versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
+    cells = cells_of(collection, versions)
+    print_table("leaderboard", TERMINAL_COLUMNS, terminal_rows(cells), _TEXT)
+    counts = [f"{n} {noun}{'' if n == 1 else 's'}" for noun, n in summary(collection).items()]
+    typer.echo(f"{counts[0]} of {counts[1]} on {counts[2]}, {counts[3]}", err=True)
+    if out is None:
+        return
+    from long_context_tasks.cli.site_options import site_options
+    from long_context_tasks.report.site.build import build_site
+
+    cases = _cases(collected, data_dir, private=private) if with_cases else iter(())
+    built = build_site(out, collection, cells, cases, site_options(collection, title=title))
+    paths = write_tables(out, collection, cells)
+    typer.echo(
+        f"{built.index}: {built.files} files, {built.size / 1e6:.1f} MB, {built.cases} cases; open it in a browser"
+    )
+    typer.echo(f"tables: {', '.join(path.name for path in paths)} in {out}")
+
+
+def _check_installed(*, with_site: bool) -> None:
+    from long_context_tasks.schema import InputError
+
+    needed = (*_NEEDED, *(_SITE if with_site else ()))
+    if missing := [name for name in needed if importlib.util.find_spec(name) is None]:
+        raise InputError(f"lct report needs {', '.join(missing)}: pip install 'long_context_tasks[report]'")
+
+
+def _cases(collected: "Collected", data_dir: Path | None, *, private: bool) -> "Iterator[ShownCase]":
+    """The cases of all runs; one task is held at a time, as its texts may be large."""
+    from long_context_tasks.runs.case_pages import shown_cases
+    from long_context_tasks.runs.tasks import load_task
+    from long_context_tasks.schema import InputError
+
+    loaded: tuple[str, LoadedTask | None] = ("", None)
+    by_task = sorted(
+        collected.evaluations.items(),
+        key=lambda one: (one[1].run.task, repr(sorted(one[1].run.options.items()))),
+    )
+    for run, evaluation in by_task:
+        key = repr((evaluation.run.task, sorted(evaluation.run.options.items())))
+        if key != loaded[0]:
+            try:
+                loaded = (key, load_task(evaluation.run, data_dir))
+            except InputError:
+                loaded = (key, None)  # each of its pages says so
+        try:
+            yield from shown_cases(run, evaluation, loaded[1], private=private)
+        except InputError as error:
+            # Scores of a later judge are there, and the responses behind them are damaged.
+            typer.echo(f"pages of single cases end here: {error}", err=True)

@@ -1,0 +1,303 @@
+"""Runs to the cells of a leaderboard: a model's score on a task, with everything that belongs to it.
+
+Runs of one model, task, version, judge and settings are repeats of one another: a case counts once, with the mean of its values
+over them. Which failures count is decided in each score (see :func:`long_context_tasks.stats.mean_of_scores`).
+"""
+
+import json
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import polars as pl
+
+from long_context_tasks.report.schema import Collection
+from long_context_tasks.schema import Score
+from long_context_tasks.stats import Mean, mean_of_scores
+
+_KEYS = ("model", "task", "version", "judge", "settings")
+_TURN = ("case", "turn")
+_LIMITED = "lct_n"
+# 2026-01-31T10-00-00.5 and 20260131_100000, in one order.
+_WHEN = pl.col("made").str.replace_all(r"\D", "").str.slice(0, 20)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What runs of one model, task, version, judge and settings say together.
+
+    Attributes:
+        model, benchmark, task, family, length, variant, wer, judge, version: as in ``RUNS``.
+        metric: the headline.
+        points: the headline is points of a scale and no rate.
+        mean: of the headline over the turns of all cases, clustered.
+        official: the other metrics, the official one among them, in the order of the runs.
+        n_runs: repeats, also those inside a run.
+        run_sd: sample standard deviation of the means of the repeats; None with one.
+        truncated: prompts that a host cut, over all runs; None where nobody knows.
+        n_cases: different cases.
+        n_available: cases that the task has with these settings; of hosts that do not tell, as many as any run of it had.
+        hosts: in order of their names.
+        made: when the newest run was made, as its host wrote it.
+        runs: keys of ``RUNS``, oldest first.
+        ranked: may be compared with other ranked cells of the same task, judge and settings.
+        why_unranked: in words; empty where it is ranked.
+        settings: JSON of what differs from the defaults; see ``RUNS``.
+        points_metrics: those of ``official`` and the headline that are points of a scale.
+    """
+
+    model: str
+    benchmark: str
+    task: str
+    family: str
+    length: int | None
+    variant: str
+    wer: int | None
+    judge: str | None
+    version: int | None
+    metric: str
+    points: bool
+    mean: Mean
+    official: Mapping[str, Mean]
+    n_runs: int
+    run_sd: float | None
+    truncated: int | None
+    n_cases: int
+    n_available: int
+    hosts: tuple[str, ...]
+    made: str
+    runs: tuple[str, ...]
+    ranked: bool = True
+    why_unranked: str = ""
+    settings: str = "{}"
+    points_metrics: frozenset[str] = field(default=frozenset())
+
+
+def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) -> list[Cell]:
+    """All cells, by benchmark, task and model.
+
+    Args:
+        collection: see :mod:`long_context_tasks.report.schema`.
+        versions: benchmark to the version of its scores today; without it the newest among the runs of a task counts.
+    """
+    if not len(collection.runs):
+        return []
+    numbered = collection.runs.with_columns(
+        pl.struct(pl.col(key).cast(pl.String()).fill_null("") for key in _KEYS)
+        .rank("dense")
+        .cast(pl.Int64())
+        .alias("cell")
+    )
+    values = _averaged(collection.scores, numbered)
+    means = _run_means(collection.scores, numbered)
+    by_cell: dict[int, dict[str, pl.DataFrame]] = {}
+    for key, part in values.partition_by("cell", "metric", as_dict=True, maintain_order=True).items():
+        by_cell.setdefault(int(key[0]), {})[str(key[1])] = part
+    available = _available(numbered, collection.scores)
+    cells = []
+    for key, part in (
+        numbered.sort(_WHEN, maintain_order=True)
+        .partition_by("cell", as_dict=True, maintain_order=True)
+        .items()
+    ):
+        number = int(key[0])
+        if metrics := by_cell.get(number):
+            cells.append(_cell(part.rows(named=True), metrics, means.get(number, []), available[number]))
+    newest = _newest(cells, versions or {})
+    cells = [_ranked(cell, newest[cell.task]) for cell in cells]
+    return sorted(
+        cells,
+        key=lambda one: (
+            one.benchmark,
+            one.task,
+            one.model,
+            one.judge or "",
+            one.settings,
+            -(one.version or 0),
+        ),
+    )
+
+
+def _averaged(scores: pl.DataFrame, numbered: pl.DataFrame) -> pl.DataFrame:
+    """A row for each cell, metric, case and turn: the mean over repeats of the values that there are.
+
+    A value's standard deviation is that of the mean of independent values. The reason is the one that most repeats have; where as many
+    have none, it is kept.
+    """
+    keys = ["cell", "metric", *_TURN]
+    joined = _with_cells(scores, numbered)
+    n = pl.col("value").count()
+    there = pl.col("std").filter(pl.col("value").is_not_null())
+    averaged = joined.group_by(keys, maintain_order=True).agg(
+        pl.col("cluster").first(),
+        pl.col("value").mean(),
+        ((there**2).sum().sqrt() / n).fill_nan(0.0).fill_null(0.0).alias("std"),
+        pl.col("reason").first(),
+        pl.len().alias("repeats"),
+    )
+    if averaged["repeats"].max() == 1:
+        return averaged
+    reasons = (
+        joined.group_by([*keys, "reason"], maintain_order=True)
+        .len()
+        .sort(pl.col("len"), pl.col("reason").is_not_null(), descending=True, maintain_order=True)
+        .group_by(keys, maintain_order=True)
+        .agg(pl.col("reason").first())
+    )
+    return averaged.drop("reason").join(reasons, on=keys, how="left", maintain_order="left")
+
+
+def _with_cells(scores: pl.DataFrame, numbered: pl.DataFrame) -> pl.DataFrame:
+    runs = numbered.select(pl.col("run").cast(pl.Categorical()), "cell", "headline")
+    return scores.join(runs, on="run", how="inner", maintain_order="left")
+
+
+def _run_means(scores: pl.DataFrame, numbered: pl.DataFrame) -> dict[int, list[float | None]]:
+    """Cell to the headline's mean in each repeat."""
+    headlines = _with_cells(scores, numbered).filter(pl.col("metric").cast(pl.String()) == pl.col("headline"))
+    means: dict[int, list[float | None]] = {}
+    for cell, _, _, mean in (
+        headlines.group_by("cell", "run", "repeat", maintain_order=True)
+        .agg(pl.col("value").mean())
+        .iter_rows()
+    ):
+        means.setdefault(cell, []).append(mean)
+    return means
+
+
+def _available(numbered: pl.DataFrame, scores: pl.DataFrame) -> dict[int, int]:
+    """Cell to how many cases its task has with its settings: what the hosts tell, or the most that any run had."""
+    counted = scores.group_by("run").agg(pl.col("case").n_unique().cast(pl.Int64()).alias("n_cases"))
+    same = ["task", "version", "settings"]
+    most = (
+        numbered.with_columns(pl.col("run").cast(pl.Categorical()))
+        .join(counted, on="run", how="left")
+        .with_columns(pl.max_horizontal("n_cases", "n_cases_available").fill_null(0).alias("most"))
+        .with_columns(pl.col("most").max().over(same))
+    )
+    return {cell: int(n) for cell, n in most.select("cell", "most").iter_rows()}
+
+
+def _cell(
+    runs: Sequence[Mapping[str, Any]],
+    metrics: Mapping[str, pl.DataFrame],
+    run_means: Sequence[float | None],
+    n_available: int,
+) -> Cell:
+    newest = runs[-1]
+    metric = str(newest["headline"])
+    points = frozenset(str(name) for run in runs for name in run["points"] or ())
+    order = [str(name) for run in reversed(runs) for name in run["metrics"] or ()]
+    names = [name for name in dict.fromkeys((metric, *order, *metrics)) if name in metrics]
+    means = {name: mean_of(metrics[name], points=name in points) for name in names}
+    truncated = [run["n_truncated"] for run in runs]
+    known = all(one is not None and not math.isnan(one) for one in truncated)
+    there = [one for one in run_means if one is not None]
+    return Cell(
+        **{
+            key: newest[key]
+            for key in (
+                "model",
+                "benchmark",
+                "task",
+                "family",
+                "length",
+                "variant",
+                "wer",
+                "judge",
+                "version",
+            )
+        },
+        metric=names[0],
+        points=names[0] in points,
+        mean=means.pop(names[0]),
+        official=means,
+        n_runs=max(len(run_means), len(runs)),
+        run_sd=statistics.stdev(there) if len(there) > 1 else None,
+        truncated=int(sum(truncated)) if known else None,
+        n_cases=metrics[names[0]]["case"].n_unique(),
+        n_available=n_available,
+        hosts=tuple(sorted({str(run["host"]) for run in runs})),
+        made=str(newest["made"]),
+        runs=tuple(str(run["run"]) for run in runs),
+        settings=str(newest["settings"]),
+        points_metrics=points & set(names),
+    )
+
+
+def mean_of(values: pl.DataFrame, *, points: bool) -> Mean:
+    """The mean of some turns with its interval.
+
+    Args:
+        values: ``value``, ``reason``, ``std`` and ``cluster`` of each.
+        points: they are points of a scale and no rates.
+    """
+    rows = zip(values["value"], values["reason"], values["std"], strict=True)
+    return mean_of_scores(
+        [Score(value, reason, std or 0.0) for value, reason, std in rows],
+        values["cluster"].to_list(),
+        rates=not points,
+    )
+
+
+def _newest(cells: Iterable[Cell], versions: Mapping[str, int]) -> dict[str, int]:
+    newest: dict[str, int] = {}
+    for cell in cells:
+        newest[cell.task] = max(newest.get(cell.task, 0), cell.version or 0, versions.get(cell.benchmark, 0))
+    return newest
+
+
+def _ranked(cell: Cell, newest: int) -> Cell:
+    why = []
+    if cell.mean.n < cell.mean.total:
+        why.append(f"{cell.mean.total - cell.mean.n} of {cell.mean.total} without a score")
+    if cell.n_cases < cell.n_available:
+        why.append(f"{cell.n_cases} of {cell.n_available} cases")
+    limit = json.loads(cell.settings or "{}").get(_LIMITED)
+    # A limit above the number of cases is none.
+    if limit is not None and cell.n_cases >= int(limit):
+        why.append(f"only the first cases ({_LIMITED})")
+    if (cell.version or 0) < newest:
+        told = "an unknown version" if cell.version is None else f"version {cell.version}"
+        why.append(f"{told} of the task, the newest is {newest}")
+    return replace(cell, ranked=not why, why_unranked="; ".join(why))
+
+
+def turn_values(collection: Collection, cell: Cell, metric: str | None = None) -> pl.DataFrame:
+    """A row for each turn of each case of a cell, repeats averaged.
+
+    Args:
+        collection: that the cell is of.
+        cell: any.
+        metric: None: the headline.
+
+    Returns:
+        Columns ``case``, ``turn``, ``cluster``, ``value`` (null where there is none), ``std``, ``reason``.
+    """
+    runs = collection.runs.filter(pl.col("run").is_in(list(cell.runs))).with_columns(
+        pl.lit(0, pl.Int64()).alias("cell")
+    )
+    wanted = pl.Series(list(cell.runs), dtype=pl.Categorical())
+    scores = collection.scores.filter(
+        pl.col("run").is_in(wanted.implode()) & (pl.col("metric") == (metric or cell.metric))
+    )
+    return _averaged(scores, runs).select("case", "turn", "cluster", "value", "std", "reason")
+
+
+def shared_turns(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
+    """The turns that both models could take: those with a value in both, for a paired comparison.
+
+    Args:
+        first: see :func:`turn_values`.
+        second: likewise.
+
+    Returns:
+        Columns ``case``, ``turn``, ``cluster``, ``value`` of the first and ``other`` of the second.
+    """
+    others = second.select("case", "turn", pl.col("value").alias("other"))
+    both = first.select("case", "turn", "cluster", "value").join(
+        others, on=_TURN, how="inner", maintain_order="left"
+    )
+    return both.filter(pl.col("value").is_not_null() & pl.col("other").is_not_null())

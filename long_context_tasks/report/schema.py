@@ -1,0 +1,63 @@
+"""The tidy schema of results: what every stored run of either host becomes. Described for users in docs/results_schema.md."""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+RUNS: dict[str, pl.DataType] = {
+    "run": pl.String(),  # 16 digits of a hash of host, model, task, options, judge, time and label
+    "host": pl.String(),
+    "model": pl.String(),
+    "benchmark": pl.String(),
+    "task": pl.String(),
+    "family": pl.String(),  # the task without length and variant, ada_leval_tsort
+    "length": pl.Int64(),  # tokens; null for a task that has none
+    "variant": pl.String(),  # "" for the plain task
+    "wer": pl.Int64(),  # target word error rate, percent; null without noise
+    "made": pl.String(),  # as the host wrote it
+    "version": pl.Int64(),  # of the task's scores; null where nothing tells
+    "options": pl.String(),  # JSON
+    "settings": pl.String(),  # JSON: what repeats of one another share, the seed and the places of files left out
+    "seed": pl.String(),
+    "judge": pl.String(),  # name; null where none scored
+    "judge_settings": pl.String(),  # JSON
+    "headline": pl.String(),
+    "metrics": pl.List(pl.String()),
+    "points": pl.List(pl.String()),  # metrics that are points of a scale and no rates
+    "n_cases_available": pl.Int64(),
+    "n_truncated": pl.Float64(),  # not a number where nobody knows
+    "window": pl.String(),
+    "host_version": pl.String(),
+    "package": pl.String(),
+    "provenance": pl.String(),  # JSON: model arguments, generation settings and what else the host tells
+    "source": pl.String(),  # folder or bundle, as the user named it
+}
+"""A row for each run of a task with a model, by one judge."""
+
+SCORES: dict[str, pl.DataType] = {
+    "run": pl.Categorical(),
+    "case": pl.Categorical(),
+    "cluster": pl.Categorical(),
+    "turn": pl.Int16(),
+    "repeat": pl.Int16(),
+    "metric": pl.Categorical(),
+    "value": pl.Float64(),  # null where there is none
+    "std": pl.Float64(),  # of people's scores around the value; 0 where the value is certain
+    "reason": pl.Categorical(),  # why the headline has no value or the lowest; null without one, and in other metrics
+}
+"""A row for each metric of each turn of each case. Neither prompts nor responses are in it."""
+
+
+@dataclass(frozen=True)
+class Collection:
+    """All that was read.
+
+    Attributes:
+        runs: see :data:`RUNS`.
+        scores: see :data:`SCORES`.
+        problems: files that could not be used, each with the reason and a remedy.
+    """
+
+    runs: pl.DataFrame
+    scores: pl.DataFrame
+    problems: tuple[str, ...] = ()

@@ -1,0 +1,257 @@
+"""What judges said of stored runs: the one that the host had, and later ones (``lct judge run``), in one form.
+
+A run of a task that needs no judge has one evaluation as well, the host's own.
+"""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from long_context_tasks.judges.orca.judge import read_prediction
+from long_context_tasks.runs.fast_json import loads
+from long_context_tasks.runs.judged import judge_label
+from long_context_tasks.runs.stored import JUDGED_FOLDER, StoredCase, StoredRun, labels_of, value_of, word_of
+from long_context_tasks.schema import InputError
+
+NO_JUDGE = "(none)"
+_ORCA_MEAN = "orca_mean"
+_MOST = 2**15
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A run with what one judge said of it, or with what it needed no judge for.
+
+    Attributes:
+        run: as the host left it.
+        judge: its name.
+        numbers: means, intervals and counts.
+        rows: the judge's own rows beside the run; None: the scores are in the host's files.
+        by_seed: numbers of each seed of the judge, where ``lct judge run`` was given several.
+        description: all that can change the judge's verdicts; empty without a judge.
+        told: what else the file of ``lct judge run`` says: version, headline, points, package ...; empty for the host's own.
+    """
+
+    run: StoredRun
+    judge: str
+    numbers: Mapping[str, float]
+    rows: Path | None = None
+    by_seed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    description: Mapping[str, Any] = field(default_factory=dict)
+    told: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def version(self) -> int | None:
+        """Of the task's scores."""
+        told: int | None = self.told.get("version", self.run.version)
+        return told
+
+    @property
+    def headline(self) -> str | None:
+        """The metric that stands for the task; None where nothing tells."""
+        told: str | None = self.told.get("headline") or self.run.headline
+        return told
+
+
+@dataclass(frozen=True)
+class TurnScores:
+    """The scores of one turn.
+
+    Attributes:
+        case, turn, repeat: which; repeats are counted from 0.
+        scores: metric to value, None where there is none.
+        reason: why the headline has no value or the lowest.
+        stds: metric to the standard deviation of people's scores around its value, where that is not 0.
+        cluster: what the case shares with others; None where the files do not tell.
+        verdicts: the judge's rows.
+    """
+
+    case: str
+    turn: int
+    repeat: int
+    scores: Mapping[str, float | None]
+    reason: str | None = None
+    stds: Mapping[str, float] = field(default_factory=dict)
+    cluster: str | None = None
+    verdicts: tuple[Mapping[str, Any], ...] = ()
+
+
+def evaluations(runs: Iterable[StoredRun]) -> list[list[Evaluation]]:
+    """What judges said of each run: the one that the host had, then those of ``lct judge run``.
+
+    Where one name stands for several settings (other seeds, say), in any of the runs, its digits tell them apart in all.
+
+    Raises:
+        InputError: a damaged file of ``lct judge run``.
+    """
+    found = [judged_evaluations(run)[0] for run in runs]
+    names = short_names(one.judge for judged in found for one in judged)
+    return [[replace(one, judge=names[one.judge]) for one in judged] for judged in found]
+
+
+def short_names(labels: Iterable[str]) -> dict[str, str]:
+    """Labels of judges (name and digits) to names; with the digits where a name stands for several settings.
+
+    >>> short_names(["a-11111111", "b-22222222", "b-33333333", NO_JUDGE])
+    {'a-11111111': 'a', 'b-22222222': 'b-22222222', 'b-33333333': 'b-33333333', '(none)': '(none)'}
+    """
+    labels = list(dict.fromkeys(labels))
+    names = Counter(label.rpartition("-")[0] for label in labels)
+    shown = {label: label.rpartition("-")[0] or label for label in labels}
+    return {label: label if names[label.rpartition("-")[0]] > 1 else name for label, name in shown.items()}
+
+
+def judged_evaluations(
+    run: StoredRun, *, skip_damaged: bool = False
+) -> tuple[list[Evaluation], list[tuple[Path, str]]]:
+    """The evaluations of a run by judges, each with the judge's label, and the files that cannot be read.
+
+    Args:
+        run: any.
+        skip_damaged: tell damaged files instead of stopping at the first.
+
+    Raises:
+        InputError: a damaged file of ``lct judge run``, unless they are skipped.
+    """
+    place = run.folder / JUDGED_FOLDER
+    later, told, damaged = [], [], []
+    # The label of a run may hold a folder.
+    for path in sorted(place.glob(f"*/{run.label}.json")):
+        try:
+            one = _read_judged(run, path)
+        except InputError as error:
+            if not skip_damaged:
+                raise
+            damaged.append((path, str(error)))
+            continue
+        told.append(_without_rubric(one.description))
+        later.append(one)
+    own = _without_rubric(run.judge)
+    if own and own not in told:
+        label = judge_label(str(own.get("name", "judge")), run.judge)
+        later.insert(0, Evaluation(run, label, run.numbers, description=run.judge))
+    return later, damaged
+
+
+def unjudged_evaluation(run: StoredRun) -> Evaluation:
+    """What the host counted in a run without a judge."""
+    return Evaluation(run, NO_JUDGE, run.numbers)
+
+
+def needs_no_judge(run: StoredRun) -> bool:
+    """Whether the numbers of a run show that its task is scored without a judge.
+
+    A judged task that ran without one has cases that count as not judged, or not one that could be.
+    """
+    n = run.numbers.get("n", 0)
+    waiting = run.numbers.get("n_not_judged", 0) + run.numbers.get("n_empty", 0)
+    return bool(not run.judge and n and not waiting and run.numbers.get("n_scored"))
+
+
+def turn_scores(evaluation: Evaluation) -> Iterator[TurnScores]:
+    """The scores of an evaluation, turn by turn, in the order of the files; read as they are asked for.
+
+    A case that the host has not scored has no metrics.
+
+    Raises:
+        InputError: a damaged file, named with its line where it has lines.
+    """
+    if evaluation.rows is None:
+        for case in evaluation.run.cases():
+            yield from scores_of_case(case)
+    else:
+        yield from _judged_rows(evaluation.rows, evaluation.headline)
+
+
+def scores_of_case(case: StoredCase) -> Iterator[TurnScores]:
+    """The host's scores of the turns of a case."""
+    for turn in range(len(case.responses)):
+        verdicts = case.verdicts[turn] if case.verdicts else ()
+        scores = {name: values[turn] for name, values in case.scores.items()}
+        yield TurnScores(
+            case=case.id,
+            turn=turn,
+            repeat=case.repeat,
+            scores=scores,
+            reason=case.reasons[turn] if case.reasons else None,
+            stds=_stds(scores, verdicts),
+            cluster=case.cluster,
+            verdicts=verdicts,
+        )
+
+
+def _judged_rows(path: Path, headline: str | None) -> Iterator[TurnScores]:
+    place = 0
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                place = number
+                row = loads(line)
+                scores = {name: value_of(value) for name, value in row["scores"].items()}
+                verdicts = tuple(map(labels_of, row.get("verdicts") or ()))
+                cluster = row.get("cluster")
+                yield TurnScores(
+                    case=str(row["case"]),
+                    turn=_count(row["turn"]),
+                    repeat=_count(row["repeat"]),
+                    scores=scores,
+                    reason=_text_or_none((row.get("reasons") or {}).get(headline or next(iter(scores), ""))),
+                    stds=_stds(scores, verdicts),
+                    cluster=None if cluster is None else str(cluster),
+                    verdicts=verdicts,
+                )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{path}, line {place}: cannot be read ({error}); make it again with `lct judge run`"
+        ) from error
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or not 0 <= value < _MOST:
+        raise ValueError(f"{value!r} is no number of a turn")
+    return value
+
+
+def _text_or_none(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _stds(scores: Mapping[str, float | None], verdicts: Sequence[Mapping[str, Any]]) -> Mapping[str, float]:
+    """ORCA's prediction stands in its verdict; an answer that it did not see has none."""
+    if scores.get(_ORCA_MEAN) is None or len(verdicts) != 1:
+        return {}
+    prediction = read_prediction(str(verdicts[0].get("feedback")))
+    return {_ORCA_MEAN: prediction.std} if prediction is not None and prediction.std else {}
+
+
+def _without_rubric(judge: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in judge.items() if key != "rubric"}
+
+
+def _numbers(row: Mapping[str, Any]) -> dict[str, float]:
+    return {key: math.nan if value is None else float(value) for key, value in row.items()}
+
+
+def _read_judged(run: StoredRun, path: Path) -> Evaluation:
+    try:
+        row = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(row["judge"], dict):
+            raise ValueError("no judge in it")
+        word_of(row.get("headline"))
+        if "points" in row:
+            row["points"] = [str(one) for one in row["points"] or ()]
+        return Evaluation(
+            run=run,
+            judge=path.relative_to(run.folder / JUDGED_FOLDER).parts[0],
+            numbers=_numbers(row["numbers"]),
+            rows=path.with_suffix(".jsonl"),
+            by_seed={seed: _numbers(numbers) for seed, numbers in (row.get("by_seed") or {}).items()},
+            description=row["judge"],
+            told={key: value for key, value in row.items() if key not in ("numbers", "by_seed", "judge")},
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path}: cannot be read ({error}); make it again with `lct judge run`") from error

@@ -1,0 +1,29 @@
+"""Collects the runs under a folder; prints what it took. A process of its own, so that its peak is its own."""
+
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+
+from long_context_tasks.report.cells import cells_of
+from long_context_tasks.runs.collect import collect
+
+start = time.perf_counter()
+collection = collect([Path(sys.argv[1])])
+read = time.perf_counter()
+cells = cells_of(collection)
+done = time.perf_counter()
+print(
+    json.dumps(
+        {
+            "runs": len(collection.runs),
+            "scores": len(collection.scores),
+            "cells": len(cells),
+            "problems": list(collection.problems),
+            "read_s": read - start,
+            "cells_s": done - read,
+            "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        }
+    )
+)
