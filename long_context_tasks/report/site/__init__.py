@@ -1,0 +1,14 @@
+"""The leaderboard as a folder of pages that open without a network."""
+
+from long_context_tasks.report.site.build import BuiltSite, build_site
+from long_context_tasks.report.site.shown import Breakdown, HeatMap, PublishedRow, ShownLength, SiteOptions
+
+__all__ = [
+    "Breakdown",
+    "BuiltSite",
+    "HeatMap",
+    "PublishedRow",
+    "ShownLength",
+    "SiteOptions",
+    "build_site",
+]

@@ -1,0 +1,156 @@
+"use strict";
+// The leaderboard's table: which columns there are, a model's figures in each, and the rows of one page as elements.
+
+LCT.board = (() => {
+  const { h, ok, score, interval, count, tokens, bar } = LCT;
+  const DIGITS = 10000;
+  const value = (whole) => (whole === null ? null : whole / DIGITS);
+
+  // Scripts carry the numbers in columns; here they become one object a cell, found by model and leaf.
+  function read(data) {
+    const leaves = data.leaves.map(([task, slug, group, length, wer, metric, points, short, chance], number) =>
+      ({ task, slug, group, length, wer, metric, points: Boolean(points), short, chance, top: data.tops[number] }));
+    const groups = data.groups.map(([benchmark, name, variant, judge, settings], number) =>
+      ({ benchmark, name, variant, judge, settings, leaves: leaves.flatMap((leaf, at) => (leaf.group === number ? [at] : [])) }));
+    const models = data.models.map(([name, slug, window]) => ({ name, slug, window, cells: new Map(), paper: false }));
+    const papers = data.papers.map((name) => ({ name, slug: null, window: null, cells: new Map(), paper: true }));
+    const [ms, ls, means, lows, highs, ns, totals, hosts, ranked] = data.cells;
+    ms.forEach((model, at) => {
+      models[model].cells.set(ls[at], {
+        mean: value(means[at]), low: value(lows[at]), high: value(highs[at]), n: ns[at], total: totals[at], hosts: hosts[at], ranked: Boolean(ranked[at]),
+      });
+    });
+    for (const [model, leaf, mean, n, metric, source] of data.published) {
+      papers[model].cells.set(leaf, { mean: value(mean), low: null, high: null, n: n ?? 0, total: n ?? 0, hosts: 0, ranked: false, metric, source });
+    }
+    return { leaves, groups, models, papers, hosts: data.hosts, benchmarks: data.benchmarks };
+  }
+
+  // A name may break after its underscores.
+  const breakable = (text) => text.split(/(?<=_)/).flatMap((piece, at) => (at ? [h("wbr"), piece] : [piece]));
+  const judged = (judge) => (judge ? `judge ${judge}` : "");
+  const groupName = (group) => [group.name, group.variant, group.settings, judged(group.judge)].filter(Boolean).join(" · ");
+
+  const leafName = (board) => (at) => {
+    const leaf = board.leaves[at];
+    return [leaf.short, board.groups[leaf.group].settings].filter(Boolean).join(" · ");
+  };
+
+  // Columns for the filters: each has the leaves that its figure is the mean of.
+  function columns(board, filters) {
+    const fits = (at) => filters.length === "" || board.leaves[at].length === Number(filters.length);
+    const found = [];
+    board.groups.forEach((group, number) => {
+      if (filters.benchmark && group.benchmark !== filters.benchmark) return;
+      if (filters.group !== "" && number !== Number(filters.group)) return;
+      if (filters.variant !== "" && group.variant !== filters.variant.slice(1)) return;
+      const leaves = group.leaves.filter(fits);
+      if (!leaves.length) return;
+      const apart = filters.columns === "leaves" || filters.group !== "";
+      for (const own of apart ? leaves.map((leaf) => [leaf]) : [leaves]) {
+        const first = board.leaves[own[0]];
+        const lengths = own.map((leaf) => board.leaves[leaf].length).filter((length) => length !== null);
+        found.push({
+          key: own.join("+"), group, leaves: own, points: first.points, metric: first.metric, benchmark: group.benchmark,
+          slug: first.slug, top: Math.max(...own.map((leaf) => board.leaves[leaf].top)), lengths,
+          judge: group.judge, title: own.length === 1 && group.leaves.length > 1 && first.length !== null ? `${group.name} ${tokens(first.length)}` : group.name,
+          sub: [group.variant, group.settings, own.length > 1 ? `${tokens(Math.min(...lengths))}–${tokens(Math.max(...lengths))}` : ""].filter(Boolean),
+        });
+      }
+    });
+    return found;
+  }
+
+  // A model's figure in a column: the unweighted mean over its leaves, the interval's ends likewise, which needs no claim about
+  // what the leaves have in common.
+  function figure(model, column, host) {
+    const cells = [];
+    for (const leaf of column.leaves) {
+      const cell = model.cells.get(leaf);
+      if (cell && (host === "" || model.paper || cell.hosts & (1 << host))) cells.push(cell);
+    }
+    const scored = cells.filter((cell) => ok(cell.mean));
+    if (!cells.length) return null;
+    const mean = (name) => (scored.length && scored.every((cell) => ok(cell[name])) ? scored.reduce((sum, cell) => sum + cell[name], 0) / scored.length : null);
+    const sum = (name) => cells.reduce((total, cell) => total + cell[name], 0);
+    return {
+      mean: mean("mean"), low: mean("low"), high: mean("high"), n: sum("n"), total: sum("total"), parts: scored.length, of: column.leaves.length,
+      ranked: scored.length === column.leaves.length && cells.every((cell) => cell.ranked),
+      other: cells.find((cell) => cell.metric && cell.metric !== column.metric)?.metric, source: cells[0].source,
+    };
+  }
+
+  function marks(found) {
+    if (found.parts < found.of) return `${found.parts}/${found.of} lengths`;
+    if (found.n < found.total) return `${(100 * found.n / found.total).toFixed(0)} % of cases`;
+    return found.ranked ? "" : "not ranked";
+  }
+
+  function cell(found, column, paper, details) {
+    if (!found) return h("td", { class: "none" }, h("span", { "aria-hidden": "true" }, "·"), h("span", { class: "unseen" }, "no run"));
+    const ends = interval(found.low, found.high, column.points);
+    const why = paper ? "" : marks(found);
+    const cases = found.total ? count(found.n, found.total) : "";
+    const inside = h("div", { class: "cell" },
+      h("span", null,
+        why && h("span", { class: "mark", "aria-hidden": "true", title: why }, "◐ "),
+        found.other && h("abbr", { class: "mark", title: `by ${found.other}` }, "† "),
+        h("span", { class: "v" }, score(found.mean, column.points))));
+    if (ok(found.mean)) {
+      const drawn = bar((found.low ?? found.mean) / column.top, found.mean / column.top, (found.high ?? found.mean) / column.top);
+      if (why) drawn.classList.add("part");
+      inside.append(drawn);
+    }
+    const said = [ends && `95 % ${ends}`, cases && `n ${cases}`, why].filter(Boolean).join(", ");
+    if (details) inside.append(h("span", { class: "digits" }, ends || "–"), h("span", { class: "digits" }, [cases && `n ${cases}`, why].filter(Boolean).join(" · ")));
+    else if (said) inside.append(h("span", { class: "unseen" }, said));
+    const about = [said, found.source, found.other && `by ${found.other}`].filter(Boolean).join("; ");
+    return h("td", { class: "n", title: about }, inside);
+  }
+
+  function head(board, shown, sort, onsort) {
+    const button = (key, text, sub) => h("button", { type: "button", class: "sort", "data-key": key, onclick: () => onsort(key) },
+      h("span", { class: "t" }, breakable(text)), ...sub.map((each) => h("span", { class: "sub" }, each)));
+    const state = (key) => (sort.key === key ? (sort.down ? "descending" : "ascending") : null);
+    const spans = [];
+    for (const column of shown) {
+      const last = spans[spans.length - 1];
+      if (last && last.name === column.benchmark) {
+        last.size += 1;
+        last.judges.add(column.judge);
+      } else spans.push({ name: column.benchmark, size: 1, judges: new Set([column.judge]) });
+    }
+    // A judge of all columns of a benchmark is named once, in its heading.
+    const common = new Map(spans.map((span) => [span.name, span.judges.size === 1 ? judged([...span.judges][0]) : ""]));
+    const subs = (column) => (column.judge && !common.get(column.benchmark) ? [...column.sub, judged(column.judge)] : column.sub);
+    const titles = new Map(board.benchmarks);
+    return h("thead", null,
+      h("tr", { class: "bench" }, h("td", { colspan: "3" }), spans.map((span) => h("th", { scope: "colgroup", colspan: String(span.size), class: "first" }, titles.get(span.name) || span.name, common.get(span.name) && h("span", { class: "sub" }, common.get(span.name))))),
+      h("tr", null,
+        h("th", { scope: "col", class: "pick" }, h("span", { class: "unseen" }, "Pick")),
+        h("th", { scope: "col", class: "rank" }, h("span", { class: "unseen" }, "Rank")),
+        h("th", { scope: "col", class: "model", "aria-sort": state("model") }, button("model", "Model", [])),
+        shown.map((column, at) => h("th", {
+          scope: "col", class: `col${at === 0 || shown[at - 1].benchmark !== column.benchmark ? " first" : ""}`, "aria-sort": state(column.key), title: `${column.metric}${column.points ? ", points" : ", percent"}`,
+        }, button(column.key, column.title, subs(column))))));
+  }
+
+  function row(entry, shown, options) {
+    const { model, rank } = entry;
+    const id = `pick-${entry.id}`;
+    const name = h("bdi", null, model.name);
+    const element = h("tr", { "data-model": String(entry.id), class: [model.paper ? "paper" : "", options.picked.has(model) ? "chosen" : ""].filter(Boolean).join(" ") || null },
+      h("td", { class: "pick" }, h("input", { type: "checkbox", id, "aria-label": `Pick ${model.name}`, onchange: (event) => options.onpick(model, event.target.checked) })),
+      h("td", { class: "rank" }, rank ? String(rank) : ""),
+      h("th", { scope: "row", class: "model" }, model.slug ? h("a", { href: `model/${model.slug}.html` }, name) : name, model.paper && h("span", { class: "tag" }, " published")),
+      shown.map((column, at) => {
+        const found = cell(entry.figures[at], column, model.paper, options.details);
+        if (at === 0 || shown[at - 1].benchmark !== column.benchmark) found.classList.add("first");
+        return found;
+      }));
+    element.querySelector("input").checked = options.picked.has(model);
+    return element;
+  }
+
+  return { read, columns, figure, head, row, groupName, leafName };
+})();

@@ -1,0 +1,183 @@
+"""What figures draw, as data for figures.js; every figure comes with its numbers as a table."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from long_context_tasks.report.cells import Cell
+from long_context_tasks.report.site.shown import HeatMap, SiteOptions
+from long_context_tasks.report.site.words import scale_top, settings, settings_label, short_name, tokens
+
+MOST_LINES = 6
+"""Curves in one figure: more cannot be told apart."""
+
+_WER = re.compile(r"(^|_)wer[0-9]+")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure on a page.
+
+    Attributes:
+        title: heading.
+        caption: how to read it.
+        data: for figures.js.
+    """
+
+    title: str
+    caption: str
+    data: Mapping[str, Any]
+
+
+_BAND = "Bands are 95 % intervals."
+
+
+def length_figures(
+    cells: Sequence[Cell],
+    name: Callable[[Cell], str],
+    windows: Mapping[str, int],
+    options: SiteOptions,
+    title: str,
+) -> list[Figure]:
+    """Score against length: a line for each name with two lengths or more, points of a scale apart from shares.
+
+    Args:
+        cells: at most one for each name and length.
+        name: of the line that a cell belongs to.
+        windows: label to a claimed context length to mark.
+        options: of the site.
+        title: of the figure.
+    """
+    marks = [[window, f"claimed window{label}, {tokens(window)}"] for label, window in windows.items()]
+    caption = f"Score against the length of the context in tokens. {_BAND}"
+    found = []
+    for points in (False, True):
+        lines = _lines((cell for cell in cells if cell.points == points), name, lambda cell: cell.length)
+        for part in _parts(lines):
+            data = _curves(part, "Length in tokens", points, log=True) | {
+                "marks": marks,
+                "chance": _chance(part, options),
+            }
+            found.append(Figure(title, caption, data))
+    return found
+
+
+def wer_figures(
+    cells: Sequence[Cell], name: Callable[[Cell], str], options: SiteOptions, title: str
+) -> list[Figure]:
+    """Score against the word error rate of the transcripts, measured where that is known, else aimed at."""
+    noisy = {(cell.family, plain_variant(cell)) for cell in cells if cell.wer is not None}
+
+    def place(cell: Cell) -> float | None:
+        if (cell.family, plain_variant(cell)) not in noisy:
+            return None
+        # Beside noisy tasks, the one without noise has the transcripts as people wrote them.
+        return options.measured_wer.get(cell.task, float(cell.wer) if cell.wer is not None else 0.0)
+
+    measured = all(cell.wer is None or cell.task in options.measured_wer for cell in cells)
+    x_title = f"{'Measured' if measured else 'Target'} word error rate, percent"
+    if not measured and any(cell.task in options.measured_wer for cell in cells if cell.wer is not None):
+        x_title = "Word error rate, measured or else target, percent"
+    found = []
+    for points in (False, True):
+        lines = _lines((cell for cell in cells if cell.points == points), name, place)
+        found += [
+            Figure(
+                title,
+                f"Score against the word error rate of the transcripts. {_BAND}",
+                _curves(part, x_title, points, log=False),
+            )
+            for part in _parts(lines)
+        ]
+    return found
+
+
+def heat_figure(given: HeatMap) -> Figure:
+    """A heat map."""
+    return Figure(
+        given.title,
+        given.caption,
+        {
+            "kind": "heat",
+            "x": list(given.x),
+            "y": list(given.y),
+            "values": [list(row) for row in given.values],
+            "xTitle": given.x_title,
+            "yTitle": given.y_title,
+        },
+    )
+
+
+def plain_variant(cell: Cell) -> str:
+    """The variant of a cell without its noise: cells that differ in noise alone have the same.
+
+    ``czech_wer20`` becomes ``czech``.
+    """
+    return _WER.sub("", cell.variant or "").strip("_")
+
+
+def line_name(cell: Cell, *, noise: bool = False) -> str:
+    """Family, variant and judge of a cell, for a legend; ``noise`` leaves the noise out."""
+    variant = plain_variant(cell) if noise else cell.variant
+    name = short_name(cell.family, cell.benchmark)
+    parts = (name, variant, settings_label(settings(cell.settings)), cell.judge and f"judge {cell.judge}")
+    return " · ".join(part for part in parts if part)
+
+
+_Line = tuple[str, list[tuple[float, Cell]]]
+
+
+def _lines(
+    cells: Iterable[Cell], name: Callable[[Cell], str], place: Callable[[Cell], float | None]
+) -> list[_Line]:
+    """Lines with two places or more, each in order."""
+    lines: dict[str, dict[float, Cell]] = {}
+    for cell in cells:
+        x = place(cell)
+        if x is not None:
+            lines.setdefault(name(cell), {}).setdefault(x, cell)
+    return [
+        (each, sorted(points.items(), key=lambda item: item[0]))
+        for each, points in lines.items()
+        if len(points) > 1
+    ]
+
+
+def _parts(lines: Sequence[_Line]) -> list[Sequence[_Line]]:
+    return [lines[start : start + MOST_LINES] for start in range(0, len(lines), MOST_LINES)]
+
+
+def _curves(lines: Sequence[_Line], x_title: str, points: bool, *, log: bool) -> dict[str, Any]:
+    cells = [cell for _, line in lines for _, cell in line]
+    top = max([cell.mean.high for cell in cells if cell.mean.high == cell.mean.high], default=0.0)
+    return {
+        "kind": "curves",
+        "xTitle": x_title,
+        "yTitle": "Score, points" if points else "Score, percent",
+        "log": int(log),
+        "points": int(points),
+        "top": scale_top(top, points=points),
+        "lines": [
+            [
+                name,
+                [
+                    [x, cell.mean.value, cell.mean.low, cell.mean.high, cell.mean.n, cell.mean.total]
+                    for x, cell in line
+                ],
+            ]
+            for name, line in lines
+        ],
+    }
+
+
+def _chance(lines: Sequence[_Line], options: SiteOptions) -> list[list[float]]:
+    """Chance by length, where all lines that have it agree."""
+    found: dict[float, set[float]] = {}
+    for _, line in lines:
+        for x, cell in line:
+            if cell.task in options.chance:
+                found.setdefault(x, set()).add(options.chance[cell.task])
+    if not found or any(len(values) > 1 for values in found.values()):
+        return []
+    return [[x, values.pop()] for x, values in sorted(found.items())]

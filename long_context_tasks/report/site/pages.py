@@ -1,0 +1,263 @@
+"""What the templates get: numbers already as text, links made, nothing escaped (the templates escape)."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from long_context_tasks.report.cells import Cell
+from long_context_tasks.report.site import words
+from long_context_tasks.report.site.leaderboard import Leaf, leaf_of
+from long_context_tasks.report.site.shown import Breakdown, PublishedRow, SiteOptions
+from long_context_tasks.stats import Mean
+
+
+@dataclass(frozen=True)
+class Other:
+    """A metric beside the headline: name, value, interval, and what it is."""
+
+    name: str
+    value: str
+    interval: str
+    about: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """A score in a table.
+
+    Attributes:
+        name: of the model or task that the row is about.
+        link: to its page, from a page one folder down; empty where it has none.
+        anchor: of the row.
+        value, interval, cases: as text.
+        bar: low, mean, high in per mille of the scale, for the script that draws it; empty where there is nothing to draw.
+        sort: what the score column is sorted by, empty where there is none.
+        notes: coverage, reasons, why it is not ranked: short texts.
+        ranked: False marks it.
+        metric, judge, made, host: as text.
+        others: other metrics.
+        runs: of the cell: name and chunk of the list of its cases.
+        published: source of the figure, of a published one; empty for an own one.
+    """
+
+    name: str
+    link: str
+    anchor: str
+    value: str
+    interval: str
+    cases: str
+    bar: str
+    sort: str
+    notes: Sequence[str]
+    ranked: bool
+    metric: str
+    judge: str
+    made: str
+    host: str
+    others: Sequence[Other] = ()
+    runs: Sequence[tuple[str, str]] = ()
+    published: str = ""
+
+
+@dataclass(frozen=True)
+class LabelTable:
+    """A breakdown: name of the table, names of the columns, and rows of a name, a link and a cell for each column."""
+
+    title: str
+    about: str
+    columns: Sequence[str]
+    rows: Sequence[tuple[str, str, Sequence["LabelCell | None"]]]
+
+
+@dataclass(frozen=True)
+class LabelCell:
+    """Value, interval, n and bar of one cell of a breakdown."""
+
+    value: str
+    interval: str
+    n: str
+    bar: str
+
+
+@dataclass(frozen=True)
+class Names:
+    """Slugs of models and tasks, and the chunks with the lists of cases of runs."""
+
+    models: Mapping[str, str]
+    tasks: Mapping[str, str]
+    case_lists: Mapping[str, str] = field(default_factory=dict)
+
+
+def row_of(cell: Cell, about: str, names: Names, options: SiteOptions, top: float) -> Row:
+    """A cell as a row.
+
+    Args:
+        cell: with what a row says.
+        about: ``model`` for rows of models on a task's page, ``task`` for rows of tasks on a model's page.
+        names: of files.
+        options: of the site.
+        top: upper end of the bars.
+    """
+    mean: Mean = cell.mean
+    if about == "model":
+        name, link = cell.model, f"../model/{names.models[cell.model]}.html"
+        anchor = names.models[cell.model]
+    else:
+        name = " · ".join(
+            filter(
+                None,
+                (
+                    words.short_name(cell.task, cell.benchmark),
+                    words.settings_label(words.settings(cell.settings)),
+                ),
+            )
+        )
+        link, anchor = f"../task/{names.tasks[cell.task]}.html", names.tasks[cell.task]
+    return Row(
+        name=name,
+        link=link,
+        # A cell with settings of its own stands beside the plain one, which has the anchor.
+        anchor="" if words.settings(cell.settings) else f"{about}-{anchor}",
+        value=words.score(mean.value, points=cell.points),
+        interval=words.interval(mean, points=cell.points),
+        cases=words.cases(mean),
+        bar=bar(mean, top),
+        sort=f"{mean.value:.6g}" if math.isfinite(mean.value) else "",
+        notes=_notes(cell),
+        ranked=cell.ranked,
+        metric=cell.metric,
+        judge=cell.judge or "",
+        made=words.day(cell.made),
+        host=", ".join(sorted(cell.hosts)),
+        others=[
+            Other(
+                metric,
+                words.score(value.value, points=metric in cell.points_metrics),
+                words.interval(value, points=metric in cell.points_metrics),
+                options.metrics.get(metric, ""),
+            )
+            for metric, value in cell.official.items()
+            if metric != cell.metric
+        ],
+        runs=[(run, names.case_lists[run]) for run in cell.runs if run in names.case_lists],
+    )
+
+
+def _notes(cell: Cell) -> list[str]:
+    notes = []
+    if not cell.ranked:
+        notes.append(f"not ranked: {cell.why_unranked}" if cell.why_unranked else "not ranked")
+    elif cell.mean.n < cell.mean.total:
+        notes.append(f"{100 * cell.mean.coverage:.1f} % scored")
+    notes += [f"{count:,} {reason}" for reason, count in words.reasons(cell.mean.reasons)]
+    if cell.truncated:
+        notes.append(f"{cell.truncated:,} prompt{'s' * (cell.truncated != 1)} truncated by the host")
+    if cell.n_runs > 1:
+        spread = (
+            f", SD between them {words.score(cell.run_sd, points=cell.points)}"
+            if cell.run_sd is not None and math.isfinite(cell.run_sd)
+            else ""
+        )
+        notes.append(f"{cell.n_runs} runs{spread}")
+    if cell.version is not None and cell.version > 1:
+        notes.append(f"version {cell.version}")
+    return notes
+
+
+def published_row(row: PublishedRow, about: str, benchmark: str, top: float) -> Row:
+    """A published figure as a row."""
+    name = row.model if about == "model" else words.short_name(row.task, benchmark)
+    notes = [text for text in (row.subset and f"only {row.subset}", row.setting) if text]
+    nowhere = math.nan
+    return Row(
+        name=name,
+        link="",
+        anchor="",
+        value=words.score(row.value, points=row.points),
+        interval="",
+        cases="" if row.n is None else f"{row.n:,}",
+        bar=bar(Mean(row.value, nowhere, nowhere, row.n or 0, row.n or 0, {}), top),
+        sort=f"{row.value:.6g}",
+        notes=notes,
+        ranked=False,
+        metric=row.metric,
+        judge="",
+        made="",
+        host="",
+        published=row.source,
+    )
+
+
+def bar(mean: Mean, top: float) -> str:
+    """Low, mean and high in per mille of a scale from 0 to ``top``; without an interval the mean thrice.
+
+    >>> bar(Mean(0.5, 0.4, 0.61, 9, 9, {}), 1.0)
+    '400 500 610'
+    """
+    if not math.isfinite(mean.value):
+        return ""
+    ends = (
+        (mean.low, mean.value, mean.high)
+        if math.isfinite(mean.low) and math.isfinite(mean.high)
+        else (mean.value,) * 3
+    )
+    return " ".join(str(round(1000 * min(max(end / top, 0.0), 1.0))) for end in ends)
+
+
+def top_of(cells: Iterable[Cell]) -> dict[Leaf, float]:
+    """Upper ends of the bars of each column."""
+    highest: dict[Leaf, float] = {}
+    points: dict[Leaf, bool] = {}
+    for cell in cells:
+        leaf = leaf_of(cell)
+        points[leaf] = cell.points
+        ends = [end for end in (cell.mean.value, cell.mean.high) if math.isfinite(end)]
+        highest[leaf] = max([highest.get(leaf, 0.0), *ends])
+    return {leaf: words.scale_top(high, points=points[leaf]) for leaf, high in highest.items()}
+
+
+def label_tables(
+    breakdowns: Sequence[Breakdown], about: str, names: Names, benchmarks: Mapping[str, str]
+) -> list[LabelTable]:
+    """Breakdowns by the same label as one table each: rows are models on a task's page, tasks on a model's.
+
+    Args:
+        breakdowns: of one model or of one task.
+        about: ``model`` or ``task``: what rows are.
+        names: of files.
+        benchmarks: task to its benchmark.
+    """
+    tables: dict[tuple[str, str, tuple[str, ...]], list[Breakdown]] = {}
+    for each in breakdowns:
+        columns = tuple(value for value, _ in each.groups)
+        tables.setdefault((each.label, each.about, columns), []).append(each)
+    found = []
+    for (label, text, columns), members in tables.items():
+        rows = []
+        for each in members:
+            if about == "model":
+                name, link = each.model, f"../model/{names.models[each.model]}.html"
+            else:
+                name = words.short_name(each.task, benchmarks.get(each.task, ""))
+                link = f"../task/{names.tasks[each.task]}.html"
+            name = " · ".join(
+                filter(
+                    None, (name, words.settings_label(each.settings), each.judge and f"judge {each.judge}")
+                )
+            )
+            ends = [end for _, mean in each.groups for end in (mean.value, mean.high) if math.isfinite(end)]
+            top = words.scale_top(max(ends, default=0.0), points=each.points)
+            rows.append((name, link, [_label_cell(mean, each.points, top) for _, mean in each.groups]))
+        found.append(LabelTable(label.replace("_", " "), text, columns, rows))
+    return found
+
+
+def _label_cell(mean: Mean, points: bool, top: float) -> LabelCell | None:
+    if mean.n == 0:
+        return None
+    return LabelCell(
+        words.score(mean.value, points=points),
+        words.interval(mean, points=points),
+        words.cases(mean),
+        bar(mean, top),
+    )

@@ -1,0 +1,142 @@
+"""What tells how a run was made, as a page shows it."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+# Not max_tokens, and not the name of the environment variable that a key is in, which is no secret.
+_SECRET = re.compile(r"(api_?key|secret|password|passwd|authorization|bearer|(access|auth|hf)_?token)$", re.I)
+_SECRET_IN_TEXT = re.compile(
+    r"((?:api_?key|secret|password|passwd|authorization|(?:access|auth|hf)_?token)\s*=\s*)[^\s,;&]+", re.I
+)
+_LINKED_LOGIN = re.compile(r"(?<=://)[^/@\s]+:[^/@\s]+@")
+REMOVED = "[removed]"
+
+
+@dataclass(frozen=True)
+class ShownRun:
+    """A run on a page.
+
+    Attributes:
+        run, task, host, made: as in the tidy schema.
+        seed, version, source: as text, empty where there is none.
+        config: number of its configuration on the page, from 1.
+    """
+
+    run: str
+    task: str
+    host: str
+    made: str
+    seed: str
+    version: str
+    source: str
+    config: int
+
+
+@dataclass(frozen=True)
+class ShownConfig:
+    """How runs were made.
+
+    Attributes:
+        number: on the page, from 1.
+        facts: name to text: host with its version, package, commit ...
+        settings: all that is known, as JSON for people.
+    """
+
+    number: int
+    facts: Mapping[str, str]
+    settings: str
+
+
+def shown_runs(runs: pl.DataFrame) -> tuple[list[ShownRun], list[ShownConfig]]:
+    """Runs, and their configurations, each once.
+
+    Args:
+        runs: of one model.
+    """
+    configs: dict[tuple[str, ...], ShownConfig] = {}
+    shown = []
+    for row in runs.sort("task", "made").iter_rows(named=True):
+        settings = {
+            name: without_secrets(_json(row.get(column)))
+            for name, column in (
+                ("options", "options"),
+                ("judge", "judge_settings"),
+                ("provenance", "provenance"),
+            )
+        }
+        text = json.dumps(
+            {name: value for name, value in settings.items() if value},
+            ensure_ascii=False,
+            indent=1,
+            sort_keys=True,
+        )
+        facts = {
+            "Host": f"{_text(row, 'host')} {_text(row, 'host_version')}".strip(),
+            "Package": _text(row, "package"),
+            "Commit": _commit(settings["provenance"]),
+            "Window": _text(row, "window"),
+            "Judge": _text(row, "judge"),
+        }
+        facts = {name: value for name, value in facts.items() if value}
+        key = (*facts.values(), text)
+        config = configs.setdefault(key, ShownConfig(len(configs) + 1, facts, text))
+        shown.append(
+            ShownRun(
+                run=row["run"],
+                task=row["task"],
+                host=_text(row, "host"),
+                made=_text(row, "made"),
+                seed=_text(row, "seed"),
+                version=_text(row, "version"),
+                source=_text(row, "source"),
+                config=config.number,
+            )
+        )
+    return shown, list(configs.values())
+
+
+def without_secrets(value: Any) -> Any:
+    """A configuration without what looks like a key or a password.
+
+    >>> without_secrets({"api_key": "sk-1", "model_args": "pretrained=m,api_key=sk-1", "max_tokens": 5})
+    {'api_key': '[removed]', 'model_args': 'pretrained=m,api_key=[removed]', 'max_tokens': 5}
+    """
+    if isinstance(value, Mapping):
+        return {
+            key: REMOVED if each and _SECRET.search(str(key)) else without_secrets(each)
+            for key, each in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [without_secrets(each) for each in value]
+    if isinstance(value, str):
+        return _LINKED_LOGIN.sub(f"{REMOVED}@", _SECRET_IN_TEXT.sub(rf"\1{REMOVED}", value))
+    return value
+
+
+def _json(text: Any) -> Any:
+    """The value of a JSON text; the text itself where it is none."""
+    if not isinstance(text, str) or not text:
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _commit(provenance: Any) -> str:
+    if not isinstance(provenance, Mapping):
+        return ""
+    for name in ("commit", "git_hash"):
+        if isinstance(provenance.get(name), str):
+            return str(provenance[name])
+    return ""
+
+
+def _text(row: Mapping[str, Any], column: str) -> str:
+    value = row.get(column)
+    return "" if value is None else str(value)

@@ -1,0 +1,136 @@
+"""Numbers and names as pages show them."""
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from long_context_tasks.stats import Mean
+
+_REASONS = {
+    "does_not_fit": "did not fit the window",
+    "not_judged": "not judged",
+    "truncated": "truncated",
+}
+
+
+def score(value: float, *, points: bool) -> str:
+    """A score: percent with one digit, points with two; a dash where there is none.
+
+    >>> score(0.4567, points=False), score(7.5, points=True), score(float("nan"), points=False)
+    ('45.7', '7.50', '–')
+    """
+    if not math.isfinite(value):
+        return "–"
+    return f"{value:.2f}" if points else f"{100 * value:.1f}"
+
+
+def interval(mean: Mean, *, points: bool) -> str:
+    """Ends of an interval; empty where there is none.
+
+    >>> interval(Mean(0.5, 0.4, 0.61, 9, 9, {}), points=False)
+    '40.0–61.0'
+    """
+    if not (math.isfinite(mean.low) and math.isfinite(mean.high)):
+        return ""
+    return f"{score(mean.low, points=points)}–{score(mean.high, points=points)}"
+
+
+def cases(mean: Mean) -> str:
+    """Cases of a mean: ``200``, or ``180 of 200`` below full coverage."""
+    return f"{mean.n:,}" if mean.n == mean.total else f"{mean.n:,} of {mean.total:,}"
+
+
+def tokens(length: int | None) -> str:
+    """A length as tasks' names have it.
+
+    >>> tokens(128000), tokens(16384), tokens(None), tokens(1500)
+    ('128k', '16k', '', '1,500')
+    """
+    if length is None:
+        return ""
+    for thousand in (1000, 1024):
+        if length >= thousand and length % thousand == 0:
+            return f"{length // thousand}k"
+    return f"{length:,}"
+
+
+def day(made: str) -> str:
+    """The day in a time as a host wrote it; the text itself where it has no eight digits.
+
+    >>> day("2026-01-31T10-00-00.5"), day("20260131_100000")
+    ('2026-01-31', '2026-01-31')
+    """
+    digits = re.sub(r"\D", "", made)
+    return f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}" if len(digits) >= 8 else made
+
+
+def moment(made: str) -> str:
+    """What times as hosts wrote them are ordered by."""
+    return re.sub(r"\D", "", made)[:20]
+
+
+@lru_cache(maxsize=10_000)
+def settings(text: str) -> str:
+    """Settings of a cell that differ from the defaults, in a few words; empty where none does.
+
+    >>> settings('{"lct_subset": 200, "lct_cases": true}'), settings("{}")
+    ('subset 200, cases true', '')
+    """
+    try:
+        held = json.loads(text or "{}")
+    except ValueError:
+        return text
+    if not isinstance(held, dict):
+        return text
+    return ", ".join(
+        f"{name.removeprefix('lct_')} {each if isinstance(each, str) else json.dumps(each, ensure_ascii=False)}"
+        for name, each in held.items()
+    )
+
+
+SHORT = 28
+"""Characters of settings that still fit into a heading."""
+
+
+def settings_label(told: str) -> str:
+    """A short name for settings in words: themselves, or a few digits of their hash where they are long.
+
+    >>> settings_label("subset 200")
+    'subset 200'
+    """
+    return (
+        told
+        if len(told) <= SHORT
+        else f"settings {hashlib.sha256(told.encode('utf-8', 'replace')).hexdigest()[:4]}"
+    )
+
+
+def long_settings(texts: Iterable[str]) -> dict[str, str]:
+    """Label to words, of all settings that pages show by a label; for a legend."""
+    told = (settings(text) for text in texts)
+    return dict(sorted((settings_label(each), each) for each in told if len(each) > SHORT))
+
+
+def reasons(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Reasons in words with their counts, the most frequent first."""
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [(_REASONS.get(reason, reason.replace("_", " ")), count) for reason, count in ordered]
+
+
+def scale_top(high: float, *, points: bool) -> float:
+    """The upper end of the bars of a column: 1 for shares, and the usual scale that holds the points."""
+    if not points:
+        return 1.0
+    return next((top for top in (5.0, 10.0, 100.0) if high <= top), high)
+
+
+def short_name(task: str, benchmark: str) -> str:
+    """A task or family without the benchmark's name in front, where a heading names that.
+
+    >>> short_name("ada_leval_tsort_8k", "ada_leval")
+    'tsort_8k'
+    """
+    return task.removeprefix(f"{benchmark}_") or task
