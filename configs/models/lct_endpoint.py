@@ -5,6 +5,7 @@
     LCT_TOKENIZER  folder or hub id of its tokenizer, to count prompts; without it the host takes GPT-4's (a download)
     LCT_WINDOW     its context window; without it prompts are not checked, and a refusal for length costs that case only
     LCT_TEMPERATURE  of sampling (0)
+    LCT_BATCH_SIZE   requests side by side (8); LCT_QUERIES_PER_SECOND: how many may begin in a second (8)
     OPENAI_API_KEY the key; 'EMPTY' for a server that wants none
 """
 
@@ -14,6 +15,7 @@ from opencompass.models import OpenAISDK
 
 _name = os.environ.get('LCT_API_MODEL', 'model')
 _temperature = float(os.environ.get('LCT_TEMPERATURE') or 0)
+_side_by_side = int(os.environ.get('LCT_BATCH_SIZE') or 8)
 
 models = [
     dict(
@@ -32,7 +34,9 @@ models = [
         query_per_second=int(os.environ.get('LCT_QUERIES_PER_SECOND') or 8),
         retry=3,
         max_out_len=64,
-        batch_size=int(os.environ.get('LCT_BATCH_SIZE') or 8),
+        # The host hands over a batch and asks it with so many threads; its own number of threads goes by the processors.
+        batch_size=_side_by_side,
+        max_workers=_side_by_side,
         run_cfg=dict(num_gpus=0),
     )
 ]

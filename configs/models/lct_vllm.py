@@ -1,5 +1,6 @@
-"""A local model through vLLM in this process: LCT_MODEL=FOLDER_OR_HUB_ID, LCT_GPUS (1).
+"""A local model through vLLM in this process: LCT_MODEL=FOLDER_OR_HUB_ID, LCT_GPUS (1): its layers are split over them.
 
+LCT_TEMPERATURE, LCT_TOP_P: sample instead of taking the likeliest token each time; LCT_BATCH_SIZE: prompts handed over at a time (64).
 vLLM wants newer versions than OpenCompass of some packages; the other way is a server of its own (lct_endpoint).
 """
 
@@ -9,15 +10,20 @@ from opencompass.models import VLLMwithChatTemplate
 
 _path = os.environ.get('LCT_MODEL', '')
 _gpus = int(os.environ.get('LCT_GPUS') or 1)
+_temperature = float(os.environ.get('LCT_TEMPERATURE') or 0)
+_top_p = float(os.environ.get('LCT_TOP_P') or 1)
 
 models = [
     dict(
         type=VLLMwithChatTemplate,
-        abbr=(os.path.basename(_path.rstrip('/')) or 'model') + '-vllm',
+        # Reports take runs of one name for repeats of one another, so a sampling model has a name of its own.
+        abbr=(os.path.basename(_path.rstrip('/')) or 'model')
+        + '-vllm'
+        + (f'_t{_temperature:g}_p{_top_p:g}' if _temperature else ''),
         path=_path,
         # The cases of one text stand together, so that its tokens are read once.
         model_kwargs=dict(tensor_parallel_size=_gpus, enable_prefix_caching=True),
-        generation_kwargs=dict(temperature=0),
+        generation_kwargs=dict(temperature=_temperature, top_p=_top_p) if _temperature else dict(temperature=0),
         max_out_len=64,
         batch_size=int(os.environ.get('LCT_BATCH_SIZE') or 64),
         run_cfg=dict(num_gpus=_gpus),

@@ -25,6 +25,7 @@ _COMMANDS = (
     "noise",
     "orca",
     "paths",
+    "plan",
     "report",
     "tasks",
 )

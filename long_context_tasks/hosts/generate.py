@@ -14,6 +14,8 @@ _NOTE = "# Made by `lct generate` from the card; edit the card instead.\n"
 # All synthetic tasks that are answered. Those by likelihood are left out: they are no chat tasks and run on local models only,
 # and a case costs a text for each candidate (24 in Ada-LEval).
 SYNTHETIC_GROUP = "lct_synthetic"
+# All tasks on published data, as LCT_TASKS=official in OpenCompass.
+OFFICIAL_GROUP = "lct_official"
 
 
 def _class_name(benchmark: str) -> str:
@@ -88,6 +90,17 @@ def _common_headline() -> list[str]:
     return list(headlines) if len(headlines) == 1 else []
 
 
+def lm_eval_groups() -> dict[str, tuple[str, ...]]:
+    """Every group of our tasks in lm-eval, with its members: tasks and other groups."""
+    groups = {
+        name: tuple(members)
+        for benchmark in catalogue.benchmark_names()
+        for name, (members, _) in _groups(benchmark).items()
+    }
+    synthetic = tuple(name for name in groups if name.endswith("_synthetic") and "_ppl" not in name)
+    return {**groups, SYNTHETIC_GROUP: synthetic, OFFICIAL_GROUP: catalogue.benchmark_names()}
+
+
 def _main(*tasks: TaskCard) -> list[str]:
     """Headline and official metrics of tasks, each once."""
     return list(dict.fromkeys(metric for task in tasks for metric in (task.headline, task.official)))
@@ -96,7 +109,6 @@ def _main(*tasks: TaskCard) -> list[str]:
 def lm_eval_files() -> dict[Path, str]:
     """Path to text of every YAML file of every benchmark."""
     files: dict[Path, str] = {}
-    synthetic: list[str] = []
     for benchmark in catalogue.benchmark_names():
         folder = _BENCHMARKS / benchmark / "lm_eval_tasks"
         card = catalogue.card(benchmark)
@@ -108,10 +120,9 @@ def lm_eval_files() -> dict[Path, str]:
                 card.tasks[spec.task].pooled for spec in catalogue.task_specs() if spec.name in members
             )
             files[folder / f"_{name}.yaml"] = group_yaml(name, members, metrics, card.version, pooled=pooled)
-            if name.endswith("_synthetic") and "_ppl" not in name:
-                synthetic.append(name)
     first = _BENCHMARKS / catalogue.benchmark_names()[0] / "lm_eval_tasks"
-    files[first / f"_{SYNTHETIC_GROUP}.yaml"] = group_yaml(
-        SYNTHETIC_GROUP, synthetic, _common_headline(), version=1
-    )
+    groups = lm_eval_groups()
+    # Benchmarks have different metrics, so that the group of all has no mean.
+    for name, metrics in ((SYNTHETIC_GROUP, _common_headline()), (OFFICIAL_GROUP, [])):
+        files[first / f"_{name}.yaml"] = group_yaml(name, groups[name], metrics, version=1)
     return files

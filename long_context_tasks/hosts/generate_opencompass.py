@@ -6,11 +6,12 @@ the file itself has to decide, in a function reached through ``__import__``.
 """
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.chosen_tasks import task_groups
+from long_context_tasks.hosts.opencompass_model_files import MODELS
 
 CONFIGS = Path("configs")
 _HEADER = (
@@ -27,6 +28,8 @@ def opencompass_files() -> dict[Path, str]:
             files[CONFIGS / "datasets" / benchmark / f"{name}.py"] = dataset_file(benchmark, name, tasks)
         files[CONFIGS / f"eval_{benchmark}.py"] = eval_file(benchmark, groups)
         files[CONFIGS / "summarizers" / f"{benchmark}.py"] = SUMMARIZER.format(header=_HEADER)
+    everything = {benchmark: tuple(task_groups(benchmark)) for benchmark in catalogue.benchmark_names()}
+    files[CONFIGS / "eval_all.py"] = eval_all_file(everything)
     for name, text in MODELS.items():
         files[CONFIGS / "models" / f"{name}.py"] = text
     files[CONFIGS / "summarizers" / "example.py"] = DEFAULT_SUMMARIZER.format(header=_HEADER)
@@ -97,6 +100,28 @@ def eval_file(benchmark: str, groups: Iterable[str]) -> str:
         all=" + ".join(_variable(group) for group in groups),
         defaults=_listed(defaults),
         variables=", ".join(_variable(group) for group in groups),
+        runner="type=LocalRunner, max_num_workers=_workers",
+    )
+
+
+def eval_all_file(groups: Mapping[str, Iterable[str]]) -> str:
+    """Text of ``configs/eval_all.py``.
+
+    Args:
+        groups: benchmark to its dataset files.
+    """
+    pairs = [(benchmark, group) for benchmark, names in groups.items() for group in sorted(names)]
+    imports = [
+        f"    from .datasets.{benchmark}.{group} import {_variable(group)}" for benchmark, group in pairs
+    ]
+    variables = [_variable(group) for _, group in pairs]
+    return EVAL_ALL.format(
+        header=_HEADER,
+        imports="\n".join(imports),
+        all=" + ".join(variables),
+        official=" + ".join(f"{benchmark}_datasets" for benchmark in groups),
+        variables=", ".join(variables),
+        runner="_runner",
     )
 
 
@@ -174,7 +199,35 @@ PUBLISHED = """\
 Out of the box: the first cases of the plain tasks, with the demo model; those that do not fit its window are named and left out.
 Data: LCT_DATA_DIR, or `lct data fetch {benchmark}`. Responses are judged where a judge is named: LCT_JUDGE=judge.yaml."""
 
-EVAL = '''\
+# How both kinds of config file read LCT_TASKS, and how often a case is answered.
+_CHOICE = """\
+_all = {all}
+_given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
+_by_name = dict([(d['abbr'], d) for d in _all])
+_unknown = [name for name in _given if name not in _by_name and name != 'official']
+if _unknown:
+    raise ValueError('LCT_TASKS: not tasks of this benchmark: ' + ', '.join(_unknown) + '; `lct tasks` lists all')
+"""
+_REPEATS = """\
+_runs = int(os.environ.get('LCT_RUNS') or 1)
+_eval_gpus = int(os.environ.get('LCT_EVAL_GPUS') or 0)
+datasets = [dict(d, n=_runs, k=_runs, eval_cfg=dict(d['eval_cfg'], num_gpus=_eval_gpus)) for d in datasets]
+"""
+_RUN = """\
+infer = dict(
+    # force_rebuild: the host remembers sizes by name only and would run 5 cases where 50 are asked the next time.
+    partitioner=dict(type=NumWorkerPartitioner, num_worker=_workers, force_rebuild=True, dataset_size_path=''),
+    runner=dict({runner}, task=dict(type=OpenICLInferTask)),
+)
+eval = dict(
+    # Ten tasks to a process: each process takes ten seconds to start.
+    partitioner=dict(type=NaivePartitioner, n=10),
+    runner=dict({runner}, task=dict(type=OpenICLEvalTask)),
+)
+"""
+
+EVAL = (
+    '''\
 """{title} with one command: `opencompass configs/eval_{benchmark}.py`.
 
 {about}
@@ -208,13 +261,9 @@ with read_base():
 _demo = """
 {defaults}
 """.split()
-_all = {all}
-_given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
-_by_name = dict([(d['abbr'], d) for d in _all])
-_unknown = [name for name in _given if name not in _by_name and name != 'official']
-if _unknown:
-    raise ValueError('LCT_TASKS: not tasks of this benchmark: ' + ', '.join(_unknown) + '; `lct tasks` lists all')
-
+'''
+    + _CHOICE
+    + """
 if _given:
     datasets = [_by_name[name] for name in _given if name != 'official']
     if 'official' in _given:
@@ -222,26 +271,93 @@ if _given:
 else:
     datasets = [dict(_by_name[name], lct_n=int(os.environ.get('LCT_N') or 5)) for name in _demo]
 
-_runs = int(os.environ.get('LCT_RUNS') or 1)
-_eval_gpus = int(os.environ.get('LCT_EVAL_GPUS') or 0)
-datasets = [dict(d, n=_runs, k=_runs, eval_cfg=dict(d['eval_cfg'], num_gpus=_eval_gpus)) for d in datasets]
-
+"""
+    + _REPEATS
+    + """
 _workers = int(os.environ.get('LCT_WORKERS') or 1)
-infer = dict(
-    # force_rebuild: the host remembers sizes by name only and would run 5 cases where 50 are asked the next time.
-    partitioner=dict(type=NumWorkerPartitioner, num_worker=_workers, force_rebuild=True, dataset_size_path=''),
-    runner=dict(type=LocalRunner, max_num_workers=_workers, task=dict(type=OpenICLInferTask)),
-)
-eval = dict(
-    # Ten tasks to a process: each process takes ten seconds to start.
-    partitioner=dict(type=NaivePartitioner, n=10),
-    runner=dict(type=LocalRunner, max_num_workers=_workers, task=dict(type=OpenICLEvalTask)),
-)
-work_dir = 'outputs/{benchmark}'
+"""
+    + _RUN
+    + """work_dir = 'outputs/{benchmark}'
 
 # What is left here is written down with the run: no modules, and the datasets once.
 del os, _demo, _all, _given, _by_name, _unknown, _runs, _eval_gpus, _workers, {variables}
+"""
+)
+
+EVAL_ALL = (
+    '''\
+"""The whole suite with one command: `LCT_MODEL=FOLDER_OR_HUB_ID opencompass configs/eval_all.py`.
+
+All tasks on the published files of all benchmarks, or those in LCT_TASKS, of any benchmark and kind; also those without published
+files. Data: LCT_DATA_DIR, or `lct data fetch BENCHMARK`; `lct plan --tasks lct_official` says what is there and what it costs.
+
+    LCT_TASKS   names, with commas between: any tasks of `lct tasks`; `official` stands for all on the published files
+    LCT_N       cases of each task (all, or the official subsets)
+    LCT_MODEL   folder or hub id of a model in this process; without it the demo model. LCT_MODEL_TYPE=base for one without chat
+                template, =vllm through vLLM; see models/lct_model.py and models/lct_vllm.py beside this file
+    LCT_API_BASE, LCT_API_MODEL   a model behind a server instead; see models/lct_endpoint.py
+    LCT_WORKERS processes side by side (1), each with its part of the cases; LCT_GPUS GPUs of each; LCT_BATCH_SIZE
+    LCT_EVAL_GPUS  GPUs of an evaluating process (0), for a judge that is loaded in it
+    LCT_RUNS    how often each case is answered (1); see LCT_TEMPERATURE in the model's file
+    LCT_SLURM_PARTITION   run the processes as Slurm jobs (srun) in this partition, at most LCT_WORKERS at a time; LCT_SLURM_QOS;
+                LCT_SLURM_ARGS: more of srun, e.g. '--time=12:00:00 -c 8'; LCT_SLURM_SEQUENTIAL=1: the host's
+                SlurmSequentialRunner, for clusters whose srun prints 'Job N scheduled successfully!'
+
+The same folder and `-r` go on with a run that was stopped. The command ends with status 1 when a result is missing.
+"""
+{header}
+
+import os
+
+from mmengine.config import read_base
+from opencompass.partitioners import NaivePartitioner, NumWorkerPartitioner
+from opencompass.runners import LocalRunner, SlurmRunner, SlurmSequentialRunner
+from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
+
+with read_base():
+{imports}
+    from .models.lct_endpoint import models as _served
+    from .models.lct_model import models as _local
+    from .models.lct_vllm import models as _vllm
+    from .summarizers.example import summarizer
+
+_official = {official}
 '''
+    + _CHOICE
+    + """
+datasets = [_by_name[name] for name in _given if name != 'official']
+if 'official' in _given or not _given:
+    datasets += [d for d in _official if d['abbr'] not in _given]
+
+models = _local
+if os.environ.get('LCT_MODEL_TYPE') == 'vllm':
+    models = _vllm
+if os.environ.get('LCT_API_BASE'):
+    models = _served
+
+"""
+    + _REPEATS
+    + """
+_workers = int(os.environ.get('LCT_WORKERS') or 1)
+_partition = os.environ.get('LCT_SLURM_PARTITION')
+_runner = dict(type=LocalRunner, max_num_workers=_workers)
+if _partition:
+    _runner = dict(
+        type=SlurmSequentialRunner if os.environ.get('LCT_SLURM_SEQUENTIAL') else SlurmRunner,
+        max_num_workers=_workers,
+        partition=_partition,
+        qos=os.environ.get('LCT_SLURM_QOS'),
+        extra_command=os.environ.get('LCT_SLURM_ARGS', '').split(),
+    )
+"""
+    + _RUN
+    + """work_dir = 'outputs/all'
+
+# What is left here is written down with the run: no modules, and the datasets once.
+del os, _official, _all, _given, _by_name, _unknown, _local, _served, _vllm, _partition, _runner
+del _runs, _eval_gpus, _workers, {variables}
+"""
+)
 
 SUMMARIZER = '''\
 """A table by length beside the host's own; a run with missing results ends with status 1."""
@@ -260,119 +376,3 @@ from long_context_tasks.hosts.opencompass_summary import CaseSummarizer
 
 summarizer = dict(type=CaseSummarizer)
 '''
-
-_LOCAL_MODEL = '''\
-"""A local Hugging Face model: LCT_MODEL=FOLDER_OR_HUB_ID, without it the demo model (SmolLM2-135M-Instruct).
-
-LCT_MODEL_TYPE=base for a model without chat template; LCT_GPUS: GPUs to use (1 where there is one, else 0);
-LCT_BATCH_SIZE: prompts at a time (1); LCT_TEMPERATURE, LCT_TOP_P: sample instead of taking the likeliest token each time.
-"""
-
-import os
-
-from opencompass.models import HuggingFaceBaseModel, HuggingFacewithChatTemplate
-
-from long_context_tasks.hosts.opencompass_models import DemoModel
-
-_path = os.environ.get('LCT_MODEL', '')
-_base = os.environ.get('LCT_MODEL_TYPE', 'chat') == 'base'
-_hidden = os.environ.get('CUDA_VISIBLE_DEVICES', '0') in ('', '-1')
-_gpus = int(os.environ.get('LCT_GPUS') or (os.path.exists('/dev/nvidia0') and not _hidden))
-_temperature = float(os.environ.get('LCT_TEMPERATURE') or 0)
-_top_p = float(os.environ.get('LCT_TOP_P') or 1)
-
-models = [
-    dict(
-        type=(HuggingFaceBaseModel if _base else HuggingFacewithChatTemplate) if _path else DemoModel,
-        # Reports take runs of one name for repeats of one another, so a sampling model has a name of its own.
-        abbr=(os.path.basename(_path.rstrip('/')) or 'smollm2-135m-instruct')
-        + (f'_t{_temperature:g}_p{_top_p:g}' if _temperature else ''),
-        path=_path or 'demo',
-        generation_kwargs=dict(do_sample=True, temperature=_temperature, top_p=_top_p) if _temperature else {},
-        # The host's own default is to run code that comes with a model.
-        model_kwargs=dict(device_map='auto' if _gpus else 'cpu', trust_remote_code=False),
-        tokenizer_kwargs=dict(trust_remote_code=False),
-        # max_seq_len: left out, so that the host takes the window from the model's own config.
-        max_out_len=64,
-        batch_size=int(os.environ.get('LCT_BATCH_SIZE') or 1),
-        run_cfg=dict(num_gpus=_gpus),
-    )
-]
-
-del os
-'''
-
-_ENDPOINT = '''\
-"""A model behind an OpenAI-compatible server (vLLM, SGLang, llama.cpp, a provider).
-
-    LCT_API_BASE   http://127.0.0.1:8000/v1
-    LCT_API_MODEL  the model's name at the server
-    LCT_TOKENIZER  folder or hub id of its tokenizer, to count prompts; without it the host takes GPT-4's (a download)
-    LCT_WINDOW     its context window; without it prompts are not checked, and a refusal for length costs that case only
-    LCT_TEMPERATURE  of sampling (0)
-    OPENAI_API_KEY the key; 'EMPTY' for a server that wants none
-"""
-
-import os
-
-from opencompass.models import OpenAISDK
-
-_name = os.environ.get('LCT_API_MODEL', 'model')
-_temperature = float(os.environ.get('LCT_TEMPERATURE') or 0)
-
-models = [
-    dict(
-        type=OpenAISDK,
-        # Reports take runs of one name for repeats of one another, so a sampling model has a name of its own.
-        abbr=_name.replace('/', '_') + (f'_t{_temperature:g}' if _temperature else ''),
-        path=_name,
-        openai_api_base=os.environ.get('LCT_API_BASE', 'http://127.0.0.1:8000/v1'),
-        key='ENV' if os.environ.get('OPENAI_API_KEY') else 'EMPTY',
-        tokenizer_path=os.environ.get('LCT_TOKENIZER'),
-        meta_template=dict(
-            round=[dict(role='HUMAN', api_role='HUMAN'), dict(role='BOT', api_role='BOT', generate=True)],
-            reserved_roles=[dict(role='SYSTEM', api_role='SYSTEM')],
-        ),
-        temperature=_temperature,
-        query_per_second=int(os.environ.get('LCT_QUERIES_PER_SECOND') or 8),
-        retry=3,
-        max_out_len=64,
-        batch_size=int(os.environ.get('LCT_BATCH_SIZE') or 8),
-        run_cfg=dict(num_gpus=0),
-    )
-]
-
-del os
-'''
-
-_VLLM = '''\
-"""A local model through vLLM in this process: LCT_MODEL=FOLDER_OR_HUB_ID, LCT_GPUS (1).
-
-vLLM wants newer versions than OpenCompass of some packages; the other way is a server of its own (lct_endpoint).
-"""
-
-import os
-
-from opencompass.models import VLLMwithChatTemplate
-
-_path = os.environ.get('LCT_MODEL', '')
-_gpus = int(os.environ.get('LCT_GPUS') or 1)
-
-models = [
-    dict(
-        type=VLLMwithChatTemplate,
-        abbr=(os.path.basename(_path.rstrip('/')) or 'model') + '-vllm',
-        path=_path,
-        # The cases of one text stand together, so that its tokens are read once.
-        model_kwargs=dict(tensor_parallel_size=_gpus, enable_prefix_caching=True),
-        generation_kwargs=dict(temperature=0),
-        max_out_len=64,
-        batch_size=int(os.environ.get('LCT_BATCH_SIZE') or 64),
-        run_cfg=dict(num_gpus=_gpus),
-    )
-]
-
-del os
-'''
-
-MODELS = {"lct_model": _LOCAL_MODEL, "lct_endpoint": _ENDPOINT, "lct_vllm": _VLLM}

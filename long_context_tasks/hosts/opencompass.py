@@ -258,7 +258,7 @@ def host_result(
         "judged": "no" if task.judging is None else "yes",
         "judge": dict(judge or {}),
         "window": window,
-        "n_cases_available": len(task.cases),
+        "n_cases_available": str(len(task.cases)),  # no number: the host would average it as a score
         "package": long_context_tasks.__version__,
         "host_version": opencompass.__version__,
         "options": task.description(),

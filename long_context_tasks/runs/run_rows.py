@@ -119,7 +119,9 @@ def _length(given: Any) -> int | None:
 
 
 def _whole(value: Any) -> int | None:
-    """A whole number; None where a damaged file has something else."""
+    """A whole number, which OpenCompass' files have as text; None where a damaged file has something else."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 19:
+        return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else None
 
 
