@@ -389,7 +389,7 @@ def load_judge(
     if config.kind == "orca" and config.revision is None:
         from long_context_tasks.judges.orca.judge import fingerprint
 
-        return replace(config, revision=fingerprint(Path(config.model)))
+        return replace(config, revision=fingerprint(Path(config.model), f"{place}: model: "))
     return config
 
 

@@ -101,13 +101,20 @@ def input_format(config: JudgeConfig) -> InputFormat:
     return InputFormat.of_args(read_args(find_checkpoint(Path(config.model).expanduser())))
 
 
-def fingerprint(folder: Path) -> str:
+def fingerprint(folder: Path, place: str = "") -> str:
     """Twelve digits of the SHA-256 of a checkpoint's head, which no two trainings have in common.
+
+    Args:
+        folder: of the checkpoint.
+        place: begins messages; who named the folder.
 
     Raises:
         InputError: there is no checkpoint, or it cannot be read.
     """
-    found = find_checkpoint(folder.expanduser())
+    try:
+        found = find_checkpoint(folder.expanduser())
+    except InputError as error:
+        raise InputError(f"{place}{error}") from error
     digest = hashlib.sha256()
     for name in _TELLS_APART:
         try:

@@ -153,8 +153,20 @@ def test_missing_things_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "path", sorted((REPOSITORY / "configs" / "judges").glob("*.yaml")), ids=lambda p: p.stem
 )
-def test_the_examples_load(path: Path) -> None:
+def test_the_examples_load(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The trained judge of the example lies where its user has trained it.
+    (tmp_path / "judge" / "model" / "lm").mkdir(parents=True)
+    for name in ("config.yaml", "model_minus_lm.pt"):
+        (tmp_path / "judge" / "model" / name).write_bytes(b"x: 1")
+    monkeypatch.chdir(tmp_path)
     assert load_judge(path, {}) is not None
+
+
+def test_a_trained_judge_that_is_not_there_is_told_with_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "judge.yaml"
+    file.write_text(f"kind: orca\nmodel: {tmp_path / 'nowhere'}\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"judge file .*judge\.yaml: model: .*nowhere: no ORCA checkpoint"):
+        load_judge(file, {})
 
 
 def test_the_papers_judge() -> None:
