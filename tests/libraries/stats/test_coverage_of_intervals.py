@@ -179,7 +179,9 @@ def test_corners():
     assert math.isnan(cluster_wilson([0.3, 0.5], "aa").low) and math.isnan(cluster_t([3, 5], "aa").low)
     assert math.isnan(cluster_t([3, 5, 3, 5], "aabb").low)
     assert cluster_wilson([1.0] * 6, "aabbcc") == wilson(3, 3)
-    assert cluster_wilson([1.0, 0.0], "aa") == wilson(1, 2)
+    assert math.isnan(cluster_wilson([1.0, 0.0], "aa").low) and cluster_wilson([1.0, 1.0], "aa") == wilson(
+        1, 1
+    )
     assert cluster_wilson([1.0, 0.0, 0.0], "abc") == wilson(1, 3)
     one_mean = cluster_wilson([1.0, 0.0, 0.0, 1.0], "aabb")
     assert 0 < one_mean.low < 0.2 and one_mean.high > 0.8
