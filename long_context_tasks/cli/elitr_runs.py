@@ -138,7 +138,7 @@ def measure(
         if not judged:
             unjudged.append(run)
             continue
-        key = repr((run.task, sorted(run.options.items())))
+        key = run.task_key
         task = tasks.setdefault(key, tasks.get(key) or load_task(run, data_dir))
         seed = run.provenance.get("random_seed")
         for one in judged:

@@ -72,7 +72,7 @@ def prepare(
     for run in runs:
         if not orca and needs_no_judge(run):
             continue
-        key = repr((run.task, sorted(run.options.items())))  # runs of several models share a task
+        key = run.task_key
         try:
             task = tasks[key] = tasks.get(key) or load_task(run, data_dir)
             if task.judging is not None or (orca and task.asked_and_right is not None):

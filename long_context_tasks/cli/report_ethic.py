@@ -177,7 +177,7 @@ def measure(runs: "Sequence[StoredRun]", data_dir: Path | None, *, official: boo
                 err=True,
             )
             continue
-        key = repr((run.task, sorted(run.options.items())))
+        key = run.task_key
         task = tasks.setdefault(key, tasks.get(key) or load_task(run, data_dir))
         metric = spec.card.official if official else spec.card.headline
         for one in judged:

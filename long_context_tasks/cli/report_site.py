@@ -114,12 +114,9 @@ def _cases(collected: "Collected", data_dir: Path | None, *, private: bool) -> "
     from long_context_tasks.schema import InputError
 
     loaded: tuple[str, LoadedTask | None] = ("", None)
-    by_task = sorted(
-        collected.evaluations.items(),
-        key=lambda one: (one[1].run.task, repr(sorted(one[1].run.options.items()))),
-    )
+    by_task = sorted(collected.evaluations.items(), key=lambda one: one[1].run.task_key)
     for run, evaluation in by_task:
-        key = repr((evaluation.run.task, sorted(evaluation.run.options.items())))
+        key = evaluation.run.task_key
         if key != loaded[0]:
             try:
                 loaded = (key, load_task(evaluation.run, data_dir))

@@ -275,8 +275,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         for instance in self._instances or []:
             if instance.doc["case"] in self._unfit:
                 instance.resps.clear()
-            if not self.loaded.by_likelihood:
-                instance.resps[:] = [writable(one) if isinstance(one, str) else one for one in instance.resps]
+            instance.resps[:] = [writable(one) if isinstance(one, str) else one for one in instance.resps]
             instance.filtered_resps[FILTER] = instance.resps[0] if instance.resps else None
         if self.loaded.by_likelihood:
             return

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -34,33 +35,10 @@ JOINED = (
 """Columns of ``RUNS`` that stand beside every score in ``results.parquet``."""
 
 COLUMNS = (
-    *(
-        "benchmark",
-        "task",
-        "model",
-        "metric",
-        "value",
-        "low",
-        "high",
-        "points",
-        "n",
-        "n_scored",
-        "coverage",
-        "reasons",
-    ),
-    *(
-        "ranked",
-        "why_unranked",
-        "n_cases",
-        "n_available",
-        "n_runs",
-        "run_sd",
-        "truncated",
-        "judge",
-        "version",
-        "settings",
-    ),
-    *("hosts", "host_versions", "packages", "commits", "made", "runs", "official"),
+    *("benchmark", "task", "model", "metric", "value", "low", "high", "points"),
+    *("n", "n_scored", "coverage", "reasons", "ranked", "why_unranked", "n_cases", "n_available"),
+    *("n_runs", "run_sd", "truncated", "judge", "version", "settings", "hosts", "host_versions"),
+    *("packages", "commits", "made", "runs", "official"),
 )
 """Of ``leaderboard.csv``."""
 
@@ -136,53 +114,48 @@ def csv_text(collection: Collection, cells: Sequence[Cell]) -> str:
     """
     about = {str(row["run"]): row for row in collection.runs.iter_rows(named=True)}
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
     for cell in cells:
-        runs = [about[run] for run in cell.runs]
-        commits = {str(one) for run in runs if (one := json.loads(run["provenance"] or "{}").get("commit"))}
-        mean = cell.mean
-        row: list[object] = [
-            cell.benchmark,
-            cell.task,
-            cell.model,
-            cell.metric,
-            _number(mean.value),
-            _number(mean.low),
-            _number(mean.high),
-        ]
-        row += [
-            "yes" if cell.points else "no",
-            mean.total,
-            mean.n,
-            _number(mean.coverage),
-            reasons_text(mean),
-        ]
-        row += [
-            "yes" if cell.ranked else "no",
-            cell.why_unranked,
-            cell.n_cases,
-            cell.n_available,
-            cell.n_runs,
-        ]
-        row += [
-            "" if cell.run_sd is None else _number(cell.run_sd),
-            "" if cell.truncated is None else cell.truncated,
-        ]
-        row += [
-            cell.judge or "",
-            "" if cell.version is None else cell.version,
-            cell.settings,
-            " ".join(cell.hosts),
-        ]
-        row += [
-            _told(run["host_version"] for run in runs),
-            _told(run["package"] for run in runs),
-            _told(commits),
-        ]
-        row += [cell.made, " ".join(cell.runs), official_text(cell)]
-        writer.writerow([_safe(one) if isinstance(one, str) else one for one in row])
+        row = _csv_row(cell, [about[run] for run in cell.runs])
+        writer.writerow({name: _safe(one) if isinstance(one, str) else one for name, one in row.items()})
     return text.getvalue()
+
+
+def _csv_row(cell: Cell, runs: Sequence[Mapping[str, Any]]) -> dict[str, object]:
+    """A cell under :data:`COLUMNS`; a None becomes an empty field."""
+    mean = cell.mean
+    return {
+        "benchmark": cell.benchmark,
+        "task": cell.task,
+        "model": cell.model,
+        "metric": cell.metric,
+        "value": _number(mean.value),
+        "low": _number(mean.low),
+        "high": _number(mean.high),
+        "points": "yes" if cell.points else "no",
+        "n": mean.total,
+        "n_scored": mean.n,
+        "coverage": _number(mean.coverage),
+        "reasons": reasons_text(mean),
+        "ranked": "yes" if cell.ranked else "no",
+        "why_unranked": cell.why_unranked,
+        "n_cases": cell.n_cases,
+        "n_available": cell.n_available,
+        "n_runs": cell.n_runs,
+        "run_sd": None if cell.run_sd is None else _number(cell.run_sd),
+        "truncated": cell.truncated,
+        "judge": cell.judge,
+        "version": cell.version,
+        "settings": cell.settings,
+        "hosts": " ".join(cell.hosts),
+        "host_versions": _told(run["host_version"] for run in runs),
+        "packages": _told(run["package"] for run in runs),
+        "commits": _told(json.loads(run["provenance"] or "{}").get("commit") for run in runs),
+        "made": cell.made,
+        "runs": " ".join(cell.runs),
+        "official": official_text(cell),
+    }
 
 
 def _told(values: Iterable[str | None]) -> str:

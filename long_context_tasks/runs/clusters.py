@@ -13,7 +13,7 @@ _SHOWN = 3
 class ClusterFinder:
     """Asks the task of a run, where its data are here; tasks are loaded when they are needed, and once.
 
-    OpenCompass' results name clusters since version 0.2 of this package; lm-eval's always did.
+    lm-eval's logs name the cluster of each case, OpenCompass' results too, unless an earlier state of this package wrote them.
     """
 
     def __init__(self, data_dir: Path | None = None) -> None:
@@ -35,7 +35,7 @@ class ClusterFinder:
         return cluster
 
     def _task(self, run: StoredRun) -> Mapping[str, str] | None:
-        key = repr((run.task, sorted((name, str(value)) for name, value in run.options.items())))
+        key = run.task_key
         if key not in self._known:
             try:
                 task = load_task(run, self._data_dir)

@@ -96,6 +96,11 @@ class StoredRun:
         """
         return self.read(self)
 
+    @property
+    def task_key(self) -> str:
+        """The same for runs that share a task with its options, so that it is loaded once for all of them."""
+        return repr((self.task, sorted(self.options.items())))
+
     def __str__(self) -> str:
         """For messages."""
         return f"{self.task} ({self.host}, {self.model}, {self.made})"
