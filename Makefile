@@ -33,20 +33,25 @@ export OMP_NUM_THREADS ?= 2
 export OMP_WAIT_POLICY ?= PASSIVE
 export TOKENIZERS_PARALLELISM ?= false
 
+# Processes that run tests side by side; each takes two gigabytes.
+WORKERS ?= 2
+
 PIP    = $(BIN)/python -m pip install -qq
 PYTEST = $(BIN)/python -m pytest
 
-.PHONY: help demo test speed lint env clean
+.PHONY: help demo test speed lint docs env clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
-demo: $(STAMP)  ## synthetic cases through both hosts with a small real model, one table (first run: some minutes)
+demo: $(STAMP)  ## synthetic cases through both hosts with a small real model, a table and a site (first run: some minutes)
 	$(BIN)/lct demo
 
-test: $(STAMP)  ## the whole test suite (PYTEST_ARGS="-k hook" for a part)
-	$(PYTEST) $(PYTEST_ARGS)
+# Speed ratios want the machine for themselves. Code 5 of pytest: a part of the suite that has no such tests.
+test: $(STAMP)  ## the whole test suite (PYTEST_ARGS="-k hook" for a part, WORKERS=1 one test at a time)
+	$(PYTEST) -m "not speed" -n $(WORKERS) --dist worksteal $(PYTEST_ARGS) || [ $$? -eq 5 ]
+	$(PYTEST) -m speed $(PYTEST_ARGS) || [ $$? -eq 5 ]
 
 speed: $(STAMP)  ## only the speed ratios, on an idle machine
 	$(PYTEST) -m speed $(PYTEST_ARGS)
@@ -55,6 +60,10 @@ lint: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(STAMP)  ## the documentation as a site in build/docs; opens from there
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -f docs/site/mkdocs.yml
+	@echo "Open in a browser: $(CURDIR)/build/docs/index.html"
 
 env: $(STAMP)  ## only the environment in .venv
 

@@ -26,6 +26,7 @@ from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
 
 with read_base():
     from .datasets.elitr_bench.elitr_bench_gen import elitr_bench_datasets
+    from .datasets.elitr_bench.elitr_bench_synthetic_gen import elitr_bench_synthetic_datasets
     from .datasets.elitr_bench.elitr_bench_variants_gen import elitr_bench_variants_datasets
     from .models.lct_model import models
     from .summarizers.elitr_bench import summarizer
@@ -33,7 +34,7 @@ with read_base():
 _demo = """
     elitr_bench_qa_test elitr_bench_conv_test
 """.split()
-_all = elitr_bench_datasets + elitr_bench_variants_datasets
+_all = elitr_bench_datasets + elitr_bench_variants_datasets + elitr_bench_synthetic_datasets
 _given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
 _by_name = dict([(d['abbr'], d) for d in _all])
 _unknown = [name for name in _given if name not in _by_name and name != 'official']
@@ -65,4 +66,4 @@ eval = dict(
 work_dir = 'outputs/elitr_bench'
 
 # What is left here is written down with the run: no modules, and the datasets once.
-del os, _demo, _all, _given, _by_name, _unknown, _runs, _eval_gpus, _workers, elitr_bench_datasets, elitr_bench_variants_datasets
+del os, _demo, _all, _given, _by_name, _unknown, _runs, _eval_gpus, _workers, elitr_bench_datasets, elitr_bench_variants_datasets, elitr_bench_synthetic_datasets

@@ -27,13 +27,14 @@ from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
 with read_base():
     from .datasets.ethic.ethic_built_gen import ethic_built_datasets
     from .datasets.ethic.ethic_gen import ethic_datasets
+    from .datasets.ethic.ethic_synthetic_gen import ethic_synthetic_datasets
     from .models.lct_model import models
     from .summarizers.ethic import summarizer
 
 _demo = """
     ethic_recall_law ethic_summarize_law ethic_organize_debates ethic_attribute_law
 """.split()
-_all = ethic_datasets + ethic_built_datasets
+_all = ethic_datasets + ethic_synthetic_datasets + ethic_built_datasets
 _given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
 _by_name = dict([(d['abbr'], d) for d in _all])
 _unknown = [name for name in _given if name not in _by_name and name != 'official']
@@ -65,4 +66,4 @@ eval = dict(
 work_dir = 'outputs/ethic'
 
 # What is left here is written down with the run: no modules, and the datasets once.
-del os, _demo, _all, _given, _by_name, _unknown, _runs, _eval_gpus, _workers, ethic_datasets, ethic_built_datasets
+del os, _demo, _all, _given, _by_name, _unknown, _runs, _eval_gpus, _workers, ethic_datasets, ethic_synthetic_datasets, ethic_built_datasets

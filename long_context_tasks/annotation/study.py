@@ -234,7 +234,7 @@ def create(path: Path, scale: Scale, *, seed: int = 0, raters: int = 0) -> None:
     """
     if path.exists():
         raise InputError(
-            f"{path}: is there already; leave --scale, --seed and --raters out to add to it, or name another file"
+            f"{path}: is there already; leave --scale, --seed and --annotators out to add to it, or name another file"
         )
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

@@ -6,7 +6,9 @@ they do it.
 
 import importlib
 import importlib.util
-from typing import Any
+import os
+import sys
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -27,13 +29,26 @@ _COMMANDS = (
     "paths",
     "plan",
     "report",
+    "runs",
     "tasks",
 )
 """Each names a module here that holds a typer app called ``app`` with one command or a group of them."""
 
+FINDING, BAD_INPUT, INTERNAL, INTERRUPTED, CLOSED_PIPE = 1, 2, 3, 130, 141
+"""Exit codes beside 0; docs/cli.md explains them. The last two are those of shells for programs that a signal ended."""
+
+_DEBUG = "--debug"
+_FORMER = {"--output": "--out", "--no-cases": "--no-case-pages"}
+"""Former names of options; they are still taken, and no help shows them."""
+
+# By name, as typer brings these classes of its own or takes those of click.
+_USAGE_ERROR: type[Exception] = next(
+    one for one in typer.BadParameter.__mro__ if one.__name__ == "ClickException"
+)
+
 
 class _LazyCommands(TyperGroup):
-    """Finds a command by importing its file, and turns bad input into one line on stderr."""
+    """Finds a command by importing its file, and turns every error into one line on stderr and an exit code."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The commands whose files are there."""
@@ -47,25 +62,108 @@ class _LazyCommands(TyperGroup):
         command.name = cmd_name  # groups have none of their own, and the help lists commands by it
         return command
 
-    def invoke(self, ctx: Any) -> Any:
-        """Run a command; bad input ends with exit code 2 and one line that says what to do."""
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take --debug wherever it stands, and former names of options."""
+        end = args.index("--") if "--" in args else len(args)
+        known, rest = args[:end], args[end:]
+        debug = [_DEBUG] if _DEBUG in known else []
+        known = [_present_name(word) for word in known if word != _DEBUG]
         try:
-            return super().invoke(ctx)
+            return list(super().parse_args(ctx, [*debug, *known, *rest]))
+        except _USAGE_ERROR as error:
+            _fail_usage(error, _DEBUG in debug)
+            raise
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command, print what --json collected, and end with the exit code of what happened."""
+        from long_context_tasks.cli.tables import finish_output, start_output
+
+        start_output()
+        debug = bool(ctx.params.get("debug"))
+        try:
+            try:
+                result = super().invoke(ctx)
+            except typer.Exit:
+                finish_output()  # a check that failed has a result all the same
+                raise
+            finish_output()
         except InputError as error:
-            typer.echo(f"error: {error}", err=True)
-            raise typer.Exit(2) from error
+            _fail(f"error: {error}", BAD_INPUT, error, debug)
+        except KeyboardInterrupt as error:
+            _fail("interrupted", INTERRUPTED, error, debug)
+        except BrokenPipeError as error:
+            _close_output()
+            raise typer.Exit(CLOSED_PIPE) from error
+        except _USAGE_ERROR as error:
+            _fail_usage(error, debug)
+            raise
+        except (typer.Exit, typer.Abort):
+            raise
+        except Exception as error:
+            said = " ".join(str(error).split())
+            remedy = "" if debug else f"; run again with {_DEBUG} for the traceback"
+            _fail(f"error: {type(error).__name__}: {said or 'no message'}{remedy}", INTERNAL, error, debug)
+        return result
+
+
+def _present_name(word: str) -> str:
+    name, equals, value = word.partition("=")
+    return f"{_FORMER[name]}{equals}{value}" if name in _FORMER else word
+
+
+def _fail_usage(error: Any, debug: bool) -> None:
+    """One line for a word that no command knows; returns only where help was asked for by giving no words at all."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return
+    said = " ".join(error.format_message().split()).rstrip(".")
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "lct"
+    _fail(f"error: {said}; see `{command} --help`", BAD_INPUT, error, debug)
+
+
+def _fail(message: str, code: int, error: BaseException, debug: bool) -> None:
+    if debug:
+        import traceback
+
+        traceback.print_exception(error)
+    typer.echo(message, err=True)
+    raise typer.Exit(code) from error
+
+
+def _close_output() -> None:
+    """Nobody reads any more: what is still buffered must not fail when Python ends."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):  # standard output is no file
+        return
 
 
 app = typer.Typer(
     cls=_LazyCommands,
     name="lct",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
-@app.callback()
-def lct() -> None:
+def _version(value: bool) -> None:
+    if value:
+        from long_context_tasks import __version__
+
+        typer.echo(f"lct {__version__}")
+        raise typer.Exit
+
+
+@app.callback(
+    epilog="Examples:\n\n  lct tasks ada_leval\n\n  lct plan --tasks lct_official --model ./Qwen2.5-7B\n\n  lct report results/ --out site/"
+)
+def lct(
+    debug: Annotated[
+        bool, typer.Option(_DEBUG, help="Show the traceback of an error; before or after the command.")
+    ] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
     """Long-context benchmarks for lm-evaluation-harness and OpenCompass: data, cases, noise, judges, folders."""

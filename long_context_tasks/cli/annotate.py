@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from long_context_tasks.cli.options import JUDGE, WORDING, Json, examples
+from long_context_tasks.cli.tables import give, print_table, say
+
 if TYPE_CHECKING:
     from long_context_tasks.annotation import Question, Study
     from long_context_tasks.judges.ask import Asked, Prompt
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 _StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="The study: one SQLite file.")]
-_Out = Annotated[Path, typer.Option("--out", help="Where it goes.")]
+_Out = Annotated[Path, typer.Option("--out", "-o", help="File of the result, JSON Lines.")]
 
 
 @app.callback()
@@ -31,7 +34,11 @@ def _opened(path: Path) -> "Iterator[Study]":
         yield study
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "lct annotate prepare study.db --questions questions.jsonl --documents meetings/ --candidates model.yaml"
+    )
+)
 def prepare(
     study: _StudyFile,
     questions: Annotated[
@@ -57,7 +64,9 @@ def prepare(
     ] = None,
     raters: Annotated[
         int | None,
-        typer.Option("--raters", min=0, help="Of a new study: annotators per item; 0, the default, is all."),
+        typer.Option(
+            "--annotators", min=0, help="Of a new study: annotators per item; 0, the default, is all."
+        ),
     ] = None,
     rationales: Annotated[
         Path | None,
@@ -73,6 +82,7 @@ def prepare(
             "--candidates", help="Model (a file as for judges) that answers; may be given several times."
         ),
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Stage 1: make a study or add to it; let models write missing rationales and candidate answers.
 
@@ -97,7 +107,7 @@ def prepare(
         }
         if other := [name for name, value in asked.items() if value not in (None, getattr(opened, name))]:
             raise InputError(
-                f"{study}: is there already, with another --{other[0]}, which cannot be changed; leave it out, or name another file"
+                f"{study}: is there already, with another --{other[0].replace('raters', 'annotators')}, which cannot be changed; leave it out, or name another file"
             )
         try:
             new = add(opened, incoming, texts)
@@ -105,14 +115,17 @@ def prepare(
             if made:  # so that the same command can be given again
                 study.unlink()
             raise
-        typer.echo(f"{study}: {new[0]} new questions, {new[1]} new candidates")
+        say(f"{study}: {new[0]} new questions, {new[1]} new candidates")
         missing = _rationales(opened, rationales, prompts) if rationales is not None else 0
         for file in candidates or []:
             missing += _candidates(opened, file)
         counting, without = opened.questions(), sum(one.rationale is None for one in opened.questions())
-        typer.echo(
-            f"now {len(counting)} questions, {len(opened.candidates(current=True))} candidates to annotate, "
-            f"{without} questions without a rationale"
+        now = len(opened.candidates(current=True))
+        give(
+            f"now {len(counting)} questions, {now} candidates to annotate, {without} questions without a rationale",
+            questions=len(counting),
+            candidates=now,
+            without_rationale=without,
         )
     if missing:
         typer.echo(f"{missing} texts are missing, see above; run the same again to ask for them", err=True)
@@ -158,7 +171,7 @@ def _rationales(study: "Study", file: Path, prompts: str) -> int:
     waiting = without_rationale(study)
     name, asked = _ask(file, lambda _: [rationale_prompt(study, one, prompts) for one in waiting])
     done = set_rationales(study, _texts(name, asked, waiting))
-    typer.echo(f"{name}: {done} rationales of {len(waiting)}; {asked.summary}")
+    say(f"{name}: {done} rationales of {len(waiting)}; {asked.summary}")
     return len(waiting) - done
 
 
@@ -174,11 +187,11 @@ def _candidates(study: "Study", file: Path) -> int:
 
     name, asked = _ask(file, prompts)
     done = add_answers(study, name, _texts(name, asked, waiting))
-    typer.echo(f"{name}: {done} answers of {len(waiting)}; {asked.summary}")
+    say(f"{name}: {done} answers of {len(waiting)}; {asked.summary}")
     return len(waiting) - done
 
 
-@app.command()
+@app.command(epilog=examples("lct annotate serve study.db --open"))
 def serve(
     study: _StudyFile,
     port: Annotated[
@@ -191,9 +204,7 @@ def serve(
     from long_context_tasks.annotation.server import serve as serve_page
 
     def ready(link: str) -> None:
-        typer.echo(
-            f"{study}: {link}\nOnly browsers on this machine that open this link get in. Ctrl+C ends it."
-        )
+        say(f"{study}: {link}\nOnly browsers on this machine that open this link get in. Ctrl+C ends it.")
         if browser:
             typer.launch(link)
 
@@ -201,21 +212,19 @@ def serve(
         serve_page(opened, listen(port), new_token(), ready)
 
 
-@app.command()
+@app.command(epilog=examples("lct annotate judge study.db --judge judge.yaml --out judged.jsonl"))
 def judge(
     study: _StudyFile,
     out: _Out,
-    judge_file: Annotated[Path, typer.Option("--judge", help="Judge file.")],
-    prompt: Annotated[
-        Literal["fig7", "fig8"], typer.Option("--prompt", help="Of the ORCA paper: complete, or modified.")
-    ] = "fig7",
+    judge_file: Annotated[Path, typer.Option("--judge", help=JUDGE)],
+    wording: Annotated[Literal["paper", "modified"], typer.Option("--wording", help=WORDING)] = "paper",
+    as_json: Json = False,
 ) -> None:
     """Stage 2, beside people: let a language model rate the same texts; the file is for `lct judge compare`."""
     from long_context_tasks.annotation.exchange import judged_rows, write_rows
-    from long_context_tasks.judges.correctness import BOUNDS, Fields, Wording, judge_prompt, judge_score
+    from long_context_tasks.judges.correctness import BOUNDS, Fields, judge_prompt, judge_score
     from long_context_tasks.schema import InputError
 
-    wording: Wording = "paper" if prompt == "fig7" else "modified"
     with _opened(study) as opened:
         if opened.scale.bounds != BOUNDS:
             raise InputError(
@@ -241,32 +250,40 @@ def judge(
         }
         write_rows(out, judged_rows(opened, name, scores))
     done = sum(score is not None for score in scores.values())
-    typer.echo(f"{out}: {name} scored {done} of {len(scores)} candidates; {asked.summary}")
+    give(
+        f"{out}: {name} scored {done} of {len(scores)} candidates; {asked.summary}",
+        file=out,
+        judge=name,
+        scored=done,
+        candidates=len(scores),
+    )
     if done < len(scores):
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(epilog=examples("lct annotate review study.db --out review.jsonl"))
 def review(
     study: _StudyFile,
     out: _Out,
     every: Annotated[
         bool, typer.Option("--all", help="All questions, not only those with flags or without annotations.")
     ] = False,
+    as_json: Json = False,
 ) -> None:
     """Stage 3: write flagged questions for experts, who edit the texts and set decision to keep, correct or remove."""
     from long_context_tasks.annotation.exchange import review_rows, write_rows
 
     with _opened(study) as opened:
         n = write_rows(out, review_rows(opened, every=every))
-    typer.echo(f"{out}: {n} questions to review")
+    give(f"{out}: {n} questions to review", file=out, questions=n)
 
 
-@app.command()
+@app.command(epilog=examples("lct annotate correct study.db review.jsonl --editor anna"))
 def correct(
     study: _StudyFile,
     file: Annotated[Path, typer.Argument(help="Reviews, as `lct annotate review` wrote them, edited.")],
     editor: Annotated[str, typer.Option("--editor", help="Name of the expert, for the history.")],
+    as_json: Json = False,
 ) -> None:
     """Stage 3: apply experts' decisions. Corrected questions go back to candidate generation; the history is kept."""
     from long_context_tasks.annotation import review as apply
@@ -278,14 +295,23 @@ def correct(
     decided = ", ".join(
         f"{name} {sum(one.decision == name for one in reviews)}" for name in ("keep", "correct", "remove")
     )
-    typer.echo(f"{study}: {decided}; {fields} fields of {questions} questions corrected")
+    give(
+        f"{study}: {decided}; {fields} fields of {questions} questions corrected",
+        study=study,
+        decisions=len(reviews),
+        fields=fields,
+        questions=questions,
+    )
     if questions:
-        typer.echo(
-            "make candidates for the corrected questions with `lct annotate prepare --candidates MODEL`"
-        )
+        say("make candidates for the corrected questions with `lct annotate prepare --candidates MODEL`")
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "lct annotate export study.db --out ratings.jsonl",
+        "lct annotate export study.db --format potato --out potato/",
+    )
+)
 def export(
     study: _StudyFile,
     out: _Out,
@@ -303,6 +329,7 @@ def export(
             "--before-filtering", help="For orca: also ratings of what was corrected or removed later."
         ),
     ] = False,
+    as_json: Json = False,
 ) -> None:
     """Write training data, annotations, the history, or a POTATO project."""
     from long_context_tasks.annotation.exchange import (
@@ -317,9 +344,8 @@ def export(
 
     with _opened(study) as opened:
         if form == "potato":
-            typer.echo(
-                f"{out}: {export_potato(opened, out)} items; start it with `potato start {out}/config.yaml`"
-            )
+            n = export_potato(opened, out)
+            give(f"{out}: {n} items; start it with `potato start {out}/config.yaml`", folder=out, items=n)
             return
         rows: dict[str, Callable[[], list[dict[str, Any]]]] = {
             "orca": lambda: training_rows(opened, before=before),
@@ -331,7 +357,8 @@ def export(
         if not found and form in ("orca", "annotations"):
             what = "ratings that count" if form == "orca" else "annotations"
             raise InputError(f"{study}: no {what} yet, so nothing was written")
-        typer.echo(f"{out}: {write_rows(out, found)} rows")
+        n = write_rows(out, found)
+        give(f"{out}: {n} rows", file=out, rows=n)
         waiting = sum(bool(row["flags"]) for row in review_rows(opened))
         if form == "orca" and waiting and not before:
             typer.echo(
@@ -341,7 +368,7 @@ def export(
             )
 
 
-@app.command("import")
+@app.command("import", epilog=examples("lct annotate import study.db annotations.jsonl"))
 def import_annotations(
     study: _StudyFile,
     source: Annotated[
@@ -350,6 +377,7 @@ def import_annotations(
     replace: Annotated[
         bool, typer.Option("--replace", help="May change annotations that are there.")
     ] = False,
+    as_json: Json = False,
 ) -> None:
     """Read annotations from a file, or from the folder of a POTATO project; all or none."""
     from long_context_tasks.annotation import annotate as store
@@ -359,19 +387,26 @@ def import_annotations(
     with _opened(study) as opened:
         read = import_potato if source.is_dir() else read_annotations
         found = read(source, opened.scale)
-        typer.echo(
-            f"{study}: {store(opened, found, replace=replace)} new or changed annotations of {len(found)} read"
+        changed = store(opened, found, replace=replace)
+        give(
+            f"{study}: {changed} new or changed annotations of {len(found)} read",
+            study=study,
+            changed=changed,
+            read=len(found),
         )
 
 
-@app.command()
+@app.command(
+    epilog=examples("lct annotate stats study.db", "lct annotate stats study.db --level interval --json")
+)
 def stats(
     study: _StudyFile,
     level: Annotated[
         Literal["nominal", "ordinal", "interval"],
         typer.Option("--level", help="Of measurement, for Krippendorff's alpha."),
     ] = "ordinal",
-    out: Annotated[Path | None, typer.Option("--out", help="Write the figures as JSON, too.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the figures as JSON, too.")] = None,
+    as_json: Json = False,
 ) -> None:
     """Agreement before and after filtering, feedback, corrections, models, histogram (Tables 1, 4, 5, Fig. 5)."""
     from dataclasses import asdict
@@ -379,7 +414,6 @@ def stats(
     from long_context_tasks.annotation import study_figures
     from long_context_tasks.annotation.exchange import keep_databases
     from long_context_tasks.annotation.figure_tables import figure_tables
-    from long_context_tasks.cli.tables import print_table
     from long_context_tasks.schema.files import json_value, write_whole
 
     if out is not None:
@@ -392,4 +426,4 @@ def stats(
     if out is not None:
         text = json.dumps(json_value(asdict(figures)), indent=1, ensure_ascii=False, allow_nan=False)
         write_whole(out, text + "\n", remedy="choose another place with --out")
-        typer.echo(f"all figures: {out}")
+        say(f"all figures: {out}")

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from long_context_tasks.cli.completion import complete_family
+from long_context_tasks.cli.options import Json, examples
+
 if TYPE_CHECKING:
     from long_context_tasks.benchmarks.building import Family, Progress
 
@@ -21,14 +24,21 @@ def _option(text: str, panel: str, *names: str) -> Any:
     return typer.Option(*names, help=text, rich_help_panel=panel, show_default=False)
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "lct build ada_leval_tsort_synthetic --length 2k,4k --n 50 --out cases/",
+        "lct build ada_leval_tsort --books books/ --length 2k,...,128k --out cases/",
+        "lct build ethic_recall --documents novels/ --length 8k --annotator judge.yaml --out cases/",
+    )
+)
 def build(
     task: Annotated[
         str,
         typer.Argument(
+            autocompletion=complete_family,
             help="ada_leval_tsort (needs --books), ada_leval_bestanswer (needs --posts), ada_leval_tsort_synthetic or "
             "ada_leval_bestanswer_synthetic (need no data); ethic_recall, ethic_organize, ethic_attribute, "
-            "ethic_recall_counterparts (need --documents and --annotator), ethic_summarize (needs --documents)."
+            "ethic_recall_counterparts (need --documents and --annotator), ethic_summarize (needs --documents).",
         ),
     ],
     length: Annotated[
@@ -46,6 +56,7 @@ def build(
             "Folder for the cases; each task gets a folder of its own in it. Hosts read it with lct_cases. Default: cases",
             _ALL,
             "--out",
+            "-o",
         ),
     ] = Path("cases"),
     books: Annotated[
@@ -230,6 +241,7 @@ def build(
             "--check-labels",
         ),
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Build test cases of any length; both hosts run on them with the option lct_cases.
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from long_context_tasks.cli.tables import interval_text, print_table
+
 if TYPE_CHECKING:
     from long_context_tasks.benchmarks.building import TaskReport
 
@@ -16,7 +18,6 @@ _WIDEST = 140
 
 def show_label_quality(folder: Path) -> None:
     """Print how well the annotator's labels agree with a person's; the case folder's manifest has the figures."""
-    from long_context_tasks.cli.tables import interval_text, print_table
     from long_context_tasks.schema.case_folder import read_manifest
     from long_context_tasks.stats import Interval
 
@@ -47,58 +48,54 @@ def short_names(tasks: Sequence[str]) -> list[str]:
     return ["_".join(own[common:]) for own in words]
 
 
-def _reasons(reports: "list[TaskReport]") -> Any:
+def _show_reasons(reports: "Sequence[TaskReport]") -> None:
     """Table of why places of books, questions or documents gave no case, by length."""
-    from rich import box
-    from rich.table import Table
-
     title = "places, questions or documents that gave no case"
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left")
     names = short_names([report.task.removesuffix("_synthetic") for report in reports])
     reasons = dict.fromkeys(reason for report in reports for reason in report.dropped)
+    values = [
+        {"task": report.task, "why": reason, "count": count}
+        for report in reports
+        for reason, count in report.dropped.items()
+    ]
     if max(map(len, reasons), default=0) + sum(len(name) + 3 for name in names) > _WIDEST:
-        for name in ("task", "why"):
-            table.add_column(name, no_wrap=True)
-        table.add_column("count", justify="right", no_wrap=True)
-        for name, report in zip(names, reports, strict=True):
-            for reason, count in report.dropped.items():
-                table.add_row(name, reason, f"{count:,}")
-        return table
-    table.add_column("why")
-    for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
-    for reason in reasons:
-        table.add_row(reason, *(f"{report.dropped.get(reason, 0):,}" for report in reports))
-    return table
+        rows = [
+            [name, reason, f"{count:,}"]
+            for name, report in zip(names, reports, strict=True)
+            for reason, count in report.dropped.items()
+        ]
+        print_table(title, ["task", "why", "count"], rows, ("why",), values)
+        return
+    rows = [[reason, *(f"{report.dropped.get(reason, 0):,}" for report in reports)] for reason in reasons]
+    print_table(title, ["why", *names], rows, values=values)
 
 
-def show_reports(reports: "list[TaskReport]", tokens: str, out: Path) -> None:
+def show_reports(reports: "Sequence[TaskReport]", tokens: str, out: Path) -> None:
     """Print a table of what was built, and why some places or questions gave no case."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, title=f"cases in {out} (tokens: {tokens})", title_justify="left")
-    table.add_column("task", no_wrap=True)
     built = [report for report in reports if report.tokens]
     # Not a number where guessing is not worth a figure.
     guessing = not all(math.isnan(report.random_guess) for report in built)
-    for name in ("cases", "clusters", "mean", "min", "max", *(["guess %"] if guessing else [])):
-        table.add_column(name, justify="right", no_wrap=True)
+    values: list[dict[str, Any]] = []
     for report in built:
         sizes = report.tokens
-        guess = f"{100 * report.random_guess:.1f}"
-        table.add_row(
-            report.task,
-            f"{len(sizes):,}",
-            f"{report.clusters:,}",
-            *(f"{round(value):,}" for value in (sum(sizes) / len(sizes), min(sizes), max(sizes))),
-            *([guess] if guessing else []),
+        values.append(
+            {"task": report.task, "cases": len(sizes), "clusters": report.clusters}
+            | {"mean": sum(sizes) / len(sizes), "min": min(sizes), "max": max(sizes)}
+            | ({"guess %": 100 * report.random_guess} if guessing else {})
         )
-    # A table in a pipe must not be cut to eighty columns.
-    console = Console(width=None if Console().is_terminal else 200, highlight=False)
-    console.print(table)
+    print_table(
+        f"cases in {out} (tokens: {tokens})",
+        ["task", "cases", "clusters", "mean", "min", "max", *(["guess %"] if guessing else [])],
+        [[_cell(name, value) for name, value in row.items()] for row in values],
+        values=values,
+    )
     if any(report.dropped for report in built):
-        console.print(_reasons(built))
+        _show_reasons(built)
     for note in (note for report in reports for note in report.notes):
         typer.echo(f"warning: {note}", err=True)
+
+
+def _cell(name: str, value: str | float) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:.1f}" if name == "guess %" else f"{round(value):,}"

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from long_context_tasks.cli.options import DataDir, Json, OneJudge, OnlyTasks, examples
+from long_context_tasks.cli.tables import say
+
 if TYPE_CHECKING:
     from long_context_tasks.benchmarks.ethic.coverage import GroupCoverage
     from long_context_tasks.judges import JudgeConfig
@@ -17,7 +20,12 @@ _SIGNS = {1: "1", 0: "0", None: "-"}
 """A chunk that is needed, one that is not, and one without a judgement, in the written figures."""
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "lct coverage cases/ethic_recall --judge judge.yaml",
+        "lct coverage ada_leval_bestanswer_1k --n 20 --judge judge.yaml --out coverage.json",
+    )
+)
 def coverage(
     cases: Annotated[
         str,
@@ -27,15 +35,12 @@ def coverage(
             show_default=False,
         ),
     ],
-    judge: Annotated[
-        Path | None,
-        typer.Option("--judge", help="The evaluator: a YAML file as for judges. Default: LCT_JUDGE."),
-    ] = None,
+    judge: OneJudge = None,
     n: Annotated[
         int, typer.Option("--n", help="Cases sampled of each task and domain; 0 takes all.", min=0)
     ] = 50,
     seed: Annotated[int, typer.Option("--seed", help="Of the sample.")] = 0,
-    tasks: Annotated[str, typer.Option("--tasks", help="Only these tasks, with commas.")] = "",
+    tasks: OnlyTasks = "",
     chunk_tokens: Annotated[
         int, typer.Option("--chunk-tokens", help="Most tokens of a chunk.", min=32)
     ] = 512,
@@ -45,13 +50,11 @@ def coverage(
             "--tokenizer", help="In which chunks are counted: cl100k, or a Hugging Face folder or id."
         ),
     ] = "cl100k",
-    data_dir: Annotated[
-        Path | None,
-        typer.Option("--data-dir", help="Of published data. Default: LCT_DATA_DIR, else the cache."),
-    ] = None,
-    out: Annotated[Path, typer.Option("-o", "--out", help="Where the figures of every case go.")] = Path(
+    data_dir: DataDir = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="File of the figures of every case, JSON.")] = Path(
         "coverage.json"
     ),
+    as_json: Json = False,
 ) -> None:
     """Measure information coverage: the share of chunks that an evaluator model finds necessary for the question.
 
@@ -85,7 +88,7 @@ def coverage(
     _write(out, groups, config, settings)
     _print(groups, config)
     _warn(groups, config)
-    typer.echo(f"every case: {out}")
+    say(f"every case: {out}")
     if not any(group.n_judged for group in groups):
         raise typer.Exit(1)
 
@@ -158,9 +161,10 @@ def _print(groups: "list[GroupCoverage]", config: "JudgeConfig") -> None:
         ["task", "domain", "cases", "chunks judged", "coverage", "95 % interval"],
         rows,
         ("domain",),
+        [{**_figures(group), "evaluator": config.name} for group in groups],
     )
     if any(group.n_judged < group.n_chunks for group in groups):
-        typer.echo("* of the chunks that were judged")
+        say("* of the chunks that were judged")
 
 
 def _write(

@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from long_context_tasks.cli.completion import complete_benchmark
+from long_context_tasks.cli.options import DataDir, Json, examples
+from long_context_tasks.cli.tables import add_table, give, say
+
 if TYPE_CHECKING:
     from long_context_tasks.corpora.fetch import OnBytes
     from long_context_tasks.schema import Card
@@ -203,9 +207,12 @@ def _progress(name: str) -> Iterator["OnBytes"]:
         yield on_bytes
 
 
-@app.command()
+@app.command(epilog=examples("lct data fetch ada_leval --file 1k,...,16k", "lct data fetch elitr_bench"))
 def fetch(
-    benchmark: Annotated[str, typer.Argument(help="Which benchmark's files, e.g. ada_leval.")],
+    benchmark: Annotated[
+        str,
+        typer.Argument(help="Which benchmark's files, e.g. ada_leval.", autocompletion=complete_benchmark),
+    ],
     file: Annotated[
         str | None,
         typer.Option(
@@ -214,13 +221,9 @@ def fetch(
             "Default: all published files.",
         ),
     ] = None,
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(
-            "--data-dir", help="Folder with one folder per benchmark. Default: LCT_DATA_DIR, else the cache."
-        ),
-    ] = None,
+    data_dir: DataDir = None,
     force: Annotated[bool, typer.Option("--force", help="Fetch files again that are there.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Download the published files. What has arrived before a break is kept, and the next call asks for the rest."""
     import stamina.instrumentation
@@ -237,7 +240,7 @@ def fetch(
         path = folder / item.name
         if not force and (path.is_file() or path.with_name(f"{item.name}.gz").is_file()):
             state = _state(folder, item, {})
-            typer.echo(f"{item.name}: there already, {state}")
+            say(f"{item.name}: there already, {state}")
             if _WRONG in state:
                 failures.append(f"{path}: its content is not the published one; --force fetches it again")
             continue
@@ -262,11 +265,11 @@ def fetch(
         checked = (
             "checksum agrees" if done.verified else f"no published checksum; sha256 {done.sha256} recorded"
         )
-        typer.echo(f"{item.name}: {done.size:,} bytes, {checked}")
+        say(f"{item.name}: {done.size:,} bytes, {checked}")
     if failures:
         more = f" ({len(failures) - 1} more files failed likewise)" if len(failures) > 1 else ""
         raise InputError(f"{failures[0]}{more}{_without_them(benchmark, card)}")
-    typer.echo(f"in {folder}")
+    give(f"in {folder}", folder=folder, files=[item.name for item in files])
 
 
 def plain_sha256(path: Path) -> str:
@@ -287,26 +290,33 @@ def plain_sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
-@app.command()
+@app.command(epilog=examples("lct data status"))
 def status(
-    benchmark: Annotated[str, typer.Argument(help="Which benchmark; default: all.")] = "",
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(
-            "--data-dir", help="Folder with one folder per benchmark. Default: LCT_DATA_DIR, else the cache."
+    benchmark: Annotated[
+        str,
+        typer.Argument(
+            help="Which benchmark. Default: all.",
+            show_default=False,
+            autocompletion=complete_benchmark,
         ),
-    ] = None,
+    ] = "",
+    data_dir: DataDir = None,
+    as_json: Json = False,
 ) -> None:
     """Say which published files are there and whether their checksums agree."""
     from long_context_tasks.benchmarks.catalogue import benchmark_names
 
+    rows = []
     for name in [benchmark] if benchmark else benchmark_names():
         card = _card(name)
         folder = _folder(name, data_dir)
         record = _read_record(folder)
-        typer.echo(f"{name}: {folder}")
+        say(f"{name}: {folder}")
         for item in published_files(card):
-            typer.echo(f"  {item.name:24} {_state(folder, item, record.get(item.name, {}))}")
+            state = _state(folder, item, record.get(item.name, {}))
+            say(f"  {item.name:24} {state}")
+            rows.append({"benchmark": name, "folder": folder, "file": item.name, "state": state})
+    add_table("published files", rows)
 
 
 def _state(folder: Path, item: PublishedFile, note: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""``lct demo``: build synthetic cases, run them through both hosts' own commands with a small real model, one table.
+"""``lct demo``: build synthetic cases, run them through both hosts' own commands with a small real model, a table and a site.
 
 Everything lands in one folder. A second run reuses the cases, the model and the responses.
 """
@@ -15,25 +15,30 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from long_context_tasks import __version__
+from long_context_tasks.cli.options import Json, examples
+from long_context_tasks.cli.tables import add_table, give
 from long_context_tasks.schema.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 # Tasks of one benchmark, whose config file OpenCompass gets.
 TASKS = ("ada_leval_tsort_2k_synthetic", "ada_leval_bestanswer_1k_synthetic")
 _PERCENT = 100.0
 
 
-@app.command()
+@app.command(epilog=examples("lct demo --out demo_output"))
 def demo(
-    out: Annotated[Path, typer.Option(help="folder for cases, logs and results")] = Path("demo_output"),
-    n: Annotated[int, typer.Option(min=1, help="cases of each task")] = 8,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for cases, logs, results and the site.")
+    ] = Path("demo_output"),
+    n: Annotated[int, typer.Option("--n", min=1, help="Cases of each task.")] = 8,
+    as_json: Json = False,
 ) -> None:
-    """Build synthetic cases, run them through lm-eval and OpenCompass with a small real model, print one table.
+    """Build synthetic cases, run them through lm-eval and OpenCompass with a small real model, print a table and make a site of both.
 
     No model hub, no key. A second run reuses the model, the cases and the responses.
     """
@@ -41,13 +46,13 @@ def demo(
 
     from long_context_tasks.cli.paths import config_folder
 
-    console = Console()
+    console = Console(stderr=as_json)
     # A log file is no narrow terminal.
-    run_demo(out, config_folder(), n, console if console.is_terminal else Console(width=140))
+    run_demo(out, config_folder(), n, console if console.is_terminal else Console(width=140, stderr=as_json))
 
 
 def run_demo(folder: Path, configs: Path, n: int, console: "Console") -> None:
-    """Build, run both hosts, print the table.
+    """Build, run both hosts, print the table, make the site and print where it is.
 
     Args:
         folder: where cases and results go.
@@ -86,11 +91,17 @@ def run_demo(folder: Path, configs: Path, n: int, console: "Console") -> None:
         opencompass += ["-r", "latest"]
     options = {"LCT_CASES": str(cases.resolve()), "LCT_TASKS": tasks, "LCT_MODEL": str(model)}
     _run(opencompass, folder / "opencompass.log", options, console)
-    console.print(
-        results_table(
-            {"lm-eval": read_lm_eval(folder / "lm_eval"), "OpenCompass": read_opencompass(work)}, model.name
-        )
-    )
+    site = folder / "site"
+    report = ["lct", "report", str(folder / "lm_eval"), str(work), "--out", str(site), "--title", "Demo"]
+    _run(report, folder / "report.log", {}, console)
+    hosts = {"lm-eval": read_lm_eval(folder / "lm_eval"), "OpenCompass": read_opencompass(work)}
+    console.print(results_table(hosts, model.name))
+    rows = [
+        {"task": task, "host": host, **results[task]} for task in TASKS for host, results in hosts.items()
+    ]
+    add_table(f"{model.name}, synthetic cases", rows)
+    give(site=site / "index.html")
+    console.print(f"Open in a browser: {(site / 'index.html').resolve()}", highlight=False, soft_wrap=True)
 
 
 def _run(command: list[str], log: Path, environment: Mapping[str, str], console: "Console") -> None:

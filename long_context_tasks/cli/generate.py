@@ -4,21 +4,24 @@ For people who change the package: lm-eval's YAML, OpenCompass's configs and the
 A test fails when generating again would change a committed file.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import typer
 
 from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.cli.options import examples
 from long_context_tasks.schema import Card, TaskCard
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 CHECKOUT = Path(__file__).resolve().parents[2]
 _BEGIN = "<!-- generated from the card by `lct generate`; edit the card instead -->"
+_TAG = re.compile(r"<(?=[a-z/])")
 _END = "<!-- end of the generated part -->"
 
 
-@app.command()
+@app.command(epilog=examples("lct generate"))
 def generate() -> None:
     """Write the files made from the benchmarks' cards: lm-eval's YAML, OpenCompass's configs, docs (for contributors)."""
     for path in write_generated_files():
@@ -65,7 +68,7 @@ def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 
 def _split_markdown(family: str, task: TaskCard) -> str:
     """A task whose texts have the length they have."""
-    names = ", ".join(f"`{family}_{split}`" for split in task.splits)
+    names = ", ".join(f"`{family}_{split}`" for split in task.splits) or f"`{family}`"
     variants = [(f"`_{variant.name}`", variant.axis, variant.about) for variant in task.variants]
     endings = [
         _table(("end of the name", "changes", "what it does"), variants),
@@ -132,6 +135,7 @@ def card_markdown(card: Card) -> str:
         "## The paper's settings",
         _settings(card.settings),
         "## Where we differ from the paper or the official code",
-        "\n".join(f"- {text}" for text in card.deviations),
+        # A tag such as <think> in plain words would be taken for HTML.
+        "\n".join(f"- {_TAG.sub('&lt;', text)}" for text in card.deviations),
     ]
     return "\n\n".join(part.strip() for part in parts) + "\n"

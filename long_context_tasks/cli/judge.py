@@ -7,17 +7,37 @@ import typer
 
 from long_context_tasks.cli.judge_compare import compare
 from long_context_tasks.cli.judge_rate import rate
+from long_context_tasks.cli.options import (
+    Json,
+    Judges,
+    JudgeSeeds,
+    OneJudge,
+    OnlyTasks,
+    RunsDataDir,
+    examples,
+)
+from long_context_tasks.cli.tables import give, say
 
 if TYPE_CHECKING:
-    from long_context_tasks.cli.judge_run import JudgedRun
     from long_context_tasks.judges import JudgeConfig
     from long_context_tasks.runs import StoredRun
+    from long_context_tasks.runs.rejudge import JudgedRun
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
-app.command("rate")(rate)
-app.command("compare")(compare)
-
-_JUDGE = "Judge file. Default: LCT_JUDGE, or the judge of the LCT_JUDGE_ variables."
+app.command(
+    "rate",
+    epilog=examples(
+        "lct judge rate answers.jsonl --judge judge.yaml --out rated.jsonl",
+        "lct judge rate answers.jsonl --baselines --out baselines.jsonl",
+    ),
+)(rate)
+app.command(
+    "compare",
+    epilog=examples(
+        "lct judge compare scores.jsonl --gold gold",
+        "lct judge compare rated.jsonl --splits parts --against qwen:without_transcription",
+    ),
+)(compare)
 
 
 @app.callback()
@@ -25,25 +45,22 @@ def judge() -> None:
     """Judge stored responses, rate answers, compare judges with people, try a judge."""
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "lct judge run results/ --judge judge.yaml",
+        "lct judge run results/ --judge a.yaml --judge b.yaml --tasks elitr_bench_qa_test",
+    )
+)
 def run(
     results: Annotated[
         Path,
         typer.Argument(help="What lm-eval's --output_path (with --log_samples) or OpenCompass's -w names."),
     ],
-    judge_files: Annotated[
-        list[Path] | None, typer.Option("--judge", help=f"{_JUDGE} Several: each judges in turn.")
-    ] = None,
-    seeds: Annotated[
-        str, typer.Option("--seeds", help="Seeds of the judge with commas, in place of those in its file.")
-    ] = "",
-    tasks: Annotated[str, typer.Option("--tasks", help="Only these tasks, with commas.")] = "",
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(
-            "--data-dir", help="Folder of the published files. Default: LCT_DATA_DIR, else as in the run."
-        ),
-    ] = None,
+    judge_files: Judges = None,
+    seeds: JudgeSeeds = "",
+    tasks: OnlyTasks = "",
+    data_dir: RunsDataDir = None,
+    as_json: Json = False,
 ) -> None:
     """Judge the stored responses of either host, without generating anew.
 
@@ -51,11 +68,12 @@ def run(
     folder `judged` beside each run; the hosts' own files stay as they are. Exit code 1 when a run was skipped or the judge
     could not be reached for some responses.
     """
-    from long_context_tasks.cli.judge_run import judge_run, prepare, table_of, with_seeds
+    from long_context_tasks.cli.judge_tables import table_of
     from long_context_tasks.cli.report import print_table
     from long_context_tasks.judges import check_judge
     from long_context_tasks.judges.local import check_local_judge
     from long_context_tasks.runs import find_runs
+    from long_context_tasks.runs.rejudge import judge_run, prepare, with_seeds
     from long_context_tasks.schema import InputError
 
     found = find_runs(results)
@@ -64,7 +82,7 @@ def run(
             f"{results}: holds no runs of our tasks; give the folder that lm-eval's --output_path (with --log_samples) or "
             "OpenCompass's -w names"
         )
-    chosen = _chosen(found.runs, tasks)
+    chosen = chosen_runs(found.runs, tasks)
     configs = [with_seeds(one, seeds) for one in named_judges(judge_files or [])]
     for config in configs:
         check_judge(config)
@@ -96,7 +114,13 @@ def run(
     if not judged:
         raise InputError(f"{results}: nothing was judged: all {len(skipped)} runs were skipped, see above")
     columns, rows = table_of(judged)
-    print_table(f"Judged runs in {results}", columns, rows, ("model", "made", "task", "judge", "not scored"))
+    values = [
+        {"host": one.run.host, "model": one.run.model, "made": one.run.made, "task": one.run.task}
+        | {"judge": one.judge, "file": one.path, **one.numbers, "not_scored": one.not_scored}
+        for one in judged
+    ]
+    text = ("model", "made", "task", "judge", "not scored")
+    print_table(f"Judged runs in {results}", columns, rows, text, values)
     _end(judged, skipped)
 
 
@@ -116,7 +140,12 @@ def named_judges(files: list[Path]) -> "list[JudgeConfig]":
     return named
 
 
-def _chosen(runs: "tuple[StoredRun, ...]", tasks: str) -> "list[StoredRun]":
+def chosen_runs(runs: "tuple[StoredRun, ...]", tasks: str) -> "list[StoredRun]":
+    """The runs of some tasks, named with commas between; of all where none is named.
+
+    Raises:
+        InputError: a task without runs.
+    """
     from long_context_tasks.schema import InputError
 
     names = [word.strip() for word in tasks.split(",") if word.strip()]
@@ -129,7 +158,7 @@ def _chosen(runs: "tuple[StoredRun, ...]", tasks: str) -> "list[StoredRun]":
 def _end(judged: "list[JudgedRun]", skipped: list[str]) -> None:
     """Say where the results are; exit code 1 when something is missing."""
     for one in judged:
-        typer.echo(f"{one.path}: {one.usage}")
+        say(f"{one.path}: {one.usage}")
     failed = sum(one.unanswered for one in judged)
     if failed:
         typer.echo(
@@ -141,9 +170,10 @@ def _end(judged: "list[JudgedRun]", skipped: list[str]) -> None:
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(epilog=examples("lct judge check --judge judge.yaml"))
 def check(
-    judge_file: Annotated[Path | None, typer.Option("--judge", help=_JUDGE)] = None,
+    judge_file: OneJudge = None,
+    as_json: Json = False,
 ) -> None:
     """Try a judge with one tiny call: its address, key, model and settings; of a local one, whether model and engine are there."""
     from long_context_tasks.judges import check_judge
@@ -154,8 +184,16 @@ def check(
         from long_context_tasks.judges.local import check_local_judge
 
         check_local_judge(config)
-        typer.echo(
-            f"judge {config.name}: {config.model} is there and is loaded when it is needed; nothing was asked"
+        give(
+            f"judge {config.name}: {config.model} is there and is loaded when it is needed; nothing was asked",
+            judge=config.name,
+            model=config.model,
+            asked=False,
         )
     else:
-        typer.echo(f"judge {config.name}: {config.model} at {config.base_url} answers")
+        give(
+            f"judge {config.name}: {config.model} at {config.base_url} answers",
+            judge=config.name,
+            model=config.model,
+            asked=True,
+        )

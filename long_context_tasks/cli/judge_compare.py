@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from long_context_tasks.cli.options import Json
+from long_context_tasks.cli.tables import say
+
 if TYPE_CHECKING:
     from long_context_tasks.stats import Panel, RaterStudy
 
@@ -139,7 +142,7 @@ def compare(
         str | None, typer.Option("--by", help="Field to split the means by, e.g. the model.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Of the resampling.")] = 0,
-    out: Annotated[Path | None, typer.Option("--out", help="Write the figures as JSON, too.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the figures as JSON, too.")] = None,
     splits: Annotated[
         Path | None,
         typer.Option(
@@ -183,6 +186,7 @@ def compare(
             "--own-items", help="Each rater on all its answers, not on those that every rater scored."
         ),
     ] = False,
+    as_json: Json = False,
 ) -> None:
     """Compare judges with people and with each other.
 
@@ -234,7 +238,7 @@ def compare(
     except (InputError, ValueError) as error:
         if members:
             raise InputError(f"--panel: {error}") from error
-        typer.echo(f"ICC left out: {error}")
+        say(f"ICC left out: {error}")
     if found is not None:
         _print_panel(found)
     if out is not None:

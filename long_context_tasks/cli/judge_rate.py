@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from long_context_tasks.cli.options import WORDING, DataDir, Json, Judges, JudgeSeeds
+from long_context_tasks.cli.tables import give, print_table, say
+
 if TYPE_CHECKING:
     from long_context_tasks.judges import Generate, GenerateSettings, JudgeConfig, Reply
     from long_context_tasks.judges.correctness import Condition, Wording
@@ -25,26 +28,20 @@ _PEOPLE = ("gold-human", "silver-human")
 
 
 def rate(
-    out: Annotated[Path, typer.Option("--output", "-o", help="File of the scores, for `lct judge compare`.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File of the scores, for `lct judge compare`.")],
     answers: Annotated[
         Path | None,
         typer.Argument(
             metavar="ANSWERS", help="Answers, JSON Lines as for `lct orca`; ratings are not needed."
         ),
     ] = None,
-    judge_files: Annotated[
-        list[Path] | None,
-        typer.Option("--judge", help="Judge file; several times for several judges. Default: LCT_JUDGE."),
-    ] = None,
+    judge_files: Judges = None,
     condition: Annotated[str, typer.Option("--condition", help=_CONDITIONS)] = "without_transcription",
     wording: Annotated[
         Literal["paper", "modified"],
-        typer.Option("--wording", help="Prompt of the ORCA paper: Fig. 7, or the modified one of Fig. 8."),
+        typer.Option("--wording", help=WORDING),
     ] = "paper",
-    seeds: Annotated[
-        str,
-        typer.Option("--seeds", help="Seeds of the judges with commas, in place of those in their files."),
-    ] = "",
+    seeds: JudgeSeeds = "",
     baselines: Annotated[
         bool,
         typer.Option("--baselines", help="Also ROUGE-L and exact match, on 0 to 1; alone, without a judge."),
@@ -56,12 +53,8 @@ def rate(
             help="Instead of all that: the scores that GPT-4 and Prometheus gave in ELITR-Bench's published file.",
         ),
     ] = False,
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(
-            "--data-dir", help="Folder of the published files. Default: LCT_DATA_DIR, else the cache."
-        ),
-    ] = None,
+    data_dir: DataDir = None,
+    as_json: Json = False,
 ) -> None:
     """Let judges rate how correct answers are, 1 to 5, with the prompts of the ORCA paper.
 
@@ -137,8 +130,8 @@ def _rate(answers: Path, out: Path, options: _Options) -> None:
 def _judges(options: _Options) -> "list[JudgeConfig]":
     """The judges, checked as far as that costs nothing."""
     from long_context_tasks.cli.judge import named_judges
-    from long_context_tasks.cli.judge_run import with_seeds
     from long_context_tasks.judges.local import check_local_judge
+    from long_context_tasks.runs.rejudge import with_seeds
     from long_context_tasks.schema import InputError
 
     if options.baselines and not options.judge_files:
@@ -166,7 +159,7 @@ def _asked(items: "Sequence[OrcaItem]", config: "JudgeConfig", options: _Options
         check_judge(config)
     generate = _when_needed(config) if config.kind == "local" else None
     rated = rate_answers(items, config, options.conditions, options.wording, store, generate)
-    typer.echo(f"{config.name}: {rated.summary}")
+    say(f"{config.name}: {rated.summary}")
     return rated.columns
 
 
@@ -232,12 +225,11 @@ def published_elitr(data_dir: Path | None) -> "tuple[list[tuple[str, str]], list
 
 def _write(out: Path, keys: "Sequence[tuple[str, str]]", columns: "Sequence[Column]") -> None:
     """Write all rows, tell what is missing; exit code 1 when something is."""
-    from long_context_tasks.cli.tables import print_table
     from long_context_tasks.judges.rate import rated_rows
     from long_context_tasks.schema.files import write_whole
 
     lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rated_rows(keys, columns))
-    write_whole(out, lines, remedy="choose another --output")
+    write_whole(out, lines, remedy="choose another --out")
     table, missing = [], 0
     for column in columns:
         there = [score for score in column.scores if score is not None]
@@ -250,7 +242,7 @@ def _write(out: Path, keys: "Sequence[tuple[str, str]]", columns: "Sequence[Colu
     print_table(
         f"Scores in {out}", ["rater", "scale", "n", "of", "missing scores", "mean"], table, ("scale",)
     )
-    typer.echo(f"{out}: {len(keys)} rows")
+    give(f"{out}: {len(keys)} rows", file=out, rows=len(keys), missing=missing)
     if missing:
         typer.echo(
             f"{missing} scores are missing, see above; the same again asks for those that a judge did not answer",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from long_context_tasks.cli.tables import interval_text, print_table
+from long_context_tasks.cli.tables import interval_text, print_table, say
 from long_context_tasks.schema.errors import InputError
 
 if TYPE_CHECKING:
@@ -265,16 +265,16 @@ def _print(found: "Comparison", splits: "Sequence[SplitItems]", options: SplitOp
     )
     lacking = ", ".join(f"{name} {count}" for name, count in found.lacking.items())
     if options.own_items:
-        typer.echo(
+        say(
             f"each rater on its own answers of {found.total}"
             + (f"; without a score: {lacking}" * bool(lacking))
         )
     elif found.left_out:
-        typer.echo(
+        say(
             f"{found.left_out} of {found.total} test answers left out, as a rater has no score for them: {lacking}"
         )
     else:
-        typer.echo(f"all {found.total} test answers of the splits; every rater has a score for each")
+        say(f"all {found.total} test answers of the splits; every rater has a score for each")
     if found.against:
         print_table(
             f"Each rater minus {options.against}, test answers of all splits together; 95 % intervals over whole questions",

@@ -3,9 +3,12 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from long_context_tasks.cli.options import Json, examples
+from long_context_tasks.cli.tables import give, print_table, say
 
 if TYPE_CHECKING:
     from long_context_tasks.noise import Rules
@@ -90,13 +93,13 @@ def _check_mode(mode: str) -> None:
         raise InputError(f"--mode {mode}: there are {' and '.join(MODES)}")
 
 
-@app.command()
+@app.command(epilog=examples("lct noise learn asr_pairs.jsonl.gz --out rules.jsonl.gz"))
 def learn(
     pairs: Annotated[
         Path, typer.Argument(help='JSON Lines with "ref" and "hyp", plain or .gz.', show_default=False)
     ],
     out: Annotated[
-        Path, typer.Option("-o", "--out", help="Where the rules go; .gz compresses.", show_default=False)
+        Path, typer.Option("--out", "-o", help="File of the rules; .gz compresses.", show_default=False)
     ],
     source: Annotated[
         list[str] | None,
@@ -105,11 +108,12 @@ def learn(
     official: Annotated[
         str | None,
         typer.Option(
-            "--official",
+            "--official-rules",
             help="words or characters: align as the official simulator does, to the byte. Such rules hold substitutions "
             "only and always replace their words.",
         ),
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Learn how often each word comes out as what from pairs of what was said and what was recognised."""
     from tqdm import tqdm
@@ -120,7 +124,7 @@ def learn(
     from long_context_tasks.schema import InputError
 
     if official not in (None, "words", "characters"):
-        raise InputError(f"--official {official}: give words or characters")
+        raise InputError(f"--official-rules {official}: give words or characters")
     if not out.absolute().parent.is_dir():
         raise InputError(
             f"{out}: there is no folder {out.absolute().parent}; make it or choose another place"
@@ -132,26 +136,38 @@ def learn(
         with _naming(pairs):
             lines = official_rules(given, characters=official == "characters")
         write_rules(out, lines)
-        typer.echo(f"{out}: {len(lines) - 1:,} words, as the official code writes them")
+        give(
+            f"{out}: {len(lines) - 1:,} words, as the official code writes them",
+            file=out,
+            words=len(lines) - 1,
+        )
         return
     with _naming(pairs):
         rules = learn_rules(given)
     rules.write(out)
     shares = rules.shares
-    typer.echo(f"{out}: {len(rules):,} words, {100 * shares.rate:.1f} errors for 100 words")
-    typer.echo(
+    give(
+        f"{out}: {len(rules):,} words, {100 * shares.rate:.1f} errors for 100 words",
+        file=out,
+        words=len(rules),
+        error_rate=shares.rate,
+        substitution=shares.substitution,
+        deletion=shares.deletion,
+        insertion=shares.insertion,
+    )
+    say(
         f"of the errors {100 * shares.substitution:.1f} % substitutions, {100 * shares.deletion:.1f} % deletions, "
         f"{100 * shares.insertion:.1f} % insertions"
     )
 
 
-@app.command()
+@app.command(epilog=examples("lct noise inject meeting.txt --wer 0.4 --out noisy.txt"))
 def inject(
     transcript: Annotated[Path, typer.Argument(help="A text file.", show_default=False)],
     wer: Annotated[float, typer.Option("--wer", help="Target word error rate, 0 to 1.", show_default=False)],
     rules: _RULES = None,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="Where the noisy text goes. Default: standard output.")
+        Path | None, typer.Option("--out", "-o", help="File of the noisy text. Default: standard output.")
     ] = None,
     mode: _MODE = "exact",
     seed: _SEED = 0,
@@ -183,10 +199,11 @@ def inject(
     typer.echo(f"target {100 * wer:.2f} %, measured {100 * noisy.measured_wer:.2f} %", err=True)
 
 
-@app.command("wer")
+@app.command("wer", epilog=examples("lct noise wer meeting.txt noisy.txt"))
 def measure(
-    reference: Annotated[Path, typer.Argument(show_default=False)],
-    hypothesis: Annotated[Path, typer.Argument(show_default=False)],
+    reference: Annotated[Path, typer.Argument(help="What was said, a text file.", show_default=False)],
+    hypothesis: Annotated[Path, typer.Argument(help="What was recognised, a text file.", show_default=False)],
+    as_json: Json = False,
 ) -> None:
     """Print the word error rate of a text against its reference in percent.
 
@@ -197,13 +214,15 @@ def measure(
 
     left, right = _text(reference), _text(hypothesis)
     with _naming(reference):
-        typer.echo(f"{100 * word_error_rate(left, right):.2f}")
+        wer = 100 * word_error_rate(left, right)
+        give(f"{wer:.2f}", wer_percent=wer)
     lines = left.split("\n"), right.split("\n")
     if len(lines[0]) == len(lines[1]):
-        typer.echo(f"{official_error_rate(*lines):.2f} line by line")
+        by_line = official_error_rate(*lines)
+        give(f"{by_line:.2f} line by line", wer_percent_line_by_line=by_line)
 
 
-@app.command()
+@app.command(epilog=examples("lct noise table meetings/a.txt meetings/b.txt --targets 0.2,0.4"))
 def table(
     transcripts: Annotated[
         list[Path],
@@ -216,12 +235,9 @@ def table(
         str, typer.Option("--targets", help="Word error rates with commas, 0 to 1.")
     ] = "0.2,0.4,0.6,0.8,1.0",
     each: Annotated[bool, typer.Option("--each", help="A row for every transcript as well.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Print target and measured word error rates as in Table 5 of the ELITR-Bench paper; writes no texts."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
     from long_context_tasks.noise import measured_rates
     from long_context_tasks.schema import InputError
 
@@ -235,20 +251,25 @@ def table(
             )
         texts[path.stem] = _words(path)
     rows = measured_rates(texts, _rules(rules), wanted, seed=seed, mode=mode)
-    shown: Any = Table(
-        box=box.SIMPLE_HEAD, title=f"word error rate, % ({mode}, seed {seed})", title_justify="left"
+    values = [
+        {"target": row.target, "mean": row.mean, "lowest": min(row.measured.values())}
+        | {"highest": max(row.measured.values())}
+        for row in rows
+    ]
+    print_table(
+        f"word error rate, % ({mode}, seed {seed})",
+        ["target", "mean", "lowest", "highest"],
+        [[f"{100 * value:.2f}" for value in row.values()] for row in values],
+        values=values,
     )
-    for name in ("target", "mean", "lowest", "highest"):
-        shown.add_column(name, justify="right")
-    for row in rows:
-        values = (row.target, row.mean, min(row.measured.values()), max(row.measured.values()))
-        shown.add_row(*(f"{100 * value:.2f}" for value in values))
-    Console(highlight=False).print(shown)
     if each:
-        single: Any = Table(box=box.SIMPLE_HEAD, title="measured, by target", title_justify="left")
-        single.add_column("transcript")
-        for row in rows:
-            single.add_column(f"{100 * row.target:g}", justify="right")
-        for key in texts:
-            single.add_row(key, *(f"{100 * row.measured[key]:.2f}" for row in rows))
-        Console(highlight=False).print(single)
+        print_table(
+            "measured, by target",
+            ["transcript", *(f"{100 * row.target:g}" for row in rows)],
+            [[key, *(f"{100 * row.measured[key]:.2f}" for row in rows)] for key in texts],
+            values=[
+                {"transcript": key, "target": row.target, "measured": row.measured[key]}
+                for key in texts
+                for row in rows
+            ],
+        )

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
+from long_context_tasks.cli.tables import say
 from long_context_tasks.schema.errors import InputError
 
 if TYPE_CHECKING:
@@ -237,7 +236,7 @@ def write_data(made: Made, output: Path, split: str, seeds: int, held_out: int, 
 
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in made.rows]
     if split == "none":
-        write_whole(output, lines, remedy="choose another --output")
+        write_whole(output, lines, remedy="choose another --out")
         return [f"{output}: {len(lines)} answers"]
     items = [item_of_row(row, f"row {number}") for number, row in enumerate(made.rows, start=1)]
     if split == "questions":
@@ -254,7 +253,7 @@ def write_data(made: Made, output: Path, split: str, seeds: int, held_out: int, 
         part.replace(output)
     except OSError as error:
         raise InputError(
-            f"{output}: cannot be written ({error.strerror or error}); choose another --output"
+            f"{output}: cannot be written ({error.strerror or error}); choose another --out"
         ) from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
@@ -314,11 +313,11 @@ def run_data(
         InputError: see :func:`make_rows` and :func:`write_data`; or the result would be written over a source.
     """
     if output.resolve() in {path.resolve() for path in files}:
-        raise InputError(f"{output}: is a source; choose another --output")
+        raise InputError(f"{output}: is a source; choose another --out")
     made = make_rows(files, options)
     told = write_data(made, output, split, seeds, held_out, options.seed)
     for note in made.notes:
-        typer.echo(note)
+        say(note)
     print_counts(made.rows)
     for line in told:
-        typer.echo(line)
+        say(line)

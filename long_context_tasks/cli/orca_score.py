@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from long_context_tasks.cli.tables import interval_text, print_table
+from long_context_tasks.cli.tables import add_table, give, interval_text, json_wanted, print_table, say
 from long_context_tasks.schema.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,16 +49,15 @@ def score_file(data: Path, out: Path | None, options: ScoreOptions) -> None:
     from long_context_tasks.judges.orca import disagreement, item_agreement, read_items, write_results
     from long_context_tasks.judges.orca.checkpoint import find_checkpoint, load_checkpoint, named_failures
     from long_context_tasks.judges.orca.results import add_released_scores, released_scores, result_row
-    from long_context_tasks.schema.files import json_value
 
     items = read_items(data, rules="released" if options.released else "checked")
     find_checkpoint(options.checkpoint)
     if options.window is not None and options.window < 1:
         raise InputError(f"--window {options.window}: give 1 or more")
     if options.scores_yaml is not None and out is None:
-        raise InputError("--scores-yaml goes with --output, as the released code writes both")
+        raise InputError("--scores-yaml goes with --out, as the released code writes both")
     if out is not None and out.resolve() == data.resolve():
-        raise InputError(f"{out}: would be written over what it is made from; choose another --output")
+        raise InputError(f"{out}: would be written over what it is made from; choose another --out")
     if out is not None and not out.absolute().parent.is_dir():
         raise InputError(f"{out}: its folder is not there; make it, or choose another place")
     with named_failures("scoring"):
@@ -89,8 +88,7 @@ def score_file(data: Path, out: Path | None, options: ScoreOptions) -> None:
             f"no answer fits the window of {scoring.window} tokens, so nothing was written; raise --window"
         )
     if out is None:
-        for item, score in zip(items, scoring.scores, strict=True):
-            typer.echo(json.dumps(json_value(result_row(item, score)), ensure_ascii=False))
+        _print_results(data, [result_row(*both) for both in zip(items, scoring.scores, strict=True)])
         return
     write_results(out, items, scoring.scores)
     predicts = checkpoint.model.head.quantiles is not None
@@ -108,7 +106,16 @@ def score_file(data: Path, out: Path | None, options: ScoreOptions) -> None:
     if options.scores_yaml is not None:
         stem = data.name.removesuffix(".gz").removesuffix(".jsonl")
         add_released_scores(options.scores_yaml, stem, released_scores(figures, spread=predicts))
-    typer.echo(f"{out}: {len(items)} rows")
+    give(f"{out}: {len(items)} rows", file=out, rows=len(items))
+
+
+def _print_results(data: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """JSON Lines on standard output, or the one document of ``--json``."""
+    from long_context_tasks.schema.files import json_value
+
+    add_table(f"scores of {data.name}", rows)
+    for row in rows if not json_wanted() else ():
+        typer.echo(json.dumps(json_value(row), ensure_ascii=False))
 
 
 def _form(args: Any, options: ScoreOptions) -> Any:
@@ -151,13 +158,13 @@ def _print_agreement(title: str, figures: "Agreement", intervals: "Intervals", q
     columns = ["figure", "n", "value", f"95 % interval over {questions} questions"]
     print_table(f"{title}, all on 0 to 1", columns, rows)
     if questions < _FEW:
-        typer.echo(f"note: {questions} questions are too few for an interval; it looks narrower than it is")
+        say(f"note: {questions} questions are too few for an interval; it looks narrower than it is")
 
 
 def _print_disagreement(found: "Disagreement") -> None:
     """One line, where some answers have two raters or more who differ and some who do not."""
     if found.differ and found.agree:
-        typer.echo(
+        say(
             f"predicted variance against raters who differ: AUC {found.auc:.4f} ({found.differ} answers whose raters differ, {found.agree} whose "
             "raters agree; 0.5 says nothing)"
         )
@@ -210,6 +217,7 @@ def clamp_files(files: Sequence[Path], options: ClampOptions) -> None:
             composite = composite_of(each, weights)
             cells = [_text(value) for value in (each.rho, each.tau, each.mae, composite)]
             rows.append([str(path), name, str(each.n), str(changed) if name == "clamped" else "", *cells])
+    give(threshold=threshold, composite=options.composite)
     print_table(
         f"Threshold of the variance {threshold:.8f}, composite {options.composite}",
         ["file", "means", "n rated", "changed", "rho", "tau", "MAE", "composite"],
@@ -264,12 +272,12 @@ def _write_clamped(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(
-            f"{folder}: cannot be made ({error.strerror or error}); choose another --output"
+            f"{folder}: cannot be made ({error.strerror or error}); choose another --out"
         ) from error
     for path in files:
         target = folder / f"{path.stem}.jsonl"
         if target.resolve() == path.resolve():
-            raise InputError(f"{target}: would be written over what it is made from; choose another --output")
+            raise InputError(f"{target}: would be written over what it is made from; choose another --out")
         lines = []
         for line in filter(str.strip, path.read_text(encoding="utf-8").split("\n")):
             row = json.loads(line)
@@ -285,4 +293,4 @@ def _write_clamped(
     }
     write_whole(folder / "score_clamp.yaml", yaml.safe_dump(released, sort_keys=False, allow_unicode=True))
     write_whole(folder / "clamp.yaml", yaml.safe_dump(summary, sort_keys=False, allow_unicode=True))
-    typer.echo(f"{folder}: {len(files)} files, clamp.yaml and score_clamp.yaml")
+    give(f"{folder}: {len(files)} files, clamp.yaml and score_clamp.yaml", folder=folder)

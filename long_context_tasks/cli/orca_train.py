@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from long_context_tasks.cli.tables import say
 from long_context_tasks.schema.errors import InputError
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def run_training(
         report=report,
     )
     if processes.is_first:
-        typer.echo(f"{output}: {'trained' if done else 'is finished already; nothing was done'}")
+        say(f"{output}: {'trained' if done else 'is finished already; nothing was done'}")
 
 
 def _control(items: "Sequence[OrcaItem]", init: Path | None) -> str:

@@ -5,6 +5,9 @@ from typing import Annotated
 
 import typer
 
+from long_context_tasks.cli.options import Json, examples
+from long_context_tasks.cli.tables import give, json_wanted, say
+
 app = typer.Typer(add_completion=False)
 
 
@@ -15,7 +18,12 @@ def config_folder() -> Path:
     return inside if inside.is_dir() else package.parent / "configs"
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "lct paths",
+        'opencompass --datasets ada_leval_gen --models lct_model --config-dir "$(lct paths --opencompass)"',
+    )
+)
 def paths(
     lm_eval: Annotated[
         bool, typer.Option("--lm-eval", help="Print only lm-eval's task folders, for $(...); one a line.")
@@ -23,6 +31,7 @@ def paths(
     opencompass: Annotated[
         bool, typer.Option("--opencompass", help="Print only OpenCompass' config folder, for $(...).")
     ] = False,
+    as_json: Json = False,
 ) -> None:
     """Print the folders with the task files of lm-eval and the configurations of OpenCompass.
 
@@ -31,9 +40,12 @@ def paths(
     """
     from long_context_tasks.hosts.lm_eval_paths import task_folders
 
+    give(lm_eval=task_folders(), opencompass=config_folder())
+    if json_wanted():
+        return
     both = lm_eval == opencompass
     if lm_eval or both:
         for folder in task_folders():
-            typer.echo(f"lm-eval:     {folder}" if both else str(folder))
+            say(f"lm-eval:     {folder}" if both else str(folder))
     if opencompass or both:
-        typer.echo(f"opencompass: {config_folder()}" if both else str(config_folder()))
+        say(f"opencompass: {config_folder()}" if both else str(config_folder()))

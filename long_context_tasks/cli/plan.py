@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from long_context_tasks.cli.completion import complete_tasks
+from long_context_tasks.cli.options import DataDir, Json
+
 if TYPE_CHECKING:
     from long_context_tasks.schema import Options
 
@@ -26,19 +29,22 @@ def plan(
     results: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="With --missing: what lm-eval's --output_path or OpenCompass's -w names, or above."
+            help="With --missing: what lm-eval's --output_path or OpenCompass's -w names, or above; or bundles."
         ),
     ] = None,
     tasks: Annotated[
         list[str] | None,
         typer.Option(
-            "--tasks", help="Tasks, groups and globs, with commas: ada_leval, 'ethic_*', lct_official."
+            "--tasks",
+            help="Tasks, groups and globs, with commas: ada_leval, 'ethic_*', lct_official.",
+            autocompletion=complete_tasks,
         ),
     ] = None,
     models: Annotated[
         list[str] | None,
         typer.Option(
             "--model",
+            "-m",
             help="Folder, hub id, or name at a server. A folder tells its tokenizer and window. With --missing: several.",
         ),
     ] = None,
@@ -99,28 +105,23 @@ def plan(
         typer.Option("--work-dir", help="Folder for new runs of OpenCompass, in the commands of --missing."),
     ] = Path("outputs/all"),
     cases: Annotated[
-        str, typer.Option("--cases", help="Folder of built cases, for tasks that take them.")
-    ] = "",
+        Path | None, typer.Option("--cases", help="Folder of built cases, for tasks that take them.")
+    ] = None,
     length: Annotated[str, typer.Option("--length", help="Length of tasks that end in _any, e.g. 24k.")] = "",
     length_policy: Annotated[
         str, typer.Option("--length-policy", help="same_information or same_tokens, as in a run.")
     ] = "",
-    n: Annotated[str, typer.Option("--n", help="Number of cases of each task, as in a run.")] = "",
+    n: Annotated[int | None, typer.Option("--n", help="Number of cases of each task, as in a run.")] = None,
     subset: Annotated[str, typer.Option("--subset", help="Official subset: 1000, 200 or 50 cases.")] = "",
-    seed: Annotated[str, typer.Option("--seed", help="Seed of generated cases.")] = "",
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of generated cases.")] = None,
     answer_budget: Annotated[
         str, typer.Option("--answer-budget", help="Tokens that the model may generate, as in a run.")
     ] = "",
     prompt_style: Annotated[
         str, typer.Option("--prompt-style", help="How prompts are laid out; see the benchmark's page.")
     ] = "",
-    data_dir: Annotated[
-        str,
-        typer.Option(
-            "--data-dir", help="Folder of the published files. Default: LCT_DATA_DIR, else the cache."
-        ),
-    ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    data_dir: DataDir = None,
+    as_json: Json = False,
 ) -> None:
     """Say what a run will cost before it starts; with --missing, which runs are still to be made, and how.
 
@@ -163,7 +164,7 @@ def plan(
     named = models or []
     known = _of_folder(named[0]) if len(named) == 1 else {}
     given |= {"tokenizer": tokenizer, "window": window}
-    typed = {name: value for name, value in given.items() if value}
+    typed = {name: str(value) for name, value in given.items() if value not in ("", None)}
     options = resolve_options({**_prefixed(known), **_prefixed(typed)})
     names = expand_tasks(tasks or ["lct_official"], lm_eval_groups())
     if missing:

@@ -1,6 +1,5 @@
 """What `lct plan` prints: the table of a plan, the missing cells and their commands."""
 
-import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,8 +11,8 @@ from typing import Any
 import typer
 
 from long_context_tasks.cli.paths import config_folder
-from long_context_tasks.cli.tables import print_table
-from long_context_tasks.runs import find_runs
+from long_context_tasks.cli.tables import give_document, print_table, say
+from long_context_tasks.runs.bundle_runs import find_runs_and_bundles
 from long_context_tasks.runs.host_commands import Command, Model, Place, commands, counts_by_state
 from long_context_tasks.runs.missing import DONE, Cell, find_cells, models_of, unassigned, wanted
 from long_context_tasks.runs.opencompass_setups import find_setups
@@ -92,7 +91,7 @@ def show_plan(
     with without_downloads():
         plan = make_plan(names, options, settings)
     if as_json:
-        typer.echo(json.dumps(_plan_row(plan, model, rate, price), indent=1))
+        give_document(_plan_row(plan, model, rate, price))
         return not plan.not_planned
     if plan.tasks:
         _print_plan(plan, model, rate, price)
@@ -145,7 +144,7 @@ def _print_plan(plan: Plan, model: str, rate: tuple[Rate, Sequence[str]] | None,
     of_model = f"{model}: " if model else ""
     print_table(f"{of_model}tokens, {window}", columns, [*rows, cells(plan.total)])
     for line in _notes(plan, rate):
-        typer.echo(line)
+        say(line)
 
 
 def _notes(plan: Plan, rate: tuple[Rate, Sequence[str]] | None) -> list[str]:
@@ -219,7 +218,7 @@ def show_missing(
     as_json: bool,
 ) -> bool:
     """Print the cells that are not done and the commands that fill them; whether all are done."""
-    found = [find_runs(path) for path in results]
+    found = [find_runs_and_bundles(path) for path in results]
     setups = [setup for path in results for setup in find_setups(path)]
     tasks, without_data = [], []
     for name in names:
@@ -244,7 +243,7 @@ def show_missing(
             "problems": problems,
             "data_missing": [{"task": one.task, "message": one.message} for one in without_data],
         }
-        typer.echo(json.dumps(rows, indent=1))
+        give_document(rows)
     else:
         _print_missing(cells, made, problems)
         for one in without_data:
@@ -265,15 +264,15 @@ def _print_missing(cells: Sequence[Cell], made: Sequence[Command], problems: Seq
     if todo:
         rows = [[cell.model, cell.task, cell.state, cell.host or "", cell.why] for cell in todo]
         print_table("Cells that are not done", ["model", "task", "state", "host", "why"], rows, _COLUMNS)
-    typer.echo(", ".join(f"{count} {state}" for state, count in counts_by_state(cells).items()) + ".")
+    say(", ".join(f"{count} {state}" for state, count in counts_by_state(cells).items()) + ".")
     for problem in problems:
         typer.echo(f"not used: {problem}", err=True)
     for model in dict.fromkeys(one.model for one in made):
         own = [one for one in made if one.model == model]
-        typer.echo(f"\n{model}:")
+        say(f"\n{model}:")
         seen: set[tuple[str, ...]] = set()
         for one in own:
-            typer.echo(("or: " if one.tasks in seen else "") + one.text)
+            say(("or: " if one.tasks in seen else "") + one.text)
             seen.add(one.tasks)
 
 

@@ -1,15 +1,17 @@
 """`lct report`: tables from results and from published archives."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from long_context_tasks.cli.default_command import with_default
+from long_context_tasks.cli.options import DataDir, Json, examples
+from long_context_tasks.cli.report_compare import EXAMPLES, compare
 from long_context_tasks.cli.report_elitr import elitr, elitr_search
 from long_context_tasks.cli.report_ethic import ethic
+from long_context_tasks.cli.report_pack import CHECK_EXAMPLES, PACK_EXAMPLES, check, pack
 from long_context_tasks.cli.report_site import site
-from long_context_tasks.cli.tables import interval_text, print_table
+from long_context_tasks.cli.tables import interval_text, print_table, say
 
 if TYPE_CHECKING:
     from long_context_tasks.benchmarks.elitr_bench.paper_cells import Cell, Table
@@ -22,10 +24,16 @@ app = typer.Typer(
     no_args_is_help=True,
     subcommand_metavar="[RESULTS... --out DIR | COMMAND [ARGS]...]",
 )
-app.command("site")(site)
-app.command("elitr")(elitr)
-app.command("elitr-search")(elitr_search)
-app.command("ethic")(ethic)
+app.command(
+    "site",
+    epilog=examples("lct report results/ opencompass_outputs/ --out site/", "lct report results/ --json"),
+)(site)
+app.command("compare", epilog=EXAMPLES)(compare)
+app.command("pack", epilog=PACK_EXAMPLES)(pack)
+app.command("check", epilog=CHECK_EXAMPLES)(check)
+app.command("elitr", epilog=examples("lct report elitr results/ --csv tables/ --plot wer.svg"))(elitr)
+app.command("elitr-search", epilog=examples("lct report elitr-search search/"))(elitr_search)
+app.command("ethic", epilog=examples("lct report ethic results/ --plot positions.svg"))(ethic)
 
 
 @app.callback()
@@ -33,21 +41,17 @@ def report() -> None:
     """Make a leaderboard of runs, or print tables from results and from published archives.
 
     `lct report RESULTS... --out site/` is short for `lct report site RESULTS... --out site/`: it takes output folders of lm-eval and
-    OpenCompass in any mixture.
+    OpenCompass, and bundles of `lct report pack`, in any mixture.
     """
 
 
-@app.command("elitr-paper")
+@app.command("elitr-paper", epilog=examples("lct report elitr-paper --only table2,fig3"))
 def elitr_paper(
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(
-            "--data-dir", help="Folder with one folder per benchmark. Default: LCT_DATA_DIR, else the cache."
-        ),
-    ] = None,
+    data_dir: DataDir = None,
     only: Annotated[
         str, typer.Option("--only", help="Only these, with commas: table1 ... table11, fig2a, fig2b, fig3.")
     ] = "",
+    as_json: Json = False,
 ) -> None:
     """Recompute the tables of the ELITR-Bench paper from its published responses and scores.
 
@@ -68,7 +72,7 @@ def elitr_paper(
         _print_paper_table(table)
     matches = [cell.match for table in shown for cell in table.cells]
     right, wrong = matches.count("yes"), matches.count("no")
-    typer.echo(
+    say(
         f"{right} of {right + wrong} figures that can be recomputed come out as printed; "
         f"{matches.count('published only')} can only be shown as published, "
         f"{matches.count('not printed')} are not printed in the paper."

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from long_context_tasks.cli.options import CSV, Json, Results, RunsDataDir
 from long_context_tasks.cli.tables import interval_text, print_table
 
 if TYPE_CHECKING:
@@ -18,12 +19,6 @@ if TYPE_CHECKING:
     from long_context_tasks.cli.elitr_runs import Measured, Tried
     from long_context_tasks.cli.elitr_tables import Table
 
-_RESULTS = Annotated[
-    list[Path],
-    typer.Argument(
-        help="Folders with runs: what lm-eval's --output_path or OpenCompass's -w names.", show_default=False
-    ),
-]
 _TEXT = frozenset(
     (
         "model",
@@ -42,13 +37,8 @@ _TEXT = frozenset(
 
 
 def elitr(
-    results: _RESULTS,
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(
-            "--data-dir", help="Folder of the published files. Default: LCT_DATA_DIR, else the runs' own."
-        ),
-    ] = None,
+    results: Results,
+    data_dir: RunsDataDir = None,
     metric: Annotated[
         str,
         typer.Option(
@@ -64,12 +54,11 @@ def elitr(
             "May be given again.",
         ),
     ] = None,
-    csv_dir: Annotated[
-        Path | None, typer.Option("--csv", help="Write every table into this folder too.")
-    ] = None,
+    csv_dir: Annotated[Path | None, typer.Option("--csv", help=CSV)] = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Draw scores over measured word error rates, .svg or .png.")
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Split the scores of stored runs as the ELITR-Bench paper does.
 
@@ -81,7 +70,7 @@ def elitr(
     from long_context_tasks.benchmarks.elitr_bench.scoring import METRICS
     from long_context_tasks.cli import elitr_tables
     from long_context_tasks.cli.elitr_runs import elitr_runs, measure
-    from long_context_tasks.hosts.open_ended import METRICS as ORCA_METRICS
+    from long_context_tasks.judges.orca.open_ended import METRICS as ORCA_METRICS
     from long_context_tasks.schema import InputError
 
     if metric not in (*METRICS, *ORCA_METRICS):
@@ -121,7 +110,10 @@ def elitr(
         write_plot(figure, plot)
 
 
-def elitr_search(results: _RESULTS) -> None:
+def elitr_search(
+    results: Results,
+    as_json: Json = False,
+) -> None:
     """Print the table of the configuration search, best score first; runs come from configs/search_elitr_bench.py and .sh.
 
     Cells that lack some scores stand behind the others. Without a judge there is no score yet: `lct judge run RESULTS --judge

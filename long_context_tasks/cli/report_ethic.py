@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from long_context_tasks.cli.options import CSV, Json, Results, RunsDataDir
 from long_context_tasks.cli.tables import interval_text, print_table
 
 if TYPE_CHECKING:
@@ -71,19 +72,8 @@ class Measured:
 
 
 def ethic(
-    results: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Folders with runs: what lm-eval's --output_path or OpenCompass's -w names.",
-            show_default=False,
-        ),
-    ],
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(
-            "--data-dir", help="Folder of the published files. Default: LCT_DATA_DIR, else the runs' own."
-        ),
-    ] = None,
+    results: Results,
+    data_dir: RunsDataDir = None,
     cases: Annotated[
         Path | None,
         typer.Option("--cases", help="Where built cases lie now. Default: the runs' own lct_cases."),
@@ -92,15 +82,14 @@ def ethic(
         bool, typer.Option("--official", help="Split the official scores instead of the headline ones.")
     ] = False,
     bins: Annotated[int, typer.Option("--bins", min=2, max=20, help="Parts of a context, for position.")] = 5,
-    csv_dir: Annotated[
-        Path | None, typer.Option("--csv", help="Write every table into this folder too.")
-    ] = None,
+    csv_dir: Annotated[Path | None, typer.Option("--csv", help=CSV)] = None,
     plot: Annotated[
         Path | None,
         typer.Option(
             "--plot", help="Draw scores of sections over position and length (Fig. 5), .svg or .png."
         ),
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Split the scores of stored runs as the ETHIC paper's analyses do.
 

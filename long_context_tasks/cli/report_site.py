@@ -2,15 +2,18 @@
 
 import importlib.util
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from long_context_tasks.cli.tables import print_table
+from long_context_tasks.cli.options import Json, Results, RunsDataDir
+from long_context_tasks.cli.tables import print_table, say
 
 if TYPE_CHECKING:
     from long_context_tasks.report.case_page import ShownCase
+    from long_context_tasks.report.cells import Cell
     from long_context_tasks.runs.collect import Collected
     from long_context_tasks.schema import LoadedTask
 
@@ -21,13 +24,7 @@ _TEXT = ("model", "judge", "metric", "host", "notes")
 
 
 def site(
-    results: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Folders with runs: what lm-eval's --output_path or OpenCompass's -w names, or above.",
-            show_default=False,
-        ),
-    ],
+    results: Results,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -36,13 +33,7 @@ def site(
             help="Folder for the site, results.parquet, leaderboard.csv and leaderboard.md. Without it only the table.",
         ),
     ] = None,
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(
-            "--data-dir",
-            help="Folder of the published files, for prompts and gold. Default: LCT_DATA_DIR, else the runs' own.",
-        ),
-    ] = None,
+    data_dir: RunsDataDir = None,
     private: Annotated[
         bool,
         typer.Option(
@@ -51,30 +42,54 @@ def site(
         ),
     ] = False,
     with_cases: Annotated[
-        bool, typer.Option("--cases/--no-cases", help="Pages of single cases with responses.")
+        bool, typer.Option("--case-pages/--no-case-pages", help="Pages of single cases with responses.")
     ] = True,
     title: Annotated[str, typer.Option("--title", help="Of the site.")] = "Long-context leaderboard",
+    models: Annotated[
+        Path | None,
+        typer.Option(
+            "--models",
+            help="YAML file with names, aliases, claimed windows, licences and parameters of models (docs/reading_the_site.md).",
+        ),
+    ] = None,
+    claimed: Annotated[
+        list[str] | None,
+        typer.Option("--claimed", help="MODEL=128k: the context window that its makers claim; repeatable."),
+    ] = None,
+    agreement: Annotated[
+        Path | None,
+        typer.Option(
+            "--agreement", help="What `lct judge compare --out` wrote: how the judges agree with people."
+        ),
+    ] = None,
+    as_json: Json = False,
 ) -> None:
     """Make a leaderboard of runs of both hosts (the default: `lct report RESULTS... --out site/`).
 
     Any mixture of folders: several models, runs, seeds and judges. Runs that differ only in seed or time are averaged case by case. A
     score is not ranked when cases are missing or the task's version is old; the last column says why.
-
-    Example: lct report results/ opencompass_outputs/ --out site/
     """
     from long_context_tasks.benchmarks import catalogue
+    from long_context_tasks.cli.judge_agreement import read_agreement
     from long_context_tasks.report.cells import cells_of
-    from long_context_tasks.report.tables import TERMINAL_COLUMNS, summary, terminal_rows, write_tables
+    from long_context_tasks.report.models import Models, read_models, renamed, with_claims
+    from long_context_tasks.report.tables import FILES, TERMINAL_COLUMNS, summary, terminal_rows, write_tables
     from long_context_tasks.runs.collect import collect_with_files
     from long_context_tasks.schema import InputError
 
     _check_installed(with_site=out is not None)
+    if agreement is not None:
+        read_agreement(agreement)  # a mistake is told before costly work
+    known = with_claims(Models() if models is None else read_models(models), claimed or ())
     collected = collect_with_files(results, data_dir)
-    collection = collected.collection
+    told = {run: one.run.model for run, one in collected.evaluations.items()}
+    collection = renamed(collected.collection, known, told)
     for problem in collection.problems[:_SHOWN_PROBLEMS]:
         typer.echo(f"problem: {problem}", err=True)
     if len(collection.problems) > _SHOWN_PROBLEMS:
         typer.echo(f"... and {len(collection.problems) - _SHOWN_PROBLEMS} more problems", err=True)
+    for note in collection.notes:
+        typer.echo(f"note: {note}", err=True)
     if not len(collection.runs):
         raise InputError(
             f"{', '.join(map(str, results))}: no run that can be used; give the folder that lm-eval's --output_path (with --log_samples) "
@@ -82,21 +97,43 @@ def site(
         )
     versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
     cells = cells_of(collection, versions)
-    print_table("leaderboard", TERMINAL_COLUMNS, terminal_rows(cells), _TEXT)
+    print_table(
+        "leaderboard", TERMINAL_COLUMNS, terminal_rows(cells), _TEXT, [_values(cell) for cell in cells]
+    )
     counts = [f"{n} {noun}{'' if n == 1 else 's'}" for noun, n in summary(collection).items()]
-    typer.echo(f"{counts[0]} of {counts[1]} on {counts[2]}, {counts[3]}", err=True)
+    typer.echo(f"{counts[0]} of {counts[1]} on {counts[2]}, {', '.join(counts[3:])}", err=True)
     if out is None:
         return
-    from long_context_tasks.cli.site_options import site_options
+    from long_context_tasks.cli.site_options import site_contents
     from long_context_tasks.report.site.build import build_site
 
+    shown = site_contents(
+        collection,
+        cells,
+        collected.evaluations,
+        title=title,
+        models=known,
+        data_dir=data_dir,
+        agreement=agreement,
+    )
+    for note in shown.notes:
+        typer.echo(f"note: {note}", err=True)
+    collection = replace(collection, notes=(*collection.notes, *shown.notes))
     cases = _cases(collected, data_dir, private=private) if with_cases else iter(())
-    built = build_site(out, collection, cells, cases, site_options(collection, title=title))
-    paths = write_tables(out, collection, cells)
-    typer.echo(
+    built = build_site(out, collection, cells, cases, replace(shown.options, downloads=FILES))
+    paths = write_tables(out, collection, cells, shown.lengths)
+    say(
         f"{built.index}: {built.files} files, {built.size / 1e6:.1f} MB, {built.cases} cases; open it in a browser"
     )
-    typer.echo(f"tables: {', '.join(path.name for path in paths)} in {out}")
+    say(f"tables: {', '.join(path.name for path in paths)} in {out}")
+
+
+def _values(cell: "Cell") -> dict[str, Any]:
+    """What ``--json`` says of a cell, unrounded."""
+    names = ("model", "task", "version", "judge", "metric", "points", "n_runs", "made", "hosts")
+    own = {name: getattr(cell, name) for name in names}
+    mean = {name: getattr(cell.mean, name) for name in ("value", "low", "high", "n", "total", "reasons")}
+    return {**own, **mean, "ranked": cell.ranked, "why_unranked": cell.why_unranked}
 
 
 def _check_installed(*, with_site: bool) -> None:

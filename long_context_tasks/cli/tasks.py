@@ -4,14 +4,24 @@ from typing import Annotated
 
 import typer
 
+from long_context_tasks.cli.completion import complete_task
+from long_context_tasks.cli.options import Json, examples
+from long_context_tasks.cli.tables import print_lines
+
 app = typer.Typer(add_completion=False)
 
 
-@app.command()
+@app.command(epilog=examples("lct tasks", "lct tasks ada_leval_tsort"))
 def tasks(
     containing: Annotated[
-        str, typer.Argument(help="Only names that contain this, e.g. ada_leval_tsort or _synthetic.")
+        str,
+        typer.Argument(
+            help="Only names that contain this, e.g. ada_leval_tsort or _synthetic.",
+            show_default=False,
+            autocompletion=complete_task,
+        ),
     ] = "",
+    as_json: Json = False,
 ) -> None:
     """List the tasks, one name a line; both hosts know them under these names."""
     from long_context_tasks.benchmarks.catalogue import task_specs
@@ -20,5 +30,4 @@ def tasks(
     names = [spec.name for spec in task_specs() if containing in spec.name]
     if not names:
         raise InputError(f"no task contains {containing!r}; `lct tasks` lists all")
-    for name in names:
-        typer.echo(name)
+    print_lines("tasks", ({"task": name} for name in names), "{task}")

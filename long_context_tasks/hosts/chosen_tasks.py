@@ -29,7 +29,7 @@ def group_of(spec: TaskSpec) -> str:
         return f"{spec.benchmark}_built_gen"
     if spec.length == catalogue.ANY:
         return f"{spec.benchmark}_any_gen"
-    if spec.variant == "synthetic":
+    if spec.variant == "synthetic" or spec.task.endswith("_synthetic"):
         return f"{spec.benchmark}_synthetic_gen"
     return f"{spec.benchmark}_variants_gen" if spec.variant else f"{spec.benchmark}_gen"
 

@@ -1,6 +1,6 @@
 """lm-eval's YAML files, made from the benchmarks' cards: a file per task, a file per group."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
@@ -11,8 +11,8 @@ from long_context_tasks.schema import TaskCard
 
 _BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 _NOTE = "# Made by `lct generate` from the card; edit the card instead.\n"
-# All synthetic tasks that are answered. Those by likelihood are left out: they are no chat tasks and run on local models only,
-# and a case costs a text for each candidate (24 in Ada-LEval).
+# All synthetic tasks that are answered, each at the one length that is asked for (lct_length). Those by likelihood are left out:
+# they are no chat tasks and run on local models only, and a case costs a text for each candidate (24 in Ada-LEval).
 SYNTHETIC_GROUP = "lct_synthetic"
 # All tasks on published data, as LCT_TASKS=official in OpenCompass.
 OFFICIAL_GROUP = "lct_official"
@@ -73,9 +73,18 @@ def _groups(benchmark: str) -> dict[str, tuple[list[str], list[str]]]:
                 continue
             group = "_".join(part for part in (family, spec.variant) if part)
             kept = [task_card.headline] if spec.variant.startswith("ppl") else metrics
-            groups.setdefault(group, ([], kept))[0].append(spec.name)
+            if group == spec.name:
+                continue  # a task with neither splits nor lengths stands for itself
+            if headline_of(spec) != task_card.headline:
+                kept = [headline_of(spec), *metrics]
+            if group != spec.name:  # a task of one text and one length needs no group
+                groups.setdefault(group, ([], kept))[0].append(spec.name)
     # A group that runs on published data as it comes.
-    published = {task: task_card for task, task_card in card.tasks.items() if not task_card.built_only}
+    published = {
+        task: task_card
+        for task, task_card in card.tasks.items()
+        if not task_card.built_only and not task.endswith("_synthetic")
+    }
     # What all tasks have, so that no group averages over some of its members only.
     common = [
         metric for metric in _main(*published.values()) if all(metric in _main(t) for t in published.values())
@@ -84,10 +93,31 @@ def _groups(benchmark: str) -> dict[str, tuple[list[str], list[str]]]:
     return groups
 
 
-def _common_headline() -> list[str]:
-    """The headline metric of all synthetic tasks, when it is the same one everywhere."""
-    headlines = {spec.card.headline for spec in catalogue.task_specs() if spec.variant.endswith("synthetic")}
-    return list(headlines) if len(headlines) == 1 else []
+def headline_of(spec: TaskSpec) -> str:
+    """The headline metric of a task: a synthetic one may have another than the published one (``data.synthetic.headlines``)."""
+    told = catalogue.card(spec.benchmark).data.get("synthetic", {}).get("headlines", {})
+    return str(told.get(spec.task, spec.card.headline)) if is_synthetic(spec) else spec.card.headline
+
+
+def is_synthetic(spec: TaskSpec) -> bool:
+    """Whether a task is answered on texts that are written from a seed."""
+    return spec.name.endswith("_synthetic") and not spec.variant.startswith("ppl")
+
+
+def synthetic_tasks() -> tuple[TaskSpec, ...]:
+    """Every synthetic task that takes any length, of all benchmarks, in the order of the cards."""
+    return tuple(
+        spec for spec in catalogue.task_specs() if is_synthetic(spec) and spec.length in ("", catalogue.ANY)
+    )
+
+
+def _synthetic_members(groups: Mapping[str, object]) -> tuple[str, ...]:
+    """What the group of all synthetic tasks holds: a group of splits in place of these."""
+    members: dict[str, None] = {}
+    for spec in synthetic_tasks():
+        group = "_".join(part for part in (spec.family, spec.variant) if part)
+        members[group if spec.split and group in groups else spec.name] = None
+    return tuple(members)
 
 
 def lm_eval_groups() -> dict[str, tuple[str, ...]]:
@@ -97,8 +127,11 @@ def lm_eval_groups() -> dict[str, tuple[str, ...]]:
         for benchmark in catalogue.benchmark_names()
         for name, (members, _) in _groups(benchmark).items()
     }
-    synthetic = tuple(name for name in groups if name.endswith("_synthetic") and "_ppl" not in name)
-    return {**groups, SYNTHETIC_GROUP: synthetic, OFFICIAL_GROUP: catalogue.benchmark_names()}
+    return {
+        **groups,
+        SYNTHETIC_GROUP: _synthetic_members(groups),
+        OFFICIAL_GROUP: catalogue.benchmark_names(),
+    }
 
 
 def _main(*tasks: TaskCard) -> list[str]:
@@ -122,7 +155,7 @@ def lm_eval_files() -> dict[Path, str]:
             files[folder / f"_{name}.yaml"] = group_yaml(name, members, metrics, card.version, pooled=pooled)
     first = _BENCHMARKS / catalogue.benchmark_names()[0] / "lm_eval_tasks"
     groups = lm_eval_groups()
-    # Benchmarks have different metrics, so that the group of all has no mean.
-    for name, metrics in ((SYNTHETIC_GROUP, _common_headline()), (OFFICIAL_GROUP, [])):
-        files[first / f"_{name}.yaml"] = group_yaml(name, groups[name], metrics, version=1)
+    # Benchmarks have different metrics, so that the groups of all have no mean.
+    for name in (SYNTHETIC_GROUP, OFFICIAL_GROUP):
+        files[first / f"_{name}.yaml"] = group_yaml(name, groups[name], [], version=1)
     return files

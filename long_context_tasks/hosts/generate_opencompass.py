@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.hosts.chosen_tasks import task_groups
+from long_context_tasks.hosts.chosen_tasks import group_of, task_groups
+from long_context_tasks.hosts.generate import synthetic_tasks
+from long_context_tasks.hosts.generate_opencompass_synthetic import EVAL_SYNTHETIC
 from long_context_tasks.hosts.opencompass_model_files import MODELS
 
 CONFIGS = Path("configs")
@@ -30,6 +32,7 @@ def opencompass_files() -> dict[Path, str]:
         files[CONFIGS / "summarizers" / f"{benchmark}.py"] = SUMMARIZER.format(header=_HEADER)
     everything = {benchmark: tuple(task_groups(benchmark)) for benchmark in catalogue.benchmark_names()}
     files[CONFIGS / "eval_all.py"] = eval_all_file(everything)
+    files[CONFIGS / "eval_synthetic.py"] = eval_synthetic_file()
     for name, text in MODELS.items():
         files[CONFIGS / "models" / f"{name}.py"] = text
     files[CONFIGS / "summarizers" / "example.py"] = DEFAULT_SUMMARIZER.format(header=_HEADER)
@@ -125,11 +128,30 @@ def eval_all_file(groups: Mapping[str, Iterable[str]]) -> str:
     )
 
 
+def eval_synthetic_file() -> str:
+    """Text of ``configs/eval_synthetic.py``: all synthetic tasks that take any length, of all benchmarks."""
+    tasks = synthetic_tasks()
+    pairs = dict.fromkeys((spec.benchmark, group_of(spec)) for spec in tasks)
+    imports = [
+        f"    from .datasets.{benchmark}.{group} import {_variable(group)}"
+        for benchmark, group in sorted(pairs)
+    ]
+    variables = [_variable(group) for _, group in pairs]
+    return EVAL_SYNTHETIC.format(
+        header=_HEADER,
+        imports="\n".join(imports),
+        all=" + ".join(variables),
+        tasks=_listed(spec.name for spec in tasks),
+        repeats=_REPEATS,
+        run=_RUN.format(runner="type=LocalRunner, max_num_workers=_workers"),
+        variables=", ".join(variables),
+    )
+
+
 def default_tasks(benchmark: str) -> list[str]:
     """What runs when nothing is chosen.
 
-    Synthetic tasks at the paper's lengths of up to 4k tokens, for every model and machine; without any the plain tasks of the
-    last split, which is the one that people report.
+    Synthetic tasks of up to 4k tokens, for every model and machine; without any the plain tasks of the last split, the reported one.
     """
     synthetic = _small_synthetic(benchmark)
     return synthetic or [

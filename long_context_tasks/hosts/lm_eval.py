@@ -25,18 +25,16 @@ from long_context_tasks.hosts.lm_eval_conversation import Conversation
 from long_context_tasks.hosts.lm_eval_documents import RecentDocuments
 from long_context_tasks.hosts.lm_eval_refusals import REFUSED, CaseInstance, convert_length_refusals
 from long_context_tasks.hosts.lm_eval_window import RunWindow, find_window
-from long_context_tasks.hosts.results import REASONS, result_keys
 from long_context_tasks.hosts.turns import (
     NO_JUDGE,
-    Verdicts,
     left_out_from,
     not_judged_hint,
-    score_turns,
     stored,
     unanswered,
-    with_judge,
 )
 from long_context_tasks.hosts.window import DOES_NOT_FIT
+from long_context_tasks.judges.score_turns import score_turns
+from long_context_tasks.judges.task_judge import Verdicts, with_judge
 from long_context_tasks.schema import (
     Case,
     CaseScores,
@@ -48,6 +46,7 @@ from long_context_tasks.schema import (
 )
 from long_context_tasks.schema.environment import warn_of_misspelt_variables
 from long_context_tasks.schema.response import Response, writable
+from long_context_tasks.stats.summary import REASONS, result_keys
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,7 @@ from typing import Any
 from lm_eval.api.model import hash_args
 
 from long_context_tasks.hosts.lm_eval_refusals import REFUSED, CaseInstance
-from long_context_tasks.hosts.turns import prompt_hash
-from long_context_tasks.schema import Case, LoadedTask, Message
+from long_context_tasks.schema import Case, LoadedTask, Message, prompt_hash
 from long_context_tasks.schema.response import Response
 
 

@@ -19,10 +19,10 @@ from typing import Any
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import CachingLM, hash_args
 
-from long_context_tasks.benchmarks.thinking import OPEN
 from long_context_tasks.hosts.thinking import thinking_of
 from long_context_tasks.hosts.window import is_length_refusal
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.thinking import OPEN
 
 REFUSED = "[long_context_tasks: the server refused this prompt for its length]"
 _API_MODELS = "lm_eval.models.api_models"

@@ -28,20 +28,26 @@ import long_context_tasks
 from long_context_tasks.hosts.opencompass_rows import CASE, GIVEN, RowStore, answering_options, difference
 from long_context_tasks.hosts.opencompass_send import Sender, check_roles, find_window
 from long_context_tasks.hosts.opencompass_talk import Asked, talks
-from long_context_tasks.hosts.results import summarize
 from long_context_tasks.hosts.turns import (
-    Verdicts,
     left_out_from,
     not_judged_hint,
-    prompt_hash,
     read_back,
-    score_turns,
     stored,
-    with_judge,
 )
 from long_context_tasks.hosts.window import DOES_NOT_FIT, UNCHECKED
-from long_context_tasks.schema import CaseScores, InputError, LoadedTask, Message, Options, resolve_options
+from long_context_tasks.judges.score_turns import score_turns
+from long_context_tasks.judges.task_judge import Verdicts, with_judge
+from long_context_tasks.schema import (
+    CaseScores,
+    InputError,
+    LoadedTask,
+    Message,
+    Options,
+    prompt_hash,
+    resolve_options,
+)
 from long_context_tasks.schema.environment import warn_of_misspelt_variables
+from long_context_tasks.stats.summary import summarize
 
 logger = get_logger()
 TaskLoader = Callable[[str, Options], LoadedTask]

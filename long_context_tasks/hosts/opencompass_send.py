@@ -23,12 +23,12 @@ from opencompass.models import (
 from opencompass.models.base_api import APITemplateParser
 from opencompass.utils.prompt import PromptList
 
-from long_context_tasks.benchmarks.thinking import OPEN
 from long_context_tasks.hosts.opencompass_thinking import prompt_opens_thinking, unfinished_marked
 from long_context_tasks.hosts.window import DOES_NOT_FIT, Window, is_length_refusal
 from long_context_tasks.schema import InputError, LoadedTask, Message
 from long_context_tasks.schema.response import writable
 from long_context_tasks.schema.system_role import folded, takes_system
+from long_context_tasks.schema.thinking import OPEN
 
 # Host classes that take their max_seq_len from the model's own config when the user gives none, and count tokens with
 # the chat template. All other classes have a fixed default there, which says nothing about the model.

@@ -31,9 +31,9 @@ from long_context_tasks.hosts.opencompass_table import (
     table,
     with_group_means,
 )
-from long_context_tasks.hosts.results import UNSCORED
 from long_context_tasks.judges import load_judge
 from long_context_tasks.schema import InputError, format_length, parse_length, resolve_options
+from long_context_tasks.stats.summary import UNSCORED
 
 
 def find_log(work_dir: Path, model: str, dataset: str) -> tuple[Path | None, str]:

@@ -10,8 +10,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from long_context_tasks.benchmarks.thinking import OPEN
 from long_context_tasks.hosts.thinking import thinking_of
+from long_context_tasks.schema.thinking import OPEN
 
 
 def mark_unfinished(response: Any) -> Any:

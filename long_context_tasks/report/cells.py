@@ -90,7 +90,7 @@ def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) 
         .cast(pl.Int64())
         .alias("cell")
     )
-    values = _averaged(collection.scores, numbered)
+    values = _averaged(_with_cells(collection.scores, numbered))
     means = _run_means(collection.scores, numbered)
     by_cell: dict[int, dict[str, pl.DataFrame]] = {}
     for key, part in values.partition_by("cell", "metric", as_dict=True, maintain_order=True).items():
@@ -120,14 +120,13 @@ def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) 
     )
 
 
-def _averaged(scores: pl.DataFrame, numbered: pl.DataFrame) -> pl.DataFrame:
+def _averaged(joined: pl.DataFrame) -> pl.DataFrame:
     """A row for each cell, metric, case and turn: the mean over repeats of the values that there are.
 
     A value's standard deviation is that of the mean of independent values. The reason is the one that most repeats have; where as many
     have none, it is kept.
     """
     keys = ["cell", "metric", *_TURN]
-    joined = _with_cells(scores, numbered)
     n = pl.col("value").count()
     there = pl.col("std").filter(pl.col("value").is_not_null())
     averaged = joined.group_by(keys, maintain_order=True).agg(
@@ -135,6 +134,7 @@ def _averaged(scores: pl.DataFrame, numbered: pl.DataFrame) -> pl.DataFrame:
         pl.col("value").mean(),
         ((there**2).sum().sqrt() / n).fill_nan(0.0).fill_null(0.0).alias("std"),
         pl.col("reason").first(),
+        pl.col("labels").first(),
         pl.len().alias("repeats"),
     )
     if averaged["repeats"].max() == 1:
@@ -266,7 +266,7 @@ def _ranked(cell: Cell, newest: int) -> Cell:
 
 
 def turn_values(collection: Collection, cell: Cell, metric: str | None = None) -> pl.DataFrame:
-    """A row for each turn of each case of a cell, repeats averaged.
+    """A row for each turn of each case of a cell, repeats averaged; of many cells see :func:`turns_of_cells`.
 
     Args:
         collection: that the cell is of.
@@ -274,16 +274,30 @@ def turn_values(collection: Collection, cell: Cell, metric: str | None = None) -
         metric: None: the headline.
 
     Returns:
-        Columns ``case``, ``turn``, ``cluster``, ``value`` (null where there is none), ``std``, ``reason``.
+        Columns ``case``, ``turn``, ``cluster``, ``value`` (null where there is none), ``std``, ``reason``, ``labels``.
     """
-    runs = collection.runs.filter(pl.col("run").is_in(list(cell.runs))).with_columns(
-        pl.lit(0, pl.Int64()).alias("cell")
+    return turns_of_cells(collection, [cell], metric).get(0, collection.scores.clear().select(TURN_COLUMNS))
+
+
+TURN_COLUMNS = (*_TURN, "cluster", "value", "std", "reason", "labels")
+
+
+def turns_of_cells(
+    collection: Collection, cells: Sequence[Cell], metric: str | None = None
+) -> dict[int, pl.DataFrame]:
+    """Place of a cell to its turns, as :func:`turn_values` gives them; all in one go. Cells without scores are left out."""
+    numbered = pl.DataFrame(
+        [(run, place, metric or cell.metric) for place, cell in enumerate(cells) for run in cell.runs],
+        schema={"run": pl.String(), "cell": pl.Int64(), "headline": pl.String()},
+        orient="row",
     )
-    wanted = pl.Series(list(cell.runs), dtype=pl.Categorical())
-    scores = collection.scores.filter(
-        pl.col("run").is_in(wanted.implode()) & (pl.col("metric") == (metric or cell.metric))
+    joined = _with_cells(collection.scores, numbered).filter(
+        pl.col("metric") == pl.col("headline").cast(pl.Categorical())
     )
-    return _averaged(scores, runs).select("case", "turn", "cluster", "value", "std", "reason")
+    if not len(joined):
+        return {}
+    parts = _averaged(joined).partition_by("cell", as_dict=True, maintain_order=True)
+    return {int(key[0]): part.select(TURN_COLUMNS) for key, part in parts.items()}
 
 
 def shared_turns(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:

@@ -7,7 +7,7 @@ import polars as pl
 RUNS: dict[str, pl.DataType] = {
     "run": pl.String(),  # 16 digits of a hash of host, model, task, options, judge, time and label
     "host": pl.String(),
-    "model": pl.String(),
+    "model": pl.String(),  # as it is shown: a local path by its last folder
     "benchmark": pl.String(),
     "task": pl.String(),
     "family": pl.String(),  # the task without length and variant, ada_leval_tsort
@@ -17,7 +17,7 @@ RUNS: dict[str, pl.DataType] = {
     "made": pl.String(),  # as the host wrote it
     "version": pl.Int64(),  # of the task's scores; null where nothing tells
     "options": pl.String(),  # JSON
-    "settings": pl.String(),  # JSON: what repeats of one another share, the seed and the places of files left out
+    "settings": pl.String(),  # JSON: what repeats of one another share; seeds and places of files are not in it
     "seed": pl.String(),
     "judge": pl.String(),  # name; null where none scored
     "judge_settings": pl.String(),  # JSON
@@ -29,6 +29,7 @@ RUNS: dict[str, pl.DataType] = {
     "window": pl.String(),
     "host_version": pl.String(),
     "package": pl.String(),
+    "commit": pl.String(),  # of the host, or of the folder that it ran in, as it tells; null where it does not
     "provenance": pl.String(),  # JSON: model arguments, generation settings and what else the host tells
     "source": pl.String(),  # folder or bundle, as the user named it
 }
@@ -44,6 +45,7 @@ SCORES: dict[str, pl.DataType] = {
     "value": pl.Float64(),  # null where there is none
     "std": pl.Float64(),  # of people's scores around the value; 0 where the value is certain
     "reason": pl.Categorical(),  # why the headline has no value or the lowest; null without one, and in other metrics
+    "labels": pl.Categorical(),  # JSON: labels of the turn and its case, as question type and position; null without any
 }
 """A row for each metric of each turn of each case. Neither prompts nor responses are in it."""
 
@@ -56,8 +58,10 @@ class Collection:
         runs: see :data:`RUNS`.
         scores: see :data:`SCORES`.
         problems: files that could not be used, each with the reason and a remedy.
+        notes: what else is to be known about the numbers: names shown as one model, clusters that nobody knows.
     """
 
     runs: pl.DataFrame
     scores: pl.DataFrame
     problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()

@@ -17,6 +17,8 @@ from typing import Any
 import polars as pl
 
 from long_context_tasks.report.cells import Cell
+from long_context_tasks.report.lengths import FamilyLength, ends_words, length_words
+from long_context_tasks.report.models import shown_source
 from long_context_tasks.report.schema import Collection
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import write_whole
@@ -30,7 +32,7 @@ FILES = (RESULTS, RUNS_FILE, CSV, MARKDOWN)
 
 JOINED = (
     *("host", "model", "benchmark", "task", "family", "length", "variant", "wer"),
-    *("version", "judge", "headline", "settings"),
+    *("version", "judge", "headline", "settings", "made", "host_version", "package", "commit"),
 )
 """Columns of ``RUNS`` that stand beside every score in ``results.parquet``."""
 
@@ -60,13 +62,16 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~^$])")
 
 
-def write_tables(folder: Path, collection: Collection, cells: Sequence[Cell]) -> list[Path]:
+def write_tables(
+    folder: Path, collection: Collection, cells: Sequence[Cell], lengths: Sequence[FamilyLength] = ()
+) -> list[Path]:
     """Write all files into a folder, each at one stroke.
 
     Args:
         folder: made where it is missing.
         collection: that the cells are of.
         cells: see :func:`long_context_tasks.report.cells.cells_of`.
+        lengths: effective context lengths, for the Markdown.
 
     Returns:
         Their paths.
@@ -80,9 +85,13 @@ def write_tables(folder: Path, collection: Collection, cells: Sequence[Cell]) ->
         raise InputError(f"{folder}: cannot be made ({error.strerror}); {_REMEDY}") from error
     contents: dict[str, bytes | str] = {
         RESULTS: _parquet(joined(collection)),
-        RUNS_FILE: _parquet(collection.runs),
+        RUNS_FILE: _parquet(
+            collection.runs.with_columns(
+                pl.col("source").map_elements(shown_source, return_dtype=pl.String())
+            )
+        ),
         CSV: csv_text(collection, cells),
-        MARKDOWN: markdown_text(cells),
+        MARKDOWN: markdown_text(cells, lengths),
     }
     for name, content in contents.items():
         write_whole(folder / name, content, remedy=_REMEDY)
@@ -118,7 +127,7 @@ def csv_text(collection: Collection, cells: Sequence[Cell]) -> str:
     writer.writeheader()
     for cell in cells:
         row = _csv_row(cell, [about[run] for run in cell.runs])
-        writer.writerow({name: _safe(one) if isinstance(one, str) else one for name, one in row.items()})
+        writer.writerow({name: safe_field(one) if isinstance(one, str) else one for name, one in row.items()})
     return text.getvalue()
 
 
@@ -151,7 +160,7 @@ def _csv_row(cell: Cell, runs: Sequence[Mapping[str, Any]]) -> dict[str, object]
         "hosts": " ".join(cell.hosts),
         "host_versions": _told(run["host_version"] for run in runs),
         "packages": _told(run["package"] for run in runs),
-        "commits": _told(json.loads(run["provenance"] or "{}").get("commit") for run in runs),
+        "commits": _told(run["commit"] for run in runs),
         "made": cell.made,
         "runs": " ".join(cell.runs),
         "official": official_text(cell),
@@ -162,7 +171,8 @@ def _told(values: Iterable[str | None]) -> str:
     return " ".join(sorted({str(one) for one in values if one}))
 
 
-def _safe(text: str) -> str:
+def safe_field(text: str) -> str:
+    """Text that no sheet takes for a formula."""
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
@@ -204,8 +214,11 @@ def interval_text(mean: Mean, *, points: bool) -> str:
     return f"{score_text(mean.low, points=points)} to {score_text(mean.high, points=points)}"
 
 
-def markdown_text(cells: Sequence[Cell]) -> str:
-    """A table for each benchmark, judge and settings: models by tasks; cells that are not ranked are marked and explained below."""
+def markdown_text(cells: Sequence[Cell], lengths: Sequence[FamilyLength] = ()) -> str:
+    """A table for each benchmark, judge and settings: models by tasks; cells that are not ranked are marked and explained below.
+
+    Then, where there are any, a table of effective context lengths with their definitions.
+    """
     groups: dict[tuple[str, str, str], list[Cell]] = {}
     for cell in cells:
         groups.setdefault((cell.benchmark, cell.judge or "", cell.settings), []).append(cell)
@@ -214,7 +227,50 @@ def markdown_text(cells: Sequence[Cell]) -> str:
         "number is not ranked; the list below its table says why.\n"
     ]
     parts += [_markdown_table(*key, group) for key, group in sorted(groups.items())]
+    parts += [_lengths_table(lengths)] if lengths else []
     return "\n".join(parts)
+
+
+def _lengths_table(lengths: Sequence[FamilyLength]) -> str:
+    """A line for each family, variant, judge and settings; a column for each model."""
+    models = sorted({one.model for one in lengths}, key=str.lower)
+    lines: dict[str, dict[str, FamilyLength]] = {}
+    for one in lengths:
+        told = ", ".join(f"{key}={value}" for key, value in json.loads(one.settings or "{}").items())
+        parts = (one.family, one.variant, told, one.judge and f"judge {one.judge}")
+        lines.setdefault(", ".join(part for part in parts if part), {})[one.model] = one
+    definitions = {
+        text: place for place, text in enumerate(dict.fromkeys(_definition(one) for one in lengths), start=1)
+    }
+    rows = [
+        f"| {escape_markdown(name)} | "
+        + " | ".join(_length_text(own[model], definitions) if model in own else "" for model in models)
+        + " |"
+        for name, own in lines.items()
+    ]
+    return "\n".join(
+        [
+            "## Effective context length",
+            "",
+            "Tokens, with 95 % intervals.",
+            "",
+            "| tasks | " + " | ".join(map(escape_markdown, models)) + " |",
+            "|---|" + "---:|" * len(models),
+            *rows,
+            "",
+            *(f"{place}. {escape_markdown(text)}" for text, place in definitions.items()),
+            "",
+        ]
+    )
+
+
+def _definition(one: FamilyLength) -> str:
+    return one.found.definition.partition("; not decided")[0]
+
+
+def _length_text(one: FamilyLength, definitions: Mapping[str, int]) -> str:
+    ends = ends_words(one.found.interval.low, one.found.interval.high)
+    return f"{length_words(str(one.found))}{f' ({ends})' if ends else ''} [{definitions[_definition(one)]}]"
 
 
 def _markdown_table(benchmark: str, judge: str, settings: str, cells: Sequence[Cell]) -> str:
@@ -263,13 +319,13 @@ def escape_markdown(text: str) -> str:
     >>> escape_markdown("a|b\\n<b>*c*</b>")
     'a\\\\|b &lt;b&gt;\\\\*c\\\\*&lt;/b&gt;'
     """
-    flat = _printable(text)
+    flat = printable(text)
     # What a viewer would make a link of by itself.
     flat = re.sub(r"(?i)(https?|ftp|mailto|www)([:.])", "\\1\u200b\\2", flat)
     return _SPECIAL.sub(r"\\\1", html.escape(flat, quote=False))
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """One line without characters that move a cursor, change colours or hide."""
     return "".join(one if one.isprintable() else "\ufffd" for one in " ".join(text.split()))
 
@@ -299,18 +355,19 @@ def _terminal_row(cell: Cell) -> list[str]:
     unit = "" if cell.points else " %"
     score = score_text(mean.value, points=cell.points)
     return [
-        *(cell.task, _printable(cell.model), cell.judge or "", cell.metric),
+        *(cell.task, printable(cell.model), cell.judge or "", cell.metric),
         *(score if score == "-" else score + unit, interval_text(mean, points=cell.points), n),
         *(str(cell.n_runs), " ".join(cell.hosts), "; ".join(notes)),
     ]
 
 
 def summary(collection: Collection) -> Mapping[str, int]:
-    """How much was read, for one line: runs, models, tasks and problems."""
+    """How much was read, for one line: runs, models, tasks, problems (files and runs left out) and, if any, notes."""
     runs = collection.runs
     return {
         "run": len(runs),
         "model": runs["model"].n_unique(),
         "task": runs["task"].n_unique(),
         "problem": len(collection.problems),
+        **({"note": len(collection.notes)} if collection.notes else {}),
     }

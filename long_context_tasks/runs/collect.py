@@ -1,4 +1,4 @@
-"""All runs under some folders as the tidy tables of :mod:`long_context_tasks.report.schema`.
+"""All runs under some folders, and in bundles, as the tidy tables of :mod:`long_context_tasks.report.schema`.
 
 Files are read one run at a time and line by line where they have lines; of a run only the scores stay in memory.
 """
@@ -6,7 +6,7 @@ Files are read one run at a time and line by line where they have lines; of a ru
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,9 @@ from typing import Any
 import polars as pl
 
 from long_context_tasks.report.schema import RUNS, Collection
+from long_context_tasks.runs.bundle import BundleRun, bundles_below, is_bundle
+from long_context_tasks.runs.bundle_check import numbers_of, read_bundle
+from long_context_tasks.runs.bundle_runs import evaluation_of
 from long_context_tasks.runs.clusters import ClusterFinder
 from long_context_tasks.runs.evaluations import (
     NO_JUDGE,
@@ -26,8 +29,10 @@ from long_context_tasks.runs.evaluations import (
 )
 from long_context_tasks.runs.find import find_runs
 from long_context_tasks.runs.judged import judge_label
+from long_context_tasks.runs.labels import LabelFinder
 from long_context_tasks.runs.run_rows import described, told_points
 from long_context_tasks.runs.score_rows import ScoreColumns, empty_scores
+from long_context_tasks.runs.settings import cases_told_apart
 from long_context_tasks.runs.stored import StoredRun
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_value
@@ -42,14 +47,16 @@ class Collected:
     Attributes:
         collection: the tables and the problems.
         evaluations: of each run of the tables, by its key ``run``.
+        labels: of the judge of each, name and digits; see :mod:`long_context_tasks.runs.judged`.
     """
 
     collection: Collection
     evaluations: Mapping[str, Evaluation]
+    labels: Mapping[str, str]
 
 
 def collect(paths: Sequence[Path], data_dir: Path | None = None) -> Collection:
-    """All runs of both hosts under some folders, each as often as judges have scored it; see :func:`collect_with_files`."""
+    """All runs of both hosts and in bundles under some folders, each as often as judges have scored it; see :func:`collect_with_files`."""
     return collect_with_files(paths, data_dir).collection
 
 
@@ -61,7 +68,7 @@ def collect_with_files(paths: Sequence[Path], data_dir: Path | None = None) -> C
     without a judge.
 
     Args:
-        paths: folders that lm-eval's ``--output_path`` or OpenCompass's ``-w`` names, or above.
+        paths: folders that lm-eval's ``--output_path`` or OpenCompass's ``-w`` names, or above; bundles, or folders with some.
         data_dir: where the published files lie, for runs whose files do not tell which cases belong together; None: see
             :func:`long_context_tasks.runs.tasks.options_of`.
 
@@ -71,16 +78,18 @@ def collect_with_files(paths: Sequence[Path], data_dir: Path | None = None) -> C
     for path in paths:
         if not path.exists():
             raise InputError(
-                f"{path}: not there; give folders that lm-eval's --output_path or OpenCompass's -w names"
+                f"{path}: not there; give folders that lm-eval's --output_path or OpenCompass's -w names, or bundles"
             )
     found, problems = _find(paths)
     chosen, doubles = _without_doubles(found)
     problems += doubles
-    clusters = ClusterFinder(data_dir)
-    names = short_names(_label(one) for _, one in chosen.values())
-    rows, frames, used = [], [], {}
+    bundled = list(_bundled(paths, problems))
+    clusters, case_labels = ClusterFinder(data_dir), LabelFinder(data_dir)
+    labels = {key: _label(one) for key, (_, one) in chosen.items()}
+    names = short_names([*labels.values(), *(run.label for _, run in bundled)])
+    read: dict[str, tuple[BundleRun, Evaluation]] = {}
     for key, (source, one) in chosen.items():
-        columns = ScoreColumns(key, one.headline, clusters.of(one.run))
+        columns = ScoreColumns(key, one.headline, clusters.of(one.run), case_labels.of(one.run))
         try:
             for turn in turn_scores(one):
                 columns.add(turn)
@@ -89,16 +98,55 @@ def collect_with_files(paths: Sequence[Path], data_dir: Path | None = None) -> C
                     f"{one.run.folder}: {one.run} has responses but no scores; evaluate it (OpenCompass: -m eval -r), or run without "
                     "--predict_only"
                 )
-            rows.append(_row(key, source, one, names[_label(one)], columns))
+            row = _row(key, source, one, names[labels[key]], columns)
         except InputError as error:
             problems.append(str(error))
             continue
-        frames.append(columns.frame())
-        used[key] = one
-    problems += clusters.problems()
-    runs = pl.DataFrame(rows, schema=RUNS)
-    scores = pl.concat(frames) if frames else empty_scores()
-    return Collected(Collection(runs, scores, tuple(dict.fromkeys(problems))), used)
+        read[key] = (BundleRun(row, labels[key], None, columns.frame()), one)
+    for path, run in bundled:
+        key = run.row["run"]
+        if key in read:
+            problems += _differing(path, run, read[key][0])
+        else:
+            judge = None if run.label == NO_JUDGE else names[run.label]
+            row = {**run.row, "judge": judge, "source": str(path)}
+            read[key] = (BundleRun(row, run.label, None, run.scores), evaluation_of(path, run))
+    runs = pl.DataFrame([one.row for one, _ in read.values()], schema=RUNS)
+    scores = pl.concat([one.scores for one, _ in read.values()]) if read else empty_scores()
+    return Collected(
+        Collection(
+            cases_told_apart(runs, scores), scores, tuple(dict.fromkeys(problems)), tuple(clusters.problems())
+        ),
+        {key: one for key, (_, one) in read.items()},
+        {key: one.label for key, (one, _) in read.items()},
+    )
+
+
+def _bundled(paths: Iterable[Path], problems: list[str]) -> Iterator[tuple[Path, BundleRun]]:
+    """The runs in bundles; what is wrong with a bundle is added to the problems."""
+    seen = set()
+    for path in (one for given in paths for one in bundles_below(given)):
+        if path.resolve() not in seen:
+            seen.add(path.resolve())
+            try:
+                yield from ((path, run) for run in read_bundle(path))
+            except InputError as error:
+                problems.append(str(error))
+
+
+def _differing(path: Path, run: BundleRun, before: BundleRun) -> list[str]:
+    """A problem where a run that was found before has other scores in a bundle."""
+    one, other = numbers_of(run), numbers_of(before)
+    names = (*before.row["metrics"], "n", "n_scored")
+    pairs = [(one.get(name, math.nan), other[name]) for name in names]
+    if all(
+        math.isclose(x, y, rel_tol=1e-9, abs_tol=1e-12) or (math.isnan(x) and math.isnan(y)) for x, y in pairs
+    ):
+        return []
+    return [
+        f"{path}: {run.row['task']} ({run.row['host']}, {run.row['model']}, {run.row['made']}) is the run in {before.row['source']} with other "
+        "scores, and is left out; pack it again, or remove one of them"
+    ]
 
 
 def _find(paths: Sequence[Path]) -> tuple[list[tuple[str, Evaluation]], list[str]]:
@@ -106,12 +154,14 @@ def _find(paths: Sequence[Path]) -> tuple[list[tuple[str, Evaluation]], list[str
     found: list[tuple[str, Evaluation]] = []
     problems: list[str] = []
     for path in paths:
+        if is_bundle(path):
+            continue
         if not path.is_dir():
-            problems.append(f"{path}: a file; give the folder that it lies in")
+            problems.append(f"{path}: a file and no bundle; give the folder that it lies in")
             continue
         below = find_runs(path)
         problems += [problem.message for problem in below.problems]
-        if not below.runs and not below.problems:
+        if not below.runs and not below.problems and not bundles_below(path):
             problems.append(f"{path}: no runs of our tasks in it")
         for run in below.runs:
             judged, damaged = judged_evaluations(run, skip_damaged=True)

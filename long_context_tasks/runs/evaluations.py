@@ -1,6 +1,7 @@
 """What judges said of stored runs: the one that the host had, and later ones (``lct judge run``), in one form.
 
-A run of a task that needs no judge has one evaluation as well, the host's own.
+A run of a task that needs no judge has one evaluation as well, the host's own. Where ``lct runs rescore`` has scored an evaluation
+again, the new scores stand in its place, as long as what they were made from is as it was.
 """
 
 import json
@@ -13,11 +14,14 @@ from typing import Any
 
 from long_context_tasks.judges.orca.judge import read_prediction
 from long_context_tasks.runs.fast_json import loads
-from long_context_tasks.runs.judged import judge_label
+from long_context_tasks.runs.judged import judge_label, rescored_path
 from long_context_tasks.runs.stored import JUDGED_FOLDER, StoredCase, StoredRun, labels_of, value_of, word_of
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import json_value
 
 NO_JUDGE = "(none)"
+BEFORE = "before"
+"""Key of what a file of ``lct runs rescore`` was made from."""
 _ORCA_MEAN = "orca_mean"
 _MOST = 2**15
 
@@ -33,7 +37,8 @@ class Evaluation:
         rows: the judge's own rows beside the run; None: the scores are in the host's files.
         by_seed: numbers of each seed of the judge, where ``lct judge run`` was given several.
         description: all that can change the judge's verdicts; empty without a judge.
-        told: what else the file of ``lct judge run`` says: version, headline, points, package ...; empty for the host's own.
+        told: what else the file of ``lct judge run`` or ``lct runs rescore`` says: version, headline, points, package ...; empty
+            for the host's own.
     """
 
     run: StoredRun
@@ -55,6 +60,19 @@ class Evaluation:
         """The metric that stands for the task; None where nothing tells."""
         told: str | None = self.told.get("headline") or self.run.headline
         return told
+
+    @property
+    def rescored(self) -> bool:
+        """Whether these are scores of ``lct runs rescore``."""
+        return BEFORE in self.told
+
+    def state(self) -> dict[str, Any]:
+        """What tells these scores from others of the same run and judge, as a file can hold it."""
+        return dict(
+            json_value(
+                {"version": self.version, "judged": self.told.get("judged"), "numbers": dict(self.numbers)}
+            )
+        )
 
 
 @dataclass(frozen=True)
@@ -110,9 +128,34 @@ def judged_evaluations(
 ) -> tuple[list[Evaluation], list[tuple[Path, str]]]:
     """The evaluations of a run by judges, each with the judge's label, and the files that cannot be read.
 
+    Scores of ``lct runs rescore`` stand in the place of those that they were made from.
+
     Args:
         run: any.
         skip_damaged: tell damaged files instead of stopping at the first.
+
+    Raises:
+        InputError: a damaged file of ``lct judge run`` or ``lct runs rescore``, unless they are skipped.
+    """
+    found, damaged = original_evaluations(run, skip_damaged=skip_damaged)
+    evaluations = []
+    for one in (*found, Evaluation(run, NO_JUDGE, run.numbers)):
+        newer = None
+        try:
+            newer = _rescored(one)
+        except InputError as error:
+            if not skip_damaged:
+                raise
+            damaged.append((_place(one), str(error)))
+        if one.judge != NO_JUDGE:
+            evaluations.append(newer or one)
+    return evaluations, damaged
+
+
+def original_evaluations(
+    run: StoredRun, *, skip_damaged: bool = False
+) -> tuple[list[Evaluation], list[tuple[Path, str]]]:
+    """The same as the judges left them; see :func:`judged_evaluations`.
 
     Raises:
         InputError: a damaged file of ``lct judge run``, unless they are skipped.
@@ -122,7 +165,7 @@ def judged_evaluations(
     # The label of a run may hold a folder.
     for path in sorted(place.glob(f"*/{run.label}.json")):
         try:
-            one = _read_judged(run, path)
+            one = _read_judged(run, path, path.relative_to(place).parts[0], "lct judge run")
         except InputError as error:
             if not skip_damaged:
                 raise
@@ -137,9 +180,42 @@ def judged_evaluations(
     return later, damaged
 
 
-def unjudged_evaluation(run: StoredRun) -> Evaluation:
-    """What the host counted in a run without a judge."""
-    return Evaluation(run, NO_JUDGE, run.numbers)
+def unjudged_evaluation(run: StoredRun, *, original: bool = False) -> Evaluation:
+    """What was counted in a run without a judge: by the host, or by ``lct runs rescore`` where that came later.
+
+    Args:
+        run: any.
+        original: the host's, whatever came later.
+    """
+    one = Evaluation(run, NO_JUDGE, run.numbers)
+    if original:
+        return one
+    try:
+        return _rescored(one) or one
+    except InputError:
+        return one  # the file is named where judges are asked for
+
+
+def _place(one: Evaluation) -> Path:
+    return rescored_path(one.run, None if one.judge == NO_JUDGE else one.judge)
+
+
+def _rescored(one: Evaluation) -> Evaluation | None:
+    """What ``lct runs rescore`` made of an evaluation; None where there is nothing, or where it was made of other scores.
+
+    A run that the host evaluates once more, or a judge judges once more, has newer scores than that.
+
+    Raises:
+        InputError: a damaged file.
+    """
+    path = _place(one)
+    if not path.is_file():
+        return None
+    found = _read_judged(one.run, path, one.judge, "lct runs rescore")
+    same = found.told.get(BEFORE) == one.state() and _without_rubric(found.description) == _without_rubric(
+        one.description
+    )
+    return found if same else None
 
 
 def needs_no_judge(run: StoredRun) -> bool:
@@ -164,7 +240,8 @@ def turn_scores(evaluation: Evaluation) -> Iterator[TurnScores]:
         for case in evaluation.run.cases():
             yield from scores_of_case(case)
     else:
-        yield from _judged_rows(evaluation.rows, evaluation.headline)
+        command = "lct runs rescore" if evaluation.rescored else "lct judge run"
+        yield from _judged_rows(evaluation.rows, evaluation.headline, command)
 
 
 def scores_of_case(case: StoredCase) -> Iterator[TurnScores]:
@@ -184,7 +261,7 @@ def scores_of_case(case: StoredCase) -> Iterator[TurnScores]:
         )
 
 
-def _judged_rows(path: Path, headline: str | None) -> Iterator[TurnScores]:
+def _judged_rows(path: Path, headline: str | None, command: str) -> Iterator[TurnScores]:
     place = 0
     try:
         with path.open("rb") as file:
@@ -206,7 +283,7 @@ def _judged_rows(path: Path, headline: str | None) -> Iterator[TurnScores]:
                 )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(
-            f"{path}, line {place}: cannot be read ({error}); make it again with `lct judge run`"
+            f"{path}, line {place}: cannot be read ({error}); make it again with `{command}`"
         ) from error
 
 
@@ -236,7 +313,7 @@ def _numbers(row: Mapping[str, Any]) -> dict[str, float]:
     return {key: math.nan if value is None else float(value) for key, value in row.items()}
 
 
-def _read_judged(run: StoredRun, path: Path) -> Evaluation:
+def _read_judged(run: StoredRun, path: Path, label: str, command: str) -> Evaluation:
     try:
         row = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(row["judge"], dict):
@@ -246,7 +323,7 @@ def _read_judged(run: StoredRun, path: Path) -> Evaluation:
             row["points"] = [str(one) for one in row["points"] or ()]
         return Evaluation(
             run=run,
-            judge=path.relative_to(run.folder / JUDGED_FOLDER).parts[0],
+            judge=label,
             numbers=_numbers(row["numbers"]),
             rows=path.with_suffix(".jsonl"),
             by_seed={seed: _numbers(numbers) for seed, numbers in (row.get("by_seed") or {}).items()},
@@ -254,4 +331,4 @@ def _read_judged(run: StoredRun, path: Path) -> Evaluation:
             told={key: value for key, value in row.items() if key not in ("numbers", "by_seed", "judge")},
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path}: cannot be read ({error}); make it again with `lct judge run`") from error
+        raise InputError(f"{path}: cannot be read ({error}); make it again with `{command}`") from error

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from long_context_tasks.runs.lm_eval_files import lm_eval_runs
 from long_context_tasks.runs.opencompass_files import PREDICTIONS, opencompass_runs
-from long_context_tasks.runs.stored import JUDGED_FOLDER, StoredRun
+from long_context_tasks.runs.own_files import own_runs
+from long_context_tasks.runs.stored import JUDGED_FOLDER, RESCORED_FOLDER, StoredRun
 from long_context_tasks.schema import InputError
 
 
@@ -54,8 +55,9 @@ def find_runs(path: Path) -> FoundRuns:
     problems: list[Problem] = []
     for name, folders, files in os.walk(path):
         folder = Path(name)
-        folders[:] = sorted(one for one in folders if one != JUDGED_FOLDER and not one.startswith("."))
-        found = lm_eval_runs(folder, sorted(files))
+        ours = (JUDGED_FOLDER, RESCORED_FOLDER)
+        folders[:] = sorted(one for one in folders if one not in ours and not one.startswith("."))
+        found = [*lm_eval_runs(folder, sorted(files)), *own_runs(folder, sorted(files))]
         if folder.name == PREDICTIONS:
             found = opencompass_runs(folder)
             folders.clear()

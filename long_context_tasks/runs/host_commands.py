@@ -117,7 +117,8 @@ def _of_model(model: Model, cells: Sequence[Cell], place: Place) -> list[Command
         words = ("lct", "judge", "run", str(folder), "--tasks", ",".join(tasks))
         made.append(Command("lct", model.name, tuple(tasks), {}, words))
     new = [cell for cell in todo if cell.remedy == RUN]
-    runs = [cell.run for cell in cells if cell.run]
+    # A run in a bundle does not tell how its host was called.
+    runs = [cell.run for cell in cells if cell.run and cell.folder]
     chosen = (LM_EVAL, OPENCOMPASS) if place.host == BOTH else (place.host,)
     # A cell without any run goes to the hosts that the model was run with.
     hosts = [host for host in (LM_EVAL, OPENCOMPASS) if any(cell.host == host for cell in cells)] or chosen

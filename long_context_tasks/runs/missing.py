@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.runs.evaluations import judged_evaluations
+from long_context_tasks.runs.bundle import is_bundle
+from long_context_tasks.runs.evaluations import Evaluation, judged_evaluations, unjudged_evaluation
 from long_context_tasks.runs.find import FoundRuns, Problem
 from long_context_tasks.runs.opencompass_files import PREDICTIONS
 from long_context_tasks.runs.opencompass_setups import Setup
@@ -58,7 +59,7 @@ class Cell:
         why: in words; empty when all is done.
         remedy: what helps: :data:`RUN` and so on; empty when all is done.
         host: of the run that the state is of; None without one.
-        folder: where it lies; None without one.
+        folder: where it lies; None without one, and for a run in a bundle.
         run: the run; None when it is absent or cannot be read.
     """
 
@@ -186,16 +187,23 @@ def _telling(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _state(run: StoredRun, task: Wanted) -> Cell:
-    def cell(state: str, why: str = "", remedy: str = "") -> Cell:
-        return Cell(run.task, run.model, state, why, remedy, run.host, run.folder, run)
+    in_bundle = is_bundle(run.folder)
 
-    numbers = _best_numbers(run)
+    def cell(state: str, why: str = "", remedy: str = "") -> Cell:
+        if in_bundle and remedy == JUDGE:
+            # The prompts and gold that a judge reads are where the run was made.
+            why, remedy = f"{why}; judge it where it was made, and pack it again", NOTHING
+        folder = None if in_bundle else run.folder
+        return Cell(run.task, run.model, state, why, remedy, run.host, folder, run)
+
+    scores = _best_scores(run, task.version)
+    numbers = scores.numbers
     if not numbers:
         if run.host == OPENCOMPASS:
             return cell(FAILED, "has answers but no scores", EVALUATE)
         return cell(FAILED, "has no scores (--predict_only, or stopped)", RUN)
-    if run.version != task.version:
-        ran = f"version {run.version}" if run.version is not None else "no version told"
+    if scores.version != task.version:
+        ran = f"version {scores.version}" if scores.version is not None else "no version told"
         return cell(OLD, f"{ran}, today it is {task.version}", RUN)
     n = _whole(numbers.get("n"))
     if task.responses is not None and n < task.responses:
@@ -206,10 +214,13 @@ def _state(run: StoredRun, task: Wanted) -> Cell:
     return cell(DONE)
 
 
-def _best_numbers(run: StoredRun) -> Mapping[str, float]:
-    """The host's numbers, or those of the later judge that scored most."""
+def _best_scores(run: StoredRun, version: int) -> Evaluation:
+    """The host's scores, or those of the later judge that scored most; scored again where they were, of today's version if any are."""
     later, _ = judged_evaluations(run, skip_damaged=True)
-    return max([run.numbers, *(one.numbers for one in later)], key=lambda row: _whole(row.get("n_scored")))
+    return max(
+        [unjudged_evaluation(run), *later],
+        key=lambda one: (one.version == version, _whole(one.numbers.get("n_scored"))),
+    )
 
 
 def _uncovered(numbers: Mapping[str, float], n: int, scored: int) -> tuple[str, str]:

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.report.models import shown_name
 from long_context_tasks.runs.evaluations import Evaluation
-from long_context_tasks.runs.settings import seed_of, settings_of
+from long_context_tasks.runs.settings import seed_of, settings_of, without_places
 from long_context_tasks.schema import InputError, parse_length
 from long_context_tasks.schema.files import json_value
 
@@ -49,7 +50,7 @@ def described(one: Evaluation, source: str) -> dict[str, Any]:
     provenance = run.provenance
     return {
         "host": run.host,
-        "model": run.model,
+        "model": shown_name(run.model),
         "benchmark": spec.benchmark,
         "task": run.task,
         "family": "_".join(part for part in (spec.family, spec.split) if part),
@@ -67,6 +68,7 @@ def described(one: Evaluation, source: str) -> dict[str, Any]:
         "window": None if provenance.get("window") is None else str(provenance["window"]),
         "host_version": _text(provenance.get("host_version")),
         "package": _text(one.told.get("package") or provenance.get("package")),
+        "commit": _text(provenance.get("commit")),
         "provenance": as_json(
             {**{key: value for key, value in provenance.items() if value is not None}, **_judged(one)}
         ),
@@ -81,12 +83,13 @@ def told_points(one: Evaluation, metrics: Sequence[str]) -> list[str]:
 
 
 def as_json(value: Mapping[str, Any]) -> str:
-    """JSON with sorted keys; what may be a password or a key is not in it.
+    """JSON with sorted keys; what may be a password or a key is not in it, and of a local path its last name only.
 
-    >>> as_json({"model_args": "base_url=http://me:pw@host/v1,api_key=sk-1", "n": 1})
-    '{"model_args": "base_url=http://host/v1,api_key=(not shown)", "n": 1}'
+    >>> as_json({"model_args": "base_url=http://me:pw@host/v1,api_key=sk-1,pretrained=/home/me/owl", "n": 1})
+    '{"model_args": "base_url=http://host/v1,api_key=(not shown),pretrained=owl", "n": 1}'
     """
-    return json.dumps(without_secrets(json_value(value)), sort_keys=True, ensure_ascii=False, default=str)
+    shown = without_places(without_secrets(json_value(value)))
+    return json.dumps(shown, sort_keys=True, ensure_ascii=False, default=str)
 
 
 def without_secrets(value: Any) -> Any:

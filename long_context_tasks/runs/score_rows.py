@@ -11,6 +11,10 @@ NOT_SCORED = "not_scored"
 """Reason of a case that the host has not scored though it has scored others."""
 
 
+def _no_labels(case: str, turn: int) -> str | None:
+    return None
+
+
 class ScoreColumns:
     """Gathers the turns of a run; a column is a list, and a row of the table is made at the end.
 
@@ -18,18 +22,26 @@ class ScoreColumns:
         metrics: of all turns so far, headline first.
     """
 
-    def __init__(self, run: str, headline: str | None, cluster_of: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        run: str,
+        headline: str | None,
+        cluster_of: Callable[[str], str],
+        labels_of: Callable[[str, int], str | None] = _no_labels,
+    ) -> None:
         """Begin.
 
         Args:
             run: key of the run.
             headline: the metric whose reasons are kept; None: the first one.
             cluster_of: tells the cluster of a case where the files do not.
+            labels_of: case and turn to their labels as JSON; None without any.
         """
         self._run = run
         self._headline = headline
         self._cluster_of = cluster_of
-        self._turns: list[tuple[str, str, int, int, str | None]] = []
+        self._labels_of = labels_of
+        self._turns: list[tuple[str, str, int, int, str | None, str | None]] = []
         self._values: dict[str, list[float | None]] = {}
         self._stds: dict[str, dict[int, float]] = {}
 
@@ -43,7 +55,8 @@ class ScoreColumns:
         place = len(self._turns)
         cluster = turn.cluster if turn.cluster is not None else self._cluster_of(turn.case)
         reason = turn.reason if turn.scores else NOT_SCORED
-        self._turns.append((turn.case, cluster, turn.turn, turn.repeat, reason))
+        labels = self._labels_of(turn.case, turn.turn)
+        self._turns.append((turn.case, cluster, turn.turn, turn.repeat, reason, labels))
         for name in turn.scores:
             if name not in self._values:
                 self._values[name] = [None] * place
@@ -62,6 +75,7 @@ class ScoreColumns:
                 "turn": pl.Int16(),
                 "repeat": pl.Int16(),
                 "reason": pl.Categorical(),
+                "labels": pl.Categorical(),
             },
             orient="row",
         )

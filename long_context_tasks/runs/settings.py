@@ -1,9 +1,15 @@
 """What runs must share to count as repeats of one another."""
 
-from collections.abc import Mapping
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+import polars as pl
+
 from long_context_tasks.runs.stored import StoredRun
+from long_context_tasks.schema import InputError, parse_length
 
 OF_THE_PLACE = ("lct_data_dir", "lct_judge", "lct_seed", "lct_window", "lct_tokenizer")
 """These tell where and how a run was made, not what was asked."""
@@ -15,6 +21,13 @@ DEFAULTS: Mapping[str, Any] = {
     "lct_noise_mode": "exact",
 }
 _SEEDS = ("seed", "random_seed")
+_CASES = "lct_cases"
+_PART = r"[^\s/\\,;:=\"'<>|]+"
+_PATH = re.compile(
+    rf"(?<![\w/\\:.~%-])(?:(?:~|\.\.?)?/(?:{_PART}/)+|(?:~|\.\.?)/|[A-Za-z]:[\\/](?:{_PART}[\\/])*)({_PART})/?"
+)
+"""A local path of two names or more, or one that says that it is one."""
+_PATH_ALONE = re.compile(r"(?:(?:~|\.\.?)?/[^,;=\n]*/|[A-Za-z]:\\[^,;=\n]*\\)([^/\\,;=\n]+)[/\\]?")
 
 
 def telling_options(run: StoredRun) -> dict[str, Any]:
@@ -39,8 +52,96 @@ def generation_arguments(run: StoredRun) -> dict[str, Any]:
 
 
 def settings_of(run: StoredRun) -> dict[str, Any]:
-    """Options and arguments of generation that runs share when they differ in seed and time alone; sorted by name."""
-    return dict(sorted({**telling_options(run), **generation_arguments(run)}.items()))
+    """Options and arguments of generation that runs share when they differ in seed and time alone; sorted by name.
+
+    What the cases are counts, where they lie does not: of ``lct_cases`` the name of the folder stays (see :func:`cases_told_apart`), and
+    the seed where cases are made from it, built or synthetic. A length has one form. Of other paths the last name stays.
+    """
+    options = telling_options(run)
+    if (length := options.get("lct_length")) is not None:
+        options["lct_length"] = _tokens(length)
+    seed = run.options.get("lct_seed")
+    if seed not in (None, 0, "0", "") and (_CASES in options or "synthetic" in run.task):
+        options["lct_seed"] = seed
+    found: dict[str, Any] = without_places({**options, **generation_arguments(run)})
+    if _CASES in options:
+        found[_CASES] = re.split(r"[/\\]", str(options[_CASES]).rstrip("/\\"))[-1]
+    return dict(sorted(found.items()))
+
+
+def without_places(value: Any) -> Any:
+    """A value with the last name in the place of each local path; addresses stay as they are.
+
+    >>> without_places({"a": "/home/me/models/owl", "b": "pretrained=~/models/owl,dtype=auto", "c": "http://host/a/b", "d": "/no_think"})
+    {'a': 'owl', 'b': 'pretrained=owl,dtype=auto', 'c': 'http://host/a/b', 'd': '/no_think'}
+    """
+    if isinstance(value, Mapping):
+        return {key: without_places(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_places(each) for each in value]
+    if not isinstance(value, str):
+        return value
+    if match := _PATH_ALONE.fullmatch(value):
+        return match[1]
+    return _PATH.sub(r"\1", value)
+
+
+def cases_told_apart(runs: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
+    """Runs on built cases: where folders of one name hold different cases, four digits of the cases' ids tell their settings apart.
+
+    Runs of a part of the cases belong to those of all of them.
+
+    Args:
+        runs: see ``RUNS``.
+        scores: see ``SCORES``.
+    """
+    built = runs.filter(pl.col("settings").str.contains(f'"{_CASES}"', literal=True))
+    if built.height < 2:
+        return runs
+    ids = {
+        str(run): frozenset(map(str, cases))
+        for run, cases in scores.join(
+            built.select(pl.col("run").cast(pl.Categorical())), on="run", how="semi"
+        )
+        .group_by("run")
+        .agg(pl.col("case").unique())
+        .iter_rows()
+    }
+    renamed: dict[str, str] = {}
+    for group in built.partition_by("task", "settings"):
+        own = {str(run): ids.get(str(run), frozenset()) for run in group["run"]}
+        whole = _largest(own.values())
+        if len(whole) < 2:
+            continue
+        for (run, cases), text in zip(own.items(), group["settings"], strict=True):
+            [first, *_] = [one for one in whole if cases <= one]
+            settings = json.loads(text)
+            digits = hashlib.sha256("\n".join(sorted(first)).encode("utf-8", "surrogatepass")).hexdigest()[:4]
+            settings[_CASES] = f"{settings[_CASES]} ({digits})"
+            renamed[run] = json.dumps(settings, sort_keys=True, ensure_ascii=False)
+    if not renamed:
+        return runs
+    return runs.with_columns(
+        pl.struct("run", "settings").map_elements(
+            lambda row: renamed.get(row["run"], row["settings"]), return_dtype=pl.String()
+        ).alias("settings")
+    )  # fmt: skip
+
+
+def _largest(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
+    """Those that are in no other."""
+    found: list[frozenset[str]] = []
+    for one in sorted(set(sets), key=lambda each: (-len(each), sorted(each))):
+        if not any(one <= other for other in found):
+            found.append(one)
+    return found
+
+
+def _tokens(length: Any) -> Any:
+    try:
+        return parse_length(length)
+    except InputError:
+        return length
 
 
 def seed_of(run: StoredRun) -> str:

@@ -1,14 +1,16 @@
 """The task behind a stored run, loaded again with the run's own options, and the run's responses to it."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.runs.stored import StoredRun
+from long_context_tasks.runs.stored import StoredCase, StoredRun
 from long_context_tasks.schema import InputError, LoadedTask, Options, resolve_options
 from long_context_tasks.schema.response import Response
 
+T = TypeVar("T")
 Responses = Mapping[str, list[Response]]
 """Case to one response per turn."""
 
@@ -50,22 +52,39 @@ def responses_to(run: StoredRun, task: LoadedTask) -> list[Responses]:
     Raises:
         InputError: a damaged file, or responses to cases or turns that the task does not have.
     """
-    repeats: list[dict[str, list[Response]]] = []
+    return list(in_repeats((case, list(case.responses)) for case in cases_of(run, task)))
+
+
+def in_repeats(values: Iterable[tuple[StoredCase, T]]) -> list[dict[str, T]]:
+    """What belongs to cases, by case, one mapping for each repeat of the cases."""
+    repeats: list[dict[str, T]] = []
+    for case, value in values:
+        while len(repeats) <= case.repeat:
+            repeats.append({})
+        repeats[case.repeat][case.id] = value
+    return repeats
+
+
+def cases_of(run: StoredRun, task: LoadedTask) -> Iterator[StoredCase]:
+    """The cases of a run, read as they are asked for; they are cases of the task, with the turns that they have there.
+
+    Raises:
+        InputError: a damaged file; at the end, responses to cases or turns that the task does not have, or none at all.
+    """
     foreign: list[str] = []
+    number = 0
     for case in run.cases():
         known = task.by_id.get(case.id)
         if known is None or len(known.turns) != len(case.responses):
             foreign.append(case.id)
             continue
-        while len(repeats) <= case.repeat:
-            repeats.append({})
-        repeats[case.repeat][case.id] = list(case.responses)
+        number += 1
+        yield case
     if foreign:
         shown = ", ".join(dict.fromkeys(foreign[:5])) + (", ..." if len(foreign) > 5 else "")
         raise InputError(
             f"{run}: {len(foreign)} responses are to cases that the task does not have, or that have other turns there: {shown}. "
             "They were made with other data; give the folder of those data (--data-dir)"
         )
-    if not repeats:
+    if not number:
         raise InputError(f"{run}: holds no responses; run again")
-    return list(repeats)

@@ -1,7 +1,7 @@
 """The nouns that every part of the package shares: cases, messages, scores, options, cards."""
 
 from long_context_tasks.schema.card import Card, TaskCard, Variant, load_card
-from long_context_tasks.schema.case import Case, CaseScores, Message, Score, Turn
+from long_context_tasks.schema.case import Case, CaseScores, Message, Score, Turn, prompt_hash
 from long_context_tasks.schema.case_folder import CaseSet, CaseWriter, Documents, file_sha256
 from long_context_tasks.schema.errors import InputError
 from long_context_tasks.schema.options import Options, format_length, parse_length, resolve_options
@@ -26,5 +26,6 @@ __all__ = [
     "format_length",
     "load_card",
     "parse_length",
+    "prompt_hash",
     "resolve_options",
 ]

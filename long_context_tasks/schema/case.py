@@ -4,8 +4,9 @@ A case carries everything that scoring and breakdowns need. Long texts stand bes
 table and are referred to by key (see :mod:`long_context_tasks.schema.case_folder`).
 """
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,11 @@ class Message:
 
     role: str
     content: str
+
+
+def prompt_hash(messages: Sequence[Message]) -> str:
+    """SHA-256 of the JSON list of [role, content] pairs."""
+    return hashlib.sha256(json.dumps([[m.role, m.content] for m in messages]).encode("ascii")).hexdigest()
 
 
 @dataclass(frozen=True)

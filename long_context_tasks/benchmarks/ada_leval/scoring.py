@@ -19,8 +19,8 @@ from long_context_tasks.benchmarks.ada_leval.extraction import (
     order_is_correct_official,
 )
 from long_context_tasks.benchmarks.ada_leval.prompts import example_order
-from long_context_tasks.benchmarks.thinking import without_thinking
 from long_context_tasks.schema import Case, CaseScores, Score
+from long_context_tasks.schema.thinking import without_thinking
 
 METRICS = (
     "strict_accuracy",

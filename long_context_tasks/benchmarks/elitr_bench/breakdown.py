@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from long_context_tasks.benchmarks.elitr_bench.archives import POSITIONS, TYPES
-from long_context_tasks.benchmarks.elitr_bench.names import TaskName
+from long_context_tasks.benchmarks.elitr_bench.names import SYNTHETIC, TaskName
 from long_context_tasks.schema import Case
 from long_context_tasks.stats import Group, WelchTest, cluster_t, summarize, welch_test
 
@@ -129,8 +129,8 @@ def lower_test(first: Sequence[ScoredTurn], second: Sequence[ScoredTurn]) -> Wel
 
 
 def setting_of(task: TaskName) -> str | None:
-    """Which of :data:`SETTINGS` a task belongs to; None for Czech, noisy and gold-history tasks."""
-    if task.czech or task.wer or task.gold_history:
+    """Which of :data:`SETTINGS` a task belongs to; None for Czech, noisy, gold-history and synthetic tasks."""
+    if task.czech or task.wer or task.gold_history or task.split == SYNTHETIC:
         return None
     if task.conv:
         return "mt_conv"

@@ -1,4 +1,4 @@
-"""Cases of a task from the published archives.
+"""Cases of a task from the published archives, or on meetings written from a seed (:mod:`.synthetic`).
 
 The archives are decrypted in memory; what is made of them (questions, gold answers, transcripts, noisy transcripts) goes into a
 case folder in the user's cache, the only place where it lies unencrypted. Later runs read that.
@@ -14,9 +14,9 @@ from typing import Any
 from filelock import FileLock
 
 from long_context_tasks.benchmarks.catalogue import card, parse_task
-from long_context_tasks.benchmarks.elitr_bench import prompts, scoring
+from long_context_tasks.benchmarks.elitr_bench import answer_found, prompts, scoring, synthetic
 from long_context_tasks.benchmarks.elitr_bench.archives import NAME, Archives, Meeting, Question
-from long_context_tasks.benchmarks.elitr_bench.names import TaskName, parse_name
+from long_context_tasks.benchmarks.elitr_bench.names import SYNTHETIC, TaskName, parse_name
 from long_context_tasks.benchmarks.elitr_bench.noise import NoiseSettings, noisy
 from long_context_tasks.judges import Judging, Verdict
 from long_context_tasks.schema import (
@@ -41,10 +41,10 @@ def load_task(name: str, options: Options) -> LoadedTask:
         InputError: see :func:`load`; or an unknown name.
     """
     task = parse_name(name)
-    # What stands in the results is what was run: meetings have the length they have.
+    written = task.split == SYNTHETIC
+    # What stands in the results is what was run: published meetings have the length they have.
     options = replace(
-        options,
-        length=None,
+        synthetic.as_built(task, options) if written else replace(options, length=None),
         prompt_style=options.prompt_style or prompts.CHAT,
         question_markers=bool(options.question_markers),
         noise_mode=(options.noise_mode or NoiseSettings().mode) if task.wer else None,
@@ -62,8 +62,8 @@ def load_task(name: str, options: Options) -> LoadedTask:
         version=card(NAME).version,
         options=options,
         cases=cases,
-        metrics=scoring.METRICS,
-        intervals=scoring.INTERVALS,
+        metrics=_metrics(written, judged=options.judge is not None),
+        intervals=(*([answer_found.METRIC] if written else []), *scoring.INTERVALS),
         answer_budget=options.answer_budget or parse_task(name).card.answer_budget,
         render=prompts.messages,
         score=scoring.score_case,
@@ -79,6 +79,13 @@ def load_task(name: str, options: Options) -> LoadedTask:
         own_template=options.prompt_style in prompts.CONVERSATIONS,
         asked_and_right=_asked_and_right,
     )
+
+
+def _metrics(written: bool, judged: bool) -> tuple[str, ...]:
+    """Headline first: that of the judge where there is one, or where nothing else gives a score."""
+    if written and judged:
+        return (*scoring.METRICS, answer_found.METRIC)
+    return scoring.SYNTHETIC_METRICS if written else scoring.METRICS
 
 
 def _asked_and_right(case: Case, turn: int) -> tuple[str, str]:
@@ -113,8 +120,15 @@ def load(
         InputError: missing or damaged archives, a wrong password, or options that do not go with this benchmark.
     """
     prompts.check_style(style, markers)
-    _check(options, task.name)
     noise = noise or NoiseSettings()
+    if task.split == SYNTHETIC:
+        cases = synthetic.cases_of(task, options)
+        if task.wer:
+            cases = synthetic.noisy_cases(task, cases, options, noise)
+        return cases.selected(
+            _asked(case, task, style, markers) for case in cases.cases[: options.n or options.subset]
+        )
+    _check(options, task.name)
     archives = Archives.of(options)
     made_from = _made_from(archives, task, options, noise)
     digest = hashlib.sha256(repr(sorted(made_from.items())).encode()).hexdigest()[:16]

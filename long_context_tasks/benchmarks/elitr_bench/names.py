@@ -1,4 +1,4 @@
-"""Names of the tasks: ``elitr_bench_<qa|conv>_<dev|test>[_multiturn][_goldhistory][_czech][_werNN]``."""
+"""Names of the tasks: ``elitr_bench_<qa|conv>_<dev|test|synthetic>[_multiturn][_goldhistory][_czech][_werNN]``."""
 
 import difflib
 import itertools
@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from long_context_tasks.schema import InputError
 
 SPLITS = ("dev", "test")
+SYNTHETIC = "synthetic"
+"""Stands in a name where a split would: meetings written from a seed, with English questions."""
 WERS = (20, 40, 60, 80, 100)
 """Target word error rates in percent (section 3 of the paper)."""
 
 _NAME = re.compile(
-    r"elitr_bench_(?:(?P<qa>qa)|conv)_(?P<split>dev|test)"
+    r"elitr_bench_(?:(?P<qa>qa)|conv)_(?P<split>dev|test|synthetic)"
     r"(?P<multiturn>(?(qa)_multiturn|(?!)))?(?P<gold>_goldhistory)?(?P<czech>_czech)?(?:_wer(?P<wer>20|40|60|80|100))?"
 )
 
@@ -23,7 +25,7 @@ class TaskName:
 
     Attributes:
         conv: ELITR-Bench-Conv, whose questions follow from one another, instead of -QA, whose questions stand alone.
-        split: dev, or test (``test2`` in the files).
+        split: dev, or test (``test2`` in the files), or synthetic.
         multi_turn: all questions of a meeting in one conversation; always so in Conv.
         gold_history: the gold answers stand in the history instead of the model's own.
         czech: questions and answers in Czech; the transcripts stay English.
@@ -58,7 +60,7 @@ class TaskName:
 
 
 def task_names() -> list[TaskName]:
-    """All tasks, QA before Conv, dev before test."""
+    """All tasks on the published meetings, QA before Conv, dev before test."""
     forms = [
         (False, False, False),
         (False, True, False),
@@ -74,6 +76,15 @@ def task_names() -> list[TaskName]:
     ]
 
 
+def synthetic_task_names() -> list[TaskName]:
+    """The tasks on meetings written from a seed, QA before Conv."""
+    forms = [(False, False), (True, False), (True, True)]
+    return [
+        TaskName(conv, SYNTHETIC, multi_turn=conv, gold_history=gold, wer=wer)
+        for (conv, gold), wer in itertools.product(forms, (None, *WERS))
+    ]
+
+
 def parse_name(name: str) -> TaskName:
     """What a task name says.
 
@@ -85,8 +96,10 @@ def parse_name(name: str) -> TaskName:
     """
     match = _NAME.fullmatch(name)
     gold_alone = match is not None and match["qa"] and match["gold"] and not match["multiturn"]
-    if match is None or gold_alone:
-        near = difflib.get_close_matches(name, [task.name for task in task_names()], n=3)
+    no_such = match is not None and match["split"] == SYNTHETIC and (match["multiturn"] or match["czech"])
+    if match is None or gold_alone or no_such:
+        every = [task.name for task in (*task_names(), *synthetic_task_names())]
+        near = difflib.get_close_matches(name, every, n=3)
         raise InputError(f"unknown task {name}; did you mean: {', '.join(near) or 'elitr_bench_qa_test'}?")
     return TaskName(
         conv=match["qa"] is None,

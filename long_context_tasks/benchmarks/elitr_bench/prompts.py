@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from long_context_tasks.benchmarks.thinking import without_thinking
 from long_context_tasks.schema import Case, Documents, InputError, Message
+from long_context_tasks.schema.thinking import without_thinking
 
 _PACKAGE = "long_context_tasks.benchmarks.elitr_bench"
 LANGUAGES = ("english", "czech")

@@ -7,9 +7,8 @@ Prometheus, 1 to 5, are doubled. The turn is the unit of scoring; a mean is the 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from long_context_tasks.benchmarks.elitr_bench import prompts
+from long_context_tasks.benchmarks.elitr_bench import answer_found, prompts
 from long_context_tasks.benchmarks.elitr_bench.responses import as_stored
-from long_context_tasks.benchmarks.thinking import without_thinking
 from long_context_tasks.judges import (
     ENDPOINT_FAILED,
     JudgeRequest,
@@ -22,9 +21,12 @@ from long_context_tasks.judges import (
     panel,
 )
 from long_context_tasks.schema import Case, CaseScores, InputError, Score
+from long_context_tasks.schema.thinking import without_thinking
 
 METRICS = ("judge_score", "official_judge_score", "answered")
 INTERVALS = ("judge_score", "official_judge_score")
+SYNTHETIC_METRICS = (answer_found.METRIC, *METRICS)
+"""Of synthetic cases, whose answers have a score without a judge too."""
 
 NOT_JUDGED = "not_judged"
 JUDGE_FAILED = "judge_failed"
@@ -148,25 +150,31 @@ def score_turn(
         status: a failure of ours in generation (``does_not_fit``, ``endpoint_failed``): no metric gets a value.
 
     Returns:
-        Every metric of :data:`METRICS`. In ``judge_score`` an empty response has the lowest score that the judge can give,
+        Every metric of :data:`METRICS`, and that of :mod:`.answer_found` where the possible answers are known. In ``judge_score`` an empty response has the lowest score that the judge can give,
         whatever it said, once somebody has judged; ``official_judge_score`` takes the first reply to each seed by the official rule.
     """
     if status is not None:
-        return dict.fromkeys(METRICS, Score(None, status))
+        return dict.fromkeys(
+            SYNTHETIC_METRICS if answer_found.is_known(case) else METRICS, Score(None, status)
+        )
     case.turns[turn]  # a turn that the case does not have is a mistake of the caller
     kind = _kind(name)
     answer = without_thinking(response or "")
     empty = (CUT if answer.unclosed else EMPTY) if not answer.text.strip() else None
-    scores = [None if one.score is None else one.score * kind.factor for one in verdicts]
+    given = [None if one.score is None else one.score * kind.factor for one in verdicts]
     firsts = [official_score(one.replies[0], name) if one.replies else None for one in verdicts]
-    strict = _mean(scores, verdicts)
+    strict = _mean(given, verdicts)
     if empty is not None and verdicts:
         strict = Score(float(rubric(name, case.inputs["language"]).low * kind.factor), empty)
-    return {
+    scores = {
         "judge_score": strict,
         "official_judge_score": _mean(firsts, verdicts),
         "answered": Score(float(empty is None), empty),
     }
+    if answer_found.is_known(case):
+        found = answer_found.is_found(answer.text, case.inputs[answer_found.INPUT][turn])
+        scores[answer_found.METRIC] = Score(float(found), empty)
+    return scores
 
 
 def _mean(scores: Sequence[float | None], verdicts: Sequence[Verdict]) -> Score:

@@ -111,7 +111,9 @@ def build_attribute_law(
         if summaries[group.target.id] is None or None in texts:
             plan.dropped[length]["a page or the target was not annotated"] += 1
             continue
-        draft = _draft(group, length, pages, [str(text) for text in texts], str(summaries[group.target.id]))
+        draft = segments_draft(
+            group, length, pages, [str(text) for text in texts], str(summaries[group.target.id])
+        )
         if isinstance(draft, str):
             plan.dropped[length][draft] += 1
         else:
@@ -242,14 +244,28 @@ def may_refer(span: str, target: Opinion) -> bool:
     return not words.isdisjoint(re.findall(r"[A-Z]\w+", span)) or bool(find_citations(span))
 
 
-def _draft(
-    group: CitedCase, length: int, pages: Sequence[Page], texts: Sequence[str], summary: str
+def segments_draft(
+    group: CitedCase,
+    length: int,
+    pages: Sequence[Page],
+    texts: Sequence[str],
+    summary: str,
+    segment_pages: int = SEGMENT_PAGES,
 ) -> Draft | str:
-    """Segments of neighbouring pages of one case, numbered through; or why they make no case."""
+    """A case of segments of neighbouring pages of one case, numbered through; or why they make none.
+
+    Args:
+        group: the target and the cases that cite it.
+        length: most tokens of the prompt.
+        pages: those of one case side by side.
+        texts: of the pages, with marks in place of citations.
+        summary: of the target.
+        segment_pages: most pages of a segment.
+    """
     segments: list[list[str]] = []
     last = None
     for page, text in zip(pages, texts, strict=True):
-        if page.opinion != last or len(segments[-1]) == SEGMENT_PAGES:
+        if page.opinion != last or len(segments[-1]) == segment_pages:
             segments.append([])
         segments[-1].append(text)
         last = page.opinion

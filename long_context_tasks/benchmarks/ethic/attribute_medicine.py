@@ -115,7 +115,7 @@ def build_attribute_medicine(
     drafts = []
     for review, target, chosen, length in found:
         if background := backgrounds[target.review.id]:
-            drafts.append(_draft(review, target, chosen, background, length))
+            drafts.append(review_draft(review, target, chosen, background, length))
         else:
             plan.dropped[length][_NO_BACKGROUND] += 1
     done = Plan((), plan.dropped, plan.order, longest, plan.notes)
@@ -154,7 +154,10 @@ def _choose(
     return {listed[place]: chosen[listed[place]] for place in order}
 
 
-def _draft(review: Review, target: Target, chosen: dict[str, Piece], background: str, length: int) -> Draft:
+def review_draft(
+    review: Review, target: Target, chosen: dict[str, Piece], background: str, length: int
+) -> Draft:
+    """The case of these abstracts of a review, in their order."""
     right = [one for one in chosen if one in target.labels]
     return Draft(
         id=review.id,

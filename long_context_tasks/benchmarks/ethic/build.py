@@ -2,6 +2,7 @@
 
 The rules stand in ``context_builders``, ``attribute_medicine``, ``attribute_law`` and ``counterparts``. A family's case folder holds
 one file for each domain, ``ethic_recall_books`` and so on, with the cases of all lengths; the label ``length`` tells them apart.
+Synthetic families need no documents and no annotator, see ``synthetic``.
 """
 
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from long_context_tasks.benchmarks.ethic.counterparts import build_counterparts
 from long_context_tasks.benchmarks.ethic.labels import LabelQuality, label_quality, read_labelled_chunks
 from long_context_tasks.benchmarks.ethic.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.sources import places, read_sources
+from long_context_tasks.benchmarks.ethic.synthetic_build import SyntheticSettings, build_synthetic
 from long_context_tasks.benchmarks.ethic.windows import Built, write
 from long_context_tasks.corpora.court_opinions import read_opinions
 from long_context_tasks.corpora.medical_abstracts import read_reviews
@@ -30,13 +32,14 @@ FAMILIES: Mapping[str, Family] = {
     "ethic_organize": Family("organize", EthicSettings, source="documents"),
     "ethic_summarize": Family("summarize", EthicSettings, source="documents"),
     "ethic_attribute": Family("attribute", EthicSettings, source="documents"),
+    **{f"ethic_{task}_synthetic": Family(task, SyntheticSettings) for task in DOMAINS},
 }
 
 
 def build(
     family: str,
     source: Path | None,
-    settings: EthicSettings,
+    settings: EthicSettings | SyntheticSettings,
     folder: Path,
     progress: Progress | None = None,
 ) -> list[TaskReport]:
@@ -46,7 +49,7 @@ def build(
 
     Args:
         family: one of :data:`FAMILIES`.
-        source: documents; see :func:`~long_context_tasks.benchmarks.ethic.sources.places`.
+        source: documents; see :func:`~long_context_tasks.benchmarks.ethic.sources.places`. None for the synthetic families.
         settings: lengths, sizes, annotator.
         folder: the case folder, replaced when it is one already.
         progress: reports long work.
@@ -56,9 +59,17 @@ def build(
     """
     if family not in FAMILIES:
         raise InputError(f"nothing builds {family!r}; there are: {', '.join(FAMILIES)}")
+    progress = progress or Progress()
+    if isinstance(settings, SyntheticSettings):
+        return build_synthetic(FAMILIES[family].task, settings, folder, progress)
+    return _build_from_documents(family, source, settings, folder, progress)
+
+
+def _build_from_documents(
+    family: str, source: Path | None, settings: EthicSettings, folder: Path, progress: Progress
+) -> list[TaskReport]:
     if source is None:
         raise InputError(f"{family} is built from your own documents: add --documents PATH")
-    progress = progress or Progress()
     task = FAMILIES[family].task
     found = places(source, settings.domain)
     if wrong := [domain for domain in found if domain not in DOMAINS[task]]:

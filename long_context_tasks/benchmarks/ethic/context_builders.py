@@ -55,21 +55,24 @@ def build_recall(
         if len(there) < len(lists):
             plan.dropped[one.length]["a chunk has no labels"] += 1
             continue
-        merged = merge_labels(there)
-        lowered = [{label.lower() for label in labels} for labels in there]
-        first = [next(at for at, own in enumerate(lowered) if label.lower() in own) for label in merged]
-        drafts.append(
-            Draft(
-                id=one.source.id,
-                length=one.length,
-                context=context_strings(one.chunks),
-                prompt=f"build_recall_{domain}",
-                gold=gold_labels(merged),
-                labels=window_labels(one),
-                turn_labels={"first_chunk": first},
-            )
-        )
+        drafts.append(recall_draft(one, there))
     return Built("recall", domain, drafts, plan)
+
+
+def recall_draft(one: Window, labels: Sequence[Sequence[str]]) -> Draft:
+    """The case of a context whose chunks have these labels."""
+    merged = merge_labels(labels)
+    lowered = [{label.lower() for label in own} for own in labels]
+    first = [next(at for at, own in enumerate(lowered) if label.lower() in own) for label in merged]
+    return Draft(
+        id=one.source.id,
+        length=one.length,
+        context=context_strings(one.chunks),
+        prompt=f"build_recall_{one.source.domain}",
+        gold=gold_labels(merged),
+        labels=window_labels(one),
+        turn_labels={"first_chunk": first},
+    )
 
 
 def build_organize(
@@ -101,7 +104,7 @@ def build_organize(
             if items > len(fitting):
                 plan.dropped[one.length][FEW] += 1
             else:
-                drafts.append(_organize_draft(one, fitting, items, settings))
+                drafts.append(organize_draft(one, fitting, items, settings))
     return Built("organize", domain, drafts, plan)
 
 
@@ -109,7 +112,7 @@ def _fitting(one: Window, summaries: list[str], settings: EthicSettings) -> list
     """The summaries of as many chunks as fit a length together with them; or why these make no case."""
     for count in range(len(summaries), 1, -1):
         own = summaries[:count]
-        draft = _organize_draft(one, own, count, settings)
+        draft = organize_draft(one, own, count, settings)
         if draft.tokens_in(settings.measure) > one.length:
             continue
         if len(set(own)) < count:
@@ -120,7 +123,7 @@ def _fitting(one: Window, summaries: list[str], settings: EthicSettings) -> list
     return "fewer than two chunks fit with their summaries"
 
 
-def _organize_draft(one: Window, summaries: Sequence[str], items: int, settings: EthicSettings) -> Draft:
+def organize_draft(one: Window, summaries: Sequence[str], items: int, settings: EthicSettings) -> Draft:
     """A case with the chunks of all summaries, and some of these as options."""
     seed = (settings.seed, "organize", one.source.domain, one.source.id, one.length)
     chosen = sorted(shuffled(len(summaries), *seed, "options")[:items])
@@ -162,7 +165,6 @@ def build_summarize(
 
 def _summarize_draft(one: Window, items: int | None, settings: EthicSettings) -> Draft | str:
     """A case with a number of sections, or with sections of the usual size; or why there is none."""
-    domain = one.source.domain
     if items is None:
         size = settings.section_tokens or max(settings.chunk_tokens, one.length // 8)
         sections = split_sections(one.chunks, size)
@@ -171,6 +173,12 @@ def _summarize_draft(one: Window, items: int | None, settings: EthicSettings) ->
         if len(paragraphs) < items:
             return FEW
         sections = even_sections(paragraphs, items)
+    return sections_draft(one, sections, items)
+
+
+def sections_draft(one: Window, sections: Sequence[Sequence[Chunk]], items: int | None = None) -> Draft | str:
+    """A case with these sections; or why there is none."""
+    domain = one.source.domain
     markers = [f"<{MARKER.get(domain, 'Section')} {number}>" for number in range(1, len(sections) + 1)]
     strings = [
         string

@@ -16,7 +16,6 @@ from long_context_tasks.benchmarks.ethic.chunks import chunks_of, pieces_of
 from long_context_tasks.benchmarks.ethic.coverage_items import Item, ItemSource
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.sources import Text
-from long_context_tasks.benchmarks.thinking import without_thinking
 from long_context_tasks.judges import (
     UNPARSABLE,
     Generate,
@@ -28,6 +27,7 @@ from long_context_tasks.judges import (
     judge_all,
 )
 from long_context_tasks.schema import InputError, Message, Score
+from long_context_tasks.schema.thinking import without_thinking
 from long_context_tasks.stats import Mean, mean_of_scores
 from long_context_tasks.tokens import Tokenizer
 

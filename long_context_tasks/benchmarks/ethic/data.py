@@ -1,4 +1,4 @@
-"""Cases of a task from the published data or from a folder of built cases.
+"""Cases of a task from the published data, from a folder of built cases, or written from a seed.
 
 The data are read once, as a stream, into a case folder in the user's cache, with a file for each domain; later runs read that.
 Messages lie in its document table, so that a case holds no long text. Built cases (``lct_cases``) have the same form: ``inputs``
@@ -11,15 +11,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
 
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
-from long_context_tasks.benchmarks.ethic import judge_prompts, prompts, scoring, summaries
+from long_context_tasks.benchmarks.ethic import fact_recall, judge_prompts, prompts, scoring, summaries
 from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS, NAME, Row, Source, digest_of, source_of
 from long_context_tasks.benchmarks.ethic.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.prompt_length import within
 from long_context_tasks.benchmarks.ethic.rows import Read, case_of
+from long_context_tasks.benchmarks.ethic.synthetic_build import SYNTHETIC, cached_synthetic, family_of
 from long_context_tasks.judges import Judging
 from long_context_tasks.schema import (
     Case,
@@ -48,7 +50,10 @@ def load_task(name: str, options: Options) -> LoadedTask:
     """
     spec = parse_task(name)
     options = replace(options, prompt_style=options.prompt_style or prompts.CHAT)
-    if options.cases is None:
+    synthetic = spec.variant == SYNTHETIC
+    if options.cases is None and synthetic:
+        pass
+    elif options.cases is None:
         if spec.task not in CONFIGURATIONS:
             raise InputError(
                 f"{name}: has no published data; build cases with `lct build {COUNTERPARTS}` and name their folder with lct_cases "
@@ -60,8 +65,10 @@ def load_task(name: str, options: Options) -> LoadedTask:
         folder = built_folder(spec, options.cases)
         options = options.as_built(read_manifest(folder).get("options", {}), folder, same_tokenizer)
     cases = load(spec, options)
-    metrics = scoring.METRICS[spec.task]
     judged = spec.task == "summarize"
+    # The facts of synthetic documents are known, so that their summaries have a score without a judge.
+    summary_scores: Any = fact_recall if synthetic else summaries
+    metrics = summary_scores.METRICS if judged else scoring.METRICS[spec.task]
     return LoadedTask(
         name=name,
         version=card(NAME).version,
@@ -71,11 +78,11 @@ def load_task(name: str, options: Options) -> LoadedTask:
         intervals=metrics[:2],
         answer_budget=options.answer_budget or spec.card.answer_budget,
         render=prompts.messages,
-        score=summaries.score_case if judged else scoring.SCORES[spec.task],
+        score=summary_scores.score_case if judged else scoring.SCORES[spec.task],
         judging=Judging(
             rubric=judge_prompts.rubric,
             requests=partial(summaries.judge_requests, documents=cases.documents),
-            score_turn=summaries.score_turn,
+            score_turn=summary_scores.score_turn,
             default=judge_prompts.DEFAULT,
             metrics=summaries.POINTS,
         )
@@ -118,7 +125,9 @@ def load(spec: TaskSpec, options: Options) -> CaseSet:
     if options.tokenizer is not None:
         tokenizer_identity(options.tokenizer)  # a wrong name is told before anything is read
     known_by = ""
-    if options.cases is not None:
+    if options.cases is None and spec.variant == SYNTHETIC:
+        cases = cached_synthetic(spec, options)
+    elif options.cases is not None:
         cases = _of_length(CaseSet.read(built_folder(spec, options.cases), spec.name), options.length)
     else:
         folder, known_by = converted(spec.task, options)
@@ -148,6 +157,8 @@ def load(spec: TaskSpec, options: Options) -> CaseSet:
 def built_folder(spec: TaskSpec, root: Path) -> Path:
     """The case folder of a task: ``root`` itself, or the one in it that `lct build` made for the task."""
     family = spec.family if spec.task in CONFIGURATIONS else COUNTERPARTS
+    if spec.variant == SYNTHETIC:
+        family = family_of(spec.task)
     return root / family if (root / family).is_dir() else root
 
 

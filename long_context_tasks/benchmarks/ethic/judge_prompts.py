@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from long_context_tasks.benchmarks.ethic import official
 from long_context_tasks.benchmarks.ethic.prompts import template
-from long_context_tasks.benchmarks.thinking import without_thinking
 from long_context_tasks.judges import Rubric, last_boxed
 from long_context_tasks.schema import InputError, Message
+from long_context_tasks.schema.thinking import without_thinking
 
 LOW, HIGH = 1, 5
 DEFAULT = "geval"

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from long_context_tasks.benchmarks.ethic.official import REFUSAL
-from long_context_tasks.benchmarks.thinking import without_thinking
+from long_context_tasks.schema.thinking import without_thinking
 
 EMPTY = "empty"
 CUT = "answer_cut"

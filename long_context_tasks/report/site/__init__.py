@@ -1,12 +1,20 @@
 """The leaderboard as a folder of pages that open without a network."""
 
 from long_context_tasks.report.site.build import BuiltSite, build_site
-from long_context_tasks.report.site.shown import Breakdown, HeatMap, PublishedRow, ShownLength, SiteOptions
+from long_context_tasks.report.site.shown import (
+    Breakdown,
+    HeatMap,
+    ModelNote,
+    PublishedRow,
+    ShownLength,
+    SiteOptions,
+)
 
 __all__ = [
     "Breakdown",
     "BuiltSite",
     "HeatMap",
+    "ModelNote",
     "PublishedRow",
     "ShownLength",
     "SiteOptions",

@@ -1,69 +1,96 @@
-"""Means by the labels that cases carry: which labels there are is gathered while cases go by, the scores are those of the cell."""
+"""Means of a cell's turns by the labels that they carry (question type, where the answer lies, domain)."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
-from long_context_tasks.report.case_page import ShownCase
-from long_context_tasks.report.cells import Cell, mean_of, turn_values
+from long_context_tasks.report.cells import Cell, mean_of, turns_of_cells
 from long_context_tasks.report.schema import Collection
 from long_context_tasks.report.site import words
 from long_context_tasks.report.site.shown import Breakdown
 
 MOST_VALUES = 12
-"""A label with more values, as a date or an id, is none to break scores down by."""
+"""A label with more values, as an id, is none to break scores down by."""
 
 
-class Labels:
-    """The labels of the cases of one cell."""
+def label_breakdowns(
+    collection: Collection,
+    cells: Sequence[Cell],
+    orders: Mapping[str, Mapping[str, str]] | None = None,
+) -> list[Breakdown]:
+    """Breakdowns of all cells by each label with 2 to :data:`MOST_VALUES` values and two turns or more a value on average.
 
-    def __init__(self) -> None:
-        """Nothing seen yet."""
-        self._cases: dict[str, dict[str, set[str]]] = {}
+    Measured quantities, which are no whole numbers, are none to break scores down by.
 
-    def add(self, case: ShownCase) -> None:
-        """Take one case; its further runs change nothing."""
-        for label, value in case.labels.items():
-            values = self._cases.setdefault(label, {})
-            if len(values) <= MOST_VALUES or value in values:
-                values.setdefault(value, set()).add(case.case)
+    Args:
+        collection: that the cells are of.
+        cells: any.
+        orders: label to its values in the order to show, each with the words for it; others go by size or name.
+    """
+    found: list[Breakdown] = []
+    for place, turns in turns_of_cells(collection, cells).items():
+        found += _of_cell(cells[place], turns, orders or {})
+    return found
 
-    def breakdowns(self, collection: Collection, cell: Cell) -> list[Breakdown]:
-        """A breakdown for each label with 2 to :data:`MOST_VALUES` values, none of them shared by a case, and two cases or
-        more a value on average.
 
-        Args:
-            collection: with the scores of the cell.
-            cell: that the cases belong to.
-        """
-        labels = {
-            label: values
-            for label, values in self._cases.items()
-            if 2 <= len(values) <= MOST_VALUES
-            and 2 * len(values) <= len(set[str]().union(*values.values()))
-            # What differs between answers to the same case, as their number, is no label of the case.
-            and sum(map(len, values.values())) == len(set[str]().union(*values.values()))
-        }
-        if not labels:
-            return []
-        turns = turn_values(collection, cell).with_columns(pl.col("case").cast(pl.String()))
-        found = []
-        for label, values in labels.items():
-            groups = []
-            for value in sorted(values, key=_natural):
-                own = turns.filter(pl.col("case").is_in(sorted(values[value])))
-                if len(own):
-                    groups.append((value, mean_of(own, points=cell.points)))
-            settings = words.settings(cell.settings)
-            found.append(
-                Breakdown(
-                    cell.model, cell.task, label, groups, cell.points, cell.judge or "", settings=settings
-                )
+def _of_cell(cell: Cell, turns: pl.DataFrame, orders: Mapping[str, Mapping[str, str]]) -> list[Breakdown]:
+    texts = turns["labels"].cast(pl.String()).to_list()
+    read = {text: _labels(text) for text in dict.fromkeys(texts) if text}
+    breakdowns = []
+    for name in dict.fromkeys(name for labels in read.values() for name in labels):
+        values = [read[text].get(name) if text else None for text in texts]
+        different = dict.fromkeys(value for value in values if value is not None)
+        n = sum(value is not None for value in values)
+        if not 2 <= len(different) <= MOST_VALUES or 2 * len(different) > n:
+            continue
+        shown = orders.get(name, {})
+        place = {value: number for number, value in enumerate(shown)}
+        parts = (
+            turns.with_columns(pl.Series("value_of_label", values, pl.String()))
+            .drop_nulls("value_of_label")
+            .partition_by("value_of_label", as_dict=True)
+        )
+        groups = [
+            (shown.get(value, value), mean_of(parts[(value,)], points=cell.points))
+            for value in sorted(different, key=lambda one: (place.get(one, len(place)), *_natural(one)))
+        ]
+        breakdowns.append(
+            Breakdown(
+                cell.model,
+                cell.task,
+                name,
+                groups,
+                cell.points,
+                cell.judge or "",
+                settings=words.settings(cell.settings),
             )
-        return found
+        )
+    return breakdowns
+
+
+def _labels(text: str) -> dict[str, str]:
+    """The labels that are words, whole numbers, yes or no."""
+    try:
+        held = json.loads(text)
+    except ValueError:
+        return {}
+    if not isinstance(held, dict):
+        return {}
+    return {str(name): _word(value) for name, value in held.items() if isinstance(value, str | int)}
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
 
 
 def _natural(text: str) -> tuple[float, str]:
     """Numbers by size, before words."""
+    head = text.partition("–")[0]
     try:
-        return (float(text), text)
+        return (float(head), text)
     except ValueError:
         return (float("inf"), text)

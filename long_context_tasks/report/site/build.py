@@ -5,7 +5,7 @@ import importlib.util
 import math
 import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,16 @@ import jinja2
 
 from long_context_tasks.report.case_page import ShownCase
 from long_context_tasks.report.cells import Cell
+from long_context_tasks.report.lengths import ends_words, length_words
 from long_context_tasks.report.schema import Collection
 from long_context_tasks.report.site import words
-from long_context_tasks.report.site.breakdowns import Labels
+from long_context_tasks.report.site.benchmark_page import benchmark_context
+from long_context_tasks.report.site.breakdowns import label_breakdowns
 from long_context_tasks.report.site.cases import write_cases
 from long_context_tasks.report.site.chunks import ChunkStore
 from long_context_tasks.report.site.folder import Replaced
 from long_context_tasks.report.site.leaderboard import index_payload, leading_cells
+from long_context_tasks.report.site.lengths import length_table
 from long_context_tasks.report.site.model_page import model_context
 from long_context_tasks.report.site.pages import Names
 from long_context_tasks.report.site.shown import Breakdown, SiteOptions
@@ -115,7 +118,8 @@ def _write(
     pages |= {f"task/{name}": f"task/{file}.html" for name, file in tasks.items()}
     written = write_cases(cases, by_run, pages, store)
     names = Names(models, tasks, written.lists)
-    breakdowns = _breakdowns(cells, written.labels, collection, options)
+    breakdowns = _breakdowns(cells, collection, options)
+    benchmarks = {name: slug(name) for name in sorted({cell.benchmark for cell in cells})}
     leading, others = leading_cells(cells)
     environment = _environment(options, plotly)
 
@@ -129,8 +133,11 @@ def _write(
         n_runs=collection.runs.height,
         n_models=len(models),
         n_tasks=len(tasks),
-        n_published=len(options.published),
+        n_published=sum(row.task in tasks for row in options.published),
         problems=collection.problems,
+        notes=collection.notes,
+        benchmarks=benchmarks,
+        lengths=length_table(options.lengths, names),
         plain=_plain_table(cells),
         judges=sorted({cell.judge for cell in cells if cell.judge}),
         settings=words.long_settings(cell.settings for cell in cells),
@@ -159,6 +166,10 @@ def _write(
         )
         path = folder / "task" / f"{file}.html"
         _page(environment, path, root="../", page="task", **_stored(context, store))
+    for benchmark, members in _grouped(leading.values(), "benchmark").items():
+        context = benchmark_context(benchmark, members, names, options)
+        path = folder / "benchmark" / f"{benchmarks[benchmark]}.html"
+        _page(environment, path, root="../", page="benchmark", **context)
     return written.n_cases
 
 
@@ -186,7 +197,13 @@ def _environment(options: SiteOptions, plotly: Path) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     styles = _STYLE.findall(plotly.read_text(encoding="utf-8"))
-    environment.globals.update(options=options, words=words, styles=" ".join(dict.fromkeys(styles)))
+    environment.globals.update(
+        options=options,
+        words=words,
+        styles=" ".join(dict.fromkeys(styles)),
+        length_words=length_words,
+        ends_words=ends_words,
+    )
     return environment
 
 
@@ -206,20 +223,17 @@ def _stored(context: dict[str, Any], store: ChunkStore) -> dict[str, Any]:
     return context | {"figures": figures}
 
 
-def _breakdowns(
-    cells: Sequence[Cell], labels: Mapping[int, Labels], collection: Collection, options: SiteOptions
-) -> list[Breakdown]:
-    """Given ones first; then by the labels of cases, where none is given for the same cell and label."""
+def _breakdowns(cells: Sequence[Cell], collection: Collection, options: SiteOptions) -> list[Breakdown]:
+    """Given ones first; then by the labels of scores, where none is given for the same cell and label."""
     given = {(each.model, each.task, each.judge, each.settings, each.label) for each in options.breakdowns}
-    found = list(options.breakdowns)
-    for cell in cells:
-        if id(cell) in labels:
-            found += [
-                each
-                for each in labels[id(cell)].breakdowns(collection, cell)
-                if (each.model, each.task, each.judge, each.settings, each.label) not in given
-            ]
-    return found
+    return [
+        *options.breakdowns,
+        *(
+            each
+            for each in label_breakdowns(collection, cells, options.label_values)
+            if (each.model, each.task, each.judge, each.settings, each.label) not in given
+        ),
+    ]
 
 
 def _plain_table(cells: Sequence[Cell]) -> list[tuple[str, str, str, str, str]]:

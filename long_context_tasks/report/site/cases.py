@@ -7,7 +7,6 @@ from typing import Any
 
 from long_context_tasks.report.case_page import ShownCase
 from long_context_tasks.report.cells import Cell
-from long_context_tasks.report.site.breakdowns import Labels
 from long_context_tasks.report.site.chunks import ChunkStore
 
 PACK = 64_000
@@ -29,12 +28,10 @@ class WrittenCases:
 
     Attributes:
         lists: run to the chunk with the list of its cases.
-        labels: of the cases of each cell, under its ``id()``.
         n_cases: all of them.
     """
 
     lists: Mapping[str, str]
-    labels: Mapping[int, Labels]
     n_cases: int
 
 
@@ -50,12 +47,10 @@ def write_cases(
         store: for the chunks.
     """
     runs: dict[str, _Run] = {}
-    labels: dict[int, Labels] = {}
     for case in cases:
         cell = by_run.get(case.run)
         if cell is None:
             continue
-        labels.setdefault(id(cell), Labels()).add(case)
         run = runs.setdefault(case.run, _Run())
         shown = _case(case, store)
         run.rows.append(_row(case, cell.metric))
@@ -79,7 +74,7 @@ def write_cases(
                 "cases": run.rows,
             }
         )
-    return WrittenCases(lists, labels, sum(len(run.rows) for run in runs.values()))
+    return WrittenCases(lists, sum(len(run.rows) for run in runs.values()))
 
 
 def _flush(run: _Run, store: ChunkStore) -> None:

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from long_context_tasks.report.cells import Cell
-from long_context_tasks.report.site.shown import HeatMap, SiteOptions
+from long_context_tasks.report.lengths import settings_without_length
+from long_context_tasks.report.site.shown import Breakdown, HeatMap, SiteOptions
 from long_context_tasks.report.site.words import scale_top, settings, settings_label, short_name, tokens
+from long_context_tasks.stats import Mean
 
 MOST_LINES = 6
 """Curves in one figure: more cannot be told apart."""
@@ -93,10 +95,10 @@ def wer_figures(
     return found
 
 
-def heat_figure(given: HeatMap) -> Figure:
-    """A heat map."""
+def heat_figure(given: HeatMap, *, named: bool = False) -> Figure:
+    """A heat map; ``named`` puts the model in front of its title."""
     return Figure(
-        given.title,
+        f"{given.model} · {given.title}" if named and given.model else given.title,
         given.caption,
         {
             "kind": "heat",
@@ -105,8 +107,88 @@ def heat_figure(given: HeatMap) -> Figure:
             "values": [list(row) for row in given.values],
             "xTitle": given.x_title,
             "yTitle": given.y_title,
+            "low": given.low,
+            "high": given.high,
         },
     )
+
+
+def position_figures(
+    breakdowns: Sequence[Breakdown], name: Callable[[Breakdown], str], options: SiteOptions
+) -> list[Figure]:
+    """Score by where in the context something stands: a figure for each label of ``options.positions``.
+
+    Args:
+        breakdowns: of one model or one task.
+        name: of the line that one belongs to.
+        options: of the site.
+    """
+    groups: dict[tuple[str, bool, tuple[str, ...]], list[_Named]] = {}
+    for each in breakdowns:
+        if each.label in options.positions:
+            key = (each.label, each.points, tuple(value for value, _ in each.groups))
+            groups.setdefault(key, []).append((name(each), list(each.groups)))
+    return [
+        _named(f"Score by {label.replace('_', ' ')}", part, values, points)
+        for (label, points, values), lines in groups.items()
+        for part in (lines[start : start + MOST_LINES] for start in range(0, len(lines), MOST_LINES))
+    ]
+
+
+def moved_figures(cells: Sequence[Cell], name: Callable[[Cell], str], options: SiteOptions) -> list[Figure]:
+    """Score by where the variants of a task put the answer; a figure for each length.
+
+    Args:
+        cells: of one family, at most one for each name, length and variant.
+        name: of the line that a cell belongs to.
+        options: of the site.
+    """
+    places = {variant: number for number, variant in enumerate(options.position_variants)}
+    groups: dict[tuple[int, bool], dict[str, dict[str, Mean]]] = {}
+    for cell in cells:
+        if cell.variant in places:
+            lines = groups.setdefault((cell.length or 0, cell.points), {})
+            lines.setdefault(name(cell), {}).setdefault(cell.variant, cell.mean)
+    found = []
+    for (length, points), lines in sorted(groups.items()):
+        values = sorted({variant for line in lines.values() for variant in line}, key=places.__getitem__)
+        if len(values) > 1:
+            named = [
+                (line, sorted(means.items(), key=lambda item: places[item[0]]))
+                for line, means in lines.items()
+            ]
+            title = f"Score by where the answer was put{f', {tokens(length)}' if length else ''}"
+            found.append(_named(title, named[:MOST_LINES], values, points))
+    return found
+
+
+_Named = tuple[str, list[tuple[str, Mean]]]
+
+
+def _named(title: str, lines: Sequence[_Named], values: Sequence[str], points: bool) -> Figure:
+    """Dots with intervals, a row for each value."""
+    place = {value: number for number, value in enumerate(values)}
+    highs = [mean.high for _, groups in lines for _, mean in groups if mean.high == mean.high]
+    data = {
+        "kind": "curves",
+        "xTitle": "Place",
+        "yTitle": "Score, points" if points else "Score, percent",
+        "log": 0,
+        "points": int(points),
+        "top": scale_top(max(highs, default=0.0), points=points),
+        "names": list(values),
+        "lines": [
+            [
+                line,
+                [
+                    [place[value], mean.value, mean.low, mean.high, mean.n, mean.total]
+                    for value, mean in groups
+                ],
+            ]
+            for line, groups in lines
+        ],
+    }
+    return Figure(title, "Bars are 95 % intervals; groups may hold different cases.", data)
 
 
 def plain_variant(cell: Cell) -> str:
@@ -121,7 +203,8 @@ def line_name(cell: Cell, *, noise: bool = False) -> str:
     """Family, variant and judge of a cell, for a legend; ``noise`` leaves the noise out."""
     variant = plain_variant(cell) if noise else cell.variant
     name = short_name(cell.family, cell.benchmark)
-    parts = (name, variant, settings_label(settings(cell.settings)), cell.judge and f"judge {cell.judge}")
+    told = settings(settings_without_length(cell.settings))
+    parts = (name, variant, settings_label(told), cell.judge and f"judge {cell.judge}")
     return " · ".join(part for part in parts if part)
 
 

@@ -99,20 +99,8 @@ def row_of(cell: Cell, about: str, names: Names, options: SiteOptions, top: floa
         top: upper end of the bars.
     """
     mean: Mean = cell.mean
-    if about == "model":
-        name, link = cell.model, f"../model/{names.models[cell.model]}.html"
-        anchor = names.models[cell.model]
-    else:
-        name = " · ".join(
-            filter(
-                None,
-                (
-                    words.short_name(cell.task, cell.benchmark),
-                    words.settings_label(words.settings(cell.settings)),
-                ),
-            )
-        )
-        link, anchor = f"../task/{names.tasks[cell.task]}.html", names.tasks[cell.task]
+    name, link = row_name(cell, about, names)
+    anchor = names.models[cell.model] if about == "model" else names.tasks[cell.task]
     return Row(
         name=name,
         link=link,
@@ -141,6 +129,15 @@ def row_of(cell: Cell, about: str, names: Names, options: SiteOptions, top: floa
         ],
         runs=[(run, names.case_lists[run]) for run in cell.runs if run in names.case_lists],
     )
+
+
+def row_name(cell: Cell, about: str, names: Names) -> tuple[str, str]:
+    """Name of a row and the link to its page, from a page one folder down; see :func:`row_of`."""
+    if about == "model":
+        return cell.model, f"../model/{names.models[cell.model]}.html"
+    told = words.settings_label(words.settings(cell.settings))
+    name = " · ".join(filter(None, (words.short_name(cell.task, cell.benchmark), told)))
+    return name, f"../task/{names.tasks[cell.task]}.html"
 
 
 def _notes(cell: Cell) -> list[str]:

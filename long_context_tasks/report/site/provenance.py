@@ -8,6 +8,8 @@ from typing import Any
 
 import polars as pl
 
+from long_context_tasks.report.models import shown_source
+
 # Not max_tokens, and not the name of the environment variable that a key is in, which is no secret.
 _SECRET = re.compile(r"(api_?key|secret|password|passwd|authorization|bearer|(access|auth|hf)_?token)$", re.I)
 _SECRET_IN_TEXT = re.compile(
@@ -23,7 +25,8 @@ class ShownRun:
 
     Attributes:
         run, task, host, made: as in the tidy schema.
-        seed, version, source: as text, empty where there is none.
+        seed, version: as text, empty where there is none.
+        source: the last two folders.
         config: number of its configuration on the page, from 1.
     """
 
@@ -78,7 +81,7 @@ def shown_runs(runs: pl.DataFrame) -> tuple[list[ShownRun], list[ShownConfig]]:
         facts = {
             "Host": f"{_text(row, 'host')} {_text(row, 'host_version')}".strip(),
             "Package": _text(row, "package"),
-            "Commit": _commit(settings["provenance"]),
+            "Commit": _text(row, "commit") or _commit(settings["provenance"]),
             "Window": _text(row, "window"),
             "Judge": _text(row, "judge"),
         }
@@ -93,7 +96,7 @@ def shown_runs(runs: pl.DataFrame) -> tuple[list[ShownRun], list[ShownConfig]]:
                 made=_text(row, "made"),
                 seed=_text(row, "seed"),
                 version=_text(row, "version"),
-                source=_text(row, "source"),
+                source=shown_source(_text(row, "source")),
                 config=config.number,
             )
         )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from long_context_tasks.report.cells import Cell
 from long_context_tasks.stats import Mean
 
 
@@ -20,6 +21,7 @@ class PublishedRow:
         n: cases of the figure; None where the paper does not say.
         setting: how it was measured; empty where there is nothing to say.
         subset: part of the task that it is about; empty for all. A part is shown on the task's page only.
+        benchmark: of the task; empty leaves figures of tasks without a run out.
     """
 
     model: str
@@ -31,6 +33,7 @@ class PublishedRow:
     n: int | None = None
     setting: str = ""
     subset: str = ""
+    benchmark: str = ""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class ShownLength:
         interval: ends in tokens; None where there is none.
         definition: in one sentence.
         variant, judge: of the tasks.
+        settings: of the tasks without the length, in words; empty without any.
+        benchmark: of the family; empty where nobody says.
     """
 
     model: str
@@ -52,6 +57,14 @@ class ShownLength:
     definition: str
     variant: str = ""
     judge: str = ""
+    settings: str = ""
+    benchmark: str = ""
+
+    @property
+    def name(self) -> str:
+        """Of the family with all that tells it from others."""
+        parts = (self.family, self.variant, self.settings, self.judge and f"judge {self.judge}")
+        return " · ".join(part for part in parts if part)
 
 
 @dataclass(frozen=True)
@@ -61,11 +74,12 @@ class HeatMap:
     Attributes:
         model: whose; empty where it belongs to the task alone.
         task: name.
-        title: of the figure.
+        title: of the figure, without the model.
         caption: what a cell is, in one or two sentences.
         x_title, y_title: of the axes.
         x, y: names of columns and rows.
         values: a row for each of ``y``; None where there is nothing.
+        low, high: ends of the scale; None: those of the values.
     """
 
     model: str
@@ -77,6 +91,8 @@ class HeatMap:
     x: Sequence[str]
     y: Sequence[str]
     values: Sequence[Sequence[float | None]]
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -104,21 +120,41 @@ class Breakdown:
 
 
 @dataclass(frozen=True)
+class ModelNote:
+    """What makers or the user say about a model, as text; empty where nobody says.
+
+    Attributes:
+        licence, parameters: of the model.
+        aliases: other names that its runs have.
+    """
+
+    licence: str = ""
+    parameters: str = ""
+    aliases: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
 class SiteOptions:
     """How the site is made, and what it shows beside runs.
 
     Attributes:
         title: of the leaderboard.
         made: date of the site, as it should be read; empty leaves it out.
-        published: figures of papers.
+        published: figures of papers; those of tasks without a run stand on the benchmark's page.
+        groups: cells of groups of tasks, every case the same; see :mod:`long_context_tasks.report.pooled`.
         lengths: effective context lengths.
         heat_maps: see :class:`HeatMap`.
-        breakdowns: means by label; those of labels that the cases carry are computed and need not be given.
+        breakdowns: means by label; those of labels that the scores carry are computed and need not be given.
+        label_values: label to its values in the order to show, each with the words for it.
+        positions: labels that tell where in the context something stands: they are drawn as well.
+        position_variants: variants of tasks that tell it, in order: they are drawn over one another.
         claimed_windows: model to the context length that its makers claim, in tokens.
+        models: model to what else is said about it.
         measured_wer: task to the measured word error rate of its transcripts, in percent.
         chance: task to what guessing scores.
         judges: judge to a sentence about it, as its agreement with people.
         benchmarks: benchmark to its title.
+        benchmark_about: benchmark to a sentence or two, with the paper.
         about: task, or family of tasks, to a sentence.
         metrics: metric to a sentence.
         downloads: names of files beside the first page, which the caller puts there, to link to.
@@ -127,14 +163,20 @@ class SiteOptions:
     title: str = "Long-context leaderboard"
     made: str = ""
     published: Sequence[PublishedRow] = ()
+    groups: Sequence[Cell] = ()
     lengths: Sequence[ShownLength] = ()
     heat_maps: Sequence[HeatMap] = ()
     breakdowns: Sequence[Breakdown] = ()
+    label_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    positions: Sequence[str] = ()
+    position_variants: Sequence[str] = ()
     claimed_windows: Mapping[str, int] = field(default_factory=dict)
+    models: Mapping[str, ModelNote] = field(default_factory=dict)
     measured_wer: Mapping[str, float] = field(default_factory=dict)
     chance: Mapping[str, float] = field(default_factory=dict)
     judges: Mapping[str, str] = field(default_factory=dict)
     benchmarks: Mapping[str, str] = field(default_factory=dict)
+    benchmark_about: Mapping[str, str] = field(default_factory=dict)
     about: Mapping[str, str] = field(default_factory=dict)
     metrics: Mapping[str, str] = field(default_factory=dict)
     downloads: Sequence[str] = ()

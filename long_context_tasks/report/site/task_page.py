@@ -5,17 +5,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from long_context_tasks.report.cells import Cell
+from long_context_tasks.report.lengths import settings_without_length
 from long_context_tasks.report.site import words
 from long_context_tasks.report.site.figures import (
     MOST_LINES,
     heat_figure,
     length_figures,
+    moved_figures,
     plain_variant,
+    position_figures,
     wer_figures,
 )
 from long_context_tasks.report.site.leaderboard import Leaf, leaf_of
 from long_context_tasks.report.site.pages import Names, label_tables, published_row, row_of, top_of
+from long_context_tasks.report.site.quality import quality_table
 from long_context_tasks.report.site.shown import Breakdown, SiteOptions
+from long_context_tasks.report.site.slugs import slug
 
 
 def task_context(
@@ -63,11 +68,29 @@ def task_context(
         options,
         "Score against noise",
     )
-    figures += [heat_figure(each) for each in options.heat_maps if each.task == task]
+    figures += moved_figures([cell for cell in drawn if cell.length == one.length], _model, options)
+    split = sorted(
+        (each for each in breakdowns if each.task == task), key=lambda each: order.get(each.model, 0)
+    )
+    figures += position_figures(
+        [
+            each
+            for each in split
+            if each.model in models and (each.judge, each.settings) == (first.judge, first.settings)
+        ],
+        lambda each: each.model,
+        options,
+    )
+    figures += [
+        heat_figure(each, named=True)
+        for each in options.heat_maps
+        if each.task == task and (not each.model or each.model in models)
+    ]
     return {
         "task": task,
         "about": options.about.get(task) or options.about.get(one.family, ""),
         "benchmark": options.benchmarks.get(one.benchmark, one.benchmark),
+        "benchmark_file": slug(one.benchmark),
         "length": words.tokens(one.length),
         "variant": one.variant or "",
         "wer": options.measured_wer.get(task),
@@ -106,14 +129,8 @@ def task_context(
         ],
         "figures": figures,
         "n_lines": len(models),
-        "labels": label_tables(
-            sorted(
-                (each for each in breakdowns if each.task == task), key=lambda each: order.get(each.model, 0)
-            ),
-            "model",
-            names,
-            {},
-        ),
+        "labels": label_tables(split, "model", names, {}),
+        "quality": quality_table(own, "model", names),
         "settings": words.long_settings(cell.settings for cell in [*own, *others]),
         "names": names,
     }
@@ -125,9 +142,9 @@ def _best_first(cell: Cell) -> tuple[bool, float]:
 
 
 def _comparable(cell: Cell, other: Cell) -> bool:
-    """Same judge, same settings."""
-    one, two = leaf_of(cell), leaf_of(other)
-    return (one.judge, one.settings) == (two.judge, two.settings)
+    """Same judge, same settings but for the length."""
+    one, two = ((each.judge or "", settings_without_length(each.settings)) for each in (cell, other))
+    return one == two
 
 
 def _model(cell: Cell) -> str:

@@ -13,6 +13,7 @@ _REASONS = {
     "does_not_fit": "did not fit the window",
     "not_judged": "not judged",
     "truncated": "truncated",
+    "answer_cut": "answer cut off",
 }
 
 
@@ -117,7 +118,12 @@ def long_settings(texts: Iterable[str]) -> dict[str, str]:
 def reasons(counts: Mapping[str, int]) -> list[tuple[str, int]]:
     """Reasons in words with their counts, the most frequent first."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return [(_REASONS.get(reason, reason.replace("_", " ")), count) for reason, count in ordered]
+    return [(reason_words(reason), count) for reason, count in ordered]
+
+
+def reason_words(reason: str) -> str:
+    """A reason as pages show it."""
+    return _REASONS.get(reason, reason.replace("_", " "))
 
 
 def scale_top(high: float, *, points: bool) -> float:

@@ -20,8 +20,8 @@ from long_context_tasks.benchmarks.ada_leval.extraction import (
     extract_bestanswer_official,
     extract_tsort_official,
 )
-from long_context_tasks.benchmarks.thinking import without_thinking
 from long_context_tasks.schema import Case, Score, Turn
+from long_context_tasks.schema.thinking import without_thinking
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "speed"))
 from naive_extraction import naive_bestanswer, naive_tsort

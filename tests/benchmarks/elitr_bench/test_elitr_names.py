@@ -3,10 +3,10 @@
 import pytest
 import yaml
 
-from long_context_tasks.benchmarks.elitr_bench import names, prompts, scoring
+from long_context_tasks.benchmarks.elitr_bench import answer_found, names, prompts, scoring
 from long_context_tasks.schema import InputError
 
-ALL = names.task_names()
+ALL = [*names.task_names(), *names.synthetic_task_names()]
 
 
 def test_names_are_unique_and_parse_back() -> None:
@@ -24,6 +24,8 @@ def test_names_are_unique_and_parse_back() -> None:
         "elitr_bench_conv_dev_goldhistory_wer60",
         "elitr_bench_qa_test_wer20",
         "elitr_bench_qa_test_czech",
+        "elitr_bench_qa_synthetic",
+        "elitr_bench_conv_synthetic_goldhistory_wer40",
     ],
 )
 def test_the_names_that_users_type(name: str) -> None:
@@ -41,6 +43,8 @@ def test_the_names_that_users_type(name: str) -> None:
         "elitr_bench_qa_test_wer40_czech",
         "elitr_bench_qa_test_wer200",
         "elitr_bench_qa_test_",
+        "elitr_bench_qa_synthetic_czech",
+        "elitr_bench_qa_synthetic_multiturn",
         "",
     ],
 )
@@ -54,15 +58,16 @@ def test_the_card_says_the_same() -> None:
 
     folder = files("long_context_tasks.benchmarks.elitr_bench")
     card = yaml.safe_load((folder / "card.yaml").read_text(encoding="utf-8"))
-    assert tuple(card["metrics"]) == scoring.METRICS
+    assert tuple(card["metrics"]) == (*scoring.METRICS, answer_found.METRIC)
     assert set(scoring.INTERVALS) <= set(scoring.METRICS)
     listed = set()
     for task, row in card["tasks"].items():
-        assert row["headline"] in scoring.METRICS and row["official"] in scoring.METRICS
+        metrics = scoring.SYNTHETIC_METRICS if task.endswith("_synthetic") else scoring.METRICS
+        assert row["headline"] == metrics[0] and row["official"] in metrics
         axes: dict[str, list[str]] = {}
         for variant in row["variants"]:
             axes.setdefault(variant["axis"], [""]).append(variant["name"])
-        parts = [[f"elitr_bench_{task}"], row["splits"], *axes.values()]
+        parts = [[f"elitr_bench_{task}"], row.get("splits", [""]), *axes.values()]
         built = [""]
         for part in parts:
             built = [f"{head}_{tail}" if head and tail else head or tail for head in built for tail in part]

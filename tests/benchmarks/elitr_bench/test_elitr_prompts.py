@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from long_context_tasks.benchmarks.elitr_bench import prompts
 from long_context_tasks.benchmarks.elitr_bench.responses import stored_officially
-from long_context_tasks.benchmarks.thinking import without_thinking
 from long_context_tasks.schema import Case, InputError, Turn
+from long_context_tasks.schema.thinking import without_thinking
 
 GOLDEN = Path(__file__).parent / "golden" / "elitr_prompts.jsonl"
 TRANSCRIPTS = {"m": "(PERSON1) Hello.\n"}

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from long_context_tasks.benchmarks.ethic.data import load_task
-from long_context_tasks.hosts.results import summarize
 from long_context_tasks.judges import JudgeRequest, Verdict
 from long_context_tasks.schema import Case, CaseScores, LoadedTask, Options
+from long_context_tasks.stats.summary import summarize
 
 Answers = Callable[[LoadedTask, Case], str]
 Rates = Callable[[Case, JudgeRequest], float | None]

@@ -48,6 +48,7 @@ def behave(body: dict[str, Any], _: int) -> Answer:
     [
         (family, domain)
         for family, made in ethic_build.FAMILIES.items()
+        if made.source is not None
         for domain in ethic_build.DOMAINS[made.task]
     ],
 )

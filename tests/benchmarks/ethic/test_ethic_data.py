@@ -23,7 +23,11 @@ from long_context_tasks.hosts.demo_model import demo_model_path
 from long_context_tasks.schema import Case, CaseWriter, InputError, LoadedTask, Message, Turn, resolve_options
 from long_context_tasks.tokens import CL100K
 
-NAMES = [spec.name for spec in task_specs() if spec.benchmark == "ethic" and not spec.card.built_only]
+NAMES = [
+    spec.name
+    for spec in task_specs()
+    if spec.benchmark == "ethic" and not spec.card.built_only and not spec.variant
+]
 
 
 @pytest.fixture(scope="module")

@@ -154,7 +154,14 @@ def test_a_judge_rates_what_people_rate(tmp_path: Path, monkeypatch: pytest.Monk
         model = tmp_path / "model.yaml"
         model.write_text(f"model: tiny\nbase_url: {server.url}\n")
         done = lct(
-            "judge", tmp_path / "s.db", "--judge", model, "--out", tmp_path / "j.jsonl", "--prompt", "fig8"
+            "judge",
+            tmp_path / "s.db",
+            "--judge",
+            model,
+            "--out",
+            tmp_path / "j.jsonl",
+            "--wording",
+            "modified",
         )
         assert done.exit_code == 0 and "scored 6 of 6" in done.output
         sent = [body["messages"][0]["content"] for body in server.bodies[1:]]
@@ -192,7 +199,7 @@ def test_annotations_go_from_one_copy_to_another(tmp_path: Path) -> None:
         (("stats", "none.db"), "no such study"),
         (("prepare", "none.db"), "give --questions FILE"),
         (("prepare", "s.db", "--scale", "elitr_bench"), "is there already, with another --scale"),
-        (("prepare", "s.db", "--raters", "3"), "is there already, with another --raters"),
+        (("prepare", "s.db", "--annotators", "3"), "is there already, with another --annotators"),
         (("prepare", "new.db", "--questions", "q.jsonl", "--scale", "likert"), "likert: cannot be read"),
         (("import", "s.db", "."), "no */user_state.json"),
         (("correct", "s.db", "q.jsonl", "--editor", " "), "unknown field"),
@@ -228,7 +235,7 @@ def test_the_first_command_can_be_given_again(tmp_path: Path, monkeypatch: pytes
         "candidates": [{"model": "m", "text": "A"}],
     }
     write(tmp_path / "q.jsonl", [row])
-    given = "prepare", "s.db", "--questions", "q.jsonl", "--scale", "orca_text", "--raters", "2"
+    given = "prepare", "s.db", "--questions", "q.jsonl", "--scale", "orca_text", "--annotators", "2"
     done = lct(*given)
     assert done.exit_code == 2 and "document d is missing" in done.output
     assert not (tmp_path / "s.db").exists()

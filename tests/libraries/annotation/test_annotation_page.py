@@ -1,28 +1,22 @@
 """The annotation page in a real headless Chromium: keys, several annotators, resuming, hostile texts, light and dark."""
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from annotation_study import HOSTILE, make_study, served
+from headless import needs_browser, new_driver
 
 from long_context_tasks.annotation import Annotation, Review, annotate, open_study, review
 
-selenium = pytest.importorskip("selenium", reason="selenium is not installed (pip install selenium)")
-from selenium import webdriver  # noqa: E402
-from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
+pytest.importorskip("selenium", reason="selenium is not installed (pip install selenium)")
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-DRIVER = shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    not (BROWSER and DRIVER),
-    reason="no chromium and chromedriver (Debian: apt install chromium chromium-driver)",
-)
+pytestmark = needs_browser
 SECONDS = 30
 
 
@@ -67,20 +61,7 @@ class Page:
 
 @pytest.fixture(scope="module")
 def driver() -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    for argument in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--window-size=1280,900",
-    ):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    # The page is on this machine: no proxy of the environment.
-    options.add_argument("--no-proxy-server")
-    found = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    found = new_driver()
     yield found
     found.quit()
 

@@ -23,9 +23,9 @@ from long_context_tasks.hosts import lm_eval as adapter
 from long_context_tasks.hosts.generate import lm_eval_files
 from long_context_tasks.hosts.lm_eval_documents import RecentDocuments
 from long_context_tasks.hosts.lm_eval_paths import task_folders
-from long_context_tasks.hosts.results import result_keys
-from long_context_tasks.hosts.turns import score_turns
+from long_context_tasks.judges.score_turns import score_turns
 from long_context_tasks.schema import CaseWriter, Documents, InputError, Options, Score
+from long_context_tasks.stats.summary import result_keys
 
 
 def test_generating_again_changes_nothing() -> None:

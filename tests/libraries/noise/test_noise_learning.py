@@ -245,7 +245,7 @@ def test_command(tmp_path: Path) -> None:
     code, shown, _, _ = _lct("table", str(text), "--targets", "0.2,1", "--each")
     row = re.search(rf"^ *{text.stem} +([\d.]+) +([\d.]+) *$", shown, re.MULTILINE)
     assert row and abs(float(row[1]) - 20) < 1 and abs(float(row[2]) - 100) < 1
-    code, shown, _, _ = _lct("learn", str(pairs), "-o", str(rules), "--official", "words")
+    code, shown, _, _ = _lct("learn", str(pairs), "-o", str(rules), "--official-rules", "words")
     assert code == 0 and json.loads(rules.read_text().split("\n")[0])["<unk>"]["p_transmit"] > 0.5
 
 
@@ -263,7 +263,7 @@ def test_command(tmp_path: Path) -> None:
         (("inject", "--wer", "0.4", "--rules", "none", "m.txt"), "rules cannot be read"),
         (("learn", "pairs.jsonl", "-o", "no/folder/rules"), "there is no folder"),
         (("learn", "none.jsonl", "-o", "rules"), "cannot be read"),
-        (("learn", "pairs.jsonl", "-o", "rules", "--official", "both"), "give words or characters"),
+        (("learn", "pairs.jsonl", "-o", "rules", "--official-rules", "both"), "give words or characters"),
         (("learn", "pairs.jsonl", "-o", "."), "is a folder"),
         (("learn", "wordless.jsonl", "-o", "rules"), "wordless.jsonl: the references hold no words"),
         (("learn", "cut.jsonl", "-o", "rules"), "cut.jsonl, line 2: no JSON"),

@@ -65,7 +65,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def train(place: Path, output: Path, *more: object) -> tuple[object, ...]:
-    given = "train", "--train", place / "train.jsonl", "--dev", place / "dev.jsonl", "--output", output
+    given = "train", "--train", place / "train.jsonl", "--dev", place / "dev.jsonl", "--out", output
     return (*given, "--device", "cpu", "--steps", "2", "--batch-size", "4", "--lora-rank", "2", *more)
 
 
@@ -98,7 +98,7 @@ def test_from_ratings_to_clamped_scores(place: Path, tmp_path: Path) -> None:
     assert 0 <= first["low_orca"] <= first["rating_orca"] <= first["high_orca"] <= 1
     assert len(first["params"]) == 2 and first["variance_orca"] > 0
     told = good(
-        "clamp", tmp_path / "train.jsonl", "--dev", tmp_path / "dev.jsonl", "--output", tmp_path / "clamped"
+        "clamp", tmp_path / "train.jsonl", "--dev", tmp_path / "dev.jsonl", "--out", tmp_path / "clamped"
     )
     assert "composite paper" in told.output and "clamp.yaml" in told.output
     threshold = yaml.safe_load((tmp_path / "clamped" / "clamp.yaml").read_text())["var_threshold"]
@@ -175,7 +175,7 @@ def test_bad_input_is_named_before_anything_costly(place: Path, tmp_path: Path) 
         good(*score, tmp_path / "whole", "-o", path, "--device", "cpu")
     both = tmp_path / "scored.jsonl", tmp_path / "again" / "scored.jsonl"
     assert "two files have the same name" in bad("clamp", "--dev", *both)
-    assert "written over" in bad("clamp", "--threshold", "0.01", both[0], "--output", tmp_path)
+    assert "written over" in bad("clamp", "--threshold", "0.01", both[0], "--out", tmp_path)
     assert "--threshold 2.0" in bad("clamp", "--threshold", "2", both[0])
     assert "no rating_orca" in bad("clamp", "--dev", place / "dev.jsonl")
     assert "composite 'best' is none of paper, released" in bad(
@@ -326,7 +326,7 @@ def test_shuffled_ratings_are_a_control_that_says_so(tmp_path: Path) -> None:
     assert mixed == again != other
     # The parts are those of the true ratings, so the true test part can be scored.
     for name, more in (("parts", ()), ("mixed_parts", ("--shuffle-ratings",))):
-        good("data", source, "--split", "questions", "--splits", "1", "-o", tmp_path / name, *more)
+        good("data", source, "--split", "questions", "--n-splits", "1", "-o", tmp_path / name, *more)
     for part in ("train", "dev", "test"):
         a, b = (read(tmp_path / name / "split_0" / f"{part}.jsonl") for name in ("parts", "mixed_parts"))
         assert [row["id"] for row in a] == [row["id"] for row in b]
@@ -422,7 +422,7 @@ def test_figures_in_the_files_of_the_released_code(place: Path, tmp_path: Path) 
         "variance_spearman_correlation": round(agreement.variance_rho, 6),
     })  # fmt: skip
     given = "clamp", tmp_path / "train.jsonl", "--composite", "released"
-    good(*given, "--dev", tmp_path / "dev.jsonl", "--output", tmp_path / "clamped")
+    good(*given, "--dev", tmp_path / "dev.jsonl", "--out", tmp_path / "clamped")
     mine = yaml.safe_load((tmp_path / "clamped" / "clamp.yaml").read_text())
     theirs = yaml.safe_load((tmp_path / "clamped" / "score_clamp.yaml").read_text())
     clamped = mine["files"]["train"]["clamped"]

@@ -267,10 +267,10 @@ def test_two_processes_train_as_one(model: Path, tmp_path: Path) -> None:
     common = ["orca", "train", "--train", f"{tmp_path}/train.jsonl", "--dev", f"{tmp_path}/dev.jsonl"]
     common += ["--model", str(model), "--head", "beta", "--device", "cpu", "--steps", "4", "--lr", "3e-3"]
     common += ["--batch-size", "5", "--batch-tokens", "1", "--eval-steps", "2", "--lora-rank", "2"]
-    assert CliRunner().invoke(app, [*common, "--output", f"{tmp_path}/one"]).exit_code == 0
+    assert CliRunner().invoke(app, [*common, "--out", f"{tmp_path}/one"]).exit_code == 0
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     done = subprocess.run(
-        [*launch, str(script), *common, "--output", f"{tmp_path}/two"],
+        [*launch, str(script), *common, "--out", f"{tmp_path}/two"],
         capture_output=True,
         text=True,
         timeout=300,

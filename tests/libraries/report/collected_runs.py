@@ -8,10 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from long_context_tasks.hosts.opencompass_rows import RowStore
-from long_context_tasks.hosts.results import REASONS, result_keys
+from long_context_tasks.report.schema import RUNS, SCORES, Collection
+from long_context_tasks.runs import find_runs
+from long_context_tasks.runs.judged import judged_path, write_judged
 from long_context_tasks.schema.response import Response, stored_form
+from long_context_tasks.stats.summary import REASONS, result_keys
 
 TASK = "ada_leval_bestanswer_1k"
+TIME = "20260101_100000"
 CONVERSATION = "elitr_bench_conv_dev"
 METRICS = ("strict_accuracy", "official_accuracy")
 JUDGED_METRICS = ("judge_score", "official_judge_score", "answered")
@@ -204,3 +208,48 @@ def _detail(run: Run, case: str, turns: Sequence[Turn]) -> dict[str, Any]:
         "turn_labels": [],
         "verdicts": [[dict(one) for one in turn.verdicts] for turn in turns],
     }
+
+
+def rows(
+    collection: Collection,
+) -> dict[tuple[str, int, int, str], tuple[float | None, float, str | None, str]]:
+    """Case, turn, repeat and metric to value, std, reason and cluster."""
+    assert dict(collection.scores.schema) == SCORES and dict(collection.runs.schema) == RUNS
+    found = {
+        (row["case"], row["turn"], row["repeat"], row["metric"]): (
+            row["value"],
+            row["std"],
+            row["reason"],
+            row["cluster"],
+        )
+        for row in collection.scores.iter_rows(named=True)
+    }
+    assert len(found) == len(collection.scores)
+    return found
+
+
+def judged_later(folder: Path, name: str, *, seed: int = 1, version: int = 1, feedback: str = "fine") -> None:
+    """Rows of ``lct judge run`` beside the runs under a folder: ten points for every turn."""
+    for run in find_runs(folder).runs:
+        description = {"name": name, "seeds": [seed]}
+        told = [
+            {
+                **{"case": case.id, "turn": turn, "repeat": case.repeat, "cluster": "m", "status": None},
+                "scores": {"judge_score": 10.0, "answered": 1.0},
+                "reasons": {"answered": "empty"} if turn else {"judge_score": "refused"},
+                "verdicts": [{"score": 10, "feedback": feedback}],
+            }
+            for case in run.cases()
+            for turn in range(len(case.responses))
+        ]
+        numbers = {"judge": description, "numbers": {"n": 1, "n_scored": 1}, "headline": "judge_score"}
+        more = {"version": version, "points": ["judge_score"], "package": "9.9"}
+        write_judged(judged_path(run, name, description), {**numbers, **more}, told)
+
+
+UNJUDGED: Cases = {
+    "m1": [
+        Turn({"judge_score": None, "answered": 1.0}, "not_judged"),
+        Turn({"judge_score": None, "answered": 1.0}, "not_judged"),
+    ]
+}

@@ -4,7 +4,9 @@ import hashlib
 import json
 import random
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -12,7 +14,15 @@ import polars as pl
 from long_context_tasks.report.case_page import ShownCase, ShownTurn
 from long_context_tasks.report.cells import Cell
 from long_context_tasks.report.schema import RUNS, SCORES, Collection
-from long_context_tasks.report.site import HeatMap, PublishedRow, ShownLength, SiteOptions
+from long_context_tasks.report.site import (
+    BuiltSite,
+    HeatMap,
+    ModelNote,
+    PublishedRow,
+    ShownLength,
+    SiteOptions,
+    build_site,
+)
 from long_context_tasks.stats import Mean, wilson
 
 HOSTILE_NAME = '"><img src=x onerror=alert(1)>'
@@ -51,7 +61,18 @@ def run_name(*parts: object) -> str:
 def collection_of(cells: Iterable[Cell], cases: Iterable[ShownCase] = ()) -> Collection:
     """Runs of the cells, with a key in a configuration that no page may show, and the scores of cases."""
     scores = [
-        (case.run, case.case, case.case, number, 0, metric, value, 0.0, turn.reason)
+        (
+            case.run,
+            case.case,
+            case.case,
+            number,
+            0,
+            metric,
+            value,
+            0.0,
+            turn.reason,
+            json.dumps(dict(case.labels)),
+        )
         for case in cases
         for number, turn in enumerate(case.turns)
         for metric, value in turn.scores.items()
@@ -80,6 +101,7 @@ def collection_of(cells: Iterable[Cell], cases: Iterable[ShownCase] = ()) -> Col
             "n_cases_available": cell.n_available,
             "host_version": "0.4.13",
             "package": "0.1.0",
+            "commit": "0123abc",
             "provenance": json.dumps({"git_hash": "0123abc", "model_args": "pretrained=m,api_key=sk-secret"}),
             "source": "results/first",
         }
@@ -90,6 +112,7 @@ def collection_of(cells: Iterable[Cell], cases: Iterable[ShownCase] = ()) -> Col
         pl.DataFrame(rows, schema=RUNS),
         pl.DataFrame(scores, schema=SCORES, orient="row"),
         ("results/x.json: cut <b>",),
+        ("owl: 2 names of hosts <i> are shown as this one model",),
     )
 
 
@@ -185,9 +208,20 @@ def small_cases(cells: list[Cell]) -> Iterator[ShownCase]:
 def small_options() -> SiteOptions:
     """Everything that a page can show beside runs."""
     published = [
-        PublishedRow("GPT-4-Turbo-0125", f"ada_leval_tsort_{k}k", "official_accuracy", value, False,
-                     "Ada-LEval paper (NAACL 2024), Table 2, GPT-4-Turbo-0125", 200)
+        PublishedRow(
+            "GPT-4-Turbo-0125",
+            f"ada_leval_tsort_{k}k",
+            "official_accuracy",
+            value,
+            False,
+            "Ada-LEval paper (NAACL 2024), Table 2, GPT-4-Turbo-0125",
+            200,
+        )
         for k, value in ((2, 0.155), (4, 0.165), (8, 0.085), (16, 0.055))
+    ]
+    published += [
+        PublishedRow("GPT-4o", task, "official_f1", 0.411, False, "ETHIC paper (NAACL 2025), Table 3, GPT-4o", 700, benchmark="ethic")
+        for task in ("ethic_recall", "ethic_organize_books")
     ]  # fmt: skip
     matrix = [[round(0.9 / (1 + abs(x - y)), 3) for x in range(10)] for y in range(5)]
     matrix[2][3] = None
@@ -195,6 +229,13 @@ def small_options() -> SiteOptions:
         title="Long-context leaderboard",
         made="2026-11-20",
         published=published,
+        groups=[
+            made_up_cell(model, "ethic_recall", rate(best * 0.5, 180), (run_name(model, "ethic_recall_books"),), "f1", ranked=best > 0.5)
+            for model, (best, _) in MODELS.items()
+        ],
+        label_values={"position": {"front": "front", "middle": "in the middle", "rear": "rear"}},
+        positions=("position",),
+        models={"Qwen/Qwen3-8B": ModelNote("Apache-2.0 <i>", "8.2B", ("qwen3-8b-vllm",))},
         lengths=[
             ShownLength(model, family, length, (8000.0, 32000.0), "longest context at which the 95 % interval of the score lies above chance, at all shorter measured lengths as well")
             for model, length in (("Qwen/Qwen3-8B", "16000"), ("mistral-small-24b", ">= 64000"))
@@ -214,6 +255,22 @@ def small_options() -> SiteOptions:
         about={"ada_leval_tsort": "Put four shuffled segments of a book back in order."},
         metrics={"strict_accuracy": "exactly the right order", "official_accuracy": "the official code's rule"},
     )  # fmt: skip
+
+
+def built_small_site(folder: Path, *, hostile: bool = True) -> BuiltSite:
+    """The site with all that a page can show; ``hostile=False`` leaves the model with a hostile name and notes out."""
+    cells = [cell for cell in small_cells() if hostile or cell.model != HOSTILE_NAME]
+    cases = list(small_cases(cells))
+    options, collection = small_options(), collection_of(cells, cases)
+    if not hostile:
+        options = replace(
+            options, models={"Qwen/Qwen3-8B": ModelNote("Apache-2.0", "8.2B", ("qwen3-8b-vllm",))}
+        )
+        options = replace(
+            options, heat_maps=[replace(each, x=["0–10 %", *each.x[1:]]) for each in options.heat_maps]
+        )
+        collection = replace(collection, problems=(), notes=())
+    return build_site(folder, collection, cells, cases, options)
 
 
 def many_cells(models: int, tasks: int) -> list[Cell]:

@@ -16,9 +16,11 @@ from collected_runs import (
     JUDGED_METRICS,
     METRICS,
     TASK,
+    TIME,
     Cases,
     Run,
     Turn,
+    rows,
     simple,
     write_lm_eval,
     write_opencompass,
@@ -26,34 +28,11 @@ from collected_runs import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from long_context_tasks.hosts.results import REASONS
-from long_context_tasks.report.schema import RUNS, SCORES, Collection
-from long_context_tasks.runs import find_runs
-from long_context_tasks.runs.collect import collect, collect_with_files
-from long_context_tasks.runs.judged import judged_path, write_judged
+from long_context_tasks.runs.collect import collect
 from long_context_tasks.runs.lm_eval_files import _without_prompt
-from long_context_tasks.schema import InputError
+from long_context_tasks.stats.summary import REASONS
 
-TIME = "20260101_100000"
 JUDGE = {"name": "j", "model": "m", "seeds": [1]}
-
-
-def rows(
-    collection: Collection,
-) -> dict[tuple[str, int, int, str], tuple[float | None, float, str | None, str]]:
-    """Case, turn, repeat and metric to value, std, reason and cluster."""
-    assert dict(collection.scores.schema) == SCORES and dict(collection.runs.schema) == RUNS
-    found = {
-        (row["case"], row["turn"], row["repeat"], row["metric"]): (
-            row["value"],
-            row["std"],
-            row["reason"],
-            row["cluster"],
-        )
-        for row in collection.scores.iter_rows(named=True)
-    }
-    assert len(found) == len(collection.scores)
-    return found
 
 
 VALUE = st.none() | st.floats(0, 10, allow_nan=False)
@@ -212,94 +191,6 @@ def test_a_run_evaluated_twice_is_told(tmp_path: Path) -> None:
         assert str(tmp_path / "a") in problem and "with other scores" in problem
 
 
-# --- later judges -----------------------------------------------------------------------------------------------
-
-
-def judged_later(folder: Path, name: str, *, seed: int = 1, version: int = 1, feedback: str = "fine") -> None:
-    """Rows of ``lct judge run`` beside the runs under a folder: ten points for every turn."""
-    for run in find_runs(folder).runs:
-        description = {"name": name, "seeds": [seed]}
-        told = [
-            {
-                **{"case": case.id, "turn": turn, "repeat": case.repeat, "cluster": "m", "status": None},
-                "scores": {"judge_score": 10.0, "answered": 1.0},
-                "reasons": {"answered": "empty"} if turn else {"judge_score": "refused"},
-                "verdicts": [{"score": 10, "feedback": feedback}],
-            }
-            for case in run.cases()
-            for turn in range(len(case.responses))
-        ]
-        numbers = {"judge": description, "numbers": {"n": 1, "n_scored": 1}, "headline": "judge_score"}
-        more = {"version": version, "points": ["judge_score"], "package": "9.9"}
-        write_judged(judged_path(run, name, description), {**numbers, **more}, told)
-
-
-TALK: Cases = {
-    "m1": [
-        Turn({"judge_score": None, "answered": 1.0}, "not_judged"),
-        Turn({"judge_score": None, "answered": 1.0}, "not_judged"),
-    ]
-}
-
-
-def test_later_judges_stand_beside_one_another(tmp_path: Path) -> None:
-    folder = write_lm_eval(tmp_path, Run(TALK, task=CONVERSATION))
-    assert [row["judge"] for row in collect([tmp_path]).runs.iter_rows(named=True)] == [None]
-    judged_later(folder, "first", version=2)
-    judged_later(folder, "second")
-    judged_later(folder, "second", seed=2)
-    collected = collect_with_files([tmp_path])
-    runs = list(collected.collection.runs.iter_rows(named=True))
-    names = [row["judge"] for row in runs]
-    assert (
-        names[0] == "first" and len(set(names)) == 3 and all(name.startswith("second-") for name in names[1:])
-    )
-    assert [row["version"] for row in runs] == [2, 1, 1] and {row["package"] for row in runs} == {"9.9"}
-    assert all(row["points"] == ["judge_score"] for row in runs)
-    of_first = collected.collection.scores.filter(collected.collection.scores["run"] == runs[0]["run"])
-    assert of_first.filter(of_first["metric"] == "judge_score")["reason"].to_list() == ["refused", None]
-    assert set(of_first["cluster"]) == {"m"} and of_first["value"].to_list() == [10, 10, 1, 1]
-    assert set(collected.evaluations) == {row["run"] for row in runs}
-
-
-def test_the_host_s_judge_asked_again_counts_once(tmp_path: Path) -> None:
-    talk = {"m1": [Turn({"judge_score": 3.0, "answered": 1.0})]}
-    folder = write_lm_eval(
-        tmp_path, Run(talk, task=CONVERSATION, judge={"name": "j", "seeds": [1], "rubric": "gpt"})
-    )
-    assert [row["judge"] for row in collect([tmp_path]).runs.iter_rows(named=True)] == ["j"]
-    judged_later(folder, "j", seed=1)
-    collection = collect([tmp_path])
-    assert [row["judge"] for row in collection.runs.iter_rows(named=True)] == ["j"]
-    assert 10.0 in collection.scores["value"].to_list()
-    judged_later(folder, "other")
-    assert len(collect([tmp_path]).runs) == 2
-
-
-def test_a_task_without_a_judge_keeps_its_own_scores(tmp_path: Path) -> None:
-    """ORCA can judge it too: then it is there twice."""
-    folder = write_lm_eval(tmp_path, Run(simple([1.0, 0.0])))
-    judged_later(folder, "orca")
-    assert sorted(map(str, collect([tmp_path]).runs["judge"])) == ["None", "orca"]
-
-
-def test_the_spread_that_orca_predicts(tmp_path: Path) -> None:
-    told = '{"mean": 0.5, "std": 0.25, "low": 0.1, "high": 0.9, "dropped_tokens": 0}'
-    talk = {
-        "m1": [
-            Turn({"orca_mean": 0.5, "orca_std": 0.25}, verdicts=({"score": 0.5, "feedback": told},)),
-            Turn({"orca_mean": 0.0, "orca_std": 0.0}, "empty"),
-        ]
-    }
-    for write, made in ((write_lm_eval, "2026-01-01T10-00-00.000000"), (write_opencompass, TIME)):
-        write(
-            tmp_path / made, Run(talk, task=CONVERSATION, judge={"name": "orca", "kind": "orca"}, made=made)
-        )
-        scores = collect([tmp_path / made]).scores
-        assert scores.filter(scores["metric"] == "orca_mean")["std"].to_list() == [0.25, 0.0]
-        assert scores.filter(scores["metric"] == "orca_std")["std"].to_list() == [0.0, 0.0]
-
-
 # --- clusters ---------------------------------------------------------------------------------------------------
 
 
@@ -309,7 +200,7 @@ def test_older_details_without_clusters(tmp_path: Path) -> None:
     write_opencompass(tmp_path / "oc", run, clusters=False)
     collection = collect([tmp_path / "oc"], tmp_path / "gone")
     assert {row[3] for row in rows(collection).values()} == {"c0", "c1"}
-    assert len(collection.problems) == 1 and "--data-dir" in collection.problems[0]
+    assert len(collection.notes) == 1 and "--data-dir" in collection.notes[0] and not collection.problems
 
 
 def test_older_details_with_the_data_at_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,83 +219,7 @@ def test_older_details_with_the_data_at_hand(tmp_path: Path, monkeypatch: pytest
     write_opencompass(tmp_path / "oc", Run({case: [turn] for case in task.by_id}, made=TIME), clusters=False)
     collection = collect([tmp_path / "oc"], tmp_path / "data")
     assert {row[3] for row in rows(collection).values()} == {case.cluster for case in task.cases.cases}
-    assert not collection.problems
-
-
-# --- what cannot be read ----------------------------------------------------------------------------------------
-
-
-def damage(path: Path, how: str) -> None:
-    content = path.read_bytes()
-    path.write_bytes(
-        {"cut": content[: len(content) // 2], "empty": b"", "other": b'{"a": [1]}\n', "binary": b"\xff\x00"}[
-            how
-        ]
-    )
-
-
-@pytest.mark.parametrize("how", ["cut", "empty", "other", "binary"])
-@pytest.mark.parametrize(
-    "which", ["results_*.json", "samples_*.jsonl", "predictions/*/*.json", "results/*/*.json"]
-)
-def test_damaged_files_are_named_and_the_others_read(tmp_path: Path, which: str, how: str) -> None:
-    write_lm_eval(tmp_path / "sound", Run(simple([1.0, 0.0]), model="sound"))
-    write_lm_eval(tmp_path / "lm", Run(simple([1.0, 0.0])))
-    write_opencompass(tmp_path / "oc", Run(simple([1.0, 0.0]), made=TIME, model="crow"))
-    [path] = [path for path in tmp_path.rglob(which) if "sound" not in path.parts]
-    damage(path, how)
-    collection = collect([tmp_path])
-    left = {"sound", "owl", "crow"} - {"owl" if "lm" in path.parts else "crow"}
-    passed_over = (
-        how in ("other", "empty") and "predictions" in which
-    )  # of another package, for all one can tell
-    assert set(collection.runs["model"]) == left or how == "other"
-    assert any(str(path) in problem or path.stem in problem for problem in collection.problems) or passed_over
-
-
-@pytest.mark.parametrize("which", ["*.json", "*.jsonl"])
-def test_damaged_files_of_a_later_judge(tmp_path: Path, which: str) -> None:
-    folder = write_lm_eval(tmp_path, Run(TALK, task=CONVERSATION))
-    judged_later(folder, "first")
-    [path] = folder.glob(f"judged/*/{which}")
-    damage(path, "cut")
-    collection = collect([tmp_path])
-    assert any(str(path) in problem for problem in collection.problems)
-    assert [row["judge"] for row in collection.runs.iter_rows(named=True)] == (
-        [None] if which == "*.json" else []
-    )
-
-
-def test_runs_without_cases_or_scores(tmp_path: Path) -> None:
-    folder = write_lm_eval(tmp_path / "lm", Run(simple([1.0])))
-    next(folder.glob("samples_*")).unlink()
-    work = write_opencompass(tmp_path / "oc", Run(simple([1.0]), made=TIME))
-    shutil.rmtree(work / "results")
-    collection = collect([tmp_path])
-    assert not len(collection.runs) and not len(collection.scores)
-    assert any("--log_samples" in problem for problem in collection.problems)
-    assert any("-m eval -r" in problem for problem in collection.problems)
-
-
-def test_unknown_tasks_files_and_folders(tmp_path: Path) -> None:
-    write_lm_eval(tmp_path / "lm", Run(simple([1.0]), task="ada_leval_of_tomorrow"))
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "notes.txt").write_text("x")
-    collection = collect([tmp_path / "lm", tmp_path / "empty", tmp_path / "notes.txt"])
-    assert not len(collection.runs) and len(collection.problems) == 3
-    with pytest.raises(InputError, match="not there"):
-        collect([tmp_path / "missing"])
-
-
-def test_part_of_the_cases_is_not_scored(tmp_path: Path) -> None:
-    """Predictions that were made after the evaluation."""
-    work = write_opencompass(tmp_path, Run(simple([1.0, 0.0]), made=TIME))
-    [path] = work.glob("results/*/*.json")
-    content: dict[str, Any] = json.loads(path.read_text())
-    content["details"] = content["details"][:1]
-    path.write_text(json.dumps(content))
-    found = rows(collect([tmp_path]))
-    assert found["c1", 0, 0, METRICS[0]] == (None, 0.0, "not_scored", "c1")
+    assert not collection.problems and not collection.notes
 
 
 # --- reading fast -----------------------------------------------------------------------------------------------

@@ -131,7 +131,7 @@ def test_the_default_command(results: Path, tmp_path: Path, monkeypatch: pytest.
     done = run(app, ["report", str(results)])
     assert done.exit_code == 0 and "66.7 %" in done.stdout and "3 runs of 3 models" in done.stderr
     monkeypatch.chdir(results.parent)
-    for arguments in (["results"], ["./results"], ["site", "results"], ["--no-cases", "results"]):
+    for arguments in (["results"], ["./results"], ["site", "results"], ["--no-case-pages", "results"]):
         assert run(app, ["report", *arguments]).exit_code == 0
     helped = run(app, ["report", "--help"])
     assert (

@@ -26,7 +26,6 @@ from made_up_site import (
 from long_context_tasks.report.case_page import ShownCase, ShownTurn
 from long_context_tasks.report.cells import Cell
 from long_context_tasks.report.site import BuiltSite, PublishedRow, SiteOptions, build_site
-from long_context_tasks.report.site.breakdowns import Labels
 from long_context_tasks.report.site.chunks import ChunkStore, script_json
 from long_context_tasks.report.site.leaderboard import index_payload, leading_cells
 from long_context_tasks.report.site.provenance import without_secrets
@@ -187,14 +186,6 @@ def test_a_published_score_is_marked_and_stands_beside_own_ones(site: BuiltSite)
     assert "Ada-LEval paper (NAACL 2024), Table 2" in row and "official_accuracy" in row
 
 
-def test_breakdowns_count_a_case_once_and_leave_out_labels_with_many_values(site: BuiltSite) -> None:
-    text = Tags((site.index.parent / "task" / "ada_leval_tsort_2k.html").read_text(encoding="utf-8")).text
-    assert "By position" in text and "By book" not in text and "n 67" in text
-    # Three runs of 13 cases with three turns: 39 in all, 15, 12 and 12 of a type.
-    text = Tags((site.index.parent / "task" / "elitr_bench_qa_test.html").read_text(encoding="utf-8")).text
-    assert "By question type" in text and "n 15" in text and "n 12" in text and "n 45" not in text
-
-
 def test_a_site_is_replaced_whole_and_other_files_of_its_folder_stay(tmp_path: Path) -> None:
     cells = small_cells()
     folder = tmp_path / "site"
@@ -286,21 +277,6 @@ def test_long_settings_have_a_short_name_and_a_legend(tmp_path: Path) -> None:
     for page in ("index.html", "model/a.html", "task/ethic_recall_law.html"):
         text = Tags((folder / page).read_text(encoding="utf-8")).text
         assert text.count(told) == 1 and text.count(settings_label(told)) >= 1, page
-
-
-def test_labels_that_tell_nothing_are_not_broken_down_by() -> None:
-    cases = [
-        ShownCase("1", str(number % 6), None, {"repeat": str(number // 6), "id": str(number % 6), "side": "lr"[number % 2]},
-                  (ShownTurn(None, None, "x", {"accuracy": float(number % 2)}),))
-        for number in range(12)
-    ]  # fmt: skip
-    cell = made_up_cell("a", "ethic_recall_law", rate(0.5, 6), ("1",))
-    labels = Labels()
-    for case in cases:
-        labels.add(case)
-    (found,) = labels.breakdowns(collection_of([cell], cases), cell)
-    assert found.label == "side"
-    assert [(value, mean.n, mean.value) for value, mean in found.groups] == [("l", 3, 0.0), ("r", 3, 1.0)]
 
 
 def test_no_value_is_a_dash_and_null_in_scripts(tmp_path: Path) -> None:

@@ -143,10 +143,13 @@
     layout.xaxis.type = layout.yaxis.type = "category";
     layout.yaxis.autorange = "reversed";
     for (const axis of [layout.xaxis, layout.yaxis]) Object.assign(axis, { showgrid: false, automargin: true, linecolor: "rgba(0,0,0,0)" });
-    layout.xaxis.tickangle = spec.x.length > 6 ? -45 : 0;
+    layout.xaxis.tickangle = spec.x.length > 6 || innerWidth < 600 ? -45 : 0;
     layout.xaxis.title.standoff = 16;
+    layout.height = Math.min(400, 210 + 40 * spec.y.length);
+    layout.plot_bgcolor = ink("track"); // what has no value differs from the lowest one
+    const range = ok(spec.low) && ok(spec.high) ? { zmin: spec.low, zmax: spec.high } : {};
     return [[{
-      type: "heatmap", x: spec.x.map(plain), y: spec.y.map(plain), z: spec.values, colorscale: "Cividis", xgap: 1, ygap: 1,
+      type: "heatmap", x: spec.x.map(plain), y: spec.y.map(plain), z: spec.values, colorscale: "Cividis", xgap: 1, ygap: 1, ...range,
       colorbar: { thickness: 10, outlinewidth: 0, len: 1 }, hovertemplate: "%{y}, %{x}: %{z:.3g}<extra></extra>", hoverongaps: false,
     }], layout];
   }

@@ -5,8 +5,8 @@ import doctest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from long_context_tasks.benchmarks import thinking
-from long_context_tasks.benchmarks.thinking import Answer, without_thinking
+from long_context_tasks.schema import thinking
+from long_context_tasks.schema.thinking import Answer, without_thinking
 
 PLAIN = st.text(max_size=30).filter(lambda text: "think>" not in text)
 

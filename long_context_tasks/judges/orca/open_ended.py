@@ -6,11 +6,15 @@ The metrics that another judge would give make way for ``orca_mean`` and ``orca_
 from collections.abc import Sequence
 from dataclasses import replace
 
-from long_context_tasks.benchmarks.thinking import without_thinking
-from long_context_tasks.judges import ENDPOINT_FAILED, JudgeConfig, JudgeRequest, Judging, Rubric, Verdict
+from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.judging import Judging
 from long_context_tasks.judges.orca.data import OrcaItem
+from long_context_tasks.judges.orca.inputs import InputFormat
 from long_context_tasks.judges.orca.judge import RUBRIC, answer_message, input_format, read_prediction
+from long_context_tasks.judges.request import JudgeRequest
+from long_context_tasks.judges.verdict import ENDPOINT_FAILED, Rubric, Verdict
 from long_context_tasks.schema import Case, CaseScores, InputError, LoadedTask, Score
+from long_context_tasks.schema.thinking import without_thinking
 
 METRICS = ("orca_mean", "orca_std")
 """Expected human rating, and the standard deviation of human ratings."""
@@ -36,7 +40,17 @@ def judged_by_orca(task: LoadedTask, config: JudgeConfig) -> LoadedTask:
             f"{task.name}: its judge reads other things than a question and a reference answer, so ORCA ({config.name}) cannot judge it; "
             "name a language model as judge, or leave the task out"
         )
-    form = input_format(config)
+    return with_predictions_of_orca(task, input_format(config))
+
+
+def with_predictions_of_orca(task: LoadedTask, form: InputFormat | None) -> LoadedTask:
+    """A task that is answered in words, with ORCA's predictions as its verdicts.
+
+    Args:
+        task: with questions and reference answers.
+        form: what the checkpoint reads; None where nothing will be asked, as its predictions are stored.
+    """
+    assert task.asked_and_right is not None
     own = tuple(name for name in task.metrics if task.judging is None or name not in task.judging.metrics)
     asked_and_right = task.asked_and_right
 
@@ -48,7 +62,8 @@ def judged_by_orca(task: LoadedTask, config: JudgeConfig) -> LoadedTask:
                 continue
             question, reference = asked_and_right(case, turn)
             # Only a checkpoint that was trained on transcripts gets to see the document.
-            document = task.cases.documents[case.document] if form.transcript and case.document else None
+            shown = form is not None and form.transcript and case.document
+            document = task.cases.documents[str(case.document)] if shown else None
             item = OrcaItem(case.id, question, reference, answer, transcription=document)
             found.append(
                 JudgeRequest(f"{case.id}_{turn}", (answer_message(item),), {"case": case.id, "turn": turn})

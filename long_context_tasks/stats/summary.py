@@ -1,4 +1,4 @@
-"""Scores of cases to the flat numbers that a host's table and result file can hold. Both hosts use this.
+"""Scores of cases to the flat numbers that a host's table and result file can hold. Both hosts and `lct runs rescore` use this.
 
 Every mean has its interval and every reason its count, under the same keys in both hosts; keys never depend on
 the data, as both hosts fail or complain when they do.
@@ -8,7 +8,7 @@ import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from long_context_tasks.schema import CaseScores
-from long_context_tasks.stats import mean_of_scores
+from long_context_tasks.stats.means import mean_of_scores
 
 UNSCORED = ("does_not_fit", "endpoint_failed", "not_judged", "judge_failed", "judge_unparsable")
 """Why a response has no score, through no fault of the model."""

@@ -1,0 +1,137 @@
+"""Summaries scored without a judge: the share of the key facts of each section that its summary states.
+
+The writer of a synthetic document says which facts a paragraph holds, as groups of words; a text states a fact when it has, of each
+group, one member. The facts of a case stand in ``inputs["facts"]``, section by section.
+"""
+
+import math
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from long_context_tasks.benchmarks.ethic import judge_prompts, summaries
+from long_context_tasks.benchmarks.ethic.list_text import THOUSANDS
+from long_context_tasks.benchmarks.ethic.responses import REFUSED, UNPARSED, answer_of, is_refusal
+from long_context_tasks.benchmarks.ethic.sections import summaries as summaries_in
+from long_context_tasks.corpora.synthetic.document import Fact
+from long_context_tasks.judges import Verdict
+from long_context_tasks.schema import Case, CaseScores, Score
+
+FACT_RECALL = "fact_recall"
+METRICS = (FACT_RECALL, *summaries.METRICS)
+INPUT = "facts"
+PAGE = 500
+"""Words of a page: what the instruction asks for, at most."""
+_SHARE = 0.5
+"""A summary is at most so much of its section; the words behind that do not count, or a copy would state everything."""
+LEAST_WORDS = 60
+_WORD = re.compile(r"[^\W_]+(?:['.-](?=[^\W_])[^\W_]+)*")
+_POSSESSIVE = re.compile(r"'s\b|(?<=s)'(?!\w)")
+
+
+def plain_words(text: str) -> list[str]:
+    """The words of a text as facts are compared: without case, possessives, and commas in numbers.
+
+    >>> plain_words("Anne’s 1,204 men—all of them.")
+    ['anne', '1204', 'men', 'all', 'of', 'them']
+    """
+    plain = unicodedata.normalize("NFKC", text).replace("’", "'").casefold()
+    return _WORD.findall(_POSSESSIVE.sub("", THOUSANDS.sub("", plain)))
+
+
+@lru_cache(maxsize=4096)
+def _padded(words: str) -> str:
+    return f" {' '.join(plain_words(words))} "
+
+
+def states(text: str, fact: Fact) -> bool:
+    """Whether a text states a fact.
+
+    >>> states("They mended the old wheel.", Fact("Anne mended a wheel.", (("mended", "repaired"), ("wheel",))))
+    True
+    """
+    return _states(" ".join(["", *plain_words(text), ""]), fact.words)
+
+
+def _states(text: str, groups: Sequence[Sequence[str]]) -> bool:
+    return all(any(_padded(member) in text for member in group) for group in groups)
+
+
+@dataclass(frozen=True)
+class SectionFacts:
+    """What the summary of one section should state.
+
+    Attributes:
+        facts: at least one.
+        most_words: of its summary that count.
+    """
+
+    facts: tuple[Fact, ...]
+    most_words: int
+
+    @classmethod
+    def of(cls, facts: Sequence[Fact], section: str) -> "SectionFacts":
+        """The facts of a section, with the number of words that its summary may have."""
+        words = len(plain_words(section))
+        return cls(tuple(facts), min(PAGE, max(LEAST_WORDS, round(_SHARE * words))))
+
+    def row(self) -> dict[str, Any]:
+        """As plain values, for a case."""
+        facts = [[one.statement, [list(group) for group in one.words], one.weight] for one in self.facts]
+        return {"most_words": self.most_words, "facts": facts}
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> "SectionFacts":
+        """The inverse of :meth:`row`."""
+        facts = (
+            Fact(statement, tuple(map(tuple, groups)), weight) for statement, groups, weight in row["facts"]
+        )
+        return cls(tuple(facts), row["most_words"])
+
+    def recall(self, summary: str) -> float:
+        """Share of the facts, by weight, that a summary states within the words that count."""
+        text = " ".join(["", *plain_words(summary)[: self.most_words], ""])
+        stated = math.fsum(fact.weight for fact in self.facts if _states(text, fact.words))
+        return stated / math.fsum(fact.weight for fact in self.facts)
+
+
+def fact_recall(case: Case, response: str | None) -> Score:
+    """Mean over the sections that have facts; a section that is left out, or left blank, has 0.
+
+    Args:
+        case: with facts.
+        response: of the model; None counts as empty.
+    """
+    [turn] = case.turns
+    answer = answer_of(response)
+    written = {} if answer.failure else summaries_in(answer.text, turn.gold, str(case.labels["domain"]))
+    if not written:
+        return Score(0.0, answer.failure or (REFUSED if is_refusal(answer.text) else UNPARSED))
+    recalls = [
+        SectionFacts.of_row(row).recall(written.get(marker, ""))
+        for marker, row in zip(turn.gold, case.inputs[INPUT], strict=True)
+        if row["facts"]
+    ]
+    return Score(math.fsum(recalls) / len(recalls))
+
+
+def score_turn(
+    case: Case,
+    turn: int,
+    response: str | None,
+    verdicts: Sequence[Verdict] = (),
+    name: str = judge_prompts.DEFAULT,
+    status: str | None = None,
+) -> CaseScores:
+    """Fact recall, then what :func:`summaries.score_turn` says; the arguments are the same."""
+    judged = summaries.score_turn(case, turn, response, verdicts, name, status)
+    own = Score(None, status) if status is not None else fact_recall(case, response)
+    return {FACT_RECALL: own, **judged}
+
+
+def score_case(case: Case, response: str | None, status: str | None = None) -> CaseScores:
+    """Metrics before anybody has judged."""
+    return score_turn(case, 0, response, status=status)

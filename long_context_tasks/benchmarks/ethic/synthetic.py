@@ -1,0 +1,264 @@
+"""Synthetic cases: documents written from a seed, of any length, with answers that are known because the writer decided them.
+
+Every case has a document of its own, which depends on the seed, the domain and the number of the case; tasks of one domain ask about the
+same documents, as in the paper. A case is written, cut to its length, and stored before the next one is begun.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from long_context_tasks.benchmarks.ethic.build_settings import Draft, EthicSettings, stable_seed
+from long_context_tasks.benchmarks.ethic.chunks import JOINT, Chunk, Piece, chunks_of
+from long_context_tasks.benchmarks.ethic.context_builders import (
+    even_sections,
+    recall_draft,
+    sections_draft,
+)
+from long_context_tasks.benchmarks.ethic.fact_recall import SectionFacts
+from long_context_tasks.benchmarks.ethic.sources import Source
+from long_context_tasks.benchmarks.ethic.synthetic_fit import fit
+from long_context_tasks.benchmarks.ethic.synthetic_sources import GENRES, Genre
+from long_context_tasks.benchmarks.ethic.windows import Window
+from long_context_tasks.corpora.synthetic.document import Document, Fact, Paragraph
+from long_context_tasks.schema import InputError
+from long_context_tasks.tokens import CL100K, Tokenizer
+
+T = TypeVar("T")
+SLACK = 0.012
+"""Share of a length that a prompt leaves free, about; 2 % at most."""
+MOST_FREE = 0.02
+LEAST_CHUNK, MOST_CHUNK = 128, 1024
+LEAST_SECTION = 256
+FACT_TOKENS = 512
+"""Tokens of a section for which one more fact is a key fact."""
+LEAST_FACTS = 6
+"""Key facts of a section, where it has so many."""
+_TRIES = 12
+_WRITINGS = 5
+
+
+@dataclass(frozen=True)
+class FittedSettings(EthicSettings):
+    """Settings of the builders for contexts that are fitted already; counts are remembered for one case only.
+
+    Attributes:
+        counters: the tokenizer of the lengths first; then those in which prompts are counted as well.
+    """
+
+    counters: tuple[Tokenizer, ...] = ()
+
+    @property
+    def measure(self) -> Tokenizer:
+        """The tokenizer of the lengths."""
+        return self.counters[0]
+
+    @property
+    def counted_in(self) -> tuple[Tokenizer, ...]:
+        """The tokenizers in which prompts are counted."""
+        return tuple({one.name: one for one in self.counters}.values())
+
+    def fresh(self) -> "FittedSettings":
+        """The same without what was counted, so that memory does not grow with the number of cases."""
+        forgetful = (Tokenizer(one.name, one._count_batch, one.identity) for one in self.counters)
+        return replace(self, counters=tuple(forgetful))
+
+
+@dataclass(frozen=True)
+class Made:
+    """A case before it is written.
+
+    Attributes:
+        draft: of the case.
+        paragraphs: of its context, in order.
+        facts: of each section, in summarizing; of each option, in organizing.
+    """
+
+    draft: Draft
+    paragraphs: tuple[Paragraph, ...]
+    facts: tuple[SectionFacts, ...] = ()
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes the cases of one task, domain and length.
+
+    Attributes:
+        task: recall, summarize or organize.
+        domain: of the documents.
+        length: most tokens of a prompt.
+        settings: with tokenizers that are remembered for one case only.
+        number: of the case, from 0.
+        attempt: of the document, from 0; a document that makes no case is replaced.
+    """
+
+    task: str
+    domain: str
+    length: int
+    settings: FittedSettings
+    number: int
+    attempt: int = 0
+
+    @property
+    def genre(self) -> Genre:
+        """How documents of the domain are written."""
+        return GENRES[self.domain]
+
+    @property
+    def slack(self) -> int:
+        """Tokens that may stay free."""
+        return max(4, int(SLACK * self.length))
+
+    @property
+    def seed(self) -> int:
+        """Of the document."""
+        return document_seed(self.settings.seed, self.domain, self.number, self.attempt)
+
+    @property
+    def id(self) -> str:
+        """Of the case, but for its length."""
+        return case_id(self.settings.seed, self.number)
+
+    def count(self, text: str) -> int:
+        """Tokens in the tokenizer of the lengths."""
+        return self.settings.measure.count(text)
+
+    def tokens(self, draft: Draft) -> int:
+        """Tokens of a prompt."""
+        return draft.tokens_in(self.settings.measure)
+
+    def document(self) -> Document:
+        """The document, longer than the context can be."""
+        wanted = int(self.length * 1.03) + 500
+        if self.settings.measure.name != CL100K:
+            sample = JOINT.join(one.text for one in self.genre.write(self.seed, 3000).paragraphs)
+            wanted = int(wanted * 1.05 * self.settings.counted_in[-1].count(sample) / self.count(sample))
+        for _ in range(_WRITINGS):
+            document = self.genre.write(self.seed, wanted)
+            if sum(self.count(one.text + JOINT) for one in document.paragraphs) >= self.length:
+                return document
+            wanted = int(wanted * 1.4)
+        raise InputError(
+            f"no document of {self.domain} of {self.length} tokens could be written; give another lct_seed"
+        )
+
+    def fitted(self, paragraphs: Sequence[Paragraph], room: int) -> list[Paragraph]:
+        """The first paragraphs that fit a room."""
+        genre = self.genre
+        return fit(paragraphs, room, self.slack, self.count, forms=genre.forms, fillers=genre.fillers)
+
+    def window(self, document: Document, chunks: Sequence[Chunk]) -> Window:
+        """Chunks as the builders of cases want them."""
+        source = Source(self.id, document.title, self.domain, ())
+        return Window(source, self.length, tuple(chunks))
+
+    def named(self, draft: Draft) -> Draft:
+        """A draft of another builder with the id of the case."""
+        return replace(draft, id=self.id)
+
+    def pieces(self, paragraphs: Sequence[Paragraph]) -> list[Piece]:
+        """Paragraphs with their tokens."""
+        parts = self.genre.parts(paragraphs)
+        return [
+            Piece(one.text, self.count(one.text + JOINT), part)
+            for one, part in zip(paragraphs, parts, strict=True)
+        ]
+
+    def chunks(self, paragraphs: Sequence[Paragraph]) -> list[Chunk]:
+        """Paragraphs in chunks of whole ones."""
+        pieces = self.pieces(paragraphs)
+        cap = min(MOST_CHUNK, max(LEAST_CHUNK, self.length // 8))
+        return list(chunks_of(pieces, max(cap, *(piece.tokens for piece in pieces))))
+
+    def tuned(self, room: int, make: Callable[[int], Made | None]) -> Made | None:
+        """What is made with the room that brings the prompt closest to the length, and not above it."""
+        best: tuple[int, Made] | None = None
+        for _ in range(_TRIES):
+            made = make(room)
+            if made is None:
+                room -= self.slack
+                continue
+            size = self.tokens(made.draft)
+            if size <= self.length and (best is None or size > best[0]):
+                best = size, made
+            if self.length - self.slack <= size <= self.length:
+                break
+            # Towards the middle of what is allowed; every try a little off the one before, so that none is repeated.
+            room += self.length - self.slack // 2 - size
+        if best is None or best[0] < (1 - MOST_FREE) * self.length:
+            return None
+        return best[1]
+
+    def made(self) -> Made | None:
+        """The case; None where this document makes none."""
+        document = self.document()
+        if self.task == "organize":
+            from long_context_tasks.benchmarks.ethic.synthetic_organize import organize
+
+            return organize(self, document)
+        make = self._recall if self.task == "recall" else self._summarize
+        return self.tuned(self.length - 150, lambda room: make(document, room))
+
+    def _recall(self, document: Document, room: int) -> Made | None:
+        paragraphs = self.fitted(document.paragraphs, room)
+        if not paragraphs:
+            return None
+        chunks = self.chunks(paragraphs)
+        left = iter(paragraphs)
+        labels = [[label for _ in chunk.pieces for label in next(left).labels] for chunk in chunks]
+        return Made(recall_draft(self.window(document, chunks), labels), tuple(paragraphs))
+
+    def _summarize(self, document: Document, room: int) -> Made | None:
+        paragraphs = self.fitted(document.paragraphs, room)
+        size = max(LEAST_SECTION, self.length // 8)
+        for number in range(min(len(paragraphs), max(2, round(room / size))), 1, -1):
+            made = self._in_sections(document, paragraphs, number)
+            # Every section should have a fact; where even halves have none on one side, the other one counts.
+            if made is not None and (number == 2 or all(one.facts for one in made.facts)):
+                return made
+        return None
+
+    def _in_sections(self, document: Document, paragraphs: Sequence[Paragraph], number: int) -> Made | None:
+        """A case of so many sections; None where there is no fact at all."""
+        sections = even_sections([Chunk((piece,)) for piece in self.pieces(paragraphs)], number)
+        left = iter(paragraphs)
+        facts = []
+        for section in sections:
+            own = [next(left) for _ in section]
+            text = JOINT.join(one.text for one in own)
+            facts.append(SectionFacts.of(key_facts(own, [chunk.tokens for chunk in section]), text))
+        draft = sections_draft(self.window(document, [one for own in sections for one in own]), sections)
+        if isinstance(draft, str) or not any(one.facts for one in facts):
+            return None
+        return Made(draft, tuple(paragraphs), tuple(facts))
+
+
+def document_seed(seed: int, domain: str, number: int, attempt: int = 0) -> int:
+    """Seed of the document of a case."""
+    return int(stable_seed(seed, "synthetic", domain, number, attempt)[:12], 16)
+
+
+def case_id(seed: int, number: int) -> str:
+    """Of a case, but for its length."""
+    return f"s{seed}_{number:04}"
+
+
+def key_facts(paragraphs: Sequence[Paragraph], tokens: Sequence[int]) -> list[Fact]:
+    """The facts of a section that its summary should state: the weightiest of every stretch of equal length, in order.
+
+    Args:
+        paragraphs: of the section.
+        tokens: of each.
+    """
+    total = sum(tokens)
+    stretches = max(LEAST_FACTS, round(total / FACT_TOKENS))
+    best: dict[int, Fact] = {}
+    done = 0
+    for paragraph, size in zip(paragraphs, tokens, strict=True):
+        for place, fact in enumerate(paragraph.facts):
+            at = done + size * (place + 0.5) / len(paragraph.facts)
+            stretch = min(stretches - 1, int(at * stretches / total))
+            if stretch not in best or fact.weight > best[stretch].weight:
+                best[stretch] = fact
+        done += size
+    return [best[stretch] for stretch in sorted(best)]

@@ -1,0 +1,364 @@
+"""Paired comparison of models on the cases that they share, task by task, and over the tasks of a benchmark.
+
+Only runs of the same task, version, judge and settings are compared. The statistics are those of :mod:`long_context_tasks.stats.comparison`.
+"""
+
+import difflib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import polars as pl
+
+from long_context_tasks.report.cells import Cell, turn_values
+from long_context_tasks.report.schema import Collection
+from long_context_tasks.schema import InputError
+from long_context_tasks.stats import (
+    Comparison,
+    Detectable,
+    adjust,
+    compare,
+    measure_spread,
+    smallest_difference,
+)
+from long_context_tasks.stats.comparison import MIN_TEST_CLUSTERS
+
+ALPHA = 0.05
+_SAME = 1e-12
+_MISSING = "not_there"
+_SHOWN = 30
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two models on one task, or over several tasks of a benchmark that weigh the same.
+
+    Attributes:
+        benchmark: name.
+        tasks: one; or those that the mean is over.
+        version, judge, settings, metric, points: that both share; see :class:`long_context_tasks.report.cells.Cell`.
+        comparison: means on the shared turns, difference (first minus second), interval, p; adjusted over all tasks of the report, the
+            lines over benchmarks among themselves.
+        n_cases: shared cases; ``comparison.n`` counts shared turns.
+        wins, ties, losses: turns in which the first has the higher, the same and the lower value.
+        detectable: smallest true difference that a test on these turns finds with power 0.8; None where nothing tells the spread.
+        why_only_first: why the second has no value where the first has one, with counts; ``not_there`` is a turn that its runs lack.
+        why_only_second: likewise.
+    """
+
+    benchmark: str
+    tasks: tuple[str, ...]
+    version: int | None
+    judge: str | None
+    settings: str
+    metric: str
+    points: bool
+    comparison: Comparison
+    n_cases: int
+    wins: int
+    ties: int
+    losses: int
+    detectable: Detectable | None
+    why_only_first: Mapping[str, int]
+    why_only_second: Mapping[str, int]
+
+    @property
+    def verdict(self) -> str:
+        """What the test carries, in words; see :func:`verdict_of`."""
+        return verdict_of(self.comparison)
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """All that was compared.
+
+    Attributes:
+        models: in the order that was asked for.
+        tasks: a row for each pair of models and each task that they share.
+        benchmarks: a row for each pair and benchmark with two or more of those tasks (same judge, settings and kind of metric).
+        not_compared: what only some of the models have, in words.
+    """
+
+    models: tuple[str, ...]
+    tasks: tuple[Compared, ...]
+    benchmarks: tuple[Compared, ...]
+    not_compared: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """A task that two models share, before the family is known; ``turns`` has a row for each turn of either."""
+
+    key: tuple[object, ...]
+    cell: Cell
+    turns: pl.DataFrame
+    row: Compared
+
+
+def verdict_of(found: Comparison) -> str:
+    """What may be said of two models after a test that was adjusted for all others.
+
+    >>> from long_context_tasks.stats import adjust, compare
+    >>> [one] = adjust([compare(("owl", [1.0] * 9), ("crow", [0.0] * 9), range(9))])
+    >>> verdict_of(one)
+    'owl better'
+    """
+    if not found.n:
+        return "cannot tell: no shared scores"
+    if found.method is None:
+        few = "1 cluster" if found.clusters == 1 else f"{found.clusters} clusters"
+        return f"cannot tell: {few}, a test needs {MIN_TEST_CLUSTERS}"
+    if found.p_holm < ALPHA:
+        return f"{found.first if found.difference > 0 else found.second} better"
+    if found.p < ALPHA:
+        return f"no difference shown (among {found.family} tests)"
+    return "no difference shown"
+
+
+def choose_models(known: Iterable[str], asked: Sequence[str]) -> tuple[str, ...]:
+    """The models to compare.
+
+    Args:
+        known: names in the results.
+        asked: names that the user gave; none: there must be two in all.
+
+    Raises:
+        InputError: an unknown model, one twice, or fewer than two.
+    """
+    there = sorted(set(known))
+    names = list(dict.fromkeys(asked))
+    for name in names:
+        if name not in there:
+            near = difflib.get_close_matches(name, there, n=1, cutoff=0.5)
+            near = near or [one for one in there if name.lower() in one.lower()][:1]
+            meant = f"; did you mean {near[0]!r}?" if near else "."
+            raise InputError(f"no runs of a model {name!r}{meant} There are: {_listed(there)}")
+    if len(names) < len(asked):
+        raise InputError(f"--model {names[0]}: given twice; a model is compared with another one")
+    if len(names) == 1:
+        rest = [one for one in there if one != names[0]]
+        raise InputError(
+            f"--model {names[0]}: name a second --model. There are: {_listed(rest) or 'no others'}"
+        )
+    if not names and len(there) != 2:
+        told = f"{len(there)} models" if len(there) != 1 else f"one model, {there[0]!r}"
+        raise InputError(f"there are runs of {told}; name two or more with --model: {_listed(there)}")
+    return tuple(names or there)
+
+
+def compare_models(collection: Collection, cells: Sequence[Cell], models: Sequence[str]) -> Comparisons:
+    """Every pair of some models on every task that they share.
+
+    Args:
+        collection: that the cells are of.
+        cells: see :func:`long_context_tasks.report.cells.cells_of`.
+        models: two or more names in it.
+
+    Raises:
+        InputError: no pair shares a task, or a case.
+    """
+    own = {name: {_key(cell): cell for cell in cells if cell.model == name} for name in models}
+    shared: list[_Shared] = []
+    for first, second in combinations(models, 2):
+        keys = [key for key in own[first] if key in own[second]]
+        shared += [_shared(collection, key, own[first][key], own[second][key]) for key in keys]
+    not_compared = tuple(_not_compared(own))
+    if not shared:
+        raise InputError(
+            f"{', '.join(models)} share no task with the same version, judge and settings: {'; '.join(not_compared[:5])}"
+        )
+    if not any(one.row.comparison.n for one in shared):
+        names = ", ".join(sorted({one.cell.task for one in shared})[:5])
+        raise InputError(
+            f"{', '.join(models)} share {names}, but no turn in which two of them have a score: were they run on other cases (lct_n, "
+            "lct_seed, other data), or has nobody judged them?"
+        )
+    tasks = _adjusted([one.row for one in shared])
+    benchmarks = _adjusted(_over_benchmarks(shared))
+    return Comparisons(tuple(models), tuple(tasks), tuple(benchmarks), not_compared)
+
+
+def _key(cell: Cell) -> tuple[object, ...]:
+    return (cell.benchmark, cell.task, cell.version, cell.judge, cell.settings, cell.metric, cell.points)
+
+
+def _shared(collection: Collection, key: tuple[object, ...], first: Cell, second: Cell) -> _Shared:
+    turns = _joined(turn_values(collection, first), turn_values(collection, second))
+    x, y = turns["value"].to_list(), turns["other"].to_list()
+    found = compare((first.model, x), (second.model, y), turns["cluster"].to_list())
+    both = turns.filter(pl.col("value").is_not_null() & pl.col("other").is_not_null())
+    row = Compared(
+        benchmark=first.benchmark,
+        tasks=(first.task,),
+        version=first.version,
+        judge=first.judge,
+        settings=first.settings,
+        metric=first.metric,
+        points=first.points,
+        comparison=found,
+        n_cases=both["case"].n_unique(),
+        **_counted(both),
+        detectable=_detectable((both["value"] - both["other"]).to_list(), both["cluster"].to_list()),
+        why_only_first=_reasons(turns, "value", "other"),
+        why_only_second=_reasons(turns, "other", "value"),
+    )
+    return _Shared(key, first, turns, row)
+
+
+def _joined(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
+    """A row for each turn that either has; ``cluster`` of the first, where it has the turn. Reasons stand beside the values."""
+    text = pl.col("case", "cluster", "reason").cast(pl.String())
+    left = first.with_columns(text).with_columns(pl.lit(True).alias("there"))
+    right = second.with_columns(text).select(
+        "case",
+        "turn",
+        pl.col("cluster").alias("other_cluster"),
+        pl.col("value").alias("other"),
+        pl.col("reason").alias("other_reason"),
+        pl.lit(True).alias("other_there"),
+    )
+    joined = left.join(right, on=["case", "turn"], how="full", coalesce=True, maintain_order="left_right")
+    missing = pl.lit(_MISSING)
+    return joined.select(
+        "case",
+        "turn",
+        pl.coalesce("cluster", "other_cluster", "case").alias("cluster"),
+        "value",
+        "other",
+        pl.when(pl.col("there").is_null()).then(missing).otherwise("reason").alias("value_reason"),
+        pl.when(pl.col("other_there").is_null())
+        .then(missing)
+        .otherwise("other_reason")
+        .alias("other_reason"),
+    )
+
+
+def _reasons(turns: pl.DataFrame, there: str, lacking: str) -> dict[str, int]:
+    rows = turns.filter(pl.col(there).is_not_null() & pl.col(lacking).is_null())
+    counts: dict[str, int] = {}
+    for reason in rows[f"{lacking}_reason"]:
+        counts[reason or "no_score"] = counts.get(reason or "no_score", 0) + 1
+    return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))
+
+
+def _counted(both: pl.DataFrame) -> dict[str, int]:
+    differences = (both["value"] - both["other"]).to_list()
+    wins = sum(one > _SAME for one in differences)
+    losses = sum(one < -_SAME for one in differences)
+    return {"wins": wins, "ties": len(differences) - wins - losses, "losses": losses}
+
+
+def _detectable(differences: Sequence[float], clusters: Sequence[str]) -> Detectable | None:
+    """None where a cluster is alone or nothing differs: then nobody knows how far differences spread."""
+    if len(set(clusters)) < 2:
+        return None
+    spread = measure_spread(differences, clusters)
+    if spread.sd == 0:
+        return None
+    found = smallest_difference(len(differences), len(set(clusters)), spread)
+    return found if math.isfinite(found.difference) else None
+
+
+def _over_benchmarks(shared: Sequence[_Shared]) -> list[Compared]:
+    """Means over tasks. A turn weighs so that its task weighs as much as any other; clusters of one name in several tasks are one.
+
+    Swapping two models in whole clusters, over all tasks at once, is the test; a meeting or book that several tasks ask about counts once.
+    """
+    groups: dict[tuple[object, ...], list[_Shared]] = {}
+    for one in shared:
+        row = one.row
+        if row.comparison.n:
+            key = (row.comparison.first, row.comparison.second, row.benchmark, row.judge, row.settings)
+            groups.setdefault((*key, row.version, row.points), []).append(one)
+    return [_over_tasks(group) for group in groups.values() if len(group) > 1]
+
+
+def _over_tasks(group: Sequence[_Shared]) -> Compared:
+    rows = [one.row for one in group]
+    total = sum(row.comparison.n for row in rows)
+    x: list[float] = []
+    y: list[float] = []
+    clusters: list[str] = []
+    for one in group:
+        both = one.turns.filter(pl.col("value").is_not_null() & pl.col("other").is_not_null())
+        weight = total / (len(group) * len(both))
+        x += [value * weight for value in both["value"]]
+        y += [value * weight for value in both["other"]]
+        clusters += both["cluster"].to_list()
+    first = rows[0]
+    found = compare((first.comparison.first, x), (first.comparison.second, y), clusters)
+    left_out = {
+        name: sum(getattr(row.comparison, name) for row in rows)
+        for name in ("only_first", "only_second", "neither")
+    }
+    metrics = list(dict.fromkeys(row.metric for row in rows))
+    differences = [one - other for one, other in zip(x, y, strict=True)]
+    return replace(
+        first,
+        tasks=tuple(row.tasks[0] for row in rows),
+        metric=metrics[0] if len(metrics) == 1 else "each task's own",
+        comparison=replace(found, **left_out),
+        n_cases=sum(row.n_cases for row in rows),
+        wins=sum(row.wins for row in rows),
+        ties=sum(row.ties for row in rows),
+        losses=sum(row.losses for row in rows),
+        detectable=_detectable(differences, clusters),
+        why_only_first=_summed(row.why_only_first for row in rows),
+        why_only_second=_summed(row.why_only_second for row in rows),
+    )
+
+
+def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for one in counts:
+        for name, count in one.items():
+            total[name] = total.get(name, 0) + count
+    return dict(sorted(total.items(), key=lambda one: (-one[1], one[0])))
+
+
+def _adjusted(rows: Sequence[Compared]) -> list[Compared]:
+    found = adjust([row.comparison for row in rows])
+    return [replace(row, comparison=one) for row, one in zip(rows, found, strict=True)]
+
+
+def _not_compared(own: Mapping[str, Mapping[tuple[object, ...], Cell]]) -> list[str]:
+    """Cells that no other model has with the same version, judge and settings, and what differs."""
+    lines = []
+    for name, cells in own.items():
+        for key, cell in cells.items():
+            others = [model for model in own if model != name]
+            if any(key in own[model] for model in others):
+                continue
+            near = [one for model in others for one in own[model].values() if one.task == cell.task]
+            lines.append(
+                f"{_described(cell)}: only {name} has it" + (f" ({_difference(cell, near)})" if near else "")
+            )
+    return lines
+
+
+def _described(cell: Cell) -> str:
+    version = "" if cell.version is None else f", version {cell.version}"
+    return f"{cell.task}{version}" + (f", judge {cell.judge}" if cell.judge else "")
+
+
+def _difference(cell: Cell, others: Sequence[Cell]) -> str:
+    """What keeps a cell from being compared with the nearest of others of the same task."""
+    names = ("version", "judge", "settings", "metric", "points")
+    differing = [[name for name in names if getattr(cell, name) != getattr(one, name)] for one in others]
+    place = min(range(len(others)), key=lambda number: len(differing[number]))
+    other = others[place]
+    told = (
+        f"{name} {_value(getattr(other, name))} and not {_value(getattr(cell, name))}"
+        for name in differing[place]
+    )
+    return f"{other.model} has {', '.join(told)}"
+
+
+def _value(value: object) -> str:
+    return "none" if value in (None, "", "{}") else str(value)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_SHOWN])
+    return f"{shown}, ... ({len(names)} in all)" if len(names) > _SHOWN else shown

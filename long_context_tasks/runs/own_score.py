@@ -1,0 +1,184 @@
+"""Responses of a pipeline of one's own, scored into a stored run: ``lct runs score``."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import long_context_tasks
+from long_context_tasks.judges.score_turns import score_turns
+from long_context_tasks.runs.own_files import file_name, heading
+from long_context_tasks.schema import CaseScores, InputError, LoadedTask
+from long_context_tasks.schema.files import json_rows, json_value, write_whole
+from long_context_tasks.schema.response import Response, stored_form, writable
+from long_context_tasks.stats.summary import summarize
+
+STATES = ("does_not_fit", "endpoint_failed")
+"""Why there is no response, through no fault of the model."""
+_EXPECTED = '{"id": CASE, "response": TEXT} in each row, with "turn" in conversations'
+
+
+@dataclass(frozen=True)
+class OwnRun:
+    """A run that was written.
+
+    Attributes:
+        path: of the file with its numbers.
+        numbers: means, intervals and counts.
+        metrics: of the task, headline first.
+        points: the metrics that are no shares.
+        cases, available: how many cases were answered, and how many the task has.
+        judged: a judge has yet to score the responses.
+    """
+
+    path: Path
+    numbers: Mapping[str, float]
+    metrics: tuple[str, ...]
+    points: frozenset[str]
+    cases: int
+    available: int
+    judged: bool
+
+
+def read_responses(path: Path, task: LoadedTask) -> dict[str, list[Response]]:
+    """The responses to cases, in the order of the task; a case without a row is left out.
+
+    A row has ``id``, ``response`` and, in a conversation, ``turn`` (from 0). A response that is null needs a ``status``.
+
+    Raises:
+        InputError: a file that cannot be read, a row that is none, of no case or turn of the task, or there twice; a conversation
+            of which a turn is missing.
+    """
+    found: dict[str, dict[int, Response]] = {}
+    for place, row in json_rows(path, _EXPECTED):
+        if not isinstance(row, dict) or "id" not in row or "response" not in row:
+            raise InputError(f"{place}: no response; expected {_EXPECTED}")
+        case = task.by_id.get(str(row["id"]))
+        if case is None:
+            raise InputError(
+                f"{place}: {task.name} has no case {str(row['id'])[:80]}; give the options and data that the prompts were exported with"
+            )
+        turn = row.get("turn", 0)
+        if isinstance(turn, bool) or not isinstance(turn, int) or not 0 <= turn < len(case.turns):
+            raise InputError(
+                f"{place}: case {case.id} has {len(case.turns)} turns, counted from 0, and no turn {turn!r}"
+            )
+        turns = found.setdefault(case.id, {})
+        if turn in turns:
+            raise InputError(f"{place}: a second response to case {case.id}, turn {turn}; keep one of them")
+        turns[turn] = _response(row, place)
+    if not found:
+        raise InputError(f"{path}: holds no responses; expected {_EXPECTED}")
+    ordered = {}
+    for case in task.cases.cases:
+        if case.id not in found:
+            continue
+        missing = [turn for turn in range(len(case.turns)) if turn not in found[case.id]]
+        if missing:
+            raise InputError(
+                f"{path}: case {case.id} has no response to turn {missing[0]}; add it, or leave out the case"
+            )
+        ordered[case.id] = [found[case.id][turn] for turn in range(len(case.turns))]
+    return ordered
+
+
+def _response(row: Mapping[str, Any], place: str) -> Response:
+    text, status = row["response"], row.get("status")
+    if status is not None and status not in STATES:
+        raise InputError(f"{place}: status {status!r}; leave it out, or write {' or '.join(STATES)}")
+    if text is None and status is None:
+        raise InputError(
+            f"{place}: the response is null; write why as status ({' or '.join(STATES)}), or an empty text if the model said nothing"
+        )
+    if text is not None and not isinstance(text, str):
+        raise InputError(f"{place}: the response is no text; expected {_EXPECTED}")
+    return Response(None if text is None or status is not None else writable(text), status)
+
+
+def score_own(
+    task: LoadedTask,
+    responses: Mapping[str, Sequence[Response]],
+    model: str,
+    folder: Path,
+    pipeline: str = "",
+) -> OwnRun:
+    """Score responses and write them as a run; a judged task waits for ``lct judge run``.
+
+    Args:
+        task: of the responses.
+        responses: case to one response per turn.
+        model: its name in reports.
+        folder: gets a folder of the model.
+        pipeline: what made the responses, in words, for the provenance.
+
+    Raises:
+        InputError: a task by likelihood, or the files cannot be written.
+    """
+    if task.by_likelihood:
+        raise InputError(
+            f"{task.name}: is scored by log-likelihoods, and these are responses; take the task without _ppl"
+        )
+    made = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S")
+    scores = {case: score_turns(task, task.by_id[case], turns, (), None) for case, turns in responses.items()}
+    flat = [turn for turns in scores.values() for turn in turns]
+    clusters = [task.by_id[case].cluster for case, turns in scores.items() for _ in turns]
+    numbers = summarize(flat, clusters, task.metrics, task.intervals, float("nan"), task.points)
+    place = folder / re.sub(r"[^\w.-]", "_", model) / file_name(task.name, made)
+    if place.exists():
+        raise InputError(f"{place}: is there already; wait a second, or choose another --out")
+    told = heading(
+        task=task.name,
+        model=model,
+        made=made,
+        version=task.version,
+        options=task.description(),
+        package=long_context_tasks.__version__,
+        n_cases_available=len(task.cases),
+        pipeline=pipeline or None,
+        headline=task.metrics[0],
+        points=sorted(task.points),
+        numbers=numbers,
+    )
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{place}: cannot be written ({error.strerror}); choose another --out") from error
+    rows = (_row(task, case, responses[case], turns) for case, turns in scores.items())
+    lines = (json.dumps(json_value(row), ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
+    write_whole(place.with_suffix(".jsonl"), lines)
+    write_whole(place, json.dumps(json_value(told), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    return OwnRun(
+        path=place,
+        numbers=numbers,
+        metrics=task.metrics,
+        points=task.points,
+        cases=len(responses),
+        available=len(task.cases),
+        judged=task.judging is not None,
+    )
+
+
+def _row(
+    task: LoadedTask, name: str, responses: Sequence[Response], turns: Sequence[CaseScores]
+) -> dict[str, Any]:
+    case = task.by_id[name]
+    text, status = stored_form(responses, conversation=task.is_conversation)
+    return {
+        "case": name,
+        "cluster": case.cluster,
+        "response": text,
+        "status": status,
+        "scores": {metric: [turn[metric].value for turn in turns] for metric in task.metrics},
+        "reasons": [turn[task.metrics[0]].reason for turn in turns],
+        "labels": dict(case.labels),
+        "turn_labels": [dict(turn.labels) for turn in case.turns],
+    }
+
+
+def rows_shown(run: OwnRun) -> Iterator[tuple[str, float, float | None, float | None]]:
+    """Metric, mean and interval, where it has one."""
+    for metric in run.metrics:
+        yield metric, run.numbers[metric], run.numbers.get(f"{metric}_low"), run.numbers.get(f"{metric}_high")

@@ -1,0 +1,223 @@
+"""The synthetic tasks: cases of the length asked for, the same however they are made, noise, and the score without a judge."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from long_context_tasks.benchmarks.elitr_bench import prompts
+from long_context_tasks.benchmarks.elitr_bench.answer_found import INPUT, is_found, states, words_of
+from long_context_tasks.benchmarks.elitr_bench.build import FAMILIES, build
+from long_context_tasks.benchmarks.elitr_bench.data import load_task
+from long_context_tasks.benchmarks.elitr_bench.synthetic import MeetingSettings, file_of, questions_at
+from long_context_tasks.cli import app
+from long_context_tasks.corpora.synthetic.meeting_world import spelled
+from long_context_tasks.schema import CaseSet, InputError, Options, Score, file_sha256
+from long_context_tasks.schema.card import load_card
+from long_context_tasks.tokens import CL100K, get_tokenizer
+
+QA, CONV = "elitr_bench_qa_synthetic", "elitr_bench_conv_synthetic"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written goes into an empty cache."""
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+
+
+# --- cases ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "length", "n"), [(QA, 1000, 6), (QA, 4000, 8), (CONV, 2000, 3), (CONV, 8000, 2)]
+)
+def test_every_prompt_is_within_two_percent_below_its_length(name: str, length: int, n: int) -> None:
+    task = load_task(name, Options(length=length, n=n, seed=5))
+    assert len(task.cases) == n and task.options.length == length
+    for case in task.cases.cases:
+        sent = task.whole_conversation(case) if task.is_conversation else task.messages(case)
+        asked = [message.content for message in sent if message.role == "user"]
+        tokens = sum(get_tokenizer(CL100K).count(text) for text in asked)
+        assert case.num_tokens == {CL100K: tokens}
+        assert 0.98 * length <= tokens <= length
+        assert len(case.turns) == (questions_at(length) if name == CONV else 1)
+        assert task.cases.documents[str(case.document)] in asked[0]
+
+
+def test_a_length_in_another_tokenizer(tmp_path: Path) -> None:
+    folder = _byte_pairs(tmp_path / "tokenizer")
+    options = Options(length=3000, n=6, length_policy="same_tokens", tokenizer=str(folder))
+    counts = [case.num_tokens for case in load_task(QA, options).cases.cases]
+    assert all(0.98 * 3000 <= count[str(folder)] <= 3000 and count[CL100K] < 2900 for count in counts)
+
+
+def _byte_pairs(folder: Path) -> Path:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.train_from_iterator(
+        ["the meeting is about the report and the server (PERSON1) [PERSON2]"] * 3,
+        trainers.BpeTrainer(
+            vocab_size=300, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
+        ),
+    )
+    folder.mkdir()
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return folder
+
+
+def test_fewer_cases_are_the_first_of_more_and_a_new_seed_makes_new_ones() -> None:
+    few, many = (load_task(QA, Options(length=2000, n=n)).cases for n in (3, 7))
+    assert few.cases == many.cases[:3]
+    other = load_task(QA, Options(length=2000, n=3, seed=1)).cases
+    assert {case.id for case in few.cases}.isdisjoint(case.id for case in other.cases)
+    for one, two in zip(few.cases, other.cases, strict=True):
+        assert few.documents[str(one.document)] != other.documents[str(two.document)]
+
+
+def test_built_cases_are_those_that_are_written_at_first_use(tmp_path: Path) -> None:
+    out = tmp_path / "cases"
+    typed = ["build", CONV, "--length", "1k,2k", "--n", "2", "--seed", "4", "--out", str(out)]
+    result = CliRunner().invoke(app, typed)
+    assert result.exit_code == 0, result.output
+    with pytest.raises(InputError, match="choose one with lct_length"):
+        load_task(CONV, Options(cases=out))
+    built = load_task(CONV, Options(cases=out, length=2000))
+    written = load_task(CONV, Options(length=2000, n=2, seed=4))
+    assert built.options.seed == 4
+    assert built.cases.cases == written.cases.cases
+    for one in built.cases.cases:
+        assert built.cases.documents[str(one.document)] == written.cases.documents[str(one.document)]
+    with pytest.raises(InputError, match="lct_seed=5"):
+        load_task(CONV, Options(cases=out, length=2000, seed=5))
+
+
+def test_qa_and_conversations_ask_about_the_same_points() -> None:
+    single, talk = load_task(QA, Options(length=4000, n=4)), load_task(CONV, Options(length=4000, n=1))
+    turns = talk.cases.cases[0].turns
+    assert [case.turns[0].gold for case in single.cases.cases] == [turn.gold for turn in turns]
+    differs = [turn.labels["qa_conv_differs"] for turn in turns]
+    assert differs == [False, True, False, True]
+    same = [
+        case.turns[0].question == turn.question for case, turn in zip(single.cases.cases, turns, strict=True)
+    ]
+    assert same == [not one for one in differs]
+
+
+def test_the_reference_set_of_the_card(tmp_path: Path) -> None:
+    """The same bytes on every machine; another sha256 is another version of the task."""
+    card = load_card("long_context_tasks.benchmarks.elitr_bench")
+    for family in FAMILIES:
+        build(family, None, MeetingSettings(lengths=(4000,), n=8), tmp_path / family)
+        cases = CaseSet.read(tmp_path / family, file_of(family, 4000))
+        digest = file_sha256(tmp_path / family / f"{file_of(family, 4000)}.jsonl")
+        texts = "\n".join(
+            cases.documents[key] for key in dict.fromkeys(str(case.document) for case in cases.cases)
+        )
+        both = card.data["synthetic"]["sha256"][family]
+        assert both == {"cases": digest, "transcripts": _sha256(texts)}
+
+
+def _sha256(text: str) -> str:
+    import hashlib
+
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.mark.parametrize("length", [999, 500])
+def test_a_length_that_has_no_room_is_refused(length: int) -> None:
+    with pytest.raises(InputError, match="too short"):
+        load_task(QA, Options(length=length))
+
+
+def test_noise_reaches_its_rate_and_leaves_questions_and_answers() -> None:
+    plain, noisy = (load_task(name, Options(length=1000, n=3)) for name in (QA, f"{QA}_wer40"))
+    for one, other in zip(plain.cases.cases, noisy.cases.cases, strict=True):
+        assert one.turns == other.turns and one.inputs[INPUT] == other.inputs[INPUT]
+        assert abs(other.labels["measured_wer"] - 0.4) < 0.02
+        text = noisy.cases.documents[str(other.document)]
+        assert text != plain.cases.documents[str(one.document)]
+        assert prompts.instruction(text) in noisy.messages(other)[0].content
+        assert other.num_tokens != one.num_tokens
+
+
+# --- scores --------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_judge_the_rule_is_the_headline_and_with_one_the_judge(tmp_path: Path) -> None:
+    alone = load_task(QA, Options(length=1000, n=1))
+    assert alone.metrics[0] == alone.intervals[0] == "answer_found"
+    judged = load_task(QA, Options(length=1000, n=1, judge=tmp_path / "judge.yaml"))
+    assert judged.metrics[0] == "judge_score" and set(judged.metrics) == set(alone.metrics)
+    assert alone.points == {"judge_score", "official_judge_score"}
+    case = alone.cases.cases[0]
+    assert set(alone.score(case, "x", None)) == set(alone.metrics)
+    assert set(alone.score(case, None, "does_not_fit").values()) == {Score(None, "does_not_fit")}
+    assert alone.score(case, " ", None)["answer_found"] == Score(0.0, "empty")
+    assert alone.score(case, f"<think>{case.turns[0].gold}</think>no", None)["answer_found"] == Score(0.0)
+
+
+def test_gold_answers_are_right_and_the_others_are_wrong() -> None:
+    for case in load_task(CONV, Options(length=8000, n=4)).cases.cases:
+        for turn, stated in zip(case.turns, case.inputs[INPUT], strict=True):
+            assert is_found(str(turn.gold), stated)
+            assert len(stated["wrong"]) == 3
+            for forms in stated["wrong"]:
+                assert not is_found(forms[0], stated)
+                assert not is_found(f"{turn.gold}, or {forms[0]}", stated)
+
+
+PERSON = {"right": ["PERSON3"], "wrong": [["PERSON13"], ["PERSON30"]]}
+DAY = {"right": ["14th of May", "May 14"], "wrong": [["15th of May", "May 15"], ["14th of June", "June 14"]]}
+NUMBER = {"right": ["1250", "one thousand two hundred fifty"], "wrong": [["250", "two hundred"], ["50"]]}
+CLOCK = {"right": ["14:30", "2:30 pm"], "wrong": [["8:30", "8:30 am"], ["14:45"]]}
+
+
+@pytest.mark.parametrize(
+    ("response", "stated", "found"),
+    [
+        ("(PERSON3) will do it.", PERSON, True),
+        ("It was given to Person 3", PERSON, True),
+        ("[PERSON13]", PERSON, False),
+        ("[PERSON3] or [PERSON30]", PERSON, False),
+        ("PERSON", PERSON, False),
+        ("On May 14th.", DAY, True),
+        ("on the **14th of May**", DAY, True),
+        ("the 14th", DAY, False),
+        ("the 15th of May", DAY, False),
+        ("First the 15th of May, then the 14th of May", DAY, False),
+        ("1,250 euros", NUMBER, True),
+        ("One thousand two hundred and fifty", NUMBER, True),
+        ("250", NUMBER, False),
+        ("two hundred", NUMBER, False),
+        ("twelve hundred fifty", NUMBER, True),
+        ("2:30 p.m.", CLOCK, True),
+        ("at 14.30", CLOCK, True),
+        ("8:30 am", CLOCK, False),
+        ("", CLOCK, False),
+    ],
+)
+def test_what_a_response_states(response: str, stated: dict[str, list[str]], found: bool) -> None:
+    assert is_found(response, stated) is found
+
+
+@given(st.integers(1, 9999), st.integers(1, 9999))
+def test_numbers_in_words_are_read(number: int, other: int) -> None:
+    said = spelled(number)
+    assert (
+        words_of(f"{said} people")
+        == words_of(f"{said.replace('ty ', 'ty-')} people")
+        == [str(number), "people"]
+    )
+    assert words_of(f"{said} or {spelled(other)}") == [str(number), "or", str(other)]
+
+
+@given(st.text(), st.text())
+def test_any_text_is_read(response: str, form: str) -> None:
+    is_found(response, {"right": [form], "wrong": []})
+    if words := words_of(form):
+        assert states(words_of(f"{response} . {' '.join(words)} . {response}"), [form])

@@ -1,0 +1,65 @@
+"""Scores by place in the context on the site's pages: those of `lct report ethic`, from invented runs."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("polars")
+
+from ethic_oracle import oracle, write_documents
+from stored_ethic_runs import write_lm_eval
+
+from long_context_tasks.benchmarks.ethic import build as ethic_build
+from long_context_tasks.benchmarks.ethic.build_settings import EthicSettings
+from long_context_tasks.cli.site_splits import heat_maps
+from long_context_tasks.judges import JudgeRequest
+from long_context_tasks.report.cells import cells_of
+from long_context_tasks.runs.collect import collect_with_files
+from long_context_tasks.schema import Case, LoadedTask, resolve_options
+
+
+def forgets_the_end(task: LoadedTask, case: Case) -> str:
+    """Of the labels those of the first half of the context; all sections but the last."""
+    [turn] = case.turns
+    if "summarize" in task.name:
+        return "\n".join(f"{marker}\nIt rains." for marker in turn.gold[:-1])
+    half = case.labels["num_chunks"] / 2
+    places = turn.labels["first_chunk"]
+    return ", ".join(label for label, chunk in zip(turn.gold, places, strict=True) if chunk < half)
+
+
+def rate(case: Case, request: JudgeRequest) -> float:
+    """5 for the first section, 3 for the others."""
+    return 5.0 if request.meta["section"] == case.turns[0].gold[0] else 3.0
+
+
+def test_maps_of_a_model_that_forgets_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    documents = write_documents(tmp_path / "documents", paragraphs=120)
+    for domain in ("law", "medicine", "debates"):
+        shutil.rmtree(documents / domain)
+    with oracle(tmp_path) as (_, annotator):
+        for family in ("ethic_recall", "ethic_summarize"):
+            settings = EthicSettings(lengths=(4000, 8000), annotator=annotator, min_document=8000)
+            ethic_build.build(family, documents, settings, tmp_path / "cases" / family)
+    options = resolve_options({"lct_cases": tmp_path / "cases"})
+    for task in ("recall", "summarize"):
+        write_lm_eval(tmp_path / "runs", f"ethic_{task}_books", options, forgets_the_end, rate)
+    collected = collect_with_files([tmp_path / "runs"])
+    cells = cells_of(collected.collection)
+    recall, summarize = heat_maps(cells, collected.evaluations, None)[0]
+    assert (recall.task, summarize.task) == ("ethic_recall_books", "ethic_summarize_books")
+    assert recall.y == summarize.y == ["4k", "8k"] and recall.x[0] == "0 to 20 %" and len(recall.x) == 5
+    places = [value for value in recall.values[1] if value is not None]
+    assert places[0] == 100 > places[-1] and (recall.low, recall.high) == (0, 100)
+    for row in summarize.values:
+        there = [value for value in row if value is not None]
+        assert there[0] > 3 > there[-1] and there == sorted(there, reverse=True)
+    assert (summarize.low, summarize.high) == (1, 5)
+    assert "judge stub" in summarize.title and "cases cases" in recall.title
+    # The labels of the cases are told by the task where the files do not tell them.
+    assert collected.collection.scores["labels"].null_count() == 0
+    shutil.rmtree(tmp_path / "cases")
+    maps, notes = heat_maps(cells, collected.evaluations, None)
+    assert maps == [] and len(notes) == 1 and notes[0].startswith("2 cells of ETHIC")

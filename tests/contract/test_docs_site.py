@@ -1,0 +1,156 @@
+"""The documentation: every page is reached, every link and anchor is there, every command can be typed, the site needs no network."""
+
+import html.parser
+import re
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from command_lines import commands, problem_of
+
+from long_context_tasks.schema.environment import known_variables
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+OF_TESTS = {
+    "LCT_COLLECT_CASES",
+    "LCT_COLLECT_CHARACTERS",
+    "LCT_COLLECT_RUNS",
+    "LCT_MEMORY_CASES",
+    "LCT_OVERHEAD_CASES",
+    "LCT_OVERHEAD_COMMAND",
+    "LCT_SHARED",
+}
+FENCE = re.compile(r"^( *)```[^\n]*\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
+
+
+def page_name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site; --strict makes an error of a page outside the navigation, a dead link, a dead anchor.
+
+    Not with --quiet: mkdocs then counts no warnings.
+    """
+    pytest.importorskip("mkdocs", reason="mkdocs is not installed (pip install '.[docs]')")
+    pytest.importorskip("material", reason="mkdocs-material is not installed (pip install '.[docs]')")
+    pytest.importorskip(
+        "mkdocstrings_handlers", reason="mkdocstrings is not installed (pip install '.[docs]')"
+    )
+    folder = tmp_path_factory.mktemp("site")
+    command = [
+        "mkdocs",
+        "build",
+        "--strict",
+        "-f",
+        str(DOCS / "site/mkdocs.yml"),
+        "-d",
+        str(folder),
+    ]
+    done = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+class Links(html.parser.HTMLParser):
+    """Addresses that a page links to, those that it loads, its anchors, and its text outside of code."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.anchors: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        self.anchors |= {found[name] or "" for name in ("id", "name") if name in found}
+        if tag == "a" and found.get("href"):
+            self.links.append(found["href"] or "")
+        elif tag == "link" and found.get("rel") in ("stylesheet", "icon", "preload", "preconnect"):
+            self.loaded.append(found.get("href") or "")
+        elif tag in ("script", "img", "iframe") and found.get("src"):
+            self.loaded.append(found["src"] or "")
+
+
+def test_every_internal_link_and_anchor_resolves_and_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+    read = {path: Links(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
+    assert len(read) >= len(PAGES)
+    wrong = []
+    for path, page in read.items():
+        if path.name == "404.html":  # its addresses are those of a server's top
+            continue
+        for address in [*page.links, *page.loaded]:
+            parts = urlsplit(address)
+            if parts.scheme or parts.netloc:
+                wrong += [f"{path.name} loads {address}"] if address in page.loaded else []
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if not target.is_file():
+                wrong.append(f"{path.name}: {address}: no such file")
+            elif target in read and not parts.fragment.startswith("__"):  # the theme's own switches
+                there = {"", *read[target].anchors}
+                wrong += (
+                    [] if unquote(parts.fragment) in there else [f"{path.name}: {address}: no such anchor"]
+                )
+    assert not wrong, "\n".join(wrong)
+    styles = [path.read_text(encoding="utf-8") for path in site.rglob("*.css")]
+    assert not [
+        found for text in styles for found in re.findall(r"(?:url\(|@import)\s*['\"]?https?:[^)]*", text)
+    ]
+
+
+def test_the_reference_holds_the_docstrings(site: Path) -> None:
+    schema = (site / "reference/schema.html").read_text(encoding="utf-8")
+    assert "The one error" in schema or "Bad input from outside" in schema
+    text = "".join(path.read_text(encoding="utf-8") for path in (site / "reference").glob("*.html"))
+    assert "cluster_wilson" in text and "find_runs" in text and "noise_seed" in text
+    assert not re.findall(r":(?:func|class|mod|meth):<code>", text)
+
+
+def command_lines(path: Path) -> list[str]:
+    """Command lines with `lct` in the fenced blocks of a page; lines that end in a backslash are joined."""
+    found = []
+    for _, block in FENCE.findall(path.read_text(encoding="utf-8")):
+        for line in re.sub(r"\\\n\s*", " ", block).splitlines():
+            plain = re.sub(r"^(?:\$ )?(?:[A-Z_]+=\S+ )*", "", line.strip())
+            if plain.startswith("lct "):
+                found.append(plain)
+    return found
+
+
+def test_commands_are_found_and_wrong_ones_are_seen() -> None:
+    assert len([line for path in [*PAGES, ROOT / "README.md"] for line in command_lines(path)]) > 50
+    assert problem_of("lct report RESULTS... --out site/") is None
+    assert problem_of("lct orca train --output x") == "lct orca train has no --output"
+    assert problem_of("lct nothing") == "no such command: lct nothing"
+    assert problem_of("lct judge nothing --seeds 1") == "no such command: lct judge nothing"
+    assert problem_of('lct tasks --json | grep "x" --color') is None
+
+
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "README.md"], ids=page_name)
+def test_every_command_in_the_docs_can_be_typed(path: Path) -> None:
+    problems = [f"{line}: {problem}" for line in command_lines(path) if (problem := problem_of(line))]
+    assert not problems, "\n".join(problems)
+
+
+def test_the_page_of_the_command_names_every_group_and_variable() -> None:
+    text = (DOCS / "cli.md").read_text(encoding="utf-8")
+    groups = {command.words[0] for command in commands()}
+    assert set(re.findall(r"^\| `lct (\w+)` \|", text, re.MULTILINE)) == groups
+    named = set(re.findall(r"LCT_[A-Z_]*[A-Z]", text))
+    assert set(known_variables()) - named - OF_TESTS == set()
+    assert {name for name in named if not name.startswith("LCT_JUDGE")} <= set(known_variables())
+
+
+def test_links_of_the_readme_are_there() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    linked = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
+    assert [name for name in linked if not (ROOT / name).exists()] == []
+    # From the README one gets to the start page, and from there to all others.
+    assert "docs/index.md" in linked

@@ -1,0 +1,421 @@
+"""Stored responses scored again: what real hosts left, by today's rules, with the verdicts that are stored."""
+
+import json
+import math
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("lm_eval")
+pytest.importorskip("polars")
+
+from hypothesis import given
+from hypothesis import strategies as st
+from judge_server import judge_server
+from stored_runs import TASKS, judge_by_seed, judge_file, only, run_lm_eval
+from stub_server import stub_server
+
+from long_context_tasks.judges import JudgeRequest, Rubric, Store, judge_all, last_boxed, load_judge
+from long_context_tasks.report.cells import cells_of
+from long_context_tasks.runs import StoredCase, StoredRun, find_runs
+from long_context_tasks.runs.collect import collect
+from long_context_tasks.runs.evaluations import (
+    Evaluation,
+    judged_evaluations,
+    original_evaluations,
+    turn_scores,
+    unjudged_evaluation,
+)
+from long_context_tasks.runs.rejudge import judge_run
+from long_context_tasks.runs.rescore import Rescored, rescore, to_rescore, write_rescored
+from long_context_tasks.runs.stored_verdicts import read_again
+from long_context_tasks.runs.tasks import load_task
+from long_context_tasks.schema import (
+    CaseScores,
+    InputError,
+    LoadedTask,
+    Message,
+    Options,
+    Score,
+    resolve_options,
+)
+
+ADA = "ada_leval_bestanswer_1k"
+QA = "elitr_bench_qa_dev"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    from both_hosts import write_published_files
+
+    folder = tmp_path_factory.mktemp("published")
+    write_published_files("elitr_bench", folder, 0)
+    write_published_files("ada_leval", folder, 6)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LCT_CACHE_DIR", str(folder / "cache"))
+        patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def left(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A plain task without a judge, judged tasks with one, by real lm-eval."""
+    output = tmp_path_factory.mktemp("left")
+    folder = tmp_path_factory.mktemp("judge")
+    with stub_server() as server, judge_server(judge_by_seed) as judging:
+        metadata = {"lct_data_dir": str(data)}
+        arguments = (
+            f"model=stub,base_url={server.url}/chat/completions,num_concurrent=4,tokenizer_backend=None"
+        )
+        run_lm_eval(output, [ADA], arguments, metadata)
+        file = judge_file(folder / "judge.yaml", judging.url, seeds=[2023, 2024], asks=2)
+        run_lm_eval(output, TASKS, arguments, {**metadata, "lct_judge": str(file)})
+    return output
+
+
+@pytest.fixture
+def results(left: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(left, tmp_path / "results"))
+
+
+def again(results: Path, *, write: bool = True) -> dict[str, Rescored]:
+    """Everything scored again, by task; of a run with several judges the last."""
+    made = {}
+    for one in to_rescore(find_runs(results).runs, None):
+        assert not isinstance(one, str), one
+        rescored, scored = rescore(*one)
+        if write:
+            write_rescored(rescored, scored)
+        made[one[0].run.task] = rescored
+    return made
+
+
+def change_samples(results: Path, task: str, change: Any) -> None:
+    """Change the samples of a task: ``change`` gets each, in order."""
+    [path] = results.rglob(f"samples_{task}_*.jsonl")
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for place, row in enumerate(rows):
+        change(place, row)
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+
+
+def change_results(results: Path, task: str, **numbers: float) -> None:
+    """Change numbers and the version of a task in the results file of its host."""
+    for path in results.rglob("results_*.json"):
+        row = json.loads(path.read_text())
+        if task in row["results"]:
+            version = numbers.pop("version", None)
+            row["results"][task] |= {f"{name},none": value for name, value in numbers.items()}
+            if version is not None:
+                row["configs"][task]["metadata"]["version"] = version
+            path.write_text(json.dumps(row))
+
+
+def test_nothing_changes_where_the_rules_are_the_same(results: Path) -> None:
+    """Every number of the host comes out again, and every score of every turn."""
+    made = again(results)
+    assert set(made) == {ADA, *TASKS}
+    for task, one in made.items():
+        run = only(results, task)
+        assert not one.changes and one.version == run.version
+        theirs = {key: value for key, value in run.numbers.items() if key != "n_truncated"}
+        assert dict(one.numbers) == pytest.approx(theirs, rel=0, abs=1e-9, nan_ok=True)
+        [now] = judged_evaluations(run)[0] if task != ADA else [unjudged_evaluation(run)]
+        assert now.rescored and dict(now.numbers) == pytest.approx(dict(one.numbers), nan_ok=True)
+        before = unjudged_evaluation(run, original=True)
+        assert [plain(turn) for turn in turn_scores(now)] == [plain(turn) for turn in turn_scores(before)]
+        assert any(turn.verdicts for turn in turn_scores(now)) == (task != ADA)
+
+
+def plain(turn: Any) -> Any:
+    """A turn with its scores on nine places; verdicts as they stand in the files."""
+    scores = {name: None if value is None else round(value, 9) for name, value in turn.scores.items()}
+    return replace(turn, scores=scores, verdicts=tuple(dict(one) for one in turn.verdicts))
+
+
+def test_a_rule_that_was_repaired(results: Path) -> None:
+    """The host's file has another score for one case, another mean and an old version, as before a repair."""
+    run = only(results, ADA)
+    cases = list(run.cases())
+    place, case = next((i, one) for i, one in enumerate(cases) if one.scores["strict_accuracy"] == (0.0,))
+
+    def wrong(number: int, row: dict[str, Any]) -> None:
+        if number == place:
+            row["strict_accuracy"] = 1.0
+
+    change_samples(results, ADA, wrong)
+    change_results(results, ADA, version=0, strict_accuracy=0.75)
+    old_cell = next(cell for cell in cells_of(collect([results])) if cell.task == ADA)
+    assert (old_cell.version, round(old_cell.mean.value * len(cases))) == (
+        0,
+        1 + sum(one.scores["strict_accuracy"] == (1.0,) for one in cases),
+    )
+    one = again(results)[ADA]
+    [change] = one.changes
+    assert (change.case, change.metric, change.before, change.after) == (case.id, "strict_accuracy", 1.0, 0.0)
+    assert one.changed_cases("strict_accuracy") == 1 and one.changed_cases("random_guess") == 0
+    assert (
+        one.before("strict_accuracy") == 0.75
+        and one.after("strict_accuracy") == run.numbers["strict_accuracy"]
+    )
+    assert one.evaluation.version == 0 and one.version == run.version
+    collection = collect([results])
+    assert not collection.problems
+    cell = next(cell for cell in cells_of(collection) if cell.task == ADA)
+    assert cell.version == run.version and cell.mean.value == pytest.approx(run.numbers["strict_accuracy"])
+    row = collection.runs.filter(collection.runs["task"] == ADA).row(0, named=True)
+    told = json.loads(row["provenance"])
+    assert "before: version 0" in told["notes"][-1] and "strict_accuracy 0.75" in told["notes"][-1]
+    assert row["package"] and told["package"]
+
+
+def test_a_metric_that_is_new_and_one_that_is_gone(results: Path) -> None:
+    def other(number: int, row: dict[str, Any]) -> None:
+        row["bygone"] = row.pop("random_guess")
+        row["metrics"] = [name.replace("random_guess", "bygone") for name in row["metrics"]]
+
+    change_samples(results, ADA, other)
+    change_results(results, ADA, bygone=0.5)
+    one = again(results)[ADA]
+    n = len(list(only(results, ADA).cases()))
+    assert one.changed_cases("random_guess") == one.changed_cases("bygone") == n
+    assert one.metrics[-1] == "bygone" and math.isnan(one.after("bygone"))
+
+
+def test_verdicts_are_read_again(results: Path) -> None:
+    """A stored score that today's rule does not read in the reply; nothing is asked, the judge's server is gone."""
+
+    def wrong(number: int, row: dict[str, Any]) -> None:
+        record = json.loads(row["filtered_resps"][0])
+        for verdict in record["verdicts"][0]:
+            verdict["score"] = 10.0
+            if number == 0:
+                verdict |= {"feedback": "I will not say.", "first_reply": "I will not say."}
+        row["filtered_resps"] = [json.dumps(record)]
+        row["judge_score"] = 10.0
+
+    change_samples(results, QA, wrong)
+    change_results(results, QA, judge_score=10.0)
+    run = only(results, QA)
+    one = again(results)[QA]
+    replies = 0
+    [now] = judged_evaluations(run)[0]
+    for turn in turn_scores(now):
+        for row in turn.verdicts:
+            assert row["score"] == load_task(run).judging.rubric("gpt").score(row["feedback"])
+            replies += 1
+    assert replies > 4 and one.changed_cases("judge_score") > 1
+    assert one.after("judge_score") < 10 and now.by_seed and set(now.by_seed) == {"2023", "2024"}
+    lost = sum(row["score"] is None for turn in turn_scores(now) for row in turn.verdicts)
+    assert lost and any(f"{lost} replies" in note for note in one.notes)
+
+
+def test_what_a_later_judge_said_is_scored_again_beside_the_hosts(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    run = only(results, QA)
+    task = load_task(run)
+    with judge_server(judge_by_seed) as judging:
+        file = judge_file(tmp_path / "judge.yaml", judging.url, "other-judge", seeds=[7])
+        config = load_judge(file)
+        assert config is not None
+        judged = judge_run(run, task, config)
+        assert judged is not None
+        assert again(results)[QA].evaluation.run.task == QA
+        hosts, later = judged_evaluations(run)[0]
+        assert hosts.rescored and later.rescored and later.judge.startswith("other-judge-")
+        assert dict(later.numbers) == pytest.approx(dict(judged.numbers), nan_ok=True)
+        assert {cell.judge for cell in cells_of(collect([results])) if cell.task == QA} == {
+            "stub-judge",
+            "other-judge",
+        }
+        # Judged once more, it is newer than what was scored again.
+        text = judged.path.read_text()
+        judged.path.write_text(text.replace('"judged": "2', '"judged": "3'))
+        assert [one.rescored for one in judged_evaluations(run)[0]] == [True, False]
+
+
+def test_a_run_that_the_host_evaluates_once_more_counts(results: Path) -> None:
+    again(results)
+    change_results(results, ADA, strict_accuracy=0.125)
+    run = only(results, ADA)
+    assert not unjudged_evaluation(run).rescored
+    assert unjudged_evaluation(run).numbers["strict_accuracy"] == 0.125
+
+
+def test_twice_is_the_same_as_once(results: Path) -> None:
+    change_results(results, ADA, version=0, strict_accuracy=0.75)
+    first, second = again(results)[ADA], again(results)[ADA]
+    assert first.before("strict_accuracy") == second.before("strict_accuracy") == 0.75
+    assert first.changes == second.changes
+    found = find_runs(results)  # ours are no runs
+    assert len(found.runs) == 1 + len(TASKS) and not found.problems
+
+
+def test_a_damaged_file_is_told_and_the_hosts_scores_count(results: Path) -> None:
+    path = again(results)[ADA].path
+    path.write_text("{")
+    run = only(results, ADA)
+    with pytest.raises(InputError, match="lct runs rescore"):
+        judged_evaluations(run)
+    collection = collect([results])
+    assert any(str(path) in problem for problem in collection.problems)
+    assert ADA in {cell.task for cell in cells_of(collection)}
+
+
+def test_the_name_of_a_judge_leads_nowhere_else(results: Path) -> None:
+    run = only(results, QA)
+    description = {**run.judge, "name": "../../../evil"}
+    one = Evaluation(run, "../../../evil-12345678", run.numbers, description=description)
+    rescored, _ = rescore(one, load_task(run))
+    assert rescored.path.resolve().is_relative_to((run.folder / "rescored").resolve())
+
+
+def test_responses_that_were_not_kept_or_are_of_other_data(results: Path) -> None:
+    run = only(results, ADA)
+    [path] = results.rglob(f"samples_{ADA}_*.jsonl")
+    path.write_text(path.read_text().replace('"case": "', '"case": "other_'))
+    with pytest.raises(InputError, match=r"--data-dir"):
+        rescore(unjudged_evaluation(run), load_task(run))
+    path.unlink()
+    run = only(results, ADA)
+    with pytest.raises(InputError, match="--log_samples"):
+        rescore(unjudged_evaluation(run), load_task(run))
+
+
+def test_a_newer_version_than_ours_is_left_alone(results: Path) -> None:
+    change_results(results, ADA, version=99)
+    [message] = [one for one in to_rescore([only(results, ADA)], None) if isinstance(one, str)]
+    assert "version 99" in message and "update" in message
+
+
+def test_a_failed_judge_is_as_in_the_host(results: Path) -> None:
+    """Where the host's judge gave no verdict at all, the model's failures are not scored alone."""
+
+    def without(number: int, row: dict[str, Any]) -> None:
+        record = json.loads(row["filtered_resps"][0])
+        row["filtered_resps"] = [json.dumps({**record, "verdicts": []})]
+
+    change_samples(results, QA, without)
+    [evaluation] = original_evaluations(only(results, QA))[0]
+    task = load_task(evaluation.run)
+
+    def all_fail(*_: Any) -> CaseScores:
+        return dict.fromkeys(task.metrics, Score(0.0, "empty"))
+
+    task = replace(task, judging=replace(task.judging, score_turn=all_fail))
+    one, _ = rescore(evaluation, task)
+    assert evaluation.description and one.numbers["n_scored"] == 0
+    assert one.numbers["n_not_judged"] == one.numbers["n"] and one.numbers["answered"] == 0
+
+
+# --- by likelihood ----------------------------------------------------------------------------------------------
+
+
+def likelihood_run(cases: Sequence[StoredCase], folder: Path) -> StoredRun:
+    return StoredRun(
+        host="opencompass",
+        model="m",
+        task="ada_leval_tsort_any_ppl_synthetic",
+        options={"lct_length": 1000, "lct_n": 2},
+        version=1,
+        folder=folder,
+        label="m/x",
+        made="20260101_000000",
+        files=(),
+        read=lambda _: iter(cases),
+    )
+
+
+def test_log_likelihoods_that_were_kept(tmp_path: Path) -> None:
+    from long_context_tasks.schema.response import Response
+
+    options: Options = resolve_options({"lct_length": 1000, "lct_n": 2}, {})
+    from long_context_tasks.runs.export import load
+
+    task: LoadedTask = load("ada_leval_tsort_any_ppl_synthetic", options)
+    first, second = task.cases.cases
+    import itertools
+
+    gold = list(itertools.permutations(range(1, 5))).index(tuple(first.turns[0].gold))
+    values = [-100.0] * 24
+    values[gold] = -50.0
+    counts = [10] * 24
+    cases = [
+        StoredCase(
+            first.id, (Response(None),), log_likelihoods=tuple(values), num_candidate_tokens=tuple(counts)
+        ),
+        StoredCase(second.id, (Response(None, "does_not_fit"),)),
+    ]
+    run = likelihood_run(cases, tmp_path)
+    one, scored = rescore(unjudged_evaluation(run), task)
+    assert (
+        one.numbers["n_scored"] == 1
+        and one.numbers["strict_accuracy"] == 1
+        and one.not_scored == {"does_not_fit": 1}
+    )
+    write_rescored(one, scored)
+    assert unjudged_evaluation(run).numbers["strict_accuracy"] == 1
+    run = likelihood_run([replace(cases[0], num_candidate_tokens=None)], tmp_path)
+    with pytest.raises(InputError, match="numbers of tokens"):
+        rescore(unjudged_evaluation(run), task)
+    run = likelihood_run([replace(cases[0], log_likelihoods=(-1.0,), num_candidate_tokens=(1,))], tmp_path)
+    with pytest.raises(InputError, match="other data"):
+        rescore(unjudged_evaluation(run), task)
+
+
+# --- verdicts ---------------------------------------------------------------------------------------------------
+
+RUBRIC = Rubric("ten", 1, 10, last_boxed(1, 10))
+REPLY = st.sampled_from(["", "no score", r"\boxed{7}", r"\boxed{99}", r"It says \boxed{3}. Score: \boxed{4}"])
+
+
+@given(replies=st.lists(REPLY, min_size=1, max_size=2))
+def test_a_row_read_again_by_the_same_rule_is_the_same_row(
+    tmp_path_factory: pytest.TempPathFactory, replies: list[str]
+) -> None:
+    """What a judge's run makes of replies, row by row; two replies are all there in a row."""
+    from long_context_tasks.judges import JudgeConfig, Reply
+
+    config = JudgeConfig(model="m", kind="local", asks=2, temperature=1.0)
+    left = iter([*replies, *[replies[-1]] * 3])
+    store = Store(tmp_path_factory.mktemp("store") / "s.jsonl")
+    [[verdict]] = judge_all(
+        [JudgeRequest("x", (Message("user", "?"),))],
+        config,
+        RUBRIC,
+        store,
+        lambda prompts, _: [Reply(next(left), 3, 4) for _ in prompts],
+        progress=False,
+    )
+    assert read_again(verdict.row(), RUBRIC, weighed=False).row() == verdict.row()
+
+
+def test_other_rules_on_stored_replies() -> None:
+    row: Mapping[str, Any] = {
+        "score": 9.0,
+        "feedback": r"\boxed{9}",
+        "first_reply": "Score: 3",
+        "attempts": 3,
+        "seed": 1,
+        "key": "k",
+        "error": None,
+    }
+    assert read_again(row, RUBRIC, weighed=False).score == 9.0
+    first = Rubric("first", 1, 10, lambda reply: float(reply[-1]) if reply[-1:].isdigit() else None)
+    earlier = read_again(row, first, weighed=False)
+    assert (earlier.score, earlier.feedback, earlier.attempts) == (3.0, "Score: 3", 1)
+    none = Rubric("none", 1, 10, lambda reply: None)
+    assert read_again(row, none, weighed=False).reason == "unparsable"
+    failed = read_again(
+        {**row, "feedback": None, "first_reply": None, "attempts": 0, "error": "gone"}, none, weighed=False
+    )
+    assert (failed.score, failed.reason, failed.replies) == (None, "endpoint_failed", ())
+    for damage in ({"feedback": 3}, {"attempts": "x"}, {"top_logprobs": 5}):
+        with pytest.raises((TypeError, ValueError)):
+            read_again({**row, **damage}, RUBRIC, weighed=False)
