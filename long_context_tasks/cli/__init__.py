@@ -38,8 +38,6 @@ FINDING, BAD_INPUT, INTERNAL, INTERRUPTED, CLOSED_PIPE = 1, 2, 3, 130, 141
 """Exit codes beside 0; docs/cli.md explains them. The last two are those of shells for programs that a signal ended."""
 
 _DEBUG = "--debug"
-_FORMER = {"--output": "--out", "--no-cases": "--no-case-pages"}
-"""Former names of options; they are still taken, and no help shows them."""
 
 # By name, as typer brings these classes of its own or takes those of click.
 _USAGE_ERROR: type[Exception] = next(
@@ -67,7 +65,7 @@ class _LazyCommands(TyperGroup):
         end = args.index("--") if "--" in args else len(args)
         known, rest = args[:end], args[end:]
         debug = [_DEBUG] if _DEBUG in known else []
-        known = [_present_name(word) for word in known if word != _DEBUG]
+        known = [word for word in known if word != _DEBUG]
         try:
             return list(super().parse_args(ctx, [*debug, *known, *rest]))
         except _USAGE_ERROR as error:
@@ -104,11 +102,6 @@ class _LazyCommands(TyperGroup):
             remedy = "" if debug else f"; run again with {_DEBUG} for the traceback"
             _fail(f"error: {type(error).__name__}: {said or 'no message'}{remedy}", INTERNAL, error, debug)
         return result
-
-
-def _present_name(word: str) -> str:
-    name, equals, value = word.partition("=")
-    return f"{_FORMER[name]}{equals}{value}" if name in _FORMER else word
 
 
 def _fail_usage(error: Any, debug: bool) -> None:

@@ -179,14 +179,14 @@ def _check_of(name: str) -> Callable[[Path], str | None]:
     return not_json if ".json" in name else not_zip
 
 
-def _without_them(benchmark: str, card: "Card") -> str:
+def _without_them(benchmark: str) -> str:
     """What can be done without the published files of a benchmark; empty when nothing can."""
-    from long_context_tasks.benchmarks.catalogue import core
+    from long_context_tasks.benchmarks.catalogue import core, task_specs
 
     ways = []
     if core(benchmark, "build").FAMILIES:
         ways.append("build cases of your own with `lct build`")
-    if any(variant.name.endswith("synthetic") for task in card.tasks.values() for variant in task.variants):
+    if any(spec.benchmark == benchmark and spec.name.endswith("_synthetic") for spec in task_specs()):
         ways.append("use the tasks that end in _synthetic")
     return f". Without published files: {', or '.join(ways)}" if ways else ""
 
@@ -268,7 +268,7 @@ def fetch(
         say(f"{item.name}: {done.size:,} bytes, {checked}")
     if failures:
         more = f" ({len(failures) - 1} more files failed likewise)" if len(failures) > 1 else ""
-        raise InputError(f"{failures[0]}{more}{_without_them(benchmark, card)}")
+        raise InputError(f"{failures[0]}{more}{_without_them(benchmark)}")
     give(f"in {folder}", folder=folder, files=[item.name for item in files])
 
 

@@ -38,6 +38,10 @@ RunsDataDir = Annotated[
 
 RESULTS = "Folders with runs: what lm-eval's --output_path or OpenCompass's -w names, or above."
 Results = Annotated[list[Path], typer.Argument(metavar="RESULTS...", help=RESULTS, show_default=False)]
+RUNS_OR_BUNDLES = "Folders with runs of either host, and bundles of `lct report pack`, in any mixture."
+RunsOrBundles = Annotated[
+    list[Path], typer.Argument(metavar="RESULTS...", help=RUNS_OR_BUNDLES, show_default=False)
+]
 
 OnlyTasks = Annotated[
     str,

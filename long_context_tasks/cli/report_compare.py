@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from long_context_tasks.cli.options import Json, RunsDataDir, examples
-from long_context_tasks.cli.tables import give_document, print_table, say
+from long_context_tasks.cli.options import Json, RunsDataDir, RunsOrBundles, examples
+from long_context_tasks.cli.tables import give_document, print_table, say, tell
 
 if TYPE_CHECKING:
     from long_context_tasks.report.compare import Comparisons
 
-_SHOWN_PROBLEMS = 20
 _SHOWN_REST = 20
 
 
@@ -22,13 +21,7 @@ EXAMPLES = examples(
 
 
 def compare(
-    results: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Folders with runs of either host, and bundles of `lct report pack`, in any mixture.",
-            show_default=False,
-        ),
-    ],
+    results: RunsOrBundles,
     models: Annotated[
         list[str] | None,
         typer.Option(
@@ -64,12 +57,11 @@ def compare(
         raise InputError(f"--out {out}: the name tells the format, and must end in {', '.join(FORMATS)}")
     _check_places(results)
     collection = collect(results, data_dir)
-    for problem in collection.problems[:_SHOWN_PROBLEMS]:
-        typer.echo(f"problem: {problem}", err=True)
-    if len(collection.problems) > _SHOWN_PROBLEMS:
-        typer.echo(f"... and {len(collection.problems) - _SHOWN_PROBLEMS} more problems", err=True)
+    tell(collection.problems, collection.notes)
     if not len(collection.runs):
-        raise InputError(f"{', '.join(map(str, results))}: no run that can be used")
+        raise InputError(
+            f"{', '.join(map(str, results))}: no run that can be used; give folders of runs or bundles of `lct report pack`"
+        )
     names = choose_models(collection.runs["model"].to_list(), models or [])
     versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
     cells = cells_of(collection, versions)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from long_context_tasks.cli.options import Json, RunsDataDir, examples
-from long_context_tasks.cli.tables import give, print_table, say
+from long_context_tasks.cli.tables import give, print_table, say, tell
 
 PACK_EXAMPLES = examples(
     "lct report pack results/ opencompass_outputs/ --out bundles/",
@@ -54,10 +54,7 @@ def pack(
 
     collected = collect_with_files(results, data_dir)
     problems = collected.collection.problems
-    for problem in problems:
-        typer.echo(f"problem: {problem}", err=True)
-    for note in collected.collection.notes:
-        typer.echo(f"note: {note}", err=True)
+    tell(problems, collected.collection.notes)
     if not len(collected.collection.runs):
         raise InputError(f"{', '.join(map(str, results))}: no run that can be packed")
     packed = pack_runs(collected, out, responses=responses)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from long_context_tasks.cli.options import Json, Results, RunsDataDir
-from long_context_tasks.cli.tables import print_table, say
+from long_context_tasks.cli.options import Json, RunsDataDir, RunsOrBundles
+from long_context_tasks.cli.tables import print_table, say, tell
 
 if TYPE_CHECKING:
     from long_context_tasks.report.case_page import ShownCase
@@ -19,12 +19,11 @@ if TYPE_CHECKING:
 
 _NEEDED = ("polars",)
 _SITE = ("jinja2", "plotly")
-_SHOWN_PROBLEMS = 20
 _TEXT = ("model", "judge", "metric", "host", "notes")
 
 
 def site(
-    results: Results,
+    results: RunsOrBundles,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -84,16 +83,11 @@ def site(
     collected = collect_with_files(results, data_dir)
     told = {run: one.run.model for run, one in collected.evaluations.items()}
     collection = renamed(collected.collection, known, told)
-    for problem in collection.problems[:_SHOWN_PROBLEMS]:
-        typer.echo(f"problem: {problem}", err=True)
-    if len(collection.problems) > _SHOWN_PROBLEMS:
-        typer.echo(f"... and {len(collection.problems) - _SHOWN_PROBLEMS} more problems", err=True)
-    for note in collection.notes:
-        typer.echo(f"note: {note}", err=True)
+    tell(collection.problems, collection.notes)
     if not len(collection.runs):
         raise InputError(
             f"{', '.join(map(str, results))}: no run that can be used; give the folder that lm-eval's --output_path (with --log_samples) "
-            "or OpenCompass's -w names"
+            "or OpenCompass's -w names, or bundles of `lct report pack`"
         )
     versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
     cells = cells_of(collection, versions)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from long_context_tasks.stats import Interval
 
 _WIDTH = 200
+_SHOWN_PROBLEMS = 20
 _NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?([eE][-+]?\d+)?", re.ASCII)
 
 
@@ -221,3 +222,13 @@ def interval_text(interval: "Interval | None", places: int = 2) -> str:
     if math.isnan(interval.low) or math.isnan(interval.high):
         return "-"
     return f"{interval.low:.{places}f} to {interval.high:.{places}f}"
+
+
+def tell(problems: Sequence[str], notes: Iterable[str] = ()) -> None:
+    """Say on standard error what could not be read, the first twenty of it, and what else a reader of the results should know."""
+    for problem in problems[:_SHOWN_PROBLEMS]:
+        typer.echo(f"problem: {problem}", err=True)
+    if len(problems) > _SHOWN_PROBLEMS:
+        typer.echo(f"... and {len(problems) - _SHOWN_PROBLEMS} more problems", err=True)
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)

@@ -18,7 +18,7 @@ _SECRET_NAME = re.compile(
     r"(?i)(api_?key|auth|bearer|credential|passw|secret|(^|_)token$|access_token|hf_token)"
 )
 _SECRET_ARGUMENT = re.compile(
-    r"(?i)\b([\w.-]*(?:api_?key|auth\w*|credential\w*|passw\w*|secret\w*|token)\s*[=:]\s*)[^,;\s]+"
+    r"(?i)\b([\w.-]*(?:api_?key|auth\w*|credential\w*|passw\w*|secret\w*|token)\s*[=:]\s*)(?:\(not shown\)|[^,;\s]+)"
 )
 _USER_IN_ADDRESS = re.compile(r"(?<=://)[^/@\s]+@")
 _HIDDEN = "(not shown)"
@@ -111,7 +111,7 @@ def without_secrets(value: Any) -> Any:
 
 
 def _judged(one: Evaluation) -> dict[str, Any]:
-    return {key: one.told[key] for key in ("judged", "usage", "notes") if one.told.get(key)}
+    return {key: one.told[key] for key in ("judged", "usage", "notes", "before") if one.told.get(key)}
 
 
 def _length(given: Any) -> int | None:

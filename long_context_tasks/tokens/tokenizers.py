@@ -35,6 +35,10 @@ class Tokenizer:
         self._count_batch = count_batch
         self._counts: dict[bytes, int] = {}
 
+    def fresh(self) -> "Tokenizer":
+        """The same without counts: for texts that are counted once, so that memory does not grow with their number."""
+        return Tokenizer(self.name, self._count_batch, self.identity)
+
     def count(self, text: str) -> int:
         """Number of tokens of ``text``, without special tokens."""
         return self.count_many([text])[0]

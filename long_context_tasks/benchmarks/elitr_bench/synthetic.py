@@ -137,7 +137,7 @@ def _cases(family: str, length: int, settings: MeetingSettings, writer: CaseWrit
 def _meeting(length: int, settings: MeetingSettings, place: int, number: int, conv: bool) -> Meeting:
     """A meeting whose prompts are at most ``length`` tokens, and few less; the same questions for QA and Conv."""
     # What is counted here is counted for one meeting only; the tokenizer would remember it for all of them.
-    tokenizer = _forgetful(settings.measure)
+    tokenizer = settings.measure.fresh()
     seed = stream(settings.seed, f"meeting {length} {place}") >> 16
     instruction = tokenizer.count(prompts.instruction("") + prompts.GAP)
     over = 0
@@ -163,10 +163,6 @@ def _meeting(length: int, settings: MeetingSettings, place: int, number: int, co
     )
 
 
-def _forgetful(tokenizer: Tokenizer) -> Tokenizer:
-    return Tokenizer(tokenizer.name, tokenizer._count_batch, tokenizer.identity)
-
-
 def _texts(questions: Sequence[MeetingQuestion], conv: bool) -> list[str]:
     return [one.follow_up or one.text if conv else one.text for one in questions]
 
@@ -181,9 +177,7 @@ def _cases_of(
 ) -> Iterator[Case]:
     """The cases of one meeting: one per question, or one conversation."""
     others = [] if settings.other_tokenizer is None else [settings.other_tokenizer]
-    tokenizers = [
-        _forgetful(one) for one in {one.name: one for one in (get_tokenizer(CL100K), *others)}.values()
-    ]
+    tokenizers = [one.fresh() for one in {one.name: one for one in (get_tokenizer(CL100K), *others)}.values()]
     openings = [_opening(meeting, tokenizer) for tokenizer in tokenizers]
     numbered = list(enumerate(meeting.questions, 1))
     groups = [numbered] if conv else [[one] for one in numbered]
@@ -345,7 +339,7 @@ def _noisy(
     noise: NoiseSettings,
     writer: CaseWriter,
 ) -> Iterator[Case]:
-    tokenizer = _forgetful(get_tokenizer(CL100K))
+    tokenizer = get_tokenizer(CL100K).fresh()
     key, rate, opening = "", 0.0, 0
     for case in wanted:
         document = f"{case.document}_wer{task.wer}"

@@ -60,7 +60,7 @@ class FittedSettings(EthicSettings):
 
     def fresh(self) -> "FittedSettings":
         """The same without what was counted, so that memory does not grow with the number of cases."""
-        forgetful = (Tokenizer(one.name, one._count_batch, one.identity) for one in self.counters)
+        forgetful = (one.fresh() for one in self.counters)
         return replace(self, counters=tuple(forgetful))
 
 

@@ -267,7 +267,7 @@ class _Run:
         what = "the loss is not a number" if not math.isfinite(loss) else "the gradient is not a number"
         raise InputError(
             f"stage {self.stage.name}, step {step}: {what} ({loss if not math.isfinite(loss) else norm}); nothing of this step was "
-            "kept. Train anew with a lower --lr, or with --precision fp32 where it was bf16, under another --output"
+            "kept. Train anew with a lower --lr, or with --precision fp32 where it was bf16, under another --out"
         )
 
     def _evaluated(self, state: State, ended: bool) -> State:

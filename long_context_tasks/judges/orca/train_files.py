@@ -90,7 +90,7 @@ def is_finished(output: Path, args: Mapping[str, Any]) -> bool:
         return True
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise InputError(
-            f"{output}: there is something else than a checkpoint; name another folder with --output"
+            f"{output}: there is something else than a checkpoint; name another folder with --out"
         )
     return False
 
@@ -100,7 +100,7 @@ def _same_run(found: Mapping[str, Any], args: Mapping[str, Any], place: Path) ->
         name for name in {*found, *args} if json_value(found.get(name)) != json_value(args.get(name))
     ):
         raise InputError(
-            f"{place} is of a run with other arguments ({', '.join(differing)}); name another --output, or remove it"
+            f"{place} is of a run with other arguments ({', '.join(differing)}); name another --out, or remove it"
         )
 
 
@@ -117,14 +117,14 @@ def opened_run(output: Path, args: Mapping[str, Any]) -> Iterator[Path]:
         work.mkdir(exist_ok=True)
     except OSError as error:
         raise InputError(
-            f"{output}: cannot be written ({error.strerror or error}); choose another place with --output"
+            f"{output}: cannot be written ({error.strerror or error}); choose another place with --out"
         ) from error
     lock = FileLock(work / ".lock", timeout=0)
     try:
         lock.acquire()
     except Timeout as error:
         raise InputError(
-            f"{work}: another training writes there; wait for it, or name another --output"
+            f"{work}: another training writes there; wait for it, or name another --out"
         ) from error
     try:
         run = work / "run.json"

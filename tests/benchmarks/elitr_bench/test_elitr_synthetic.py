@@ -9,13 +9,11 @@ from typer.testing import CliRunner
 
 from long_context_tasks.benchmarks.elitr_bench import prompts
 from long_context_tasks.benchmarks.elitr_bench.answer_found import INPUT, is_found, states, words_of
-from long_context_tasks.benchmarks.elitr_bench.build import FAMILIES, build
 from long_context_tasks.benchmarks.elitr_bench.data import load_task
-from long_context_tasks.benchmarks.elitr_bench.synthetic import MeetingSettings, file_of, questions_at
+from long_context_tasks.benchmarks.elitr_bench.synthetic import questions_at
 from long_context_tasks.cli import app
 from long_context_tasks.corpora.synthetic.meeting_world import spelled
-from long_context_tasks.schema import CaseSet, InputError, Options, Score, file_sha256
-from long_context_tasks.schema.card import load_card
+from long_context_tasks.schema import InputError, Options, Score
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
 QA, CONV = "elitr_bench_qa_synthetic", "elitr_bench_conv_synthetic"
@@ -106,26 +104,6 @@ def test_qa_and_conversations_ask_about_the_same_points() -> None:
         case.turns[0].question == turn.question for case, turn in zip(single.cases.cases, turns, strict=True)
     ]
     assert same == [not one for one in differs]
-
-
-def test_the_reference_set_of_the_card(tmp_path: Path) -> None:
-    """The same bytes on every machine; another sha256 is another version of the task."""
-    card = load_card("long_context_tasks.benchmarks.elitr_bench")
-    for family in FAMILIES:
-        build(family, None, MeetingSettings(lengths=(4000,), n=8), tmp_path / family)
-        cases = CaseSet.read(tmp_path / family, file_of(family, 4000))
-        digest = file_sha256(tmp_path / family / f"{file_of(family, 4000)}.jsonl")
-        texts = "\n".join(
-            cases.documents[key] for key in dict.fromkeys(str(case.document) for case in cases.cases)
-        )
-        both = card.data["synthetic"]["sha256"][family]
-        assert both == {"cases": digest, "transcripts": _sha256(texts)}
-
-
-def _sha256(text: str) -> str:
-    import hashlib
-
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @pytest.mark.parametrize("length", [999, 500])

@@ -235,12 +235,6 @@ def test_json_is_one_document_also_when_a_check_fails(monkeypatch):
     assert result.stdout.splitlines()[-2:] == ["a message", "done"] and "{" not in result.stdout
 
 
-def test_former_names_of_options_are_still_taken(tmp_path):
-    arguments = ["lct", "orca", "clamp", "--threshold", "0.1", f"--output={tmp_path}"]
-    result = CliRunner().invoke(app, arguments[1:])
-    assert "nothing to clamp" in result.stderr
-
-
 def test_no_message_goes_around_the_common_output():
     """With --json a message on standard output would spoil the document."""
     import long_context_tasks.cli as package

@@ -112,7 +112,7 @@ def test_what_is_not_finished_is_no_checkpoint(model: Path, tmp_path: Path) -> N
     assert work_folder(tmp_path / "out").is_dir()
     with pytest.raises(InputError, match="no ORCA checkpoint"):
         load_checkpoint(tmp_path / "out", device="cpu")
-    with pytest.raises(InputError, match=r"other arguments \(seed\); name another --output"):
+    with pytest.raises(InputError, match=r"other arguments \(seed\); name another --out"):
         tiny_training(model, tmp_path / "out", 2, seed=1)
 
 
