@@ -50,7 +50,7 @@ demo: $(STAMP)  ## synthetic cases through both hosts with a small real model, a
 
 # Speed ratios want the machine for themselves. Code 5 of pytest: a part of the suite that has no such tests.
 test: $(STAMP)  ## the whole test suite (PYTEST_ARGS="-k hook" for a part, WORKERS=1 one test at a time)
-	$(PYTEST) -m "not speed" -n $(WORKERS) --dist worksteal $(PYTEST_ARGS) || [ $$? -eq 5 ]
+	OMP_NUM_THREADS=1 $(PYTEST) -m "not speed" -n $(WORKERS) --dist worksteal $(PYTEST_ARGS) || [ $$? -eq 5 ]
 	$(PYTEST) -m speed $(PYTEST_ARGS) || [ $$? -eq 5 ]
 
 speed: $(STAMP)  ## only the speed ratios, on an idle machine

@@ -61,7 +61,7 @@ class _LazyCommands(TyperGroup):
         return command
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take --debug wherever it stands, and former names of options."""
+        """Take --debug wherever it stands."""
         end = args.index("--") if "--" in args else len(args)
         known, rest = args[:end], args[end:]
         debug = [_DEBUG] if _DEBUG in known else []

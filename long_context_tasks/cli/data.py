@@ -184,7 +184,7 @@ def _without_them(benchmark: str) -> str:
     from long_context_tasks.benchmarks.catalogue import core, task_specs
 
     ways = []
-    if core(benchmark, "build").FAMILIES:
+    if any(family.source for family in core(benchmark, "build").FAMILIES.values()):
         ways.append("build cases of your own with `lct build`")
     if any(spec.benchmark == benchmark and spec.name.endswith("_synthetic") for spec in task_specs()):
         ways.append("use the tasks that end in _synthetic")

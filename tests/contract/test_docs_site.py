@@ -23,6 +23,7 @@ OF_TESTS = {
     "LCT_OVERHEAD_CASES",
     "LCT_OVERHEAD_COMMAND",
     "LCT_SHARED",
+    "LCT_SYNTHETIC_CASES",
 }
 FENCE = re.compile(r"^( *)```[^\n]*\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 

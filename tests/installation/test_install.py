@@ -71,6 +71,7 @@ def test_the_wheel_says_what_it_needs_and_offers(wheel: Path) -> None:
         "all",
         "annotation",
         "demo",
+        "docs",
         "law",
         "lm-eval",
         "opencompass",

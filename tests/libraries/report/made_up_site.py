@@ -118,10 +118,10 @@ def collection_of(cells: Iterable[Cell], cases: Iterable[ShownCase] = ()) -> Col
 
 LENGTHS = (1000, 2000, 4000, 8000, 16000, 32000, 64000)
 MODELS = {
-    "Qwen/Qwen3-8B": (0.93, 45_000),
-    "meta-llama/Llama-3.1-8B-Instruct": (0.84, 30_000),
-    "mistral-small-24b": (0.97, 70_000),
-    "gemma-3-4b-it": (0.71, 9_000),
+    "Quail/Quail3-8B": (0.93, 45_000),
+    "meadow/Lark-3.1-8B-Instruct": (0.84, 30_000),
+    "magpie-small-24b": (0.97, 70_000),
+    "goldfinch-3-4b-it": (0.71, 9_000),
     HOSTILE_NAME: (0.35, 5_000),
 }
 
@@ -235,19 +235,19 @@ def small_options() -> SiteOptions:
         ],
         label_values={"position": {"front": "front", "middle": "in the middle", "rear": "rear"}},
         positions=("position",),
-        models={"Qwen/Qwen3-8B": ModelNote("Apache-2.0 <i>", "8.2B", ("qwen3-8b-vllm",))},
+        models={"Quail/Quail3-8B": ModelNote("Apache-2.0 <i>", "8.2B", ("quail3-8b-vllm",))},
         lengths=[
             ShownLength(model, family, length, (8000.0, 32000.0), "longest context at which the 95 % interval of the score lies above chance, at all shorter measured lengths as well")
-            for model, length in (("Qwen/Qwen3-8B", "16000"), ("mistral-small-24b", ">= 64000"))
+            for model, length in (("Quail/Quail3-8B", "16000"), ("magpie-small-24b", ">= 64000"))
             for family in ("ada_leval_tsort", "ada_leval_bestanswer")
         ],
         heat_maps=[
-            HeatMap("Qwen/Qwen3-8B", "ethic_recall_books", "Where summaries take their content from",
+            HeatMap("Quail/Quail3-8B", "ethic_recall_books", "Where summaries take their content from",
                     "Share of summary sentences by place in the summary (down) and in the context (across).",
                     "Place in the context", "Place in the summary",
                     ["<b>0</b> &amp; 1", *(f"{10 * x}–{10 * x + 10} %" for x in range(1, 10))], [f"{20 * y}–{20 * y + 20} %" for y in range(5)], matrix)
         ],
-        claimed_windows={"Qwen/Qwen3-8B": 32768, "mistral-small-24b": 128000},
+        claimed_windows={"Quail/Quail3-8B": 32768, "magpie-small-24b": 128000},
         measured_wer={f"elitr_bench_qa_test_wer{wer}": wer * 0.93 for wer in (20, 40, 60, 80, 100)},
         chance={f"ada_leval_tsort_{length // 1000}k": 1 / 24 for length in LENGTHS},
         judges={"gpt-4-0613": "Pearson correlation with people 0.82 (0.77–0.86) over 130 answers."},
@@ -264,7 +264,7 @@ def built_small_site(folder: Path, *, hostile: bool = True) -> BuiltSite:
     options, collection = small_options(), collection_of(cells, cases)
     if not hostile:
         options = replace(
-            options, models={"Qwen/Qwen3-8B": ModelNote("Apache-2.0", "8.2B", ("qwen3-8b-vllm",))}
+            options, models={"Quail/Quail3-8B": ModelNote("Apache-2.0", "8.2B", ("quail3-8b-vllm",))}
         )
         options = replace(
             options, heat_maps=[replace(each, x=["0–10 %", *each.x[1:]]) for each in options.heat_maps]

@@ -22,7 +22,7 @@ from long_context_tasks.report.site.slugs import slug  # noqa: E402
 
 PAGES = {
     "site_leaderboard": ("index.html", 1000),
-    "site_model": (f"model/{slug('Qwen/Qwen3-8B')}.html", 1250),
+    "site_model": (f"model/{slug('Quail/Quail3-8B')}.html", 1250),
     "site_task": ("task/ada_leval_tsort_2k.html", 1150),
 }
 """Name of a picture to its page and the height shown."""

@@ -167,7 +167,7 @@ def test_keys_and_passwords_of_configurations_are_left_out(site: BuiltSite) -> N
 
 
 def test_a_number_names_its_host_version_commit_config_date_and_judge(site: BuiltSite) -> None:
-    page = site.index.parent / "model" / f"{slug('Qwen/Qwen3-8B')}.html"
+    page = site.index.parent / "model" / f"{slug('Quail/Quail3-8B')}.html"
     text = Tags(page.read_text(encoding="utf-8")).text
     for wanted in (
         "lm_eval 0.4.13", "0123abc", "2026-11-02", "gpt-4-0613", "All settings", "3 unparsed", "3 runs, SD between them 0.08",

@@ -51,7 +51,7 @@ def test_hostile_texts_stay_text_everywhere(reader: Reader) -> None:
 
 
 def test_texts_in_figures_are_no_markup(reader: Reader) -> None:
-    reader.open(f"model/{slug('Qwen/Qwen3-8B')}.html")
+    reader.open(f"model/{slug('Quail/Quail3-8B')}.html")
     reader.js("[...document.querySelectorAll('[data-figure]')].at(-1).scrollIntoView()")
     heat = reader.wait(lambda: [text for text in reader.texts(".xtick text") if "b>" in text])
     assert heat == ["<b>0</b> &amp; 1"]
@@ -70,7 +70,7 @@ def test_light_and_dark_by_the_system_and_by_the_switch(reader: Reader) -> None:
     light = ground()
     reader.one("#theme").click()
     assert ground() == dark and reader.one("#theme").text == "Light"
-    reader.open(f"model/{slug('Qwen/Qwen3-8B')}.html")
+    reader.open(f"model/{slug('Quail/Quail3-8B')}.html")
     assert ground() == dark  # kept from page to page
     reader.wait(lambda: reader.all("figure[data-drawn]"))
     line = "return document.querySelector('.scatterlayer .points path')?.style.fill"
@@ -112,7 +112,7 @@ def test_a_phone_of_360_pixels_needs_no_sideways_scrolling_of_the_page(reader: R
     pages = [("index.html", ""), ("task/ada_leval_tsort_2k.html", "")]
     pages += [("case.html", each) for each in lists]
     pages += [("benchmark/ethic.html", "")]
-    pages += [(f"model/{slug(name)}.html", "") for name in ("Qwen/Qwen3-8B", HOSTILE_NAME)]
+    pages += [(f"model/{slug(name)}.html", "") for name in ("Quail/Quail3-8B", HOSTILE_NAME)]
     for page, anchor in pages:
         reader.open(page, anchor)
         if page == "index.html":
@@ -152,8 +152,8 @@ def test_the_keyboard_alone_reaches_a_case(reader: Reader) -> None:
     press(Keys.ENTER)
     assert reader.focused() == "main" and "#" not in reader.driver.current_url
     tab_to(lambda: reader.focused() == "search")
-    press("mistral")
-    assert reader.models() == ["mistral-small-24b"]
+    press("magpie")
+    assert reader.models() == ["magpie-small-24b"]
     tab_to(lambda: reader.focused() == "model")
     press(Keys.ENTER)
     assert reader.focused() == "model"  # the table was made anew, the focus stayed
@@ -162,9 +162,9 @@ def test_the_keyboard_alone_reaches_a_case(reader: Reader) -> None:
     press(Keys.SPACE)
     assert reader.one("#overlay").is_displayed() and reader.focused().startswith("pick-")
     press(Keys.TAB)
-    assert reader.focused() == "mistral-small-24b"
+    assert reader.focused() == "magpie-small-24b"
     press(Keys.ENTER)
-    reader.wait(lambda: reader.texts("h1") == ["mistral-small-24b"])
+    reader.wait(lambda: reader.texts("h1") == ["magpie-small-24b"])
     tab_to(
         lambda: bool(reader.js("return (document.activeElement.href || '').includes('case.html')")), most=200
     )
@@ -182,7 +182,7 @@ def test_screen_readers_are_told_what_things_are(reader: Reader) -> None:
     lists = reader.cases_of("ada_leval_tsort_2k")
     for page, anchor in (
         ("index.html", ""),
-        (f"model/{slug('Qwen/Qwen3-8B')}.html", ""),
+        (f"model/{slug('Quail/Quail3-8B')}.html", ""),
         ("task/ada_leval_tsort_2k.html", ""),
         ("benchmark/ethic.html", ""),
         ("case.html", lists),
@@ -204,7 +204,7 @@ def test_screen_readers_are_told_what_things_are(reader: Reader) -> None:
           if (document.querySelectorAll('h1').length !== 1 || document.querySelectorAll('main').length !== 1 || !document.documentElement.lang) bad.push('outline');
           return bad;""")
         assert wrong == [], page
-    reader.open(f"model/{slug('Qwen/Qwen3-8B')}.html")
+    reader.open(f"model/{slug('Quail/Quail3-8B')}.html")
     reader.wait(lambda: reader.all("figure[data-drawn]"))
     assert reader.texts("figure[data-drawn] caption")[0] == "Ada-LEval: length"
     assert "34.0 (22.4–47.8), n 50" in " ".join(reader.texts("figure[data-drawn] td"))

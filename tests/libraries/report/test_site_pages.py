@@ -26,9 +26,9 @@ def test_sort_by_any_column_with_partial_scores_below_and_without_a_rank(reader:
         reader.texts(".board [aria-sort] .t") == ["qa_test"] and reader.texts(".board tbody .rank")[4] == "5"
     )
     reader.one(".board th.col button").click()
-    best = ["mistral-small-24b", "Qwen/Qwen3-8B", HOSTILE_NAME]
+    best = ["magpie-small-24b", "Quail/Quail3-8B", HOSTILE_NAME]
     # Lengths are missing or not covered whole: no rank, in the order of their means, below.
-    part = ["meta-llama/Llama-3.1-8B-Instruct", "gemma-3-4b-it"]
+    part = ["meadow/Lark-3.1-8B-Instruct", "goldfinch-3-4b-it"]
     assert reader.models()[:5] == [*best, *part]
     assert reader.texts(".board tbody .rank")[:5] == ["1", "2", "3", "", ""]
     assert reader.texts(".board tbody tr:nth-child(5) td:nth-child(4) .mark") == ["◐ "]
@@ -38,11 +38,11 @@ def test_sort_by_any_column_with_partial_scores_below_and_without_a_rank(reader:
     assert reader.one(".board th.col").get_attribute("aria-sort") == "ascending"
     assert reader.models()[:5] == [*best[::-1], *part[::-1]] and reader.texts(".board tbody .rank")[0] == "3"
     reader.one(".board th.model button").click()
-    assert [name.lower()[:4] for name in reader.models()] == ['"><i', "gemm", "gpt-", "meta", "mist", "qwen"]
+    assert [name.lower()[:4] for name in reader.models()] == ['"><i', "gold", "gpt-", "magp", "mead", "quai"]
     assert len(reader.all(".board [aria-sort]")) == 1
     wer40 = next(each for each in reader.all(".board th.col") if "wer40" in each.text)
     wer40.find_element(By.TAG_NAME, "button").click()
-    assert reader.models()[:3] == ["mistral-small-24b", "Qwen/Qwen3-8B", "meta-llama/Llama-3.1-8B-Instruct"]
+    assert reader.models()[:3] == ["magpie-small-24b", "Quail/Quail3-8B", "meadow/Lark-3.1-8B-Instruct"]
 
 
 def test_filter_and_search(reader: Reader) -> None:
@@ -61,10 +61,10 @@ def test_filter_and_search(reader: Reader) -> None:
     reader.one("#details").click()
     assert reader.texts(".board tbody tr:first-child .digits") == ["50.6–64.1", "n 200"]
     reader.choose("host", "opencompass")
-    assert reader.models() == ["meta-llama/Llama-3.1-8B-Instruct", "gemma-3-4b-it", "GPT-4-Turbo-0125"]
+    assert reader.models() == ["meadow/Lark-3.1-8B-Instruct", "goldfinch-3-4b-it", "GPT-4-Turbo-0125"]
     reader.choose("host", "All")
-    reader.one("#search").send_keys("QWEN")
-    assert reader.models() == ["Qwen/Qwen3-8B"] and reader.texts("#status") == ["1 model in 1 column."]
+    reader.one("#search").send_keys("QUAIL")
+    assert reader.models() == ["Quail/Quail3-8B"] and reader.texts("#status") == ["1 model in 1 column."]
     reader.one("#search").send_keys("x")
     assert reader.models() == [] and reader.texts("#status") == ["0 models in 1 column."]
 
@@ -89,11 +89,11 @@ def test_two_models_over_one_another(reader: Reader) -> None:
         box.click()
     reader.wait(lambda: reader.all("#overlay figure[data-drawn]"))
     assert reader.texts("#overlay-title") == ["2 picked models"]
-    other = "meta-llama/Llama-3.1-8B-Instruct"
-    window = "claimed window of Qwen/Qwen3-8B, 32k"
-    assert reader.texts("#overlay .key bdi") == ["Qwen/Qwen3-8B", other, window]
+    other = "meadow/Lark-3.1-8B-Instruct"
+    window = "claimed window of Quail/Quail3-8B, 32k"
+    assert reader.texts("#overlay .key bdi") == ["Quail/Quail3-8B", other, window]
     reader.wait(lambda: len(reader.all("#overlay .scatterlayer .trace")) == 4)  # a line and a band each
-    assert reader.texts("#overlay tbody th") == ["Qwen/Qwen3-8B", other]
+    assert reader.texts("#overlay tbody th") == ["Quail/Quail3-8B", other]
     assert reader.texts("#overlay tbody tr:first-child td")[0] == "92.5 (88.0–95.4), n 200"
     options = reader.texts("#overlay-group option")
     assert "qa_test · judge gpt-4-0613 · noise" in options and "ETHIC: all tasks" in options

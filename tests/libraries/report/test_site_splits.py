@@ -151,7 +151,7 @@ def test_pages_show_breakdowns_of_scores_without_pages_of_cases(site: BuiltSite)
 
 
 def test_pages_show_failures_rates_and_coverage(site: BuiltSite) -> None:
-    for page in ("task/ada_leval_tsort_64k.html", f"model/{slug('Qwen/Qwen3-8B')}.html"):
+    for page in ("task/ada_leval_tsort_64k.html", f"model/{slug('Quail/Quail3-8B')}.html"):
         shown = text(site, page)
         for wanted in (
             "Coverage and failures",
@@ -166,12 +166,12 @@ def test_pages_show_failures_rates_and_coverage(site: BuiltSite) -> None:
 def test_the_first_page_and_a_model_s_page_show_effective_lengths_with_definition_and_claimed_window(
     site: BuiltSite,
 ) -> None:
-    for page in ("index.html", f"model/{slug('mistral-small-24b')}.html"):
+    for page in ("index.html", f"model/{slug('magpie-small-24b')}.html"):
         shown = text(site, page)
         assert (
             "≥ 64k" in shown and "8k to 32k" in shown and "lies above chance" in shown and "128k" in shown
         ), page
-    assert "Apache-2.0 <i>" in text(site, f"model/{slug('Qwen/Qwen3-8B')}.html")
+    assert "Apache-2.0 <i>" in text(site, f"model/{slug('Quail/Quail3-8B')}.html")
 
 
 def test_a_benchmark_s_page_has_groups_and_what_only_the_paper_has(site: BuiltSite) -> None:
