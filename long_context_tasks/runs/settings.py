@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.runs.stored import StoredRun
 from long_context_tasks.schema import InputError, parse_length
 
@@ -55,11 +56,15 @@ def settings_of(run: StoredRun) -> dict[str, Any]:
     """Options and arguments of generation that runs share when they differ in seed and time alone; sorted by name.
 
     What the cases are counts, where they lie does not: of ``lct_cases`` the name of the folder stays (see :func:`cases_told_apart`), and
-    the seed where cases are made from it, built or synthetic. A length has one form. Of other paths the last name stays.
+    the seed where cases are made from it, built or synthetic. A length has one form, and is left out where the task's name has it. Of
+    other paths the last name stays.
     """
     options = telling_options(run)
-    if (length := options.get("lct_length")) is not None:
-        options["lct_length"] = _tokens(length)
+    if (length := options.pop("lct_length", None)) is not None:
+        # One host writes down the length of a task that has it in its name, the other does not.
+        tokens = _tokens(length)
+        if tokens != catalogue.parse_task(run.task).tokens:
+            options["lct_length"] = tokens
     seed = run.options.get("lct_seed")
     if seed not in (None, 0, "0", "") and (_CASES in options or "synthetic" in run.task):
         options["lct_seed"] = seed

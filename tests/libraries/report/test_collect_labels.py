@@ -93,6 +93,12 @@ def settings_of_runs(
     return collect([tmp_path]).runs["settings"].to_list()
 
 
+def test_a_length_that_the_name_of_the_task_has_separates_nothing(tmp_path: Path) -> None:
+    """lm-eval writes it down, OpenCompass does not: runs of both are repeats of one another."""
+    own = settings_of_runs(tmp_path, {"lct_length": 2000}, {}, task="ada_leval_tsort_2k_synthetic")
+    assert own == ["{}", "{}"]
+
+
 def test_where_cases_lie_neither_shows_nor_separates(tmp_path: Path) -> None:
     one, two = settings_of_runs(
         tmp_path,
