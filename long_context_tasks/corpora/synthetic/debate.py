@@ -14,11 +14,10 @@ from random import Random
 
 from long_context_tasks.corpora.synthetic.debate_facts import detail, fact_of_act, summarize
 from long_context_tasks.corpora.synthetic.debate_house import Act, House, Member, Names, sit
-from long_context_tasks.corpora.synthetic.document import Document, Fact, Paragraph
+from long_context_tasks.corpora.synthetic.document import Document, Fact, Paragraph, paragraphs_of
 from long_context_tasks.corpora.synthetic.novel import PRONOUNS
 from long_context_tasks.corpora.synthetic.story import spoken_in
 from long_context_tasks.corpora.synthetic.wording import expand, plans, repair, stream, words
-from long_context_tasks.schema import InputError
 
 __all__ = ["CHARACTERS_PER_TOKEN", "stream_debate", "summary_of", "write_debate"]
 
@@ -315,18 +314,8 @@ def write_debate(
     Raises:
         InputError: ``num_tokens`` is below 1.
     """
-    if num_tokens < 1:
-        raise InputError(f"a debate of {num_tokens} tokens cannot be written: ask for at least 1 token")
-    speeches: list[Paragraph] = []
-    length = 0.0
-    for speech in stream_debate(seed):
-        speeches.append(speech)
-        length += len(speech.text) + 2
-        if length >= num_tokens * characters_per_token:
-            break
-    return Document(
-        f"synthetic-debate-{seed}", f"Committee of the whole House, sitting {seed}", tuple(speeches)
-    )
+    speeches = paragraphs_of(stream_debate(seed), num_tokens, characters_per_token)
+    return Document(f"synthetic-debate-{seed}", f"Committee of the whole House, sitting {seed}", speeches)
 
 
 def summary_of(paragraphs: Sequence[Paragraph]) -> str:

@@ -1,8 +1,11 @@
 """What a writer hands over: paragraphs with the answers that are known because the writer decided them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["Document", "Fact", "Paragraph"]
+from long_context_tasks.schema import InputError
+
+__all__ = ["Document", "Fact", "Paragraph", "paragraphs_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +51,28 @@ class Document:
     id: str
     title: str
     paragraphs: tuple[Paragraph, ...]
+
+
+def paragraphs_of(
+    written: Iterable[Paragraph], num_tokens: int, characters_per_token: float
+) -> tuple[Paragraph, ...]:
+    """The first paragraphs of a stream: at least ``num_tokens`` tokens of them, and at most one paragraph more.
+
+    Args:
+        written: any number.
+        num_tokens: the length wanted.
+        characters_per_token: how many characters are taken for a token.
+
+    Raises:
+        InputError: ``num_tokens`` is below 1.
+    """
+    if num_tokens < 1:
+        raise InputError(f"a text of {num_tokens} tokens cannot be written: ask for at least 1 token")
+    taken: list[Paragraph] = []
+    length = 0.0
+    for paragraph in written:
+        taken.append(paragraph)
+        length += len(paragraph.text) + 2  # paragraphs are joined by an empty line
+        if length >= num_tokens * characters_per_token:
+            break
+    return tuple(taken)

@@ -12,14 +12,13 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from long_context_tasks.corpora.synthetic.document import Document, Fact, Paragraph
+from long_context_tasks.corpora.synthetic.document import Document, Fact, Paragraph, paragraphs_of
 from long_context_tasks.corpora.synthetic.event import Event
 from long_context_tasks.corpora.synthetic.novel import MEMORY, Teller
 from long_context_tasks.corpora.synthetic.people import Person, pick
 from long_context_tasks.corpora.synthetic.story_facts import facts_of
 from long_context_tasks.corpora.synthetic.wording import plans, records, repair, stream, words
 from long_context_tasks.corpora.synthetic.world import simulate
-from long_context_tasks.schema import InputError
 
 __all__ = ["CHARACTERS_PER_TOKEN", "spoken_in", "stream_story", "summary_of", "write_story"]
 
@@ -245,16 +244,8 @@ def write_story(
     Raises:
         InputError: ``num_tokens`` is below 1.
     """
-    if num_tokens < 1:
-        raise InputError(f"a story of {num_tokens} tokens cannot be written: ask for at least 1 token")
-    paragraphs: list[Paragraph] = []
-    length = 0.0
-    for paragraph in stream_story(seed):
-        paragraphs.append(paragraph)
-        length += len(paragraph.text) + 2  # paragraphs are joined by an empty line
-        if length >= num_tokens * characters_per_token:
-            break
-    return Document(f"synthetic-story-{seed}", f"The Roads, told again ({seed})", tuple(paragraphs))
+    paragraphs = paragraphs_of(stream_story(seed), num_tokens, characters_per_token)
+    return Document(f"synthetic-story-{seed}", f"The Roads, told again ({seed})", paragraphs)
 
 
 def summary_of(paragraphs: Sequence[Paragraph]) -> str:
