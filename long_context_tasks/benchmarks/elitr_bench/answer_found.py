@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from long_context_tasks.corpora.synthetic.meeting_world import ONES, TENS
 from long_context_tasks.schema import Case
 
 METRIC = "answer_found"
@@ -20,28 +21,9 @@ _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 _ORDINAL = re.compile(r"\b(\d+)(?:st|nd|rd|th)\b")
 _HALF_OF_DAY = re.compile(r"(?<![a-z])([ap])\.? ?m\b\.?")
 _WORD = re.compile(r"[a-z']+\d*|\d+")
-_ONES = (
-    *(
-        "zero",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-    ),
-    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
-)
-_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _SMALL = {
-    **{word: number for number, word in enumerate(_ONES)},
-    **{word: 10 * number for number, word in enumerate(_TENS, 2)},
+    **{word: number for number, word in enumerate(ONES)},
+    **{word: 10 * number for number, word in enumerate(TENS, 2)},
 }
 _LARGE = {"hundred": 100, "thousand": 1000}
 _LEFT_OUT = frozenset(("the", "a", "an", "of", "and", "in"))

@@ -26,7 +26,7 @@ _NUMBERS = {
     "machines": (2, 48, 1),
     "euros": (200, 9000, 50),
 }
-_ONES = (
+ONES = (
     "zero",
     "one",
     "two",
@@ -48,7 +48,7 @@ _ONES = (
     "eighteen",
     "nineteen",
 )
-_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _TAGS = 24  # numbers that tags take
 
 
@@ -181,14 +181,14 @@ def spelled(number: int) -> str:
     parts = []
     for size, name in ((1000, "thousand"), (100, "hundred")):
         if number >= size:
-            parts.append(f"{_ONES[number // size]} {name}")
+            parts.append(f"{ONES[number // size]} {name}")
             number %= size
     if number >= 20:
-        parts.append(_TENS[number // 10 - 2])
+        parts.append(TENS[number // 10 - 2])
         number %= 10
-        parts += [_ONES[number]] if number else []
+        parts += [ONES[number]] if number else []
     elif number or not parts:
-        parts.append(_ONES[number])
+        parts.append(ONES[number])
     return " ".join(parts)
 
 
