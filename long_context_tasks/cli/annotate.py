@@ -1,19 +1,19 @@
 """``lct annotate``: collect human ratings of answers: prepare, annotate, correct, count, export."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from long_context_tasks.cli.annotate_models import ask_model, write_candidates, write_rationales
 from long_context_tasks.cli.options import JUDGE, WORDING, Json, examples
 from long_context_tasks.cli.tables import give, print_table, say
 
 if TYPE_CHECKING:
-    from long_context_tasks.annotation import Question, Study
-    from long_context_tasks.judges.ask import Asked, Prompt
+    from long_context_tasks.annotation import Study
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -116,9 +116,9 @@ def prepare(
                 study.unlink()
             raise
         say(f"{study}: {new[0]} new questions, {new[1]} new candidates")
-        missing = _rationales(opened, rationales, prompts) if rationales is not None else 0
+        missing = write_rationales(opened, rationales, prompts) if rationales is not None else 0
         for file in candidates or []:
-            missing += _candidates(opened, file)
+            missing += write_candidates(opened, file)
         counting, without = opened.questions(), sum(one.rationale is None for one in opened.questions())
         now = len(opened.candidates(current=True))
         give(
@@ -130,65 +130,6 @@ def prepare(
     if missing:
         typer.echo(f"{missing} texts are missing, see above; run the same again to ask for them", err=True)
         raise typer.Exit(1)
-
-
-def _ask(
-    file: Path, prompts: "Callable[[str], list[Prompt]]", usable: "Callable[[str], bool] | None" = None
-) -> "tuple[str, Asked]":
-    from long_context_tasks.judges import Store, check_judge, default_store_path, load_judge
-    from long_context_tasks.judges.ask import ask_all, local_model, says_something
-    from long_context_tasks.schema import InputError
-
-    if (config := load_judge(file)) is None:
-        raise InputError(f"{file}: names no model")
-    ready = prompts(config.name)
-    generate = local_model(config)
-    if ready:
-        check_judge(config)
-    store = Store(default_store_path(config))
-    return config.name, ask_all(ready, config, store, generate, usable=usable or says_something)
-
-
-def _texts(name: str, asked: "Asked", questions: "Sequence[Question]") -> "list[tuple[Question, str]]":
-    """Answers that can be used; says why the first of the others cannot."""
-    found, problems = [], []
-    for question, answer in zip(questions, asked.answers, strict=True):
-        if answer.text is None:
-            problems.append(f"question {question.id}: {answer.error or 'no text came'}")
-        elif answer.cut:  # not what the model had to say
-            problems.append(f"question {question.id}: the text was cut; raise max_tokens in the model's file")
-        else:
-            found.append((question, answer.text))
-    if problems:
-        typer.echo(f"{name}: {len(problems)} without a text; first: {problems[0]}", err=True)
-    return found
-
-
-def _rationales(study: "Study", file: Path, prompts: str) -> int:
-    from long_context_tasks.annotation import set_rationales
-    from long_context_tasks.annotation.prepare import rationale_prompt, without_rationale
-
-    waiting = without_rationale(study)
-    name, asked = _ask(file, lambda _: [rationale_prompt(study, one, prompts) for one in waiting])
-    done = set_rationales(study, _texts(name, asked, waiting))
-    say(f"{name}: {done} rationales of {len(waiting)}; {asked.summary}")
-    return len(waiting) - done
-
-
-def _candidates(study: "Study", file: Path) -> int:
-    from long_context_tasks.annotation import add_answers
-    from long_context_tasks.annotation.prepare import candidate_prompt, without_candidate
-
-    waiting: list[Question] = []
-
-    def prompts(name: str) -> "list[Prompt]":
-        waiting.extend(without_candidate(study, name))
-        return [candidate_prompt(study, one) for one in waiting]
-
-    name, asked = _ask(file, prompts)
-    done = add_answers(study, name, _texts(name, asked, waiting))
-    say(f"{name}: {done} answers of {len(waiting)}; {asked.summary}")
-    return len(waiting) - done
 
 
 @app.command(epilog=examples("lct annotate serve study.db --open"))
@@ -233,7 +174,7 @@ def judge(
         items = [
             found for one in opened.candidates(current=True) if (found := opened.item(one.id)) is not None
         ]
-        name, asked = _ask(
+        name, asked = ask_model(
             judge_file,
             lambda _: [
                 judge_prompt(
