@@ -1,6 +1,5 @@
-"""`lct orca`: data, train, score, clamp, as a user types them, with tiny models."""
+"""`lct orca`: train, score, clamp, as a user types them, with tiny models."""
 
-import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -13,44 +12,12 @@ pytest.importorskip("accelerate")
 
 import yaml
 from orca_checkpoints import saved_checkpoint
+from orca_commands import bad, good, read, write
 from orca_training import rated_items, rows_of, save_tiny_lm
-from typer.testing import CliRunner, Result
 
-from long_context_tasks.cli import app
-from long_context_tasks.cli.orca_data import DataOptions, make_rows
-from long_context_tasks.judges.orca import read_items, read_results, scored_agreement
-from long_context_tasks.judges.orca.splits import question_numbers
+from long_context_tasks.judges.orca import read_results, scored_agreement
 from long_context_tasks.judges.orca.train_files import read_log
 from long_context_tasks.schema.files import json_value
-
-
-def orca(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["orca", *map(str, arguments)])
-
-
-def good(*arguments: object) -> Result:
-    result = orca(*arguments)
-    assert result.exit_code == 0, result.output
-    return result
-
-
-def bad(*arguments: object) -> str:
-    """Bad input: exit code 2 and one line."""
-    result = orca(*arguments)
-    assert result.exit_code == 2, result.output
-    lines = [line for line in result.output.splitlines() if line.startswith("error: ")]
-    assert len(lines) == 1 and "Traceback" not in result.output
-    return lines[0]
-
-
-def write(path: Path, rows: list[dict[str, Any]]) -> Path:
-    text = "".join(json.dumps(row) + "\n" for row in rows)
-    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
-    return path
-
-
-def read(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
 
 @pytest.fixture(scope="module")
@@ -205,135 +172,6 @@ def test_a_released_checkpoint_scores_as_the_official_inference_does(shared: Pat
     assert compared == 120
 
 
-SOURCE = [
-    {"id": "a", "question": "Who?", "reference": "x", "candidate": "x", "ratings": [0, 1], "scale": [0, 1],
-     "rationale": "Wrong, no points.", "source": "s/one", "candidate_model": "m1"},
-    {"id": "b", "question": "Why?", "reference": "x", "candidate": "y", "ratings": [2.5], "scale": [0, 5],
-     "rationale": None, "source": "s/two", "candidate_model": "m2"},
-    {"id": "c", "question": "When?", "reference": "x", "candidate": "z", "ratings": [1, 3], "scale": [1, 5],
-     "rationale": ["good", "bad"], "source": "t", "candidate_model": "m3"},
-    {"id": "d", "question": "Odd?", "reference": "x", "candidate": "z", "ratings": [1], "scale": [0, 1],
-     "rationale": None, "source": "t", "improper_question": True, "candidate_model": "m3"},
-]  # fmt: skip
-
-
-def test_data_of_any_scale_become_training_data(tmp_path: Path) -> None:
-    source = write(tmp_path / "rated.jsonl.gz", SOURCE)
-    said = good("data", source, "-o", tmp_path / "out.jsonl").output
-    assert "1 answers left out: the question is marked as flawed" in said
-    rows = read(tmp_path / "out.jsonl")
-    assert [row["ratings"] for row in rows] == [[1.0, 5.0], [3.0], [1.0, 3.0]]  # a zero stays, as the lowest
-    assert [row["ratings_given"] for row in rows] == [[0, 1], [2.5], [1, 3]]
-    # What a rater said tells the rating, so the model must not read it.
-    assert [row["rationale"] for row in rows] == [None, None, None]
-    assert [row.get("feedback") for row in rows] == ["Wrong, no points.", None, ["good", "bad"]]
-    assert [item.ratings for item in read_items(tmp_path / "out.jsonl")] == [(1.0, 5.0), (3.0,), (1.0, 3.0)]
-    good("data", source, "-o", tmp_path / "kept.jsonl", "--keep-rationale", "--sources", "s")
-    assert [row["rationale"] for row in read(tmp_path / "kept.jsonl")] == ["Wrong, no points.", None]
-    good("data", source, "-o", tmp_path / "several.jsonl", "--several-raters")
-    assert [row["id"] for row in read(tmp_path / "several.jsonl")] == ["a", "c"]
-    good("data", source, "-o", tmp_path / "some.jsonl", "--sample", "0", "--keep-improper")
-    assert [row["id"] for row in read(tmp_path / "some.jsonl")] == ["a", "c"]
-    assert "--sources u: not there; there are: s, t" in bad(
-        "data", source, "-o", tmp_path / "no", "--sources", "u"
-    )
-    assert "two answers have the id a" in bad("data", source, source, "-o", tmp_path / "no")
-    assert "no source" in bad("data", "-o", tmp_path / "no")
-    assert "name the place" in bad("data", source)
-    assert not (tmp_path / "no").exists()
-
-
-def test_splits_have_no_common_question_or_model(tmp_path: Path) -> None:
-    rows = [
-        {**SOURCE[number % 3], "id": str(number), "question": f"Q{number // 3}", "candidate": f"{number}",
-         "rationale": None}
-        for number in range(60)
-    ]  # fmt: skip
-    source = write(tmp_path / "rated.jsonl", rows)
-    said = good("data", source, "--split", "questions", "-o", tmp_path / "q").output
-    assert "5 splits by questions" in said
-    assert (
-        "3 splits by models"
-        in good("data", source, "--split", "models", "--held-out", "1", "-o", tmp_path / "m").output
-    )
-    for kind, count in (("q", 5), ("m", 3)):
-        for number in range(count):
-            parts = [
-                read_items(tmp_path / kind / f"split_{number}" / f"{part}.jsonl")
-                for part in ("train", "dev", "test")
-            ]
-            assert sum(map(len, parts)) == 60
-            numbers = question_numbers([item for part in parts for item in part])
-            of_parts = []
-            for part in parts:
-                of_parts.append(set(numbers[: len(part)]))
-                numbers = numbers[len(part) :]
-            assert not of_parts[0] & of_parts[1]
-            if kind == "q":
-                assert not (of_parts[0] | of_parts[1]) & of_parts[2]
-            else:
-                models = [{item.model for item in part} for part in parts]
-                assert not (models[0] | models[1]) & models[2]
-    assert "is there already" in bad("data", source, "--split", "questions", "-o", tmp_path / "q")
-    assert "one of none, questions, models" in bad("data", source, "--split", "days", "-o", tmp_path / "d")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "q", "rated.jsonl"]
-
-
-def test_the_real_data_lose_no_rating(shared: Path) -> None:
-    source = shared / "data" / "answer_ratings" / "human_answer_ratings.jsonl.gz"
-    if not source.is_file() or not (shared / "data" / "elitr_bench").is_dir():
-        pytest.skip(f"no {source}")
-    options = DataOptions(elitr=("gold", "silver"), data_dir=shared / "data", keep_improper=True)
-    made = make_rows([source], options)
-    assert made.notes == [] and len(made.rows) == 47244 + 390
-    for row in made.rows:
-        (low, high), given = row["scale_given"], row["ratings_given"]
-        assert row["ratings"] == pytest.approx([1 + 4 * (rating - low) / (high - low) for rating in given])
-    zeros = sum(row["ratings_given"].count(0) for row in made.rows)
-    assert zeros > 10000
-    elitr = made.rows[-390:]
-    assert all(row["scale_given"] == [1, 10] and len(row["ratings"]) == 2 for row in elitr)
-    assert len({row["candidate_model"] for row in elitr}) == 3
-
-
-def test_shuffled_ratings_are_a_control_that_says_so(tmp_path: Path) -> None:
-    rows = [
-        {**SOURCE[0], "id": str(number), "question": f"Q{number}", "ratings": [number % 11, number % 7], "scale": [0, 10],
-         "rationale": f"remark {number}"}
-        for number in range(40)
-    ]  # fmt: skip
-    source = write(tmp_path / "rated.jsonl", rows)
-    told = [
-        good("data", source, "-o", tmp_path / name, *more).output
-        for name, more in (
-            ("true", ()),
-            ("mixed", ("--shuffle-ratings",)),
-            ("again", ("--shuffle-ratings",)),
-            ("other", ("--shuffle-ratings", "--seed", "1")),
-        )
-    ]
-    assert "CONTROL, NO REAL RATINGS" in told[1] and "CONTROL" not in told[0]
-    true, mixed, again, other = (read(tmp_path / name) for name in ("true", "mixed", "again", "other"))
-    assert all("control" not in row for row in true)
-    assert all(row["control"] == "ratings shuffled" for row in mixed)
-    moved = "ratings", "ratings_given", "scale_given"
-    kept = [{name: row[name] for name in row if name not in (*moved, "control")} for row in mixed]
-    assert kept == [{name: row[name] for name in row if name not in moved} for row in true]
-    assert sorted(row["ratings"] for row in mixed) == sorted(row["ratings"] for row in true)
-    assert sum(a["ratings"] != b["ratings"] for a, b in zip(true, mixed, strict=True)) > 30
-    for row in mixed:  # an answer's ratings go together, and as given
-        assert row["ratings"] == pytest.approx([1 + 4 * rating / 10 for rating in row["ratings_given"]])
-    assert mixed == again != other
-    # The parts are those of the true ratings, so the true test part can be scored.
-    for name, more in (("parts", ()), ("mixed_parts", ("--shuffle-ratings",))):
-        good("data", source, "--split", "questions", "--n-splits", "1", "-o", tmp_path / name, *more)
-    for part in ("train", "dev", "test"):
-        a, b = (read(tmp_path / name / "split_0" / f"{part}.jsonl") for name in ("parts", "mixed_parts"))
-        assert [row["id"] for row in a] == [row["id"] for row in b]
-    same = write(tmp_path / "same.jsonl", [{**row, "ratings": [3, 3]} for row in rows])
-    assert "nothing to shuffle" in bad("data", same, "-o", tmp_path / "no", "--shuffle-ratings")
-
-
 def test_a_judge_of_shuffled_ratings_is_told_from_another(place: Path, tmp_path: Path) -> None:
     source = place / "train.jsonl"
     good("data", source, "-o", tmp_path / "control.jsonl", "--shuffle-ratings")
@@ -360,17 +198,6 @@ def test_a_judge_of_shuffled_ratings_is_told_from_another(place: Path, tmp_path:
     saved_checkpoint(tmp_path / "judge")
     assert "CONTROL: the ratings in again.jsonl" in good(*plain, tmp_path / "judge").output
     assert "CONTROL" not in good(*score, tmp_path / "judge").output
-
-
-def test_no_source_is_written_over(place: Path, tmp_path: Path) -> None:
-    source = write(tmp_path / "rated.jsonl", SOURCE)
-    before = source.read_bytes()
-    assert "is a source" in bad("data", source, "-o", tmp_path / "." / "rated.jsonl")
-    assert source.read_bytes() == before
-    saved_checkpoint(tmp_path / "judge")
-    scored = write(tmp_path / "dev.jsonl", rows_of(rated_items(6, 9)))
-    assert "written over" in bad("score", scored, "--checkpoint", tmp_path / "judge", "-o", scored)
-    assert read(scored) == rows_of(rated_items(6, 9))
 
 
 def test_a_mistyped_option_leaves_nothing_that_stops_the_right_one(place: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import json
 import math
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,11 @@ import pytest
 pytest.importorskip("lm_eval")
 pytest.importorskip("polars")
 
-from hypothesis import given
-from hypothesis import strategies as st
 from judge_server import judge_server
 from stored_runs import TASKS, judge_by_seed, judge_file, only, run_lm_eval
 from stub_server import stub_server
 
-from long_context_tasks.judges import JudgeRequest, Rubric, Store, judge_all, last_boxed, load_judge
+from long_context_tasks.judges import load_judge
 from long_context_tasks.report.cells import cells_of
 from long_context_tasks.runs import StoredCase, StoredRun, find_runs
 from long_context_tasks.runs.collect import collect
@@ -32,13 +30,11 @@ from long_context_tasks.runs.evaluations import (
 )
 from long_context_tasks.runs.rejudge import judge_run
 from long_context_tasks.runs.rescore import Rescored, rescore, to_rescore, write_rescored
-from long_context_tasks.runs.stored_verdicts import read_again
 from long_context_tasks.runs.tasks import load_task
 from long_context_tasks.schema import (
     CaseScores,
     InputError,
     LoadedTask,
-    Message,
     Options,
     Score,
     resolve_options,
@@ -367,55 +363,3 @@ def test_log_likelihoods_that_were_kept(tmp_path: Path) -> None:
     run = likelihood_run([replace(cases[0], log_likelihoods=(-1.0,), num_candidate_tokens=(1,))], tmp_path)
     with pytest.raises(InputError, match="other data"):
         rescore(unjudged_evaluation(run), task)
-
-
-# --- verdicts ---------------------------------------------------------------------------------------------------
-
-RUBRIC = Rubric("ten", 1, 10, last_boxed(1, 10))
-REPLY = st.sampled_from(["", "no score", r"\boxed{7}", r"\boxed{99}", r"It says \boxed{3}. Score: \boxed{4}"])
-
-
-@given(replies=st.lists(REPLY, min_size=1, max_size=2))
-def test_a_row_read_again_by_the_same_rule_is_the_same_row(
-    tmp_path_factory: pytest.TempPathFactory, replies: list[str]
-) -> None:
-    """What a judge's run makes of replies, row by row; two replies are all there in a row."""
-    from long_context_tasks.judges import JudgeConfig, Reply
-
-    config = JudgeConfig(model="m", kind="local", asks=2, temperature=1.0)
-    left = iter([*replies, *[replies[-1]] * 3])
-    store = Store(tmp_path_factory.mktemp("store") / "s.jsonl")
-    [[verdict]] = judge_all(
-        [JudgeRequest("x", (Message("user", "?"),))],
-        config,
-        RUBRIC,
-        store,
-        lambda prompts, _: [Reply(next(left), 3, 4) for _ in prompts],
-        progress=False,
-    )
-    assert read_again(verdict.row(), RUBRIC, weighed=False).row() == verdict.row()
-
-
-def test_other_rules_on_stored_replies() -> None:
-    row: Mapping[str, Any] = {
-        "score": 9.0,
-        "feedback": r"\boxed{9}",
-        "first_reply": "Score: 3",
-        "attempts": 3,
-        "seed": 1,
-        "key": "k",
-        "error": None,
-    }
-    assert read_again(row, RUBRIC, weighed=False).score == 9.0
-    first = Rubric("first", 1, 10, lambda reply: float(reply[-1]) if reply[-1:].isdigit() else None)
-    earlier = read_again(row, first, weighed=False)
-    assert (earlier.score, earlier.feedback, earlier.attempts) == (3.0, "Score: 3", 1)
-    none = Rubric("none", 1, 10, lambda reply: None)
-    assert read_again(row, none, weighed=False).reason == "unparsable"
-    failed = read_again(
-        {**row, "feedback": None, "first_reply": None, "attempts": 0, "error": "gone"}, none, weighed=False
-    )
-    assert (failed.score, failed.reason, failed.replies) == (None, "endpoint_failed", ())
-    for damage in ({"feedback": 3}, {"attempts": "x"}, {"top_logprobs": 5}):
-        with pytest.raises((TypeError, ValueError)):
-            read_again({**row, **damage}, RUBRIC, weighed=False)

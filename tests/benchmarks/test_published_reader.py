@@ -1,0 +1,139 @@
+"""The reader of the papers' figures: every figure comes back in its place, and a mistake in a file is named."""
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.published import PublishedScore, parse_published, published
+from long_context_tasks.schema import InputError
+
+GOOD = """
+windows: {M: 8k}
+tables:
+  - table: Table 1
+    metric: official_accuracy
+    unit: percent
+    columns: [ada_leval_tsort_2k, {task: ada_leval_tsort_4k, n: 200, setting: s}]
+    rows: {M: ["5.0", null], N: ["0", "100.0"]}
+"""
+
+
+def parse(text: str, other: str = "") -> tuple[PublishedScore, ...]:
+    return parse_published(text, catalogue.card("ada_leval"), "x/published.yaml", lambda name: other)
+
+
+def test_a_file_becomes_figures() -> None:
+    first, second, third = parse(GOOD)
+    assert first == PublishedScore(
+        benchmark="ada_leval",
+        model="M",
+        task="ada_leval_tsort_2k",
+        metric="official_accuracy",
+        printed="5.0",
+        unit="percent",
+        n=None,
+        setting="",
+        subset="",
+        window="8k",
+        source="Ada-LEval paper (NAACL 2024), Table 1, M",
+    )
+    assert (first.value, first.score) == (5.0, 0.05)
+    assert (second.model, second.printed, second.window, second.n) == ("N", "0", "", None)
+    assert (third.task, third.n, third.setting) == ("ada_leval_tsort_4k", 200, "s")
+
+
+def test_what_a_column_says_goes_before_what_the_table_says() -> None:
+    first, _, third = parse(GOOD.replace("unit: percent", "unit: percent\n    n: 50\n    setting: table"))
+    assert (first.n, first.setting) == (50, "table")
+    assert (third.n, third.setting) == (200, "s")
+
+
+def test_figures_that_another_file_holds() -> None:
+    entry = {"table": "Table 1", "file": "other.yaml", "key": "t", "columns": {"b": "ada_leval_tsort_2k"}}
+    text = yaml.safe_dump({"tables": [{**entry, "metric": "official_accuracy", "unit": "percent"}]})
+    held = 't: {columns: [a, b], rows: {M: ["1.0", "2.0"]}}'
+    assert [(s.task, s.printed) for s in parse(text, held)] == [("ada_leval_tsort_2k", "2.0")]
+    with pytest.raises(InputError, match=r"Table 1: other.yaml, t has no columns \['b'\]"):
+        parse(text, held.replace("b]", "c]"))
+    with pytest.raises(InputError, match=r"Table 1: other.yaml has no t; it has u"):
+        parse(text, held.replace("t:", "u:", 1))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "ada_leval_tsort_2k",
+            "ada_leval_tsort_3k",
+            r"x/published.yaml: Table 1: unknown task ada_leval_tsort_3k",
+        ),
+        ("ada_leval_tsort_2k", "ada_leval_tsort", r"Table 1: unknown task ada_leval_tsort;"),
+        (
+            "ada_leval_tsort_2k",
+            "ethic_recall_books",
+            r"ethic_recall_books is a task of ethic, not of ada_leval",
+        ),
+        ("ada_leval_tsort_2k", "ethic_recall", r"unknown task ethic_recall;"),
+        (
+            "official_accuracy",
+            "accuracy",
+            r"Table 1, ada_leval_tsort_2k: unknown metric accuracy; the card has",
+        ),
+        ("percent", "share", r"Table 1, ada_leval_tsort_2k: unknown unit share"),
+        ('"5.0"', "5.0", r"Table 1, M, ada_leval_tsort_2k: 5.0 is no figure in quotes"),
+        ('"5.0"', '"5,0"', r"Table 1, M, ada_leval_tsort_2k: '5,0' is no figure"),
+        ('"5.0"', '"nan"', r"'nan' is no figure"),
+        ('"100.0"', '"100.1"', r"Table 1, N, ada_leval_tsort_4k: 100.1 lies outside 0 to 100"),
+        (", null]", "]", r"Table 1, M: 1 figures for 2 columns"),
+        ("{M: 8k}", "{m: 8k}", r"windows of models without a figure: \['m'\]"),
+        ("unit:", "units:", r"x/published.yaml: unknown keys \['units'\]"),
+        ("n: 200", "cases: 200", r"Table 1: unknown keys \['cases'\]"),
+        ("windows:", "window:", r"x/published.yaml: unknown keys \['window'\]"),
+        ("    metric: official_accuracy\n", "", r"column ada_leval_tsort_2k: no metric"),
+        ("    rows:", "    #", r"Table 1: no rows"),
+        ("rows:", "file: other.yaml #", r"Table 1: no key"),
+        (
+            "{task: ada_leval_tsort_4k, n: 200, setting: s}",
+            "ada_leval_tsort_2k",
+            r"Table 1, N, ada_leval_tsort_2k: a second figure of official_accuracy",
+        ),
+    ],
+)
+def test_a_mistake_in_a_file_is_named(old: str, new: str, message: str) -> None:
+    assert old in GOOD
+    with pytest.raises(InputError, match=message):
+        parse(GOOD.replace(old, new, 1))
+
+
+TASKS = [spec.name for spec in catalogue.task_specs() if spec.benchmark == "ada_leval"]
+
+
+@settings(max_examples=50, deadline=None)
+@given(data=st.data())
+def test_every_figure_comes_back_in_its_place(data: st.DataObject) -> None:
+    tasks = data.draw(st.lists(st.sampled_from(TASKS), min_size=1, max_size=5, unique=True))
+    figure = st.none() | st.integers(0, 1000).map(lambda tenths: str(tenths / 10))
+    row = st.lists(figure, min_size=len(tasks), max_size=len(tasks))
+    rows = data.draw(st.dictionaries(st.text("abc: 1#'", min_size=1), row, max_size=4))
+    entry = {
+        "table": "Table 1",
+        "metric": "official_accuracy",
+        "unit": "percent",
+        "columns": tasks,
+        "rows": rows,
+    }
+    found = {(s.model, s.task): s.printed for s in parse(yaml.safe_dump({"tables": [entry]}))}
+    expected = {
+        (model, task): value
+        for model, values in rows.items()
+        for task, value in zip(tasks, values, strict=True)
+        if value is not None
+    }
+    assert found == expected
+
+
+def test_an_unknown_benchmark() -> None:
+    with pytest.raises(InputError, match="unknown benchmark ada; there are ada_leval, elitr_bench, ethic"):
+        published("ada")

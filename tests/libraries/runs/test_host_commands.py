@@ -1,0 +1,330 @@
+"""The commands that fill the cells still to be run: taken by the hosts' parsers, and run against a server."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stored_cells import OTHER, TASK, only_cell, stored
+from stub_server import stub_server
+
+from long_context_tasks.hosts.demo_model import demo_model_path
+from long_context_tasks.runs import find_runs
+from long_context_tasks.runs.host_commands import Command, Model, Place, arguments_text, commands
+from long_context_tasks.runs.missing import (
+    ABSENT,
+    DONE,
+    EVALUATE,
+    FAILED,
+    GO_ON,
+    PARTIAL,
+    RUN,
+    Cell,
+    Wanted,
+    find_cells,
+    wanted,
+)
+from long_context_tasks.runs.opencompass_setups import find_setups, read_setup
+from long_context_tasks.runs.plan import load_tasks
+from long_context_tasks.schema.options import resolve_options
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "contract"))
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+PLACE = Place(Path("results"), Path("outputs/all"), REPOSITORY / "configs" / "eval_all.py")
+
+
+# --- what OpenCompass was told ----------------------------------------------------------------------------------
+
+CONFIG = """
+datasets=[dict(abbr='{task}', lct_task='{task}', lct_n=4, n=1, type='x'), dict(abbr='{other}', lct_task='{other}', n=1)]
+infer=dict(partitioner=dict(num_worker=3, type='p'), runner=dict(max_num_workers=3))
+models=[dict(abbr='tiny', path='/models/tiny', type='opencompass.models.{kind}', {more})]
+"""
+
+
+def begun(folder: Path, kind: str = "HuggingFacewithChatTemplate", more: str = "") -> Path:
+    """A run's folder with the config that the host writes, and the beginning of the answers to one task."""
+    run = folder / "20260101_000000"
+    (run / "configs").mkdir(parents=True)
+    text = CONFIG.format(task=TASK, other=OTHER, kind=kind, more=more)
+    (run / "configs" / "20260101_000000_1.py").write_text(text)
+    (run / "configs" / "20260101_000000_2.py").write_text("this is no Python (")
+    answers = run / "predictions" / "tiny"
+    answers.mkdir(parents=True)
+    given = {"version": 1, "lct_n": 4, "lct_seed": 0, "lct_length": 1000, "lct_window": 500}
+    (answers / f"tmp_{TASK}_0.jsonl").write_text(json.dumps({"case": "a", "lct_given": given}) + "\n")
+    return run
+
+
+def test_a_task_that_left_nothing_is_told_and_gone_on_with(tmp_path: Path) -> None:
+    run = begun(tmp_path)
+    setups = list(find_setups(tmp_path))
+    assert [setup.folder for setup in setups] == [run] and setups[0].workers == 3
+    cells = find_cells([wanted(TASK), wanted(OTHER)], ["tiny"], [find_runs(tmp_path)], setups)
+    assert [(cell.state, cell.remedy) for cell in cells] == [(PARTIAL, GO_ON), (FAILED, GO_ON)]
+    [command] = commands(cells, [], PLACE)
+    assert command.words == ("opencompass", str(PLACE.config), "-w", str(tmp_path), "-r", run.name)
+    assert command.variables == {
+        "LCT_MODEL": "/models/tiny",
+        "LCT_TASKS": f"{TASK},{OTHER}",
+        # As they were given then: the host refuses to go on with others.
+        "LCT_N": "4",
+        "LCT_WINDOW": "500",
+        "LCT_WORKERS": "3",
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "variables"),
+    [
+        ("HuggingFaceBaseModel", "", {"LCT_MODEL": "/models/tiny", "LCT_MODEL_TYPE": "base"}),
+        ("VLLMwithChatTemplate", "", {"LCT_MODEL": "/models/tiny", "LCT_MODEL_TYPE": "vllm"}),
+        (
+            "HuggingFacewithChatTemplate",
+            "generation_kwargs=dict(do_sample=True, temperature=0.6, top_p=0.9)",
+            {"LCT_MODEL": "/models/tiny", "LCT_TEMPERATURE": "0.6", "LCT_TOP_P": "0.9"},
+        ),
+        (
+            "OpenAISDK",
+            "openai_api_base='http://h/v1', temperature=0.0, key='sk-secret'",
+            {"LCT_API_BASE": "http://h/v1", "LCT_API_MODEL": "/models/tiny"},
+        ),
+    ],
+)
+def test_the_model_comes_from_the_config_of_the_run(
+    kind: str, more: str, variables: Mapping[str, str], tmp_path: Path
+) -> None:
+    run = begun(tmp_path, kind, more)
+    assert read_setup(run).models["tiny"]["path"] == "/models/tiny"
+    cells = find_cells([wanted(TASK)], ["tiny"], [find_runs(tmp_path)], list(find_setups(tmp_path)))
+    [command] = commands(cells, [], PLACE)
+    left_out = ("LCT_TASKS", "LCT_N", "LCT_WINDOW", "LCT_WORKERS")
+    assert {key: value for key, value in command.variables.items() if key not in left_out} == variables
+    assert "secret" not in command.text
+
+
+# --- commands of lm-eval ----------------------------------------------------------------------------------------
+
+
+def parsed_by_lm_eval(command: Command) -> Any:
+    pytest.importorskip("lm_eval")
+    from lm_eval._cli.harness import HarnessCLI
+
+    cli = HarnessCLI()
+    words = shlex.split(command.text)
+    assert words[0] == "lm_eval"
+    return cli._parser.parse_args(["run", *words[1:]])
+
+
+@pytest.mark.parametrize(
+    ("model", "kind", "arguments", "templated"),
+    [
+        (Model("org/new"), "hf", {"pretrained": "org/new"}, True),
+        (Model("./a model, odd"), "hf", {"pretrained": "./a model, odd"}, True),
+        (Model("org/base", base=True), "hf", {"pretrained": "org/base"}, False),
+        (
+            Model("served", "http://127.0.0.1:8000/v1/"),
+            "local-chat-completions",
+            {
+                "model": "served",
+                "base_url": "http://127.0.0.1:8000/v1/chat/completions",
+                "num_concurrent": 8,
+                "max_retries": 5,
+                "timeout": 3600,
+            },
+            True,
+        ),
+    ],
+)
+def test_lm_eval_takes_the_command(
+    model: Model, kind: str, arguments: Mapping[str, Any], templated: bool
+) -> None:
+    tasks = [wanted(TASK), wanted(OTHER), wanted("ada_leval_tsort_2k_ppl")]
+    cells = find_cells(tasks, [model.name], [])
+    place = replace(PLACE, host="lm_eval", options={"n": "5", "cases": "my cases"})
+    [command] = commands(cells, [model], place)
+    taken = parsed_by_lm_eval(command)
+    assert (taken.model, taken.model_args) == (kind, arguments)
+    # A server gives no likelihoods of prompts.
+    assert taken.tasks == [TASK, OTHER, *([] if model.base_url else ["ada_leval_tsort_2k_ppl"])]
+    assert getattr(taken, "apply_chat_template", False) is templated
+    assert taken.log_samples and taken.output_path == "results"
+    assert taken.metadata == {"lct_n": "5", "lct_cases": "my cases"}
+    assert taken.use_cache.startswith("results/cache/") and Path(taken.use_cache).name.isascii()
+
+
+def test_one_cache_for_each_model() -> None:
+    models = [Model("a/m"), Model("b/m"), Model("a-m")]
+    cells = find_cells([wanted(TASK)], [model.name for model in models], [])
+    made = commands(cells, models, replace(PLACE, host="lm_eval"))
+    assert len({parsed_by_lm_eval(command).use_cache for command in made}) == len(made) == 3
+
+
+def test_a_model_is_run_again_as_it_was(tmp_path: Path) -> None:
+    """With its arguments, but for secrets; into its folder; with its own cache."""
+    row = {
+        "config": {
+            "model": "hf",
+            "model_args": {"pretrained": "/models/tiny", "dtype": "float32", "auth_token": "sk-secret"},
+            "use_cache": "old/cache",
+            "batch_size": 4,
+            "device": "cpu",
+            "gen_kwargs": {"temperature": 0.6, "do_sample": True},
+        },
+        "chat_template": None,
+    }
+    folder = tmp_path / "results" / "tiny"
+    folder.mkdir(parents=True)
+    run = stored(folder=folder, numbers={"n": 4, "n_scored": 4})
+    (folder / f"results_{run.made}.json").write_text(json.dumps(row))
+    [command] = commands([only_cell(run)], [], PLACE)
+    taken = parsed_by_lm_eval(command)
+    assert taken.model_args == {"pretrained": "/models/tiny", "dtype": "float32"}
+    assert (taken.batch_size, taken.device, taken.use_cache) == ("4", "cpu", "old/cache")
+    assert taken.gen_kwargs == {"temperature": 0.6, "do_sample": True}
+    assert not hasattr(taken, "apply_chat_template")
+    assert taken.output_path == str(tmp_path / "results")
+    assert "secret" not in command.text
+
+
+def test_arguments_that_need_json() -> None:
+    assert arguments_text({"a": {"b": 1}}) == '{"a": {"b": 1}}'
+    assert arguments_text({"a": None, "b": True}) == '{"a": null, "b": true}'
+
+
+def test_what_no_new_run_would_help_gets_no_command() -> None:
+    unfit = stored(numbers={"n": 10, "n_scored": 7, "n_does_not_fit": 3})
+    assert not commands([only_cell(unfit), only_cell(stored())], [], PLACE)
+    judged = stored(numbers={"n": 10, "n_scored": 7, "n_not_judged": 3})
+    [command] = commands([only_cell(judged)], [], PLACE)
+    assert command.text == f"lct judge run results/tiny --tasks {TASK}"
+
+
+# --- commands of OpenCompass ------------------------------------------------------------------------------------
+
+
+def test_opencompass_takes_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("opencompass")
+    from opencompass.cli.main import parse_args
+
+    new = find_cells([wanted(TASK), wanted(OTHER)], ["org/new"], [])
+    run = begun(tmp_path)
+    cells = find_cells([wanted(TASK)], ["tiny"], [find_runs(tmp_path)], list(find_setups(tmp_path)))
+    to_evaluate = replace(cells[0], remedy=EVALUATE)
+    place = replace(PLACE, host="opencompass")
+    expected = [("all", None), ("all", run.name), ("eval", run.name)]
+    for one, (mode, reuse) in zip((new, cells, [to_evaluate]), expected, strict=True):
+        [command] = commands(one, [], place)
+        words = [word for word in shlex.split(command.text) if not word.startswith("LCT_")]
+        monkeypatch.setattr("sys.argv", words)
+        taken = parse_args()
+        assert (taken.mode, taken.reuse, taken.config) == (mode, reuse, str(PLACE.config))
+        assert taken.work_dir == (str(tmp_path) if reuse else "outputs/all")
+
+
+# --- from end to end --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> str:
+    """A folder; made, if it must be, before the cache is another."""
+    return str(demo_model_path())
+
+
+@pytest.fixture(scope="module")
+def data(tokenizer: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    from both_hosts import write_published_files
+
+    folder = tmp_path_factory.mktemp("published")
+    write_published_files("ada_leval", folder, 3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LCT_CACHE_DIR", str(folder / "cache"))
+        yield folder
+
+
+def typed(command: Command, folder: Path, data: Path) -> str:
+    """Type a command into a shell."""
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    environment = {
+        **os.environ,
+        "PATH": path,
+        "LCT_DATA_DIR": str(data),
+        "OPENAI_API_KEY": "EMPTY",
+        "HF_HUB_OFFLINE": "1",
+    }
+    done = subprocess.run(
+        ["bash", "-c", command.text], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+    return done.stdout
+
+
+def asked_for(data: Path, *names: str) -> list[Wanted]:
+    tasks, failed = load_tasks(names, resolve_options({"lct_data_dir": data}, {}))
+    assert not failed
+    return [wanted(task.name, task) for task in tasks]
+
+
+@pytest.mark.hosts
+def test_the_commands_of_lm_eval_fill_the_cells(data: Path, tmp_path: Path) -> None:
+    pytest.importorskip("lm_eval")
+    tasks = asked_for(data, TASK, OTHER)
+    with stub_server() as stub:
+        model = Model("stub", stub.url)
+        place = replace(PLACE, host="lm_eval", options={"n": "2"})
+        [command] = commands(find_cells(tasks[:1], ["stub"], []), [model], place)
+        typed(command, tmp_path, data)
+        cells = find_cells(tasks, ["stub"], [find_runs(tmp_path / "results")])
+        assert [(cell.state, cell.remedy) for cell in cells] == [(PARTIAL, RUN), (ABSENT, RUN)]
+        assert cells[0].why == "2 of 3 responses asked for"
+        assert len(stub.requests) == 2
+        [command] = commands(cells, [model], replace(PLACE, host="lm_eval"))
+        typed(command, tmp_path, data)
+        # The two answers that were there are not asked for again.
+        assert len(stub.requests) == 2 + 1 + 3
+        cells = find_cells(tasks, ["stub"], [find_runs(tmp_path / "results")])
+        assert [cell.state for cell in cells] == [DONE, DONE]
+        assert not commands(cells, [model], place)
+
+
+@pytest.mark.hosts
+def test_the_commands_of_opencompass_fill_the_cells(data: Path, tokenizer: str, tmp_path: Path) -> None:
+    """A new run, then one that was cut and goes on."""
+    pytest.importorskip("opencompass")
+    tasks = asked_for(data, TASK)
+    work = tmp_path / "outputs" / "all"
+    with stub_server() as stub:
+        model = Model("stub", stub.url)
+        place = replace(PLACE, host="opencompass", work=work)
+        [command] = commands(find_cells(tasks, ["stub"], []), [model], place)
+        with_tokenizer = replace(command, variables={**command.variables, "LCT_TOKENIZER": tokenizer})
+        typed(with_tokenizer, tmp_path, data)
+        [cell] = find_cells(tasks, ["stub"], [find_runs(work)], list(find_setups(work)))
+        assert cell.state == DONE
+        asked = len(stub.requests)
+        _cut(cell)
+        [cell] = find_cells(tasks, ["stub"], [find_runs(work)], list(find_setups(work)))
+        assert (cell.state, cell.remedy) == (PARTIAL, GO_ON)
+        [command] = commands([cell], [model], place)
+        assert command.variables["LCT_TOKENIZER"] == tokenizer
+        typed(command, tmp_path, data)
+        assert len(stub.requests) == asked + 2
+        [cell] = find_cells(tasks, ["stub"], [find_runs(work)], list(find_setups(work)))
+        assert cell.state == DONE
+
+
+def _cut(cell: Cell) -> None:
+    """Leave what a killed run leaves: the first answer, and no result."""
+    assert cell.run is not None and cell.run.result_file is not None
+    [path] = cell.run.files
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    path.with_name(f"tmp_{path.stem}.jsonl").write_text(json.dumps(rows["0"]) + "\n", encoding="utf-8")
+    path.unlink()
+    cell.run.result_file.unlink()
