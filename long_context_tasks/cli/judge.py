@@ -20,7 +20,7 @@ from long_context_tasks.cli.tables import give, say
 
 if TYPE_CHECKING:
     from long_context_tasks.judges import JudgeConfig
-    from long_context_tasks.runs import StoredRun
+    from long_context_tasks.runs import FoundRuns, StoredRun
     from long_context_tasks.runs.rejudge import JudgedRun
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
@@ -72,16 +72,10 @@ def run(
     from long_context_tasks.cli.report import print_table
     from long_context_tasks.judges import check_judge
     from long_context_tasks.judges.local import check_local_judge
-    from long_context_tasks.runs import find_runs
     from long_context_tasks.runs.rejudge import judge_run, prepare, with_seeds
     from long_context_tasks.schema import InputError
 
-    found = find_runs(results)
-    if not found.runs and not found.problems:
-        raise InputError(
-            f"{results}: holds no runs of our tasks; give the folder that lm-eval's --output_path (with --log_samples) or "
-            "OpenCompass's -w names"
-        )
+    found = runs_below(results)
     chosen = chosen_runs(found.runs, tasks)
     configs = [with_seeds(one, seeds) for one in named_judges(judge_files or [])]
     for config in configs:
@@ -138,6 +132,24 @@ def named_judges(files: list[Path]) -> "list[JudgeConfig]":
     if not named:
         raise InputError("no judge is named; give --judge FILE, LCT_JUDGE or LCT_JUDGE_MODEL")
     return named
+
+
+def runs_below(results: Path) -> "FoundRuns":
+    """The runs of our tasks below a folder.
+
+    Raises:
+        InputError: there are none, nor anything left of one.
+    """
+    from long_context_tasks.runs import find_runs
+    from long_context_tasks.schema import InputError
+
+    found = find_runs(results)
+    if not found.runs and not found.problems:
+        raise InputError(
+            f"{results}: holds no runs of our tasks; give the folder that lm-eval's --output_path (with --log_samples) or "
+            "OpenCompass's -w names"
+        )
+    return found
 
 
 def chosen_runs(runs: "tuple[StoredRun, ...]", tasks: str) -> "list[StoredRun]":

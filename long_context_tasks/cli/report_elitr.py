@@ -4,7 +4,7 @@ import csv
 import importlib.util
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -101,13 +101,7 @@ def elitr(
     ]
     # What cannot be drawn is told before pages of tables.
     figure = None if plot is None else draw(measured, metric, plot)
-    shown = [table.without_empty_columns() for table in tables if table.rows]
-    for table in shown:
-        print_table(table.title, table.columns, table.rows, _TEXT)
-    if csv_dir is not None:
-        write_csv(shown, csv_dir)
-    if plot is not None and figure is not None:
-        write_plot(figure, plot)
+    give_tables(tables, _TEXT, csv_dir, figure, plot)
 
 
 def elitr_search(
@@ -175,6 +169,34 @@ def elitr_search(
     cell_columns = ("decoding", "style", "markers", "rep. penalty", "judge")
     columns = ("host", "model", "task", *cell_columns, "judge_score", "95 % interval", "answered", "n")
     print_table("configuration search", columns, rows, _TEXT)
+
+
+def give_tables(
+    tables: "Sequence[Table]",
+    text: Collection[str],
+    csv_dir: Path | None = None,
+    figure: "Figure | None" = None,
+    plot: Path | None = None,
+) -> None:
+    """Print tables, and write them and a picture where that was asked for.
+
+    Args:
+        tables: those without a row, and columns that say nothing, are left out.
+        text: the columns that hold words.
+        csv_dir: folder for the tables.
+        figure: the picture.
+        plot: file for it.
+
+    Raises:
+        InputError: a file cannot be written.
+    """
+    shown = [table.without_empty_columns() for table in tables if table.rows]
+    for table in shown:
+        print_table(table.title, table.columns, table.rows, text)
+    if csv_dir is not None:
+        write_csv(shown, csv_dir)
+    if plot is not None and figure is not None:
+        write_plot(figure, plot)
 
 
 def write_csv(tables: Sequence["Table"], folder: Path) -> None:

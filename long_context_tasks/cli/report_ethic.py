@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from long_context_tasks.cli.options import CSV, Json, Results, RunsDataDir
-from long_context_tasks.cli.tables import interval_text, print_table
+from long_context_tasks.cli.tables import interval_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -98,7 +98,7 @@ def ethic(
     built for, published ones a span of their cl100k tokens. Runs of one setting count as one, with each case's mean over
     them. Intervals (95 %) are over documents.
     """
-    from long_context_tasks.cli.report_elitr import check_plot, write_csv, write_plot
+    from long_context_tasks.cli.report_elitr import check_plot, give_tables
 
     if plot is not None:
         check_plot(plot)
@@ -106,13 +106,7 @@ def ethic(
     # What cannot be drawn is told before pages of tables.
     figure = None if plot is None else draw(measured, bins, plot)
     tables = [coverage_table(measured), *split_tables(measured, bins)]
-    shown = [table.without_empty_columns() for table in tables if table.rows]
-    for table in shown:
-        print_table(table.title, table.columns, table.rows, _TEXT)
-    if csv_dir is not None:
-        write_csv(shown, csv_dir)
-    if plot is not None and figure is not None:
-        write_plot(figure, plot)
+    give_tables(tables, _TEXT, csv_dir, figure, plot)
 
 
 def ethic_runs(paths: Sequence[Path], cases: Path | None) -> "list[StoredRun]":

@@ -101,18 +101,12 @@ def _scored_again(
     Raises:
         InputError: nothing could be.
     """
-    from long_context_tasks.cli.judge import chosen_runs
-    from long_context_tasks.runs import find_runs
+    from long_context_tasks.cli.judge import chosen_runs, runs_below
     from long_context_tasks.runs.rejudge import naming
     from long_context_tasks.runs.rescore import rescore, to_rescore, write_rescored
     from long_context_tasks.schema import InputError
 
-    found = find_runs(results)
-    if not found.runs and not found.problems:
-        raise InputError(
-            f"{results}: holds no runs of our tasks; give the folder that lm-eval's --output_path (with --log_samples) or "
-            "OpenCompass's -w names"
-        )
+    found = runs_below(results)
     skipped = [problem.message for problem in found.problems]
     made: list[Rescored] = []
     for each in to_rescore(chosen_runs(found.runs, tasks), data_dir):

@@ -3,13 +3,14 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from long_context_tasks.corpora.plain_files import (
-    data_files,
+    Reader,
     field_of,
-    kind_of,
+    read_records,
     read_rows,
     read_text,
     stem_of,
@@ -54,21 +55,11 @@ def read_opinions(path: Path) -> Iterator[Opinion]:
     Raises:
         InputError: nothing to read, a row of another form, an opinion without a word, two of one id.
     """
-    seen: dict[str, str] = {}
-    for file in data_files(path, "jsonl", "txt"):
-        for place, opinion in (
-            _of_rows(file, alone=path.is_file()) if kind_of(file) == "jsonl" else _of_text(file)
-        ):
-            if not opinion.pages:
-                raise InputError(f"{place}: the opinion has no words; remove it or replace it")
-            if opinion.id in seen:
-                raise InputError(
-                    f"{place}: the id {opinion.id!r} is also that of {seen[opinion.id]}; rename one"
-                )
-            seen[opinion.id] = place
-            yield opinion
-    if not seen:
-        raise InputError(f"{path}: no opinions in it; give {FORMS}")
+    readers: dict[str, Reader[Opinion]] = {"jsonl": partial(_of_rows, alone=path.is_file()), "txt": _of_text}
+    for place, opinion in read_records(path, readers, f"no opinions in it; give {FORMS}"):
+        if not opinion.pages:
+            raise InputError(f"{place}: the opinion has no words; remove it or replace it")
+        yield opinion
 
 
 def clean_pages(text: str) -> tuple[str, ...]:

@@ -5,14 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from long_context_tasks.corpora.plain_files import (
-    data_files,
-    field_of,
-    kind_of,
-    read_rows,
-    read_text,
-    stem_of,
-)
+from long_context_tasks.corpora.plain_files import field_of, read_records, read_rows, read_text, stem_of
 from long_context_tasks.schema import InputError
 
 FORMS = (
@@ -45,19 +38,11 @@ def read_debates(path: Path) -> Iterator[Debate]:
     Raises:
         InputError: nothing to read, a row of another form, a debate without a word, two debates of one id.
     """
-    seen: dict[str, str] = {}
-    for file in data_files(path, "jsonl", "txt"):
-        for place, debate in _of_rows(file) if kind_of(file) == "jsonl" else _of_text(file):
-            if not debate.speeches:
-                raise InputError(f"{place}: the debate has no words; remove it or replace it")
-            if debate.id in seen:
-                raise InputError(
-                    f"{place}: the id {debate.id!r} is also that of {seen[debate.id]}; rename one"
-                )
-            seen[debate.id] = place
-            yield debate
-    if not seen:
-        raise InputError(f"{path}: no debates in it; give {FORMS}")
+    readers = {"jsonl": _of_rows, "txt": _of_text}
+    for place, debate in read_records(path, readers, f"no debates in it; give {FORMS}"):
+        if not debate.speeches:
+            raise InputError(f"{place}: the debate has no words; remove it or replace it")
+        yield debate
 
 
 def _of_rows(file: Path) -> Iterator[tuple[str, Debate]]:

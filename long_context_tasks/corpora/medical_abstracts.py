@@ -9,14 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from long_context_tasks.corpora.plain_files import (
-    data_files,
-    field_of,
-    kind_of,
-    read_rows,
-    read_text,
-    stem_of,
-)
+from long_context_tasks.corpora.plain_files import field_of, read_records, read_rows, read_text, stem_of
 from long_context_tasks.schema import InputError
 
 FORMS = (
@@ -79,18 +72,9 @@ def read_reviews(path: Path) -> Iterator[Review]:
     Raises:
         InputError: nothing to read, a row of another form, two reviews of one id.
     """
-    seen: dict[str, str] = {}
     readers = {"csv": _of_list, "jsonl": _of_rows, "json": _of_ms2}
-    for file in data_files(path, *readers):
-        for place, review in readers[kind_of(file)](file):
-            if review.id in seen:
-                raise InputError(
-                    f"{place}: the id {review.id!r} is also that of {seen[review.id]}; rename one"
-                )
-            seen[review.id] = place
-            yield review
-    if not seen:
-        raise InputError(f"{path}: no reviews in it; give {FORMS}")
+    for _, review in read_records(path, readers, f"no reviews in it; give {FORMS}"):
+        yield review
 
 
 def _studies(found: Sequence[Study]) -> tuple[Study, ...]:

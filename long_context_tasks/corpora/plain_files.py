@@ -4,15 +4,28 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from long_context_tasks.schema import InputError
 
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MOST_CONTROL = 0.001
 _ENDINGS = re.compile(r"\.(txt|jsonl|json|csv)(\.gz)?$", re.IGNORECASE)
+
+
+class Record(Protocol):
+    """What is read from a corpus and has an id of its own."""
+
+    @property
+    def id(self) -> str:
+        """Of the record."""
+
+
+R = TypeVar("R", bound=Record)
+Reader = Callable[[Path], Iterator[tuple[str, R]]]
+"""Reads the records of a file, each with its place."""
 
 
 def kind_of(path: Path) -> str:
@@ -117,3 +130,27 @@ def field_of(row: dict[str, Any], names: tuple[str, ...], place: str, *, needed:
     if needed:
         raise InputError(f"{place}: no {' or '.join(names)}; add it to the row, or remove the row")
     return ""
+
+
+def read_records(path: Path, readers: Mapping[str, Reader[R]], nothing: str) -> Iterator[tuple[str, R]]:
+    """The records of all files at a path, each with its place, one file in memory at a time.
+
+    Args:
+        path: a file, or a folder as for :func:`data_files`.
+        readers: kind of file to what reads such a file.
+        nothing: what to say where there is no record, after the path.
+
+    Raises:
+        InputError: no record, or two of one id.
+    """
+    seen: dict[str, str] = {}
+    for file in data_files(path, *readers):
+        for place, record in readers[kind_of(file)](file):
+            if record.id in seen:
+                raise InputError(
+                    f"{place}: the id {record.id!r} is also that of {seen[record.id]}; rename one"
+                )
+            seen[record.id] = place
+            yield place, record
+    if not seen:
+        raise InputError(f"{path}: {nothing}")

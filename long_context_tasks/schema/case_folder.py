@@ -11,7 +11,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
@@ -157,6 +157,29 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if form > FORMAT:
         raise InputError(f"{path}: written by a newer version; update long_context_tasks")
     return manifest
+
+
+def made_once(folder: Path, make: Callable[[], object]) -> Path:
+    """A case folder in the cache, made when it is not there.
+
+    Several processes of a host may ask at once: one makes it, the others wait.
+
+    Args:
+        folder: whose name holds what determines its content.
+        make: writes the folder, whole or not at all, as :class:`CaseWriter` does.
+
+    Returns:
+        The folder.
+    """
+    from filelock import FileLock
+
+    if not (folder / _MANIFEST).is_file():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder.with_name(f".{folder.name}.lock")):
+            # Another process may have made it while this one waited.
+            if not (folder / _MANIFEST).is_file():
+                make()
+    return folder
 
 
 def _aside(folder: Path) -> Path:

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from filelock import FileLock
-
 from long_context_tasks import __version__
 from long_context_tasks.benchmarks.ada_leval.bestanswer_builder import build_bestanswer
 from long_context_tasks.benchmarks.ada_leval.bestanswer_choice import BestAnswerSettings
@@ -32,6 +30,7 @@ from long_context_tasks.schema import (
     format_length,
     parse_length,
 )
+from long_context_tasks.schema.case_folder import made_once
 from long_context_tasks.schema.folders import cache_dir
 from long_context_tasks.tokens import tokenizer_identity
 
@@ -210,10 +209,4 @@ def cached_synthetic(spec: TaskSpec, length: int, options: Options) -> CaseSet:
     digest = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:16]
     task = task_name(family)(length)
     folder = cache_dir() / "cases" / f"{task}-{digest}" / family
-    if not (folder / "manifest.json").is_file():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        # Several processes of a host may ask at once: one builds, the others wait.
-        with FileLock(folder.parent / ".lock"):
-            if not (folder / "manifest.json").is_file():
-                build(family, None, settings, folder)
-    return CaseSet.read(folder, task)
+    return CaseSet.read(made_once(folder, lambda: build(family, None, settings, folder)), task)

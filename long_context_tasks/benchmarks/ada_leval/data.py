@@ -19,7 +19,6 @@ from types import NoneType
 from typing import Any
 
 import ijson
-from filelock import FileLock
 
 from long_context_tasks.benchmarks.ada_leval import prompts, scoring, variants
 from long_context_tasks.benchmarks.catalogue import ANY, TaskSpec, card, parse_task
@@ -36,7 +35,7 @@ from long_context_tasks.schema import (
     format_length,
     parse_length,
 )
-from long_context_tasks.schema.case_folder import read_manifest
+from long_context_tasks.schema.case_folder import made_once, read_manifest
 from long_context_tasks.schema.folders import cache_dir, data_dir
 from long_context_tasks.tokens import (
     CL100K,
@@ -251,12 +250,8 @@ def _official(spec: TaskSpec, options: Options) -> CaseSet:
     task = case_file(spec, length)
     checksum = file_sha256(path)
     folder = cache_dir() / "cases" / f"{task}-{checksum[:16]}-v{card(NAME).version}"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_name(f".{folder.name}.lock")):
-        # Another process may have made it while this one waited.
-        if not (folder / "manifest.json").is_file():
-            convert(path, spec.task, task, folder, {"file": path.name, "sha256": checksum})
-    return CaseSet.read(folder, task)
+    made_from = {"file": path.name, "sha256": checksum}
+    return CaseSet.read(made_once(folder, lambda: convert(path, spec.task, task, folder, made_from)), task)
 
 
 def find_published(file_name: str, options: Options) -> Path:

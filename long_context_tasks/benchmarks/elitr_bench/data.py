@@ -11,8 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from long_context_tasks.benchmarks.catalogue import card, parse_task
 from long_context_tasks.benchmarks.elitr_bench import answer_found, prompts, scoring, synthetic
 from long_context_tasks.benchmarks.elitr_bench.archives import NAME, Archives, Meeting, Question
@@ -30,6 +28,7 @@ from long_context_tasks.schema import (
     Turn,
     file_sha256,
 )
+from long_context_tasks.schema.case_folder import made_once
 from long_context_tasks.schema.folders import cache_dir
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
@@ -134,11 +133,7 @@ def load(
     digest = hashlib.sha256(repr(sorted(made_from.items())).encode()).hexdigest()[:16]
     stored = replace(task, gold_history=False)
     folder = cache_dir() / "cases" / f"{_folder_name(stored)}-{digest}-v{card(NAME).version}"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_name(f".{folder.name}.lock")):
-        # Another process may have made it while this one waited.
-        if not (folder / "manifest.json").is_file():
-            convert(archives, stored, folder, made_from, options, noise)
+    made_once(folder, lambda: convert(archives, stored, folder, made_from, options, noise))
     cases = CaseSet.read(folder, stored.name)
     return cases.selected(_asked(case, task, style, markers) for case in cases.cases[: options.n])
 

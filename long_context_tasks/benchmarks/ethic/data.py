@@ -13,8 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
 from long_context_tasks.benchmarks.ethic import fact_recall, judge_prompts, prompts, scoring, summaries
 from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS, NAME, Row, Source, digest_of, source_of
@@ -32,7 +30,7 @@ from long_context_tasks.schema import (
     Options,
     format_length,
 )
-from long_context_tasks.schema.case_folder import read_manifest
+from long_context_tasks.schema.case_folder import made_once, read_manifest
 from long_context_tasks.schema.folders import cache_dir
 from long_context_tasks.tokens import CL100K, count_cases, same_tokenizer, tokenizer_identity
 
@@ -204,12 +202,7 @@ def converted(task: str, options: Options) -> tuple[Path, str]:
     made_from = source.made_from()
     digest = digest_of(made_from)
     folder = cache_dir() / "cases" / f"{NAME}_{task}-{digest}-v{card(NAME).version}"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_name(f".{folder.name}.lock")):
-        # Another process may have made it while this one waited.
-        if not (folder / "manifest.json").is_file():
-            convert(source, task, folder, made_from)
-    return folder, folder.name
+    return made_once(folder, lambda: convert(source, task, folder, made_from)), folder.name
 
 
 def convert(source: Source, task: str, folder: Path, made_from: Mapping[str, str]) -> None:

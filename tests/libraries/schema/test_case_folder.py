@@ -2,7 +2,10 @@
 
 import json
 import pickle
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -10,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Turn
+from long_context_tasks.schema.case_folder import made_once
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 _VALUE = st.recursive(
@@ -163,3 +167,28 @@ def test_a_folder_lost_between_the_last_two_steps_comes_back(tmp_path: Path) -> 
     assert [case.id for case in CaseSet.read(folder, "toy_1k").cases] == ["a"]
     _write(folder, "b")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["toy"]
+
+
+def test_a_folder_in_the_cache_is_made_once(tmp_path: Path) -> None:
+    """By one of those that ask at the same time; after a failure, by the next that asks."""
+    folder, made, together = tmp_path / "cache" / "toy", [], Barrier(4)
+
+    def make() -> None:
+        made.append(folder)
+        time.sleep(0.05)
+        _write(folder, "a")
+
+    def ask(_: int) -> int:
+        together.wait()
+        return len(CaseSet.read(made_once(folder, make), "toy_1k"))
+
+    def fail() -> None:
+        raise InputError("no room")
+
+    with pytest.raises(InputError, match="no room"):
+        made_once(folder, fail)
+    assert not folder.exists()
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(ask, range(4))) == [1] * 4
+    assert made == [folder]
+    assert made_once(folder, fail) == folder
