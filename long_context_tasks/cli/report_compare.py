@@ -17,6 +17,7 @@ _SHOWN_REST = 20
 EXAMPLES = examples(
     "lct report compare results/ --model Qwen2.5-7B --model Llama-3.1-8B",
     "lct report compare owl.lct.zip crow.lct.zip --out comparison.md",
+    "lct report compare results/ outputs/ --models models.yaml -m owl -m crow",
 )
 
 
@@ -35,6 +36,13 @@ def compare(
         Path | None, typer.Option("--out", "-o", help="Write all figures to a file: .csv, .json or .md.")
     ] = None,
     data_dir: RunsDataDir = None,
+    names_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--models",
+            help="YAML file with names and aliases of models, for one that hosts name differently (docs/reading_the_site.md).",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Compare models pair by pair on the cases that both could take.
@@ -49,20 +57,25 @@ def compare(
     from long_context_tasks.report.cells import cells_of
     from long_context_tasks.report.compare import choose_models, compare_models
     from long_context_tasks.report.compare_tables import FORMATS, as_document, text_in
-    from long_context_tasks.runs.collect import collect
+    from long_context_tasks.report.models import Models, read_models, renamed
+    from long_context_tasks.runs.collect import collect_with_files
     from long_context_tasks.schema import InputError
     from long_context_tasks.schema.files import write_whole
 
     if out is not None and out.suffix.lower() not in FORMATS:
         raise InputError(f"--out {out}: the name tells the format, and must end in {', '.join(FORMATS)}")
     _check_places(results)
-    collection = collect(results, data_dir)
+    known = Models() if names_file is None else read_models(names_file)
+    collected = collect_with_files(results, data_dir)
+    told = {run: one.run.model for run, one in collected.evaluations.items()}
+    collection = renamed(collected.collection, known, told)
     tell(collection.problems, collection.notes)
     if not len(collection.runs):
         raise InputError(
             f"{', '.join(map(str, results))}: no run that can be used; give folders of runs or bundles of `lct report pack`"
         )
-    names = choose_models(collection.runs["model"].to_list(), models or [])
+    asked = [known.name_of(name) or name for name in models or ()]
+    names = choose_models(collection.runs["model"].to_list(), asked)
     versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
     cells = cells_of(collection, versions)
     if patterns := [word.strip() for word in tasks.split(",") if word.strip()]:

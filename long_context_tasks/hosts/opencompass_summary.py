@@ -214,11 +214,13 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
 
     @staticmethod
     def _place(dataset: Any, result: Mapping[str, Any] | None) -> Place:
-        """A task of any length has it in its config, or in the options of its result when it came from outside."""
+        """Where a length is an option, it stands in the task's config, or in the options of its result when it came from outside."""
         length = dataset.get("lct_length")
         options = single(result or {}, "options")
-        if not length and isinstance(options, dict):
-            length = options.get("lct_length")
+        if isinstance(options, dict):
+            told = options.get("lct_length")
+            # A task that has no use for a length leaves it out of its results.
+            length = (length or told) if told else None
         name = dataset.get("lct_task") or dataset_abbr_from_cfg(dataset)
         return place_of(name, format_length(parse_length(length)) if length else None)
 

@@ -37,14 +37,16 @@ class Place:
 
 
 def place_of(task: str, length: str | None = None) -> Place:
-    """Row and column of a task by its name.
+    """Row and column of a task by its name, and by the length that it was given as an option.
 
     >>> place_of("ada_leval_tsort_2k_synthetic")
     Place(row='ada_leval_tsort (synthetic)', length='2k')
+    >>> place_of("ethic_recall_synthetic", "8k")
+    Place(row='ethic_recall_synthetic', length='8k')
     """
     match = _NAME.fullmatch(task)
     if match is None:
-        return Place(task, "-")
+        return Place(task, length or "-")
     variant = f" ({match['variant']})" if match["variant"] else ""
     return Place(
         match["family"] + variant, str(length) if match["length"] == "any" and length else match["length"]

@@ -4,7 +4,6 @@ Runs of one model, task, version, judge and settings are repeats of one another:
 over them. Which failures count is decided in each score (see :func:`long_context_tasks.stats.mean_of_scores`).
 """
 
-import json
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from long_context_tasks.report.held_settings import held_settings
 from long_context_tasks.report.schema import Collection
 from long_context_tasks.schema import Score
 from long_context_tasks.stats import Mean, mean_of_scores
@@ -255,14 +255,21 @@ def _ranked(cell: Cell, newest: int) -> Cell:
         why.append(f"{cell.mean.total - cell.mean.n} of {cell.mean.total} without a score")
     if cell.n_cases < cell.n_available:
         why.append(f"{cell.n_cases} of {cell.n_available} cases")
-    limit = json.loads(cell.settings or "{}").get(_LIMITED)
+    limit = held_settings(cell.settings).get(_LIMITED)
     # A limit above the number of cases is none.
-    if limit is not None and cell.n_cases >= int(limit):
+    if limit is not None and not _below(cell.n_cases, limit):
         why.append(f"only the first cases ({_LIMITED})")
     if (cell.version or 0) < newest:
         told = "an unknown version" if cell.version is None else f"version {cell.version}"
         why.append(f"{told} of the task, the newest is {newest}")
     return replace(cell, ranked=not why, why_unranked="; ".join(why))
+
+
+def _below(n: int, limit: Any) -> bool:
+    try:
+        return n < int(limit)
+    except (TypeError, ValueError, OverflowError):
+        return False  # no number: nobody knows what was left out
 
 
 def turn_values(collection: Collection, cell: Cell, metric: str | None = None) -> pl.DataFrame:
@@ -296,8 +303,9 @@ def turns_of_cells(
     )
     if not len(joined):
         return {}
-    parts = _averaged(joined).partition_by("cell", as_dict=True, maintain_order=True)
-    return {int(key[0]): part.select(TURN_COLUMNS) for key, part in parts.items()}
+    told = _averaged(joined).select("cell", *TURN_COLUMNS)
+    parts = told.partition_by("cell", as_dict=True, maintain_order=True, include_key=False)
+    return {int(key[0]): part for key, part in parts.items()}
 
 
 def shared_turns(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:

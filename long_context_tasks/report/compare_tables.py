@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from long_context_tasks.report.compare import Compared, Comparisons
+from long_context_tasks.report.held_settings import held_settings
 from long_context_tasks.report.tables import escape_markdown, printable, safe_field, score_text
 
 TEXT_COLUMNS = ("verdict", "left out")
@@ -121,7 +122,7 @@ def as_row(row: Compared) -> dict[str, object]:
         "second": found.second,
         "version": row.version,
         "judge": row.judge,
-        "settings": json.loads(row.settings or "{}"),
+        "settings": held_settings(row.settings),
         "metric": row.metric,
         "points": row.points,
         "n_turns": found.n,

@@ -5,7 +5,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import polars as pl
+
 from long_context_tasks.report.cells import Cell, turns_of_cells
+from long_context_tasks.report.held_settings import held_settings
 from long_context_tasks.report.schema import Collection
 from long_context_tasks.stats import EffectiveLength, LengthScores, effective_length, fixed_bar, fraction_bar
 
@@ -71,23 +74,27 @@ def family_lengths(
     ):
         scores = {}
         for length, (place, _) in lengths.items():
-            there = turns[place].drop_nulls("value") if place in turns else None
-            scores[length] = (
-                LengthScores([], [])
-                if there is None
-                else LengthScores(there["value"].to_list(), there["cluster"].to_list())
-            )
+            scores[length] = _scores(turns[place]) if place in turns else LengthScores([], [])
         heights = {length: chance[cell.task] for length, (_, cell) in lengths.items() if cell.task in chance}
         bar = fixed_bar(heights) if len(heights) == len(lengths) else fraction_bar(fraction)
         points = next(iter(lengths.values()))[1].points
-        effective = effective_length(scores, bar, rates=not points)
+        # As elsewhere, rates that are no shares get intervals of points.
+        shares = not points and all(0 <= value <= 1 for one in scores.values() for value in one.values)
+        effective = effective_length(scores, bar, rates=shares)
         lengths_found.append(FamilyLength(model, benchmark, family, variant, judge, settings, effective))
     return lengths_found
 
 
+def _scores(turns: pl.DataFrame) -> LengthScores:
+    # Most have no null; a query for each of thousands of frames would take most of the time.
+    if turns.get_column("value").null_count():
+        turns = turns.drop_nulls("value")
+    return LengthScores(turns.get_column("value").to_list(), turns.get_column("cluster").to_list())
+
+
 def _precedence(cell: Cell) -> tuple[int, bool, int]:
     """The newest version, then what is ranked, then a task with a name of its own for the length."""
-    return cell.version or 0, cell.ranked, -len(json.loads(cell.settings or "{}"))
+    return cell.version or 0, cell.ranked, -len(held_settings(cell.settings))
 
 
 def settings_without_length(settings: str) -> str:
@@ -96,9 +103,9 @@ def settings_without_length(settings: str) -> str:
     >>> settings_without_length('{"lct_length": 4096, "lct_n": 5}')
     '{"lct_n": 5}'
     """
-    held = json.loads(settings or "{}")
-    if not isinstance(held, dict):
-        return settings
+    held = held_settings(settings)
+    if settings and not held and settings.strip() != "{}":
+        return settings  # no JSON object
     return json.dumps(
         {name: value for name, value in held.items() if name != _LENGTH}, sort_keys=True, ensure_ascii=False
     )
@@ -132,6 +139,6 @@ def ends_words(low: float, high: float) -> str:
     >>> ends_words(4000.0, 16000.0), ends_words(8000.0, 8000.0)
     ('4k to 16k', '8k')
     """
-    if math.isnan(low) or math.isnan(high):
+    if not (math.isfinite(low) and math.isfinite(high)):
         return ""
     return tokens_text(low) if low == high else f"{tokens_text(low)} to {tokens_text(high)}"

@@ -7,6 +7,7 @@ from dataclasses import replace
 import polars as pl
 
 from long_context_tasks.report.cells import Cell, mean_of, turns_of_cells
+from long_context_tasks.report.held_settings import held_settings
 from long_context_tasks.report.schema import Collection
 
 
@@ -80,6 +81,6 @@ def _pooled(name: str, parts: Sequence[Cell], turns: Mapping[str, Sequence[pl.Da
         runs=tuple(run for cell in parts for run in cell.runs),
         ranked=not why,
         why_unranked=f"not ranked in {', '.join(why)}" if why else "",
-        settings=json.dumps(json.loads(first.settings or "{}"), sort_keys=True, ensure_ascii=False),
+        settings=json.dumps(held_settings(first.settings), sort_keys=True, ensure_ascii=False),
         points_metrics=points & {first.metric, *means},
     )

@@ -7,7 +7,6 @@
 import csv
 import html
 import io
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import Any
 import polars as pl
 
 from long_context_tasks.report.cells import Cell
+from long_context_tasks.report.held_settings import held_settings
 from long_context_tasks.report.lengths import FamilyLength, ends_words, length_words
 from long_context_tasks.report.models import shown_source
 from long_context_tasks.report.schema import Collection
@@ -236,7 +236,7 @@ def _lengths_table(lengths: Sequence[FamilyLength]) -> str:
     models = sorted({one.model for one in lengths}, key=str.lower)
     lines: dict[str, dict[str, FamilyLength]] = {}
     for one in lengths:
-        told = ", ".join(f"{key}={value}" for key, value in json.loads(one.settings or "{}").items())
+        told = ", ".join(f"{key}={value}" for key, value in held_settings(one.settings).items())
         parts = (one.family, one.variant, told, one.judge and f"judge {one.judge}")
         lines.setdefault(", ".join(part for part in parts if part), {})[one.model] = one
     definitions = {
@@ -275,7 +275,7 @@ def _length_text(one: FamilyLength, definitions: Mapping[str, int]) -> str:
 
 def _markdown_table(benchmark: str, judge: str, settings: str, cells: Sequence[Cell]) -> str:
     title = escape_markdown(benchmark) + (f", judge {escape_markdown(judge)}" if judge else "")
-    told = ", ".join(f"{key}={value}" for key, value in json.loads(settings or "{}").items())
+    told = ", ".join(f"{key}={value}" for key, value in held_settings(settings).items())
     tasks = list(dict.fromkeys(cell.task for cell in cells))
     models = sorted({cell.model for cell in cells}, key=str.lower)
     by_place: dict[tuple[str, str], list[Cell]] = {}

@@ -36,6 +36,7 @@ from long_context_tasks.runs.settings import cases_told_apart
 from long_context_tasks.runs.stored import StoredRun
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_value
+from long_context_tasks.schema.response import writable
 
 _ENDS = 65_536
 
@@ -230,7 +231,7 @@ def _label(one: Evaluation) -> str:
 
 def _row(key: str, source: str, one: Evaluation, judge: str, columns: ScoreColumns) -> dict[str, Any]:
     headline = one.headline if one.headline in columns.metrics else columns.metrics[0]
-    return {
+    row = {
         "run": key,
         **described(one, source),
         "judge": None if judge == NO_JUDGE else judge,
@@ -238,3 +239,4 @@ def _row(key: str, source: str, one: Evaluation, judge: str, columns: ScoreColum
         "metrics": columns.metrics,
         "points": told_points(one, columns.metrics),
     }
+    return {name: writable(value) if isinstance(value, str) else value for name, value in row.items()}

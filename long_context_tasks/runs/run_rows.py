@@ -116,7 +116,7 @@ def _judged(one: Evaluation) -> dict[str, Any]:
 
 def _length(given: Any) -> int | None:
     try:
-        return None if given in (None, "") else parse_length(given)
+        return None if given in (None, "") else _whole(parse_length(given))
     except InputError:
         return None
 

@@ -6,6 +6,7 @@ import polars as pl
 
 from long_context_tasks.report.schema import SCORES
 from long_context_tasks.runs.evaluations import TurnScores
+from long_context_tasks.schema.response import writable
 
 NOT_SCORED = "not_scored"
 """Reason of a case that the host has not scored though it has scored others."""
@@ -56,7 +57,7 @@ class ScoreColumns:
         cluster = turn.cluster if turn.cluster is not None else self._cluster_of(turn.case)
         reason = turn.reason if turn.scores else NOT_SCORED
         labels = self._labels_of(turn.case, turn.turn)
-        self._turns.append((turn.case, cluster, turn.turn, turn.repeat, reason, labels))
+        self._turns.append((writable(turn.case), writable(cluster), turn.turn, turn.repeat, reason, labels))
         for name in turn.scores:
             if name not in self._values:
                 self._values[name] = [None] * place

@@ -11,6 +11,9 @@ from long_context_tasks.schema import InputError, LoadedTask, Options, resolve_o
 from long_context_tasks.schema.response import Response
 
 T = TypeVar("T")
+MOST_WRITTEN = 400_000_000
+"""Tokens of synthetic cases that are written for a stored run, which anybody may have sent: some ten minutes' work."""
+_CASES = 200  # of a synthetic run that does not tell their number
 Responses = Mapping[str, list[Response]]
 """Case to one response per turn."""
 
@@ -36,13 +39,20 @@ def options_of(
 
 
 def load_task(run: StoredRun, data_dir: Path | None = None) -> LoadedTask:
-    """The task of a run, with the run's options.
+    """The task of a run, with the run's options; synthetic cases are written again where they are not in the cache.
 
     Raises:
-        InputError: an unknown task or option, or data that are not there any more.
+        InputError: an unknown task or option, data that are not there any more, or a synthetic run of more tokens than a report
+            may write.
     """
-    benchmark = catalogue.parse_task(run.task).benchmark
-    task: LoadedTask = catalogue.core(benchmark, "data").load_task(run.task, options_of(run, data_dir))
+    spec = catalogue.parse_task(run.task)
+    options = options_of(run, data_dir)
+    tokens = (spec.tokens or options.length or 0) * (options.n or _CASES)
+    if "synthetic" in spec.variant and options.cases is None and tokens > MOST_WRITTEN:
+        raise InputError(
+            f"{run}: {tokens:,} tokens of synthetic cases would have to be written, and at most {MOST_WRITTEN:,} are for a stored run"
+        )
+    task: LoadedTask = catalogue.core(spec.benchmark, "data").load_task(run.task, options)
     return task
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from long_context_tasks.stats.intervals import LEVEL, Interval, wilson
 
@@ -104,18 +104,22 @@ def moments(sums: Array, sizes: Array, *, skewed: bool = True) -> Moments:
     return Moments(mean, variance, np.clip(np.minimum(by_size, by_fourth), 1, None))
 
 
-def t_ends(found: Moments, level: float = LEVEL) -> tuple[Array, Array]:
-    """Ends of the t interval of each mean."""
-    half = student.ppf((1 + level) / 2, found.df) * np.sqrt(found.variance)
+def t_ends(found: Moments, level: float = LEVEL, quantile: Array | None = None) -> tuple[Array, Array]:
+    """Ends of the t interval of each mean; ``quantile`` where it is known already."""
+    q = stdtrit(found.df, (1 + level) / 2) if quantile is None else quantile
+    half = q * np.sqrt(found.variance)
     return found.mean - half, found.mean + half
 
 
-def wilson_ends(found: Moments, level: float = LEVEL) -> tuple[Array, Array]:
-    """Ends of Wilson's interval with the effective number of cases; not a number where the variance is 0."""
+def wilson_ends(found: Moments, level: float = LEVEL, quantile: Array | None = None) -> tuple[Array, Array]:
+    """Ends of Wilson's interval with the effective number of cases; not a number where the variance is 0.
+
+    ``quantile`` of t where it is known already.
+    """
     mean = np.clip(found.mean, 0.0, 1.0)  # sums of fractions may overshoot in the last digit
     with np.errstate(divide="ignore", invalid="ignore"):
         n = np.where(found.variance > 0, mean * (1 - mean) / found.variance, math.nan)
-    q = student.ppf((1 + level) / 2, found.df)
+    q = stdtrit(found.df, (1 + level) / 2) if quantile is None else quantile
     middle = (mean * n + q**2 / 2) / (n + q**2)
     half = q * np.sqrt(mean * (1 - mean) * n + q**2 / 4) / (n + q**2)
     return middle - half, middle + half

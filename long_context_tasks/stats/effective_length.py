@@ -12,25 +12,12 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
 
-from long_context_tasks.stats.clustered import (
-    Array,
-    Moments,
-    cluster_sums,
-    cluster_t,
-    cluster_wilson,
-    min_clusters,
-    moments,
-    t_ends,
-    wilson_ends,
-)
+from long_context_tasks.stats.clustered import Array, cluster_t, cluster_wilson, min_clusters
+from long_context_tasks.stats.drawn_means import drawn_lower_ends
 from long_context_tasks.stats.intervals import LEVEL, RESAMPLES, Interval
-from long_context_tasks.stats.resampling import drawn_clusters
 
-Bools = NDArray[np.bool_]
 Outcome = Literal["holds", "fails", "undecided"]
-_AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -253,44 +240,14 @@ def _drawn_lengths(
         place = number[frozenset(scores[length].clusters)]
         low = _drawn(scores[length], rates, seed + place)[1]
         alive &= low > (bar.heights[length] if heights is None else heights)
+        if not alive.any():
+            break
         reached[alive] = length
     return reached
 
 
 def _drawn(scores: LengthScores, rates: bool, seed: int) -> tuple[Array, Array]:
     """Mean and lower end of the interval in every draw of clusters."""
-    # One order of clusters whatever the order of cases, so that lengths with the same clusters draw the same ones.
-    pairs = sorted(zip(scores.clusters, scores.values, strict=True), key=lambda pair: repr(pair[0]))
-    sums, sizes = cluster_sums([value for _, value in pairs], [name for name, _ in pairs])
-    k = len(sums)
-    drawn = drawn_clusters(k, seed, RESAMPLES)
-    step = max(1, _AT_ONCE // k)
-    means, lows = [], []
-    for start in range(0, RESAMPLES, step):
-        rows = drawn[start : start + step]
-        mean, low = _lower_ends(sums[rows], sizes[rows], rates, _independent_hits(scores))
-        means.append(mean)
-        lows.append(low)
-    return np.concatenate(means), np.concatenate(lows)
-
-
-def _lower_ends(sums: Array, sizes: Array, rates: bool, independent: bool) -> tuple[Array, Array]:
-    k = sizes.shape[-1]
-    n = sizes.sum(axis=-1)
-    mean = sums.sum(axis=-1) / n
-    if rates and independent:
-        return mean, _wilson_low(mean, n)
-    if k < 2:
-        return mean, _wilson_low(mean, n) if rates else mean
-    found: Moments = moments(sums, sizes)
-    if not rates:
-        return mean, t_ends(found)[0]
-    low = wilson_ends(found)[0]
-    return mean, np.where(np.isnan(low), _wilson_low(mean, np.full_like(mean, k)), low)
-
-
-def _wilson_low(mean: Array, n: Array) -> Array:
-    z = float(norm.ppf((1 + LEVEL) / 2))
-    mean = np.clip(mean, 0.0, 1.0)
-    low: Array = (mean * n + z**2 / 2 - z * np.sqrt(mean * (1 - mean) * n + z**2 / 4)) / (n + z**2)
-    return low
+    return drawn_lower_ends(
+        scores.values, scores.clusters, rates=rates, independent=_independent_hits(scores), seed=seed
+    )

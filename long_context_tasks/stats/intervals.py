@@ -1,6 +1,7 @@
 """An interval, and Wilson's of a proportion; those of clustered scores are in ``clustered.py``, those of resampling in ``resampling.py``."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from scipy.stats import binomtest
 
@@ -17,6 +18,7 @@ class Interval:
     high: float
 
 
+@lru_cache(maxsize=10_000)
 def wilson(hits: int, n: int, level: float = LEVEL) -> Interval:
     """Wilson score interval of a proportion (Wilson 1927; as in scipy).
 

@@ -74,7 +74,7 @@ def _labels(text: str) -> dict[str, str]:
     """The labels that are words, whole numbers, yes or no."""
     try:
         held = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     if not isinstance(held, dict):
         return {}

@@ -178,7 +178,7 @@ def _cell_columns(
 
 
 def _whole(value: float) -> int | None:
-    return round(value * _DIGITS) if math.isfinite(value) else None
+    return round(value * _DIGITS) if math.isfinite(value * _DIGITS) else None
 
 
 def _leading_published(rows: Iterable[PublishedRow], leaves: Mapping[Leaf, Cell]) -> list[PublishedRow]:

@@ -174,7 +174,7 @@ def published_row(row: PublishedRow, about: str, benchmark: str, top: float) -> 
         interval="",
         cases="" if row.n is None else f"{row.n:,}",
         bar=bar(Mean(row.value, nowhere, nowhere, row.n or 0, row.n or 0, {}), top),
-        sort=f"{row.value:.6g}",
+        sort=f"{row.value:.6g}" if math.isfinite(row.value) else "",
         notes=notes,
         ranked=False,
         metric=row.metric,

@@ -65,7 +65,7 @@ def shown_runs(runs: pl.DataFrame) -> tuple[list[ShownRun], list[ShownConfig]]:
     shown = []
     for row in runs.sort("task", "made").iter_rows(named=True):
         settings = {
-            name: without_secrets(_json(row.get(column)))
+            name: _shown(row.get(column))
             for name, column in (
                 ("options", "options"),
                 ("judge", "judge_settings"),
@@ -119,6 +119,16 @@ def without_secrets(value: Any) -> Any:
     if isinstance(value, str):
         return _LINKED_LOGIN.sub(f"{REMOVED}@", _SECRET_IN_TEXT.sub(rf"\1{REMOVED}", value))
     return value
+
+
+def _shown(text: Any) -> Any:
+    """What a JSON text holds, without secrets; of what nests deeper than can be written again only that it does."""
+    try:
+        found = without_secrets(_json(text))
+        json.dumps(found, indent=1)
+    except RecursionError:
+        return "(nested too deep to be shown)"
+    return found
 
 
 def _json(text: Any) -> Any:

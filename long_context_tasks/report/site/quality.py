@@ -79,6 +79,6 @@ def _heading(reason: str) -> str:
 
 def _value(cell: Cell, metric: str) -> str:
     mean = cell.official.get(metric)
-    if mean is None or not math.isfinite(mean.value):
+    if mean is None or not math.isfinite(100 * mean.value):
         return ""
     return f"{100 * mean.value:.1f} %"

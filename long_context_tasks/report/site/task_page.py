@@ -93,7 +93,7 @@ def task_context(
         "benchmark_file": slug(one.benchmark),
         "length": words.tokens(one.length),
         "variant": one.variant or "",
-        "wer": options.measured_wer.get(task),
+        "wer": wer if math.isfinite(wer := options.measured_wer.get(task, math.nan)) else None,
         "target_wer": one.wer,
         "chance": words.score(options.chance[task], points=one.points) if task in options.chance else "",
         "metrics": {cell.metric: options.metrics.get(cell.metric, "") for cell in own},

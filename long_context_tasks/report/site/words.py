@@ -23,9 +23,10 @@ def score(value: float, *, points: bool) -> str:
     >>> score(0.4567, points=False), score(7.5, points=True), score(float("nan"), points=False)
     ('45.7', '7.50', '–')
     """
-    if not math.isfinite(value):
+    shown = value if points else 100 * value
+    if not math.isfinite(shown):
         return "–"
-    return f"{value:.2f}" if points else f"{100 * value:.1f}"
+    return f"{shown:.2f}" if points else f"{shown:.1f}"
 
 
 def interval(mean: Mean, *, points: bool) -> str:
@@ -82,7 +83,7 @@ def settings(text: str) -> str:
     """
     try:
         held = json.loads(text or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     if not isinstance(held, dict):
         return text

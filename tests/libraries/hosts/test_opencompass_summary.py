@@ -14,7 +14,7 @@ from mmengine.config import ConfigDict
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.hosts.chosen_tasks import not_run
 from long_context_tasks.hosts.opencompass_summary import CaseSummarizer, find_log
-from long_context_tasks.hosts.opencompass_table import cell, place_of, table, with_group_means
+from long_context_tasks.hosts.opencompass_table import Place, cell, place_of, table, with_group_means
 from long_context_tasks.schema import Options
 
 GIVEN = {"version": card("ada_leval").version, **Options().resolved()}
@@ -187,6 +187,33 @@ def test_the_length_of_a_task_of_any_length() -> None:
     assert place(ConfigDict(lct_task="a_b_any"), outside).length == "24k"
     assert place(ConfigDict(lct_task="a_b_any", lct_length="1500"), None).length == "1500"
     assert place(ConfigDict(lct_task="a_b_any"), None).length == "any"
+
+
+def test_a_length_that_is_an_option_of_a_task_without_one_in_its_name(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place, synthetic = CaseSummarizer._place, "ethic_recall_books_synthetic"
+    given = ConfigDict(lct_task=synthetic, lct_length="8k")
+    assert place(given, None) == place(given, result(1.0, options=[{"lct_length": 8_000}]))
+    assert place(given, None) == Place(synthetic, "8k")
+    outside = result(1.0, options=[{"lct_length": 16_000, "lct_n": 5}])
+    assert place(ConfigDict(lct_task=synthetic), outside).length == "16k"
+    # Published texts have the lengths they have: an option that the task did not take is not shown.
+    published = ConfigDict(lct_task="ethic_recall_books", lct_length="8k")
+    assert place(published, result(1.0, options=[{"lct_n": 5}])).length == "-"
+    tasks = (synthetic, "ethic_recall_law_synthetic")
+    summarizer(
+        work,
+        {
+            ("owl", task): result(10.0, options=[{"lct_length": tokens}])
+            for task, tokens in zip(tasks, (4_000, 16_000), strict=True)
+        },
+        ("owl",),
+        tasks,
+    ).summarize(time_str="now")
+    rows = (work / "summary" / "lengths_now.csv").read_text().splitlines()
+    assert rows[0] == "task,model,4k,16k" and rows[1].startswith(f'{synthetic},owl,"10.0')
+    assert "8k" not in capsys.readouterr().out
 
 
 def test_nothing_scored() -> None:
