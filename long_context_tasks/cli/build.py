@@ -1,4 +1,4 @@
-"""`lct build`: test cases of any length from a user's own documents, or from the synthetic corpus."""
+"""`lct build`: test cases of any length from a user's own documents, or on texts that are written from a seed."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
@@ -26,7 +26,7 @@ def _option(text: str, panel: str, *names: str) -> Any:
 
 @app.command(
     epilog=examples(
-        "lct build ada_leval_tsort_synthetic --length 2k,4k --n 50 --out cases/",
+        "lct build ethic_recall_synthetic --length 4k,32k --n 50 --seed 7 --out cases/",
         "lct build ada_leval_tsort --books books/ --length 2k,...,128k --out cases/",
         "lct build ethic_recall --documents novels/ --length 8k --annotator judge.yaml --out cases/",
     )
@@ -36,8 +36,10 @@ def build(
         str,
         typer.Argument(
             autocompletion=complete_family,
-            help="ada_leval_tsort (needs --books), ada_leval_bestanswer (needs --posts), ada_leval_tsort_synthetic or "
-            "ada_leval_bestanswer_synthetic (need no data); ethic_recall, ethic_organize, ethic_attribute, "
+            help="Without data, on texts written from a seed: ada_leval_tsort_synthetic, ada_leval_bestanswer_synthetic, "
+            "elitr_bench_qa_synthetic, elitr_bench_conv_synthetic, ethic_recall_synthetic, ethic_summarize_synthetic, "
+            "ethic_organize_synthetic, ethic_attribute_synthetic. From your own: ada_leval_tsort (needs --books), "
+            "ada_leval_bestanswer (needs --posts), ethic_recall, ethic_organize, ethic_attribute, "
             "ethic_recall_counterparts (need --documents and --annotator), ethic_summarize (needs --documents).",
         ),
     ],
@@ -77,8 +79,8 @@ def build(
     n: Annotated[
         int | None,
         _option(
-            "Most cases of each length; they cover all books, or are a random choice of questions. Default: all; synthetic: "
-            "200.",
+            "Most cases of each length (in ETHIC: and domain); they cover all books, or are a random choice of questions. "
+            "Default: all; synthetic: 200.",
             _ALL,
             "--n",
         ),
@@ -118,7 +120,7 @@ def build(
     before_cap: Annotated[
         int | None,
         _option(
-            "Most tokens of the text before the segments. Default: Table 11 (200 to 500).",
+            "Most tokens of the text before the segments. Default: Table 11 (200 to 500). Not for synthetic cases, which fill their length.",
             _TSORT,
             "--before-cap",
         ),
@@ -126,7 +128,7 @@ def build(
     after_cap: Annotated[
         int | None,
         _option(
-            "Most tokens of the text after the segments. Default: Table 11 (200 to 500).",
+            "Most tokens of the text after the segments. Default: Table 11 (200 to 500). Not for synthetic cases, which fill their length.",
             _TSORT,
             "--after-cap",
         ),
@@ -143,7 +145,7 @@ def build(
         str | None,
         _option(
             "paper: at most 1,128, 2,154, 4,215 ... tokens as in the paper's Table 1; round: 1,000, 2,000, 4,000 ... "
-            "Default: paper",
+            "Default: paper; synthetic: round",
             _BEST,
             "--bounds",
         ),

@@ -1,13 +1,23 @@
 """Synthetic tasks write the same cases on every machine: the hash of a small set of each stands on the card."""
 
+import subprocess
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
-from long_context_tasks.benchmarks.reference_sets import reference_settings, reference_sha256
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.reference_sets import (
+    changed_without_version,
+    reference_settings,
+    reference_sha256,
+)
 from long_context_tasks.hosts.generate import synthetic_tasks
-from long_context_tasks.schema import InputError
+from long_context_tasks.schema import CaseSet, InputError
 
+ROOT = Path(__file__).parents[2]
 TASKS = synthetic_tasks()
 BENCHMARKS = sorted({spec.benchmark for spec in TASKS})
 
@@ -21,6 +31,54 @@ def test_the_card_has_the_hash_of_every_synthetic_task(
     made = {spec.name: reference_sha256(spec.name) for spec in TASKS if spec.benchmark == benchmark}
     assert made == reference_settings(benchmark)["sha256"]
     assert len(set(made.values())) == len(made)
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_the_hashes_are_those_of_the_version(benchmark: str) -> None:
+    assert reference_settings(benchmark)["version"] == catalogue.card(benchmark).version
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_published_hashes_change_only_with_the_version(benchmark: str) -> None:
+    """Against the last release; before the first one texts may still change."""
+    path = f"long_context_tasks/benchmarks/{benchmark}/card.yaml"
+    tag = git("describe", "--tags", "--abbrev=0", "--match", "v*")
+    published = git("show", f"{tag}:{path}") if tag else None
+    if not published:
+        pytest.skip("no release of this repository is known here (no git, or no tag v*)")
+    now = (ROOT / path).read_text(encoding="utf-8")
+    assert not changed_without_version(yaml.safe_load(published), yaml.safe_load(now))
+
+
+def git(*arguments: str) -> str | None:
+    """What git says; None where it cannot."""
+    try:
+        done = subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("task", "field", "other"),
+    [
+        ("ethic_summarize_books_synthetic", "facts", []),
+        ("elitr_bench_qa_synthetic", "stated", [{"right": ["x"], "wrong": []}]),
+    ],
+)
+def test_what_scores_are_made_from_is_in_the_hash(
+    task: str, field: str, other: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path))
+    first = reference_sha256(task)
+    read = CaseSet.read.__func__  # type: ignore[attr-defined]
+
+    def changed(cls: type[CaseSet], folder: Path, name: str) -> CaseSet:
+        cases = read(cls, folder, name)
+        return cases.selected(replace(case, inputs={**case.inputs, field: other}) for case in cases.cases)
+
+    monkeypatch.setattr(CaseSet, "read", classmethod(changed))
+    assert reference_sha256(task) != first
 
 
 def test_an_unknown_task_is_told() -> None:

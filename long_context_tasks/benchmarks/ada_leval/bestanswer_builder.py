@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,8 @@ from long_context_tasks.benchmarks.ada_leval.bestanswer_posts import (
     read_texts,
 )
 from long_context_tasks.benchmarks.ada_leval.bestanswer_tokens import PromptCounter
-from long_context_tasks.benchmarks.ada_leval.build_plan import Progress, TaskReport
+from long_context_tasks.benchmarks.ada_leval.build_plan import Progress, TaskReport, stable_seed
+from long_context_tasks.benchmarks.ada_leval.synthetic_fit import filled_question, least_tokens
 from long_context_tasks.schema import Case, CaseWriter, InputError, TaskCard, Turn, format_length
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
@@ -31,25 +33,57 @@ from long_context_tasks.tokens import CL100K, get_tokenizer
 class CaseMaker:
     """Turns chosen questions into cases of one length."""
 
-    def __init__(self, chooser: Chooser, plan: BestAnswerPlan) -> None:
-        """Work for the questions that a chooser knows."""
-        self._chooser, self._plan = chooser, plan
+    def __init__(self, chooser: Chooser, plan: BestAnswerPlan, fill: bool = False) -> None:
+        """Work for the questions that a chooser knows; ``fill``: with more text where a case is shorter than its length."""
+        self._chooser, self._plan, self._fill = chooser, plan, fill
         pool, settings = chooser.pool, chooser.settings
         self._keys = np.array([str(post) for post in pool.answer_ids.tolist()], dtype=object)
         self._measure = settings.measure
         self._cl100k = get_tokenizer(CL100K)
         self._other = settings.other_tokenizer
         self.used: set[str] = set()
+        self.longer: dict[str, str] = {}
 
     def make(self, chosen: Chosen, length: int, task: str) -> Case | None:
-        """The case, None when its prompt is over the bound after all."""
+        """The case, None when its prompt does not fit the length after all."""
+        bound = self._plan.bounds[length]
         for number in range(chosen.shown[length], max(chosen.fixed, 2) - 1, -1):
             case = self._case(chosen, number, length, task)
-            if case.num_tokens[self._measure.name] <= self._plan.bounds[length]:
-                self.used.update(case.inputs["answers"])
-                self.used.add(case.inputs["question"])
-                return case
+            if case.num_tokens[self._measure.name] <= bound:
+                whole = self._filled(case, bound, length) if self._fill else case
+                if whole is not None:
+                    self.used.update(whole.inputs["answers"])
+                    if whole is case:
+                        self.used.add(case.inputs["question"])
+                return whole
         return None
+
+    def _filled(self, case: Case, bound: int, length: int) -> Case | None:
+        """The case, with a longer question of its own where it does not fill the bound; None when there is none."""
+        if case.num_tokens[self._measure.name] >= least_tokens(bound):
+            return case
+        store, key = self._chooser.texts.store, case.inputs["question"]
+        answers = [store[int(post)] for post in case.inputs["answers"]]
+        question = filled_question(
+            store[int(key)],
+            int(stable_seed(self._chooser.settings.seed, key, length)[:12], 16),
+            lambda text: self._measure.count(prompts.render_bestanswer(text, answers)),
+            least_tokens(bound),
+            bound,
+        )
+        if question is None:
+            return None
+        name = f"{key}_{format_length(length)}"
+        self.longer[name] = question
+        prompt = prompts.render_bestanswer(question, answers)
+        counters = [self._cl100k, *([self._other] if self._other is not None else [])]
+        return replace(
+            case,
+            inputs={**case.inputs, "question": name},
+            num_tokens={
+                counter.name: counter.count(prompt) for counter in counters if counter.name in case.num_tokens
+            },
+        )
 
     def _case(self, chosen: Chosen, number: int, length: int, task: str) -> Case:
         pool, settings = self._chooser.pool, self._chooser.settings
@@ -109,6 +143,7 @@ def build_bestanswer(
     *,
     task_name: Callable[[int], str],
     first_questions: int | None = None,
+    fill: bool = False,
     progress: Progress | None = None,
 ) -> list[TaskReport]:
     """Write the cases of all lengths into a case folder.
@@ -120,6 +155,7 @@ def build_bestanswer(
         writer: an open writer.
         task_name: gives the task's name for a length in tokens.
         first_questions: ask only so many questions, those with the lowest ids; the others give answers.
+        fill: make questions longer, so that every case fills its length (synthetic forum, see ``synthetic_fit``).
         progress: reports long work.
 
     Raises:
@@ -131,11 +167,11 @@ def build_bestanswer(
     pool = choose_pool(source.index(progress), settings.tags, settings.questions_per_tag, source.name)
     texts = read_texts(source, pool, counter, progress)
     try:
-        chooser = Chooser(pool, texts, settings, counter, plan.shortest)
+        chooser = Chooser(pool, texts, _with_spare(settings) if fill else settings, counter, plan.shortest)
         dropped: dict[int, Counter[str]] = {length: Counter() for length in plan.bounds}
         chosen = choose_questions(chooser, plan, dropped, progress, first_questions)
         _require_cases(chosen, dropped, pool, texts, source)
-        maker = CaseMaker(chooser, plan)
+        maker = CaseMaker(chooser, plan, fill)
         reports = []
         for length, questions in chosen.items():
             task = task_name(length)
@@ -152,19 +188,32 @@ def build_bestanswer(
                 for one in progress.over(questions, f"writing {task}", "case", len(questions)):
                     case = maker.make(one, length, task)
                     if case is None:
-                        dropped[length]["the prompt is over the bound"] += 1
+                        dropped[length]["the prompt does not fit the length"] += 1
                         continue
                     tokens.append(case.num_tokens[settings.measure.name])
                     choices.append(len(case.inputs["answers"]))
                     yield case
+                    if len(tokens) == settings.n:
+                        return
 
             writer.add_cases(task, cases())
             guess = sum(1 / number for number in choices) / max(1, len(choices))
             reports.append(TaskReport(task, tokens, len(tokens), guess, dropped[length]))
         writer.add_documents((key, texts.store[int(key)]) for key in sorted(maker.used))
+        writer.add_documents(maker.longer.items())
         return reports
     finally:
         texts.store.close()
+
+
+def _with_spare(settings: BestAnswerSettings) -> BestAnswerSettings:
+    """Settings that choose some questions more than are asked for.
+
+    In other tokenizers than cl100k a question's tokens are an estimate, and one that barely fits the shortest length may not.
+    """
+    if settings.n is None or settings.measure.name == CL100K:
+        return settings
+    return replace(settings, n=settings.n + settings.n // 5 + 10)
 
 
 def _require_cases(

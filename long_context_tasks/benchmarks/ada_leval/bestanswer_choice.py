@@ -39,7 +39,8 @@ class BestAnswerSettings(BuildSettings):
     """Settings of the BestAnswer builder.
 
     Attributes:
-        bounds: ``paper``: 1,128, 2,154, 4,215 ... tokens as in Table 1; ``round``: 1,000, 2,000, 4,000 ...
+        bounds: ``paper``: 1,128, 2,154, 4,215 ... tokens as in Table 1; ``round``: 1,000, 2,000, 4,000 ...; None: round for the
+            synthetic forum, else the paper's.
         tags: number of most frequent tags, or their names.
         questions_per_tag: most popular questions taken for each tag.
         shared_tags: least share of tags that similar questions have in common.
@@ -48,7 +49,7 @@ class BestAnswerSettings(BuildSettings):
             take the same questions.
     """
 
-    bounds: str = "paper"
+    bounds: str | None = None
     tags: int | tuple[str, ...] = 23
     questions_per_tag: int = 2500
     shared_tags: float = 0.4
@@ -58,7 +59,7 @@ class BestAnswerSettings(BuildSettings):
     def __post_init__(self) -> None:
         """Refuse what cannot be built."""
         super().__post_init__()
-        if self.bounds not in BOUNDS:
+        if self.bounds not in (None, *BOUNDS):
             raise InputError(f"--bounds must be one of {', '.join(BOUNDS)}, not {self.bounds!r}")
         if not self.tags or (isinstance(self.tags, int) and self.tags < 1):
             raise InputError("--tags must be a number above 0 or names with commas between them")
@@ -264,7 +265,7 @@ class BestAnswerPlan:
         border = parse_length(card.build["relaxed_from"])
 
         def bound(length: int) -> int:
-            return bound_of(card, length) if settings.bounds == "paper" else length
+            return length if settings.bounds == "round" else bound_of(card, length)
 
         deciding = sorted({*settings.lengths, *settings.same_as})
         return cls(

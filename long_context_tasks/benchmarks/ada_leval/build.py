@@ -143,10 +143,15 @@ def _build_tsort_synthetic(
     progress: Progress,
 ) -> list[TaskReport]:
     """Each length has novels of its own, so that its cases are the same whatever lengths are built beside it."""
+    if settings.before_cap is not None or settings.after_cap is not None:
+        raise InputError(
+            "ada_leval_tsort_synthetic: the text before and after the segments fills the length; leave out --before-cap and "
+            "--after-cap"
+        )
     reports = []
     for length in settings.lengths:
         corpus = NovelPlan.of(part, settings, length)
-        alone = replace(settings, lengths=(length,), slide=True, per_book=corpus.per_novel)
+        alone = replace(settings, lengths=(length,), fill=True, per_book=corpus.per_novel)
         reports += build_tsort(
             corpus.novels(),
             part,
@@ -168,15 +173,22 @@ def _build_bestanswer_synthetic(
 ) -> list[TaskReport]:
     """The forum grows with the length, but the questions are those of its first threads, at every length."""
     reports = []
-    every = tuple(sorted(map(parse_length, part.lengths)))
+    same = ForumPosts.comparable(sorted(map(parse_length, part.lengths)), settings.measure)
     for length in settings.lengths:
         forum = ForumPosts.of(settings.seed, settings.n or SYNTHETIC_CASES, length)
         # All threads count, not only those of frequent tags; and what is asked for beside this length changes nothing.
-        alone = replace(settings, lengths=(length,), same_as=every)
+        alone = replace(settings, lengths=(length,), same_as=same, bounds=settings.bounds or "round")
         if settings.tags == BestAnswerSettings.tags:
             alone = replace(alone, tags=_ALL_TAGS, questions_per_tag=forum.threads)
         reports += build_bestanswer(
-            forum, part, alone, writer, task_name=names, first_questions=forum.asked, progress=progress
+            forum,
+            part,
+            alone,
+            writer,
+            task_name=names,
+            first_questions=forum.asked,
+            fill=True,
+            progress=progress,
         )
     return reports
 

@@ -1,6 +1,6 @@
 """How much of the synthetic corpus the builders need, and in which form."""
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,19 +14,21 @@ from long_context_tasks.corpora.stack_exchange import Answers, PostIndex, Questi
 from long_context_tasks.corpora.synthetic import Thread, write_threads
 from long_context_tasks.corpora.synthetic.novel import CHARACTERS_PER_TOKEN, write_novel
 from long_context_tasks.schema import TaskCard
-from long_context_tasks.tokens import CL100K
+from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
 
 _MOST_TOKENS = 10_000_000
 _FEWEST_NOVELS = 10
 _CASES = 200
 """Cases for which the tokens above suffice."""
-# A paragraph of the synthetic novel has 144 tokens at most; some may be too long for a segment of a very short case.
+# A paragraph of the synthetic novel has 144 tokens at most. Not every place has paragraphs that fill a very short case.
 _LONG_PARAGRAPH = 150
 _SLACK = 40 * _LONG_PARAGRAPH
 
 _CASES_PER_FORUM = 1000
-_THREADS_PER_CASE = 1.6
-"""Three of four questions can be asked; with all older answers to them the others are too long for the shortest length."""
+_THREADS_PER_CASE = 2.2
+"""Half of the questions can be asked; with all older answers to them the others are too long for the shortest length."""
+_MOST_TOKENS_RATIO = 1.2
+"""How many more tokens than in cl100k posts may have in a tokenizer for the questions to fit 1k tokens of it."""
 _TOKENS_PER_THREAD = 40
 """Tokens of a case for which one more thread is written: every twelfth thread shares enough tags and has 600 tokens of
 answers, of which a case needs four fifths at least."""
@@ -111,6 +113,15 @@ class ForumPosts:
         """As many threads as so many cases of a length need."""
         asked = int(max(_CASES_PER_FORUM, cases) * _THREADS_PER_CASE)
         return cls(seed, asked, max(asked, length // _TOKENS_PER_THREAD))
+
+    @staticmethod
+    def comparable(lengths: Iterable[int], measure: Tokenizer) -> tuple[int, ...]:
+        """The lengths at which the same questions are asked: where posts have many more tokens than in cl100k, not the shortest."""
+        if measure.name == CL100K:
+            return tuple(lengths)
+        sample = "".join(answer.body for thread in write_threads(0, 20) for answer in thread.answers)
+        ratio = measure.count(sample) / get_tokenizer(CL100K).count(sample)
+        return tuple(length for length in lengths if length * _MOST_TOKENS_RATIO >= 1000 * ratio)
 
     @property
     def name(self) -> str:

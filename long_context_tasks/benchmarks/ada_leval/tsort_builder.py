@@ -17,9 +17,9 @@ import random
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 from math import factorial
 
 from long_context_tasks.benchmarks.ada_leval import prompts
@@ -29,12 +29,18 @@ from long_context_tasks.benchmarks.ada_leval.build_plan import (
     TaskReport,
     stable_seed,
 )
+from long_context_tasks.benchmarks.ada_leval.synthetic_fit import (
+    as_counted_together,
+    filled_windows,
+    least_tokens,
+)
 from long_context_tasks.benchmarks.ada_leval.tsort_windows import (
     JOINT,
     Caps,
     CountedBook,
     TSortSettings,
     Window,
+    apart,
     caps_for,
     find_windows,
 )
@@ -159,6 +165,8 @@ def build_tsort(
     """
     progress = progress or Progress()
     rows = {length: caps_for(card, length, settings) for length in settings.lengths}
+    if settings.fill:
+        rows = {length: replace(caps, bound=length) for length, caps in rows.items()}
     dropped: dict[int, Counter[str]] = {length: Counter() for length in rows}
     found: dict[int, list[list[Draft]]] = {length: [] for length in rows}
     sizes: dict[str, int] = {}
@@ -170,12 +178,12 @@ def build_tsort(
         used = False
         for length, caps in rows.items():
             name = task_name(length)
-            # Beside its paragraphs a prompt has the frame, and each text's first word may count one more or less there.
-            room = caps.bound - frame.fixed - settings.segments - 2 if settings.slide else None
-            windows = find_windows(counted, caps, settings.segments, dropped[length], room)
-            drafts = [draft(counted, window, name, settings.seed) for window in windows]
-            random.Random(stable_seed(settings.seed, name, book.id)).shuffle(drafts)
-            found[length].append(drafts[: settings.per_book])
+            if settings.fill:
+                drafts = _filled_drafts(counted, caps, frame, settings, name, dropped[length])
+            else:
+                windows = find_windows(counted, caps, settings.segments, dropped[length])
+                drafts = _mixed(counted, windows, settings, name)
+            found[length].append(drafts)
             used = used or bool(drafts)
         if used:
             writer.add_documents([(book.id, counted.document)])
@@ -196,6 +204,47 @@ def build_tsort(
     ]
     _require_cases(reports, settings, source, sizes)
     return reports
+
+
+def _mixed(
+    counted: CountedBook, windows: Iterable[Window], settings: TSortSettings, task: str
+) -> list[Draft]:
+    drafts = [draft(counted, window, task, settings.seed) for window in windows]
+    random.Random(stable_seed(settings.seed, task, counted.book.id)).shuffle(drafts)
+    return drafts
+
+
+def _filled_drafts(
+    counted: CountedBook,
+    caps: Caps,
+    frame: PromptCounter,
+    settings: TSortSettings,
+    task: str,
+    dropped: Counter[str],
+) -> list[Draft]:
+    """The cases of a novel, each of which fills the length."""
+    measure = settings.measure
+    counted = as_counted_together(counted, measure)
+    if settings.segment_cap is None:  # in very short cases a paragraph may be longer than a segment should be
+        caps = replace(caps, segment=max(caps.segment, int(counted.tokens.max())))
+    windows: Iterable[Window] = filled_windows(counted, caps, settings.segments, frame.fixed)
+    if settings.per_book != 1:
+        windows = apart(windows, caps.stride)
+    # What words at the edges have more or less is not in the windows' sums.
+    drafts = islice(
+        (
+            one
+            for one in _mixed(counted, windows, settings, task)
+            if least_tokens(caps.bound)
+            <= (frame.count(one) if measure.name == CL100K else measure.count(one.prompt))
+            <= caps.bound
+        ),
+        settings.per_book,
+    )
+    found = list(drafts)
+    if not found:
+        dropped["no paragraphs around the segments fill the length"] += 1
+    return found
 
 
 def _counted(books: Iterable[Book], measure: Tokenizer) -> Iterator[CountedBook]:

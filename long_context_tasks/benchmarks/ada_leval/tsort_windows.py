@@ -43,7 +43,7 @@ class TSortSettings(BuildSettings):
         segments: number of segments (N).
         segment_cap, before_cap, after_cap: in tokens.
         stride: in paragraphs.
-        slide: where no case can begin, try the next paragraphs instead of the next stride (synthetic novels).
+        fill: choose the text before and after so that the prompt fills its length (synthetic novels, see ``synthetic_fit``).
         per_book: most cases of each length from one book; None for all.
     """
 
@@ -52,7 +52,7 @@ class TSortSettings(BuildSettings):
     before_cap: int | None = None
     after_cap: int | None = None
     stride: int | None = None
-    slide: bool = False
+    fill: bool = False
     per_book: int | None = None
 
     def __post_init__(self) -> None:
@@ -141,19 +141,13 @@ class CountedBook:
         return JOINT.join(self.book.paragraphs[first:last])
 
 
-def find_windows(
-    counted: CountedBook, caps: Caps, segments: int, dropped: Counter[str], room: int | None = None
-) -> list[Window]:
-    """Every place of a book where a case can stand; why others cannot is counted in ``dropped``.
-
-    With ``room``, every paragraph is tried (beginnings are still a stride apart), and the paragraphs of a case have at most
-    so many tokens.
-    """
+def find_windows(counted: CountedBook, caps: Caps, segments: int, dropped: Counter[str]) -> list[Window]:
+    """Every place of a book where a case can stand; why others cannot is counted in ``dropped``."""
     sums = counted.cumulated
     n = len(counted.tokens)
     # The first case begins where there is enough text before it, so that its hint is as long as the others'.
     first = max(1, int(np.searchsorted(sums, caps.before)))
-    edges = [np.arange(first, n, caps.stride if room is None else 1)]
+    edges = [np.arange(first, n, caps.stride)]
     for _ in range(segments):
         edges.append(np.searchsorted(sums, sums[edges[-1]] + caps.segment, side="right") - 1)
     table = np.stack(edges, axis=1)
@@ -169,20 +163,17 @@ def find_windows(
         ("a paragraph is longer than a segment may be", too_long),
         ("the paragraph before or after the segments is longer than its cap", no_hint),
     )
-    for reason, hits in reasons if room is None else ():
+    for reason, hits in reasons:
         if count := int(hits.sum()):
             dropped[reason] += count
     good = ~(ends | too_long | no_hint)
-    if room is not None:
-        good &= sums[after] - sums[before] <= room
-    windows = [
+    return [
         Window(int(b), tuple(map(int, row)), int(a))
         for b, row, a in zip(before[good], table[good], after[good], strict=True)
     ]
-    return windows if room is None else list(_apart(windows, caps.stride))
 
 
-def _apart(windows: Iterable[Window], stride: int) -> Iterator[Window]:
+def apart(windows: Iterable[Window], stride: int) -> Iterator[Window]:
     """Those windows that begin at least a stride after the last one taken."""
     free = 0
     for window in windows:

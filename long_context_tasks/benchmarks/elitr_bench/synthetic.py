@@ -97,7 +97,10 @@ def build(
     del source
     progress = progress or Progress()
     settings = replace(settings, n=settings.n or CASES)
-    _ = settings.measure  # a tokenizer that cannot be had is told before anything is written
+    _ = (
+        settings.measure,
+        settings.other_tokenizer,
+    )  # one that cannot be had is told before anything is written
     with CaseWriter(folder, {**asdict(settings), "card_version": card(NAME).version}) as writer:
         return [_build_length(family, length, settings, writer, progress) for length in settings.lengths]
 
@@ -318,6 +321,7 @@ def noisy_cases(task: TaskName, cases: CaseSet, options: Options, noise: NoiseSe
         "n": len(wanted),
         "wer": task.wer,
         "seed": options.seed,
+        "version": __version__,
         "card": card(NAME).version,
         **noise.description(),
     }

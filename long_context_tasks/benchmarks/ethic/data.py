@@ -126,7 +126,8 @@ def load(spec: TaskSpec, options: Options) -> CaseSet:
     if options.cases is None and spec.variant == SYNTHETIC:
         cases = cached_synthetic(spec, options)
     elif options.cases is not None:
-        cases = _of_length(CaseSet.read(built_folder(spec, options.cases), spec.name), options.length)
+        built = CaseSet.read(built_folder(spec, options.cases), spec.name)
+        cases = _of_length(built, options.length, several=spec.variant != SYNTHETIC)
     else:
         folder, known_by = converted(spec.task, options)
         cases = CaseSet.read(folder, spec.name)
@@ -160,17 +161,21 @@ def built_folder(spec: TaskSpec, root: Path) -> Path:
     return root / family if (root / family).is_dir() else root
 
 
-def _of_length(cases: CaseSet, tokens: int | None) -> CaseSet:
-    """The built cases of one length; all without it.
+def _of_length(cases: CaseSet, tokens: int | None, *, several: bool) -> CaseSet:
+    """The built cases of one length; all without it, where a task may have ``several`` in one run.
 
     Raises:
-        InputError: there are none.
+        InputError: there are none, or more lengths than may be.
     """
+    there = sorted({case.labels["length"] for case in cases.cases if "length" in case.labels})
     if tokens is None:
+        if len(there) > 1 and not several:
+            raise InputError(
+                f"the built cases have the lengths {', '.join(map(format_length, there))}; choose one with lct_length"
+            )
         return cases
     chosen = [case for case in cases.cases if case.labels.get("length") == tokens]
     if not chosen:
-        there = sorted({case.labels["length"] for case in cases.cases if "length" in case.labels})
         raise InputError(
             f"no built cases of length {format_length(tokens)}; there are: {', '.join(map(format_length, there)) or 'none'}; "
             "correct lct_length"

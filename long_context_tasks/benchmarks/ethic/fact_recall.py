@@ -4,6 +4,7 @@ The writer of a synthetic document says which facts a paragraph holds, as groups
 group, one member. The facts of a case stand in ``inputs["facts"]``, section by section.
 """
 
+import html
 import math
 import re
 import unicodedata
@@ -15,7 +16,6 @@ from typing import Any
 from long_context_tasks.benchmarks.ethic import judge_prompts, summaries
 from long_context_tasks.benchmarks.ethic.list_text import THOUSANDS
 from long_context_tasks.benchmarks.ethic.responses import REFUSED, UNPARSED, answer_of, is_refusal
-from long_context_tasks.benchmarks.ethic.sections import summaries as summaries_in
 from long_context_tasks.corpora.synthetic.document import Fact
 from long_context_tasks.judges import Verdict
 from long_context_tasks.schema import Case, CaseScores, Score
@@ -30,6 +30,12 @@ _SHARE = 0.5
 LEAST_WORDS = 60
 _WORD = re.compile(r"[^\W_]+(?:['.-](?=[^\W_])[^\W_]+)*")
 _POSSESSIVE = re.compile(r"'s\b|(?<=s)'(?!\w)")
+_HYPHENS = re.compile("[\u2010\u2011]")
+_HEADING = re.compile(
+    r"^[^\w\n]*(?:\d{1,3}[.)] +)?(?:summary (?:of|for) )?(?:section|segment)[^\w\n]{0,4}(\d{1,6})\b[^\w\n]*",
+    re.IGNORECASE | re.MULTILINE,
+)
+_NUMBER = re.compile(r"\d+")
 
 
 def plain_words(text: str) -> list[str]:
@@ -38,7 +44,7 @@ def plain_words(text: str) -> list[str]:
     >>> plain_words("Anne’s 1,204 men—all of them.")
     ['anne', '1204', 'men', 'all', 'of', 'them']
     """
-    plain = unicodedata.normalize("NFKC", text).replace("’", "'").casefold()
+    plain = _HYPHENS.sub("-", unicodedata.normalize("NFKC", text).replace("’", "'")).casefold()
     return _WORD.findall(_POSSESSIVE.sub("", THOUSANDS.sub("", plain)))
 
 
@@ -98,6 +104,38 @@ class SectionFacts:
         return stated / math.fsum(fact.weight for fact in self.facts)
 
 
+def written_summaries(answer: str, markers: Sequence[str]) -> dict[str, str]:
+    """Marker to all that an answer writes under it; markers that it does not have are left out.
+
+    A marker that comes again ("<Section 1> told that ...") adds to its text and does not replace it, and where there is no marker at
+    all, headings stand for them ("**Section 1:**"). The judged metrics follow the official code in both, which takes the last text
+    and no heading.
+
+    >>> written_summaries("## Section 1\\nOne.\\n## Section 2\\nTwo.", ["<Section 1>", "<Section 2>"])
+    {'<Section 1>': 'One.', '<Section 2>': 'Two.'}
+
+    Args:
+        answer: without thinking.
+        markers: of the context, at least one.
+    """
+    marker_form = re.compile(_NUMBER.sub(r"\\d+", markers[0]))
+    found = [(one.start(), one.end(), one[0]) for one in marker_form.finditer(answer)]
+    if not found:
+        answer = html.unescape(answer)
+        found = [
+            (one.start(), one.end(), _NUMBER.sub(str(int(one[1])), markers[0]))
+            for one in _HEADING.finditer(answer)
+        ]
+    if not found:
+        # A context of one section needs no marker.
+        return {markers[0]: answer.strip()} if len(markers) == 1 and answer.strip() else {}
+    texts: dict[str, list[str]] = {}
+    ends = [start for start, _, _ in found[1:]] + [len(answer)]
+    for (_, start, marker), end in zip(found, ends, strict=True):
+        texts.setdefault(marker, []).append(answer[start:end].strip())
+    return {marker: " ".join(texts[marker]) for marker in markers if marker in texts}
+
+
 def fact_recall(case: Case, response: str | None) -> Score:
     """Mean over the sections that have facts; a section that is left out, or left blank, has 0.
 
@@ -107,7 +145,7 @@ def fact_recall(case: Case, response: str | None) -> Score:
     """
     [turn] = case.turns
     answer = answer_of(response)
-    written = {} if answer.failure else summaries_in(answer.text, turn.gold, str(case.labels["domain"]))
+    written = {} if answer.failure else written_summaries(answer.text, turn.gold)
     if not written:
         return Score(0.0, answer.failure or (REFUSED if is_refusal(answer.text) else UNPARSED))
     recalls = [

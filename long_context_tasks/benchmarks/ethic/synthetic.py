@@ -127,12 +127,17 @@ class Maker:
         """Tokens of a prompt."""
         return draft.tokens_in(self.settings.measure)
 
+    def scale(self) -> float:
+        """Tokens of cl100k, which writers are told, for a token of the lengths; some more for another tokenizer."""
+        if self.settings.measure.name == CL100K:
+            return 1.0
+        sample = JOINT.join(one.text for one in self.genre.write(self.seed, 3000).paragraphs)
+        # The settings count in cl100k last.
+        return 1.05 * self.settings.counted_in[-1].count(sample) / self.count(sample)
+
     def document(self) -> Document:
         """The document, longer than the context can be."""
-        wanted = int(self.length * 1.03) + 500
-        if self.settings.measure.name != CL100K:
-            sample = JOINT.join(one.text for one in self.genre.write(self.seed, 3000).paragraphs)
-            wanted = int(wanted * 1.05 * self.settings.counted_in[-1].count(sample) / self.count(sample))
+        wanted = int((int(self.length * 1.03) + 500) * self.scale())
         for _ in range(_WRITINGS):
             document = self.genre.write(self.seed, wanted)
             if sum(self.count(one.text + JOINT) for one in document.paragraphs) >= self.length:

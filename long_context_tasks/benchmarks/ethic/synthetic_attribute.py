@@ -30,10 +30,16 @@ def attribute(maker: Maker) -> Made | None:
     return _law(maker)
 
 
+def _supply(maker: Maker) -> int:
+    """Tokens of cl100k to choose from: a quarter more than the length, also where that is meant in longer tokens."""
+    length = int(maker.length * max(1.0, maker.scale()))
+    return length + length // 4 + _SPARE_TOKENS
+
+
 def _medicine(maker: Maker) -> Made | None:
     from long_context_tasks.corpora.synthetic.trials import write_review
 
-    review = write_review(maker.seed, maker.length + maker.length // 4 + _SPARE_TOKENS)
+    review = write_review(maker.seed, _supply(maker))
     texts = {study.id: study_text(study) for study in review.studies}
     pieces = {name: Piece(text, maker.count(text + JOINT)) for name, text in texts.items()}
 
@@ -47,7 +53,7 @@ def _medicine(maker: Maker) -> Made | None:
 def _law(maker: Maker) -> Made | None:
     from long_context_tasks.corpora.synthetic.opinions import write_opinion_group
 
-    written = write_opinion_group(maker.seed, maker.length + maker.length // 4 + _SPARE_TOKENS)
+    written = write_opinion_group(maker.seed, _supply(maker))
     target = written.all_opinions[0]
     group = CitedCase(target, written.opinions)
     pages = {

@@ -17,7 +17,7 @@ class Genre:
         summary_of: paragraphs to a short summary of what they say.
         fillers: short sentences that hold no label and no fact, for what is left of a length.
         forms: a label that is a number to the words that it may have in the text; None where labels are names.
-        parts: paragraphs to the number of the document that each belongs to, where there are several.
+        parts: paragraphs to the number of the abstract or opinion that each belongs to; cases count them as ``num_documents``.
     """
 
     write: Callable[[int, int], Document]
@@ -87,11 +87,13 @@ def _opinions_summary(paragraphs: Sequence[Paragraph]) -> str:
     return summary_of(paragraphs)
 
 
-def _parts_by_heading(paragraphs: Sequence[Paragraph]) -> list[int]:
-    """Opinions begin with the name of the case."""
+def _parts_by_caption(paragraphs: Sequence[Paragraph]) -> list[int]:
+    """The opinion of each paragraph, from 0."""
+    from long_context_tasks.corpora.synthetic.opinions import begins_opinion
+
     parts: list[int] = []
     for paragraph in paragraphs:
-        new = paragraph.text.startswith("Case: ")
+        new = begins_opinion(paragraph.text)
         parts.append(parts[-1] + new if parts else 0)
     return parts
 
@@ -143,6 +145,6 @@ GENRES: Mapping[str, Genre] = {
             "The record does not call for a different view of the matter.",
         ),
         forms=_forms_of_citation,
-        parts=_parts_by_heading,
+        parts=_parts_by_caption,
     ),
 }

@@ -1,21 +1,45 @@
-"""The embedded corpus: novels and forum threads written from a seed, so that nobody can have read them before.
+"""The embedded corpus: texts written from a seed, so that nobody can have read them before, with answers that the writer decided.
 
-A small world goes on by itself (:mod:`.world`) and writers tell it (:mod:`.novel`); the forum (:mod:`.forum`) asks for
-parts of invented devices (:mod:`.parts`). All words stand in text files in ``data``.
+Novels and stories: a small world goes on by itself (:mod:`.world`, of :mod:`.people`); a novel tells it (:mod:`.novel`), and so does
+a story, which knows the names and facts of its paragraphs (:mod:`.story`). Beside them there are debates (:mod:`.debate`), meetings with questions
+(:mod:`.meeting`), abstracts and reviews of trials (:mod:`.trials`), court opinions (:mod:`.opinions`), and a forum (:mod:`.forum`)
+that asks for parts of invented devices (:mod:`.parts`).
+
+Equal seeds give equal texts on every machine. What a writer hands over stands in :mod:`.document`, how sentences are made in
+:mod:`.wording`; all words stand in text files in ``data``.
 """
 
+from long_context_tasks.corpora.synthetic.debate import write_debate
+from long_context_tasks.corpora.synthetic.document import Document, Fact, Paragraph
 from long_context_tasks.corpora.synthetic.event import Event
 from long_context_tasks.corpora.synthetic.forum import Thread, ThreadAnswer, post_rows, write_threads
+from long_context_tasks.corpora.synthetic.meeting import Meeting, MeetingQuestion, write_meeting
 from long_context_tasks.corpora.synthetic.novel import Novel, write_novel
+from long_context_tasks.corpora.synthetic.opinions import OpinionGroup, write_opinion_group, write_opinions
+from long_context_tasks.corpora.synthetic.story import write_story
+from long_context_tasks.corpora.synthetic.trials import write_abstracts, write_review
 from long_context_tasks.corpora.synthetic.world import simulate
 
 __all__ = [
+    "Document",
     "Event",
+    "Fact",
+    "Meeting",
+    "MeetingQuestion",
     "Novel",
+    "OpinionGroup",
+    "Paragraph",
     "Thread",
     "ThreadAnswer",
     "post_rows",
     "simulate",
+    "write_abstracts",
+    "write_debate",
+    "write_meeting",
     "write_novel",
+    "write_opinion_group",
+    "write_opinions",
+    "write_review",
+    "write_story",
     "write_threads",
 ]

@@ -26,7 +26,25 @@ CHARACTERS_PER_TOKEN = 4.15
 # What a speech may hold beside its purpose; those of DETAILS name somebody or something new and make a fact.
 DETAILS = ("case", "witness")
 BODY = (
-    *("point", "point", "point", "point", "refer", "history", "money", "press", "scene", "remark", "remark"),
+    *(
+        "point",
+        "point",
+        "point",
+        "point",
+        "tour",
+        "tour",
+        "tour",
+        "tour",
+        "refer",
+        "history",
+        "history",
+        "history",
+        "money",
+        "press",
+        "scene",
+        "remark",
+        "remark",
+    ),
     *DETAILS,
 )
 BRIEF = frozenset(
@@ -140,7 +158,7 @@ class Reporter:
         for field in ("place", "place_b"):
             self.text[field] = self.names.place()
         self.plain = self.chance(0.55)
-        self.text["inst"] = f"{self.names.place()} {self.names.draw('inst_last')}"
+        self.text["inst"] = f"{self.names.plain_place()} {self.names.draw('inst_last')}"
 
     def look_back(self, member: Member) -> None:
         """Let the talk be of the place that a Member spoke of last."""
@@ -158,9 +176,12 @@ class Reporter:
             return f"The Deputy Speaker ({self.named(speaker.full, *speaker.names)}): "
         if speaker.office and self.chance(0.7):
             return f"The {speaker.office} ({self.named(speaker.full, *speaker.names)}): "
-        if self.chance(0.7):
-            return f"{self.named(speaker.full, *speaker.names)} ({speaker.seat}, {speaker.party}): "
-        return f"{self.named(speaker.full, *speaker.names)}: "
+        name, mark = self.person(speaker, "listed"), self.random()
+        if mark < 0.3:
+            return f"{name} ({speaker.seat}, {speaker.party}): "
+        if mark < 0.6:
+            return f"{speaker.seat} ({name}, {speaker.party}): "
+        return f"The Member for {speaker.seat} ({name}): " if mark < 0.8 else f"{name}: "
 
     def say(self, name: str) -> str:
         """Write one of the plans of a list."""
@@ -200,6 +221,7 @@ class Reporter:
         text = {
             "full": " ".join(person.names) if plain else person.full,
             "name": short,
+            "listed": person.listed,
             "surname": person.surname,
         }[form]
         return self.named(text, *(name for name in person.names if name in text.split()))
@@ -251,13 +273,15 @@ def _makers() -> dict[str, Callable[[Names], str]]:
         "sum": lambda names: f"{names.whole(3, 97)} crowns",
         "money": Names.amount,
         "money_b": Names.amount,
+        "town": Names.place,
+        "titled": lambda names: f"{names.draw('titles_things')} {names.plain_place()}",
         "law": lambda names: (
             f"{names.draw('law_subject')} {names.draw('law_kind')} Act {names.whole(1812, 1938)}"
             if names.random() < 0.6
             else f"{names.draw('law_subject')} Act {names.whole(1812, 1938)}"
         ),
-        "paper": lambda names: f"{names.place()} {names.draw('paper_last')}",
-        "hall": lambda names: f"{names.place()} {names.draw('hall_last')}",
+        "paper": lambda names: f"{names.plain_place()} {names.draw('paper_last')}",
+        "hall": lambda names: f"{names.plain_place()} {names.draw('hall_last')}",
         "river": lambda names: f"River {names.draw('river_last')}",
         "ship": lambda names: f"{names.draw('ship_first')} {names.draw('ship_last')}",
         "committee": lambda names: names.draw("committee"),

@@ -1,19 +1,96 @@
-"""What a debate's speeches come down to: plain statements with the words that tell whether a text states them."""
+"""What a debate's speeches come down to: plain statements with the words that tell whether a text states them.
+
+Names and figures alone state nothing: every fact has a group of words that say what was done, which a list of the capitalised words and
+the numbers of a speech does not have. Such a group holds the words of the speeches, those of the statements, and those that a reader would use.
+"""
 
 import hashlib
+import re
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 from long_context_tasks.corpora.synthetic.debate_house import Act, Member
 from long_context_tasks.corpora.synthetic.document import Fact
 from long_context_tasks.corpora.synthetic.story_facts import telling_words
-from long_context_tasks.corpora.synthetic.wording import repair
+from long_context_tasks.corpora.synthetic.wording import lines_of, repair
 
 __all__ = ["MAJOR", "MIDDLE", "MINOR", "detail", "fact_of_act", "summarize"]
 
 MAJOR, MIDDLE, MINOR = 1.0, 0.6, 0.2
 MOST_FACTS = 3  # in the summary of a part
 Words = tuple[str, ...]
+
+
+def _said(words: str) -> Words:
+    """A group from a list with commas."""
+    return tuple(words.split(", "))
+
+
+# Words that begin sentences ("Take", "Question", "Division") would stand in a list of capitalised words: they come with a neighbour.
+_QUOTED = _said(
+    "evidence, quoted, quotes, cited, cites, citing, authority, expert, witness, testimony, testified, appealed, invoked, according, "
+    "referred, mentioned, view, views, viewed, opinion, argument, argued, argues, arguing, gist, convinced, let fall, thought, believed, "
+    "held, papers, memoranda, memorandum, letter, report, reported, pamphlet, note, work, research, study, word, wrote, written, warned, "
+    "warning, told, said, says, stated, claimed, observed, noted, concluded, found, finds, finding, findings, shown, shows, showed, proved, "
+    "established, demonstrated, allowed, conceded, admitted"
+)
+_HARDSHIP = _said(
+    "hardship, hardships, suffer, suffers, suffered, suffering, badly, wronged, mistreated, treated, treatment, neglected, ignored, "
+    "refused, denied, rejected, unfairly, unjust, injustice, failed, plight, ordeal, grievance, complaint, complained, complains, example, "
+    "case, victim, trouble, troubles, struggle, struggled, difficulty, difficulties, misfortune, misfortunes, loss, losses, cheated, "
+    "evicted, mocked, ridiculed, humiliated, punished, penalised, fine, waiting, delay, delays, debt, cost, charged, story, letter, wrote, "
+    "told, described, recounted, heard, experience, experiences, affected, done to, sent"
+)
+_DEATH = _said(
+    "tribute, tributes, late, death, died, dies, dead, deceased, mourned, mourning, remembered, remembrance, memory, buried, burial, "
+    "funeral, passing, passed away, obituary, loss, honoured, commemorated, eulogy, praise, praised, sorrow, lamented, condolences"
+)
+_PETITION = _said(
+    "petition, petitions, petitioned, petitioner, petitioners, signed, signing, signature, signatures, signatories, names, prayed, prays, "
+    "pray, prayer, appeal, appealed, plea, protest, protested, asked, asking, request, requested"
+)
+_DIVIDED = _said(
+    "divided, vote, votes, voted, voting, a division, the division, division on, carried, lost, agreed, negatived, rejected, defeated, "
+    "passed, approved, adopted, fell, failed, in favour, against it, opposed"
+)
+_CORRECTED = _said(
+    "correct, corrects, corrected, correcting, correction, corrections, wrong, wrongly, mistake, mistaken, error, erroneous, inaccurate, "
+    "put right, set right, too low, too high, instead of, rather than, revised, amended, misread, misquoted, misled, apologised, actually, "
+    "in fact, in truth, true number, true figure, disputed"
+)
+_CALLED = _said(
+    "call, calls, called, move, moves, moved, moving, taken, take it, tabled, proposed, proposes, introduced, presented, come to, came up, "
+    "in the name, set down, put forward, selected, reached, considered, begun, began, opened, turned to"
+)
+_FOR = _said(
+    "spoke for, speaks for, speaking for, argued for, argues for, in favour, favour, favoured, favours, support, supports, supported, "
+    "supporting, supporter, backed, backs, backing, endorsed, endorses, approved, approves, welcomed, welcomes, defended, defends, "
+    "advocated, urged, urges, praised, agreed, agrees, asks, asked, asking, ask for, case, name, voice, vote, votes, want, wants, wanted"
+)
+_AGAINST = _said(
+    "against, oppose, opposes, opposed, opposing, opposition, opponent, objected, objects, objection, objections, criticised, criticises, "
+    "criticism, rejected, rejects, resisted, attacked, attacks, disagreed, disagrees, doubted, doubts, questioned, warned, warns, "
+    "condemned, disputed, unconvinced, sceptical, harm, harmful, lose, finish, forgets, rests, built on sand, follow, part company, drawn, wreck, "
+    "given up, let it, honest friend, bad law"
+)
+_ASKED = _said(
+    "a question, the question, question to, question about, questions, questioned, asked, asks, ask, asking, enquired, inquired, queried, "
+    "challenged, challenges, pressed, interrupt, interrupts, interrupted, intervened, wondered, wanted to know, give way, allow me, "
+    "very point, listened, aware, understand"
+)
+_ANSWERED = _said(
+    "reply, replies, replied, replying, answer, answers, answered, answering, respond, responds, responded, response, retorted, said, says, "
+    "told, explained, agreed, admitted, denied, quite right, a point, fair point, accept, will wait, be patient"
+)
+_REPLIED = _said(
+    "reply, replies, replied, replying, answer, answers, answered, respond, responds, responded, response, spoke, speaks, speaking, said, "
+    "says, stated, told, explained, defended, defends, promised, promises, assured, the point, to heart, only say, listened, papers, spent"
+)
+_ORDER = _said(
+    "point of order, points of order, of order, out of order, in order, objected, objection, complained, procedure, procedural, a breach"
+)
+_RULED = _said("ruling, rulings, ruled, rules, chair, speaker, dismissed, upheld, rejected, decided")
 
 
 def _choose(*options: str) -> str:
@@ -45,13 +122,13 @@ def _of_person(kind: str, person: Member, place: str, number: str) -> Fact:
             f"A petition from {place} with {number} names was presented; {name} stood behind it.",
             f"{number} people of {place}, {name} among them, petitioned the House.",
         )
-        return _fact(MAJOR, told, (place,), (number,), person.names)
+        return _fact(MAJOR, told, (place,), (number,), person.names, _PETITION)
     told = _choose(
         f"The late {name} was remembered in the House.",
         f"A tribute was paid to {name}.",
         f"A Member spoke of the death of {name}.",
     )
-    return _fact(MAJOR, told, (person.name,), (person.surname,))
+    return _fact(MAJOR, told, (person.name,), (person.surname,), _DEATH)
 
 
 def _move(act: Act) -> Fact:
@@ -71,7 +148,7 @@ def _divide(act: Act) -> Fact:
         f"There was a division: {act.ayes} for amendment {number}, {act.noes} against it.",
         f"Amendment {number} was {carried}, with {act.ayes} in favour and {act.noes} opposed.",
     )
-    return _fact(MAJOR, told, (str(number),), (str(act.ayes),), (str(act.noes),))
+    return _fact(MAJOR, told, (str(number),), (str(act.ayes),), (str(act.noes),), _DIVIDED)
 
 
 def _accept(act: Act) -> Fact:
@@ -108,7 +185,15 @@ def _correct(act: Act) -> Fact:
         f"It was {act.figure:,} and not {act.wrong:,}, the Committee heard in correction.",
         f"{act.wrong:,} turned out to be wrong, and {act.figure:,} was given in its place.",
     )
-    return _fact(MAJOR, told, (f"{act.figure:,}",), (f"{act.wrong:,}",))
+    figure, wrong = f"{act.figure:,}", f"{act.wrong:,}"
+    right = (
+        *_CORRECTED,
+        f"not {wrong}",
+        f"from {wrong}",
+        f"{wrong} to",
+        *telling_words(act.issue.topic.unit),
+    )
+    return _fact(MAJOR, told, (figure,), (wrong,), right)
 
 
 _DECISIVE = {
@@ -128,23 +213,33 @@ def _of_talk(act: Act) -> Fact:
     number, names = (str(issue.number),), act.speaker.names
     matter = (*number, issue.new, *telling_words(f"{topic.subject} {topic.single} {topic.aim}"))
     groups: dict[str, tuple[Words, ...]] = {
-        "call": (number, issue.mover.names),
-        "support": (names, matter),
-        "oppose": (names, matter),
-        "order_raise": (names, ("order",)),
-        "order_rule": (("order",),),
+        "call": (number, issue.mover.names, _CALLED),
+        "support": (names, matter, _FOR),
+        "oppose": (names, matter, _AGAINST),
+        "ask": (names, _ASKED),
+        "answer": (names, _ANSWERED),
+        "order_raise": (names, _ORDER),
+        "order_rule": (_ORDER, (*_RULED, *names)),
+        "reply": (names, _REPLIED),
     }
     told = {
         "call": f"Amendment {issue.number} was called, in the name of {issue.mover.called}.",
-        "support": f"{act.speaker.full} spoke for what was proposed on {topic.subject}.",
-        "oppose": f"{act.speaker.full} spoke against what was proposed on {topic.subject}.",
-        "ask": f"{act.speaker.full} put a question to {other}.",
-        "answer": f"{act.speaker.full} replied to a question of {other}.",
-        "order_raise": f"{act.speaker.full} raised a point of order against {other}.",
+        "support": f"{act.speaker.listed} spoke for what was proposed on {topic.subject}.",
+        "oppose": f"{act.speaker.listed} spoke against what was proposed on {topic.subject}.",
+        "ask": f"{act.speaker.listed} put a question to {other}.",
+        "answer": f"{act.speaker.listed} replied to a question of {other}.",
+        "order_raise": f"{act.speaker.listed} raised a point of order against {other}.",
         "order_rule": f"The Chair gave a ruling on a point of order of {other}.",
-        "reply": f"{act.speaker.full} spoke for the Government on {topic.subject}.",
+        "reply": f"{act.speaker.listed} spoke for the Government on {topic.subject}.",
     }[act.kind]
-    return _fact(MINOR, told, *groups.get(act.kind, (names,)))
+    return _fact(MINOR, told, *groups[act.kind])
+
+
+@cache
+def _plights() -> frozenset[str]:
+    """The telling words of what people suffer."""
+    plans = [*lines_of("debate.txt")["plight"], *lines_of("debate.txt")["plight_i"]]
+    return frozenset(telling_words(re.sub(r"[\[\]|]", " ", " ".join(plans))))
 
 
 def detail(kind: str, people: Mapping[str, Member], text: Mapping[str, str], said: str) -> Fact:
@@ -160,19 +255,20 @@ def detail(kind: str, people: Mapping[str, Member], text: Mapping[str, str], sai
     if kind == "case":
         person, place = people["Q"], text["place"]
         name = " ".join(person.names)
+        suffered = (*_HARDSHIP, *(word for word in telling_words(said) if word in _plights()))
         if place not in said:
             told = _choose(
                 f"The hardship of {name} was put before the House.",
                 f"The House heard what {name} had suffered.",
             )
-            return _fact(MAJOR, told, (person.name,), (person.surname,))
+            return _fact(MAJOR, told, (person.name,), (person.surname,), suffered)
         told = _choose(
             f"The hardship of {name} of {place} was put before the House.",
             f"The House heard of {name} of {place}, who had been badly served.",
             f"A Member told what had been done to {name} of {place}.",
             f"{name}, of {place}, was held up as an example of those who suffer.",
         )
-        return _fact(MAJOR, told, (person.surname,), (place,))
+        return _fact(MAJOR, told, (person.surname,), (place,), suffered)
     name = " ".join(people["W"].names)
     told = _choose(
         f"The evidence of {name} was quoted.",
@@ -180,7 +276,7 @@ def detail(kind: str, people: Mapping[str, Member], text: Mapping[str, str], sai
         f"Somebody appealed to what {name} had found.",
         f"The views of {name} were brought up in the argument.",
     )
-    return _fact(MAJOR, told, (people["W"].name,), (people["W"].surname,))
+    return _fact(MAJOR, told, (people["W"].name,), (people["W"].surname,), _QUOTED)
 
 
 def summarize(facts: Sequence[Fact]) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from random import Random
 
 from long_context_tasks.corpora.synthetic.people import pick
+from long_context_tasks.corpora.synthetic.story_towns import two_words
 from long_context_tasks.corpora.synthetic.wording import records, words
 
 __all__ = ["Act", "House", "Issue", "Member", "Names", "Topic", "sit"]
@@ -22,7 +23,8 @@ OPEN_ISSUES = 3
 RUN_IN = 120  # speeches before the first that is told
 MINISTERS = 6
 CHAIRS = 2
-TITLED = 0.6  # share of Members who have a title
+TITLED = 0.5  # share of Members who have a title
+WITH_FIRST_NAME = ("Sir", "Dame", "Sister")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +48,18 @@ class Member:
         """Title and name as in short address, both names without a title; "Sir" and "Dame" go with the first name."""
         if not self.title:
             return self.full
-        return f"{self.title} {self.name if self.title in ('Sir', 'Dame', 'Sister') else self.surname}"
+        return f"{self.title} {self.name if self.title in WITH_FIRST_NAME else self.surname}"
 
     @property
     def full(self) -> str:
-        """Title, if any, and both names."""
-        return f"{self.title} {self.name} {self.surname}".lstrip()
+        """Both names; "Sir", "Dame" and "Sister" before them, other titles only in short address."""
+        title = f"{self.title} " if self.title in WITH_FIRST_NAME else ""
+        return f"{title}{self.name} {self.surname}"
+
+    @property
+    def listed(self) -> str:
+        """As the record has a speaker: title and surname, or both names of those without a title; "Sir Hugh Dale"."""
+        return self.full if self.title in WITH_FIRST_NAME else self.called
 
     @property
     def names(self) -> tuple[str, str]:
@@ -128,7 +136,7 @@ class Names:
                 *("women", "men", "surname_first", "surname_last", "titles_women", "titles_men", "parties"),
                 *("titles_outside_women", "titles_outside_men", "portfolios", "seat_side", "inst_last"),
                 *("committee", "department", "law_kind", "law_subject", "paper_last", "peoples", "countries"),
-                *("ship_first", "ship_last", "hall_last", "river_last"),
+                *("ship_first", "ship_last", "hall_last", "river_last", "titles_things"),
             )
         }
         self.place_names = words("names.txt", "place_first"), words("names.txt", "place_last")
@@ -143,7 +151,11 @@ class Names:
         return low + int(self.random() * (high - low + 1))
 
     def place(self) -> str:
-        """The name of a town that was not named of late."""
+        """The name of a town that was not named of late; many have two words, as people do."""
+        return two_words(self.plain_place(), self.random)
+
+    def plain_place(self) -> str:
+        """A name of one word."""
         firsts, lasts = self.place_names
         while True:
             code = int(self.random() * len(firsts) * len(lasts))
@@ -167,10 +179,10 @@ class Names:
 
     def seat(self) -> str:
         """The name of a constituency."""
-        mark, place = self.random(), self.place()
-        if mark < 0.45:
+        mark, place = self.random(), self.plain_place()
+        if mark < 0.3:
             return place
-        return f"{place} and {self.place()}" if mark < 0.6 else f"{place} {self.draw('seat_side')}"
+        return f"{place} and {self.plain_place()}" if mark < 0.75 else f"{place} {self.draw('seat_side')}"
 
     def amount(self) -> str:
         """A sum of money."""

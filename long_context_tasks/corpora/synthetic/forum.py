@@ -31,7 +31,7 @@ from long_context_tasks.corpora.synthetic.people import pick
 from long_context_tasks.corpora.synthetic.wording import clause, plans, repair, stream, variants, words
 from long_context_tasks.schema import InputError
 
-__all__ = ["MOST_THREADS", "Thread", "ThreadAnswer", "post_rows", "write_threads"]
+__all__ = ["MOST_THREADS", "Thread", "ThreadAnswer", "asides", "post_rows", "with_asides", "write_threads"]
 
 FILE = "forum.txt"
 MOST_ANSWERS = 4
@@ -326,6 +326,23 @@ def write_threads(seed: int, num_threads: int) -> list[Thread]:
         )
     forum = Forum(stream(seed, "forum"))
     return [forum.thread() for _ in range(num_threads)]
+
+
+def asides(seed: int) -> list[str]:
+    """Sentences that an asker may add and that say nothing of devices, parts and values; none says the same as another.
+
+    Args:
+        seed: Of words and order; the same sentences for the same seed on every machine and Python version.
+    """
+    random = Random(stream(seed, "asides")).random
+    said = [pick(options, random) for options in sentences()["question.aside"]]
+    return sorted(said, key=lambda _: random())
+
+
+def with_asides(body: str, added: Sequence[str]) -> str:
+    """The text of a question with such sentences behind its opening."""
+    opening, _, rest = body.strip("\n").partition("\n")
+    return f"\n{opening}\n{' '.join(added)}\n{rest}\n"
 
 
 def post_rows(threads: Iterable[Thread]) -> Iterator[dict[str, str]]:

@@ -6,6 +6,7 @@ there, and all in segments that do not cite it, have two or three of them. They 
 in both kinds of segment: only which of them belong to one case tells.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,7 @@ __all__ = [
     "OpinionGroup",
     "Segment",
     "Target",
+    "begins_opinion",
     "summary_of",
     "write_opinion_group",
     "write_opinions",
@@ -35,6 +37,11 @@ TARGET_MARK = "[TARGET CITATION]"
 MARK = "[CITATION]"
 """The marks of the attributing task, as :mod:`long_context_tasks.benchmarks.ethic.citations` writes them."""
 _FEATURES = ("who", "event", "plea", "held")
+_TITLE = r"[A-Z][\w ]* v\. [\w ]+"
+# The lines of "caption" in opinions.txt. In the body every title of a case has its citation behind it, never a full stop.
+_CAPTION = re.compile(
+    rf"{_TITLE}\.(?: |$)|In the matter of {_TITLE}, on appeal from |On appeal from [\w ]+: {_TITLE}\."
+)
 
 
 @dataclass(frozen=True)
@@ -216,6 +223,15 @@ def write_opinions(
         if length >= num_tokens * characters_per_token:
             break
     return Document(f"synthetic-opinions-{seed}", "Opinions of the courts", tuple(paragraphs))
+
+
+def begins_opinion(text: str) -> bool:
+    """Whether a paragraph of :func:`write_opinions` is the first one of an opinion, also where its end is cut off.
+
+    >>> begins_opinion("In the matter of Carrley v. Redcott, on appeal from the High Bench."), begins_opinion("1. On appeal, we defer.")
+    (True, False)
+    """
+    return _CAPTION.match(text) is not None
 
 
 def summary_of(paragraphs: Sequence[Paragraph], most: int = 5) -> str:

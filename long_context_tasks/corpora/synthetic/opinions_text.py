@@ -3,36 +3,33 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from random import Random
-from typing import TypeVar
 
 from long_context_tasks.corpora.synthetic.document import Fact, Paragraph
-from long_context_tasks.corpora.synthetic.trials_numbers import Numbers
-from long_context_tasks.corpora.synthetic.wording import (
-    expand,
-    lines_of,
-    plans,
-    records,
-    repair,
-    stream,
-    words,
+from long_context_tasks.corpora.synthetic.opinions_citations import (
+    BLANK,
+    CASES,
+    FIRMS,
+    LEAST,
+    CitationWriter,
 )
+from long_context_tasks.corpora.synthetic.opinions_facts import (
+    caption_fact,
+    cited_fact,
+    closing_fact,
+    found_facts,
+    said_facts,
+)
+from long_context_tasks.corpora.synthetic.wording import expand, lines_of, plans, records, repair, words
 
 __all__ = ["Holding", "OpinionWriter", "Parties"]
 
-T = TypeVar("T")
-CASES = "opinions_cases.txt"
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
 _STREETS = ("Street", "Quay", "Lane", "Row", "Hill", "Market", "Dock", "Gate")
-_FIRMS = ("Company", "Mills", "Bank", "Ferry Company", "Guild", "Orphanage", "Brewery", "Canal Trust")
 _NUMBERING = ("[{}] ", "{}. ", "¶ {} ", "({}) ", "")
-# A blank inside a citation, until sentences have their capitals: "412 Marr. at 118" begins no sentence.
-_BLANK = "\x00"
 _NUMBER = re.compile(r"\d[\d,]*\d|\d")
-_OUTCOMES = ("affirmed", "reversed", "set aside in part", "back to", "allowed", "dismissed", "concurring")
 
 
 @dataclass(frozen=True)
@@ -60,7 +57,7 @@ class Parties:
     numbering: str
 
 
-class OpinionWriter:
+class OpinionWriter(CitationWriter):
     """Writes pages, or paragraphs, one after the other."""
 
     def __init__(self, seed: int, *, masked: bool) -> None:
@@ -70,28 +67,11 @@ class OpinionWriter:
             seed: of all random choices.
             masked: whether citations of cases show only when they are described, as marks.
         """
-        self.random = Random(seed).random
-        self.numbers = Numbers(stream(seed, "numbers"), self.random)
+        super().__init__(seed, masked=masked)
         self.plans = plans("opinions.txt")
-        self.masked = masked
         self.mark = ""
         self.text: dict[str, str] = {}
-        self.labels: dict[str, None] = {}
-        self.short = ""
         self.latest = 1990  # year of the opinion
-
-    def pick(self, options: Sequence[T]) -> T:
-        """Choose one of the options."""
-        return options[int(self.random() * len(options))]
-
-    def chance(self, probability: float) -> bool:
-        """Answer yes with the given probability."""
-        return self.random() < probability
-
-    def shuffled(self, values: Sequence[T]) -> list[T]:
-        """The values in random order, the same on every Python version."""
-        left = list(values)
-        return [left.pop(int(self.random() * len(left))) for _ in values]
 
     # --- cases ---------------------------------------------------------------------------------------------------
 
@@ -115,12 +95,11 @@ class OpinionWriter:
         self.latest = 1950 + int(self.random() * 70)
         one, two = self.surname(), self.surname()
         if self.chance(0.3):
-            one = f"the {self.place()} {self.pick(_FIRMS)}"
+            one = f"the {self.place()} {self.pick(FIRMS)}"
         if self.chance(0.3):
-            two = f"the {self.place()} {self.pick(_FIRMS)}"
+            two = f"the {self.place()} {self.pick(FIRMS)}"
         text = {f"o{name}": wording for name, wording in self._words_of(case).items()}
-        text |= {"pl": one, "df": two, "place": self.place(), "court": ""}
-        text["court"] = self.pick(words(CASES, "courts")).replace("{place}", self.place())
+        text |= {"pl": one, "df": two, "place": self.place(), "court": self.court()}
         title = f"{one} v. {two}".replace("the ", "The ") if one.startswith("the ") else f"{one} v. {two}"
         return Parties(title, text, self.pick(_NUMBERING))
 
@@ -166,31 +145,24 @@ class OpinionWriter:
 
     def caption(self, parties: Parties) -> Paragraph:
         """The first paragraph of an opinion."""
-        self.text, self.labels = dict(parties.text), {}
-        judges = ", ".join(self.surname() for _ in range(2))
-        text = self.pick(
-            (
-                f"{parties.title}. Appeal from {self.text['court']}. Decided {self.date()}. "
-                f"Before Judges {judges} and {self.surname()}.",
-                f"In the matter of {parties.title}, on appeal from {self.text['court']}. Judge {self.surname()} delivered "
-                f"the opinion on {self.date()}; Judges {judges} joined.",
-                f"{parties.title}. Heard at {self.text['place']}, {self.date()}. Opinion by Judge {self.surname()}, with whom "
-                f"{judges} sat. From {self.text['court']}.",
-            )
-        )
-        fact = Fact(
-            f"{parties.title} came on appeal from {self.text['court']}.",
-            ((self.text["pl"], _capital(self.text["pl"])), (self.text["df"], _capital(self.text["df"]))),
-        )
-        return Paragraph(_finish(text), (), (fact,))
+        self._begin(parties)
+        self.text["title"] = parties.title
+        text = _finish(self._say("caption"))
+        return Paragraph(text, self._in_order(text), (caption_fact(parties.title, self.text),))
+
+    def _begin(self, parties: Parties) -> None:
+        """Begin a paragraph on a case at hand."""
+        self.text, self.short = {**parties.text, "open": "yes"}, ""
+        self.labels, self.acts, self.cited = {}, {}, []
 
     def paragraph(self, kind: str, parties: Parties, number: int) -> Paragraph:
         """A paragraph of the body: ``facts``, ``cited``, ``told``, ``reason`` or ``close``."""
-        self.text, self.labels, self.short = {**parties.text, "open": "yes"}, {}, ""
+        self._begin(parties)
         if kind == "facts":
-            parts = self._several("own.open", int(number == 1), 1) + self._several("own.facts", 2, 3)
+            parts = self._several("own.open", int(number == 1), 1) + self._several("own.facts", 1, 3)
+            parts += self._several("own.law", 0, 1) if self.chance(0.8) else []
         elif kind == "cited":
-            parts = self.shuffled(self._several("own.cited", 1, 2) + self._several("own.reason", 1, 2))
+            parts = self.shuffled(self._several("own.cited", 1, 1) + self._several("own.reason", 1, 2))
         elif kind == "told":
             parts = [self.told("case", self.holding()), self._short()]
             parts += self._several("own.cited", 0, 1) + self._several("own.reason", 0, 1)
@@ -198,15 +170,15 @@ class OpinionWriter:
             parts = self.shuffled(self._several("own.reason", 2, 3) + self._several("own.facts", 0, 1))
         else:
             parts = self._several("own.reason", 0, 1) + self._several("own.close", 1, 1)
-        if kind != "close" and self.chance(0.6):
-            parts.append(self._say("own.record"))
+        if kind != "close":
+            parts += self._several("own.record", int(self.chance(0.7)), 1 + int(self.chance(0.25)))
         text = parties.numbering.format(number) + _finish(" ".join(filter(None, parts)))
-        return Paragraph(text, self._in_order(text), tuple(self._facts(text, kind)))
+        return Paragraph(text, self._in_order(text), self._facts([_finish(one) for one in parts], kind))
 
     def footnote(self, parties: Parties) -> Paragraph:
         """A note under the text."""
-        self.text, self.labels, self.short = {**parties.text, "open": "yes"}, {}, ""
-        number = 1 + int(self.random() * 40)
+        self._begin(parties)
+        number = 1 + int(self.random() * (LEAST - 1))
         parts = self._several(self.pick(("own.reason", "own.cited", "own.facts")), 1, 1)
         text = f"{self.pick(('Footnote {}: ', 'n. {}: ', '*{} '))}".format(number) + _finish(" ".join(parts))
         return Paragraph(text, self._in_order(text), ())
@@ -215,29 +187,17 @@ class OpinionWriter:
         """The labels as they follow one another in the text."""
         return tuple(dict.fromkeys(one for one in _NUMBER.findall(text) if one in self.labels))
 
-    def _facts(self, text: str, kind: str) -> list[Fact]:
-        """What a paragraph says and a summary would."""
-        found = []
-        lowered = text.lower()
-        own = self.text
-        if own["oE"].lower() in lowered and kind == "facts":
-            found.append(Fact(f"It is found that {own['oE']}.", ((own["oE"],),)))
-        if own["oC"].lower() in lowered and kind == "facts":
-            found.append(Fact(f"{_capital(own['df'])} pleads that {own['oC']}.", ((own["oC"],),)))
+    def _facts(self, parts: Sequence[str], kind: str) -> tuple[Fact, ...]:
+        """What a paragraph says and a summary would; ``parts`` are the sentences of its plans."""
+        if kind == "facts":
+            return tuple(found_facts(parts, self.text))
         if kind == "told":
-            found.append(
-                Fact(
-                    f"In a cited case between {own['P']} and {own['D']}, {own['H']}.",
-                    ((own["E"], own["C"]), (own["H"],)),
-                    0.5,
-                )
-            )
-        if kind == "close" and (outcome := next((one for one in _OUTCOMES if one in lowered), None)):
-            told = {"back to": "The matter is sent back.", "concurring": "Judgment is given."}
-            found.append(
-                Fact(told.get(outcome, f"The decision below or the appeal is {outcome}."), ((outcome,),))
-            )
-        return found
+            title, names = self.cited[0]
+            return (cited_fact(title, names, self.text),)
+        if kind == "close":
+            end = closing_fact(parts[-1], self.text)
+            return (end,) if end else ()
+        return tuple(said_facts(parts, tuple(self.acts)))
 
     # --- fields --------------------------------------------------------------------------------------------------
 
@@ -247,11 +207,11 @@ class OpinionWriter:
         if role in self.text:
             text = self.text[role]
         elif role == "cite":
-            text = self.mark or self._citation()
+            text = self.mark or self.citation()
         elif role == "short":
             text = self._short()
         elif role == "statute":
-            text = self._statute()
+            text = self.statute()
         else:
             text = self._other(role)
         return _capital(text) if form == "cap" else text
@@ -260,106 +220,27 @@ class OpinionWriter:
         """A number that stands in no citation, or a name."""
         return _OTHERS[role](self)
 
-    def large(self) -> str:
-        """A number of the size of those in citations."""
-        number = self.numbers.draw(61, 1800, asked=False)
-        return f"{number:,}" if self.chance(0.5) else str(number)
-
-    def digit(self, number: int) -> int:
-        """One of so many, from 0."""
-        return int(self.random() * number)
-
-    def person(self) -> str:
-        """First name and surname."""
-        return f"{self.pick(words('names.txt', self.pick(('women', 'men'))))} {self.surname()}"
-
-    def surname(self) -> str:
-        """A surname."""
-        return self.pick(words("names.txt", "surname_first")) + self.pick(words("names.txt", "surname_last"))
-
-    def place(self) -> str:
-        """Name of a place."""
-        return self.pick(words("names.txt", "place_first")) + self.pick(words("names.txt", "place_last"))
-
     def date(self) -> str:
-        """A day of the years before the opinion, below all numbers in citations but for its year, which is above."""
+        """A day of the years before the opinion; citations have neither such days nor such years."""
         day, month = 1 + int(self.random() * 28), self.pick(_MONTHS)
         year = self.latest - int(self.random() * 4)
         return self.pick((f"{month} {day}, {year}", f"{day} {month} {year}"))
 
-    # --- citations -----------------------------------------------------------------------------------------------
-
-    def _number(self, high: int) -> str:
-        """A number in a citation, which becomes a label."""
-        number = str(self.numbers.draw(61, high, asked=True))
-        self.labels[number] = None
-        return number
-
-    def _citation(self) -> str:
-        """A case cited in full; the short form after it names the same numbers."""
-        name = self.surname()
-        other = self.surname() if self.chance(0.75) else f"{self.place()} {self.pick(_FIRMS)}"
-        title = self.pick((f"{name} v. {other}", f"{name} v. {other}", f"In re {name}", f"Estate of {name}"))
-        if self.chance(0.22):
-            number = self._number(1699)
-            where = self.pick(words(CASES, "courts")).replace("{place}", self.place())
-            self.short = f"{name}, No. {number}."
-            return f"{title}, No. {number} of {where}".replace(" ", _BLANK)
-        short, long = self.pick(tuple(records(CASES, "reporters")))
-        volume, page = self._number(480), self._number(1699)
-        pin = self._number(1699) if self.chance(0.4) else ""
-        at = f" at {pin}" if pin else ""
-        self.short = self.pick(
-            (f"Id.{at}.", f"{name}, {volume} {short} at {pin or page}.", f"Ibid.{at}.", f"{name}, supra{at}.")
-        )
-        form = self.random()
-        if form < 0.45:
-            text = f"{title}, {volume} {short} {page}" + (f", {pin}" if pin else "")
-        elif form < 0.75:
-            text = f"{title}, {self.pick(('volume', 'vol.'))} {volume} of the {long}, {self.pick(('page', 'p.'))} {page}"
-            text += f" (and {pin})" if pin else ""
-        elif form < 0.9:
-            text = f"{title} ({short}, book {volume}, folio {page}" + (f", at {pin})" if pin else ")")
-        else:
-            text = f"{title}, {short} {volume}:{page}" + (f", {pin}" if pin else "")
-        return text.replace(" ", _BLANK)
-
     def _short(self) -> str:
         """The last citation once more, or nothing."""
         text, self.short = self.short, ""
-        return "" if self.masked or self.chance(0.35) else text.replace(" ", _BLANK)
-
-    def _statute(self) -> str:
-        """A statute or rule, cited in one of several forms."""
-        act = self.pick(words(CASES, "acts"))
-        number = self._number(900)
-        form = int(self.random() * 9)
-        if form < 2:
-            text = f"section {number} of the {act}"
-        elif form == 2:
-            text = f"sections {number} and {self._number(900)} of the {act}"
-        elif form == 3:
-            text = f"the {act}, s. {number},"
-        elif form == 4:
-            text = f"the {act}, ss. {number} and {self._number(900)},"
-        elif form == 5:
-            text = f"article {number} of the {act}"
-        elif form == 6:
-            text = f"chapter {number} of the Revised Ordinances"
-        elif form == 7:
-            text = f"Rule {number} of the Rules of Process"
-        else:
-            text = f"the {act} (§ {number})"
-        return text.replace(" ", _BLANK)
+        return "" if self.masked or self.chance(0.35) else text.replace(" ", BLANK)
 
 
-# "k" is below all numbers in citations.
 _OTHERS: dict[str, Callable[[OpinionWriter], str]] = {
-    "k": lambda writer: str(2 + writer.digit(56)),
-    "age": lambda writer: str(19 + writer.digit(40)),
-    "h": OpinionWriter.large,
-    "money": lambda writer: f"{2000 + int(98_000 * writer.random() ** 2):,}",
-    "year": lambda writer: str(writer.latest - 5 - writer.digit(40)),
+    "k": lambda writer: writer.small(2, 57),
+    "age": lambda writer: writer.small(19, 58),
+    "h": lambda writer: writer.large(1_800),
+    "g": lambda writer: writer.large(99_999),
+    "i": lambda writer: writer.ordinal(29_999),
+    "id": lambda writer: f"{writer.pick(('No. ', 'No. ', ''))}{writer.ordinal(99_999)}",
+    "money": lambda writer: writer.money(),
+    "year": lambda writer: str(writer.latest - 5 - int(writer.random() * 40)),
     "month": lambda writer: writer.pick(_MONTHS),
     "date": OpinionWriter.date,
     "street": lambda writer: f"{writer.place()} {writer.pick(_STREETS)}",
@@ -374,7 +255,7 @@ def _capital(text: str) -> str:
 
 def _finish(text: str) -> str:
     """Sentences with their capitals, without blanks that stand for nothing."""
-    text = " ".join(repair(text).replace(_BLANK, " ").split())
+    text = repair(" ".join(text.split())).replace(BLANK, " ")
     for wrong, right in (
         (" .", "."),
         (" ,", ","),

@@ -8,15 +8,16 @@ people that stand in it, each once, titles left out, as the recall task asks for
 
 import hashlib
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from long_context_tasks.corpora.synthetic.document import Document, Fact, Paragraph, paragraphs_of
 from long_context_tasks.corpora.synthetic.event import Event
 from long_context_tasks.corpora.synthetic.novel import MEMORY, Teller
 from long_context_tasks.corpora.synthetic.people import Person, pick
 from long_context_tasks.corpora.synthetic.story_facts import facts_of
+from long_context_tasks.corpora.synthetic.story_towns import two_words
 from long_context_tasks.corpora.synthetic.wording import plans, records, repair, stream, words
 from long_context_tasks.corpora.synthetic.world import simulate
 
@@ -25,7 +26,8 @@ __all__ = ["CHARACTERS_PER_TOKEN", "spoken_in", "stream_story", "summary_of", "w
 # Measured with cl100k: 4.05 to 4.09 characters a token; a little more, so that a story is never too short.
 CHARACTERS_PER_TOKEN = 4.1
 MOST_FACTS = 3  # in the summary of a part
-TITLED = 60  # of 100 people have a title
+TITLED = 55  # of 100 people have a title
+FULL_TITLED = 0.15  # share of full names of such people that have it
 NAME = re.compile(r"\b[A-Z][a-z]+\b")
 LONG = 12  # words; a longer sentence without a proper name may come in other stories too, and is taken apart
 SENTENCE = re.compile(r"(?<=[.?!])\s+|(?<=[.?!]\")\s+")
@@ -34,6 +36,8 @@ SUBJECT = (
     r"that|half|people|somewhere|far off|out of sight|by|when|then|at|a|beyond|down|across|behind|nothing|all|until|as)\b)"
 )
 JOINTS = re.compile(rf"; |: |, (?:and|but) {SUBJECT}")
+INNER = re.compile(r"(?<=[a-z,;:] )\"?[A-Z]")  # a proper name, or the beginning of what somebody says
+LINKS = ("And", "But", "So", "Then", "If", "After", "Since", "Because", "For", "Or")
 PROPER = {  # field -> lists of which one line each makes the name
     "ship": ("ship_first", "ship_last"),
     "inn": ("inn_first", "inn_last"),
@@ -86,6 +90,7 @@ class StoryTeller(Teller):
             words("story_names.txt", "hall_last"),
             tuple(words("story_names.txt", name) for name in ("book_first", "book_last")),
         )
+        self.titles = words("story_names.txt", "titles_things")
         self.place_names = words("names.txt", "place_first"), words("names.txt", "place_last")
         self.surnames = words("names.txt", "surname_first"), words("names.txt", "surname_last")
         self.first_names = words("names.txt", "women"), words("names.txt", "men")
@@ -99,8 +104,18 @@ class StoryTeller(Teller):
         if self.chance(0.88):
             aside = self.aside("aside_person" if self.chance(0.07) else "aside", event)
             text = f"{text} {aside}" if self.chance(0.75) else f"{aside} {text}"
-        text = take_apart(text)
+        away = event.kind in ("depart", "road")
+        text = take_apart(text, f"{'outside' if away else 'at'} {event.place.name}", self.in_full)
         return Paragraph(text, spoken_in(text, self.spoken), facts_of(event))
+
+    def in_full(self, sentence: str) -> str:
+        """Add the surname to the first name of somebody who is there."""
+        for person in (*self.named, *self.party):
+            changed = re.sub(rf"\b{person.name}\b", f"{person.name} {person.surname}", sentence, count=1)
+            if changed != sentence:
+                self.speak(person.name, person.surname)
+                return changed
+        return sentence
 
     def aside(self, name: str, event: Event) -> str:
         """Write something beside the point."""
@@ -129,8 +144,12 @@ class StoryTeller(Teller):
 
     def proper_name(self, role: str) -> str:
         """Make the name of something that is no person."""
+        if role == "town":
+            return self.new_place()
+        if role == "titled":
+            return f"{pick(self.titles, self.random)} {self.plain_place()}"
         if role == "hall":
-            return f"{self.new_place()} {pick(self.halls, self.random)}"
+            return f"{self.plain_place()} {pick(self.halls, self.random)}"
         if role == "far_cap":
             return self.text["far"].upper()
         if role in ("book", "book_bare"):
@@ -140,7 +159,11 @@ class StoryTeller(Teller):
         return name.upper() if role.endswith("_cap") else name
 
     def new_place(self) -> str:
-        """Make the name of a place that nobody in the story goes to, as a rule."""
+        """Make the name of a place that nobody in the story goes to, as a rule; many have two words, as people do."""
+        return two_words(self.plain_place(), self.random)
+
+    def plain_place(self) -> str:
+        """Make a name of one word."""
         while True:
             first, last = pick(self.place_names[0], self.random), pick(self.place_names[1], self.random)
             if first[-1] != last[0] and first.lower() not in last:
@@ -158,10 +181,10 @@ class StoryTeller(Teller):
         return " ".join(parts)
 
     def full(self, person: Person) -> str:
-        """First name and surname, often with the title."""
+        """First name and surname; the title comes with short forms, see :meth:`call`."""
         name = self.speak(person.name, person.surname)
         title = _style(self.seed, person).title
-        return f"{title} {name}" if title and self.chance(0.6) else name
+        return f"{title} {name}" if title and self.chance(FULL_TITLED) else name
 
     def call(self, person: Person) -> str:
         """Choose how somebody is called: companions mostly by first name, others mostly with title and surname."""
@@ -200,17 +223,51 @@ def spoken_in(text: str, names: Container[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in NAME.findall(text) if word in names))
 
 
-def take_apart(text: str) -> str:
-    """Make two or more sentences of every long one that has no proper name in it.
+def take_apart(text: str, where: str = "", in_full: Callable[[str], str] | None = None) -> str:
+    """Make two or more sentences of every long one that has no rare name in it; what cannot be parted gets one.
+
+    Args:
+        text: of a paragraph.
+        where: "at" somewhere, for long sentences that are told by nobody, name nobody and have no joint.
+        in_full: adds the surname to a first name in a sentence.
 
     >>> take_apart("A girl shouted a greeting, and there was a slow movement behind the shutters.")
     'A girl shouted a greeting. There was a slow movement behind the shutters.'
     """
-    return " ".join(_shorter(sentence) for sentence in SENTENCE.split(text))
+    parts: list[str] = []
+    spoken = False
+    for sentence in SENTENCE.split(text):
+        for one in SENTENCE.split(_shorter(sentence)):
+            named = in_full(one) if in_full is not None and _common(one) else one
+            parts.append(named if not where or spoken or '"' in sentence else _placed(named, where))
+        spoken ^= sentence.count('"') % 2 == 1
+    return " ".join(parts)
+
+
+def _common(sentence: str) -> bool:
+    """Whether a sentence is long and has neither a surname nor the name of a place."""
+    return len(sentence.split()) > LONG and not any(name in _rare() for name in NAME.findall(sentence))
+
+
+def _placed(sentence: str, where: str) -> str:
+    """Say where it was, in front of a long sentence without a name."""
+    if not _common(sentence) or sentence.split(maxsplit=1)[0] in LINKS:
+        return sentence
+    comma = "," if sentence.startswith(("With ", "At ")) else ""
+    return f"{where[0].upper()}{where[1:]}{comma} {sentence[0].lower()}{sentence[1:]}"
+
+
+@cache
+def _rare() -> frozenset[str]:
+    """Every surname and every name of a place."""
+    lists = [
+        words("names.txt", name) for name in ("surname_first", "surname_last", "place_first", "place_last")
+    ]
+    return frozenset(one + two for first, last in (lists[:2], lists[2:]) for one in first for two in last)
 
 
 def _shorter(sentence: str) -> str:
-    while len(sentence.split()) > LONG and not re.search(r"(?<=[a-z,;:] )\"?[A-Z]", sentence):
+    if len(sentence.split()) > LONG and not INNER.search(sentence):
         joint = JOINTS.search(sentence)
         if joint is None:
             return sentence

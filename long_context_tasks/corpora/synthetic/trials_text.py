@@ -185,7 +185,7 @@ class TrialWriter:
 
     def large(self) -> str:
         """A larger number that counts no people."""
-        number = self.numbers.draw(60, 9000, asked=False)
+        number = self.numbers.draw(60, 16_000, asked=False)
         return f"{number:,}" if self.chance(0.6) else str(number)
 
     def percentage(self) -> str:
@@ -233,7 +233,7 @@ class TrialWriter:
 
     def _sizes(self) -> None:
         """Draw how many people take part; parts and whole are all numbers that may count people."""
-        largest = 9_000 if self.chance(0.12) else 420
+        largest = 16_000 if self.chance(0.16) else 420
         losses = None
         while losses is None:
             arma = self.numbers.draw(22, largest, asked=True)

@@ -149,10 +149,23 @@ def test_gold_answers_are_right_and_the_others_are_wrong() -> None:
                 assert not is_found(f"{turn.gold}, or {forms[0]}", stated)
 
 
+def test_an_unknown_tokenizer_is_told_before_anything_is_written(tmp_path: Path) -> None:
+    typed = ["build", QA, "--length", "1k", "--n", "1", "--tokenizer", str(tmp_path / "none")]
+    result = CliRunner().invoke(app, [*typed, "--out", str(tmp_path / "cases")])
+    assert result.exit_code == 2 and "tokenizer" in result.output
+    assert not (tmp_path / "cases").exists()
+
+
 PERSON = {"right": ["PERSON3"], "wrong": [["PERSON13"], ["PERSON30"]]}
 DAY = {"right": ["14th of May", "May 14"], "wrong": [["15th of May", "May 15"], ["14th of June", "June 14"]]}
 NUMBER = {"right": ["1250", "one thousand two hundred fifty"], "wrong": [["250", "two hundred"], ["50"]]}
 CLOCK = {"right": ["14:30", "2:30 pm"], "wrong": [["8:30", "8:30 am"], ["14:45"]]}
+HOUR = {
+    "right": ["14:00", "2:00 pm", "2 pm", "14 o'clock"],
+    "wrong": [["8:00", "8 am"], ["14:30", "2:30 pm"]],
+}
+WEEKDAY = {"right": ["Tuesday"], "wrong": [["Monday"], ["Friday"]]}
+ROOM = {"right": ["reading room"], "wrong": [["lecture hall"]]}
 
 
 @pytest.mark.parametrize(
@@ -177,6 +190,53 @@ CLOCK = {"right": ["14:30", "2:30 pm"], "wrong": [["8:30", "8:30 am"], ["14:45"]
         ("at 14.30", CLOCK, True),
         ("8:30 am", CLOCK, False),
         ("", CLOCK, False),
+        ("PERSON_03", PERSON, True),
+        ("PERSON\\_3 was asked", PERSON, True),
+        ("Person #3's team", PERSON, True),
+        ("[PERSON13] proposed it, [PERSON3] does it", PERSON, False),  # stricter than a judge
+        ("PERSON3, PERSON13 and PERSON30", PERSON, False),
+        ("Either PERSON3 or PERSON30", PERSON, False),
+        ("Not PERSON3.", PERSON, False),
+        ("It is not PERSON3; nobody was named", PERSON, False),
+        ("PERSON3, not PERSON13", PERSON, True),
+        ("PERSON3 instead of PERSON13, rather than PERSON30", PERSON, True),
+        ("Neither PERSON3 nor PERSON13", PERSON, False),
+        ("Not only PERSON3", PERSON, True),
+        ("Certainly not. PERSON3 will", PERSON, True),
+        ("The transcript does not say.", PERSON, False),
+        ("I'm sorry, I can't help with that.", PERSON, False),
+        ("- **Answer:** `[PERSON3]`", PERSON, True),
+        ("the fourteenth of May", DAY, True),
+        ("May the fourteenth", DAY, True),
+        ("on May 14, 2023", DAY, True),
+        ("14<sup>th</sup> of May", DAY, True),
+        ("2023-05-14", DAY, True),
+        ("14th May (not the 15th of May)", DAY, True),
+        ("the fifteenth of May", DAY, False),
+        ("1.250 euros", NUMBER, True),
+        ("1'250", NUMBER, True),
+        ("1\u202f250 \u20ac", NUMBER, True),
+        ("\u20ac1,250.00", NUMBER, True),
+        ("12,500", NUMBER, False),
+        ("at 2:30", CLOCK, True),
+        ("2.30 pm", CLOCK, True),
+        ("02:30 PM", CLOCK, True),
+        ("14:30h", CLOCK, True),
+        ("14h30", CLOCK, True),
+        ("half past two in the afternoon", CLOCK, True),
+        ("quarter to three", CLOCK, False),
+        ("8:30 pm", {"right": ["8:30", "08:30", "8:30 am"], "wrong": []}, False),
+        ("20:30", {"right": ["8:30", "08:30", "8:30 am"], "wrong": []}, False),
+        ("8:30", {"right": ["8:30", "08:30", "8:30 am"], "wrong": []}, True),
+        ("two o'clock", HOUR, True),
+        ("2 in the afternoon", HOUR, True),
+        ("2pm", HOUR, True),
+        ("14:30", HOUR, False),
+        ("on Tuesdays", WEEKDAY, True),
+        ("Tue.", WEEKDAY, True),
+        ("Monday", WEEKDAY, False),
+        ("the *Reading Room*", ROOM, True),
+        ("the room", ROOM, False),
     ],
 )
 def test_what_a_response_states(response: str, stated: dict[str, list[str]], found: bool) -> None:

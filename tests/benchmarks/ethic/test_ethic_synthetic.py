@@ -18,8 +18,9 @@ from long_context_tasks.benchmarks.ethic.fact_recall import states
 from long_context_tasks.benchmarks.ethic.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.sections import context_of
-from long_context_tasks.benchmarks.ethic.synthetic import Made
-from long_context_tasks.benchmarks.ethic.synthetic_build import SyntheticSettings, make_case
+from long_context_tasks.benchmarks.ethic.synthetic import Made, Maker
+from long_context_tasks.benchmarks.ethic.synthetic_attribute import attribute
+from long_context_tasks.benchmarks.ethic.synthetic_build import WRITINGS, SyntheticSettings, make_case
 from long_context_tasks.benchmarks.ethic.synthetic_fit import fit, shortened, whole_word
 from long_context_tasks.benchmarks.ethic.synthetic_sources import GENRES
 from long_context_tasks.corpora.synthetic.document import Fact, Paragraph
@@ -49,6 +50,15 @@ def test_a_prompt_is_at_most_two_percent_below_its_length(task: str, domain: str
         assert size == count(f"{template('build_system')}\n\n{made.draft.user}")
 
 
+@pytest.mark.parametrize(("task", "domain"), [("attribute", "law"), ("organize", "debates")])
+def test_documents_that_make_no_case_never_run_out(task: str, domain: str) -> None:
+    chosen = SyntheticSettings((1000,), seed=1).fitted()
+    make = attribute if task == "attribute" else Maker.made
+    failed = [make(Maker(task, domain, 1000, chosen.fresh(), number)) is None for number in range(40)]
+    share = sum(failed) / len(failed)
+    assert share**WRITINGS * 1000 < 1e-2, share  # a thousand cases
+
+
 @pytest.mark.parametrize("kind", ["words", "bytes"])
 def test_another_tokenizer_measures_its_own_tokens(kind: str, tmp_path: Path) -> None:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
@@ -68,6 +78,18 @@ def test_another_tokenizer_measures_its_own_tokens(kind: str, tmp_path: Path) ->
         user = make_case(task, domain, length, chosen.fresh(), 0).draft.user
         size = tokenizer.count(f"{template('build_system')}\n\n{user}")
         assert 0.98 * length <= size <= length, (task, domain, size)
+
+
+@pytest.mark.parametrize("domain", DOMAINS["attribute"])
+def test_longer_tokens_than_those_of_cl100k_are_supplied(domain: str, tmp_path: Path) -> None:
+    from tokenizers import Regex, Tokenizer, models, pre_tokenizers
+
+    made = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.Split(Regex(r"(?:\S+\s+){1,4}"), "isolated")
+    made.save(str(tmp_path / "tokenizer.json"))
+    chosen = SyntheticSettings((4000,), tokenizer=str(tmp_path), length_policy="same_tokens").fitted()
+    user = make_case("attribute", domain, 4000, chosen.fresh(), 0).draft.user
+    assert 0.98 * 4000 <= get_tokenizer(str(tmp_path)).count(f"{template('build_system')}\n\n{user}") <= 4000
 
 
 @pytest.mark.parametrize("domain", DOMAINS["recall"])
@@ -171,6 +193,8 @@ def test_built_cases_run_under_their_task_at_their_length(tmp_path: Path) -> Non
     direct = load_task("ethic_attribute_law_synthetic", Options(length=2000, n=2))
     assert [case.turns for case in direct.cases.cases] == [case.turns for case in task.cases.cases]
     assert json.loads((folder / "manifest.json").read_text())["options"]["n"] == 2
+    with pytest.raises(InputError, match="lengths 1k, 2k; choose one with lct_length"):
+        load_task("ethic_attribute_law_synthetic", resolve_options({"lct_cases": tmp_path / "cases"}))
 
 
 def test_a_task_writes_its_cases_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,6 +218,13 @@ def test_what_cannot_be_built_is_told(tmp_path: Path) -> None:
         ethic_build.build("ethic_organize_synthetic", None, chosen, tmp_path / "x")
     with pytest.raises(InputError, match="--domain poems"):
         SyntheticSettings((1000,), domain="poems")
+
+
+def test_an_unknown_tokenizer_is_told_before_anything_is_written(tmp_path: Path) -> None:
+    chosen = SyntheticSettings((1000,), n=1, tokenizer=str(tmp_path / "none"))
+    with pytest.raises(InputError, match="tokenizer"):
+        ethic_build.build("ethic_recall_synthetic", None, chosen, tmp_path / "cases" / "x")
+    assert not (tmp_path / "cases").exists()
 
 
 def test_memory_does_not_grow_with_the_number_of_cases(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ PLANS = {
     "debate": ("debate.txt", "debate_topics.txt", "debate_names.txt"),
 }
 KNOWN = {"story": {"Almanac"}, "debate": {"Deputy", "Speaker", "Gentleman", "Lady", "River"}}
+SHARED = ("months", "weekdays", "town_first", "town_last")  # lists of the story that debates use too
 WORDS = (*PLANS["story"], *PLANS["debate"], "wounds.txt", "troubles.txt", "places.txt", "names.txt")
 PEOPLE = {
     "names.txt": ("women", "men", "surname_first", "surname_last", "place_first", "place_last"),
@@ -60,7 +61,7 @@ def other_proper_words(genre: str) -> frozenset[str]:
     found = set(KNOWN[genre])
     for file in (*PLANS[genre], "story_names.txt"):
         for name, lines in lines_of(file).items():
-            own = genre == "story" or file != "story_names.txt" or name in ("months", "weekdays")
+            own = genre == "story" or file != "story_names.txt" or name in SHARED
             if own and name not in PEOPLE.get(file, ()) and name != "hurts" and not name.startswith("titles"):
                 bare = re.sub(r"\{[^}]*\}|<[a-z_.0-9]+>", "x", " ; ".join(lines))
                 found.update(CAPITAL.findall(bare))
@@ -72,12 +73,14 @@ def names_in(text: str, genre: str) -> set[str]:
     found, other = set(), other_proper_words(genre)
     for match in CAPITAL.finditer(text):
         word = match[0]
+        if word in places():
+            continue  # the Lady Otterwold is a ship
         before = text[: match.start()]
         after_title = re.search(r"\b([A-Z][a-z]+) $", before)
         if after_title and after_title[1] in TITLES and word not in TITLES and word not in other:
             found.add(word)
             continue
-        if word in TITLES or word in places() or word in other:
+        if word in TITLES or word in other:
             continue
         if START.search(before) and word.lower() in dictionary():
             continue
@@ -112,7 +115,22 @@ def heuristics(text: str, stop: frozenset[str]) -> dict[str, set[str]]:
         last = re.search(r"([A-Z][a-z]+) (?:[A-Z][a-z]+ )?$", before)
         if last and last[1] in TITLES:
             titled.add(match[0])
+    pairs = set()
+    for match in re.finditer(r"\b([A-Z][a-z]+) ([A-Z][a-z]+)\b", text):
+        if not re.search(r"\b[Tt]he $", text[max(0, match.start() - 5) : match.start()]):
+            pairs.update(word for word in match.groups() if word.lower() not in stopped)
+    spoken = re.findall(r"^([^:\n]{3,80}):", text, re.MULTILINE)
     return {
+        "two capitalised words in a row, not after the": pairs,
+        "before the colon of a speech": {
+            word for label in spoken for word in CAPITAL.findall(label) if word.lower() not in stopped
+        },
+        "before the colon, outside brackets": {
+            word
+            for label in spoken
+            for word in CAPITAL.findall(label.split(" (")[0])
+            if word.lower() not in stopped
+        },
         "capitalised, minus stop list": every,
         "capitalised inside sentences, minus stop list": middle,
         "the same, never in small letters": {word for word in middle if word.lower() not in small},
@@ -157,10 +175,21 @@ def tokens(text: str) -> list[str]:
     return TOKEN.findall(text.lower())
 
 
-def terms(text: str) -> list[str]:
-    """Words and pairs of neighbouring words."""
+_FUNCTION_WORDS = (
+    "a an the this that these those it its he she him her his hers they them their we us our i me my you your there who whom "
+    "which what whose one of in on at to from for with by as into over under after before about against up out and or but "
+    "not no nor if so than then is was were are be been being am had has have having would should could will shall may might "
+    "must can do does did said say says"
+)
+FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
+REPEATED = 0.7  # what a number counts for where it does not stand first
+
+
+def content(text: str) -> list[str]:
+    """Words that are no function words, and pairs of them that are neighbours."""
     single = tokens(text)
-    return [*single, *map(" ".join, itertools.pairwise(single))]
+    pairs = [f"{one} {two}" for one, two in itertools.pairwise(single) if not {one, two} & FUNCTION_WORDS]
+    return [*(word for word in single if word not in FUNCTION_WORDS), *pairs]
 
 
 def restore(chunks: Sequence[str], summaries: Sequence[str]) -> list[int]:
@@ -173,23 +202,37 @@ def places_of(chunks: Sequence[str], summaries: Sequence[str]) -> list[int]:
     """Read the told events: for each summary the chunk where its sentences are told.
 
     ``chunks`` are texts of paragraphs joined by line breaks. A sentence is looked for in single paragraphs: names, things
-    and numbers that stand together there count by how rare they are.
+    and numbers that stand together there count by how rare they are, less if many sentences of summaries have them too
+    ("the evidence of ... was quoted"). A number counts most where it stands first: later it is corrected or taken up.
     """
-    paragraphs = [(at, Counter(terms(line))) for at, chunk in enumerate(chunks) for line in chunk.split("\n")]
-    seen = Counter(word for _, counts in paragraphs for word in counts)
-    weight = {word: math.log(len(paragraphs) / count) ** 2 for word, count in seen.items()}
+    told = [re.split(r"(?<=[a-z0-9”][.?!]) ", summary) for summary in summaries]
+    framed = Counter(word for sentences in told for one in sentences for word in set(content(one)))
+    paragraphs = [(at, set(content(line))) for at, chunk in enumerate(chunks) for line in chunk.split("\n")]
+    seen = Counter(word for _, found in paragraphs for word in found)
+    first: dict[str, int] = {}
+    for number, (_, found) in enumerate(paragraphs):
+        for word in found:
+            first.setdefault(word, number)
+    weight = {
+        word: math.log(len(paragraphs) / count) ** 2 / framed[word]
+        for word, count in seen.items()
+        if framed[word]
+    }
     place = []
-    for summary in summaries:
+    for sentences in told:
         votes = [0.0] * len(chunks)
-        for sentence in re.split(r"(?<=[a-z0-9”][.?!]) ", summary):
-            asked = set(terms(sentence))
+        for sentence in sentences:
+            asked = set(content(sentence))
             best = [0.0] * len(chunks)
-            for at, counts in paragraphs:
-                best[at] = max(best[at], sum(weight[word] for word in asked if word in counts))
-            # What could stand in two places says little; so does what is nowhere told.
-            top = max(best)
-            rival = sorted(best)[-2] if len(best) > 1 else 0.0
-            votes[best.index(top)] += (top - rival) / (top + 1)
+            for number, (at, found) in enumerate(paragraphs):
+                score = sum(
+                    weight[word] * (REPEATED if word[0].isdigit() and first[word] < number else 1)
+                    for word in asked & found
+                )
+                best[at] = max(best[at], score)
+            # A chunk that tells one sentence best and the others not at all comes after one that tells all of them well.
+            top = max(best) + 1
+            votes = [vote + (score / top) ** 4 for vote, score in zip(votes, best, strict=True)]
         place.append(votes.index(max(votes)))
     return place
 

@@ -7,15 +7,34 @@ from long_context_tasks.corpora.synthetic.opinions import OpinionGroup
 # --- numbers in citations ------------------------------------------------------------------------------------------
 
 _N = r"(\d+)"
+REPORTER = (
+    r"(?:Marr\.(?: App\.)?|Tarn\.|Ost\. App\.|Quay Rep\.|Hest\. L\. J\.|Wend\. Ch\.|Brack\.|Fenn\. Assz\.|Sel\. Jud\.|"
+    r"Gildm\. Dec\.|Thorn\.|Harb\. Rolls|Norl\. Q\.)"
+)
+SERIES = r"[A-Z]\w+(?: (?:of|the|[A-Z]\w+))*"
+COURT = (
+    r"the (?:Court of (?:Appeal|Claims)|Assize|Chancery|High Bench|Bench of|(?:county|commercial|harbour) court|Osterlin Court|"
+    r"magistrates)"
+)
+ACT = r"(?:(?:[A-Z]\w+|and|of) )*(?:Act(?: on [A-Z]\w+(?: (?:and )?[A-Z]\w+)?)?|Ordinance|Code of [A-Z]\w+)"
 CITATIONS = (
-    rf"\b{_N} (?:[A-Z][a-z]*\.? )*[A-Z][a-z]*\. {_N}(?:, {_N})?",
-    rf"(?:volume|vol\.) {_N} of the [A-Z][\w ]+?, (?:page|p\.) {_N}(?: \(and {_N}\))?",
-    rf"book {_N}, folio {_N}(?:, at {_N})?",
-    rf"(?:[A-Z][a-z]*\. ?)+{_N}:{_N}(?:, {_N})?",
-    rf"\bNo\. {_N} of (?:the|[A-Z])",
-    rf"(?:sections?|article|chapter|Rule) {_N}(?: and {_N})? of the",
-    rf"\bss?\. {_N}(?: and {_N})?",
-    rf"§ {_N}",
+    rf"\b{_N} {REPORTER} {_N}(?:, {_N})?",
+    rf"(?:volume|vol\.) {_N} of the {SERIES}, (?:page|p\.) {_N}(?: \(and {_N}\))?",
+    rf"{REPORTER}, book {_N}, folio {_N}(?:, at {_N})?",
+    rf"{REPORTER} {_N}:{_N}(?:, {_N})?",
+    rf"reported on page {_N} of volume {_N} of the {SERIES}(?:, note to {_N})?",
+    rf"\({SERIES} {_N}, {_N}(?:; {_N})?\)",
+    rf"\bNo\. {_N}(?:, joined with No\. {_N},)? of {COURT}",
+    rf"(?:docket|cause|roll) {_N} of {COURT}",
+    rf"\({COURT}[^()]*, (?:case|suit|docket) {_N}\)",
+    rf"(?:section|article) {_N}(?:, with section {_N},)? of the {ACT}\b",
+    rf"part {_N}, section {_N}, of the {ACT}\b",
+    rf"(?:chapter|Rule) {_N} of the (?:Revised Ordinances|Rules of Process)",
+    rf"{ACT}, s\. {_N}",
+    rf"{ACT}, ss\. {_N}, {_N}",
+    rf"{ACT} \((?:§|art\.|sec\.) {_N}\)",
+    rf"{ACT} in its section {_N}",
+    rf"{ACT} {_N}\b",
 )
 
 
@@ -93,7 +112,7 @@ def _kinds(text: str) -> tuple[str, ...] | None:
 
 def described(text: str) -> list[tuple[str, ...] | None]:
     """The features of the case behind every mark: of the sentence with the mark, and the next three at most, until all four are told."""
-    sentences = re.split(r"(?<=\.) (?=[A-Z\"])", text)
+    sentences = re.split(r"(?<=[.?]) (?=[A-Z\"\[])", text)
     found = []
     for place, sentence in enumerate(sentences):
         for _ in range(sentence.count(MARK)):

@@ -6,17 +6,25 @@
 import gzip
 import hashlib
 import json
-import os
-import random
 import re
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthetic_opinions_reader import FEATURES, citation_numbers, citing, described
+from synthetic_opinions_reader import CITATIONS, FEATURES, citation_numbers, citing, described
+from synthetic_text_checks import (
+    CASES,
+    labels_of,
+    print_coverage,
+    ranked_by_similarity,
+    real_texts,
+    shared_sentences,
+    shortcut_scores,
+    text_of,
+    variety,
+)
 
 from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.benchmarks.ethic import citations
@@ -24,24 +32,17 @@ from long_context_tasks.benchmarks.ethic.attribute_law import build_attribute_la
 from long_context_tasks.benchmarks.ethic.build_settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.labels import parse_labels
 from long_context_tasks.benchmarks.ethic.sources import MOST_CITING, cited_cases
-from long_context_tasks.corpora.synthetic.document import Document
+from long_context_tasks.benchmarks.ethic.synthetic_sources import GENRES
 from long_context_tasks.corpora.synthetic.opinions import (
     MARK,
     TARGET_MARK,
     OpinionGroup,
-    summary_of,
+    begins_opinion,
     write_opinion_group,
     write_opinions,
 )
 from long_context_tasks.corpora.synthetic.wording import words
 from long_context_tasks.schema import InputError
-
-CASES = int(os.environ.get("LCT_SYNTHETIC_CASES", "40"))
-SHARED = Path(os.environ.get("LCT_SHARED", Path(__file__).parents[4] / "shared"))
-
-
-def text_of(document: Document) -> str:
-    return "\n\n".join(paragraph.text for paragraph in document.paragraphs)
 
 
 def text_of_group(group: OpinionGroup) -> str:
@@ -50,19 +51,10 @@ def text_of_group(group: OpinionGroup) -> str:
     )
 
 
-def labels_of(document: Document) -> set[str]:
-    return {label for paragraph in document.paragraphs for label in paragraph.labels}
-
-
-def f1(found: set[str], right: set[str]) -> float:
-    common = len(found & right)
-    return 200 * common / (len(found) + len(right)) if common else 0.0
-
-
 def test_same_bytes_for_one_seed() -> None:
     text = repr((write_opinions(5, 3000), write_opinion_group(5, 3000)))
     digest = hashlib.sha256(text.encode()).hexdigest()
-    assert digest == "780308b931756614e61c9a7ddd5ef9a722a34946a644384716fa1a1a3ccc4b04", digest
+    assert digest == "82c8258d48bb223fe79456c59ce5f27005651078142ce09e74214e3acba52ade", digest
     assert write_opinion_group(6, 3000) != write_opinion_group(5, 3000)
 
 
@@ -100,11 +92,14 @@ def test_a_million_tokens() -> None:
     write_opinion_group(3, 1_000_000)
     last = time.perf_counter()
     gold = labels_of(large)
-    print(f"1m tokens in {end - middle:.1f} s; as a group in {last - end:.1f} s; {len(gold)} labels")
+    means = shortcut_scores(HEURISTICS, [large])
+    print(f"1m tokens in {end - middle:.1f} s; as a group in {last - end:.1f} s")
+    print("1m", means, len(gold), "labels")
     assert end - middle < 20 * (middle - start) + 0.5
     assert end - middle < 20
     assert last - end < 20
-    assert f1(HEURISTICS["all numbers"](text_of(large)), gold) < 60
+    assert all(means[name] < 54 for name in HEURISTICS if name not in KEYED)
+    assert len(gold) > 3000
 
 
 def test_prose_is_clean() -> None:
@@ -112,7 +107,8 @@ def test_prose_is_clean() -> None:
     texts += [write_opinion_group(seed, 1).target.summary for seed in range(100)]
     for text in texts:
         assert not re.search(
-            r"[{}|\x00]|  | [.,;:](?! )|,,|a\(n\)|\.\.|\b[Aa] [aeiou](?!ne\b)|[;,]\.|;;", text
+            r"[{}|\x00]|  | [.,;:](?! )|,,|a\(n\)|\.\.|\b[Aa] [aeiou](?!ne\b)|[;,]\.|;;|[a-z]{5}\. [a-z]",
+            text,
         )
         assert text.count('"') % 2 == 0
 
@@ -163,6 +159,16 @@ def test_no_number_is_both() -> None:
             assert HEURISTICS["all numbers"](paragraph.text) & gold == set(paragraph.labels)
 
 
+def test_no_form_of_citation_has_most_of_the_numbers() -> None:
+    document = write_opinions(1, 100_000)
+    text, gold = text_of(document), labels_of(document)
+    for pattern in CITATIONS:
+        found = {number for match in re.finditer(pattern, text) for number in match.groups() if number}
+        assert 0 < len(found & gold) < 0.4 * len(gold), pattern
+    assert not [one for one in gold if int(one) < 29 or 1890 <= int(one) <= 2030]
+    assert max(map(int, gold)) > 80_000
+
+
 def test_labels_stand_in_order() -> None:
     for paragraph in write_opinions(3, 8000).paragraphs:
         places = [
@@ -171,16 +177,20 @@ def test_labels_stand_in_order() -> None:
         assert places == sorted(places)
 
 
-def test_facts_are_in_the_text() -> None:
-    number = 0
-    for seed in range(20):
-        for paragraph in write_opinions(seed, 3000).paragraphs:
-            for fact in paragraph.facts:
-                number += 1
-                lowered = paragraph.text.lower()
-                assert all(any(word.lower() in lowered for word in group) for group in fact.words), fact
-    assert number > 100
-    assert 1 <= summary_of(write_opinions(0, 3000).paragraphs).count(". ") + 1 <= 8
+def test_opinions_are_told_apart() -> None:
+    for seed in range(12):
+        paragraphs = write_opinions(seed, 12_000).paragraphs
+        captions = [any("came on appeal" in fact.statement for fact in one.facts) for one in paragraphs]
+        assert [begins_opinion(one.text) for one in paragraphs] == captions
+        parts = GENRES["law"].parts(paragraphs)
+        assert parts[0] == 0 and parts[-1] == sum(captions) - 1 > 0
+        # Also where the end of the last paragraph is cut off.
+        [first, *_] = paragraphs
+        for end in (match.end() for match in re.finditer(r"(?<!v)\.(?= [A-Z])", first.text)):
+            assert begins_opinion(first.text[:end]), first.text[:end]
+        assert not begins_opinion(
+            "On appeal, we defer unless they are plainly wrong, In re Redley, No. 4096."
+        )
 
 
 def test_group_is_in_the_readers_shape() -> None:
@@ -256,47 +266,64 @@ HEURISTICS: dict[str, Callable[[str], set[str]]] = {
         for number in match.groups()
     },
     "numbers of three or four digits": lambda text: set(re.findall(r"(?<![\d,])\d{3,4}(?![\d,])", text)),
+    "numbers after §, section, No. ...": lambda text: set(
+        re.findall(r"(?:[Ss]ections?|§|No\.|Rule|[Aa]rticle|[Cc]hapter) (\d+)", text)
+    ),
+    "also page, volume, book, folio ...": lambda text: set(
+        re.findall(
+            r"(?:[Ss]ections?|[Aa]rticles?|[Cc]hapter|§|ss?\.|art\.|sec\.|Rule|No\.|[Pp]ages?|p\.|[Vv]olume|vol\.|folio|[Bb]ook|docket|"
+            r"[Cc]ase|[Pp]art) (\d+)",
+            text,
+        )
+    ),
+    "sentences with a case or an act": lambda text: {
+        number
+        for sentence in re.split(r"(?<=[.?!]) (?=[A-Z])", text)
+        if re.search(r" v\. |In re|Estate of|Act|Code|Ordinance|Rules", sentence)
+        for number in integers(sentence)
+    },
 }
+KEYED = (
+    "numbers after §, section, No. ...",
+    "also page, volume, book, folio ...",
+    "sentences with a case or an act",
+)
+"""Patterns made from many texts of the kind: they find more, see docs/synthetic_medicine_and_law.md."""
 
 
 def test_numbers_by_shortcut() -> None:
-    scores: dict[str, list[float]] = {name: [] for name in HEURISTICS}
-    for seed in range(CASES):
-        document = write_opinions(seed, 2000)
-        for name, heuristic in HEURISTICS.items():
-            scores[name].append(f1(heuristic(text_of(document)), labels_of(document)))
-    means = {name: sum(values) / len(values) for name, values in scores.items()}
-    print({name: round(mean, 1) for name, mean in means.items()})
-    for name in (
-        "all numbers",
-        "last number of each paragraph",
-        "largest number of each paragraph",
-        r"\d+ \w+ \d+",
-    ):
-        assert means[name] < 60
+    means = shortcut_scores(HEURISTICS, (write_opinions(seed, 2000) for seed in range(CASES)))
+    print("2k", means)
+    assert all(mean < 70 for mean in means.values())
+    assert all(means[name] < 52 for name in HEURISTICS if name not in KEYED)
+
+
+def test_numbers_by_shortcut_in_long_texts() -> None:
+    """Labels grow with the text, and so do the numbers beside them: a pattern that knows some forms stays below half."""
+    lengths = ((8_000, 12), (32_000, 4), (128_000, 2)) if CASES > 40 else ((128_000, 1),)
+    for length, texts in lengths:
+        documents = [write_opinions(seed, length) for seed in range(texts)]
+        means = shortcut_scores(HEURISTICS, documents)
+        print(f"{length // 1000}k", means, [len(labels_of(one)) for one in documents], "labels")
+        assert all(means[name] < 54 for name in HEURISTICS if name not in KEYED)
+    assert all(len(labels_of(one)) > 900 for one in documents)
+
+
+def test_recall_and_summarize_need_most_of_the_text() -> None:
+    assert min(print_coverage("law").values()) > 80
 
 
 def test_attribution_by_similarity() -> None:
     """Segments ranked by how alike their words are to the target's, as many taken as are right."""
-    text_features = pytest.importorskip("sklearn.feature_extraction.text")
-    ranked, everything, chance = [], [], []
-    generator = random.Random(0)
-    for seed in range(2 * CASES):
-        group = write_opinion_group(seed, 6000)
-        matrix = text_features.TfidfVectorizer(sublinear_tf=True).fit_transform(
-            [group.target.text, *(segment.text for segment in group.segments)]
+    groups = (write_opinion_group(seed, 6000) for seed in range(2 * CASES))
+    mean = ranked_by_similarity(
+        (
+            group.target.text,
+            [segment.text for segment in group.segments],
+            {place for place, segment in enumerate(group.segments) if segment.cites},
         )
-        alike = (matrix[1:] @ matrix[0].T).toarray()[:, 0]
-        right = {str(place) for place, segment in enumerate(group.segments) if segment.cites}
-        places = range(len(group.segments))
-        best = sorted(places, key=lambda place: -alike[place])[: len(right)]
-        ranked.append(f1({str(place) for place in best}, right))
-        everything.append(f1({str(place) for place in places}, right))
-        chance.append(f1({str(place) for place in generator.sample(places, len(right))}, right))
-    mean = {
-        name: sum(values) / len(values)
-        for name, values in (("tf-idf", ranked), ("all", everything), ("chance", chance))
-    }
+        for group in groups
+    )
     print({name: round(value, 1) for name, value in mean.items()})
     assert mean["tf-idf"] < mean["chance"] + 2 + 40 / CASES**0.5
 
@@ -322,36 +349,19 @@ def test_attribution_by_a_classifier() -> None:
 
 
 def test_seeds_share_no_long_sentence() -> None:
-    owner: dict[str, int] = {}
-    shared = []
-    total = 0
-    for seed in range(CASES):
-        group = write_opinion_group(seed, 1500)
-        texts = [text_of(write_opinions(seed, 2000)), group.target.summary]
-        texts += [segment.text for segment in group.segments]
-        for sentence in set(re.split(r"(?<=[.?!]) ", " ".join(texts))):
-            if len(sentence.split()) > 12:
-                total += 1
-                if owner.setdefault(sentence, seed) != seed:
-                    shared.append(sentence)
+    def texts() -> Iterator[str]:
+        for seed in range(CASES):
+            group = write_opinion_group(seed, 1500)
+            pages = (segment.text for segment in group.segments)
+            yield " ".join((text_of(write_opinions(seed, 2000)), group.target.summary, *pages))
+
+    shared, total = shared_sentences(texts())
     print(f"{len(shared)} of {total} sentences of more than 12 words stand under two seeds", shared[:5])
-    # Of so many sentences a few may agree by chance.
-    assert len(shared) <= total // 2000
-
-
-def variety(text: str) -> tuple[float, float]:
-    """Share of distinct 4-grams of words, and of bytes that gzip leaves."""
-    tokens = text.split()
-    grams = [tuple(tokens[place : place + 4]) for place in range(len(tokens) - 3)]
-    return len(set(grams)) / len(grams), len(gzip.compress(text.encode(), 9)) / len(text.encode())
+    assert not shared
 
 
 def test_variety_beside_real_opinions() -> None:
-    folder = SHARED / "court_opinions"
-    folder = folder if folder.is_dir() else SHARED / "data" / "court_opinions"
-    file = folder / "courtlistener_appellate_opinions.jsonl.gz"
-    if not file.is_file():
-        pytest.skip("real opinions are not here: set LCT_SHARED")
+    file = real_texts("court_opinions", "courtlistener_appellate_opinions.jsonl.gz")
     real = ""
     with gzip.open(file, "rt", encoding="utf-8") as lines:
         for line in lines:

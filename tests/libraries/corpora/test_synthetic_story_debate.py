@@ -26,6 +26,7 @@ from story_debate_checks import (
     long_sentences,
     names_in,
     pairs_right,
+    places,
     restore,
     states,
 )
@@ -33,6 +34,8 @@ from story_debate_checks import (
 from long_context_tasks.corpora.books import read_books
 from long_context_tasks.corpora.debates import read_debates
 from long_context_tasks.corpora.synthetic import debate, story
+from long_context_tasks.corpora.synthetic.debate_facts import detail, fact_of_act
+from long_context_tasks.corpora.synthetic.debate_house import Act, Member, sit
 from long_context_tasks.corpora.synthetic.document import Document, Paragraph
 from long_context_tasks.corpora.synthetic.wording import words
 from long_context_tasks.schema import InputError
@@ -41,8 +44,8 @@ WRITE = {"story": story.write_story, "debate": debate.write_debate}
 STREAM = {"story": story.stream_story, "debate": debate.stream_debate}
 SUMMARY = {"story": story.summary_of, "debate": debate.summary_of}
 GOLDEN = {
-    "story": "c00b9d3152b6873b3469cde5852a7f3543a3e7a9de99c5f010d54e972b135111",
-    "debate": "6effad21ecbb270d5037d5aa8e48d3b8570c81c950b3bfbe8649d30eb7b4c949",
+    "story": "73a026d76de2b23739c981349f75d9ef584909639c2713f55ee32a05d60fcc59",
+    "debate": "3611edc2d0f4df647bd9f9dc5542cf24ead678f7373a99cc4fa638795f4cca27",
 }
 GENRES = pytest.mark.parametrize("genre", list(WRITE))
 
@@ -167,7 +170,21 @@ def test_hardly_a_long_sentence_is_shared_by_two_seeds(genre: str) -> None:
             seen[sentence].add(seed)
     shared = [sentence for sentence, seeds in seen.items() if len(seeds) > 1]
     print(genre, len(shared), "of", len(seen), shared)
-    assert len(shared) <= 0.002 * len(seen)
+    # None among 40 seeds (docs).
+    assert len(shared) <= 1
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "With the boxwood flute among the baggage, they were careful how they packed.",
+        "At the next count of the baggage, the tinny music box was not there.",
+    ],
+)
+def test_a_long_sentence_without_a_rare_name_gets_a_place(sentence: str) -> None:
+    placed = f"At Otterwold, {sentence[0].lower()}{sentence[1:]}"
+    assert story.take_apart(sentence, "at Otterwold") == placed
+    assert story.take_apart(placed, "at Otterwold") == placed
 
 
 def test_a_debate_has_the_shape_of_other_debates(tmp_path: Path) -> None:
@@ -217,6 +234,18 @@ def test_a_reader_who_knows_no_gold_finds_the_same_names(genre: str) -> None:
     assert len([one for _, one in wrong if one - {"Miles", "Quill", "Piers"}]) == 0
 
 
+@GENRES
+def test_things_have_titles_too_and_are_no_names(genre: str) -> None:
+    text = text_of(WRITE[genre](12, 30_000))
+    labels = labels_of(WRITE[genre](12, 30_000))
+    file = "story_names.txt" if genre == "story" else "debate_names.txt"
+    titles = "|".join(words(file, "titles_things"))
+    after = set(re.findall(rf"\b(?:{titles}) ([A-Z][a-z]+)", text))
+    assert len(after - labels) > 20
+    # What only things are called is that of a town, never of a person.
+    assert after - labels <= places()
+
+
 def test_the_reader_is_no_rubber_stamp() -> None:
     document = story.write_story(3000, 2000)
     assert names_in(f"{text_of(document)} Then came Captain Holmburn.", "story") - labels_of(document) == {
@@ -248,18 +277,18 @@ def test_no_name_of_a_person_is_that_of_a_place_or_a_thing() -> None:
 
 
 @GENRES
-@pytest.mark.parametrize("length", [2000, 8000])
+@pytest.mark.parametrize("length", [2000, 8000, 32_000])
 def test_capital_letters_are_not_enough(genre: str, length: int) -> None:
     text_features = pytest.importorskip("sklearn.feature_extraction.text")
     scores: dict[str, list[float]] = defaultdict(list)
-    for seed in range(400, 420 if length < 5000 else 408):
+    for seed in range(400, {2000: 430, 8000: 408, 32_000: 402}[length]):
         document = WRITE[genre](seed, length)
         for name, found in heuristics(text_of(document), text_features.ENGLISH_STOP_WORDS).items():
             scores[name].append(f1(found, labels_of(document)))
     means = {name: sum(score) / len(score) for name, score in scores.items()}
     print(genre, length, means)
-    assert all(means[name] < 50 for name in list(means)[:3])
-    assert means["the same, not after at, in, of, the ..."] < 60
+    # Means of more documents are in docs/synthetic_debates_and_stories.md; these may be 3 points above them.
+    assert all(mean < 50 for mean in means.values()), means
 
 
 # --- facts and summaries
@@ -287,6 +316,86 @@ def test_facts_are_stated_where_they_belong_and_hardly_elsewhere(genre: str) -> 
     print(genre, rates)
     assert rates[1.0] < 0.035
     assert rates[0.6] < 0.09
+
+
+@GENRES
+def test_a_list_of_names_and_figures_states_hardly_a_fact(genre: str) -> None:
+    stated, whole = 0.0, 0.0
+    for seed in range(200, 204):
+        for chunk in cut(genre, seed):
+            text = " ".join(paragraph.text for paragraph in chunk)
+            listed = " ".join(re.findall(r"\b[A-Z][\w’'-]*|\d[\d,]*\d|\d", text))
+            facts = [fact for paragraph in chunk for fact in paragraph.facts]
+            whole += sum(fact.weight for fact in facts)
+            stated += sum(fact.weight for fact in facts if states(listed, fact))
+    print(genre, stated / whole)
+    assert stated < 0.15 * whole
+
+
+ACTS: dict[str, Act] = {}
+for _, one in itertools.islice(sit(5), 400):
+    ACTS.setdefault(one.kind, one)
+SPOKEN = [
+    ("divide", "The amendment {act.issue.number} fell, {act.ayes} Members against {act.noes}."),
+    ("divide", "By {act.ayes} votes to {act.noes} the House decided on amendment {act.issue.number}."),
+    ("correct", "Somebody corrected {act.wrong:,} to {act.figure:,}."),
+    ("correct", "The true number is {act.figure:,}, not {act.wrong:,}."),
+    ("correct", "A mistake is admitted: {act.figure:,} instead of {act.wrong:,}."),
+    ("call", "{act.issue.mover.full} moves amendment {act.issue.number}."),
+    ("support", "{act.speaker.listed} backs amendment {act.issue.number}."),
+    ("support", "In favour of amendment {act.issue.number}: {act.speaker.listed}."),
+    ("oppose", "{act.speaker.listed} criticised amendment {act.issue.number}."),
+    ("oppose", "Against amendment {act.issue.number} spoke {act.speaker.listed}."),
+    ("ask", "{act.speaker.listed} interrupted."),
+    ("ask", "{act.speaker.listed} asked about it."),
+    ("answer", "{act.speaker.listed} answered that it was so."),
+    ("answer", "{act.speaker.listed} denied it."),
+    ("reply", "{act.speaker.listed}, a Minister, defended the Government."),
+    ("order_raise", "{act.speaker.listed} objected."),
+    ("order_rule", "The Deputy Speaker ruled that it was out of order."),
+]
+
+
+@pytest.mark.parametrize(("kind", "told"), SPOKEN)
+def test_other_words_state_what_a_speech_was_for(kind: str, told: str) -> None:
+    act = ACTS[kind]
+    fact = fact_of_act(act, {}, {})
+    assert states(told.format(act=act), fact)
+    assert states(fact.statement, fact)
+    issue, names = act.issue, [*act.issue.mover.names, *(act.speaker.names if act.speaker else ())]
+    listed = f"{' '.join(names)} Order Amendment {issue.number} {issue.new} {act.figure:,} {act.wrong:,} Ayes {act.ayes} Noes {act.noes}"
+    assert not states(listed, fact)
+
+
+PERSON = {role: Member("", "Olwen", "Talbright", True) for role in "QW"}
+PLACED = {"place": "Great Otterwold", "big": "12,345"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("witness", "Olwen Talbright is quoted."),
+        ("witness", "According to Olwen Talbright no inspector had been there."),
+        ("witness", "A pamphlet by Olwen Talbright says so."),
+        ("witness", "Olwen Talbright concluded that it was useless."),
+        ("case", "Olwen Talbright of Great Otterwold waited from May to June."),
+        ("case", "The case of Olwen Talbright, Great Otterwold, is described."),
+        ("case", "Olwen Talbright from Great Otterwold was fined."),
+        ("petition", "12,345 people of Great Otterwold, led by Olwen Talbright, signed a request."),
+        ("petition", "A petition by Talbright of Great Otterwold with 12,345 names was laid."),
+        ("tribute", "The late Olwen Talbright was praised."),
+        ("tribute", "Members mourned Olwen Talbright."),
+    ],
+)
+def test_other_words_state_what_was_said_of_somebody(kind: str, told: str) -> None:
+    if kind in ("witness", "case"):
+        fact = detail(kind, PERSON, PLACED, "She waited at Great Otterwold and was fined 3 crowns for it.")
+    else:
+        act = ACTS["support"]
+        fact = fact_of_act(Act(kind, act.issue, act.speaker, act.other), PERSON, PLACED)
+    assert states(told, fact)
+    assert states(fact.statement, fact)
+    assert not states("Olwen Talbright Great Otterwold 12,345 In The She Of", fact)
 
 
 @GENRES
