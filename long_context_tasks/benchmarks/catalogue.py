@@ -56,6 +56,12 @@ class TaskSpec:
         """The task's part of the card."""
         return card(self.benchmark).tasks[self.task]
 
+    @property
+    def headline(self) -> str:
+        """The metric that stands for the task: its variant's, where that has one of its own."""
+        own = (variant.headline for variant in self.card.variants if variant.name == self.variant)
+        return next(own, "") or self.card.headline
+
 
 @lru_cache
 def benchmark_names() -> tuple[str, ...]:

@@ -162,7 +162,7 @@ def measure(runs: "Sequence[StoredRun]", data_dir: Path | None, *, official: boo
             continue
         key = run.task_key
         task = tasks.setdefault(key, tasks.get(key) or load_task(run, data_dir))
-        metric = spec.card.official if official else run.headline or spec.card.headline
+        metric = spec.card.official if official else run.headline or spec.headline
         for one in judged:
             cases, parts = scores_of(one, task, spec.task, metric)
             # Folders of built cases are told apart by their paths, and shown by their names.

@@ -75,8 +75,8 @@ def _groups(benchmark: str) -> dict[str, tuple[list[str], list[str]]]:
             kept = [task_card.headline] if spec.variant.startswith("ppl") else metrics
             if group == spec.name:
                 continue  # a task with neither splits nor lengths stands for itself
-            if headline_of(spec) != task_card.headline:
-                kept = [headline_of(spec), *metrics]
+            if spec.headline != task_card.headline:
+                kept = [spec.headline, *metrics]
             if group != spec.name:  # a task of one text and one length needs no group
                 groups.setdefault(group, ([], kept))[0].append(spec.name)
     # A group that runs on published data as it comes.
@@ -91,12 +91,6 @@ def _groups(benchmark: str) -> dict[str, tuple[list[str], list[str]]]:
     ]
     groups[benchmark] = [f"{benchmark}_{task}" for task in published], common
     return groups
-
-
-def headline_of(spec: TaskSpec) -> str:
-    """The headline metric of a task: a synthetic one may have another than the published one (``data.synthetic.headlines``)."""
-    told = catalogue.card(spec.benchmark).data.get("synthetic", {}).get("headlines", {})
-    return str(told.get(spec.task, spec.card.headline)) if is_synthetic(spec) else spec.card.headline
 
 
 def is_synthetic(spec: TaskSpec) -> bool:

@@ -25,12 +25,14 @@ class Variant:
         lengths: the lengths that get a task of their own; any other goes through ``<task>_any_<variant>``.
         axis: what it changes, e.g. ``noise``. Variants of different axes combine, in the order in which the axes first
             appear in the card; one without an axis stands alone.
+        headline: metric name, where it is not the task's own.
     """
 
     name: str
     about: str
     lengths: tuple[str, ...] = ()
     axis: str = ""
+    headline: str = ""
 
 
 @dataclass(frozen=True)

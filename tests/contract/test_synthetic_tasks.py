@@ -7,7 +7,7 @@ import pytest
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import ANY
 from long_context_tasks.hosts.chosen_tasks import group_of
-from long_context_tasks.hosts.generate import headline_of, lm_eval_groups, synthetic_tasks
+from long_context_tasks.hosts.generate import lm_eval_groups, synthetic_tasks
 from long_context_tasks.hosts.generate_opencompass import eval_synthetic_file
 from long_context_tasks.runs.plan import expand_tasks
 from long_context_tasks.schema import Options, resolve_options
@@ -46,7 +46,7 @@ def test_a_task_loads_without_data_and_fits_its_length(
     options = resolve_options({"lct_length": str(length), "lct_n": "2", "lct_seed": "7"}, {})
     task = catalogue.core(spec.benchmark, "data").load_task(spec.name, options)
     assert len(task.cases) == 2 and task.description()["lct_seed"] == 7
-    assert task.metrics[0] == headline_of(spec)
+    assert task.metrics[0] == spec.headline
     assert all(0.98 * length <= case.num_tokens["cl100k"] <= length for case in task.cases.cases)
     other = catalogue.core(spec.benchmark, "data").load_task(spec.name, Options(length=length, n=2, seed=8))
     first, second = ([one.messages(case) for case in one.cases.cases] for one in (task, other))

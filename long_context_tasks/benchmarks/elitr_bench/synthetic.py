@@ -12,8 +12,6 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from long_context_tasks import __version__
 from long_context_tasks.benchmarks.building import Progress, TaskReport
 from long_context_tasks.benchmarks.catalogue import card
@@ -33,7 +31,7 @@ from long_context_tasks.schema import (
     format_length,
     parse_length,
 )
-from long_context_tasks.schema.case_folder import read_manifest
+from long_context_tasks.schema.case_folder import made_once, read_manifest
 from long_context_tasks.schema.folders import cache_dir
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer, same_tokenizer, tokenizer_identity
 from long_context_tasks.tokens.build_settings import BuildSettings
@@ -289,12 +287,9 @@ def cases_of(task: TaskName, options: Options) -> CaseSet:
     }
     digest = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:16]
     folder = cache_dir() / "cases" / f"{file_of(family, length)}-{digest}" / family
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    # Several processes of a host may ask at once: one builds, the others wait.
-    with FileLock(folder.parent / ".lock"):
-        if not (folder / "manifest.json").is_file():
-            build(family, None, settings, folder)
-    return CaseSet.read(folder, file_of(family, length))
+    return CaseSet.read(
+        made_once(folder, lambda: build(family, None, settings, folder)), file_of(family, length)
+    )
 
 
 def noisy_cases(task: TaskName, cases: CaseSet, options: Options, noise: NoiseSettings) -> CaseSet:
@@ -327,12 +322,12 @@ def noisy_cases(task: TaskName, cases: CaseSet, options: Options, noise: NoiseSe
     }
     digest = hashlib.sha256(json.dumps(made_from, sort_keys=True, default=str).encode()).hexdigest()[:16]
     folder = cache_dir() / "cases" / f"{file}_wer{task.wer}-{digest}" / family
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.parent / ".lock"):
-        if not (folder / "manifest.json").is_file():
-            with CaseWriter(folder, {"made_from": made_from}) as writer:
-                writer.add_cases(file, _noisy(task, wanted, cases, options, noise, writer))
-    return CaseSet.read(folder, file)
+
+    def make() -> None:
+        with CaseWriter(folder, {"made_from": made_from}) as writer:
+            writer.add_cases(file, _noisy(task, wanted, cases, options, noise, writer))
+
+    return CaseSet.read(made_once(folder, make), file)
 
 
 def _noisy(

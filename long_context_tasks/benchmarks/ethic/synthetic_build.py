@@ -7,8 +7,6 @@ from dataclasses import asdict, dataclass, replace
 from math import nan
 from pathlib import Path
 
-from filelock import FileLock
-
 from long_context_tasks import __version__
 from long_context_tasks.benchmarks.building import Progress, TaskReport
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card
@@ -18,6 +16,7 @@ from long_context_tasks.benchmarks.ethic.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.synthetic import FittedSettings, Made, Maker
 from long_context_tasks.benchmarks.ethic.synthetic_attribute import attribute
 from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Options, format_length
+from long_context_tasks.schema.case_folder import made_once
 from long_context_tasks.schema.folders import cache_dir
 from long_context_tasks.tokens import CL100K, get_tokenizer, tokenizer_identity
 from long_context_tasks.tokens.build_settings import BuildSettings
@@ -173,10 +172,6 @@ def cached_synthetic(spec: TaskSpec, options: Options) -> CaseSet:
     digest = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:16]
     name = f"{spec.name}_{format_length(options.length)}-{digest}"
     folder = cache_dir() / "cases" / name / family_of(spec.task)
-    if not (folder / "manifest.json").is_file():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        # Several processes of a host may ask at once: one writes, the others wait.
-        with FileLock(folder.parent / ".lock"):
-            if not (folder / "manifest.json").is_file():
-                build_synthetic(spec.task, settings, folder, Progress())
-    return CaseSet.read(folder, spec.name)
+    return CaseSet.read(
+        made_once(folder, lambda: build_synthetic(spec.task, settings, folder, Progress())), spec.name
+    )
