@@ -65,10 +65,15 @@ def make_rows(files: Sequence[Path], options: DataOptions) -> Made:
     Raises:
         InputError: a file or a row cannot be used, two rows have one id, or nothing is left.
     """
+    if options.several and options.sample is not None:
+        raise InputError(
+            "--several-raters takes no answers with one rating, --sample takes all with several and some of the rest: give one of them"
+        )
     rows = [row for path in files for row in _rated_rows(path)]
     rows += _elitr_rows(options)
     if not rows:
-        raise InputError("no source; name files of rated answers, or --elitr gold")
+        what = f"no rows in {', '.join(map(str, files))}" if files else "no source"
+        raise InputError(f"{what}; name files of rated answers, or --elitr gold")
     notes = []
 
     def leave_out(why: str, kept: list[dict[str, Any]]) -> None:
@@ -97,10 +102,17 @@ def make_rows(files: Sequence[Path], options: DataOptions) -> Made:
         dropped = set(single) - set(taken)
         leave_out("not in the sample", [row for place, row in enumerate(rows) if place not in dropped])
     if not rows:
-        raise InputError("nothing is left of the sources; ask for more of them")
+        raise InputError(
+            f"nothing is left of the sources ({'; '.join(notes)}); rate the answers, or ask for more of them"
+        )
     if twice := [name for name, count in Counter(row["item"].id for row in rows).items() if count > 1]:
         raise InputError(f"two answers have the id {twice[0]}; give every answer an id of its own")
     made = [_row(row, options) for row in rows]
+    if told := sum(isinstance(row["rationale"], str) and not options.keep_rationale for row in rows):
+        notes.append(
+            f"{told} rationales went to `feedback`, as what a rater said of the answer; if they are context that raters saw, as those of "
+            "`lct annotate export` are, give --keep-rationale"
+        )
     if options.shuffle:
         made, moved = shuffled(made, options.seed), "ratings permuted among the answers"
         notes.append(f"CONTROL, NO REAL RATINGS: {moved}; every row says so in its field `control`")

@@ -126,6 +126,11 @@ class Head:
             row[: len(given)] = (torch.tensor(given) - low) / (high - low)
         return rows
 
+    def loss_of_guess(self) -> float:
+        """Loss of a rating under outputs that are all 0: every rating is as likely as any other."""
+        labels = self.labels([[sum(SCALE) / 2]])
+        return float(self.loss(torch.zeros(1, self.outputs), labels).sum())
+
     def interval(self, params: Sequence[Sequence[float]], level: float = 0.95) -> Floats | None:
         """Where a single rating lies with this probability, on 0 ... 1: low and high ends, shape (2, items).
 

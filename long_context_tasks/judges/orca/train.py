@@ -190,6 +190,12 @@ class _Run:
                     self._save("last", state)
         best = f"{_measured_by(self.settings.select)} {state.best:.4f} on the development part after step {state.best_step}"
         self.report(f"stage {self.stage.name}: {state.step} of {steps} steps; best: {best}")
+        guess = self.made.model.head.loss_of_guess()
+        if self.settings.select == "loss" and state.best is not None and state.best > guess:
+            self.report(
+                f"warning: that is no better than {guess:.4f}, the loss of a guess to which every rating is as likely as any other: this judge has "
+                "learned nothing. Train longer, or with a lower --lr"
+            )
 
     def _load(self, start: Start, checkpoint: Path | None) -> Trainable:
         checkpoint = checkpoint or start.checkpoint

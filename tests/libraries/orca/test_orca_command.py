@@ -214,6 +214,12 @@ def test_a_mistyped_option_leaves_nothing_that_stops_the_right_one(place: Path, 
     )
 
 
+def test_a_judge_that_has_learned_nothing_is_told(place: Path, tmp_path: Path) -> None:
+    given = *from_model(place), "--head", "multinomial", "--steps", "1", "--warmup", "0"
+    said = good(*train(place, tmp_path / "wild", *given, "--lr", "100")).output
+    assert "warning: that is no better than" in said and "learned nothing" in said
+
+
 def test_a_window_that_nothing_fits_gives_no_file(place: Path, tmp_path: Path) -> None:
     saved_checkpoint(tmp_path / "judge")
     given = "score", place / "dev.jsonl", "--checkpoint", tmp_path / "judge", "-o", tmp_path / "out.jsonl"

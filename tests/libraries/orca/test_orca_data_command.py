@@ -32,6 +32,7 @@ def test_data_of_any_scale_become_training_data(tmp_path: Path) -> None:
     source = write(tmp_path / "rated.jsonl.gz", SOURCE)
     said = good("data", source, "-o", tmp_path / "out.jsonl").output
     assert "1 answers left out: the question is marked as flawed" in said
+    assert "1 rationales went to `feedback`" in said and "give --keep-rationale" in said
     rows = read(tmp_path / "out.jsonl")
     assert [row["ratings"] for row in rows] == [[1.0, 5.0], [3.0], [1.0, 3.0]]  # a zero stays, as the lowest
     assert [row["ratings_given"] for row in rows] == [[0, 1], [2.5], [1, 3]]
@@ -50,6 +51,13 @@ def test_data_of_any_scale_become_training_data(tmp_path: Path) -> None:
     )
     assert "two answers have the id a" in bad("data", source, source, "-o", tmp_path / "no")
     assert "no source" in bad("data", "-o", tmp_path / "no")
+    empty = write(tmp_path / "empty.jsonl", [])
+    assert f"no rows in {empty}" in bad("data", empty, "-o", tmp_path / "no")
+    unrated = write(tmp_path / "unrated.jsonl", [{**SOURCE[0], "ratings": []}])
+    assert "(1 answers left out: no rating)" in bad("data", unrated, "-o", tmp_path / "no")
+    assert "give one of them" in bad(
+        "data", source, "-o", tmp_path / "no", "--several-raters", "--sample", "1"
+    )
     assert "name the place" in bad("data", source)
     assert not (tmp_path / "no").exists()
 
@@ -96,7 +104,8 @@ def test_the_real_data_lose_no_rating(shared: Path) -> None:
         pytest.skip(f"no {source}")
     options = DataOptions(elitr=("gold", "silver"), data_dir=shared / "data", keep_improper=True)
     made = make_rows([source], options)
-    assert made.notes == [] and len(made.rows) == 47244 + 390
+    assert [note.split(",")[0] for note in made.notes] == ["2050 rationales went to `feedback`"]
+    assert len(made.rows) == 47244 + 390
     for row in made.rows:
         (low, high), given = row["scale_given"], row["ratings_given"]
         assert row["ratings"] == pytest.approx([1 + 4 * (rating - low) / (high - low) for rating in given])

@@ -149,6 +149,13 @@ def test_divergence_is_zero_only_to_itself(values: list[float]) -> None:
         assert params_kl(HEADS[name], p, q).item() >= -1e-4
 
 
+def test_the_loss_of_a_guess() -> None:
+    guesses = {name: head.loss_of_guess() for name, head in HEADS.items()}
+    assert guesses == pytest.approx(
+        {"beta": 0.0, "multinomial": math.log(5), "bernoulli": math.log(2)}, abs=1e-6
+    )
+
+
 def test_unknown_heads_are_named() -> None:
     with pytest.raises(InputError, match="head 'gamma' is none of beta, multinomial, bernoulli"):
         get_head("gamma")
