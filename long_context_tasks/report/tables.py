@@ -20,7 +20,7 @@ from long_context_tasks.report.held_settings import held_settings
 from long_context_tasks.report.lengths import FamilyLength, ends_words, length_words
 from long_context_tasks.report.models import shown_source
 from long_context_tasks.report.schema import Collection
-from long_context_tasks.schema import InputError
+from long_context_tasks.schema import InputError, format_length
 from long_context_tasks.schema.files import write_whole
 from long_context_tasks.stats import Mean
 
@@ -334,10 +334,11 @@ def terminal_rows(cells: Sequence[Cell]) -> list[list[str]]:
     """Rows under :data:`TERMINAL_COLUMNS`: of each task the ranked cells from the highest score down, then the others."""
     order = {task: place for place, task in enumerate(dict.fromkeys(cell.task for cell in cells))}
 
-    def place(cell: Cell) -> tuple[int, str, str, bool, float]:
+    def place(cell: Cell) -> tuple[int, int, str, str, bool, float]:
         value = cell.mean.value
         return (
             order[cell.task],
+            cell.length or 0,
             cell.judge or "",
             cell.settings,
             not cell.ranked,
@@ -355,10 +356,16 @@ def _terminal_row(cell: Cell) -> list[str]:
     unit = "" if cell.points else " %"
     score = score_text(mean.value, points=cell.points)
     return [
-        *(cell.task, printable(cell.model), cell.judge or "", cell.metric),
+        *(_task_at_length(cell), printable(cell.model), cell.judge or "", cell.metric),
         *(score if score == "-" else score + unit, interval_text(mean, points=cell.points), n),
         *(str(cell.n_runs), " ".join(cell.hosts), "; ".join(notes)),
     ]
+
+
+def _task_at_length(cell: Cell) -> str:
+    """The task, with its length where that was an option of the run and is not in the name."""
+    length = "" if cell.length is None else format_length(cell.length)
+    return f"{cell.task} {length}" if length and length not in cell.task.split("_") else cell.task
 
 
 def summary(collection: Collection) -> Mapping[str, int]:

@@ -110,6 +110,19 @@ def test_rows_of_the_terminal(results: Path) -> None:
     assert rows[2][4] == "6.00" and not any("\x1b" in cell or "\n" in cell for row in rows for cell in row)
 
 
+def test_the_terminal_tells_lengths_that_names_do_not(tmp_path: Path) -> None:
+    for length in ("32k", "4k"):
+        task = "ada_leval_bestanswer_any_synthetic"
+        write_lm_eval(tmp_path / length, Run(simple([1.0]), task, options={"lct_length": length}))
+    write_lm_eval(tmp_path / "named", Run(simple([1.0]), "ada_leval_bestanswer_4k"))
+    rows = terminal_rows(cells_of(collect([tmp_path])))
+    assert [row[0].removeprefix("ada_leval_bestanswer_") for row in rows] == [
+        "4k",
+        "any_synthetic 4k",
+        "any_synthetic 32k",
+    ]
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_that_cannot_be_written(results: Path, tmp_path: Path) -> None:
     (tmp_path / "locked").mkdir(mode=0o500)
