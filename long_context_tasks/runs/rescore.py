@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import long_context_tasks
-from long_context_tasks.judges import Verdict
+from long_context_tasks.judges import Judging, Verdict
 from long_context_tasks.judges.orca.open_ended import with_predictions_of_orca
+from long_context_tasks.judges.score_turns import NOT_JUDGED
 from long_context_tasks.judges.task_judge import Verdicts
 from long_context_tasks.runs.evaluations import (
     BEFORE,
@@ -247,9 +248,13 @@ def _by_responses(
         for case in cases
     }
     rubric = None
-    # A host whose judge failed altogether has no verdict at all, and scores as without a judge.
-    if description and task.judging is not None and any(turn for turns in rows.values() for turn in turns):
+    if description and task.judging is not None:
         rubric = str(description.get("rubric") or task.judging.default)
+        # A host whose judge failed altogether has no verdict at all, and scores as without a judge.
+        if not any(turn for turns in rows.values() for turn in turns) and _was_waiting(
+            task, task.judging, cases, later, rubric
+        ):
+            rubric = None
     repeats = in_repeats((case, list(case.responses)) for case in cases)
     verdicts: list[Verdicts] = [{} for _ in repeats]
     if rubric is not None:
@@ -272,6 +277,34 @@ def _by_responses(
             ) from error
         verdicts = list(in_repeats(read))
     return ScoredAgain(run, task, repeats, verdicts, scores_of(task, repeats, verdicts, rubric), rubric)
+
+
+def _was_waiting(
+    task: LoadedTask,
+    judging: Judging,
+    cases: Sequence[StoredCase],
+    later: Mapping[tuple[str, int, int], TurnScores],
+    rubric: str,
+) -> bool:
+    """Whether a judged run without any verdict waits for its judge, and not one whose responses left the judge nothing to say.
+
+    A summary without sections has its score without a judge. A run waits where its files say so, or where today's task would ask
+    something.
+
+    Raises:
+        InputError: a rubric that the benchmark does not have.
+    """
+    reasons = [one.reason for one in later.values()] or [reason for case in cases for reason in case.reasons]
+    if NOT_JUDGED in reasons:
+        return True
+    return any(
+        judging.requests(
+            task.by_id[case.id],
+            [(one.text or "") if one.status is None else None for one in case.responses],
+            rubric,
+        )
+        for case in cases
+    )
 
 
 def _changes(

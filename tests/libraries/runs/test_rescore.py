@@ -42,6 +42,7 @@ from long_context_tasks.schema import (
 
 ADA = "ada_leval_bestanswer_1k"
 QA = "elitr_bench_qa_dev"
+SUMMARIES = "ethic_summarize_law"
 
 
 @pytest.fixture(scope="module")
@@ -308,6 +309,44 @@ def test_a_failed_judge_is_as_in_the_host(results: Path) -> None:
     one, _ = rescore(evaluation, task)
     assert evaluation.description and one.numbers["n_scored"] == 0
     assert one.numbers["n_not_judged"] == one.numbers["n"] and one.numbers["answered"] == 0
+
+
+def test_a_run_in_which_nothing_was_sent_to_the_judge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Summaries without sections have their score in a judged run without any verdict; none where the judge failed."""
+    from both_hosts import write_published_files
+
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    write_published_files("ethic", tmp_path, 3)
+    published = tmp_path / "ethic" / "Summarizing.jsonl"
+    lines = published.read_text(encoding="utf-8").splitlines(keepends=True)
+    # The first context of each domain has one section, of which any text is a summary.
+    published.write_text("".join(line for line in lines if not json.loads(line)["ID"].endswith("0")))
+    results = tmp_path / "results"
+    with stub_server(lambda _: "A summary.") as server, judge_server(judge_by_seed) as judging:
+        file = judge_file(tmp_path / "judge.yaml", judging.url, seeds=[1])
+        arguments = f"model=stub,base_url={server.url}/chat/completions,tokenizer_backend=None"
+        run_lm_eval(results, [SUMMARIES], arguments, {"lct_data_dir": str(tmp_path), "lct_judge": str(file)})
+        run = only(results, SUMMARIES)
+        config = load_judge(judge_file(tmp_path / "other.yaml", judging.url, "other-judge", seeds=[1]))
+        assert config is not None
+        assert judge_run(run, load_task(run), config) is not None
+    found, _ = original_evaluations(run)
+    assert [one.judge.rpartition("-")[0] for one in found] == ["stub-judge", "other-judge"]
+    for evaluation in found:
+        one, _ = rescore(evaluation, load_task(run))
+        assert not one.changes and one.after("summary_score") == 1
+        assert one.numbers["n_scored"] == one.numbers["n"] == 2 and one.numbers["n_not_judged"] == 0
+
+    def failed(number: int, row: dict[str, Any]) -> None:
+        row["filtered_resps"] = [json.dumps({**json.loads(row["filtered_resps"][0]), "verdicts": []})]
+        reasons = {name: 0 for name in row if name.startswith("n_")}
+        row |= {**reasons, "summary_score": math.nan, "n_not_judged": 1}
+
+    change_samples(results, SUMMARIES, failed)
+    one, _ = rescore(original_evaluations(run)[0][0], load_task(run))
+    assert one.numbers["n_not_judged"] == 2 and math.isnan(one.after("summary_score"))
 
 
 # --- by likelihood ----------------------------------------------------------------------------------------------
