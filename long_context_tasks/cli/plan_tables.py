@@ -13,7 +13,14 @@ import typer
 from long_context_tasks.cli.paths import config_folder
 from long_context_tasks.cli.tables import give_document, print_table, say
 from long_context_tasks.runs.bundle_runs import find_runs_and_bundles
-from long_context_tasks.runs.host_commands import Command, Model, Place, commands, counts_by_state
+from long_context_tasks.runs.host_commands import (
+    Command,
+    Model,
+    Place,
+    commands,
+    counts_by_state,
+    without_judge,
+)
 from long_context_tasks.runs.missing import DONE, Cell, find_cells, models_of, unassigned, wanted
 from long_context_tasks.runs.opencompass_setups import find_setups
 from long_context_tasks.runs.plan import (
@@ -34,6 +41,7 @@ from long_context_tasks.tokens import cached_counts, tokenizer_identity
 assert CL100K == SAME_NAME
 _NAMED = 5
 _OFFLINE = "HF_HUB_OFFLINE"
+_JUDGE_MODEL = "LCT_JUDGE_MODEL"
 _FETCH = "(`lct plan` downloads nothing; `lct data fetch` does)"
 
 
@@ -226,29 +234,45 @@ def show_missing(
             loaded, failed = load_tasks([name], options)
         without_data += failed
         # Only the counts stay in memory.
-        tasks.append(wanted(name, loaded[0] if loaded else None, options.given))
+        reason = failed[0].message if failed else ""
+        tasks.append(wanted(name, loaded[0] if loaded else None, options, reason))
     all_models = models_of(found, setups, [model.name for model in models])
     if not all_models:
         raise InputError(
             "no runs of our tasks found, so that no model is known; name the models with --model"
         )
-    cells = find_cells(tasks, all_models, found, setups)
-    place = Place(config=_shown(config_folder() / "eval_all.py"), options=typed, **where)
-    made = commands(cells, models, place)
+    base = [model.name for model in models if model.base]
+    cells = find_cells(tasks, all_models, found, setups, base)
+    judge = str(options.judge) if options.judge is not None else ""
+    place = Place(config=_shown(config_folder() / "eval_all.py"), options=typed, judge=judge, **where)
+    made = commands(cells, models, place, [run for one in found for run in one.runs])
+    unjudged = without_judge(cells, made) if not os.environ.get(_JUDGE_MODEL) else []
+    notes = [_judge_note(unjudged)] if unjudged else []
     problems = [problem.message for problem in unassigned(found)]
     if as_json:
         rows = {
             "cells": [_cell_row(cell) for cell in cells],
             "commands": [_command_row(one) for one in made],
             "problems": problems,
+            "notes": notes,
             "data_missing": [{"task": one.task, "message": one.message} for one in without_data],
         }
         give_document(rows)
     else:
         _print_missing(cells, made, problems)
+        for line in notes:
+            say(f"\n{line}")
         for one in without_data:
             typer.echo(f"cases not counted: {one.task}: {one.message} {_FETCH}", err=True)
     return all(cell.state == DONE for cell in cells)
+
+
+def _judge_note(tasks: Sequence[str]) -> str:
+    named = ", ".join(tasks[:_NAMED]) + (", ..." if len(tasks) > _NAMED else "")
+    return (
+        f"A judge reads the answers of {len(tasks)} of these tasks ({named}), and none is named: set LCT_JUDGE to a judge file before "
+        "the commands, or have stored answers judged later with `lct judge run`."
+    )
 
 
 def _shown(path: Path) -> Path:

@@ -5,12 +5,14 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.runs.missing import DONE, EVALUATE, GO_ON, JUDGE, NOTHING, RUN, Cell, same_model
+from long_context_tasks.runs.bundle import is_bundle
+from long_context_tasks.runs.missing import DONE, EVALUATE, GO_ON, JUDGE, NOTHING, RUN, Cell
+from long_context_tasks.runs.model_kinds import lacks_template, same_model
 from long_context_tasks.runs.opencompass_setups import Setup, read_setup
 from long_context_tasks.runs.rates import results_of
 from long_context_tasks.runs.settings import DEFAULTS
@@ -49,6 +51,7 @@ class Place:
         config: ``eval_all.py`` of the package's configs.
         options: the ``lct_`` options that the user gave, as text.
         host: ``lm_eval``, ``opencompass`` or ``both``: for models without any run.
+        judge: a judge file that the user named; empty without one.
     """
 
     results: Path
@@ -56,6 +59,7 @@ class Place:
     config: Path
     options: Mapping[str, str] = field(default_factory=dict)
     host: str = BOTH
+    judge: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,53 +87,105 @@ class Command:
         return " ".join([*given, shlex.join(self.words)])
 
 
-def commands(cells: Sequence[Cell], models: Sequence[Model], place: Place) -> list[Command]:
+def commands(
+    cells: Sequence[Cell], models: Sequence[Model], place: Place, runs: Iterable[StoredRun] = ()
+) -> list[Command]:
     """The commands that fill the cells which are not done, model by model.
 
     A model that was run before is run again as it was: on its host, with its arguments, into its folder, with its cache. lm-eval
     keeps sample logs and one cache of responses for each model, so that no answer is asked for twice. OpenCompass goes on (-r)
-    where a run was stopped.
+    where a run was stopped. Tasks that are judged have the judge file that the user named, else that of the model's own runs.
 
     Args:
         cells: any; those that only another window would help get no command.
         models: as the user gave them; others are known by their runs alone.
         place: where new runs go.
+        runs: of any model, also with other options: they tell how a model is run.
     """
+    known = list(runs)
     made: list[Command] = []
     for name in dict.fromkeys(cell.model for cell in cells):
         own = [cell for cell in cells if cell.model == name]
         model = next((one for one in models if same_model(one.name, name)), Model(name))
-        made += _of_model(model, own, place)
+        seen = [run for run in known if same_model(run.model, name)]
+        seen += [cell.run for cell in own if cell.run and cell.run not in seen]
+        if lacks_template(name, seen):
+            model = replace(model, base=True)
+        made += _of_model(model, own, place, seen)
     return made
 
 
-def _of_model(model: Model, cells: Sequence[Cell], place: Place) -> list[Command]:
+def without_judge(cells: Iterable[Cell], made: Iterable[Command]) -> list[str]:
+    """The judged tasks among those of commands that name no judge file, each once."""
+    judged = {cell.task for cell in cells if cell.judged}
+    bare = [task for one in made if "LCT_JUDGE" not in one.variables for task in one.tasks]
+    return [task for task in dict.fromkeys(bare) if task in judged]
+
+
+def _by_judge(
+    cells: Iterable[Cell], runs: Sequence[StoredRun], place: Place
+) -> list[tuple[dict[str, str], list[str]]]:
+    """Tasks that go into one command, each time with the variable of their judge; tasks that none reads go with the first."""
+    groups: dict[str, list[str]] = {}
+    others: list[str] = []
+    for cell in cells:
+        if cell.judged or cell.remedy == JUDGE:
+            groups.setdefault(place.judge or _judge_before(cell.task, runs), []).append(cell.task)
+        else:
+            others.append(cell.task)
+    if not groups:
+        return [({}, others)] if others else []
+    made = [({"LCT_JUDGE": judge} if judge else {}, tasks) for judge, tasks in groups.items()]
+    made[0][1][:0] = others
+    return made
+
+
+def _judge_before(task: str, runs: Iterable[StoredRun]) -> str:
+    """The judge file of the newest run of a task, else of its benchmark; empty without one."""
+    benchmark = catalogue.parse_task(task).benchmark
+    told = [
+        (run.task == task, re.sub(r"\D", "", run.made)[:14], str(run.options["lct_judge"]))
+        for run in runs
+        if run.options.get("lct_judge") and not is_bundle(run.folder)
+        if catalogue.parse_task(run.task).benchmark == benchmark
+    ]
+    return max(told, default=(False, "", ""))[2]
+
+
+def _of_model(model: Model, cells: Sequence[Cell], place: Place, seen: Sequence[StoredRun]) -> list[Command]:
     todo = [cell for cell in cells if cell.state != DONE and cell.remedy != NOTHING]
     made: list[Command] = []
     for folder in dict.fromkeys(cell.folder for cell in todo if cell.remedy in (GO_ON, EVALUATE)):
         assert folder is not None
         for remedy in (GO_ON, EVALUATE):
-            tasks = [cell.task for cell in todo if cell.folder == folder and cell.remedy == remedy]
-            if tasks:
-                made.append(_continued(model, tasks, folder, place, evaluate=remedy == EVALUATE))
+            own = [cell for cell in todo if cell.folder == folder and cell.remedy == remedy]
+            for judge, tasks in _by_judge(own, seen, place):
+                one = _continued(model, tasks, folder, place, evaluate=remedy == EVALUATE)
+                made.append(replace(one, variables={**one.variables, **judge}))
     for folder in dict.fromkeys(cell.folder for cell in todo if cell.remedy == JUDGE):
-        tasks = [cell.task for cell in todo if cell.folder == folder and cell.remedy == JUDGE]
-        words = ("lct", "judge", "run", str(folder), "--tasks", ",".join(tasks))
-        made.append(Command("lct", model.name, tuple(tasks), {}, words))
+        own = [cell for cell in todo if cell.folder == folder and cell.remedy == JUDGE]
+        for judge, tasks in _by_judge(own, seen, place):
+            words = ("lct", "judge", "run", str(folder), "--tasks", ",".join(tasks))
+            made.append(Command("lct", model.name, tuple(tasks), judge, words))
     new = [cell for cell in todo if cell.remedy == RUN]
     # A run in a bundle does not tell how its host was called.
-    runs = [cell.run for cell in cells if cell.run and cell.folder]
+    runs = [run for run in seen if not is_bundle(run.folder)]
     chosen = (LM_EVAL, OPENCOMPASS) if place.host == BOTH else (place.host,)
     # A cell without any run goes to the hosts that the model was run with.
-    hosts = [host for host in (LM_EVAL, OPENCOMPASS) if any(cell.host == host for cell in cells)] or chosen
-    if tasks := [cell.task for cell in new if (cell.host or LM_EVAL) == LM_EVAL and LM_EVAL in hosts]:
-        before = [run for run in runs if run.host == LM_EVAL]
-        made += _lm_eval(model, tasks, max(before, key=lambda run: run.made, default=None), place)
-    if tasks := [
-        cell.task for cell in new if (cell.host or OPENCOMPASS) == OPENCOMPASS and OPENCOMPASS in hosts
-    ]:
-        folders = sorted(cell.folder for cell in cells if cell.host == OPENCOMPASS and cell.folder)
-        made += _opencompass(model, tasks, folders[-1] if folders else None, place)
+    hosts: Sequence[str] = [
+        host for host in (LM_EVAL, OPENCOMPASS) if any(cell.host == host for cell in cells)
+    ]
+    hosts = hosts or [host for host in chosen if any(run.host == host for run in runs)] or chosen
+    own = [cell for cell in new if (cell.host or LM_EVAL) == LM_EVAL and LM_EVAL in hosts]
+    before = max((run for run in runs if run.host == LM_EVAL), key=lambda run: run.made, default=None)
+    for judge, tasks in _by_judge(own, seen, place):
+        made += [replace(one, variables=judge) for one in _lm_eval(model, tasks, before, place)]
+    own = [cell for cell in new if (cell.host or OPENCOMPASS) == OPENCOMPASS and OPENCOMPASS in hosts]
+    folders = {cell.folder for cell in cells if cell.host == OPENCOMPASS and cell.folder}
+    folders |= {run.folder for run in runs if run.host == OPENCOMPASS}
+    for judge, tasks in _by_judge(own, seen, place):
+        for one in _opencompass(model, tasks, max(folders, default=None), place):
+            made.append(replace(one, variables={**one.variables, **judge}))
     return made
 
 
@@ -212,7 +268,7 @@ def _opencompass(model: Model, tasks: Sequence[str], before: Path | None, place:
         return []
     work = before.parent if before is not None else place.work
     variables |= {"LCT_TASKS": ",".join(tasks)}
-    variables |= {f"LCT_{name.upper()}": value for name, value in place.options.items()}
+    variables |= _typed(place)
     words = ("opencompass", str(place.config), "-w", str(work))
     return [Command(OPENCOMPASS, model.name, tuple(tasks), variables, words)]
 
@@ -221,7 +277,7 @@ def _continued(model: Model, tasks: Sequence[str], folder: Path, place: Place, *
     """The command that goes on with a run, with the options that it was begun with."""
     setup = read_setup(folder)
     variables = {**_model_variables(model, _config_of(model, setup)), "LCT_TASKS": ",".join(tasks)}
-    variables |= _begun_with(folder, tasks, setup)
+    variables |= _begun_with(folder, tasks, setup, place)
     if setup.workers > 1:
         variables["LCT_WORKERS"] = str(setup.workers)
     repeats = {int(row.get("n") or 1) for row in setup.datasets.values()} - {1}
@@ -230,6 +286,11 @@ def _continued(model: Model, tasks: Sequence[str], folder: Path, place: Place, *
     mode = ("-m", "eval") if evaluate else ()
     words = ("opencompass", str(place.config), "-w", str(folder.parent), *mode, "-r", folder.name)
     return Command(OPENCOMPASS, model.name, tuple(tasks), variables, words)
+
+
+def _typed(place: Place) -> dict[str, str]:
+    """The options that the user gave, as variables."""
+    return {f"LCT_{name.upper()}": value for name, value in place.options.items()}
 
 
 def _config_of(model: Model, setup: Setup) -> Mapping[str, Any]:
@@ -256,17 +317,24 @@ def _model_variables(model: Model, config: Mapping[str, Any]) -> dict[str, str]:
     return {"LCT_MODEL": path, **({"LCT_MODEL_TYPE": of_type} if of_type else {}), **sampling}
 
 
-def _begun_with(folder: Path, tasks: Sequence[str], setup: Setup) -> dict[str, str]:
+def _begun_with(folder: Path, tasks: Sequence[str], setup: Setup, place: Place) -> dict[str, str]:
     """The options in the environment of a run that was begun: the host must be given the same again.
 
-    They stand in the first row of what it has answered, else in its config.
+    They stand in the first row of what it has answered, to these tasks or to others beside them. A run without any answer does not
+    tell what stood in its environment: then they are what the user gives now, and what its config says.
     """
     given: dict[str, Any] = {}
+    beside: dict[str, Any] = {}
+    typed: dict[str, str] = {}
     for path in sorted(folder.glob("predictions/*/*.json*")):
         stem = path.name.removeprefix("tmp_").split(".")[0]
         if any(stem == task or re.fullmatch(rf"{task}_\d+", stem) for task in tasks):
             given = _given_in(path) or given
+        elif not given:
+            beside = beside or _given_in(path)
+    given = given or beside
     if not given:
+        typed = _typed(place)
         rows = [row for row in setup.datasets.values() if row.get("lct_task") in tasks]
         given = {key: value for row in rows for key, value in row.items() if key.startswith("lct_")}
     any_length = any(task.endswith("_any") or "_any_" in task for task in tasks)
@@ -278,9 +346,10 @@ def _begun_with(folder: Path, tasks: Sequence[str], setup: Setup) -> dict[str, s
         and value not in (None, "", DEFAULTS.get(key))
         and (key, value) != ("lct_seed", 0)
     }
-    return {
+    told = {
         key.upper(): str(value) for key, value in kept.items() if os.environ.get(key.upper()) != str(value)
     }
+    return told | typed
 
 
 def _given_in(path: Path) -> dict[str, Any]:

@@ -11,19 +11,22 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.runs.bundle import is_bundle
 from long_context_tasks.runs.evaluations import Evaluation, judged_evaluations, unjudged_evaluation
 from long_context_tasks.runs.find import FoundRuns, Problem
+from long_context_tasks.runs.model_kinds import lacks_template, same_model
 from long_context_tasks.runs.opencompass_files import PREDICTIONS
 from long_context_tasks.runs.opencompass_setups import Setup
 from long_context_tasks.runs.settings import DEFAULTS, OF_THE_PLACE
 from long_context_tasks.runs.stored import LM_EVAL, OPENCOMPASS, StoredRun
-from long_context_tasks.schema import InputError, LoadedTask
+from long_context_tasks.schema import InputError, LoadedTask, Options
 
-DONE, PARTIAL, OLD, FAILED, ABSENT = "done", "partial", "old version", "failed", "absent"
-STATES = (DONE, PARTIAL, OLD, FAILED, ABSENT)
+DONE, UNKNOWN, PARTIAL, OLD = "done", "unknown", "partial", "old version"
+FAILED, ABSENT = "failed", "absent"
+STATES = (DONE, UNKNOWN, PARTIAL, OLD, FAILED, ABSENT)
 """Of a cell, best first; a cell with several runs has the best of theirs."""
 RUN, GO_ON, EVALUATE, JUDGE, NOTHING = "run", "go on", "evaluate", "judge", "nothing"
 """What helps: a new run, OpenCompass's ``-r``, its ``-m eval -r``, ``lct judge run``, or nothing but another window."""
 
 _COUNTED_BY_SIZE = ("lct_n", "lct_subset")
+_BY_A_JUDGE = ("judge_score", "summary_score")
 _WINDOW = "does_not_fit"
 _OF_THE_JUDGE = ("not_judged", "judge_failed", "judge_unparsable")
 _SAMPLES = re.compile(r"samples_(?P<task>.+)_\d{4}-\d\d-\d\dT.*\.jsonl", re.ASCII)
@@ -36,10 +39,14 @@ class Wanted:
     Attributes:
         task: its name.
         version: of its scores today.
-        responses: that it has, over all turns; None when its data are not there.
-        settings: the options that change what is asked; None when its data are not there.
+        responses: that it has, over all turns; None when it could not be loaded.
+        settings: the options that change what is asked; None when nobody knows them.
         given: those of them that the user gave: a run must tell them. Others follow from the task or its cases, and OpenCompass writes
             down what was given only.
+        size: cases asked for (``lct_n``, ``lct_subset``); None for all. It counts where the task could not be loaded.
+        reason: why it could not be loaded; empty when it was.
+        judged: a judge reads the responses.
+        conversation: it needs the roles of a chat template.
     """
 
     task: str
@@ -47,6 +54,10 @@ class Wanted:
     responses: int | None = None
     settings: Mapping[str, Any] | None = None
     given: frozenset[str] = frozenset()
+    size: int | None = None
+    reason: str = ""
+    judged: bool = False
+    conversation: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,6 +72,7 @@ class Cell:
         host: of the run that the state is of; None without one.
         folder: where it lies; None without one, and for a run in a bundle.
         run: the run; None when it is absent or cannot be read.
+        judged: a judge reads the responses of the task.
     """
 
     task: str
@@ -71,41 +83,53 @@ class Cell:
     host: str | None = None
     folder: Path | None = None
     run: StoredRun | None = None
+    judged: bool = False
 
 
-def wanted(name: str, task: LoadedTask | None = None, given: Iterable[str] = ()) -> Wanted:
-    """A task as it should be run, from its cases where they are there.
+def wanted(
+    name: str, task: LoadedTask | None = None, options: Options | None = None, reason: str = ""
+) -> Wanted:
+    """A task as it should be run, from its cases where they are there, else from the options alone.
 
     Args:
         name: of the task.
-        task: with its cases.
-        given: names of the options that the user gave, without ``lct_``.
+        task: with its cases; None when it could not be loaded.
+        options: that the user gave.
+        reason: why it could not be loaded.
 
     Raises:
         InputError: no such task.
     """
     spec = catalogue.parse_task(name)
     version = catalogue.card(spec.benchmark).version
-    if task is None:
-        return Wanted(name, version)
-    turns = sum(len(case.turns) for case in task.cases.cases)
-    needed = {f"lct_{option}" for option in given}
+    options = options or Options()
+    needed = {f"lct_{option}" for option in options.given}
     # The length of a task that has one in its name is its own, whatever was given.
     needed -= {"lct_length"} if spec.tokens else set()
-    return Wanted(name, version, turns, _telling(task.options.resolved()), frozenset(needed))
+    given = frozenset(needed)
+    if task is None:
+        asked = options.resolved() | ({"lct_length": spec.tokens} if spec.tokens else {})
+        judged = spec.headline in _BY_A_JUDGE or spec.card.official in _BY_A_JUDGE
+        talks = spec.task.startswith("conv") or spec.variant.startswith("multiturn")
+        return Wanted(name, version, None, _telling(asked), given, _size(asked), reason, judged, talks)
+    turns = sum(len(case.turns) for case in task.cases.cases)
+    asked = _telling(task.options.resolved())
+    judged = task.judging is not None
+    return Wanted(name, version, turns, asked, given, judged=judged, conversation=task.is_conversation)
 
 
-def same_model(one: str, other: str) -> bool:
-    """Whether two names may mean one model: hosts keep a path, a hub id, or its last part.
+def _size(options: Mapping[str, Any]) -> int | None:
+    """The most cases that options let through; None for all."""
+    told = [_number(options.get(name)) for name in _COUNTED_BY_SIZE]
+    return min((one for one in told if one is not None), default=None)
 
-    >>> same_model("/models/Qwen2.5-7B/", "Qwen2.5-7B"), same_model("a/Qwen", "a__Qwen"), same_model("a/m", "b/m")
-    (True, True, False)
-    """
-    parts = [re.split(r"/|__", name.rstrip("/")) for name in (one, other)]
-    if parts[0][-1] != parts[1][-1]:
-        return False
-    hub = [len(part) == 2 and bool(part[0]) for part in parts]
-    return not all(hub) or parts[0] == parts[1]
+
+def _number(value: Any) -> int | None:
+    """A count as a host wrote it, perhaps as text."""
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        return None
 
 
 def models_of(found: Iterable[FoundRuns], setups: Iterable[Setup], given: Sequence[str] = ()) -> list[str]:
@@ -121,7 +145,11 @@ def models_of(found: Iterable[FoundRuns], setups: Iterable[Setup], given: Sequen
 
 
 def find_cells(
-    tasks: Sequence[Wanted], models: Sequence[str], found: Sequence[FoundRuns], setups: Sequence[Setup] = ()
+    tasks: Sequence[Wanted],
+    models: Sequence[str],
+    found: Sequence[FoundRuns],
+    setups: Sequence[Setup] = (),
+    base: Iterable[str] = (),
 ) -> list[Cell]:
     """The state of every cell, model by model.
 
@@ -130,10 +158,12 @@ def find_cells(
         models: names.
         found: runs and what is wrong with files of runs.
         setups: what OpenCompass was told to run.
+        base: names of models without a chat template; of others their runs may tell.
     """
     runs = [run for one in found for run in one.runs]
-    broken = [*_broken(problem for one in found for problem in one.problems), *_without_answers(setups)]
-    return [_cell(task, model, runs, broken) for model in models for task in tasks]
+    bare = {model for model in models if model in set(base) or lacks_template(model, runs, setups)}
+    broken = [*_broken(problem for one in found for problem in one.problems), *without_answers(setups)]
+    return [_cell(task, model, runs, broken, model in bare) for model in models for task in tasks]
 
 
 def unassigned(found: Iterable[FoundRuns]) -> list[Problem]:
@@ -142,18 +172,24 @@ def unassigned(found: Iterable[FoundRuns]) -> list[Problem]:
     return [problem for problem in problems if not list(_broken([problem]))]
 
 
-def _cell(task: Wanted, model: str, runs: Sequence[StoredRun], broken: Sequence[Cell]) -> Cell:
+def _cell(task: Wanted, model: str, runs: Sequence[StoredRun], broken: Sequence[Cell], is_base: bool) -> Cell:
     own = [run for run in runs if run.task == task.task and same_model(run.model, model)]
     asked = [run for run in own if _asks_the_same(run, task)]
     cells = [_state(run, task) for run in asked]
     cells += [one for one in broken if one.task == task.task and same_model(one.model, model)]
     if not cells:
         other = f"; {len(own)} runs of it are with other options ({_differing(own[-1], task)})" if own else ""
-        return Cell(task.task, model, ABSENT, f"not run{other}", RUN)
+        if is_base and task.conversation:
+            why = f"a conversation needs a chat template, and the model has none{other}"
+            return Cell(task.task, model, ABSENT, why, NOTHING)
+        return Cell(task.task, model, ABSENT, f"not run{other}", RUN, judged=task.judged)
     # The newest of the best: folders and files are named by their time.
     newest = sorted(cells, key=lambda cell: _digits(cell.run.made) if cell.run else "", reverse=True)
     best = min(newest, key=lambda cell: STATES.index(cell.state))
-    return replace(best, model=model)  # hosts name one model differently
+    if is_base and task.conversation and best.remedy in (RUN, GO_ON):
+        why = f"{best.why}; a conversation needs a chat template, and the model has none"
+        best = replace(best, why=why, remedy=NOTHING)
+    return replace(best, model=model, judged=task.judged)  # hosts name one model differently
 
 
 def _digits(made: str) -> str:
@@ -206,12 +242,36 @@ def _state(run: StoredRun, task: Wanted) -> Cell:
         ran = f"version {scores.version}" if scores.version is not None else "no version told"
         return cell(OLD, f"{ran}, today it is {task.version}", RUN)
     n = _whole(numbers.get("n"))
+    return cell(*_complete(run, task, numbers, n))
+
+
+def _complete(run: StoredRun, task: Wanted, numbers: Mapping[str, float], n: int) -> tuple[str, str, str]:
+    """State, why and remedy of a run with scores of today's version, by how many responses it has and how many are scored."""
     if task.responses is not None and n < task.responses:
-        return cell(PARTIAL, f"{n} of {task.responses} responses asked for", RUN)
+        return PARTIAL, f"{n} of {task.responses} responses asked for", RUN
     scored = _whole(numbers.get("n_scored"))
     if scored < n:
-        return cell(PARTIAL, *_uncovered(numbers, n, scored))
-    return cell(DONE)
+        return PARTIAL, *_uncovered(numbers, n, scored)
+    return (DONE, "", "") if task.responses is not None else _without_cases(run, task, n)
+
+
+def _without_cases(run: StoredRun, task: Wanted, n: int) -> tuple[str, str, str]:
+    """State, why and remedy of a run that is complete by its own word, where the task's cases could not be counted."""
+    available, ran_with = _number(run.provenance.get("n_cases_available")), _size(run.options)
+    # The host counted behind lct_n: when fewer were there than it lets through, it has cut nothing.
+    cut = ran_with is not None and (available is None or available >= ran_with)
+    if cut and ran_with is not None and (task.size is None or ran_with < task.size):
+        asked = "all" if task.size is None else task.size
+        return PARTIAL, f"run with {ran_with} cases, {asked} asked for", RUN
+    if available is None:
+        why = f": {task.reason}" if task.reason else ""
+        return UNKNOWN, f"{n} responses scored, and how many there are cannot be told{why}", NOTHING
+    cases = _number(run.provenance.get("n_samples"))
+    ran = n if cases is None else min(n, cases)
+    expected = min(available, task.size or available)
+    if ran < expected:
+        return PARTIAL, f"{ran} of {expected} cases asked for", RUN
+    return DONE, "", ""
 
 
 def _best_scores(run: StoredRun, version: int) -> Evaluation:
@@ -258,8 +318,12 @@ def _broken(problems: Iterable[Problem]) -> Iterator[Cell]:
                 yield Cell(task, model, PARTIAL if begun else FAILED, why, remedy, OPENCOMPASS, folder)
 
 
-def _without_answers(setups: Iterable[Setup]) -> Iterator[Cell]:
-    """Cells that OpenCompass was told to run, and that left nothing."""
+def without_answers(setups: Iterable[Setup]) -> Iterator[Cell]:
+    """Cells that OpenCompass was told to run, and that left nothing.
+
+    Args:
+        setups: what it was told.
+    """
     for setup in setups:
         for model in setup.models:
             for name, dataset in setup.datasets.items():

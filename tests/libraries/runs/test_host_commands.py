@@ -15,8 +15,15 @@ from stored_cells import OTHER, TASK, only_cell, stored
 from stub_server import stub_server
 
 from long_context_tasks.hosts.demo_model import demo_model_path
-from long_context_tasks.runs import find_runs
-from long_context_tasks.runs.host_commands import Command, Model, Place, arguments_text, commands
+from long_context_tasks.runs import FoundRuns, find_runs
+from long_context_tasks.runs.host_commands import (
+    Command,
+    Model,
+    Place,
+    arguments_text,
+    commands,
+    without_judge,
+)
 from long_context_tasks.runs.missing import (
     ABSENT,
     DONE,
@@ -108,6 +115,77 @@ def test_the_model_comes_from_the_config_of_the_run(
     left_out = ("LCT_TASKS", "LCT_N", "LCT_WINDOW", "LCT_WORKERS")
     assert {key: value for key, value in command.variables.items() if key not in left_out} == variables
     assert "secret" not in command.text
+
+
+def failed_cell(run: Path) -> list[Cell]:
+    return find_cells([wanted(OTHER)], ["tiny"], [find_runs(run.parent)], list(find_setups(run.parent)))
+
+
+def test_a_run_without_answers_goes_on_with_the_options_of_the_user(tmp_path: Path) -> None:
+    """The environment that it was begun with is written nowhere."""
+    run = begun(tmp_path)
+    place = replace(PLACE, options={"n": "1", "answer_budget": "64"})
+    [beside] = commands(failed_cell(run), [], place)
+    # The answers to the other task tell it.
+    assert (beside.variables["LCT_N"], beside.variables["LCT_WINDOW"]) == ("4", "500")
+    assert "LCT_ANSWER_BUDGET" not in beside.variables
+    for path in (run / "predictions" / "tiny").iterdir():
+        path.unlink()
+    [alone] = commands(failed_cell(run), [], place)
+    assert "-r" in alone.words
+    assert (alone.variables["LCT_N"], alone.variables["LCT_ANSWER_BUDGET"]) == ("1", "64")
+
+
+# --- judges, models without chat template -----------------------------------------------------------------------
+
+JUDGED, SUMMARY = "elitr_bench_qa_dev", "ethic_summarize_books"
+
+
+def test_judged_tasks_have_a_judge_in_their_commands() -> None:
+    cells = find_cells([wanted(TASK), wanted(JUDGED), wanted(SUMMARY)], ["tiny"], [])
+    for host in ("lm_eval", "opencompass"):
+        [bare] = commands(cells, [], replace(PLACE, host=host))
+        assert "LCT_JUDGE" not in bare.variables and without_judge(cells, [bare]) == [JUDGED, SUMMARY]
+        [named] = commands(cells, [], replace(PLACE, host=host, judge="my judge.yaml"))
+        assert "LCT_JUDGE='my judge.yaml'" in named.text and not without_judge(cells, [named])
+    plain = find_cells([wanted(TASK)], ["tiny"], [])
+    [command] = commands(plain, [], replace(PLACE, host="lm_eval", judge="judge.yaml"))
+    assert not command.variables and not without_judge(plain, [command])
+
+
+def test_the_judge_of_the_runs_before_goes_on() -> None:
+    """Each benchmark with its own; tasks without judge go with the first."""
+    runs = [
+        stored(task="elitr_bench_qa_test", options={"lct_judge": "elitr.yaml"}),
+        stored(task="ethic_summarize_law", options={"lct_judge": "old.yaml"}),
+        stored(task="ethic_summarize_law", options={"lct_judge": "ethic.yaml"}, made="2026-02-01T00-00-00"),
+    ]
+    cells = find_cells([wanted(JUDGED), wanted(SUMMARY), wanted(TASK)], ["tiny"], [])
+    made = commands(cells, [], replace(PLACE, host="lm_eval"), runs)
+    assert [(one.tasks, dict(one.variables)) for one in made] == [
+        ((TASK, JUDGED), {"LCT_JUDGE": "elitr.yaml"}),
+        ((SUMMARY,), {"LCT_JUDGE": "ethic.yaml"}),
+    ]
+    later = stored(task=JUDGED, numbers={"n": 10, "n_scored": 7, "n_not_judged": 3})
+    unjudged = find_cells([Wanted(JUDGED, 1, 10, judged=True)], ["tiny"], [FoundRuns((later,), ())])
+    [command] = commands(unjudged, [], PLACE, runs)
+    assert command.text == f"LCT_JUDGE=elitr.yaml lct judge run results/tiny --tasks {JUDGED}"
+
+
+@pytest.mark.parametrize("folder", ["results/tiny", "tiny.lct.zip"])
+def test_a_base_model_is_run_as_one(folder: str) -> None:
+    told = {"model": "hf", "model_args": {"pretrained": "/models/tiny"}}
+    run = stored(folder=Path(folder), provenance=told)
+    tasks = [wanted(OTHER), wanted("elitr_bench_conv_dev")]
+    cells = find_cells(tasks, ["tiny"], [FoundRuns((run,), ())])
+    [command] = commands(cells, [Model("tiny")], replace(PLACE, host="opencompass"), [run])
+    assert command.tasks == (OTHER,) and command.variables["LCT_MODEL_TYPE"] == "base"
+    [command] = commands(cells, [], replace(PLACE, host="lm_eval"), [run])
+    assert command.tasks == (OTHER,) and "--apply_chat_template" not in command.words
+    templated = replace(run, provenance={**told, "chat_template_sha": "f00"})
+    made = commands(find_cells(tasks, ["tiny"], []), [], replace(PLACE, host="opencompass"), [templated])
+    assert [one.tasks for one in made] == [(OTHER, "elitr_bench_conv_dev")]
+    assert "LCT_MODEL_TYPE" not in made[0].variables
 
 
 # --- commands of lm-eval ----------------------------------------------------------------------------------------

@@ -20,11 +20,15 @@ from long_context_tasks.runs.missing import (
     OLD,
     PARTIAL,
     RUN,
+    UNKNOWN,
+    find_cells,
     models_of,
-    same_model,
     unassigned,
     wanted,
 )
+from long_context_tasks.runs.model_kinds import lacks_template, same_model
+from long_context_tasks.runs.opencompass_setups import Setup
+from long_context_tasks.schema.options import resolve_options
 
 
 @pytest.mark.parametrize(
@@ -92,11 +96,67 @@ def test_a_run_that_a_judge_has_scored_later_is_done(tmp_path: Path) -> None:
     assert only_cell(run).state == DONE
 
 
-def test_without_data_only_what_the_runs_say_counts() -> None:
-    unknown = wanted(TASK)
-    assert (unknown.responses, unknown.settings) == (None, None)
-    assert only_cell(stored(numbers={"n": 4, "n_scored": 4}), task=unknown).state == DONE
-    assert only_cell(stored(version=0), task=unknown).state == OLD
+BUDGET, CASES = {"lct_answer_budget": 96}, {"lct_cases": "/built/cases"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "options", "told", "state", "why"),
+    [
+        ({}, {}, {"n_cases_available": 10}, DONE, ""),
+        # OpenCompass writes it down as text.
+        ({}, {}, {"n_cases_available": "10"}, DONE, ""),
+        ({}, {}, {}, UNKNOWN, "how many there are cannot be told: no data here"),
+        ({}, BUDGET, {"n_cases_available": 10}, ABSENT, "lct_answer_budget=96 instead of None"),
+        ({}, CASES, {"n_cases_available": 10}, ABSENT, "lct_cases=/built/cases instead of None"),
+        (BUDGET, {}, {"n_cases_available": 10}, ABSENT, "lct_answer_budget=None instead of 96"),
+        (BUDGET | CASES, BUDGET | CASES, {"n_cases_available": 10}, DONE, ""),
+        # The host counts what lct_n has left.
+        ({}, {"lct_n": 10}, {"n_cases_available": 10}, PARTIAL, "run with 10 cases, all asked for"),
+        ({}, {"lct_n": 50}, {"n_cases_available": 10}, DONE, ""),
+        ({"lct_n": 10}, {"lct_n": 10}, {"n_cases_available": 10}, DONE, ""),
+        ({"lct_n": 12}, {"lct_n": 10}, {}, PARTIAL, "run with 10 cases, 12 asked for"),
+        ({"lct_n": 4}, {"lct_n": 10}, {"n_cases_available": 10}, DONE, ""),
+        ({"lct_subset": 200}, {"lct_subset": 50}, {"n_cases_available": 50}, PARTIAL, "run with 50"),
+        # lm-eval's --limit.
+        ({}, {}, {"n_cases_available": 40, "n_samples": 10}, PARTIAL, "10 of 40 cases asked for"),
+    ],
+)
+def test_without_data_the_options_and_the_word_of_the_run_count(
+    asked: dict[str, Any], options: dict[str, Any], told: dict[str, Any], state: str, why: str
+) -> None:
+    task = wanted(TASK, None, resolve_options(asked, {}), "no data here")
+    assert task.responses is None
+    run = stored(options={"lct_length": 1000, **options}, provenance=told)
+    cell = only_cell(run, task=task)
+    assert cell.state == state and why in cell.why
+    assert (cell.remedy == RUN) is (state in (ABSENT, PARTIAL))
+    assert only_cell(replace(run, version=0), task=task).state in (OLD, ABSENT)
+
+
+def test_a_conversation_is_not_asked_of_a_model_without_template() -> None:
+    told = {"model": "hf", "model_args": {"pretrained": "/models/tiny"}, "chat_template_sha": None}
+    bare = stored(provenance=told)
+    talk, question = wanted("elitr_bench_conv_dev"), wanted("elitr_bench_qa_dev")
+    assert talk.conversation and talk.judged and question.judged and not question.conversation
+    assert wanted("elitr_bench_qa_test_multiturn").conversation and not wanted(TASK).judged
+    cells = find_cells([talk, question], ["tiny"], [FoundRuns((bare,), ())])
+    assert [(cell.state, cell.remedy) for cell in cells] == [(ABSENT, NOTHING), (ABSENT, RUN)]
+    assert "needs a chat template" in cells[0].why
+    templated = replace(bare, provenance={**told, "chat_template_sha": "f00"})
+    assert find_cells([talk], ["tiny"], [FoundRuns((templated,), ())])[0].remedy == RUN
+    assert find_cells([talk], ["tiny"], [], base=["tiny"])[0].remedy == NOTHING
+
+
+def test_what_tells_that_a_model_has_no_template() -> None:
+    bare = stored(provenance={"model": "hf", "model_args": "pretrained=/models/tiny"})
+    served = stored(provenance={"model": "local-chat-completions", "model_args": {"base_url": "http://h"}})
+    assert lacks_template("tiny", [bare]) and not lacks_template("other", [bare])
+    assert not lacks_template("tiny", [served]) and not lacks_template("tiny", [])
+    # A bundle keeps what lm-eval said, but for what was empty.
+    assert lacks_template("tiny", [replace(bare, folder=Path("tiny.lct.zip"))])
+    kinds = ("HuggingFaceBaseModel", "HuggingFacewithChatTemplate")
+    setups = [Setup(Path(), {"tiny": {"type": f"opencompass.models.{kind}"}}) for kind in kinds]
+    assert lacks_template("tiny", [], setups[:1]) and not lacks_template("tiny", [bare], setups)
 
 
 def test_damaged_files_are_cells_where_their_names_tell() -> None:
