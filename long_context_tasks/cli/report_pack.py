@@ -109,7 +109,10 @@ def check(
     for problem in problems:
         typer.echo(f"problem: {problem}", err=True)
     bad = len({problem.partition(": ")[0] for problem in problems})
-    say(f"{len(paths)} bundle{'' if len(paths) == 1 else 's'}, {len(rows)} runs, {len(problems)} problems")
+    say(
+        f"{len(paths)} bundle{'' if len(paths) == 1 else 's'}, {len(rows)} run{'' if len(rows) == 1 else 's'}, "
+        f"{len(problems)} problem{'' if len(problems) == 1 else 's'}"
+    )
     give(bundles=len(paths), runs=len(rows), problems=problems, bundles_with_problems=bad)
     if problems:
         raise typer.Exit(1)

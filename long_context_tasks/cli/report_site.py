@@ -117,7 +117,7 @@ def site(
     built = build_site(out, collection, cells, cases, replace(shown.options, downloads=FILES))
     paths = write_tables(out, collection, cells, shown.lengths)
     say(
-        f"{built.index}: {built.files} files, {built.size / 1e6:.1f} MB, {built.cases} cases; open it in a browser"
+        f"{built.index}: {built.files} files, {built.size / 1e6:.1f} MB, {built.cases} case{'' if built.cases == 1 else 's'}; open it in a browser"
     )
     say(f"tables: {', '.join(path.name for path in paths)} in {out}")
 

@@ -6,7 +6,7 @@ over them. Which failures count is decided in each score (see :func:`long_contex
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -91,6 +91,7 @@ def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) 
         .alias("cell")
     )
     values = _averaged(_with_cells(collection.scores, numbered))
+    graded = _graded(collection)
     means = _run_means(collection.scores, numbered)
     by_cell: dict[int, dict[str, pl.DataFrame]] = {}
     for key, part in values.partition_by("cell", "metric", as_dict=True, maintain_order=True).items():
@@ -104,7 +105,9 @@ def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) 
     ):
         number = int(key[0])
         if metrics := by_cell.get(number):
-            cells.append(_cell(part.rows(named=True), metrics, means.get(number, []), available[number]))
+            cells.append(
+                _cell(part.rows(named=True), metrics, means.get(number, []), available[number], graded)
+            )
     newest = _newest(cells, versions or {})
     cells = [_ranked(cell, newest[cell.task]) for cell in cells]
     return sorted(
@@ -185,13 +188,17 @@ def _cell(
     metrics: Mapping[str, pl.DataFrame],
     run_means: Sequence[float | None],
     n_available: int,
+    graded: Set[tuple[str, str]],
 ) -> Cell:
     newest = runs[-1]
     metric = str(newest["headline"])
     points = frozenset(str(name) for run in runs for name in run["points"] or ())
     order = [str(name) for run in reversed(runs) for name in run["metrics"] or ()]
     names = [name for name in dict.fromkeys((metric, *order, *metrics)) if name in metrics]
-    means = {name: mean_of(metrics[name], points=name in points) for name in names}
+    family = str(newest["family"])
+    means = {
+        name: mean_of(metrics[name], points=name in points, graded=(family, name) in graded) for name in names
+    }
     truncated = [run["n_truncated"] for run in runs]
     known = all(one is not None and not math.isnan(one) for one in truncated)
     there = [one for one in run_means if one is not None]
@@ -227,19 +234,34 @@ def _cell(
     )
 
 
-def mean_of(values: pl.DataFrame, *, points: bool) -> Mean:
+def _graded(collection: Collection) -> Set[tuple[str, str]]:
+    """Families of tasks and metrics that some case has a value between 0 and 1 of: no hits and misses."""
+    between = collection.scores.filter((pl.col("value") != 0) & (pl.col("value") != 1))
+    found = (
+        between.select(pl.col("run").cast(pl.String()), pl.col("metric").cast(pl.String()))
+        .unique()
+        .join(collection.runs.select("run", "family"), on="run", how="inner")
+    )
+    return set(found.select("family", "metric").unique().iter_rows())
+
+
+def mean_of(values: pl.DataFrame, *, points: bool, graded: bool = False) -> Mean:
     """The mean of some turns with its interval.
 
     Args:
         values: ``value``, ``reason``, ``std`` and ``cluster`` of each.
         points: they are points of a scale and no rates.
+        graded: they are shares, and no hits and misses: a single cluster then has no interval, also where its score is 0 or 1.
     """
     rows = zip(values["value"], values["reason"], values["std"], strict=True)
-    return mean_of_scores(
+    mean = mean_of_scores(
         [Score(value, reason, std or 0.0) for value, reason, std in rows],
         values["cluster"].to_list(),
         rates=not points,
     )
+    if graded and values.filter(pl.col("value").is_not_null())["cluster"].n_unique() == 1:
+        return replace(mean, low=math.nan, high=math.nan)
+    return mean
 
 
 def _newest(cells: Iterable[Cell], versions: Mapping[str, int]) -> dict[str, int]:

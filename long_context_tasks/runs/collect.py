@@ -30,9 +30,11 @@ from long_context_tasks.runs.evaluations import (
 from long_context_tasks.runs.find import find_runs
 from long_context_tasks.runs.judged import judge_label
 from long_context_tasks.runs.labels import LabelFinder
+from long_context_tasks.runs.missing import without_answers
+from long_context_tasks.runs.opencompass_setups import find_setups
 from long_context_tasks.runs.run_rows import described, told_points
 from long_context_tasks.runs.score_rows import ScoreColumns, empty_scores
-from long_context_tasks.runs.settings import cases_told_apart
+from long_context_tasks.runs.settings import cases_told_apart, other_cases_told_apart
 from long_context_tasks.runs.stored import StoredRun
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_value
@@ -114,10 +116,9 @@ def collect_with_files(paths: Sequence[Path], data_dir: Path | None = None) -> C
             read[key] = (BundleRun(row, run.label, None, run.scores), evaluation_of(path, run))
     runs = pl.DataFrame([one.row for one, _ in read.values()], schema=RUNS)
     scores = pl.concat([one.scores for one, _ in read.values()]) if read else empty_scores()
+    runs, notes = other_cases_told_apart(cases_told_apart(runs, scores), scores)
     return Collected(
-        Collection(
-            cases_told_apart(runs, scores), scores, tuple(dict.fromkeys(problems)), tuple(clusters.problems())
-        ),
+        Collection(runs, scores, tuple(dict.fromkeys(problems)), (*clusters.problems(), *notes)),
         {key: one for key, (_, one) in read.items()},
         {key: one.label for key, (one, _) in read.items()},
     )
@@ -162,7 +163,9 @@ def _find(paths: Sequence[Path]) -> tuple[list[tuple[str, Evaluation]], list[str
             continue
         below = find_runs(path)
         problems += [problem.message for problem in below.problems]
-        if not below.runs and not below.problems and not bundles_below(path):
+        stopped = _stopped(path)
+        problems += stopped
+        if not below.runs and not below.problems and not stopped and not bundles_below(path):
             problems.append(f"{path}: no runs of our tasks in it")
         for run in below.runs:
             judged, damaged = judged_evaluations(run, skip_damaged=True)
@@ -172,6 +175,19 @@ def _find(paths: Sequence[Path]) -> tuple[list[tuple[str, Evaluation]], list[str
             source = str(path if run.folder == path else path / run.folder.relative_to(path))
             found += [(source, one) for one in judged]
     return found, problems
+
+
+def _stopped(path: Path) -> list[str]:
+    """A line for each folder of OpenCompass and model, of the tasks that were begun there and left no answers."""
+    tasks: dict[tuple[Path, str], list[str]] = {}
+    for cell in without_answers(find_setups(path)):
+        if cell.folder is not None:
+            tasks.setdefault((cell.folder, cell.model), []).append(cell.task)
+    return [
+        f"{folder}: {', '.join(dict.fromkeys(names))} ({model}) begun, and left no answers; the run was stopped or is still running: see "
+        "its logs, and finish it with the host's -r"
+        for (folder, model), names in tasks.items()
+    ]
 
 
 def _without_doubles(

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.report.models import shown_source
 from long_context_tasks.runs.stored import StoredRun
 from long_context_tasks.schema import InputError, parse_length
 
@@ -103,15 +104,7 @@ def cases_told_apart(runs: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
     built = runs.filter(pl.col("settings").str.contains(f'"{_CASES}"', literal=True))
     if built.height < 2:
         return runs
-    ids = {
-        str(run): frozenset(map(str, cases))
-        for run, cases in scores.join(
-            built.select(pl.col("run").cast(pl.Categorical())), on="run", how="semi"
-        )
-        .group_by("run")
-        .agg(pl.col("case").unique())
-        .iter_rows()
-    }
+    ids = _ids_of_cases(built, scores)
     renamed: dict[str, str] = {}
     for group in built.partition_by("task", "settings"):
         own = {str(run): ids.get(str(run), frozenset()) for run in group["run"]}
@@ -121,9 +114,86 @@ def cases_told_apart(runs: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
         for (run, cases), text in zip(own.items(), group["settings"], strict=True):
             [first, *_] = [one for one in whole if cases <= one]
             settings = json.loads(text)
-            digits = hashlib.sha256("\n".join(sorted(first)).encode("utf-8", "surrogatepass")).hexdigest()[:4]
-            settings[_CASES] = f"{settings[_CASES]} ({digits})"
+            settings[_CASES] = f"{settings[_CASES]} ({_digits(first)})"
             renamed[run] = json.dumps(settings, sort_keys=True, ensure_ascii=False)
+    return _with_settings(runs, renamed)
+
+
+def other_cases_told_apart(runs: pl.DataFrame, scores: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Runs of one model, task and settings that hold different cases are no repeats: older ones get a setting ``cases`` with four digits.
+
+    So it is where cases were built anew, or parts of a task were run one by one. Runs of a part of another's cases are its repeats.
+
+    Args:
+        runs: see ``RUNS``.
+        scores: see ``SCORES``.
+
+    Returns:
+        The runs, and a note on each model and task that has such runs.
+    """
+    same = ["model", "task", "version", "settings"]
+    case = pl.col("case").to_physical().unique()
+    # Ids as text are costly: only runs whose cases may differ are looked at.
+    counted = scores.group_by("run").agg(case.hash().sum().alias("cases"))
+    suspect = runs.join(
+        counted.with_columns(pl.col("run").cast(pl.String())), on="run", how="left", maintain_order="left"
+    ).filter(pl.col("cases").n_unique().over(same) > 1)
+    if not suspect.height:
+        return runs, []
+    ids = _ids_of_cases(suspect, scores)
+    renamed: dict[str, str] = {}
+    notes: list[str] = []
+    for group in suspect.partition_by(same, maintain_order=True):
+        newest_first = sorted(
+            group.iter_rows(named=True),
+            key=lambda row: re.sub(r"\D", "", str(row["made"]))[:20],
+            reverse=True,
+        )
+        whole = _largest(ids.get(str(row["run"]), frozenset()) for row in newest_first)
+        if len(whole) < 2:
+            continue
+        told: dict[frozenset[str], str] = {}
+        newest: frozenset[str] | None = None
+        for row in newest_first:
+            cases = ids.get(str(row["run"]), frozenset())
+            own = (
+                newest
+                if newest is not None and cases <= newest
+                else next(one for one in whole if cases <= one)
+            )
+            newest = own if newest is None else newest
+            told.setdefault(
+                own,
+                f"{row['made']} in {shown_source(str(row['source']))} ({len(cases)} case{'s' * (len(cases) != 1)})",
+            )
+            if own != newest:
+                settings = {**json.loads(row["settings"]), "cases": _digits(own)}
+                renamed[str(row["run"])] = json.dumps(settings, sort_keys=True, ensure_ascii=False)
+        first = newest_first[0]
+        notes.append(
+            f"{first['task']}, {first['model']}: runs with different cases are not counted as repeats: {', '.join(told.values())}; "
+            "the newest keeps its settings, the others are shown with the setting cases"
+        )
+    return _with_settings(runs, renamed), notes
+
+
+def _ids_of_cases(runs: pl.DataFrame, scores: pl.DataFrame) -> dict[str, frozenset[str]]:
+    """Run to the ids of its cases."""
+    rows = (
+        scores.join(runs.select(pl.col("run").cast(pl.Categorical())), on="run", how="semi")
+        .group_by("run")
+        .agg(pl.col("case").unique())
+        .iter_rows()
+    )
+    return {str(run): frozenset(map(str, cases)) for run, cases in rows}
+
+
+def _digits(cases: frozenset[str]) -> str:
+    return hashlib.sha256("\n".join(sorted(cases)).encode("utf-8", "surrogatepass")).hexdigest()[:4]
+
+
+def _with_settings(runs: pl.DataFrame, renamed: Mapping[str, str]) -> pl.DataFrame:
+    """The runs with the settings of some of them replaced."""
     if not renamed:
         return runs
     return runs.with_columns(

@@ -52,8 +52,9 @@ def _of_cell(cell: Cell, turns: pl.DataFrame, orders: Mapping[str, Mapping[str, 
             .drop_nulls("value_of_label")
             .partition_by("value_of_label", as_dict=True)
         )
+        graded = not turns["value"].drop_nulls().is_in([0.0, 1.0]).all()
         groups = [
-            (shown.get(value, value), mean_of(parts[(value,)], points=cell.points))
+            (shown.get(value, value), mean_of(parts[(value,)], points=cell.points, graded=graded))
             for value in sorted(different, key=lambda one: (place.get(one, len(place)), *_natural(one)))
         ]
         breakdowns.append(

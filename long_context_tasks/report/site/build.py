@@ -123,7 +123,8 @@ def _write(
     leading, others = leading_cells(cells)
     environment = _environment(options, plotly)
 
-    index = store.put(index_payload(leading, models, tasks, options))
+    payload = index_payload(leading, models, tasks, options)
+    index = store.put(payload)
     _page(
         environment,
         folder / "index.html",
@@ -133,7 +134,7 @@ def _write(
         n_runs=collection.runs.height,
         n_models=len(models),
         n_tasks=len(tasks),
-        n_published=sum(row.task in tasks for row in options.published),
+        n_published=len(payload["published"]),
         problems=collection.problems,
         notes=collection.notes,
         benchmarks=benchmarks,

@@ -10,6 +10,9 @@ from long_context_tasks.report.site.leaderboard import Leaf, leaf_of
 from long_context_tasks.report.site.shown import Breakdown, PublishedRow, SiteOptions
 from long_context_tasks.stats import Mean
 
+_OFFICIAL = "official_"
+"""How metrics that follow the official code's rule begin."""
+
 
 @dataclass(frozen=True)
 class Other:
@@ -147,6 +150,10 @@ def _notes(cell: Cell) -> list[str]:
     elif cell.mean.n < cell.mean.total:
         notes.append(f"{100 * cell.mean.coverage:.1f} % scored")
     notes += [f"{count:,} {reason}" for reason, count in words.reasons(cell.mean.reasons)]
+    if math.isfinite(cell.mean.value) and not words.interval(cell.mean, points=cell.points):
+        why = "1 case; " if cell.mean.n == 1 else ""
+        spread = " with different scores" if cell.points else ""
+        notes.append(f"no interval: {why}it needs 2 clusters{spread}")
     if cell.truncated:
         notes.append(f"{cell.truncated:,} prompt{'s' * (cell.truncated != 1)} truncated by the host")
     if cell.n_runs > 1:
@@ -161,20 +168,33 @@ def _notes(cell: Cell) -> list[str]:
     return notes
 
 
-def published_row(row: PublishedRow, about: str, benchmark: str, top: float) -> Row:
-    """A published figure as a row."""
+def published_row(row: PublishedRow, about: str, benchmark: str, top: float, metric: str = "") -> Row:
+    """A published figure as a row.
+
+    Args:
+        row: the figure.
+        about: see :func:`row_of`.
+        benchmark: of its task.
+        top: upper end of the bars.
+        metric: of the table's scores; a figure by another one is marked, and neither drawn nor sorted among the scores unless it is the
+            official form of it. Empty: the table names the metric of each row.
+    """
     name = row.model if about == "model" else words.short_name(row.task, benchmark)
     notes = [text for text in (row.subset and f"only {row.subset}", row.setting) if text]
     nowhere = math.nan
+    other = metric not in ("", row.metric)
+    alike = not other or row.metric.startswith(_OFFICIAL)
+    if other:
+        notes.insert(0, f"† by another metric than {metric}")
     return Row(
         name=name,
         link="",
         anchor="",
-        value=words.score(row.value, points=row.points),
+        value=("† " if other else "") + words.score(row.value, points=row.points),
         interval="",
         cases="" if row.n is None else f"{row.n:,}",
-        bar=bar(Mean(row.value, nowhere, nowhere, row.n or 0, row.n or 0, {}), top),
-        sort=f"{row.value:.6g}" if math.isfinite(row.value) else "",
+        bar=bar(Mean(row.value, nowhere, nowhere, row.n or 0, row.n or 0, {}), top) if alike else "",
+        sort=f"{row.value:.6g}" if alike and math.isfinite(row.value) else "",
         notes=notes,
         ranked=False,
         metric=row.metric,

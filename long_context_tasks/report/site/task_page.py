@@ -113,11 +113,14 @@ def task_context(
                 ),
                 [
                     *[row_of(cell, "model", names, options, tops[leaf]) for cell in members],
-                    *[
-                        published_row(row, "model", one.benchmark, tops[leaf])
-                        for row in papers
-                        if row.points == one.points and leaf == first
-                    ],
+                    *sorted(
+                        (
+                            published_row(row, "model", one.benchmark, tops[leaf], one.metric)
+                            for row in papers
+                            if row.points == one.points and leaf == first
+                        ),
+                        key=lambda row: not row.sort,  # figures that are no scores, last
+                    ),
                 ],
             )
             for leaf, members in tables.items()

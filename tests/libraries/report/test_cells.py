@@ -50,6 +50,15 @@ def test_a_plain_run(tmp_path: Path) -> None:
     assert not cell.ranked and cell.why_unranked == "1 of 8 without a score"
 
 
+@pytest.mark.parametrize(("other", "known"), [(2 / 3, False), (1.0, True)])
+def test_one_case_of_a_graded_score_has_no_interval(tmp_path: Path, other: float, known: bool) -> None:
+    """Scores of another model tell whether 0 is a miss."""
+    write_lm_eval(tmp_path, Run(simple([0.0]), model="owl"))
+    write_lm_eval(tmp_path, Run(simple([other]), model="crow"))
+    means = {cell.model: cell.mean for cell in cells_of(collect([tmp_path]))}
+    assert [math.isfinite(mean.high) for mean in means.values()] == [known, known]
+
+
 def test_points_and_turns(tmp_path: Path) -> None:
     """A conversation counts its turns; points that are all 1 are no hits."""
     talk = {

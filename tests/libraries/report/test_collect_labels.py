@@ -150,6 +150,24 @@ def test_other_cases_in_a_folder_of_the_same_name_are_told_apart_and_a_part_belo
     assert one == three != two and {one["lct_cases"][:7], two["lct_cases"][:7]} == {"cases ("}
 
 
+def test_runs_of_one_model_with_other_cases_are_no_repeats_and_that_is_told(tmp_path: Path) -> None:
+    """As where cases were built anew between two runs; a run of a part of the newer cases stays a repeat."""
+    older = {f"a{place}": [Turn({"strict_accuracy": 1.0})] for place in range(3)} | simple([1.0])
+    newer = simple([1.0, 0.0, 0.0])
+    for place, cases in enumerate((older, simple([1.0]), newer)):
+        write_lm_eval(tmp_path / str(place), Run(cases, made=f"2026-01-0{place + 1}T10-00-00.000000"))
+    collection = collect([tmp_path])
+    cells = {cell.n_cases: cell for cell in cells_of(collection)}
+    assert {n: cell.n_runs for n, cell in cells.items()} == {4: 1, 3: 2}
+    assert cells[3].settings == "{}" and list(json.loads(cells[4].settings)) == ["cases"]
+    assert not collection.problems
+    [note] = collection.notes
+    assert note.startswith(
+        "ada_leval_bestanswer_1k, owl: runs with different cases are not counted as repeats: "
+    )
+    assert all(f"2026-01-0{place + 1}T" in note and f"in {place}/owl (" in note for place in (0, 2))
+
+
 def test_runs_on_the_first_cases_stay_unranked(tmp_path: Path) -> None:
     write_lm_eval(tmp_path, Run(simple([1.0, 0.0]), options={"lct_n": 2}))
     [cell] = cells_of(collect([tmp_path]))

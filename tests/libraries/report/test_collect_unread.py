@@ -12,6 +12,7 @@ pytest.importorskip("polars")
 from collected_runs import (
     CONVERSATION,
     METRICS,
+    TASK,
     TIME,
     UNJUDGED,
     Run,
@@ -86,6 +87,26 @@ def test_unknown_tasks_files_and_folders(tmp_path: Path) -> None:
     assert not len(collection.runs) and len(collection.problems) == 3
     with pytest.raises(InputError, match="not there"):
         collect([tmp_path / "missing"])
+
+
+@pytest.mark.parametrize("others", [True, False])
+def test_a_run_that_was_begun_and_left_no_answers_is_named(tmp_path: Path, others: bool) -> None:
+    """Whether or not other runs lie beside it; a task that has answers is not named."""
+    if others:
+        write_lm_eval(tmp_path, Run(simple([1.0, 0.0])))
+    folder = write_opencompass(tmp_path / "outputs", Run(simple([1.0, 0.0]), made=TIME))
+    datasets = ", ".join(f"dict(abbr='{name}', lct_task='{name}')" for name in (TASK, CONVERSATION))
+    (folder / "configs").mkdir()
+    (folder / "configs" / f"{TIME}_1.py").write_text(
+        f"datasets=[{datasets}]\nmodels=[dict(abbr='owl', type='x')]\n"
+    )
+    if not others:
+        for path in folder.glob("*/owl/*.json"):
+            path.unlink()
+    problems = collect([tmp_path]).problems
+    missing = CONVERSATION if others else f"{TASK}, {CONVERSATION}"
+    [problem] = problems
+    assert problem.startswith(f"{folder}: {missing} (owl) begun, and left no answers")
 
 
 def test_part_of_the_cases_is_not_scored(tmp_path: Path) -> None:

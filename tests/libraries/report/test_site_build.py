@@ -186,6 +186,16 @@ def test_a_published_score_is_marked_and_stands_beside_own_ones(site: BuiltSite)
     assert "Ada-LEval paper (NAACL 2024), Table 2" in row and "official_accuracy" in row
 
 
+def test_a_published_figure_by_another_metric_is_marked_and_no_score(site: BuiltSite) -> None:
+    page = (site.index.parent / "task" / "ada_leval_tsort_2k.html").read_text(encoding="utf-8")
+    rows = [part for part in page.split("<tr") if 'class="paper"' in part]
+    [official] = [row for row in rows if "official_accuracy" in row]
+    other = rows[-1]
+    assert "copy_instruction" in other and "† 98.5" in other and "† by another metric than " in other
+    assert 'data-value=""' in other and "data-bar" not in other
+    assert "† 15.5" in official and 'data-value="0.155"' in official and "data-bar" in official
+
+
 def test_a_site_is_replaced_whole_and_other_files_of_its_folder_stay(tmp_path: Path) -> None:
     cells = small_cells()
     folder = tmp_path / "site"
