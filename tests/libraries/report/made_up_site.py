@@ -219,17 +219,6 @@ def small_options() -> SiteOptions:
         )
         for k, value in ((2, 0.155), (4, 0.165), (8, 0.085), (16, 0.055))
     ]
-    published.append(
-        PublishedRow(
-            "Claude-2",
-            "ada_leval_tsort_2k",
-            "copy_instruction",
-            0.985,
-            False,
-            "Ada-LEval paper (NAACL 2024), Table 9",
-            200,
-        )
-    )
     published += [
         PublishedRow("GPT-4o", task, "official_f1", 0.411, False, "ETHIC paper (NAACL 2025), Table 3, GPT-4o", 700, benchmark="ethic")
         for task in ("ethic_recall", "ethic_organize_books")

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, wilcoxon
 
@@ -40,6 +40,7 @@ def test_whole_differences_are_exact(sums):
 
 
 @given(st.lists(st.integers(-20, 20).map(lambda value: value / 7), min_size=1, max_size=9))
+@example([-16 / 7, -17 / 7, -2 / 7, 16 / 7, 19 / 7])
 @settings(max_examples=40, deadline=None)
 def test_any_differences_of_few_clusters_are_exact(sums):
     p, method = sign_flips(np.array(sums))
