@@ -5,13 +5,16 @@ from pathlib import Path
 from long_context_tasks.hosts.demo_model import demo_model_path
 
 
-def make_tiny_model(folder: Path, max_position_embeddings: int = 8192, seed: int = 0) -> Path:
+def make_tiny_model(
+    folder: Path, max_position_embeddings: int = 8192, seed: int = 0, initializer_range: float = 0.02
+) -> Path:
     """A two-layer Llama (1.6 M parameters) with random weights and the demo model's tokenizer and chat template.
 
     Args:
         folder: where it is written; made when missing.
         max_position_embeddings: its window in tokens.
         seed: of the weights; the same seed gives the same model.
+        initializer_range: their standard deviation; the larger, the less alike are the likelihoods of tokens.
 
     Returns:
         The folder.
@@ -28,6 +31,7 @@ def make_tiny_model(folder: Path, max_position_embeddings: int = 8192, seed: int
         num_hidden_layers=2,
         num_attention_heads=2,
         max_position_embeddings=max_position_embeddings,
+        initializer_range=initializer_range,
         tie_word_embeddings=True,
         bos_token_id=tokenizer.bos_token_id,
         eos_token_id=tokenizer.eos_token_id,

@@ -112,7 +112,7 @@ def test_both_hosts_find_the_same_likelihoods(benchmark: str, tmp_path: Path) ->
         for spec in BY_LIKELIHOOD
         if spec.benchmark == benchmark and spec.length == ANY and spec.variant.endswith("synthetic")
     ]
-    model = make_tiny_model(tmp_path / "tiny", max_position_embeddings=1536)
+    model = make_tiny_model(tmp_path / "tiny", max_position_embeddings=1536, initializer_range=0.1)
     options = {
         "LCT_LENGTH": "1k",
         "LCT_N": str(CASES),
@@ -134,6 +134,6 @@ def test_both_hosts_find_the_same_likelihoods(benchmark: str, tmp_path: Path) ->
     for case, values in ours.likelihoods.items():
         assert theirs.likelihoods[case] == pytest.approx(values, rel=1e-4), case
         assert values.index(max(values)) == theirs.likelihoods[case].index(max(theirs.likelihoods[case]))
-        assert len({round(value, 3) for value in values}) > len(values) / 2
+        assert len({round(value, 2) for value in values}) > len(values) / 2
     _assert_same_results(ours, theirs, task)
     assert ours.aggregates["n_truncated"] == 0
