@@ -5,7 +5,8 @@ al., NAACL 2024, section 3.3). Removed here: everything outside the START and EN
 transcriber, title page, prefaces, tables of contents, headings with their titles and attributed mottoes, footnotes
 and their marks, captions of illustrations, rows of asterisks, page numbers. Left: whole paragraphs, unwrapped.
 
-A little over 400 lines: one pass whose rules look at one another's results.
+Here is decided which blocks of the text are the story; :mod:`~long_context_tasks.corpora._gutenberg_text` makes the
+blocks, and a paragraph of each.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 
+from long_context_tasks.corpora._gutenberg_text import CUT, blocks_of, title_of, unwrap
 from long_context_tasks.corpora._headings import (
     Block,
     Heading,
@@ -44,27 +46,6 @@ class Story:
     chapters: tuple[int, ...]
 
 
-_START = re.compile(
-    r"^[ \t]*\*{3}[ \t]*START OF (?:THE|THIS) PROJECT GUTENBERG(?:[^*]{0,300}\*{3}|[^\n]*)", re.M | re.I
-)
-_END = re.compile(r"^[ \t]*\*{3}[ \t]*END OF (?:THE|THIS) PROJECT GUTENBERG", re.M | re.I)
-_SMALL_PRINT = re.compile(r"\*END\*? ?THE SMALL PRINT![^\n]*\n", re.I)
-_END_LINE = re.compile(
-    r"^[ \t]*(?:\*{3}[ \t]*)?End of (?:the |this )?(?:Project Gutenberg|PG\b)(?:'s|’s|[^\n]*\b(?:e-?book|e-?text))",
-    re.M | re.I,
-)
-_NAME = re.compile(r"(?:Project |PROJECT )(?:Gutenberg|GUTENBERG)|SMALL PRINT!|\bPG\b")
-_TITLE = re.compile(r"^Title:[ \t]*(\S[^\n]*(?:\n[ \t]+\S[^\n]*)*)", re.M)
-
-_ASIDE = re.compile(
-    r"(?=[\[{])(?:\[\s*(?:Illustrations?\b|Footnotes?\b|Transcriber|Editor['’]s|Project Gutenberg|Etext|Sidenote|"
-    r"Pg\b\.?|Page \d|p\. ?\d|\*)(?:[^\[\]]|\[[^\[\]]*\]){0,6000}\]"
-    r"|(?<!_)\{(?:[^{}]{0,300}\.(?:jpe?g|png|gif)|\s*(?:Pg|Page|p\.)?\s*[\dxvi]+\s*)\})",
-    re.I,
-)
-# Stands for an aside that was a block of its own: a paragraph that it cut in two is joined again.
-_CUT = "\x00"
-_BLOCK = re.compile(r"(?:[^\n]*\S[^\n]*(?:\n|$))+")
 _CREDIT = re.compile(
     r"(?:(?:this )?(?:e-?book|e-?text|file) (?:was )?(?:produced|prepared|created)|produced by|transcribed (?:from|by)|"
     r"prepared by|scanned (?:and|by)|html version|proofread)",
@@ -72,13 +53,6 @@ _CREDIT = re.compile(
 )
 _NOTE = re.compile(r"\s*(?:\*(?![\s*]*\*)\s?\S|[†‡]\s?\S|\[(?P<mark>\d{1,3}|[A-Z])\]\s*\S)")
 _MARK_BEFORE = re.compile(r"[^\s*]\s?[*†‡](?!\s?[*])")
-_MARKS = re.compile(
-    r"(?<=[^\s*_])\s?(?:\*(?!\s?\*)|[†‡])(?=[\s”\"’')\].,;:!?—-]|$)|\s?\[(?:\d{1,3}|\*+|[†‡])\]"
-)
-_ITALICS = re.compile(r"(?<!_)_(?:\{(\w{1,3})\})?(?!_)")
-# Lines of a box drawn around a sign or a visiting card.
-_FRAME = re.compile(r"\+-{2,}\+|(?<!\S)\|(?!\S)")
-_SUSPECT = re.compile(r"[*†‡\[_|+\x00]")
 _SENTENCE_END = re.compile(r"[.!?…:;—-][\"'”’)\]_*]*$")
 _ATTRIBUTION = re.compile(r"(?:--|—|–)\s*(?:_?[A-Z]|[\"“])[^\n]{1,60}$")
 
@@ -98,63 +72,11 @@ def clean(text: str) -> Story:
     chapter. The result has no paragraphs when no story is found.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n\n")
-    title = _TITLE.search(text, 0, 20_000)
-    body, marked = _between_markers(text)
-    blocks = _blocks(_without_asides(body).replace(f"{_CUT}{_CUT}", _CUT))
+    blocks, marked = blocks_of(text)
     labels = _label(blocks)
     start, stop = _bounds(blocks, labels, marked)
     paragraphs, chapters = _walk(blocks[start:stop], labels[start:stop])
-    return Story(" ".join(title[1].split()) if title else None, tuple(paragraphs), tuple(chapters))
-
-
-def _between_markers(text: str) -> tuple[str, bool]:
-    starts: list[int] = []
-    ends: list[int] = []
-    # Plain searches for the name, then a look at its line: ten times faster than patterns over the whole book.
-    for place in _names(text):
-        line = text.rfind("\n", 0, place) + 1
-        if (start := _START.match(text, line) or _SMALL_PRINT.match(text, line)) and not starts:
-            starts.append(start.end())
-        elif _END.match(text, line) or _END_LINE.match(text, line):
-            ends.append(line)
-    begin = starts[0] if starts else 0
-    return text[begin : next((end for end in ends if end >= begin), len(text))], bool(starts)
-
-
-def _names(text: str) -> list[int]:
-    """Where the project's name may stand, ascending."""
-    places = []
-    for name in ("Gutenberg", "GUTENBERG", "SMALL PRINT!", "PG"):
-        place = text.find(name)
-        while place >= 0:
-            places.append(place)
-            place = text.find(name, place + 1)
-    return sorted(places)
-
-
-def _without_asides(text: str) -> str:
-    """The text with a mark in place of every aside; only brackets are looked at."""
-    pieces: list[str] = []
-    done = place = 0
-    while True:
-        square, curly = text.find("[", place), text.find("{", place)
-        place = min(square, curly) if square >= 0 and curly >= 0 else max(square, curly)
-        if place < 0:
-            return "".join([*pieces, text[done:]])
-        if match := _ASIDE.match(text, place):
-            pieces += [text[done:place], _CUT]
-            done = place = match.end()
-        else:
-            place += 1
-
-
-def _blocks(text: str) -> list[Block]:
-    blocks, end = [], 0
-    for match in _BLOCK.finditer(text):
-        gap = text.count("\n", end, match.start())
-        blocks.append(Block(tuple(match[0].rstrip("\n").split("\n")), gap))
-        end = match.end()
-    return blocks
+    return Story(title_of(text), tuple(paragraphs), tuple(chapters))
 
 
 @dataclass(frozen=True)
@@ -222,7 +144,7 @@ def _label_alone(block: Block, before: Sequence[Block]) -> _Label:
     if heading := heading_of(block):
         return _Label(heading=heading)
     return (
-        _DROP if len(block.lines) == 1 and (_is_number(block) or not block.text.strip(_CUT + " ")) else _KEEP
+        _DROP if len(block.lines) == 1 and (_is_number(block) or not block.text.strip(CUT + " ")) else _KEEP
     )
 
 
@@ -307,7 +229,7 @@ def _walk(blocks: Sequence[Block], labels: Sequence[_Label]) -> tuple[list[str],
 
     def tell(lines: Sequence[str], joined: str | None = None) -> None:
         nonlocal opening
-        text = _unwrap(lines, joined)
+        text = unwrap(lines, joined)
         if not text:
             return
         if opening is not None:
@@ -324,7 +246,7 @@ def _walk(blocks: Sequence[Block], labels: Sequence[_Label]) -> tuple[list[str],
             if opening.rest:
                 tell(block.lines[-opening.rest :])
         elif label.dropped:
-            cut = cut or _CUT in block.text or _is_number(block)
+            cut = cut or CUT in block.text or _is_number(block)
             continue
         elif opening is not None and (taken := _below_heading(blocks, labels, i, title_found, stops_allowed)):
             title_found = taken == "title" or title_found
@@ -378,32 +300,3 @@ def _is_motto(blocks: Sequence[Block], labels: Sequence[_Label], i: int, usual: 
 
 def _is_indented(block: Block) -> bool:
     return all(line.startswith(("  ", "\t")) for line in block.lines)
-
-
-def _unwrap(lines: Sequence[str], joined: str | None = None) -> str:
-    """One paragraph on one line, without marks of notes and of emphasis; ``joined`` is its text with single spaces."""
-    raw = "\n".join(lines)
-    if joined is not None and not ("-\n" in raw or "—\n" in raw):
-        text = joined
-        if not _SUSPECT.search(text):
-            return text
-    else:
-        text = lines[0]
-        for line in lines[1:]:
-            text = f"{text}{line}" if text[-1:] in "-—" and _goes_on(text, line) else f"{text} {line}"
-    if _SUSPECT.search(text):
-        text = text.replace(_CUT, " ")
-        # Most suspects only have words in italics: the other patterns are slow.
-        if "*" in text or "[" in text or "†" in text or "‡" in text:
-            text = _MARKS.sub("", text)
-        text = _ITALICS.sub(r"\1", _FRAME.sub(" ", text) if "+-" in text or "|" in text else text)
-    return " ".join(text.split())
-
-
-def _goes_on(text: str, line: str) -> bool:
-    """Whether a line cut behind a hyphen or a dash goes on without a space, as it was printed."""
-    if not line or (not line[0].isalnum() and line[0] not in "\"'“‘_"):
-        return False
-    if text.endswith(("--", "—")):
-        return not text.endswith((" --", " —"))
-    return line[0].islower() and text[-2:-1].isalpha()

@@ -25,6 +25,7 @@ from long_context_tasks.benchmarks.ada_leval import build
 from long_context_tasks.benchmarks.ada_leval.bestanswer_choice import BestAnswerSettings
 from long_context_tasks.benchmarks.ada_leval.data import load_task
 from long_context_tasks.benchmarks.ada_leval.tsort_windows import TSortSettings
+from long_context_tasks.corpora.synthetic.trials_numbers import in_words
 from long_context_tasks.corpora.synthetic.wording import words
 from long_context_tasks.schema import Options
 
@@ -44,6 +45,8 @@ HOURS = (
 )
 HOURS += ("dusk", "evening", "lamps", "late", "night")
 DATES = (*words("story_names.txt", "months"), *words("story_names.txt", "weekdays"))
+COUNTS = [in_words(number) for number in range(1, 100)]
+COUNT = re.compile(rf"\b(?:{'|'.join(reversed(COUNTS))})\b(?!-)", re.IGNORECASE)
 Orders = dict[str, Sequence[int]]
 
 
@@ -104,6 +107,26 @@ def seams(one: str, two: str, pattern: re.Pattern[str]) -> float:
     return shared(one.rpartition("\n\n")[2], two.partition("\n\n")[0], pattern)
 
 
+def numbers(text: str) -> list[int]:
+    """Numbers below a hundred, in words."""
+    return [COUNTS.index(found.lower()) + 1 for found in COUNT.findall(text)]
+
+
+def nearest_numbers(one: str, two: str) -> float:
+    """How near the last number of a text and the first of another are."""
+    ends = numbers(one)[-1:], numbers(two)[:1]
+    return -float(abs(ends[0][0] - ends[1][0])) if all(ends) else -50.0
+
+
+def sums(one: str, two: str) -> float:
+    """How many numbers of a text's last paragraph are the sum or the difference of two of the next one's first."""
+    known, pairs = (
+        numbers(one.rpartition("\n\n")[2]),
+        itertools.combinations(numbers(two.partition("\n\n")[0]), 2),
+    )
+    return sum((a + b in known) + (abs(a - b) in known) for a, b in pairs)
+
+
 def by_first(text: str, row: Sequence[str]) -> int:
     """Place in a row of its member that a text names first."""
     found = {
@@ -131,6 +154,9 @@ def blind_orders(prompt: Prompt) -> Orders:
         "most names in common with the neighbours": chained(
             joints_of(texts, lambda a, b: shared(a, b, NAME))
         ),
+        "smallest number first": sorted(every, key=lambda at: min(numbers(parts[at]), default=0)),
+        "nearest numbers at the seams": chained(joints_of(texts, nearest_numbers)),
+        "most sums and differences at the seams": chained(joints_of(texts, sums)),
         "most words in common at the seams": chained(joints_of(texts, lambda a, b: seams(a, b, WORD))),
         "most names in common at the seams": chained(joints_of(texts, lambda a, b: seams(a, b, NAME))),
     }

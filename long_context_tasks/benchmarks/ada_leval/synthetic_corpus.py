@@ -20,9 +20,9 @@ _MOST_TOKENS = 10_000_000
 _FEWEST_NOVELS = 10
 _CASES = 200
 """Cases for which the tokens above suffice."""
-# A paragraph of the synthetic novel has 144 tokens at most. Not every place has paragraphs that fill a very short case.
+# A paragraph of the synthetic novel has 131 tokens at most. Not every place has paragraphs that fill a very short case.
 _LONG_PARAGRAPH = 150
-_SLACK = 40 * _LONG_PARAGRAPH
+_SLACK = 80 * _LONG_PARAGRAPH
 
 _CASES_PER_FORUM = 1000
 _THREADS_PER_CASE = 2.2
@@ -67,14 +67,16 @@ class NovelPlan:
         per_novel = -(-_CASES // novels)
         number = min(cases, novels) if cases <= novels * per_novel else -(-cases // per_novel)
         caps = caps_for(card, length, settings)
+        room = (per_novel - 1) * caps.stride * _LONG_PARAGRAPH + _SLACK
         rate = CHARACTERS_PER_TOKEN
         if settings.measure.name != CL100K:
             sample = "\n\n".join(write_novel(0, 3000).book.paragraphs)
             rate = 1.02 * len(sample) / settings.measure.count(sample)
+            room = round(room * CHARACTERS_PER_TOKEN / rate)
         return cls(
             seeds=tuple(_derived_seed(settings.seed, length, place) for place in range(number)),
             per_novel=per_novel,
-            num_tokens=length + (per_novel - 1) * caps.stride * _LONG_PARAGRAPH + _SLACK,
+            num_tokens=length + room,
             characters_per_token=rate,
         )
 

@@ -225,8 +225,11 @@ def _filled_drafts(
     """The cases of a novel, each of which fills the length."""
     measure = settings.measure
     counted = as_counted_together(counted, measure)
-    if settings.segment_cap is None:  # in very short cases a paragraph may be longer than a segment should be
-        caps = replace(caps, segment=max(caps.segment, int(counted.tokens.max())))
+    if settings.segment_cap is None:
+        # The paper's reserve is too small for the frame in tokenizers with short tokens; and in very short cases a paragraph
+        # may be longer than a segment should be.
+        room = (caps.bound - caps.before - caps.after - frame.fixed) // settings.segments
+        caps = replace(caps, segment=max(min(caps.segment, room), int(counted.tokens.max())))
     windows: Iterable[Window] = filled_windows(counted, caps, settings.segments, frame.fixed)
     if settings.per_book != 1:
         windows = apart(windows, caps.stride)

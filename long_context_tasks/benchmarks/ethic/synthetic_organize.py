@@ -1,6 +1,8 @@
 """Organizing synthetic documents: how much of a text, with a summary of each of its parts, makes a prompt of a given length."""
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from long_context_tasks.benchmarks.ethic.build_settings import Draft
 from long_context_tasks.benchmarks.ethic.chunks import JOINT, Chunk
@@ -56,10 +58,10 @@ class _Parts:
         return self.maker.genre.summary_of(paragraphs)
 
     def draft(self, last: Sequence[Paragraph]) -> Draft | None:
-        """The case with this last part; None where two summaries are equal, or one is empty."""
+        """The case with this last part; None where a summary is empty."""
         parts = [*self.parts, list(last)]
         summaries = [self.summary(part) for part in parts]
-        if len(set(summaries)) < len(summaries) or not all(summaries):
+        if not all(summaries):
             return None
         maker = self.maker
         pieces = iter(maker.pieces([one for part in parts for one in part]))
@@ -69,6 +71,7 @@ class _Parts:
 
 def organize(maker: Maker, document: Document) -> Made | None:
     """The case of a document; None where it makes none."""
+    document = _told_once(document)
     chunk = min(_MOST_PART, max(LEAST_CHUNK, maker.length // 8))
     room = maker.length - _INSTRUCTION
     option = _summary_tokens(maker, document, chunk)
@@ -109,6 +112,18 @@ def _summary_tokens(maker: Maker, document: Document, chunk: int) -> int:
         if size >= chunk:
             break
     return maker.count(maker.genre.summary_of(part)) + _OPTION_MARK
+
+
+def _told_once(document: Document) -> Document:
+    """The document without facts that are stated of several of its paragraphs: summaries of two parts might share them."""
+    told = Counter(fact.statement for one in document.paragraphs for fact in one.facts)
+    return replace(
+        document,
+        paragraphs=tuple(
+            replace(one, facts=tuple(fact for fact in one.facts if told[fact.statement] == 1))
+            for one in document.paragraphs
+        ),
+    )
 
 
 def _stated(part: Sequence[Paragraph], summary: str) -> SectionFacts:

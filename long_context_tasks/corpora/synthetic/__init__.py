@@ -1,7 +1,8 @@
 """The embedded corpus: texts written from a seed, so that nobody can have read them before, with answers that the writer decided.
 
-Novels and stories: a small world goes on by itself (:mod:`.world`, of :mod:`.people`); a novel tells it (:mod:`.novel`), and so does
-a story, which knows the names and facts of its paragraphs (:mod:`.story`). Beside them there are debates (:mod:`.debate`), meetings with questions
+A novel tells what happens to a company of travellers (:mod:`.novel`, :mod:`.company`). Stories tell of a small world that goes on by
+itself (:mod:`.world`, of :mod:`.people`), and know the names and facts of their paragraphs (:mod:`.story`); the sentences of both are
+made by :mod:`.teller`. Beside them there are debates (:mod:`.debate`), meetings with questions
 (:mod:`.meeting`), abstracts and reviews of trials (:mod:`.trials`), court opinions (:mod:`.opinions`), and a forum (:mod:`.forum`)
 that asks for parts of invented devices (:mod:`.parts`).
 

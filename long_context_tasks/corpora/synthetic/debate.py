@@ -15,8 +15,8 @@ from random import Random
 from long_context_tasks.corpora.synthetic.debate_facts import detail, fact_of_act, summarize
 from long_context_tasks.corpora.synthetic.debate_house import Act, House, Member, Names, sit
 from long_context_tasks.corpora.synthetic.document import Document, Fact, Paragraph, paragraphs_of
-from long_context_tasks.corpora.synthetic.novel import PRONOUNS
 from long_context_tasks.corpora.synthetic.story import spoken_in
+from long_context_tasks.corpora.synthetic.teller import PRONOUNS
 from long_context_tasks.corpora.synthetic.wording import expand, plans, repair, stream, words
 
 __all__ = ["CHARACTERS_PER_TOKEN", "stream_debate", "summary_of", "write_debate"]
@@ -91,7 +91,7 @@ class Reporter:
         parts.append(self.say(act.kind))
         if act.speaker is not None:
             self.said.append((act.speaker, self.text["place"]))
-        facts.append(fact_of_act(act, self.people, self.text))
+        facts.append(fact_of_act(act, self.people, self.text, parts[-1]))
         for kind in self.body(act.kind, long):
             self.refresh()
             self.text["big"] = f"{self.names.whole(1001, 29_989):,}"

@@ -102,17 +102,18 @@ def _fact(weight: float, statement: str, *groups: Words) -> Fact:
     return Fact(repair(statement), groups, weight)
 
 
-def fact_of_act(act: Act, people: Mapping[str, Member], text: Mapping[str, str]) -> Fact:
+def fact_of_act(act: Act, people: Mapping[str, Member], text: Mapping[str, str], said: str) -> Fact:
     """The fact of a speech's purpose.
 
     Args:
         act: the speech.
         people: who "Q" is, the person outside the House.
         text: the fields of the speech.
+        said: the words of the speech to this purpose.
     """
     if act.kind in ("petition", "tribute"):
         return _of_person(act.kind, people["Q"], text["place"], text["big"])
-    return _DECISIVE[act.kind](act) if act.kind in _DECISIVE else _of_talk(act)
+    return _DECISIVE[act.kind](act) if act.kind in _DECISIVE else _of_talk(act, text["place"], said)
 
 
 def _of_person(kind: str, person: Member, place: str, number: str) -> Fact:
@@ -206,8 +207,8 @@ _DECISIVE = {
 }
 
 
-def _of_talk(act: Act) -> Fact:
-    """The fact of a speech that decides nothing: who spoke to what end."""
+def _of_talk(act: Act, place: str, said: str) -> Fact:
+    """The fact of a speech that decides nothing: who spoke to what end, and of which place, as one may speak more than once."""
     assert act.speaker is not None
     issue, topic, other = act.issue, act.issue.topic, act.other.called
     number, names = (str(issue.number),), act.speaker.names
@@ -222,15 +223,16 @@ def _of_talk(act: Act) -> Fact:
         "order_rule": (_ORDER, (*_RULED, *names)),
         "reply": (names, _REPLIED),
     }
+    also, about = (f", and of {place}", f" about {place}") if place in said else ("", "")
     told = {
         "call": f"Amendment {issue.number} was called, in the name of {issue.mover.called}.",
-        "support": f"{act.speaker.listed} spoke for what was proposed on {topic.subject}.",
-        "oppose": f"{act.speaker.listed} spoke against what was proposed on {topic.subject}.",
-        "ask": f"{act.speaker.listed} put a question to {other}.",
-        "answer": f"{act.speaker.listed} replied to a question of {other}.",
+        "support": f"{act.speaker.listed} spoke for what was proposed on {topic.subject}{also}.",
+        "oppose": f"{act.speaker.listed} spoke against what was proposed on {topic.subject}{also}.",
+        "ask": f"{act.speaker.listed} put a question to {other}{about}.",
+        "answer": f"{act.speaker.listed} replied to a question of {other}{about}.",
         "order_raise": f"{act.speaker.listed} raised a point of order against {other}.",
         "order_rule": f"The Chair gave a ruling on a point of order of {other}.",
-        "reply": f"{act.speaker.listed} spoke for the Government on {topic.subject}.",
+        "reply": f"{act.speaker.listed} spoke for the Government on {topic.subject}{also}.",
     }[act.kind]
     return _fact(MINOR, told, *groups[act.kind])
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from long_context_tasks.corpora.synthetic.people import Deed, Person, Place, Thing, Wound
+from long_context_tasks.corpora.synthetic.people import Deed, Goods, Person, Place, Thing, Wound
 
 __all__ = ["Event"]
 
@@ -16,6 +16,10 @@ class Event:
     points to; ``actor``, ``other`` and ``third`` are its people; ``party`` the travellers after it, the leader first;
     ``causes`` the numbers of the events without which it could not have happened. Numbers count from 0; what happened
     before the first event that is told has numbers below zero.
+
+    A company (:mod:`.company`) knows moves ("move"), outings ("outing") and news ("news") besides, and what happens to the same things
+    all the time. Its goods are counted ("count"): ``changes`` came, or went if below 0, for ``reasons``, or a share of them went or came
+    (``reason``), and ``left`` are left. An object goes from hand to hand ("hand"): from ``actor`` to ``other``; ``spot`` is the object.
     """
 
     number: int
@@ -35,3 +39,7 @@ class Event:
     spot: str = ""
     reason: str = ""
     causes: tuple[int, ...] = ()
+    goods: Goods | None = None
+    changes: tuple[int, ...] = ()
+    reasons: tuple[str, ...] = ()
+    left: int = 0

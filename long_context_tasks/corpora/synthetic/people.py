@@ -7,7 +7,7 @@ from functools import cache
 
 from long_context_tasks.corpora.synthetic.wording import records, words
 
-__all__ = ["Deed", "Inventory", "Person", "Place", "Thing", "Wound", "pick"]
+__all__ = ["Deed", "Goods", "Inventory", "Person", "Place", "Thing", "Wound", "pick"]
 
 Random = Callable[[], float]
 
@@ -70,6 +70,16 @@ class Wound:
     cure: str
 
 
+@dataclass(frozen=True, slots=True)
+class Goods:
+    """Something that is counted: where it is kept, what some may go for, how some may come in."""
+
+    name: str
+    store: str
+    spent: tuple[str, ...]
+    gained: tuple[str, ...]
+
+
 def _split(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(";"))
 
@@ -90,6 +100,20 @@ def thing_kinds() -> tuple[tuple[str, tuple[str, ...], tuple[tuple[str, str], ..
         pairs = [tuple(part.strip() for part in pair.split(" = ")) for pair in _split(flaws)]
         kinds.append((noun, _split(adjectives), tuple((flaw, fix) for flaw, fix in pairs), _split(uses)))
     return tuple(kinds)
+
+
+@cache
+def goods_kinds() -> tuple[Goods, ...]:
+    """Return everything that a company may count."""
+    return tuple(
+        Goods(
+            name,
+            store,
+            (*_split(spent), *words("goods.txt", "spent")),
+            (*_split(gained), *words("goods.txt", "gained")),
+        )
+        for name, store, spent, gained in records("goods.txt", "goods")
+    )
 
 
 class Inventory:
@@ -159,7 +183,11 @@ class Inventory:
         kinds = thing_kinds()
         number = self.fresh("noun", lambda: int(self.random() * len(kinds)))
         assert isinstance(number, int)
-        noun, adjectives, flaws, uses = kinds[number]
+        return self.thing_of(number)
+
+    def thing_of(self, number: int) -> Thing:
+        """Make a thing of a kind, by its place in the list of kinds."""
+        noun, adjectives, flaws, uses = thing_kinds()[number]
         flaw, fix = flaws[int(self.random() * len(flaws))]
         return Thing(pick(adjectives, self.random), noun, flaw, fix, pick(uses, self.random))
 

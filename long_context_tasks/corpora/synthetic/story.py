@@ -14,10 +14,10 @@ from functools import cache, lru_cache
 
 from long_context_tasks.corpora.synthetic.document import Document, Fact, Paragraph, paragraphs_of
 from long_context_tasks.corpora.synthetic.event import Event
-from long_context_tasks.corpora.synthetic.novel import MEMORY, Teller
 from long_context_tasks.corpora.synthetic.people import Person, pick
 from long_context_tasks.corpora.synthetic.story_facts import facts_of
 from long_context_tasks.corpora.synthetic.story_towns import two_words
+from long_context_tasks.corpora.synthetic.teller import MEMORY, Teller
 from long_context_tasks.corpora.synthetic.wording import plans, records, repair, stream, words
 from long_context_tasks.corpora.synthetic.world import simulate
 

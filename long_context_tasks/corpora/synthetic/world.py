@@ -1,7 +1,7 @@
 """A small world that goes on by itself: travellers, places, things, rumours, causes and effects.
 
 The world knows nothing of sentences. It yields one `Event` after the other, each with the events that made it
-possible; writers (a novel now, other kinds of text later) tell them. The process has no beginning and no end that
+possible; stories tell them (the novel has a world of its own, :mod:`.company`). The process has no beginning and no end that
 could be told from an event: it is run in for a while before the first event is handed out, so that every kind of
 event is as likely anywhere, and only the chain of causes says what came first.
 """

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from other_tokenizers import other_tokenizer
 
 from long_context_tasks.benchmarks.ada_leval import build, prompts, synthetic_fit
 from long_context_tasks.benchmarks.ada_leval.bestanswer_choice import BestAnswerSettings
@@ -182,18 +183,7 @@ def made_cases(family: str, folder: Path, length: int, n: int, **options) -> Cas
 @pytest.fixture(scope="module", params=["words", "bytes"])
 def other(request, tmp_path_factory) -> str:
     """A tokenizer with fewer tokens than cl100k, and one with four times as many."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-
-    if request.param == "words":
-        made = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
-        made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    else:
-        alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-        made = Tokenizer(models.BPE({character: at for at, character in enumerate(alphabet)}, []))
-        made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(), decoders.ByteLevel()
-    folder = tmp_path_factory.mktemp(request.param)
-    made.save(str(folder / "tokenizer.json"))
-    return str(folder)
+    return other_tokenizer(request.param, tmp_path_factory.mktemp(request.param))
 
 
 @pytest.mark.parametrize("family", [TSORT, BEST])

@@ -3,11 +3,13 @@
 import json
 import re
 import tracemalloc
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from other_tokenizers import other_tokenizer
 
 from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.benchmarks.ethic import build as ethic_build
@@ -59,21 +61,24 @@ def test_documents_that_make_no_case_never_run_out(task: str, domain: str) -> No
     assert share**WRITINGS * 1000 < 1e-2, share  # a thousand cases
 
 
+@pytest.mark.parametrize("domain", DOMAINS["organize"])
+def test_options_say_what_is_told_once(domain: str) -> None:
+    """What is told in two places would make two orders right."""
+    length = 500_000  # shorter ones seldom tell a thing twice
+    maker = Maker("organize", domain, length, SyntheticSettings((length,)).fitted().fresh(), 0)
+    told = Counter(fact.statement for one in maker.document().paragraphs for fact in one.facts)
+    assert max(told.values()) > 1
+    made = maker.made()
+    assert made is not None and all(part.facts for part in made.facts)
+    assert all(told[fact.statement] == 1 for part in made.facts for fact in part.facts)
+
+
 @pytest.mark.parametrize("kind", ["words", "bytes"])
 def test_another_tokenizer_measures_its_own_tokens(kind: str, tmp_path: Path) -> None:
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-
-    if kind == "words":
-        made = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
-        made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    else:
-        alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-        made = Tokenizer(models.BPE({character: at for at, character in enumerate(alphabet)}, []))
-        made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(), decoders.ByteLevel()
-    made.save(str(tmp_path / "tokenizer.json"))
+    folder = other_tokenizer(kind, tmp_path)
     length = 2000 if kind == "words" else 6000
-    chosen = SyntheticSettings((length,), tokenizer=str(tmp_path), length_policy="same_tokens").fitted()
-    tokenizer = get_tokenizer(str(tmp_path))
+    chosen = SyntheticSettings((length,), tokenizer=folder, length_policy="same_tokens").fitted()
+    tokenizer = get_tokenizer(folder)
     for task, domain in PAIRS[::3]:
         user = make_case(task, domain, length, chosen.fresh(), 0).draft.user
         size = tokenizer.count(f"{template('build_system')}\n\n{user}")

@@ -1,164 +1,189 @@
 """A simple reader of the synthetic novel: regular expressions over the finished text, no event log.
 
-It knows English phrases for coming, going and being introduced, and what each kind of thing may suffer (a dictionary),
-nothing of the case. It puts four shuffled segments in order by three questions: where are the travellers at the
-beginning and end of a segment; was this person or thing introduced before it is spoken of as known, and is a thing
-mended after it was seen to be broken; does a segment begin with what another one ended with?
+It knows English phrases for coming and going, giving and taking, counting, and what may happen to each kind of thing (a dictionary),
+nothing of the case. From every paragraph it takes what changed: the company was at one place and is at another, so many candles
+were there and so many are left, the rope was with her and is with him, a thing was broken and is whole. Four shuffled segments are in
+order when every change begins with what the one before it has left.
 """
 
 import itertools
 import math
 import random
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from long_context_tasks.corpora.synthetic.wording import records, words
 
 NAME = r"([A-Z][a-z]+)"
 LEFT = [
     rf"left {NAME} [^.]*?(?:for|to) {NAME}",
-    rf"(?:no more to do at|packed up at|backs on) {NAME}[^\"]*?(?:for|towards) {NAME}",
-    rf"go from {NAME} to {NAME}",
+    rf"no more to do at {NAME}[^\"]*?(?:for|towards) {NAME}",
     rf"(?:go from|comes after|way from) {NAME}\?\"[^\"]*\"(?:To |We might try )?{NAME}",
-    rf"when {NAME} was behind them.*?{NAME},",
     rf"From {NAME} they went on towards {NAME}",
 ]
-LEFT_SWAPPED = rf"promised to be at {NAME}.*?goodbye to {NAME}"
-CAME = [
-    rf"came (?:down|up|round by the back lane|over the stile|in by the low road) to {NAME}",
-    rf"{NAME} was (?:no more than )?an? (?:\w+ ){{1,3}}(?:at the end|under a|in a bend|with its back|where two)",
-    rf"So this was {NAME}",
-    rf"They reached {NAME}",
-    rf"(?:first saw|pointed out|recognised) the [\w ]+ at {NAME}",
-    rf"[Tt]he [\w ]+ at {NAME} (?:showed itself|came out of|turned out|was not hard)",
+OBJECT = f"({'|'.join(words('goods.txt', 'objects'))})"
+# Object, giver and taker are found in this order of groups.
+HANDED = [
+    (rf"{NAME} (?:handed|gave|passed) the {OBJECT} to {NAME}", (2, 1, 3)),
+    (rf"{NAME} took the {OBJECT} from {NAME}", (2, 3, 1)),
+    (rf"it was {NAME} and no longer {NAME} who carried the {OBJECT}", (3, 2, 1)),
+    (rf"The {OBJECT} went from {NAME} to {NAME}", (1, 2, 3)),
+    (rf"{NAME} (?:asked|begged) {NAME} for the {OBJECT} and got it", (3, 2, 1)),
+    (rf"the {OBJECT}, {NAME},\" said {NAME}", (1, 3, 2)),
 ]
-TRADES = "|".join([*words("names.txt", "trades_women"), *words("names.txt", "trades_men")])
-INTRODUCED = re.compile(rf"{NAME} [A-Z][a-z]+, (?:the|an?) (?:[\w-]+ )?(?:{TRADES})\b")
-CAPITALISED = re.compile(r"\b[A-Z][a-z]+\b")
-ISSUES = {noun: flaws for noun, _, flaws, _ in records("things.txt", "things")}
-ADJECTIVES = {
-    noun: adjectives.replace("; ", "|") for noun, adjectives, _, _ in records("things.txt", "things")
+UNITS = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+NUMBERS = {word: number for number, word in enumerate(UNITS.split(), start=1)}
+for tens, word in enumerate(
+    ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], start=2
+):
+    NUMBERS |= {word: 10 * tens} | {f"{word}-{unit}": 10 * tens + n for unit, n in list(NUMBERS.items())[:9]}
+NUMBER = re.compile(rf"\b({'|'.join(sorted(NUMBERS, key=len, reverse=True))})\b(?!-)", re.IGNORECASE)
+GOODS = [name for name, *_ in records("goods.txt", "goods")]
+SHARES = {
+    "all but a third": Fraction(3),
+    "a third of": Fraction(3, 2),
+    "half of": Fraction(2),
+    "half emptied": Fraction(2),
+    "as many": Fraction(1, 2),
 }
-USES = {noun: uses.split("; ") for noun, _, _, uses in records("things.txt", "things")}
-TOPIC = re.compile(
-    r"\b(?:"
-    + "|".join(
-        [
-            *ISSUES,
-            *(part for part, *_ in records("wounds.txt", "wounds")),
-            *words("troubles.txt", "officials"),
-        ]
-    )
-    + r")\b"
+VERB = re.compile(
+    rf"(?:{NUMBER.pattern.replace('(', '(?:', 1)})(?: (?:{'|'.join(GOODS)}))? (went|had gone|were gone|were got|were earned|came)\b",
+    re.IGNORECASE,
 )
+ELSEWHERE = re.compile(r"\b(?:[Aa]t|from|of|to) [A-Z]|^\"?If [A-Z]")
+THINGS = {
+    noun: (adjectives.replace("; ", "|"), [pair.split(" = ") for pair in flaws.split("; ")], uses.split("; "))
+    for noun, adjectives, flaws, uses in records("things.txt", "things")
+}
+GONE = (
+    "sold THE to|eye on THE from|coming back to THE,|could not eat an? NOUN|more than an? NOUN|took THE across|gave THE to the|left THE with|"
+    "present of THE|cut the strap and took THE|walked off with THE|lifted THE|THE (?:slid out|went off|fell down)|THE was not there"
+)
+WOUNDS = list(records("wounds.txt", "wounds"))
+HEALED = r"'s PART had healed|(?:favour|nursing) the PART\b|could use the PART again"
+DEEDS = list(records("troubles.txt", "deeds"))
+MISREAD = 8.0
+"""How much a change that does not begin with what the one before it has left counts against an order."""
 
 
-@dataclass
-class Facts:
-    """What is known of one segment."""
+@dataclass(frozen=True)
+class Change:
+    """What a paragraph says of something: how it was and how it is now; equal ``kinds`` are as hard to hit by chance."""
 
-    start: tuple[str, str] | None
-    end: tuple[str, str] | None
-    introduced: set[str]
-    names: set[str]
-    stages: dict[str, list[int]]
+    what: str
+    was: object
+    now: object
+    kinds: int
 
 
-def move(paragraph: str) -> tuple[str, str, str] | None:
-    """Return ("came", place, place) or ("left", place, next place) when the paragraph tells of a move."""
-    for pattern in CAME:
-        if found := re.search(pattern, paragraph):
-            return "came", found[1], found[1]
-    if found := re.search(LEFT_SWAPPED, paragraph):
-        return "left", found[2], found[1]
+def moves(paragraph: str) -> Iterator[Change]:
+    """Where the company was, and where it is."""
     for pattern in LEFT:
         if found := re.search(pattern, paragraph):
-            return "left", found[1], found[2]
-    return None
+            yield Change("place", found[1], found[2], 9)
+            return
 
 
-def stage(paragraph: str, noun: str) -> int | None:
-    """How far the story of a thing has come: 0 it appears, 1 broken, 2 mended, 3 of use; -1 unknown; None not named."""
-    pairs = [pair.split(" = ") for pair in ISSUES[noun].split("; ")]
+def counts(paragraph: str) -> Iterator[Change]:
+    """How many there were, and how many are left."""
+    for sentence in re.split(r"(?<=[.?!])\"? ", paragraph):
+        found = re.search(rf"\b(?:{'|'.join(GOODS)})\b", sentence)
+        numbers = [NUMBERS[number.lower()] for number in NUMBER.findall(sentence)]
+        if found is None or not numbers or ELSEWHERE.search(sentence):
+            continue
+        left = numbers.pop(0 if sentence.startswith('"') else -1)
+        share = next((share for phrase, share in SHARES.items() if phrase in sentence.lower()), None)
+        if share is not None and not numbers:
+            yield Change(found[0], left * share, left, 88)
+        elif len(numbers) == 1:
+            [change] = numbers
+            fewer = re.search(r"\b(?:left|remained)\b", sentence)
+            yield Change(found[0], left + change if fewer else left - change, left, 88)
+        elif len(numbers) == 2:
+            signs = [
+                1 if verb in ("went", "had gone", "were gone") else -1 for verb in VERB.findall(sentence)
+            ]
+            if len(signs) == 2:
+                before = left + sum(sign * number for sign, number in zip(signs, numbers, strict=True))
+                yield Change(found[0], before, left, 88)
+
+
+def hands(paragraph: str) -> Iterator[Change]:
+    """Who had something, and who has it."""
+    for pattern, (what, giver, taker) in HANDED:
+        for found in re.finditer(pattern, paragraph):
+            yield Change(found[what], found[giver], found[taker], 6)
+
+
+def things(paragraph: str) -> Iterator[Change]:
+    """How far the story of a thing has come: it is found, seen to be broken, mended, used, and gone."""
     low = paragraph.lower()
-    broken = any(flaw.lower() in low for flaw, _ in pairs)
-    if not broken and not re.search(rf"\b{noun}\b", paragraph):
-        return None
-    if re.search(rf"\b[Aa]n? (?:{ADJECTIVES[noun]}) {noun}\b", paragraph):
-        return 0
-    if any(fix in paragraph for _, fix in pairs):
-        return 2
-    if broken:
-        return 1
-    return 3 if any(use in paragraph for use in USES[noun]) else -1
+    for noun, (adjectives, pairs, uses) in THINGS.items():
+        if not re.search(rf"\b{noun}\b", paragraph):
+            continue
+        gone = GONE.replace("THE", f"[Tt]he (?:(?:{adjectives}) )?{noun}").replace("NOUN", noun)
+        if re.search(rf"\b[Aa]n? (?:{adjectives}) {noun}\b", paragraph):
+            yield Change(noun, "", "found", 4)
+        elif any(fix in paragraph for _, fix in pairs):
+            yield Change(noun, "broken", "whole", 4)
+        elif any(flaw.lower() in low for flaw, _ in pairs):
+            yield Change(noun, "found", "broken", 4)
+        elif any(use in paragraph for use in uses):
+            yield Change(noun, "whole", "used", 4)
+        elif re.search(gone, paragraph):
+            yield Change(noun, "used", "", 4)
 
 
-def facts(segment: Sequence[str]) -> Facts:
-    """Read one segment."""
-    moves = [found for paragraph in segment if (found := move(paragraph))]
-    start = end = None
-    if moves:
-        start = ("bound for" if moves[0][0] == "came" else "at", moves[0][1])
-        end = ("at" if moves[-1][0] == "came" else "bound for", moves[-1][2])
-    text = " ".join(segment)
-    stages = {}
-    for noun in ISSUES:
-        seen = [found for paragraph in segment if (found := stage(paragraph, noun)) is not None]
-        if seen:
-            stages[noun] = seen
-    introduced = {found[1] for found in INTRODUCED.finditer(text)}
-    return Facts(start, end, introduced, set(CAPITALISED.findall(text)), stages)
+def limbs(paragraph: str) -> Iterator[Change]:
+    """Whether a limb is hurt, tended, or sound."""
+    for part, cause, cure in WOUNDS:
+        told = (
+            re.escape(cause).replace(r"\{A\}", r"(?:[A-Z][a-z]+|s?he)").replace(r"\{A\.his\}", "(?:his|her)")
+        )
+        if re.search(f"(?i:{told})", paragraph):
+            yield Change(part, "", "hurt", 3)
+        elif cure in paragraph:
+            yield Change(part, "hurt", "tended", 3)
+        elif re.search(HEALED.replace("PART", part), paragraph):
+            yield Change(part, "tended", "", 3)
 
 
-def before(first: Facts, second: Facts) -> float:
-    """Score that one segment stands somewhere before another: below 0 where that would be absurd."""
-    score = 0.0
-    for noun in first.stages.keys() & second.stages.keys():
-        known = [number for number in first.stages[noun] if number >= 0]
-        later = [number for number in second.stages[noun] if number >= 0]
-        if 0 in later:
-            score -= 6  # spoken of before it was found
-        elif known and later and max(known) > min(later):
-            score -= 4  # mended before it broke
-    return score - 4 * len((second.introduced - first.introduced) & first.names)
+def rumours(paragraph: str) -> Iterator[Change]:
+    """Whether a misdeed is spoken of, or over."""
+    low = paragraph.lower()
+    for crime, _, outcome in DEEDS:
+        if crime in paragraph:
+            yield Change(crime, "", "heard", 2)
+        elif outcome.lower() in low:
+            yield Change(crime, "heard", "", 2)
 
 
-def topics(text: str) -> set[str]:
-    """Return the names, things, injuries and officials that a text speaks of."""
-    return set(CAPITALISED.findall(text)) | set(TOPIC.findall(text))
+READ = (moves, counts, hands, things, limbs, rumours)
+
+
+def changes(segment: Sequence[str]) -> dict[str, tuple[Change, Change]]:
+    """The first and the last change of everything in a segment."""
+    found: dict[str, tuple[Change, Change]] = {}
+    for paragraph in segment:
+        for change in itertools.chain.from_iterable(read(paragraph) for read in READ):
+            found[change.what] = (found.get(change.what, (change,))[0], change)
+    return found
 
 
 def order(head: Sequence[str], parts: Sequence[Sequence[str]], tail: Sequence[str]) -> list[int]:
     """Return the indices of the parts in reading order; ``head`` and ``tail`` stand before and after all of them."""
-    shown = [part for part in (head, *parts, tail) if part]
-    first = 1 if head else 0
-    read = [facts(part) for part in shown]
-    opening = [topics(" ".join(re.split(r"(?<=[.?!])\"? ", part[0])[:3])) for part in shown]
-    closing = [topics(part[-1]) for part in shown]
-    common = Counter(topic for found in (*opening, *closing) for topic in found)
-
-    def joint(one: int, two: int) -> float:
-        return sum(
-            max(0.0, math.log(2 * len(shown) / common[topic]) - 0.5) * (1.5 if topic[0].islower() else 1.0)
-            for topic in sorted(closing[one] & opening[two])
-        )
+    first, *read, last = [changes(part) for part in (head, *parts, tail)]
 
     def plausibility(permutation: Sequence[int]) -> float:
-        row = [index + first for index in permutation]
-        row = [0, *row] if head else row
-        row = [*row, len(shown) - 1] if tail else row
-        score = sum(joint(one, two) for one, two in itertools.pairwise(row))
-        score += sum(before(read[one], read[two]) for one, two in itertools.combinations(row, 2))
-        place = None
-        for index in row:
-            start = read[index].start
-            if place and start:
-                score += 5 if place == start else -5
-            elif place and place[1] in read[index].names:
-                score += 2
-            place = read[index].end or place
+        score = 0.0
+        state: dict[str, object] = {}
+        for segment in (first, *(read[index] for index in permutation), last):
+            for what, (begin, end) in segment.items():
+                if what in state:
+                    score += math.log(begin.kinds) if state[what] == begin.was else -MISREAD
+                state[what] = end.now
         return score
 
     return list(max(itertools.permutations(range(len(parts))), key=plausibility))

@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from long_context_tasks.benchmarks.elitr_bench.answer_found import INPUT as STAT
 from long_context_tasks.benchmarks.ethic.fact_recall import INPUT as FACTS
 from long_context_tasks.benchmarks.ethic.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.sections import split_sections
+from long_context_tasks.benchmarks.ethic.synthetic_build import SyntheticSettings, make_case
 from long_context_tasks.corpora.synthetic import write_novel
 from long_context_tasks.corpora.synthetic.document import Fact
 from long_context_tasks.hosts.generate import synthetic_tasks
@@ -110,10 +112,29 @@ def test_parts_in_the_gold_order_stand_so_in_the_novel() -> None:
     for case in task.cases.cases:
         [prompt], [turn] = asked(task, case), case.turns
         before, parts, after = sorting_parts(prompt)
-        novel = write_novel(int(case.cluster.rsplit("-", 1)[1]), 5 * LENGTH).book.paragraphs
+        novel = write_novel(int(case.cluster.rsplit("-", 1)[1]), 8 * LENGTH).book.paragraphs
         row = [*before, *(text for number in turn.gold for text in parts[number - 1]), *after]
         start = novel.index(row[0])
         assert list(novel[start : start + len(row)]) == row, case.id
+
+
+@pytest.mark.parametrize("domain", DOMAINS["organize"])
+def test_options_in_the_gold_order_say_what_is_told_one_after_the_other(domain: str) -> None:
+    """As above; that every statement is told once makes the order the only one."""
+    task = load(f"ethic_organize_{domain}_synthetic")
+    settings = SyntheticSettings((LENGTH,), seed=SEED).fitted()
+    for number, case in enumerate(task.cases.cases):
+        [prompt], [turn] = asked(task, case), case.turns
+        told = make_case("organize", domain, LENGTH, settings.fresh(), number).paragraphs
+        statements = [fact.statement for paragraph in told for fact in paragraph.facts]
+        assert len(set(statements)) == len(statements), case.id
+        context, rest = context_and_rest(prompt)
+        assert context.split("\n\n") == [paragraph.text for paragraph in told], case.id
+        options = [re.search(rf"^\[{mark}\] (.*)$", rest, re.MULTILINE)[1] for mark in turn.gold]
+        places = [[place for place, one in enumerate(statements) if one in option] for option in options]
+        assert all(places), case.id
+        in_order = [place for option in places for place in option]
+        assert in_order == sorted(in_order), case.id
 
 
 @pytest.mark.parametrize("name", MEETINGS)

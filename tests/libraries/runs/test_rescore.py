@@ -3,7 +3,8 @@
 import json
 import math
 import shutil
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,16 @@ import pytest
 pytest.importorskip("lm_eval")
 pytest.importorskip("polars")
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
+
 from judge_server import judge_server
+from run_commands import ADA, QA, published_data
 from stored_runs import TASKS, judge_by_seed, judge_file, only, run_lm_eval
 from stub_server import stub_server
 
 from long_context_tasks.judges import load_judge
 from long_context_tasks.report.cells import cells_of
-from long_context_tasks.runs import StoredCase, StoredRun, find_runs
+from long_context_tasks.runs import find_runs
 from long_context_tasks.runs.collect import collect
 from long_context_tasks.runs.evaluations import (
     Evaluation,
@@ -31,31 +35,14 @@ from long_context_tasks.runs.evaluations import (
 from long_context_tasks.runs.rejudge import judge_run
 from long_context_tasks.runs.rescore import Rescored, rescore, to_rescore, write_rescored
 from long_context_tasks.runs.tasks import load_task
-from long_context_tasks.schema import (
-    CaseScores,
-    InputError,
-    LoadedTask,
-    Options,
-    Score,
-    resolve_options,
-)
+from long_context_tasks.schema import CaseScores, InputError, Score
 
-ADA = "ada_leval_bestanswer_1k"
-QA = "elitr_bench_qa_dev"
 SUMMARIES = "ethic_summarize_law"
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    from both_hosts import write_published_files
-
-    folder = tmp_path_factory.mktemp("published")
-    write_published_files("elitr_bench", folder, 0)
-    write_published_files("ada_leval", folder, 6)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LCT_CACHE_DIR", str(folder / "cache"))
-        patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-        yield folder
+    yield from published_data(tmp_path_factory.mktemp("published"))
 
 
 @pytest.fixture(scope="module")
@@ -347,58 +334,3 @@ def test_a_run_in_which_nothing_was_sent_to_the_judge(
     change_samples(results, SUMMARIES, failed)
     one, _ = rescore(original_evaluations(run)[0][0], load_task(run))
     assert one.numbers["n_not_judged"] == 2 and math.isnan(one.after("summary_score"))
-
-
-# --- by likelihood ----------------------------------------------------------------------------------------------
-
-
-def likelihood_run(cases: Sequence[StoredCase], folder: Path) -> StoredRun:
-    return StoredRun(
-        host="opencompass",
-        model="m",
-        task="ada_leval_tsort_any_ppl_synthetic",
-        options={"lct_length": 1000, "lct_n": 2},
-        version=1,
-        folder=folder,
-        label="m/x",
-        made="20260101_000000",
-        files=(),
-        read=lambda _: iter(cases),
-    )
-
-
-def test_log_likelihoods_that_were_kept(tmp_path: Path) -> None:
-    from long_context_tasks.schema.response import Response
-
-    options: Options = resolve_options({"lct_length": 1000, "lct_n": 2}, {})
-    from long_context_tasks.runs.export import load
-
-    task: LoadedTask = load("ada_leval_tsort_any_ppl_synthetic", options)
-    first, second = task.cases.cases
-    import itertools
-
-    gold = list(itertools.permutations(range(1, 5))).index(tuple(first.turns[0].gold))
-    values = [-100.0] * 24
-    values[gold] = -50.0
-    counts = [10] * 24
-    cases = [
-        StoredCase(
-            first.id, (Response(None),), log_likelihoods=tuple(values), num_candidate_tokens=tuple(counts)
-        ),
-        StoredCase(second.id, (Response(None, "does_not_fit"),)),
-    ]
-    run = likelihood_run(cases, tmp_path)
-    one, scored = rescore(unjudged_evaluation(run), task)
-    assert (
-        one.numbers["n_scored"] == 1
-        and one.numbers["strict_accuracy"] == 1
-        and one.not_scored == {"does_not_fit": 1}
-    )
-    write_rescored(one, scored)
-    assert unjudged_evaluation(run).numbers["strict_accuracy"] == 1
-    run = likelihood_run([replace(cases[0], num_candidate_tokens=None)], tmp_path)
-    with pytest.raises(InputError, match="numbers of tokens"):
-        rescore(unjudged_evaluation(run), task)
-    run = likelihood_run([replace(cases[0], log_likelihoods=(-1.0,), num_candidate_tokens=(1,))], tmp_path)
-    with pytest.raises(InputError, match="other data"):
-        rescore(unjudged_evaluation(run), task)
