@@ -133,6 +133,9 @@ def _map(cell: "Cell", task: str, parts: "Sequence[ScoredPart]", bins: int) -> "
         ],
         low=low,
         high=high,
+        counts=[
+            [row[place].clusters if place in row else 0 for place in range(bins)] for row in table.values()
+        ],
     )
 
 

@@ -5,7 +5,6 @@ over them. Which failures count is decided in each score (see :func:`long_contex
 """
 
 import math
-import statistics
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from long_context_tasks.report.held_settings import held_settings
+from long_context_tasks.report.repeats import HostsApart, hosts_apart, run_means, spread_within
 from long_context_tasks.report.schema import Collection
 from long_context_tasks.schema import Score
 from long_context_tasks.stats import Mean, mean_of_scores
@@ -35,7 +35,7 @@ class Cell:
         mean: of the headline over the turns of all cases, clustered.
         official: the other metrics, the official one among them, in the order of the runs.
         n_runs: repeats, also those inside a run.
-        run_sd: sample standard deviation of the means of the repeats; None with one.
+        run_sd: standard deviation of the means of the repeats within a host; None where no host has two. See ``apart`` for hosts.
         truncated: prompts that a host cut, over all runs; None where nobody knows.
         n_cases: different cases.
         n_available: cases that the task has with these settings; of hosts that do not tell, as many as any run of it had.
@@ -46,6 +46,7 @@ class Cell:
         why_unranked: in words; empty where it is ranked.
         settings: JSON of what differs from the defaults; see ``RUNS``.
         points_metrics: those of ``official`` and the headline that are points of a scale.
+        apart: how the hosts differ; None with one.
     """
 
     model: str
@@ -73,6 +74,7 @@ class Cell:
     why_unranked: str = ""
     settings: str = "{}"
     points_metrics: frozenset[str] = field(default=frozenset())
+    apart: HostsApart | None = None
 
 
 def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) -> list[Cell]:
@@ -90,9 +92,11 @@ def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) 
         .cast(pl.Int64())
         .alias("cell")
     )
-    values = _averaged(_with_cells(collection.scores, numbered))
+    joined = _with_cells(collection.scores, numbered, "host")
+    values = _averaged(joined)
     graded = _graded(collection)
-    means = _run_means(collection.scores, numbered)
+    means = run_means(joined.filter(pl.col("metric").cast(pl.String()) == pl.col("headline")))
+    apart = hosts_apart(joined, means)
     by_cell: dict[int, dict[str, pl.DataFrame]] = {}
     for key, part in values.partition_by("cell", "metric", as_dict=True, maintain_order=True).items():
         by_cell.setdefault(int(key[0]), {})[str(key[1])] = part
@@ -105,9 +109,8 @@ def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) 
     ):
         number = int(key[0])
         if metrics := by_cell.get(number):
-            cells.append(
-                _cell(part.rows(named=True), metrics, means.get(number, []), available[number], graded)
-            )
+            cell = _cell(part.rows(named=True), metrics, means.get(number, {}), available[number], graded)
+            cells.append(replace(cell, apart=apart.get(number)))
     newest = _newest(cells, versions or {})
     cells = [_ranked(cell, newest[cell.task]) for cell in cells]
     return sorted(
@@ -152,22 +155,9 @@ def _averaged(joined: pl.DataFrame) -> pl.DataFrame:
     return averaged.drop("reason").join(reasons, on=keys, how="left", maintain_order="left")
 
 
-def _with_cells(scores: pl.DataFrame, numbered: pl.DataFrame) -> pl.DataFrame:
-    runs = numbered.select(pl.col("run").cast(pl.Categorical()), "cell", "headline")
+def _with_cells(scores: pl.DataFrame, numbered: pl.DataFrame, *others: str) -> pl.DataFrame:
+    runs = numbered.select(pl.col("run").cast(pl.Categorical()), "cell", "headline", *others)
     return scores.join(runs, on="run", how="inner", maintain_order="left")
-
-
-def _run_means(scores: pl.DataFrame, numbered: pl.DataFrame) -> dict[int, list[float | None]]:
-    """Cell to the headline's mean in each repeat."""
-    headlines = _with_cells(scores, numbered).filter(pl.col("metric").cast(pl.String()) == pl.col("headline"))
-    means: dict[int, list[float | None]] = {}
-    for cell, _, _, mean in (
-        headlines.group_by("cell", "run", "repeat", maintain_order=True)
-        .agg(pl.col("value").mean())
-        .iter_rows()
-    ):
-        means.setdefault(cell, []).append(mean)
-    return means
 
 
 def _available(numbered: pl.DataFrame, scores: pl.DataFrame) -> dict[int, int]:
@@ -186,7 +176,7 @@ def _available(numbered: pl.DataFrame, scores: pl.DataFrame) -> dict[int, int]:
 def _cell(
     runs: Sequence[Mapping[str, Any]],
     metrics: Mapping[str, pl.DataFrame],
-    run_means: Sequence[float | None],
+    means_of_hosts: Mapping[str, Sequence[float | None]],
     n_available: int,
     graded: Set[tuple[str, str]],
 ) -> Cell:
@@ -201,7 +191,6 @@ def _cell(
     }
     truncated = [run["n_truncated"] for run in runs]
     known = all(one is not None and not math.isnan(one) for one in truncated)
-    there = [one for one in run_means if one is not None]
     return Cell(
         **{
             key: newest[key]
@@ -221,8 +210,8 @@ def _cell(
         points=names[0] in points,
         mean=means.pop(names[0]),
         official=means,
-        n_runs=max(len(run_means), len(runs)),
-        run_sd=statistics.stdev(there) if len(there) > 1 else None,
+        n_runs=max(sum(len(own) for own in means_of_hosts.values()), len(runs)),
+        run_sd=spread_within(means_of_hosts),
         truncated=int(sum(truncated)) if known else None,
         n_cases=metrics[names[0]]["case"].n_unique(),
         n_available=n_available,

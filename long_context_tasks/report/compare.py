@@ -28,6 +28,8 @@ ALPHA = 0.05
 _SAME = 1e-12
 _MISSING = "not_there"
 _SHOWN = 30
+# At 0.6 and below names that share nothing but "-7b" are taken for one another.
+_NEAR = 0.75
 
 
 @dataclass(frozen=True)
@@ -130,10 +132,7 @@ def choose_models(known: Iterable[str], asked: Sequence[str]) -> tuple[str, ...]
     names = list(dict.fromkeys(asked))
     for name in names:
         if name not in there:
-            near = difflib.get_close_matches(name, there, n=1, cutoff=0.5)
-            near = near or [one for one in there if name.lower() in one.lower()][:1]
-            meant = f"; did you mean {near[0]!r}?" if near else "."
-            raise InputError(f"no runs of a model {name!r}{meant} There are: {_listed(there)}")
+            raise InputError(unknown_model(name, there))
     if len(names) < len(asked):
         raise InputError(f"--model {names[0]}: given twice; a model is compared with another one")
     if len(names) == 1:
@@ -145,6 +144,21 @@ def choose_models(known: Iterable[str], asked: Sequence[str]) -> tuple[str, ...]
         told = f"{len(there)} models" if len(there) != 1 else f"one model, {there[0]!r}"
         raise InputError(f"there are runs of {told}; name two or more with --model: {_listed(there)}")
     return tuple(names or there)
+
+
+def unknown_model(name: str, known: Iterable[str]) -> str:
+    """What to say of a name that no model of the results has: the nearest one that has it in it or is spelled like it, and all there are.
+
+    >>> unknown_model("qwen2.5-7b", ["org/Qwen2.5-7B", "owl"])
+    "no runs of a model 'qwen2.5-7b'; did you mean 'org/Qwen2.5-7B'? There are: org/Qwen2.5-7B, owl"
+    """
+    there = sorted(set(known))
+    small = {one.lower(): one for one in reversed(there)}
+    part = [one for low, one in small.items() if name.strip() and name.strip().lower() in low]
+    spelled = [small[low] for low in difflib.get_close_matches(name.lower(), small, n=1, cutoff=_NEAR)]
+    near = sorted(part, key=len)[:1] or spelled
+    meant = f"; did you mean {near[0]!r}?" if near else "."
+    return f"no runs of a model {name!r}{meant} There are: {_listed(there)}"
 
 
 def compare_models(collection: Collection, cells: Sequence[Cell], models: Sequence[str]) -> Comparisons:

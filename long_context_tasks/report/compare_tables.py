@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 from long_context_tasks.report.compare import Compared, Comparisons
@@ -24,13 +25,17 @@ COLUMNS = (
 
 def terminal_columns(first: str, second: str) -> list[str]:
     """Headings of :func:`terminal_rows`."""
+    return _columns(_heading(first), _heading(second))
+
+
+def _columns(first: str, second: str) -> list[str]:
     return [
         *(
             "task",
             "turns",
             "clusters",
-            _heading(first),
-            _heading(second),
+            first,
+            second,
             "difference (95 %)",
             "p",
             "Holm",
@@ -68,9 +73,17 @@ def _terminal_row(row: Compared) -> list[str]:
 
 
 def _heading(name: str) -> str:
-    """The end of a long name: its beginning is a folder or an owner."""
-    text = printable(name)
-    return text if len(text) <= _WIDTH else f"…{text[1 - _WIDTH :]}"
+    """The whole name, in lines that are no wider than a column of figures where its parts allow it.
+
+    >>> _heading("org/Llama-3.1-8B-Instruct-v2")
+    'org/Llama-3.1-\\n8B-Instruct-v2'
+    """
+    lines = [""]
+    for part in re.findall(r".+?(?:[/_\s-]+|$)", printable(name)):
+        if lines[-1] and len(lines[-1]) + len(part.rstrip()) > _WIDTH:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(line.strip() for line in lines)
 
 
 def left_out_text(row: Compared) -> str:
@@ -215,7 +228,7 @@ def notes(found: Comparisons) -> list[str]:
 def _markdown(found: Comparisons) -> str:
     lines = ["# Comparison", ""]
     for pair in pairs(found):
-        columns = terminal_columns(*pair)
+        columns = _columns(*pair)
         lines += [f"## {escape_markdown(pair[0])} and {escape_markdown(pair[1])}", ""]
         lines += ["| " + " | ".join(map(escape_markdown, columns)) + " |"]
         lines += ["|---|" + "---:|" * (len(columns) - 3) + "---|---|"]

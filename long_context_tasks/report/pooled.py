@@ -1,6 +1,7 @@
 """Groups of tasks whose mean counts every case the same, as the papers print them (ETHIC: a task over all its domains)."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -8,6 +9,7 @@ import polars as pl
 
 from long_context_tasks.report.cells import Cell, mean_of, turns_of_cells
 from long_context_tasks.report.held_settings import held_settings
+from long_context_tasks.report.repeats import HostsApart
 from long_context_tasks.report.schema import Collection
 
 
@@ -55,6 +57,15 @@ def pooled_cells(
     return pooled
 
 
+def _apart(parts: Sequence[Cell]) -> HostsApart | None:
+    """How hosts differ over all parts, where each part has the same ones; the spread of their means is not known."""
+    found = [cell.apart for cell in parts if cell.apart is not None]
+    if len(found) < len(parts) or len({cell.hosts for cell in parts}) > 1:
+        return None
+    differing = sum(one.differing for one in found)
+    return HostsApart(sum(one.turns for one in found), differing, math.nan)
+
+
 def _pooled(name: str, parts: Sequence[Cell], turns: Mapping[str, Sequence[pl.DataFrame | None]]) -> Cell:
     first = parts[0]
     points = frozenset[str]().union(*(cell.points_metrics for cell in parts))
@@ -73,6 +84,7 @@ def _pooled(name: str, parts: Sequence[Cell], turns: Mapping[str, Sequence[pl.Da
         official=means,
         n_runs=max(cell.n_runs for cell in parts),
         run_sd=None,
+        apart=_apart(parts),
         truncated=None if None in truncated else sum(one for one in truncated if one is not None),
         n_cases=sum(cell.n_cases for cell in parts),
         n_available=sum(cell.n_available for cell in parts),

@@ -57,9 +57,19 @@ def benchmark_context(
             for task, models in tasks.items()
         ],
         "groups": [
-            (words.short_name(name, benchmark), rows, any(cell.judge for cell in groups[name]))
+            (
+                " · ".join(
+                    filter(
+                        None,
+                        (words.short_name(name, benchmark), words.settings_label(_shared(groups[name]))),
+                    )
+                ),
+                rows,
+                any(cell.judge for cell in groups[name]),
+            )
             for name, rows in pooled.items()
         ],
+        "settings": words.long_settings(cell.settings for rows in groups.values() for cell in rows),
         "others": [(words.short_name(name, benchmark), rows) for name, rows in others.items()],
         "names": names,
     }
@@ -76,12 +86,21 @@ def _group(
     top = tops[leaf_of(ordered[0])] if ordered else _top(papers)
     rows = [
         row_of(
-            cell, "model", names, options, tops[Leaf(name, cell.judge or "", words.settings(cell.settings))]
+            cell,
+            "model",
+            names,
+            options,
+            tops[Leaf(name, cell.judge or "", words.settings(cell.settings))],
+            _shared(cells),
         )
         for cell in ordered
     ]
     benchmark = cells[0].benchmark
     return rows + [published_row(row, "model", benchmark, top) for row in _best_first(papers)]
+
+
+def _shared(cells: Sequence[Cell]) -> str:
+    return words.common(words.settings(cell.settings) for cell in cells)
 
 
 def _best_first(rows: Sequence[PublishedRow]) -> list[PublishedRow]:

@@ -26,6 +26,7 @@ from long_context_tasks.report.site.leaderboard import index_payload, leading_ce
 from long_context_tasks.report.site.lengths import length_table
 from long_context_tasks.report.site.model_page import model_context
 from long_context_tasks.report.site.pages import Names
+from long_context_tasks.report.site.run_links import facts_of
 from long_context_tasks.report.site.shown import Breakdown, SiteOptions
 from long_context_tasks.report.site.slugs import slug
 from long_context_tasks.report.site.task_page import task_context
@@ -116,8 +117,9 @@ def _write(
     by_run = {run: cell for cell in cells for run in cell.runs}
     pages = {f"model/{name}": f"model/{file}.html" for name, file in models.items()}
     pages |= {f"task/{name}": f"task/{file}.html" for name, file in tasks.items()}
-    written = write_cases(cases, by_run, pages, store)
-    names = Names(models, tasks, written.lists)
+    facts = facts_of(collection.runs)
+    written = write_cases(cases, by_run, facts, pages, store)
+    names = Names(models, tasks, written.lists, facts)
     breakdowns = _breakdowns(cells, collection, options)
     benchmarks = {name: slug(name) for name in sorted({cell.benchmark for cell in cells})}
     leading, others = leading_cells(cells)

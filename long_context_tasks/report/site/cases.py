@@ -7,7 +7,9 @@ from typing import Any
 
 from long_context_tasks.report.case_page import ShownCase
 from long_context_tasks.report.cells import Cell
+from long_context_tasks.report.site import words
 from long_context_tasks.report.site.chunks import ChunkStore
+from long_context_tasks.report.site.run_links import RunFacts
 
 PACK = 64_000
 """Characters of cases in one pack, about: small enough to come at once, large enough that files stay few."""
@@ -36,13 +38,18 @@ class WrittenCases:
 
 
 def write_cases(
-    cases: Iterable[ShownCase], by_run: Mapping[str, Cell], slugs: Mapping[str, str], store: ChunkStore
+    cases: Iterable[ShownCase],
+    by_run: Mapping[str, Cell],
+    facts: Mapping[str, RunFacts],
+    slugs: Mapping[str, str],
+    store: ChunkStore,
 ) -> WrittenCases:
     """Store all cases, one at a time in memory beside a pack for each run.
 
     Args:
         cases: in any order; those of runs that are not in ``by_run`` are left out.
         by_run: run to the cell that it is in.
+        facts: run to what tells it from others.
         slugs: model and task to the names of their pages, under ``model/...`` and ``task/...``.
         store: for the chunks.
     """
@@ -71,10 +78,21 @@ def write_cases(
                 "taskPage": slugs[f"task/{cell.task}"],
                 "metric": cell.metric,
                 "points": int(cell.points),
+                "facts": _facts(facts.get(name), words.settings(cell.settings)),
                 "cases": run.rows,
             }
         )
     return WrittenCases(lists, sum(len(run.rows) for run in runs.values()))
+
+
+def _facts(run: RunFacts | None, settings: str) -> list[list[str]]:
+    """What the page of a run's cases says of it: names and texts."""
+    named = (
+        ()
+        if run is None
+        else (("Host", run.host), ("Judge", run.judge), ("Made", words.day(run.made)), ("Seed", run.seed))
+    )
+    return [[name, text] for name, text in (*named, ("Settings", settings)) if text]
 
 
 def _flush(run: _Run, store: ChunkStore) -> None:

@@ -32,6 +32,7 @@ class Figure:
     data: Mapping[str, Any]
 
 
+_COUNTS = "n counts the cases that a cell rests on, those of one document once."
 _BAND = "Bands are 95 % intervals."
 
 
@@ -99,7 +100,7 @@ def heat_figure(given: HeatMap, *, named: bool = False) -> Figure:
     """A heat map; ``named`` puts the model in front of its title."""
     return Figure(
         f"{given.model} · {given.title}" if named and given.model else given.title,
-        given.caption,
+        given.caption if given.counts is None else f"{given.caption} {_COUNTS}",
         {
             "kind": "heat",
             "x": list(given.x),
@@ -109,6 +110,7 @@ def heat_figure(given: HeatMap, *, named: bool = False) -> Figure:
             "yTitle": given.y_title,
             "low": given.low,
             "high": given.high,
+            "counts": None if given.counts is None else [list(row) for row in given.counts],
         },
     )
 

@@ -10,6 +10,8 @@ from long_context_tasks.report.site import words
 from long_context_tasks.report.site.shown import PublishedRow, SiteOptions
 
 _DIGITS = 10_000
+_OFFICIAL = "official_"
+"""How metrics that follow the official code's rule begin."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,15 @@ class Leaf:
     task: str
     judge: str
     settings: str = ""
+
+
+def is_score_of(metric: str, headline: str) -> bool:
+    """Whether a published figure by this metric may stand among the scores of a table: by its headline, or by the official rule.
+
+    >>> is_score_of("official_accuracy", "strict_accuracy"), is_score_of("copy_instruction", "strict_accuracy")
+    (True, False)
+    """
+    return metric == headline or metric.startswith(_OFFICIAL)
 
 
 def leaf_of(cell: Cell) -> Leaf:
@@ -182,15 +193,19 @@ def _whole(value: float) -> int | None:
 
 
 def _leading_published(rows: Iterable[PublishedRow], leaves: Mapping[Leaf, Cell]) -> list[PublishedRow]:
-    """One figure for each model and task: of all its cases, by the headline metric where there is one, else by the first."""
+    """One figure for each model and task: of all its cases, by the headline, else by the official rule, else by the first metric."""
     metrics = {leaf.task: cell.metric for leaf, cell in leaves.items()}
     found: dict[tuple[str, str], PublishedRow] = {}
+
+    def place(row: PublishedRow) -> tuple[bool, bool]:
+        return row.metric == metrics[row.task], is_score_of(row.metric, metrics[row.task])
+
     for row in rows:
         if row.subset or row.task not in metrics:
             continue
         key = (row.model, row.task)
         held = found.get(key)
-        if held is None or (held.metric != metrics[row.task] and row.metric == metrics[row.task]):
+        if held is None or place(row) > place(held):
             found[key] = row
     return list(found.values())
 
@@ -198,12 +213,20 @@ def _leading_published(rows: Iterable[PublishedRow], leaves: Mapping[Leaf, Cell]
 def _published_columns(
     rows: Iterable[PublishedRow], papers: Sequence[str], leaves: Mapping[Leaf, Cell]
 ) -> list[list[Any]]:
-    """Rows of model, leaf, value x 10,000, n, metric and source."""
+    """Rows of model, leaf, value x 10,000, n, metric, source, and whether the metric makes it no score of the column."""
     place = {name: number for number, name in enumerate(papers)}
     leading = _leading_published(rows, leaves)
     return [
-        [place[row.model], number, _whole(row.value), row.n, row.metric, row.source]
-        for number, leaf in enumerate(leaves)
+        [
+            place[row.model],
+            number,
+            _whole(row.value),
+            row.n,
+            row.metric,
+            row.source,
+            int(not is_score_of(row.metric, cell.metric)),
+        ]
+        for number, (leaf, cell) in enumerate(leaves.items())
         for row in leading
         if row.task == leaf.task and not leaf.settings
     ]

@@ -1,6 +1,6 @@
 """The page of a model."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from long_context_tasks.report.site.figures import (
     wer_figures,
 )
 from long_context_tasks.report.site.leaderboard import leaf_of, ordered_leaves
-from long_context_tasks.report.site.pages import Names, label_tables, row_of, top_of
+from long_context_tasks.report.site.pages import Names, Row, label_tables, row_of, top_of
 from long_context_tasks.report.site.provenance import shown_runs
 from long_context_tasks.report.site.quality import quality_table
 from long_context_tasks.report.site.shown import Breakdown, ModelNote, SiteOptions
@@ -70,13 +70,10 @@ def model_context(
         "hosts": sorted({host for cell in cells for host in cell.hosts}),
         "newest": max((words.day(cell.made) for cell in cells), default=""),
         "tables": [
-            (
+            _table(
                 options.benchmarks.get(benchmark, benchmark),
-                [
-                    row_of(cell, "task", names, options, tops[leaf_of(cell)])
-                    for cell in ordered
-                    if cell.benchmark == benchmark
-                ],
+                [cell for cell in ordered if cell.benchmark == benchmark],
+                lambda cell, shared: row_of(cell, "task", names, options, tops[leaf_of(cell)], shared),
             )
             for benchmark in benchmarks
         ],
@@ -95,6 +92,13 @@ def model_context(
         "settings": words.long_settings(cell.settings for cell in [*cells, *others]),
         "names": names,
     }
+
+
+def _table(title: str, cells: Sequence[Cell], row: Callable[[Cell, str], Row]) -> tuple[str, list[Row]]:
+    """Caption and rows; settings that all cells have stand in the caption."""
+    shared = words.common(words.settings(cell.settings) for cell in cells)
+    caption = " · ".join(filter(None, (title, words.settings_label(shared))))
+    return caption, [row(cell, shared) for cell in cells]
 
 
 def _noise_name(cell: Cell) -> str:

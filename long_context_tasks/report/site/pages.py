@@ -5,13 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from long_context_tasks.report.cells import Cell
+from long_context_tasks.report.repeats import HostsApart
 from long_context_tasks.report.site import words
-from long_context_tasks.report.site.leaderboard import Leaf, leaf_of
+from long_context_tasks.report.site.leaderboard import Leaf, is_score_of, leaf_of
+from long_context_tasks.report.site.run_links import RunFacts, RunLink, run_links
 from long_context_tasks.report.site.shown import Breakdown, PublishedRow, SiteOptions
 from long_context_tasks.stats import Mean
-
-_OFFICIAL = "official_"
-"""How metrics that follow the official code's rule begin."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +38,9 @@ class Row:
         ranked: False marks it.
         metric, judge, made, host: as text.
         others: other metrics.
-        runs: of the cell: name and chunk of the list of its cases.
+        runs: links to the cases of the cell's runs.
         published: source of the figure, of a published one; empty for an own one.
+        settings: a short name for those that differ from the defaults; empty where the table names them.
     """
 
     name: str
@@ -58,8 +58,9 @@ class Row:
     made: str
     host: str
     others: Sequence[Other] = ()
-    runs: Sequence[tuple[str, str]] = ()
+    runs: Sequence[RunLink] = ()
     published: str = ""
+    settings: str = ""
 
 
 @dataclass(frozen=True)
@@ -84,14 +85,15 @@ class LabelCell:
 
 @dataclass(frozen=True)
 class Names:
-    """Slugs of models and tasks, and the chunks with the lists of cases of runs."""
+    """Slugs of models and tasks; of runs, the chunks with the lists of their cases and what tells them apart."""
 
     models: Mapping[str, str]
     tasks: Mapping[str, str]
     case_lists: Mapping[str, str] = field(default_factory=dict)
+    runs: Mapping[str, RunFacts] = field(default_factory=dict)
 
 
-def row_of(cell: Cell, about: str, names: Names, options: SiteOptions, top: float) -> Row:
+def row_of(cell: Cell, about: str, names: Names, options: SiteOptions, top: float, shared: str = "") -> Row:
     """A cell as a row.
 
     Args:
@@ -100,15 +102,17 @@ def row_of(cell: Cell, about: str, names: Names, options: SiteOptions, top: floa
         names: of files.
         options: of the site.
         top: upper end of the bars.
+        shared: settings that the table names, in words.
     """
     mean: Mean = cell.mean
     name, link = row_name(cell, about, names)
+    told = words.settings(cell.settings)
     anchor = names.models[cell.model] if about == "model" else names.tasks[cell.task]
     return Row(
         name=name,
         link=link,
         # A cell with settings of its own stands beside the plain one, which has the anchor.
-        anchor="" if words.settings(cell.settings) else f"{about}-{anchor}",
+        anchor="" if told else f"{about}-{anchor}",
         value=words.score(mean.value, points=cell.points),
         interval=words.interval(mean, points=cell.points),
         cases=words.cases(mean),
@@ -130,7 +134,8 @@ def row_of(cell: Cell, about: str, names: Names, options: SiteOptions, top: floa
             for metric, value in cell.official.items()
             if metric != cell.metric
         ],
-        runs=[(run, names.case_lists[run]) for run in cell.runs if run in names.case_lists],
+        runs=run_links(cell.runs, names.runs, names.case_lists),
+        settings="" if told == shared else words.settings_label(told),
     )
 
 
@@ -138,9 +143,7 @@ def row_name(cell: Cell, about: str, names: Names) -> tuple[str, str]:
     """Name of a row and the link to its page, from a page one folder down; see :func:`row_of`."""
     if about == "model":
         return cell.model, f"../model/{names.models[cell.model]}.html"
-    told = words.settings_label(words.settings(cell.settings))
-    name = " · ".join(filter(None, (words.short_name(cell.task, cell.benchmark), told)))
-    return name, f"../task/{names.tasks[cell.task]}.html"
+    return words.short_name(cell.task, cell.benchmark), f"../task/{names.tasks[cell.task]}.html"
 
 
 def _notes(cell: Cell) -> list[str]:
@@ -156,16 +159,38 @@ def _notes(cell: Cell) -> list[str]:
         notes.append(f"no interval: {why}it needs 2 clusters{spread}")
     if cell.truncated:
         notes.append(f"{cell.truncated:,} prompt{'s' * (cell.truncated != 1)} truncated by the host")
-    if cell.n_runs > 1:
+    notes += _repeats(cell)
+    if cell.version is not None and cell.version > 1:
+        notes.append(f"version {cell.version}")
+    return notes
+
+
+def _repeats(cell: Cell) -> list[str]:
+    """Repeats within a host with their spread, and how hosts differ: they are no repeats of one another."""
+    notes = []
+    n_hosts = len(cell.hosts)
+    if cell.n_runs > n_hosts:
+        between = "between them" if n_hosts == 1 else "within a host"
         spread = (
-            f", SD between them {words.score(cell.run_sd, points=cell.points)}"
+            f", SD {between} {words.score(cell.run_sd, points=cell.points)}"
             if cell.run_sd is not None and math.isfinite(cell.run_sd)
             else ""
         )
         notes.append(f"{cell.n_runs} runs{spread}")
-    if cell.version is not None and cell.version > 1:
-        notes.append(f"version {cell.version}")
+    if cell.apart is not None:
+        notes.append(f"{n_hosts} hosts{_apart(cell.apart, points=cell.points)}")
     return notes
+
+
+def _apart(apart: HostsApart, *, points: bool) -> str:
+    if apart.turns and not apart.differing:
+        return ", same scores"
+    parts = []
+    if apart.turns:
+        parts.append(f"{apart.differing:,} of {apart.turns:,} answers scored differently")
+    if math.isfinite(apart.spread):
+        parts.append(f"means {words.score(apart.spread, points=points)} apart")
+    return "".join(f", {part}" for part in parts)
 
 
 def published_row(row: PublishedRow, about: str, benchmark: str, top: float, metric: str = "") -> Row:
@@ -183,7 +208,7 @@ def published_row(row: PublishedRow, about: str, benchmark: str, top: float, met
     notes = [text for text in (row.subset and f"only {row.subset}", row.setting) if text]
     nowhere = math.nan
     other = metric not in ("", row.metric)
-    alike = not other or row.metric.startswith(_OFFICIAL)
+    alike = not other or is_score_of(row.metric, metric)
     if other:
         notes.insert(0, f"† by another metric than {metric}")
     return Row(
@@ -251,16 +276,18 @@ def label_tables(
     found = []
     for (label, text, columns), members in tables.items():
         rows = []
-        for each in members:
-            if about == "model":
-                name, link = each.model, f"../model/{names.models[each.model]}.html"
-            else:
-                name = words.short_name(each.task, benchmarks.get(each.task, ""))
-                link = f"../task/{names.tasks[each.task]}.html"
-            name = " · ".join(
-                filter(
-                    None, (name, words.settings_label(each.settings), each.judge and f"judge {each.judge}")
-                )
+        named = words.told_apart(
+            [
+                each.model if about == "model" else words.short_name(each.task, benchmarks.get(each.task, ""))
+                for each in members
+            ],
+            [words.told_of(each.settings, each.judge) for each in members],
+        )
+        for each, name in zip(members, named, strict=True):
+            link = (
+                f"../model/{names.models[each.model]}.html"
+                if about == "model"
+                else f"../task/{names.tasks[each.task]}.html"
             )
             ends = [end for _, mean in each.groups for end in (mean.value, mean.high) if math.isfinite(end)]
             top = words.scale_top(max(ends, default=0.0), points=each.points)

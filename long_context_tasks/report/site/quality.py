@@ -52,9 +52,10 @@ def quality_table(cells: Sequence[Cell], about: str, names: Names) -> QualityTab
         *(RATES[metric] for metric in rates),
     )
     rows = []
-    for cell in cells:
-        name, link = row_name(cell, about, names)
-        name = " · ".join(filter(None, (name, cell.judge and f"judge {cell.judge}")))
+    named = [row_name(cell, about, names) for cell in cells]
+    labels = [words.told_of(words.settings(cell.settings), cell.judge or "") for cell in cells]
+    apart = words.told_apart([name for name, _ in named], labels)
+    for cell, name, (_, link) in zip(cells, apart, named, strict=True):
         truncated = "unknown" if cell.truncated is None else f"{cell.truncated:,}"
         rows.append(
             (

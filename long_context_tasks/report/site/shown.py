@@ -80,6 +80,7 @@ class HeatMap:
         x, y: names of columns and rows.
         values: a row for each of ``y``; None where there is nothing.
         low, high: ends of the scale; None: those of the values.
+        counts: cases that each value rests on, those of one document once; None leaves them out.
     """
 
     model: str
@@ -93,6 +94,7 @@ class HeatMap:
     values: Sequence[Sequence[float | None]]
     low: float | None = None
     high: float | None = None
+    counts: Sequence[Sequence[int]] | None = None
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ def task_context(
                     )
                 ),
                 [
-                    *[row_of(cell, "model", names, options, tops[leaf]) for cell in members],
+                    *[row_of(cell, "model", names, options, tops[leaf], leaf.settings) for cell in members],
                     *sorted(
                         (
                             published_row(row, "model", one.benchmark, tops[leaf], one.metric)

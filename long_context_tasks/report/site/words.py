@@ -4,8 +4,9 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 from long_context_tasks.stats import Mean
 
@@ -78,8 +79,8 @@ def moment(made: str) -> str:
 def settings(text: str) -> str:
     """Settings of a cell that differ from the defaults, in a few words; empty where none does.
 
-    >>> settings('{"lct_subset": 200, "lct_cases": true}'), settings("{}")
-    ('subset 200, cases true', '')
+    >>> settings('{"lct_subset": 200, "lct_cases": true}'), settings('{"lct_n": 6}'), settings("{}")
+    ('subset 200, cases true', 'first 6 cases', '')
     """
     try:
         held = json.loads(text or "{}")
@@ -87,33 +88,77 @@ def settings(text: str) -> str:
         return text
     if not isinstance(held, dict):
         return text
-    return ", ".join(
-        f"{name.removeprefix('lct_')} {each if isinstance(each, str) else json.dumps(each, ensure_ascii=False)}"
-        for name, each in held.items()
-    )
+    return ", ".join(_setting(name, each) for name, each in held.items())
 
 
-SHORT = 28
+def _setting(name: str, value: Any) -> str:
+    # "n 6" would read like the number of cases that a score has.
+    if name == "lct_n" and type(value) is int:
+        return f"first {value} case{'' if value == 1 else 's'}"
+    return f"{name.removeprefix('lct_')} {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+
+
+SHORT = 48
 """Characters of settings that still fit into a heading."""
+_PART = 20
 
 
 def settings_label(told: str) -> str:
-    """A short name for settings in words: themselves, or a few digits of their hash where they are long.
+    """A short name for settings in words, different for different ones.
 
-    >>> settings_label("subset 200")
-    'subset 200'
+    Themselves; where they are long, each cut, and a few digits of their hash, by which the legend of the page has them whole.
+
+    >>> settings_label("answer_budget 96, n 1")
+    'answer_budget 96, n 1'
+    >>> settings_label("cases a-folder-with-a-long-name-of-its-own, answer_budget 96, n 1")
+    'cases a-folder-with…, answer_budget 96, n 1 (b8aa)'
     """
-    return (
-        told
-        if len(told) <= SHORT
-        else f"settings {hashlib.sha256(told.encode('utf-8', 'replace')).hexdigest()[:4]}"
-    )
+    if len(told) <= SHORT:
+        return told
+    parts = [_cut(part, _PART) for part in told.split(", ")]
+    digits = hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:4]
+    return f"{_cut(', '.join(parts), SHORT)} ({digits})"
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1].rstrip(' ,-/')}…"
+
+
+def told_of(told: str, judge: str) -> str:
+    """A short name for settings in words, and the judge.
+
+    >>> told_of("subset 200", "mine"), told_of("", "")
+    ('subset 200 · judge mine', '')
+    """
+    return " · ".join(filter(None, (settings_label(told), judge and f"judge {judge}")))
+
+
+def told_apart(names: Sequence[str], labels: Sequence[str]) -> list[str]:
+    """Names, those that occur more than once with their labels.
+
+    >>> told_apart(["a", "a", "b"], ["", "subset 200", "subset 50"])
+    ['a', 'a · subset 200', 'b']
+    """
+    return [
+        f"{name} · {label}" if label and names.count(name) > 1 else name
+        for name, label in zip(names, labels, strict=True)
+    ]
 
 
 def long_settings(texts: Iterable[str]) -> dict[str, str]:
-    """Label to words, of all settings that pages show by a label; for a legend."""
+    """Label to words, of all settings that pages show by a label that does not say all; for a legend."""
     told = (settings(text) for text in texts)
     return dict(sorted((settings_label(each), each) for each in told if len(each) > SHORT))
+
+
+def common(told: Iterable[str]) -> str:
+    """What all have in common: the text of all, or nothing where two differ.
+
+    >>> common(["n 1", "n 1"]), common(["n 1", ""]), common([])
+    ('n 1', '', '')
+    """
+    different = set(told)
+    return different.pop() if len(different) == 1 else ""
 
 
 def reasons(counts: Mapping[str, int]) -> list[tuple[str, int]]:

@@ -162,7 +162,7 @@ def test_problems_are_told(results: Path) -> None:
     [path] = [path for path in results.rglob("samples_*") if "owl" in path.parts]
     path.write_bytes(path.read_bytes()[:-30])
     done = CliRunner().invoke(app, ["report", str(results)])
-    assert done.exit_code == 0 and f"problem: {path}" in done.stderr and "1 problem\n" in done.stderr
+    assert done.exit_code == 1 and f"problem: {path}" in done.stderr and "1 problem\n" in done.stderr
     alone = CliRunner().invoke(app, ["report", str(path.parent)])
     assert alone.exit_code == 2 and "no run that can be used" in alone.stderr
 

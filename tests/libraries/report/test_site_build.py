@@ -186,7 +186,7 @@ def test_a_number_names_its_host_version_commit_config_date_and_judge(site: Buil
 def test_a_published_score_is_marked_and_stands_beside_own_ones(site: BuiltSite) -> None:
     page = (site.index.parent / "task" / "ada_leval_tsort_2k.html").read_text(encoding="utf-8")
     row = next(part for part in page.split("<tr") if "GPT-4-Turbo-0125" in part and "<td" in part)
-    assert 'class="paper"' in row and "published, not run here" in row and "15.5" in row
+    assert 'class="paper"' in row and "published, not run here" in Tags(row).text and "15.5" in row
     assert "Ada-LEval paper (NAACL 2024), Table 2" in row and "official_accuracy" in row
 
 
@@ -321,7 +321,18 @@ def test_published_scores_by_the_column_s_metric_come_first() -> None:
     ]
     names = {cell.model: slug(cell.model) for cell in cells}
     payload = index_payload(leading, names, {"ada_leval_tsort_2k": "t"}, SiteOptions(published=rows))
-    assert payload["published"] == [[0, 0, 2000, None, "strict_accuracy", "Table 2"]]
+    assert payload["published"] == [[0, 0, 2000, None, "strict_accuracy", "Table 2", 0]]
+    rows = [
+        PublishedRow("P", "ada_leval_tsort_2k", "copy_instruction", 0.9, False, "Table 9"),
+        PublishedRow("Q", "ada_leval_tsort_2k", "copy_instruction", 0.8, False, "Table 9"),
+        PublishedRow("P", "ada_leval_tsort_2k", "official_accuracy", 0.1, False, "Table 1"),
+    ]
+    payload = index_payload(leading, names, {"ada_leval_tsort_2k": "t"}, SiteOptions(published=rows))
+    # The official rule before others; what no rule makes a score of the column is told.
+    assert payload["published"] == [
+        [0, 0, 1000, None, "official_accuracy", "Table 1", 0],
+        [1, 0, 8000, None, "copy_instruction", "Table 9", 1],
+    ]
 
 
 @given(st.lists(st.text(), unique=True, max_size=8))

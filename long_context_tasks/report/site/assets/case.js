@@ -36,6 +36,7 @@ addEventListener("DOMContentLoaded", () => {
     at("heading").replaceChildren(list.task, " ", h("span", { class: "soft" }, "by "), h("bdi", null, list.model));
     const crumb = (href, text) => [" / ", h("a", { href }, h("bdi", null, text))];
     at("crumbs").replaceChildren(...crumb(list.modelPage, list.model), ...crumb(list.taskPage, list.task), " / Cases");
+    at("facts").replaceChildren(...list.facts.map(([label, text]) => h("span", null, `${label} `, h("b", null, h("bdi", null, text)))));
     at("cases").hidden = false;
     const reasons = [...new Set(list.cases.map((row) => row[2]).filter(Boolean))].sort();
     at("case-show").replaceChildren(

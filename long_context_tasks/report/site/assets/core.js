@@ -84,7 +84,7 @@ const LCT = (() => {
   function makeSortable(table) {
     const heads = [...table.tHead.rows[0].cells];
     heads.forEach((head, column) => {
-      if (head.querySelector(".unseen")) return;
+      if (head.querySelector(".unseen") || head.dataset.sort === "no") return;
       const button = h("button", { type: "button", class: "sort" }, h("span", { class: "t" }, head.textContent));
       button.addEventListener("click", () => {
         const down = head.getAttribute("aria-sort") ? head.getAttribute("aria-sort") === "ascending" : head.dataset.sort === "num";
@@ -109,6 +109,27 @@ const LCT = (() => {
       });
       head.replaceChildren(button);
     });
+  }
+
+  // On a small screen notes take one line (the style sheet), and all of them on a click.
+  function foldNotes(within) {
+    const watch = new ResizeObserver((entries) => {
+      for (const { target } of entries) {
+        const button = target.nextElementSibling;
+        if (!target.classList.contains("whole")) button.hidden = target.scrollHeight <= target.clientHeight + 1;
+      }
+    });
+    for (const text of within.querySelectorAll(".notes > .text-of")) {
+      const button = h("button", { type: "button", class: "more", "aria-expanded": "false" }, "More");
+      button.hidden = true;
+      button.addEventListener("click", () => {
+        const whole = text.classList.toggle("whole");
+        button.textContent = whole ? "Less" : "More";
+        button.setAttribute("aria-expanded", String(whole));
+      });
+      text.after(button);
+      watch.observe(text);
+    }
   }
 
   function theme() {
@@ -141,6 +162,7 @@ const LCT = (() => {
       });
     }
     drawBars(document);
+    foldNotes(document);
     for (const table of document.querySelectorAll("table[data-sortable]")) makeSortable(table);
   });
 

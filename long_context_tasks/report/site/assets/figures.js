@@ -148,9 +148,12 @@
     layout.height = Math.min(400, 210 + 40 * spec.y.length);
     layout.plot_bgcolor = ink("track"); // what has no value differs from the lowest one
     const range = ok(spec.low) && ok(spec.high) ? { zmin: spec.low, zmax: spec.high } : {};
+    // What a cell rests on stands in it where it has room, and always where one points at it.
+    const counts = spec.counts ? { text: spec.counts.map((row, y) => row.map((n, x) => (ok(spec.values[y][x]) ? `n ${n}` : ""))), texttemplate: spec.x.length > 6 ? "" : "%{text}" } : {};
+    const hover = `%{y}, %{x}: %{z:.3g}${spec.counts ? ", %{text}" : ""}<extra></extra>`;
     return [[{
       type: "heatmap", x: spec.x.map(plain), y: spec.y.map(plain), z: spec.values, colorscale: "Cividis", xgap: 1, ygap: 1, ...range,
-      colorbar: { thickness: 10, outlinewidth: 0, len: 1 }, hovertemplate: "%{y}, %{x}: %{z:.3g}<extra></extra>", hoverongaps: false,
+      colorbar: { thickness: 10, outlinewidth: 0, len: 1 }, hovertemplate: hover, hoverongaps: false, ...counts,
     }], layout];
   }
 
@@ -181,7 +184,7 @@
     let rows;
     if (spec.kind === "heat") {
       heads = ["", ...spec.x];
-      rows = spec.y.map((name, y) => [name, ...spec.values[y].map((value) => (ok(value) ? String(Math.round(1e4 * value) / 1e4) : "–"))]);
+      rows = spec.y.map((name, y) => [name, ...spec.values[y].map((value, x) => (ok(value) ? `${Math.round(1e4 * value) / 1e4}${spec.counts ? `, n ${spec.counts[y][x]}` : ""}` : "–"))]);
     } else {
       const xs = [...new Set(spec.lines.flatMap(([, points]) => points.map((p) => p[0])))].sort((a, b) => a - b);
       heads = [spec.xTitle, ...xs.map((x) => (spec.log ? tokens(x) : spec.names ? spec.names[x] : String(Math.round(10 * x) / 10)))];

@@ -55,16 +55,18 @@ addEventListener("DOMContentLoaded", async () => {
       entries.sort(sort.key === "model" && sort.down ? (a, b) => byName(b, a) : byName);
       return entries;
     }
-    // Ranked ones first, then those with a score, then the others: a part of the cases wins nothing.
+    // Ranked ones first, then those with a score, then figures that are no scores of this column, then the others: a part of the
+    // cases wins nothing.
     const kind = (entry) => {
       const found = entry.figures[column];
-      if (!found || !ok(found.mean)) return 2;
+      if (!found || !ok(found.mean)) return 3;
+      if (found.apart) return 2;
       return found.ranked || entry.model.paper ? 0 : 1;
     };
     entries.sort((a, b) => {
       const [x, y] = [kind(a), kind(b)];
       if (x !== y) return x - y;
-      if (x === 2) return byName(a, b);
+      if (x > 1) return byName(a, b);
       const by = a.figures[column].mean - b.figures[column].mean;
       return (sort.down ? -by : by) || byName(a, b);
     });
@@ -92,6 +94,8 @@ addEventListener("DOMContentLoaded", async () => {
       LCT.board.head(board, shown, sort, onsort),
       h("tbody", null, entries.slice(start, start + size).map((entry) => LCT.board.row(entry, shown, options)))));
     if (kept) at("table").querySelector(kept)?.focus({ preventScroll: true });
+    // The legend has what stands in the table.
+    for (const line of document.querySelectorAll("[data-explains]")) line.hidden = !document.querySelector(line.dataset.explains);
     pages(entries.length);
     const word = entries.length === 1 ? "model" : "models";
     at("status").textContent = shown.length ? `${entries.length} ${word} in ${shown.length} column${shown.length === 1 ? "" : "s"}.` : "No task fits these filters.";

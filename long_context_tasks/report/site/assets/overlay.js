@@ -9,7 +9,7 @@ LCT.overlay = (() => {
     return leaves.flatMap((leaf) => {
       const cell = model.cells.get(leaf);
       const x = place(leaf);
-      return cell && ok(cell.mean) && x !== null ? [[x, cell.mean, cell.low, cell.high, cell.n, cell.total]] : [];
+      return cell && ok(cell.mean) && !cell.apart && x !== null ? [[x, cell.mean, cell.low, cell.high, cell.n, cell.total]] : [];
     }).sort((a, b) => a[0] - b[0]);
   }
 

@@ -20,8 +20,8 @@ LCT.board = (() => {
         mean: value(means[at]), low: value(lows[at]), high: value(highs[at]), n: ns[at], total: totals[at], hosts: hosts[at], ranked: Boolean(ranked[at]),
       });
     });
-    for (const [model, leaf, mean, n, metric, source] of data.published) {
-      papers[model].cells.set(leaf, { mean: value(mean), low: null, high: null, n: n ?? 0, total: n ?? 0, hosts: 0, ranked: false, metric, source });
+    for (const [model, leaf, mean, n, metric, source, apart] of data.published) {
+      papers[model].cells.set(leaf, { mean: value(mean), low: null, high: null, n: n ?? 0, total: n ?? 0, hosts: 0, ranked: false, metric, source, apart: Boolean(apart) });
     }
     return { leaves, groups, models, papers, hosts: data.hosts, benchmarks: data.benchmarks };
   }
@@ -54,7 +54,7 @@ LCT.board = (() => {
           key: own.join("+"), group, leaves: own, points: first.points, metric: first.metric, benchmark: group.benchmark,
           slug: first.slug, top: Math.max(...own.map((leaf) => board.leaves[leaf].top)), lengths,
           judge: group.judge, title: own.length === 1 && group.leaves.length > 1 && first.length !== null ? `${group.name} ${tokens(first.length)}` : group.name,
-          sub: [group.variant, group.settings, own.length > 1 ? `${tokens(Math.min(...lengths))}–${tokens(Math.max(...lengths))}` : ""].filter(Boolean),
+          sub: [group.variant, own.length > 1 ? `${tokens(Math.min(...lengths))}–${tokens(Math.max(...lengths))}` : ""].filter(Boolean),
         });
       }
     });
@@ -63,12 +63,15 @@ LCT.board = (() => {
 
   // A model's figure in a column: the unweighted mean over its leaves, the interval's ends likewise, which needs no claim about
   // what the leaves have in common.
+  // Published figures that are no scores of the column (apart) are taken only where there are no others.
   function figure(model, column, host) {
-    const cells = [];
+    let cells = [];
     for (const leaf of column.leaves) {
       const cell = model.cells.get(leaf);
       if (cell && (host === "" || model.paper || cell.hosts & (1 << host))) cells.push(cell);
     }
+    const scores = cells.filter((cell) => !cell.apart);
+    if (scores.length) cells = scores;
     const scored = cells.filter((cell) => ok(cell.mean));
     if (!cells.length) return null;
     const mean = (name) => (scored.length && scored.every((cell) => ok(cell[name])) ? scored.reduce((sum, cell) => sum + cell[name], 0) / scored.length : null);
@@ -76,7 +79,7 @@ LCT.board = (() => {
     return {
       mean: mean("mean"), low: mean("low"), high: mean("high"), n: sum("n"), total: sum("total"), parts: scored.length, of: column.leaves.length,
       ranked: scored.length === column.leaves.length && cells.every((cell) => cell.ranked),
-      other: cells.find((cell) => cell.metric && cell.metric !== column.metric)?.metric, source: cells[0].source,
+      other: [...new Set(cells.map((cell) => cell.metric).filter((metric) => metric && metric !== column.metric))].join(", "), apart: !scores.length, source: cells[0].source,
     };
   }
 
@@ -93,10 +96,10 @@ LCT.board = (() => {
     const cases = found.total ? count(found.n, found.total) : "";
     const inside = h("div", { class: "cell" },
       h("span", null,
-        why && h("span", { class: "mark", "aria-hidden": "true", title: why }, "◐ "),
-        found.other && h("abbr", { class: "mark", title: `by ${found.other}` }, "† "),
+        why && h("span", { class: "mark part-of", "aria-hidden": "true", title: why }, "◐ "),
+        found.other && h("abbr", { class: "mark dagger", title: `by ${found.other}` }, "† "),
         h("span", { class: "v" }, score(found.mean, column.points))));
-    if (ok(found.mean)) {
+    if (ok(found.mean) && !found.apart) {
       const drawn = bar((found.low ?? found.mean) / column.top, found.mean / column.top, (found.high ?? found.mean) / column.top);
       if (why) drawn.classList.add("part");
       inside.append(drawn);
@@ -117,15 +120,16 @@ LCT.board = (() => {
       const last = spans[spans.length - 1];
       if (last && last.name === column.benchmark) {
         last.size += 1;
-        last.judges.add(column.judge);
-      } else spans.push({ name: column.benchmark, size: 1, judges: new Set([column.judge]) });
+        last.columns.push(column);
+      } else spans.push({ name: column.benchmark, size: 1, columns: [column] });
     }
-    // A judge of all columns of a benchmark is named once, in its heading.
-    const common = new Map(spans.map((span) => [span.name, span.judges.size === 1 ? judged([...span.judges][0]) : ""]));
-    const subs = (column) => (column.judge && !common.get(column.benchmark) ? [...column.sub, judged(column.judge)] : column.sub);
+    // A judge or settings of all columns of a benchmark are named once, in its heading.
+    const about = (column) => [column.group.settings, judged(column.judge)];
+    const common = new Map(spans.map(({ name, columns: [first, ...others] }) => [name, about(first).map((text, at) => (others.every((other) => about(other)[at] === text) ? text : ""))]));
+    const subs = (column) => [...column.sub, ...about(column).filter((text, at) => text && !common.get(column.benchmark)[at])];
     const titles = new Map(board.benchmarks);
     return h("thead", null,
-      h("tr", { class: "bench" }, h("td", { colspan: "3" }), spans.map((span) => h("th", { scope: "colgroup", colspan: String(span.size), class: "first" }, titles.get(span.name) || span.name, common.get(span.name) && h("span", { class: "sub" }, common.get(span.name))))),
+      h("tr", { class: "bench" }, h("td"), h("td", { class: "rank" }), h("td"), spans.map((span) => h("th", { scope: "colgroup", colspan: String(span.size), class: "first" }, titles.get(span.name) || span.name, common.get(span.name).filter(Boolean).map((text) => h("span", { class: "sub" }, text))))),
       h("tr", null,
         h("th", { scope: "col", class: "pick" }, h("span", { class: "unseen" }, "Pick")),
         h("th", { scope: "col", class: "rank" }, h("span", { class: "unseen" }, "Rank")),
