@@ -44,6 +44,8 @@ with read_base():
     from .summarizers.example import summarizer
 
 _official = ada_leval_datasets + elitr_bench_datasets + ethic_datasets
+# Not an import statement: what those bring cannot be called in a config file.
+_env = __import__('long_context_tasks.hosts.config_numbers', fromlist=[''])
 _all = ada_leval_any_datasets + ada_leval_datasets + ada_leval_ppl_datasets + ada_leval_synthetic_datasets + ada_leval_variants_datasets + elitr_bench_datasets + elitr_bench_synthetic_datasets + elitr_bench_variants_datasets + ethic_built_datasets + ethic_datasets + ethic_synthetic_datasets
 _given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
 _by_name = dict([(d['abbr'], d) for d in _all])
@@ -61,11 +63,11 @@ if os.environ.get('LCT_MODEL_TYPE') == 'vllm':
 if os.environ.get('LCT_API_BASE'):
     models = _served
 
-_runs = int(os.environ.get('LCT_RUNS') or 1)
-_eval_gpus = int(os.environ.get('LCT_EVAL_GPUS') or 0)
+_runs = _env.whole('LCT_RUNS', 1)
+_eval_gpus = _env.whole('LCT_EVAL_GPUS', 0, 0)
 datasets = [dict(d, n=_runs, k=_runs, eval_cfg=dict(d['eval_cfg'], num_gpus=_eval_gpus)) for d in datasets]
 
-_workers = int(os.environ.get('LCT_WORKERS') or 1)
+_workers = _env.whole('LCT_WORKERS', 1)
 _partition = os.environ.get('LCT_SLURM_PARTITION')
 _runner = dict(type=LocalRunner, max_num_workers=_workers)
 if _partition:
@@ -89,5 +91,5 @@ eval = dict(
 work_dir = 'outputs/all'
 
 # What is left here is written down with the run: no modules, and the datasets once.
-del os, _official, _all, _given, _by_name, _unknown, _local, _served, _vllm, _partition, _runner
+del os, _env, _official, _all, _given, _by_name, _unknown, _local, _served, _vllm, _partition, _runner
 del _runs, _eval_gpus, _workers, ada_leval_any_datasets, ada_leval_datasets, ada_leval_ppl_datasets, ada_leval_synthetic_datasets, ada_leval_variants_datasets, elitr_bench_datasets, elitr_bench_synthetic_datasets, elitr_bench_variants_datasets, ethic_built_datasets, ethic_datasets, ethic_synthetic_datasets

@@ -34,6 +34,8 @@ with read_base():
 _demo = """
     elitr_bench_qa_test elitr_bench_conv_test
 """.split()
+# Not an import statement: what those bring cannot be called in a config file.
+_env = __import__('long_context_tasks.hosts.config_numbers', fromlist=[''])
 _all = elitr_bench_datasets + elitr_bench_variants_datasets + elitr_bench_synthetic_datasets
 _given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
 _by_name = dict([(d['abbr'], d) for d in _all])
@@ -46,13 +48,13 @@ if _given:
     if 'official' in _given:
         datasets += [d for d in elitr_bench_datasets if d['abbr'] not in _given]
 else:
-    datasets = [dict(_by_name[name], lct_n=int(os.environ.get('LCT_N') or 5)) for name in _demo]
+    datasets = [dict(_by_name[name], lct_n=_env.whole('LCT_N', 5)) for name in _demo]
 
-_runs = int(os.environ.get('LCT_RUNS') or 1)
-_eval_gpus = int(os.environ.get('LCT_EVAL_GPUS') or 0)
+_runs = _env.whole('LCT_RUNS', 1)
+_eval_gpus = _env.whole('LCT_EVAL_GPUS', 0, 0)
 datasets = [dict(d, n=_runs, k=_runs, eval_cfg=dict(d['eval_cfg'], num_gpus=_eval_gpus)) for d in datasets]
 
-_workers = int(os.environ.get('LCT_WORKERS') or 1)
+_workers = _env.whole('LCT_WORKERS', 1)
 infer = dict(
     # force_rebuild: the host remembers sizes by name only and would run 5 cases where 50 are asked the next time.
     partitioner=dict(type=NumWorkerPartitioner, num_worker=_workers, force_rebuild=True, dataset_size_path=''),
@@ -66,4 +68,4 @@ eval = dict(
 work_dir = 'outputs/elitr_bench'
 
 # What is left here is written down with the run: no modules, and the datasets once.
-del os, _demo, _all, _given, _by_name, _unknown, _runs, _eval_gpus, _workers, elitr_bench_datasets, elitr_bench_variants_datasets, elitr_bench_synthetic_datasets
+del os, _env, _demo, _all, _given, _by_name, _unknown, _runs, _eval_gpus, _workers, elitr_bench_datasets, elitr_bench_variants_datasets, elitr_bench_synthetic_datasets

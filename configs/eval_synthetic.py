@@ -6,7 +6,7 @@ at 1k tokens, with the demo model, on this machine.
     LCT_LENGTH  of the prompts: 1k, 32k, 1m, 4096 ... (1k)
     LCT_SEED    of the texts (0); a new seed is a new test set
     LCT_N       cases of each task (5)
-    LCT_TASKS   names, with commas between: some of the tasks below
+    LCT_TASKS   names, with commas between: some of the tasks below, or their variants: elitr_bench_qa_synthetic_wer20 (noise)
     LCT_MODEL   folder or hub id of a model in this process; without it the demo model; see models/lct_model.py beside this file
     LCT_API_BASE, LCT_API_MODEL   a model behind a server instead; see models/lct_endpoint.py
     LCT_WORKERS processes side by side (1); LCT_GPUS GPUs of each (1 where there is one, else 0); LCT_BATCH_SIZE (1)
@@ -40,25 +40,30 @@ _names = """
     ethic_organize_books_synthetic ethic_organize_debates_synthetic ethic_attribute_medicine_synthetic
     ethic_attribute_law_synthetic
 """.split()
+# Not an import statement: what those bring cannot be called in a config file.
+_env = __import__('long_context_tasks.hosts.config_numbers', fromlist=[''])
 _all = ada_leval_any_datasets + elitr_bench_synthetic_datasets + ethic_synthetic_datasets
 _given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
-_unknown = [name for name in _given if name not in _names]
+_by_name = dict([(d['abbr'], d) for d in _all if '_synthetic' in d['abbr']])
+_unknown = [name for name in _given if name not in _by_name]
 if _unknown:
-    raise ValueError('LCT_TASKS: not synthetic tasks of any length: ' + ', '.join(_unknown) + '; there are: ' + ', '.join(_names))
+    raise ValueError(
+        'LCT_TASKS: not synthetic tasks of any length: ' + ', '.join(_unknown) + '; there are: ' + ', '.join(_names)
+        + '; those of elitr_bench also with _wer20 ... _wer100 behind'
+    )
 _length = os.environ.get('LCT_LENGTH') or '1k'
-_n = int(os.environ.get('LCT_N') or 5)
-_by_name = dict([(d['abbr'], d) for d in _all])
+_n = _env.whole('LCT_N', 5)
 datasets = [dict(_by_name[name], lct_length=_length, lct_n=_n) for name in _given or _names]
 
 models = _local
 if os.environ.get('LCT_API_BASE'):
     models = _served
 
-_runs = int(os.environ.get('LCT_RUNS') or 1)
-_eval_gpus = int(os.environ.get('LCT_EVAL_GPUS') or 0)
+_runs = _env.whole('LCT_RUNS', 1)
+_eval_gpus = _env.whole('LCT_EVAL_GPUS', 0, 0)
 datasets = [dict(d, n=_runs, k=_runs, eval_cfg=dict(d['eval_cfg'], num_gpus=_eval_gpus)) for d in datasets]
 
-_workers = int(os.environ.get('LCT_WORKERS') or 1)
+_workers = _env.whole('LCT_WORKERS', 1)
 infer = dict(
     # force_rebuild: the host remembers sizes by name only and would run 5 cases where 50 are asked the next time.
     partitioner=dict(type=NumWorkerPartitioner, num_worker=_workers, force_rebuild=True, dataset_size_path=''),
@@ -72,5 +77,5 @@ eval = dict(
 work_dir = 'outputs/synthetic'
 
 # What is left here is written down with the run: no modules, and the datasets once.
-del os, _names, _all, _given, _unknown, _length, _n, _by_name, _local, _served, _runs, _eval_gpus, _workers
+del os, _env, _names, _all, _given, _unknown, _length, _n, _by_name, _local, _served, _runs, _eval_gpus, _workers
 del ada_leval_any_datasets, elitr_bench_synthetic_datasets, ethic_synthetic_datasets

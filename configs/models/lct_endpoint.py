@@ -13,9 +13,11 @@ import os
 
 from opencompass.models import OpenAISDK
 
+# Not an import statement: what those bring cannot be called in a config file.
+_env = __import__('long_context_tasks.hosts.config_numbers', fromlist=[''])
 _name = os.environ.get('LCT_API_MODEL', 'model')
-_temperature = float(os.environ.get('LCT_TEMPERATURE') or 0)
-_side_by_side = int(os.environ.get('LCT_BATCH_SIZE') or 8)
+_temperature = _env.number('LCT_TEMPERATURE', 0)
+_side_by_side = _env.whole('LCT_BATCH_SIZE', 8)
 
 models = [
     dict(
@@ -31,7 +33,7 @@ models = [
             reserved_roles=[dict(role='SYSTEM', api_role='SYSTEM')],
         ),
         temperature=_temperature,
-        query_per_second=int(os.environ.get('LCT_QUERIES_PER_SECOND') or 8),
+        query_per_second=_env.whole('LCT_QUERIES_PER_SECOND', 8),
         retry=3,
         max_out_len=64,
         # The host hands over a batch and asks it with so many threads; its own number of threads goes by the processors.
@@ -41,4 +43,4 @@ models = [
     )
 ]
 
-del os
+del os, _env

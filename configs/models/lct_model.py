@@ -10,12 +10,14 @@ from opencompass.models import HuggingFaceBaseModel, HuggingFacewithChatTemplate
 
 from long_context_tasks.hosts.opencompass_models import DemoModel
 
+# Not an import statement: what those bring cannot be called in a config file.
+_env = __import__('long_context_tasks.hosts.config_numbers', fromlist=[''])
 _path = os.environ.get('LCT_MODEL', '')
 _base = os.environ.get('LCT_MODEL_TYPE', 'chat') == 'base'
 _hidden = os.environ.get('CUDA_VISIBLE_DEVICES', '0') in ('', '-1')
-_gpus = int(os.environ.get('LCT_GPUS') or (os.path.exists('/dev/nvidia0') and not _hidden))
-_temperature = float(os.environ.get('LCT_TEMPERATURE') or 0)
-_top_p = float(os.environ.get('LCT_TOP_P') or 1)
+_gpus = _env.whole('LCT_GPUS', os.path.exists('/dev/nvidia0') and not _hidden, 0)
+_temperature = _env.number('LCT_TEMPERATURE', 0)
+_top_p = _env.number('LCT_TOP_P', 1, 1)
 
 models = [
     dict(
@@ -30,9 +32,9 @@ models = [
         tokenizer_kwargs=dict(trust_remote_code=False),
         # max_seq_len: left out, so that the host takes the window from the model's own config.
         max_out_len=64,
-        batch_size=int(os.environ.get('LCT_BATCH_SIZE') or 1),
+        batch_size=_env.whole('LCT_BATCH_SIZE', 1),
         run_cfg=dict(num_gpus=_gpus),
     )
 ]
 
-del os
+del os, _env

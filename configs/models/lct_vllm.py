@@ -8,10 +8,12 @@ import os
 
 from opencompass.models import VLLMwithChatTemplate
 
+# Not an import statement: what those bring cannot be called in a config file.
+_env = __import__('long_context_tasks.hosts.config_numbers', fromlist=[''])
 _path = os.environ.get('LCT_MODEL', '')
-_gpus = int(os.environ.get('LCT_GPUS') or 1)
-_temperature = float(os.environ.get('LCT_TEMPERATURE') or 0)
-_top_p = float(os.environ.get('LCT_TOP_P') or 1)
+_gpus = _env.whole('LCT_GPUS', 1)
+_temperature = _env.number('LCT_TEMPERATURE', 0)
+_top_p = _env.number('LCT_TOP_P', 1, 1)
 
 models = [
     dict(
@@ -25,9 +27,9 @@ models = [
         model_kwargs=dict(tensor_parallel_size=_gpus, enable_prefix_caching=True),
         generation_kwargs=dict(temperature=_temperature, top_p=_top_p) if _temperature else dict(temperature=0),
         max_out_len=64,
-        batch_size=int(os.environ.get('LCT_BATCH_SIZE') or 64),
+        batch_size=_env.whole('LCT_BATCH_SIZE', 64),
         run_cfg=dict(num_gpus=_gpus),
     )
 ]
 
-del os
+del os, _env

@@ -367,4 +367,4 @@ def stats(
     if out is not None:
         text = json.dumps(json_value(asdict(figures)), indent=1, ensure_ascii=False, allow_nan=False)
         write_whole(out, text + "\n", remedy="choose another place with --out")
-        say(f"all figures: {out}")
+        give(f"all figures: {out}", file=out)

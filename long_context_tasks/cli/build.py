@@ -250,6 +250,7 @@ def build(
     Nothing is left behind when a build fails; an earlier folder of the same task stays as it was until the new one is whole.
     """
     from long_context_tasks.cli.build_tables import show_label_quality, show_reports
+    from long_context_tasks.cli.tables import give
     from long_context_tasks.schema import InputError, resolve_options
 
     builder = builder_of(task)
@@ -288,6 +289,7 @@ def build(
     source = sources[family.source] if family.source else None
     reports = builder.build(task, source, settings, out / task, _bars())
     show_reports(reports, settings.measure.name, out)
+    give(None, folder=out / task)
     if check_labels is not None:
         show_label_quality(out / task)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from long_context_tasks.cli.options import DataDir, Json, OneJudge, OnlyTasks, examples
-from long_context_tasks.cli.tables import say
+from long_context_tasks.cli.tables import give, say
 
 if TYPE_CHECKING:
     from long_context_tasks.benchmarks.ethic.coverage import GroupCoverage
@@ -88,7 +88,7 @@ def coverage(
     _write(out, groups, config, settings)
     _print(groups, config)
     _warn(groups, config)
-    say(f"every case: {out}")
+    give(f"every case: {out}", file=out)
     if not any(group.n_judged for group in groups):
         raise typer.Exit(1)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from long_context_tasks.cli.options import Json
-from long_context_tasks.cli.tables import say
+from long_context_tasks.cli.tables import give, say
 
 if TYPE_CHECKING:
     from long_context_tasks.stats import Panel, RaterStudy
@@ -243,6 +243,7 @@ def compare(
         _print_panel(found)
     if out is not None:
         _write(out, study, found)
+        give(None, file=out)
 
 
 def _names(text: str) -> list[str]:

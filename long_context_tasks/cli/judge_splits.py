@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from long_context_tasks.cli.tables import interval_text, print_table, say
+from long_context_tasks.cli.tables import give, interval_text, print_table, say
 from long_context_tasks.schema.errors import InputError
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ def compare_splits(files: Sequence[Path], options: SplitOptions) -> None:
     _print_fusions(learned, splits)
     if options.out is not None:
         _write(options.out, found, splits, learned, options)
+        give(None, file=options.out)
 
 
 def _scales(

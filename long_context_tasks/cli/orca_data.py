@@ -4,13 +4,12 @@ import json
 import os
 import random
 import shutil
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from long_context_tasks.cli.tables import say
+from long_context_tasks.cli.tables import give, say
 from long_context_tasks.schema.errors import InputError
 
 if TYPE_CHECKING:
@@ -65,6 +64,8 @@ def make_rows(files: Sequence[Path], options: DataOptions) -> Made:
     Raises:
         InputError: a file or a row cannot be used, two rows have one id, or nothing is left.
     """
+    from long_context_tasks.judges.orca.data import check_own_id
+
     if options.several and options.sample is not None:
         raise InputError(
             "--several-raters takes no answers with one rating, --sample takes all with several and some of the rest: give one of them"
@@ -105,8 +106,9 @@ def make_rows(files: Sequence[Path], options: DataOptions) -> Made:
         raise InputError(
             f"nothing is left of the sources ({'; '.join(notes)}); rate the answers, or ask for more of them"
         )
-    if twice := [name for name, count in Counter(row["item"].id for row in rows).items() if count > 1]:
-        raise InputError(f"two answers have the id {twice[0]}; give every answer an id of its own")
+    place_of: dict[str, str] = {}
+    for row in rows:
+        check_own_id(row["item"], row["where"], place_of)
     made = [_row(row, options) for row in rows]
     if told := sum(isinstance(row["rationale"], str) and not options.keep_rationale for row in rows):
         notes.append(
@@ -158,7 +160,7 @@ def _rated_rows(path: Path) -> Iterator[dict[str, Any]]:
         # What raters said may be one text each; it is no context, and only that must be text.
         feedback = row.get("rationale") if isinstance(row, dict) else None
         readable = {**row, "rationale": None} if isinstance(feedback, list) else row
-        yield {**readable, "rationale": feedback, "item": item_of_row(readable, where)}
+        yield {**readable, "rationale": feedback, "item": item_of_row(readable, where), "where": where}
 
 
 def _elitr_rows(options: DataOptions) -> Iterator[dict[str, Any]]:
@@ -192,7 +194,7 @@ def _elitr_rows(options: DataOptions) -> Iterator[dict[str, Any]]:
             "question_id": question,
             "candidate_model": response.model,
         }
-        yield {**row, "item": item_of_row(row, name)}
+        yield {**row, "item": item_of_row(row, name), "where": f"--elitr, {name}"}
 
 
 def _row(row: dict[str, Any], options: DataOptions) -> dict[str, Any]:
@@ -240,23 +242,29 @@ def write_data(made: Made, output: Path, split: str, seeds: int, held_out: int, 
         Lines for the user.
 
     Raises:
-        InputError: the rows cannot be split so, or the place cannot be written.
+        InputError: the rows cannot be split so, nothing can be learned from a training part since all its ratings are equal, or the place
+            cannot be written.
     """
-    from long_context_tasks.judges.orca.data import item_of_row
+    from long_context_tasks.judges.orca.data import check_trainable, item_of_row
     from long_context_tasks.judges.orca.splits import model_splits, question_splits
     from long_context_tasks.schema.files import write_whole
 
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in made.rows]
+    items = [item_of_row(row, f"row {number}") for number, row in enumerate(made.rows, start=1)]
     if split == "none":
         write_whole(output, lines, remedy="choose another --out")
-        return [f"{output}: {len(lines)} answers"]
-    items = [item_of_row(row, f"row {number}") for number, row in enumerate(made.rows, start=1)]
+        return [f"{output}: {len(lines)} answers", *_one_class(items)]
     if split == "questions":
         splits = question_splits(items, range(seeds))
     elif split == "models":
         splits = model_splits(items, held_out=held_out, seed=seed)[:seeds]
     else:
         raise InputError(f"--split {split}: it is one of none, questions, models")
+    for number, one in enumerate(splits):
+        check_trainable(
+            [items[place] for place in one.train],
+            f"split_{number} ({one.name}), its training part; nothing is written",
+        )
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise InputError(f"{output}: is there already; name a new folder")
     part = output.with_name(f".{output.name}.{os.getpid()}.part")
@@ -270,6 +278,17 @@ def write_data(made: Made, output: Path, split: str, seeds: int, held_out: int, 
     finally:
         shutil.rmtree(part, ignore_errors=True)
     return [f"{output}: {len(splits)} splits by {split}", *told]
+
+
+def _one_class(items: "Sequence[OrcaItem]") -> list[str]:
+    """A note where nothing can be learned from the answers; they may be there to be scored."""
+    from long_context_tasks.judges.orca.data import check_trainable
+
+    try:
+        check_trainable(items, "note")
+    except InputError as error:
+        return [f"{error}; `lct orca train` refuses these as they are"]
+    return []
 
 
 def _write_split(split: "Split", folder: Path, number: int, lines: Sequence[str]) -> str:
@@ -333,3 +352,4 @@ def run_data(
     print_counts(made.rows)
     for line in told:
         say(line)
+    give(None, out=output, answers=len(made.rows), notes=made.notes)

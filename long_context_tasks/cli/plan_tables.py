@@ -12,6 +12,7 @@ import typer
 
 from long_context_tasks.cli.paths import config_folder
 from long_context_tasks.cli.tables import give_document, print_table, say
+from long_context_tasks.hosts.built_cases import cases_digest
 from long_context_tasks.runs.bundle_runs import find_runs_and_bundles
 from long_context_tasks.runs.host_commands import (
     Command,
@@ -235,7 +236,8 @@ def show_missing(
         without_data += failed
         # Only the counts stay in memory.
         reason = failed[0].message if failed else ""
-        tasks.append(wanted(name, loaded[0] if loaded else None, options, reason))
+        task = loaded[0] if loaded else None
+        tasks.append(wanted(name, task, options, reason, cases_digest(task) if task else ""))
     all_models = models_of(found, setups, [model.name for model in models])
     if not all_models:
         raise InputError(

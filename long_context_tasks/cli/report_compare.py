@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from long_context_tasks.cli.options import Json, RunsDataDir, RunsOrBundles, examples
-from long_context_tasks.cli.tables import give_document, print_table, say, tell
+from long_context_tasks.cli.tables import end_with_problems, give_document, print_table, say, tell
 
 if TYPE_CHECKING:
     from long_context_tasks.report.compare import Comparisons
@@ -49,7 +49,7 @@ def compare(
 
     Only the same task, version, judge and settings are compared. Each line has the means on the shared turns, the difference with its
     95 % interval over clusters, p of a permutation test, p adjusted for all tasks shown, and what may be said. With --json the document
-    has the form of --out FILE.json.
+    has the form of --out FILE.json. Exit code 1 when something that was found is left out (damaged, unfinished, not evaluated).
     """
     from fnmatch import fnmatchcase
 
@@ -91,6 +91,7 @@ def compare(
     if out is not None:
         write_whole(out, text_in(out.suffix.lower(), found), remedy="choose another place with --out")
         typer.echo(f"written: {out}", err=True)
+    end_with_problems(collection.problems)
 
 
 def _check_places(results: list[Path]) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from long_context_tasks.cli.options import Json, RunsDataDir, examples
-from long_context_tasks.cli.tables import give, print_table, say, tell
+from long_context_tasks.cli.tables import end_with_problems, give, print_table, say, tell
 
 PACK_EXAMPLES = examples(
     "lct report pack results/ opencompass_outputs/ --out bundles/",
@@ -74,8 +74,8 @@ def pack(
     print_table("bundles", ["bundle", "runs", "cases with responses", "bytes"], shown, values=rows)
     if withheld := sorted({name for one in packed for name in one.withheld}):
         say(f"without responses, as the benchmark's card does not allow them: {', '.join(withheld)}")
-    if problems:
-        raise typer.Exit(1)
+    give(written=[one.path for one in packed], runs=sum(one.runs for one in packed), problems=problems)
+    end_with_problems(problems)
 
 
 def check(
@@ -102,10 +102,12 @@ def check(
         # A file that is given by name is checked whatever it is called.
         paths += bundles_below(given) if given.is_dir() else [given]
     rows, problems = _checked(list(dict.fromkeys(paths)))
-    names = ("bundle", "model", "task", "judge", "metric", "mean", "n", "version", "notes")
+    names = ("bundle", "model", "host", "task", "judge", "metric", "mean", "n", "version", "notes")
     shown = [[_shown(row[name]) for name in names] for row in rows]
     if rows:
-        print_table("bundles", names, shown, ("model", "task", "judge", "metric", "notes"), values=rows)
+        print_table(
+            "bundles", names, shown, ("model", "host", "task", "judge", "metric", "notes"), values=rows
+        )
     for problem in problems:
         typer.echo(f"problem: {problem}", err=True)
     bad = len({problem.partition(": ")[0] for problem in problems})
@@ -162,6 +164,7 @@ def _rows(path: Path, found: Sequence[Any]) -> list[dict[str, Any]]:
         rows.append(
             {
                 "bundle": path.name,
+                "host": run.row["host"],
                 **told,
                 "low": cell.mean.low,
                 "high": cell.mean.high,

@@ -1,7 +1,7 @@
 """``lct report RESULTS... --out site/``: from runs of both hosts to a table, files for other programs, and the site."""
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from long_context_tasks.cli.options import Json, RunsDataDir, RunsOrBundles
-from long_context_tasks.cli.tables import print_table, say, tell
+from long_context_tasks.cli.tables import end_with_problems, give, print_table, say, tell
 
 if TYPE_CHECKING:
     from long_context_tasks.report.case_page import ShownCase
     from long_context_tasks.report.cells import Cell
+    from long_context_tasks.report.models import Models
     from long_context_tasks.runs.collect import Collected
     from long_context_tasks.schema import LoadedTask
 
@@ -66,7 +67,8 @@ def site(
     """Make a leaderboard of runs of both hosts (the default: `lct report RESULTS... --out site/`).
 
     Any mixture of folders: several models, runs, seeds and judges. Runs that differ only in seed or time are averaged case by case. A
-    score is not ranked when cases are missing or the task's version is old; the last column says why.
+    score is not ranked when cases are missing or the task's version is old; the last column says why. Exit code 1 when something that was
+    found is left out (damaged, unfinished, not evaluated); the rest is printed and written all the same.
     """
     from long_context_tasks.benchmarks import catalogue
     from long_context_tasks.cli.judge_agreement import read_agreement
@@ -79,7 +81,8 @@ def site(
     _check_installed(with_site=out is not None)
     if agreement is not None:
         read_agreement(agreement)  # a mistake is told before costly work
-    known = with_claims(Models() if models is None else read_models(models), claimed or ())
+    given = Models() if models is None else read_models(models)
+    known = with_claims(given, claimed or ())
     collected = collect_with_files(results, data_dir)
     told = {run: one.run.model for run, one in collected.evaluations.items()}
     collection = renamed(collected.collection, known, told)
@@ -89,14 +92,21 @@ def site(
             f"{', '.join(map(str, results))}: no run that can be used; give the folder that lm-eval's --output_path (with --log_samples) "
             "or OpenCompass's -w names, or bundles of `lct report pack`"
         )
+    _check_claims(claimed or (), given, collection.runs["model"].to_list())
     versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
     cells = cells_of(collection, versions)
     print_table(
         "leaderboard", TERMINAL_COLUMNS, terminal_rows(cells), _TEXT, [_values(cell) for cell in cells]
     )
-    counts = [f"{n} {noun}{'' if n == 1 else 's'}" for noun, n in summary(collection).items()]
+    counted = summary(collection)
+    counts = [f"{n} {noun}{'' if n == 1 else 's'}" for noun, n in counted.items()]
     typer.echo(f"{counts[0]} of {counts[1]} on {counts[2]}, {', '.join(counts[3:])}", err=True)
+    result: dict[str, Any] = {f"{noun}s": n for noun, n in counted.items()} | {
+        "problems": list(collection.problems)
+    }
+    give(None, **result)
     if out is None:
+        end_with_problems(collection.problems)
         return
     from long_context_tasks.cli.site_options import site_contents
     from long_context_tasks.report.site.build import build_site
@@ -120,6 +130,23 @@ def site(
         f"{built.index}: {built.files} files, {built.size / 1e6:.1f} MB, {built.cases} case{'' if built.cases == 1 else 's'}; open it in a browser"
     )
     say(f"tables: {', '.join(path.name for path in paths)} in {out}")
+    give(index=built.index, files=built.files, bytes=built.size, cases=built.cases, tables=paths)
+    end_with_problems(collection.problems)
+
+
+def _check_claims(claims: Sequence[str], models: "Models", there: Sequence[str]) -> None:
+    """A claimed window is of a model in the results, or in the file of models, which may name more.
+
+    Raises:
+        InputError: of none, with the nearest name.
+    """
+    from long_context_tasks.report.compare import unknown_model
+    from long_context_tasks.schema import InputError
+
+    for claim in claims:
+        name = claim.rpartition("=")[0]
+        if models.name_of(name) is None and name not in there:
+            raise InputError(f"--claimed {claim}: {unknown_model(name, there)}")
 
 
 def _values(cell: "Cell") -> dict[str, Any]:

@@ -70,7 +70,7 @@ def rescore(
             {"--only-changed": only_changed, "--dry-run": dry_run, "--out": out},
         )
         return
-    from long_context_tasks.cli.tables import say
+    from long_context_tasks.cli.tables import give, say
 
     made, skipped = _scored_again(results, tasks, data_dir, write=not dry_run)
     for message in skipped:
@@ -86,8 +86,10 @@ def rescore(
         f"{changed} of {len(made)} scored runs changed"
         + ("; nothing was written (--dry-run)" if dry_run else "")
     )
-    for folder in dict.fromkeys(one.path.parent for one in made) if not dry_run else ():
+    folders = list(dict.fromkeys(one.path.parent for one in made)) if not dry_run else []
+    for folder in folders:
         say(f"written to {folder}")
+    give(None, runs=len(made), changed=changed, skipped=skipped, written=folders, file=out)
     if skipped:
         typer.echo(f"{len(skipped)} skipped, see above", err=True)
         raise typer.Exit(1)

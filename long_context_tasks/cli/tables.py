@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -150,7 +150,9 @@ def print_table(
 
     table = Table(title=escape(title), title_justify="left", box=box.SIMPLE_HEAD)
     for number, column in enumerate(columns):
-        table.add_column(escape(column), justify="right" if number and column not in text else "left")
+        justify: Literal["left", "right"] = "right" if number and column not in text else "left"
+        # A name that is too long for its column goes on in the next line; the default cuts it.
+        table.add_column(escape(column), justify=justify, overflow="fold")
     for row in rows:
         table.add_row(*(escape(cell) for cell in row))
     print_rich(table)
@@ -232,3 +234,18 @@ def tell(problems: Sequence[str], notes: Iterable[str] = ()) -> None:
         typer.echo(f"... and {len(problems) - _SHOWN_PROBLEMS} more problems", err=True)
     for note in notes:
         typer.echo(f"note: {note}", err=True)
+
+
+def end_with_problems(problems: Sequence[str]) -> None:
+    """End a command that has left out what the problems name, after its result: one line on standard error and exit code 1.
+
+    Args:
+        problems: that :func:`tell` told; none: nothing happens.
+    """
+    if problems:
+        several = len(problems) > 1
+        typer.echo(
+            f"left out: {len(problems)} file{'s' * several} or run{'s' * several}, named above as problem{'s' * several}; exit code 1",
+            err=True,
+        )
+        raise typer.Exit(1)

@@ -12,6 +12,7 @@ from pathlib import Path
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.chosen_tasks import group_of, task_groups
 from long_context_tasks.hosts.generate import synthetic_tasks
+from long_context_tasks.hosts.generate_opencompass_parts import CHOICE, ENVIRONMENT, REPEATS, RUN
 from long_context_tasks.hosts.generate_opencompass_synthetic import EVAL_SYNTHETIC
 from long_context_tasks.hosts.opencompass_model_files import MODELS
 
@@ -142,8 +143,9 @@ def eval_synthetic_file() -> str:
         imports="\n".join(imports),
         all=" + ".join(variables),
         tasks=_listed(spec.name for spec in tasks),
-        repeats=_REPEATS,
-        run=_RUN.format(runner="type=LocalRunner, max_num_workers=_workers"),
+        environment=ENVIRONMENT,
+        repeats=REPEATS,
+        run=RUN.format(runner="type=LocalRunner, max_num_workers=_workers"),
         variables=", ".join(variables),
     )
 
@@ -221,33 +223,6 @@ PUBLISHED = """\
 Out of the box: the first cases of the plain tasks, with the demo model; those that do not fit its window are named and left out.
 Data: LCT_DATA_DIR, or `lct data fetch {benchmark}`. Responses are judged where a judge is named: LCT_JUDGE=judge.yaml."""
 
-# How both kinds of config file read LCT_TASKS, and how often a case is answered.
-_CHOICE = """\
-_all = {all}
-_given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
-_by_name = dict([(d['abbr'], d) for d in _all])
-_unknown = [name for name in _given if name not in _by_name and name != 'official']
-if _unknown:
-    raise ValueError('LCT_TASKS: not tasks of this benchmark: ' + ', '.join(_unknown) + '; `lct tasks` lists all')
-"""
-_REPEATS = """\
-_runs = int(os.environ.get('LCT_RUNS') or 1)
-_eval_gpus = int(os.environ.get('LCT_EVAL_GPUS') or 0)
-datasets = [dict(d, n=_runs, k=_runs, eval_cfg=dict(d['eval_cfg'], num_gpus=_eval_gpus)) for d in datasets]
-"""
-_RUN = """\
-infer = dict(
-    # force_rebuild: the host remembers sizes by name only and would run 5 cases where 50 are asked the next time.
-    partitioner=dict(type=NumWorkerPartitioner, num_worker=_workers, force_rebuild=True, dataset_size_path=''),
-    runner=dict({runner}, task=dict(type=OpenICLInferTask)),
-)
-eval = dict(
-    # Ten tasks to a process: each process takes ten seconds to start.
-    partitioner=dict(type=NaivePartitioner, n=10),
-    runner=dict({runner}, task=dict(type=OpenICLEvalTask)),
-)
-"""
-
 EVAL = (
     '''\
 """{title} with one command: `opencompass configs/eval_{benchmark}.py`.
@@ -284,25 +259,25 @@ _demo = """
 {defaults}
 """.split()
 '''
-    + _CHOICE
+    + CHOICE
     + """
 if _given:
     datasets = [_by_name[name] for name in _given if name != 'official']
     if 'official' in _given:
         datasets += [d for d in {benchmark}_datasets if d['abbr'] not in _given]
 else:
-    datasets = [dict(_by_name[name], lct_n=int(os.environ.get('LCT_N') or 5)) for name in _demo]
+    datasets = [dict(_by_name[name], lct_n=_env.whole('LCT_N', 5)) for name in _demo]
 
 """
-    + _REPEATS
+    + REPEATS
     + """
-_workers = int(os.environ.get('LCT_WORKERS') or 1)
+_workers = _env.whole('LCT_WORKERS', 1)
 """
-    + _RUN
+    + RUN
     + """work_dir = 'outputs/{benchmark}'
 
 # What is left here is written down with the run: no modules, and the datasets once.
-del os, _demo, _all, _given, _by_name, _unknown, _runs, _eval_gpus, _workers, {variables}
+del os, _env, _demo, _all, _given, _by_name, _unknown, _runs, _eval_gpus, _workers, {variables}
 """
 )
 
@@ -345,7 +320,7 @@ with read_base():
 
 _official = {official}
 '''
-    + _CHOICE
+    + CHOICE
     + """
 datasets = [_by_name[name] for name in _given if name != 'official']
 if 'official' in _given or not _given:
@@ -358,9 +333,9 @@ if os.environ.get('LCT_API_BASE'):
     models = _served
 
 """
-    + _REPEATS
+    + REPEATS
     + """
-_workers = int(os.environ.get('LCT_WORKERS') or 1)
+_workers = _env.whole('LCT_WORKERS', 1)
 _partition = os.environ.get('LCT_SLURM_PARTITION')
 _runner = dict(type=LocalRunner, max_num_workers=_workers)
 if _partition:
@@ -372,11 +347,11 @@ if _partition:
         extra_command=os.environ.get('LCT_SLURM_ARGS', '').split(),
     )
 """
-    + _RUN
+    + RUN
     + """work_dir = 'outputs/all'
 
 # What is left here is written down with the run: no modules, and the datasets once.
-del os, _official, _all, _given, _by_name, _unknown, _local, _served, _vllm, _partition, _runner
+del os, _env, _official, _all, _given, _by_name, _unknown, _local, _served, _vllm, _partition, _runner
 del _runs, _eval_gpus, _workers, {variables}
 """
 )

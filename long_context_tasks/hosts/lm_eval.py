@@ -18,6 +18,7 @@ import datasets
 from lm_eval.api.task import ConfigurableTask
 
 import long_context_tasks
+from long_context_tasks.hosts import built_cases
 from long_context_tasks.hosts.lm_eval_aggregation import aggregation_of, higher_is_better
 from long_context_tasks.hosts.lm_eval_arguments import kept_in
 from long_context_tasks.hosts.lm_eval_context import context_of, filler, plain_text
@@ -25,13 +26,7 @@ from long_context_tasks.hosts.lm_eval_conversation import Conversation
 from long_context_tasks.hosts.lm_eval_documents import RecentDocuments
 from long_context_tasks.hosts.lm_eval_refusals import REFUSED, CaseInstance, convert_length_refusals
 from long_context_tasks.hosts.lm_eval_window import RunWindow, find_window
-from long_context_tasks.hosts.turns import (
-    NO_JUDGE,
-    left_out_from,
-    not_judged_hint,
-    stored,
-    unanswered,
-)
+from long_context_tasks.hosts.turns import NO_JUDGE, left_out_from, not_judged_hint, stored, unanswered
 from long_context_tasks.hosts.window import DOES_NOT_FIT
 from long_context_tasks.judges.score_turns import score_turns
 from long_context_tasks.judges.task_judge import Verdicts, with_judge
@@ -104,6 +99,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             "package": long_context_tasks.__version__,
             "n_cases_available": len(self.loaded.cases),  # --limit may run fewer
             **({"judge": self.judge.description()} if self.judge else {}),
+            **({built_cases.NAME: digest} if (digest := built_cases.cases_digest(self.loaded)) else {}),
         }
 
     def _keys(self) -> tuple[str, ...]:

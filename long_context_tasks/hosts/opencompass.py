@@ -25,15 +25,11 @@ from opencompass.utils.logging import get_logger
 from tqdm import tqdm
 
 import long_context_tasks
+from long_context_tasks.hosts import built_cases
 from long_context_tasks.hosts.opencompass_rows import CASE, GIVEN, RowStore, answering_options, difference
-from long_context_tasks.hosts.opencompass_send import Sender, check_roles, find_window
+from long_context_tasks.hosts.opencompass_send import Sender, check_roles, find_window, told_of_model
 from long_context_tasks.hosts.opencompass_talk import Asked, talks
-from long_context_tasks.hosts.turns import (
-    left_out_from,
-    not_judged_hint,
-    read_back,
-    stored,
-)
+from long_context_tasks.hosts.turns import left_out_from, not_judged_hint, read_back, stored
 from long_context_tasks.hosts.window import DOES_NOT_FIT, UNCHECKED
 from long_context_tasks.judges.score_turns import score_turns
 from long_context_tasks.judges.task_judge import Verdicts, with_judge
@@ -209,6 +205,7 @@ class CaseGenInferencer(OfBenchmark, GenInferencer):  # type: ignore[misc]
             "n_prompt_tokens": last.answer.n_prompt_tokens,
             "truncated": any(asked.answer.truncated for asked in talk),
             "lct_window": window,
+            **told_of_model(self.model),
         }
         if task.is_conversation:
             row["prompt_sha256"] = [prompt_hash(asked.messages) for asked in talk]
@@ -265,6 +262,7 @@ def host_result(
         "judge": dict(judge or {}),
         "window": window,
         "n_cases_available": str(len(task.cases)),  # no number: the host would average it as a score
+        **({built_cases.NAME: digest} if (digest := built_cases.cases_digest(task)) else {}),
         "package": long_context_tasks.__version__,
         "host_version": opencompass.__version__,
         "options": task.description(),

@@ -29,7 +29,7 @@ from long_context_tasks.hosts.opencompass import (
     told_by,
 )
 from long_context_tasks.hosts.opencompass_rows import CASE, RowStore
-from long_context_tasks.hosts.opencompass_send import find_window
+from long_context_tasks.hosts.opencompass_send import find_window, told_of_model
 from long_context_tasks.hosts.window import DOES_NOT_FIT, LIKELIHOOD_RESERVE, Window
 from long_context_tasks.schema import InputError
 
@@ -188,7 +188,7 @@ class CasePPLInferencer(OfBenchmark, BaseInferencer):  # type: ignore[misc]
         for case in tqdm(cases[store.restore(cases) :], disable=not self.is_main_process):
             texts = task.candidates(task.by_id[case], task.cases.documents)
             tokens = [encode(self.model.tokenizer, text) for text in texts]
-            store.add([{CASE: case, **self._score(scorer, tokens, window)}])
+            store.add([{CASE: case, **self._score(scorer, tokens, window), **told_of_model(self.model)}])
         store.finish()
         return [row["prediction"] for row in store.rows]
 

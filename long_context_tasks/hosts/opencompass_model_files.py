@@ -13,12 +13,14 @@ from opencompass.models import HuggingFaceBaseModel, HuggingFacewithChatTemplate
 
 from long_context_tasks.hosts.opencompass_models import DemoModel
 
+# Not an import statement: what those bring cannot be called in a config file.
+_env = __import__('long_context_tasks.hosts.config_numbers', fromlist=[''])
 _path = os.environ.get('LCT_MODEL', '')
 _base = os.environ.get('LCT_MODEL_TYPE', 'chat') == 'base'
 _hidden = os.environ.get('CUDA_VISIBLE_DEVICES', '0') in ('', '-1')
-_gpus = int(os.environ.get('LCT_GPUS') or (os.path.exists('/dev/nvidia0') and not _hidden))
-_temperature = float(os.environ.get('LCT_TEMPERATURE') or 0)
-_top_p = float(os.environ.get('LCT_TOP_P') or 1)
+_gpus = _env.whole('LCT_GPUS', os.path.exists('/dev/nvidia0') and not _hidden, 0)
+_temperature = _env.number('LCT_TEMPERATURE', 0)
+_top_p = _env.number('LCT_TOP_P', 1, 1)
 
 models = [
     dict(
@@ -33,12 +35,12 @@ models = [
         tokenizer_kwargs=dict(trust_remote_code=False),
         # max_seq_len: left out, so that the host takes the window from the model's own config.
         max_out_len=64,
-        batch_size=int(os.environ.get('LCT_BATCH_SIZE') or 1),
+        batch_size=_env.whole('LCT_BATCH_SIZE', 1),
         run_cfg=dict(num_gpus=_gpus),
     )
 ]
 
-del os
+del os, _env
 '''
 
 _ENDPOINT = '''\
@@ -57,9 +59,11 @@ import os
 
 from opencompass.models import OpenAISDK
 
+# Not an import statement: what those bring cannot be called in a config file.
+_env = __import__('long_context_tasks.hosts.config_numbers', fromlist=[''])
 _name = os.environ.get('LCT_API_MODEL', 'model')
-_temperature = float(os.environ.get('LCT_TEMPERATURE') or 0)
-_side_by_side = int(os.environ.get('LCT_BATCH_SIZE') or 8)
+_temperature = _env.number('LCT_TEMPERATURE', 0)
+_side_by_side = _env.whole('LCT_BATCH_SIZE', 8)
 
 models = [
     dict(
@@ -75,7 +79,7 @@ models = [
             reserved_roles=[dict(role='SYSTEM', api_role='SYSTEM')],
         ),
         temperature=_temperature,
-        query_per_second=int(os.environ.get('LCT_QUERIES_PER_SECOND') or 8),
+        query_per_second=_env.whole('LCT_QUERIES_PER_SECOND', 8),
         retry=3,
         max_out_len=64,
         # The host hands over a batch and asks it with so many threads; its own number of threads goes by the processors.
@@ -85,7 +89,7 @@ models = [
     )
 ]
 
-del os
+del os, _env
 '''
 
 _VLLM = '''\
@@ -99,10 +103,12 @@ import os
 
 from opencompass.models import VLLMwithChatTemplate
 
+# Not an import statement: what those bring cannot be called in a config file.
+_env = __import__('long_context_tasks.hosts.config_numbers', fromlist=[''])
 _path = os.environ.get('LCT_MODEL', '')
-_gpus = int(os.environ.get('LCT_GPUS') or 1)
-_temperature = float(os.environ.get('LCT_TEMPERATURE') or 0)
-_top_p = float(os.environ.get('LCT_TOP_P') or 1)
+_gpus = _env.whole('LCT_GPUS', 1)
+_temperature = _env.number('LCT_TEMPERATURE', 0)
+_top_p = _env.number('LCT_TOP_P', 1, 1)
 
 models = [
     dict(
@@ -116,12 +122,12 @@ models = [
         model_kwargs=dict(tensor_parallel_size=_gpus, enable_prefix_caching=True),
         generation_kwargs=dict(temperature=_temperature, top_p=_top_p) if _temperature else dict(temperature=0),
         max_out_len=64,
-        batch_size=int(os.environ.get('LCT_BATCH_SIZE') or 64),
+        batch_size=_env.whole('LCT_BATCH_SIZE', 64),
         run_cfg=dict(num_gpus=_gpus),
     )
 ]
 
-del os
+del os, _env
 '''
 
 MODELS = {"lct_model": _LOCAL_MODEL, "lct_endpoint": _ENDPOINT, "lct_vllm": _VLLM}

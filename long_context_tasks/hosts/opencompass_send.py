@@ -172,6 +172,18 @@ def find_window(model: Any, option: int | None, configured: int | None) -> Windo
     return Window() if tokens is None else Window(int(tokens), count, "host")
 
 
+def told_of_model(model: Any) -> dict[str, str]:
+    """What the host's config file does not tell of a model and a row of predictions does: the type of its numbers, where it is known.
+
+    Args:
+        model: the host's model object.
+    """
+    inner = getattr(model, "model", None)
+    of_vllm = getattr(getattr(inner, "llm_engine", None), "model_config", None)
+    dtype = getattr(inner, "dtype", None) or getattr(of_vllm, "dtype", None)
+    return {"lct_dtype": str(dtype)} if isinstance(dtype, torch.dtype) else {}
+
+
 def was_cut(model: Any, n_tokens: int | None, answer_budget: int) -> bool:
     """Whether the host cuts a prompt of this many tokens before the model sees it."""
     limit = getattr(model, "max_seq_len", None)

@@ -138,6 +138,7 @@ def _run(
             "chat_template_sha": row.get("chat_template_sha"),
             "window": metadata.get("window"),
             "n_cases_available": metadata.get("n_cases_available"),
+            "cases_sha256": metadata.get("cases_sha256"),
             "generation_kwargs": config.get("generation_kwargs"),
             "n_samples": ((row.get("n-samples") or {}).get(task) or {}).get("effective"),
         },

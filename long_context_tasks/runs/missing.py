@@ -14,7 +14,7 @@ from long_context_tasks.runs.find import FoundRuns, Problem
 from long_context_tasks.runs.model_kinds import lacks_template, same_model
 from long_context_tasks.runs.opencompass_files import PREDICTIONS
 from long_context_tasks.runs.opencompass_setups import Setup
-from long_context_tasks.runs.settings import DEFAULTS, OF_THE_PLACE
+from long_context_tasks.runs.same_cases import COUNTED_BY_SIZE, BuiltCases, differing, telling
 from long_context_tasks.runs.stored import LM_EVAL, OPENCOMPASS, StoredRun
 from long_context_tasks.schema import InputError, LoadedTask, Options
 
@@ -25,7 +25,6 @@ STATES = (DONE, UNKNOWN, PARTIAL, OLD, FAILED, ABSENT)
 RUN, GO_ON, EVALUATE, JUDGE, NOTHING = "run", "go on", "evaluate", "judge", "nothing"
 """What helps: a new run, OpenCompass's ``-r``, its ``-m eval -r``, ``lct judge run``, or nothing but another window."""
 
-_COUNTED_BY_SIZE = ("lct_n", "lct_subset")
 _BY_A_JUDGE = ("judge_score", "summary_score")
 _WINDOW = "does_not_fit"
 _OF_THE_JUDGE = ("not_judged", "judge_failed", "judge_unparsable")
@@ -47,6 +46,7 @@ class Wanted:
         reason: why it could not be loaded; empty when it was.
         judged: a judge reads the responses.
         conversation: it needs the roles of a chat template.
+        built: the built cases that it is asked for on; None without any, or where they could not be read.
     """
 
     task: str
@@ -58,6 +58,7 @@ class Wanted:
     reason: str = ""
     judged: bool = False
     conversation: bool = False
+    built: BuiltCases | None = None
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,11 @@ class Cell:
 
 
 def wanted(
-    name: str, task: LoadedTask | None = None, options: Options | None = None, reason: str = ""
+    name: str,
+    task: LoadedTask | None = None,
+    options: Options | None = None,
+    reason: str = "",
+    digest: str = "",
 ) -> Wanted:
     """A task as it should be run, from its cases where they are there, else from the options alone.
 
@@ -96,6 +101,7 @@ def wanted(
         task: with its cases; None when it could not be loaded.
         options: that the user gave.
         reason: why it could not be loaded.
+        digest: of the folder of built cases; see :class:`long_context_tasks.runs.same_cases.BuiltCases`.
 
     Raises:
         InputError: no such task.
@@ -111,16 +117,19 @@ def wanted(
         asked = options.resolved() | ({"lct_length": spec.tokens} if spec.tokens else {})
         judged = spec.headline in _BY_A_JUDGE or spec.card.official in _BY_A_JUDGE
         talks = spec.task.startswith("conv") or spec.variant.startswith("multiturn")
-        return Wanted(name, version, None, _telling(asked), given, _size(asked), reason, judged, talks)
+        return Wanted(name, version, None, telling(asked), given, _size(asked), reason, judged, talks)
     turns = sum(len(case.turns) for case in task.cases.cases)
-    asked = _telling(task.options.resolved())
+    asked = telling(task.options.resolved())
     judged = task.judging is not None
-    return Wanted(name, version, turns, asked, given, judged=judged, conversation=task.is_conversation)
+    built = None if task.options.cases is None else BuiltCases(digest, frozenset(task.by_id))
+    return Wanted(
+        name, version, turns, asked, given, judged=judged, conversation=task.is_conversation, built=built
+    )
 
 
 def _size(options: Mapping[str, Any]) -> int | None:
     """The most cases that options let through; None for all."""
-    told = [_number(options.get(name)) for name in _COUNTED_BY_SIZE]
+    told = [_number(options.get(name)) for name in COUNTED_BY_SIZE]
     return min((one for one in told if one is not None), default=None)
 
 
@@ -174,11 +183,11 @@ def unassigned(found: Iterable[FoundRuns]) -> list[Problem]:
 
 def _cell(task: Wanted, model: str, runs: Sequence[StoredRun], broken: Sequence[Cell], is_base: bool) -> Cell:
     own = [run for run in runs if run.task == task.task and same_model(run.model, model)]
-    asked = [run for run in own if _asks_the_same(run, task)]
-    cells = [_state(run, task) for run in asked]
+    other_options = [differing(run, task.settings, task.given, task.built) for run in own]
+    cells = [_state(run, task) for run, other in zip(own, other_options, strict=True) if not other]
     cells += [one for one in broken if one.task == task.task and same_model(one.model, model)]
     if not cells:
-        other = f"; {len(own)} runs of it are with other options ({_differing(own[-1], task)})" if own else ""
+        other = f"; {len(own)} runs of it are with other options ({other_options[-1]})" if own else ""
         if is_base and task.conversation:
             why = f"a conversation needs a chat template, and the model has none{other}"
             return Cell(task.task, model, ABSENT, why, NOTHING)
@@ -195,31 +204,6 @@ def _cell(task: Wanted, model: str, runs: Sequence[StoredRun], broken: Sequence[
 def _digits(made: str) -> str:
     """A time as both hosts write it, to the second."""
     return re.sub(r"\D", "", made)[:14]
-
-
-def _asks_the_same(run: StoredRun, task: Wanted) -> bool:
-    return not _differing(run, task)
-
-
-def _differing(run: StoredRun, task: Wanted) -> str:
-    """Which options of a run are not those asked for; empty when none, or when nobody knows."""
-    if task.settings is None:
-        return ""
-    then, now = _telling(run.options), task.settings
-    return ", ".join(
-        f"{key}={then.get(key)} instead of {now.get(key)}"
-        for key in sorted({*then, *now})
-        if then.get(key) != now.get(key) and (key in then or key in task.given)
-    )
-
-
-def _telling(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that change what is asked; how many cases is counted instead."""
-    return {
-        key: str(Path(value).resolve()) if key in ("lct_cases", "lct_noise_rules") else value
-        for key, value in options.items()
-        if key not in (*OF_THE_PLACE, *_COUNTED_BY_SIZE) and value != DEFAULTS.get(key)
-    }
 
 
 def _state(run: StoredRun, task: Wanted) -> Cell:

@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import ijson
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.runs.fast_json import loads
+from long_context_tasks.runs.opencompass_setups import read_setup, told_of_model
 from long_context_tasks.runs.stored import (
     OPENCOMPASS,
     StoredCase,
@@ -33,7 +35,7 @@ from long_context_tasks.schema.response import from_stored_form
 
 PREDICTIONS = "predictions"
 _GIVEN = "lct_given"
-_TOLD = ("host_version", "package", "commit", "n_cases_available")
+_TOLD = ("host_version", "package", "commit", "n_cases_available", "cases_sha256")
 _BESIDE_METRICS = ("reason", "verdicts", "cluster", "labels", "turn_labels")
 _PART = re.compile(r"(?P<name>.+)_(?P<number>\d+)", re.ASCII)
 _UNFINISHED = re.compile(r"tmp_(?P<name>.+)\.jsonl", re.ASCII)
@@ -46,10 +48,11 @@ Found = StoredRun | tuple[Path, str]
 def opencompass_runs(predictions: Path) -> list[Found]:
     """The runs of a ``predictions`` folder."""
     folder = predictions.parent
-    tasks = _tasks_of_config(folder)
+    tasks, models = _tasks_of_config(folder), read_setup(folder).models
     found: list[Found] = []
     for model in sorted(one for one in predictions.iterdir() if one.is_dir()):
         names = sorted(path.name for path in model.iterdir() if path.is_file())
+        told = told_of_model(models.get(model.name, {}))
         begun = {match["name"] for name in names if (match := _UNFINISHED.fullmatch(name))}
         for name, files in _grouped([name for name in names if name.endswith(".json")], tasks).items():
             paths = [model / file for file in files]
@@ -57,10 +60,18 @@ def opencompass_runs(predictions: Path) -> list[Found]:
                 begun -= set(open_parts)
                 found.append(_unfinished(model, sorted(open_parts)[0]))
             elif run := _run_or_why(folder, model.name, name, paths, tasks):
-                found.append(run)
+                found.append(_with_model(run, told))
         known = {name for name in begun if _task(name, None, tasks) or _task(_stem(name), None, tasks)}
         found += [_unfinished(model, name) for name in sorted(known)]
     return found
+
+
+def _with_model(found: Found, told: Mapping[str, Any]) -> Found:
+    """A run with what the config tells of its model, where the run itself does not tell it."""
+    if not isinstance(found, StoredRun):
+        return found
+    own = {key: value for key, value in found.provenance.items() if value is not None}
+    return replace(found, provenance={**told, **own})
 
 
 def _grouped(files: Sequence[str], tasks: Mapping[str, str]) -> dict[str, list[str]]:
@@ -159,6 +170,7 @@ def _run(
         provenance={
             "dataset": name,
             "window": row.get("lct_window"),
+            "model_dtype": row.get("lct_dtype"),
             **{key: _single(result.get(key)) for key in _TOLD},
             "options": _single(result.get("options")) or {},
         },

@@ -51,7 +51,7 @@ def read_setup(folder: Path) -> Setup:
     for path in sorted((folder / "configs").glob("*.py")):
         try:
             tree = ast.parse(path.read_text(encoding="utf-8"))
-        except (OSError, SyntaxError, ValueError):
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         rows = {
             target.id: _plain(node.value)
@@ -72,6 +72,76 @@ def read_setup(folder: Path) -> Setup:
         ):
             workers = partitioner["num_worker"]
     return Setup(folder, models, datasets, workers or 1)
+
+
+_CALLED_WITH = (
+    *(
+        "path",
+        "peft_path",
+        "tokenizer_path",
+        "tokenizer_only",
+        "model_kwargs",
+        "peft_kwargs",
+        "tokenizer_kwargs",
+    ),
+    *("max_seq_len", "mode", "drop_middle", "meta_template", "chat_template_kwargs", "stop_words", "think"),
+    *(
+        "openai_api_base",
+        "url",
+        "endpoint",
+        "model_name",
+        "engine_config",
+        "extra_body",
+        "openai_extra_kwargs",
+    ),
+)
+"""What a model's config may hold that changes answers or tells which model it is. Keys of providers have many names: only what is named here
+is shown."""
+_GENERATION = ("generation_kwargs", "gen_config")
+_SAMPLING = ("temperature", "top_p", "top_k", "seed")
+_GREEDY: Mapping[str, Any] = {"do_sample": False, "temperature": 0, "top_p": 1, "num_beams": 1, "top_k": None}
+"""What is the same as saying nothing, while nothing samples."""
+
+
+def told_of_model(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A model's config in the words that lm-eval has for it, for the provenance of a run.
+
+    ``gen_kwargs`` are the arguments of generation that were given; those that say "greedy" are left out, as that is what nothing given
+    means in both hosts. How many tokens an answer may have is a task's and not in the config.
+
+    Args:
+        row: the config of a model, as :func:`read_setup` has it; empty where nothing tells, and then so is the result.
+
+    >>> told_of_model({"type": "opencompass.models.OpenAISDK", "path": "m", "key": "sk-1", "temperature": 0.0, "batch_size": 8})
+    {'model': 'OpenAISDK', 'model_args': {'path': 'm'}, 'batch_size': 8, 'gen_kwargs': {}}
+    """
+    if not row:
+        return {}
+    given = {name: row[name] for name in _SAMPLING if row.get(name) is not None}
+    for name in _GENERATION:
+        given |= {str(key): value for key, value in _mapping(row.get(name)).items()}
+    samples = bool(given.get("do_sample", given.get("temperature")))
+    kwargs = _mapping(row.get("model_kwargs"))
+    dtype = kwargs.get("torch_dtype") or kwargs.get("dtype")
+    return {
+        "model": str(row.get("type") or "").rpartition(".")[2] or None,
+        "model_args": {name: row[name] for name in _CALLED_WITH if row.get(name) not in (None, {}, [])},
+        "batch_size": row.get("batch_size"),
+        "gen_kwargs": {
+            key: value
+            for key, value in given.items()
+            if samples or key not in _GREEDY or _differs(value, _GREEDY[key])
+        },
+        **({"model_dtype": str(dtype)} if dtype else {}),
+    }
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _differs(value: Any, default: Any) -> bool:
+    return default is not None and value != default
 
 
 def _by_name(rows: Any, needed: str) -> dict[str, Mapping[str, Any]]:

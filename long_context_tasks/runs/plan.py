@@ -24,6 +24,8 @@ AROUND_MESSAGE = 16
 """Tokens kept free for the chat template around each message; the hosts count the template itself where they can."""
 _SECONDS = 3600
 _PER = 1_000_000
+_NEAR = 0.75
+"""How alike a name must be to be meant; at 0.6 anything that ends in "bench" is."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +210,7 @@ def expand_tasks(words: Iterable[str], groups: Mapping[str, Sequence[str]]) -> l
     for word in (part.strip() for given in words for part in given.split(",")):
         matched = fnmatch.filter(known, word) if word else []
         if word and not matched:
-            near = ", ".join(difflib.get_close_matches(word, known, n=3))
+            near = ", ".join(_near(word, known))
             hint = f"did you mean: {near}?" if near else "`lct tasks` lists them."
             raise InputError(f"no task, group or glob {word!r}; {hint} Other lengths: *_any with --length")
         for name in matched:
@@ -218,6 +220,18 @@ def expand_tasks(words: Iterable[str], groups: Mapping[str, Sequence[str]]) -> l
             "no tasks; name some with --tasks, e.g. --tasks lct_official; `lct tasks` lists them"
         )
     return list(found)
+
+
+def _near(word: str, names: Iterable[str]) -> list[str]:
+    """Up to three names that hold the word, the shortest first, else names that are spelled like it.
+
+    >>> _near("qa_dev", ["elitr_bench_qa_dev_wer20", "elitr_bench_qa_dev", "ethic"]), _near("longbench", ["elitr_bench"])
+    (['elitr_bench_qa_dev', 'elitr_bench_qa_dev_wer20'], [])
+    """
+    known = list(names)
+    return sorted((one for one in known if word in one), key=len)[:3] or difflib.get_close_matches(
+        word, known, n=3, cutoff=_NEAR
+    )
 
 
 def _members(name: str, groups: Mapping[str, Sequence[str]]) -> list[str]:

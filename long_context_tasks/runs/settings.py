@@ -44,7 +44,8 @@ def telling_options(run: StoredRun) -> dict[str, Any]:
 def generation_arguments(run: StoredRun) -> dict[str, Any]:
     """Arguments of generation as the user gave them to lm-eval, a mapping or ``key=value`` with commas between; without seeds.
 
-    OpenCompass does not write them down: there the model's name has to tell.
+    Of OpenCompass those in the config of the model, which the host writes into its folder (see ``opencompass_setups.told_of_model``); where
+    it is gone, the model's name has to tell.
     """
     given = run.provenance.get("gen_kwargs")
     if not isinstance(given, Mapping):

@@ -210,11 +210,15 @@ def read_items(path: Path, *, rules: Rules = "checked", need_ratings: bool = Fal
         need_ratings: refuse a row without any rating that counts; for training.
 
     Raises:
-        InputError: the file or a row; the message names the row, counted from 1.
+        InputError: the file or a row, also one with the id of another (but under the ``released`` rules); the message names the row,
+            counted from 1.
     """
     items = []
+    place_of: dict[str, str] = {}
     for where, row in json_rows(path, ROWS):
         item = item_of_row(row, where, rules)
+        if rules != "released":
+            check_own_id(item, where, place_of)
         if need_ratings and not item.ratings:
             raise InputError(
                 f"{where}: no rating; take the row out (`lct orca score` scores answers without ratings)"
@@ -223,6 +227,26 @@ def read_items(path: Path, *, rules: Rules = "checked", need_ratings: bool = Fal
     if not items:
         raise InputError(f"{path}: no rows; write one JSON object a line")
     return items
+
+
+def check_own_id(item: OrcaItem, where: str, place_of: dict[str, str]) -> None:
+    """Refuse a second answer of one id: scores, ratings and splits are joined to answers by it.
+
+    Args:
+        item: any.
+        where: names its row in messages.
+        place_of: id to the row that has it, of the answers before; this one is added.
+
+    Raises:
+        InputError: the id is another answer's.
+    """
+    if item.id in place_of:
+        file, _, row = place_of[item.id].rpartition(", ")
+        before = row if file == where.rpartition(", ")[0] else place_of[item.id]
+        raise InputError(
+            f"{where}: the id {item.id!r} is that of {before} too; give every answer an id of its own, or take one of the rows out"
+        )
+    place_of[item.id] = where
 
 
 def check_trainable(items: Sequence[OrcaItem], source: str) -> None:

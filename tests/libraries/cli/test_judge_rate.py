@@ -220,7 +220,7 @@ def test_baselines_need_no_judge(tmp_path: Path) -> None:
         (("{answers}",), "no judge is named"),
         (("--baselines",), "no answers"),
         (("{answers}", "--elitr-published"), "--elitr-published stands alone"),
-        (("{twice}", "--baselines"), "two answers have the id q0/owl"),
+        (("{twice}", "--baselines"), "twice.jsonl, row 7: the id 'q0/owl' is that of row 1 too"),
         (("{answers}", "--judge", "{orca}"), "of kind orca, which reads no prompt"),
         (("{answers}", "--judge", "{judge}", "--judge", "{judge}"), "two judges are called j"),
         (("missing.jsonl", "--baselines"), "missing.jsonl: cannot be read"),

@@ -117,6 +117,9 @@ def test_missing_data_are_named_with_the_remedy(data: Path, tmp_path: Path) -> N
     [
         ((), "no tasks"),
         (("--tasks", "ada_leval_tsort_3k"), "did you mean"),
+        (("--tasks", "qa_dev"), "did you mean: elitr_bench_qa_dev, "),
+        # Nothing is near a name that only ends like one of ours.
+        (("--tasks", "longbench"), "'longbench'; `lct tasks` lists them."),
         (("--tasks", TASK, "--rate-prompt", "5"), "both rates"),
         (("--tasks", TASK, "--prompt-price", "5"), "--completion-price"),
         (("--tasks", TASK, "results"), "add --missing"),

@@ -4,6 +4,7 @@ import gzip
 import json
 import statistics
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -157,10 +158,32 @@ def test_bad_rows_are_named(tmp_path: Path, row: object, message: str) -> None:
 
 @pytest.mark.parametrize("ratings", [[], [None], None])
 def test_training_needs_a_rating_in_every_row(tmp_path: Path, ratings: object) -> None:
-    path = _file(tmp_path, {**ROW, "ratings": [4]}, {**ROW, "ratings": ratings})
+    path = _file(tmp_path, {**ROW, "ratings": [4]}, {**ROW, "id": "b", "ratings": ratings})
     assert len(read_items(path)) == 2
     with pytest.raises(InputError, match="row 2: no rating"):
         read_items(path, need_ratings=True)
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        (
+            [{**ROW, "id": "b"}, ROW, {**ROW, "candidate": "another"}],
+            "row 3: the id 'a' is that of row 2 too",
+        ),
+        # A row without an id is called by its place, which may be the id of another.
+        (
+            [{**ROW, "id": "row 2"}, {name: ROW[name] for name in ROW if name != "id"}],
+            "row 2: the id 'row 2' is that of row 1",
+        ),
+    ],
+)
+def test_two_answers_of_one_id_are_refused(tmp_path: Path, rows: list[Any], told: str) -> None:
+    path = _file(tmp_path, *rows)
+    with pytest.raises(InputError) as error:
+        read_items(path)
+    assert str(error.value).startswith(f"{path}, {told}") and "take one of the rows out" in str(error.value)
+    assert len(read_items(path, rules="released")) == len(rows)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """`lct orca data`: ratings of any scale become training data, in parts that have nothing in common."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,13 @@ def test_data_of_any_scale_become_training_data(tmp_path: Path) -> None:
     assert "--sources u: not there; there are: s, t" in bad(
         "data", source, "-o", tmp_path / "no", "--sources", "u"
     )
-    assert "two answers have the id a" in bad("data", source, source, "-o", tmp_path / "no")
+    assert f"{source}, row 1: the id 'a' is that of row 1 too" in bad(
+        "data", source, source, "-o", tmp_path / "no"
+    )
+    other = write(tmp_path / "other.jsonl", [{**SOURCE[0], "id": "z"}, SOURCE[1]])
+    assert f"{other}, row 2: the id 'b' is that of {source}, row 2 too" in bad(
+        "data", source, other, "-o", tmp_path / "no"
+    )
     assert "no source" in bad("data", "-o", tmp_path / "no")
     empty = write(tmp_path / "empty.jsonl", [])
     assert f"no rows in {empty}" in bad("data", empty, "-o", tmp_path / "no")
@@ -96,6 +103,47 @@ def test_splits_have_no_common_question_or_model(tmp_path: Path) -> None:
     assert "is there already" in bad("data", source, "--split", "questions", "-o", tmp_path / "q")
     assert "one of none, questions, models" in bad("data", source, "--split", "days", "-o", tmp_path / "d")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "q", "rated.jsonl"]
+
+
+def test_training_and_scoring_refuse_two_answers_of_one_id(tmp_path: Path) -> None:
+    """Before a model is looked for."""
+    once = write(tmp_path / "once.jsonl", [SOURCE[1]])
+    rows = [{**row, "rationale": None} for row in (SOURCE[2], SOURCE[1], SOURCE[2])]
+    twice = write(tmp_path / "twice.jsonl", rows)
+    told = f"{twice}, row 3: the id 'c' is that of row 1 too; give every answer an id of its own"
+    assert told in bad("score", twice, "--checkpoint", tmp_path / "no")
+    model = ("--model", tmp_path / "no", "--head", "beta", "-o", tmp_path / "out")
+    assert told in bad("train", "--train", twice, "--dev", once, *model)
+    assert told in bad("train", "--train", once, "--dev", twice, *model)
+
+
+def test_a_training_part_of_one_class_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    """Also where other parts have several; a file that is not split may be there to be scored."""
+    rows = [
+        {**SOURCE[1], "id": str(number), "question": f"Q{number}", "ratings": [3], "candidate_model": f"m{number % 3}"}
+        for number in range(20)
+    ]  # fmt: skip
+    same = write(tmp_path / "same.jsonl", rows)
+    for split in ("questions", "models"):
+        said = bad("data", same, "--split", split, "--held-out", "1", "-o", tmp_path / "parts")
+        assert "split_0" in said and "one class only" in said and "nothing is written" in said
+    rows[0]["ratings"] = [4]
+    once = write(tmp_path / "once.jsonl", rows)
+    # One of the models has the one other rating, so that it is in no training part without that model.
+    assert "its training part" in bad(
+        "data", once, "--split", "models", "--held-out", "1", "-o", tmp_path / "parts"
+    )
+    whole = good("data", same, "-o", tmp_path / "whole.jsonl").output
+    assert "note: every rating is" in whole and "`lct orca train` refuses these" in whole
+    told = json.loads(good("data", once, "-o", tmp_path / "twice.jsonl", "--json").stdout)["result"]
+    assert told == {"out": str(tmp_path / "twice.jsonl"), "answers": 20, "notes": []}
+    assert "note" not in good("data", once, "-o", tmp_path / "twice.jsonl").output
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "once.jsonl",
+        "same.jsonl",
+        "twice.jsonl",
+        "whole.jsonl",
+    ]
 
 
 def test_the_real_data_lose_no_rating(shared: Path) -> None:

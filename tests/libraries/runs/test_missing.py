@@ -28,6 +28,8 @@ from long_context_tasks.runs.missing import (
 )
 from long_context_tasks.runs.model_kinds import lacks_template, same_model
 from long_context_tasks.runs.opencompass_setups import Setup
+from long_context_tasks.runs.same_cases import BuiltCases
+from long_context_tasks.runs.stored import StoredCase
 from long_context_tasks.schema.options import resolve_options
 
 
@@ -131,6 +133,50 @@ def test_without_data_the_options_and_the_word_of_the_run_count(
     assert cell.state == state and why in cell.why
     assert (cell.remedy == RUN) is (state in (ABSENT, PARTIAL))
     assert only_cell(replace(run, version=0), task=task).state in (OLD, ABSENT)
+
+
+DIGEST, OTHER_DIGEST = "0123456789abcdef", "fedcba9876543210"
+
+
+@pytest.mark.parametrize(
+    ("place", "told", "ids", "why"),
+    [
+        ("/built/cases", DIGEST, "", ""),
+        ("/elsewhere/old", DIGEST, "x", ""),
+        ("/built/cases", OTHER_DIGEST, "abc", "lct_cases=/built/cases held other cases than /built/cases"),
+        # Runs of before tell no hash: the folder, or its name with the ids, of which either may have fewer (lct_n).
+        ("/built/cases", None, "x", ""),
+        ("/moved/cases/", None, "abc", ""),
+        ("cases", None, "a", ""),
+        ("C:\\built\\cases", None, "abcd", ""),
+        ("/moved/cases", None, "ax", "lct_cases=/moved/cases held other cases than /built/cases"),
+        ("/moved/others", None, "abc", "lct_cases=/moved/others instead of /built/cases"),
+        ("/moved/cases", None, "", "held other cases"),
+    ],
+)
+def test_built_cases_are_known_by_what_they_hold(place: str, told: str | None, ids: str, why: str) -> None:
+    settings = {"lct_cases": "/built/cases"}
+    asked = replace(ASKED, settings=settings, built=BuiltCases(DIGEST, frozenset("abc")))
+    run = stored(
+        options={"lct_cases": place},
+        provenance={"cases_sha256": told},
+        read=lambda _: iter([StoredCase(one, ()) for one in ids]),
+    )
+    cell = only_cell(run, task=asked)
+    assert cell.state == (ABSENT if why else DONE) and why in cell.why
+
+
+def test_bundles_keep_the_last_name_of_a_path(tmp_path: Path) -> None:
+    bundle = tmp_path / "owl.lct.zip"
+    bundle.write_bytes(b"")
+    for key in ("lct_noise_rules", "lct_cases"):
+        asked = replace(ASKED, settings={key: f"/a/b/{key}"}, given=frozenset({key}))
+        run = stored(options={key: key}, folder=bundle)
+        assert only_cell(run, task=asked).state == DONE
+        assert only_cell(replace(run, folder=tmp_path), task=asked).state == ABSENT
+        assert (
+            f"{key}=other instead of {key}" in only_cell(replace(run, options={key: "other"}), task=asked).why
+        )
 
 
 def test_a_conversation_is_not_asked_of_a_model_without_template() -> None:

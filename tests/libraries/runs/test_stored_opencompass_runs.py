@@ -1,13 +1,21 @@
 """Reading what OpenCompass leaves: files in the form of the package's own writer, and what goes wrong with them."""
 
+import json
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from stored_runs import only
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
+
+from collected_runs import Run, simple, write_opencompass
+
 from long_context_tasks.hosts.opencompass_rows import RowStore
 from long_context_tasks.runs import StoredCase, StoredRun, find_runs
+from long_context_tasks.runs.settings import seed_of, settings_of
 from long_context_tasks.runs.stored import metric_names
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.response import Response
@@ -74,6 +82,78 @@ def test_a_name_of_ones_own(tmp_path: Path) -> None:
     found = find_runs(tmp_path)
     assert [(run.task, run.label) for run in found.runs] == [(ADA, "m/mine_2")]
     assert "which task yours is" in found.problems[0].message
+
+
+MODEL = """
+models=[
+    dict(abbr='m', batch_size=4, generation_kwargs=dict({generation}), max_out_len=64,
+        key='sk-0123456789abcdef0123', org='o', headers=dict(Authorization='Bearer x'),
+        model_kwargs=dict(device_map='cpu', torch_dtype='torch.bfloat16'), meta_template=None,
+        openai_api_base='http://me:pw@host/v1', path='/home/me/models/owl',
+        run_cfg=dict(num_gpus=0), type='opencompass.models.HuggingFaceBaseModel'),
+    dict(abbr='other', path='elsewhere', type='x.Y', generation_kwargs=dict(temperature=0.9, do_sample=True))]
+"""
+GREEDY = "do_sample=False, temperature=0, top_p=1"
+SAMPLED = "do_sample=True, temperature=0.6, top_p=1, seed=3"
+
+
+def test_what_a_run_was_made_with_stands_in_its_config(tmp_path: Path) -> None:
+    """In lm-eval's words, without keys; the frame of runs has it, too."""
+    pl = pytest.importorskip("polars")
+    from long_context_tasks.runs.collect import collect
+
+    write_config(tmp_path, MODEL.format(generation=GREEDY))
+    write_opencompass(tmp_path, Run(simple([1.0]), ADA, "m", made="20260101_000000"))
+    told = only(tmp_path, ADA).provenance
+    assert told["model"] == "HuggingFaceBaseModel" and told["batch_size"] == 4 and told["gen_kwargs"] == {}
+    assert told["model_dtype"] == "torch.bfloat16" and told["model_args"]["path"] == "/home/me/models/owl"
+    [row] = collect([tmp_path]).runs.filter(pl.col("host") == "opencompass").iter_rows(named=True)
+    shown = json.loads(row["provenance"])
+    assert shown["model_args"] == {
+        "path": "owl",
+        "model_kwargs": {"device_map": "cpu", "torch_dtype": "torch.bfloat16"},
+        "openai_api_base": "http://host/v1",
+    }
+    assert "sk-01" not in row["provenance"] and "Bearer" not in row["provenance"] and row["settings"] == "{}"
+
+
+def test_the_type_that_a_row_tells_is_the_one_that_ran(tmp_path: Path) -> None:
+    write_config(tmp_path, MODEL.format(generation=""))
+    predictions(tmp_path, ADA, [{**row("a"), "lct_dtype": "torch.float32"}])
+    assert only(tmp_path, ADA).provenance["model_dtype"] == "torch.float32"
+
+
+def test_sampling_is_a_setting_and_greedy_is_none(tmp_path: Path) -> None:
+    write_config(tmp_path, MODEL.format(generation=SAMPLED))
+    predictions(tmp_path, ADA, [row("a")])
+    sampled = only(tmp_path, ADA)
+    assert settings_of(sampled) == {"do_sample": True, "lct_n": 3, "temperature": 0.6, "top_p": 1}
+    assert seed_of(sampled) == "3"
+    by_lm_eval = replace(sampled, provenance={"gen_kwargs": "do_sample=true,temperature=0.6,top_p=1"})
+    assert settings_of(by_lm_eval) == settings_of(sampled)
+    write_config(tmp_path, MODEL.format(generation=GREEDY))
+    assert settings_of(only(tmp_path, ADA)) == {"lct_n": 3}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "models=[",
+        "models=3",
+        "models=[dict(abbr='m', type=3, model_kwargs=[1], generation_kwargs='x', batch_size=dict(a=f()))]",
+        "models=[dict(abbr='m', type=open('/etc/passwd').read(), path=__import__('os').getcwd())]",
+        "models=[" + "[" * 300,
+        "\x00",
+    ],
+)
+def test_no_config_and_odd_ones_take_nothing_from_a_run(tmp_path: Path, text: str) -> None:
+    write_config(tmp_path, text)
+    predictions(tmp_path, ADA, [row("a")])
+    found = find_runs(tmp_path)
+    assert len(found.runs) == 1 and not found.problems
+    [run] = found.runs
+    assert "path" not in (run.provenance.get("model_args") or {}) and settings_of(run) == {"lct_n": 3}
 
 
 def test_repeats_are_counted(tmp_path: Path) -> None:

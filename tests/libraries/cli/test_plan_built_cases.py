@@ -1,0 +1,81 @@
+"""`lct plan --missing` on built cases: what a run's cases hold counts, and not where they lay; from folders and from bundles."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("lm_eval")
+pytest.importorskip("polars")
+
+from stored_runs import run_lm_eval
+from stub_server import stub_server
+from typer.testing import CliRunner
+
+from long_context_tasks.cli import app
+
+TASK = "elitr_bench_qa_synthetic"
+
+
+def lct(*words: object) -> Any:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def cell(results: Path, cases: Path, *words: object) -> tuple[str, str]:
+    """State of the one cell, and why."""
+    done = lct("plan", "--missing", results, "--tasks", TASK, "--cases", cases, "--json", *words)
+    assert done.exit_code in (0, 1), done.output
+    [found] = json.loads(done.stdout)["cells"]
+    assert (done.exit_code == 0) is (found["state"] == "done")
+    return found["state"], found["why"]
+
+
+def build(folder: Path, seed: int) -> Path:
+    done = lct("build", TASK, "--length", "1k", "--n", "3", "--seed", seed, "--out", folder)
+    assert done.exit_code == 0, done.output
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """``cases`` of two seeds, a run on the first in ``results``, and its ``bundle``."""
+    folder = tmp_path_factory.mktemp("built")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LCT_CACHE_DIR", str(folder / "cache"))
+        patch.delenv("LCT_JUDGE", raising=False)
+        first, _ = build(folder / "first" / "cases", 0), build(folder / "other" / "cases", 1)
+        with stub_server() as stub:
+            arguments = f"model=stub,base_url={stub.url}/chat/completions"
+            run_lm_eval(folder / "results", [TASK], arguments, {"lct_cases": str(first)})
+        packed = lct("report", "pack", folder / "results", "--out", folder / "bundle")
+        assert packed.exit_code == 0, packed.output
+        yield folder
+
+
+@pytest.mark.parametrize("place", ["results", "bundle"])
+def test_a_run_is_done_wherever_its_cases_lie_now(made: Path, tmp_path: Path, place: str) -> None:
+    assert cell(made / place, made / "first" / "cases") == ("done", "")
+    moved = shutil.copytree(made / "first" / "cases", tmp_path / "another name")
+    assert cell(made / place, moved) == ("done", "")
+    assert cell(made / place, moved, "--n", "2") == ("done", "")
+
+
+@pytest.mark.parametrize("place", ["results", "bundle"])
+def test_other_cases_in_a_folder_of_the_same_name_are_not_done(made: Path, place: str) -> None:
+    state, why = cell(made / place, made / "other" / "cases")
+    assert state == "absent" and f"held other cases than {made / 'other' / 'cases'}" in why
+
+
+def test_cases_that_were_built_anew_in_their_place_are_other_cases(made: Path, tmp_path: Path) -> None:
+    place = made / "first" / "cases"
+    kept = shutil.copytree(place, tmp_path / "kept")
+    try:
+        build(place, 5)
+        state, why = cell(made / "results", place)
+    finally:
+        shutil.rmtree(place)
+        shutil.copytree(kept, place)
+    assert state == "absent" and "held other cases" in why
