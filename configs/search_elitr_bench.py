@@ -29,15 +29,16 @@ with read_base():
     from .summarizers.elitr_bench import summarizer
 
 # Not import statements: what those bring cannot be called in a config file.
+_env = __import__('long_context_tasks.hosts.config_numbers', fromlist=[''])
 _search = __import__('long_context_tasks.benchmarks.elitr_bench.search', fromlist=[''])
 _cells = _search.search_cells(os.environ.get('LCT_SEARCH_STYLES', ''), os.environ.get('LCT_SEARCH_CELLS', ''))
 _names = _search.search_tasks(os.environ.get('LCT_TASKS', ''))
 _known = dict([(d['abbr'], d) for d in elitr_bench_datasets + elitr_bench_variants_datasets])
 _model = dict(_models[0])
-_workers = int(os.environ.get('LCT_WORKERS') or 1)
+_workers = _env.whole('LCT_WORKERS', 1)
 if not os.environ.get('LCT_MODEL'):
     _model['path'] = str(__import__('long_context_tasks.hosts.demo_model', fromlist=['']).demo_model_path())
-_eval_gpus = int(os.environ.get('LCT_EVAL_GPUS') or 0)
+_eval_gpus = _env.whole('LCT_EVAL_GPUS', 0, 0)
 
 datasets = [dict(_known[name], eval_cfg=dict(_known[name]['eval_cfg'], num_gpus=_eval_gpus)) for name in _names]
 models = [
@@ -64,4 +65,4 @@ eval = dict(
 )
 work_dir = 'outputs/search_elitr_bench'
 
-del os, _search, _cells, _names, _known, _model, _models, _workers, _eval_gpus, elitr_bench_datasets, elitr_bench_variants_datasets
+del os, _env, _search, _cells, _names, _known, _model, _models, _workers, _eval_gpus, elitr_bench_datasets, elitr_bench_variants_datasets

@@ -10,9 +10,11 @@ import os
 
 from opencompass.models import HuggingFacewithChatTemplate
 
+# Not an import statement: what those bring cannot be called in a config file.
+_env = __import__('long_context_tasks.hosts.config_numbers', fromlist=[''])
 _path = os.environ.get('LCT_MODEL') or 'Qwen/Qwen2.5-7B-Instruct'
 _hidden = os.environ.get('CUDA_VISIBLE_DEVICES', '0') in ('', '-1')
-_gpus = int(os.environ.get('LCT_GPUS') or (os.path.exists('/dev/nvidia0') and not _hidden))
+_gpus = _env.whole('LCT_GPUS', os.path.exists('/dev/nvidia0') and not _hidden, 0)
 
 models = [
     dict(
@@ -30,9 +32,9 @@ models = [
         # The host would take the window from the model's own config.
         max_seq_len=131072,
         max_out_len=4096,
-        batch_size=int(os.environ.get('LCT_BATCH_SIZE') or 1),
+        batch_size=_env.whole('LCT_BATCH_SIZE', 1),
         run_cfg=dict(num_gpus=_gpus),
     )
 ]
 
-del os
+del os, _env

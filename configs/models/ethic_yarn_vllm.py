@@ -10,8 +10,10 @@ import os
 
 from opencompass.models import VLLMwithChatTemplate
 
+# Not an import statement: what those bring cannot be called in a config file.
+_env = __import__('long_context_tasks.hosts.config_numbers', fromlist=[''])
 _path = os.environ.get('LCT_MODEL') or 'Qwen/Qwen2.5-7B-Instruct'
-_gpus = int(os.environ.get('LCT_GPUS') or 1)
+_gpus = _env.whole('LCT_GPUS', 1)
 
 models = [
     dict(
@@ -30,9 +32,9 @@ models = [
         generation_kwargs=dict(temperature=0),
         max_seq_len=131072,
         max_out_len=4096,
-        batch_size=int(os.environ.get('LCT_BATCH_SIZE') or 64),
+        batch_size=_env.whole('LCT_BATCH_SIZE', 64),
         run_cfg=dict(num_gpus=_gpus),
     )
 ]
 
-del os
+del os, _env
