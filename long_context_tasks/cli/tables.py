@@ -237,15 +237,12 @@ def tell(problems: Sequence[str], notes: Iterable[str] = ()) -> None:
 
 
 def end_with_problems(problems: Sequence[str]) -> None:
-    """End a command that has left out what the problems name, after its result: one line on standard error and exit code 1.
+    """End a command that has left something out, after its result: one line on standard error and exit code 1.
 
     Args:
         problems: that :func:`tell` told; none: nothing happens.
     """
     if problems:
-        several = len(problems) > 1
-        typer.echo(
-            f"left out: {len(problems)} file{'s' * several} or run{'s' * several}, named above as problem{'s' * several}; exit code 1",
-            err=True,
-        )
+        several = "s" * (len(problems) > 1)
+        typer.echo(f"{len(problems)} problem{several}, told above; exit code 1", err=True)
         raise typer.Exit(1)

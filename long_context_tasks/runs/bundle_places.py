@@ -13,7 +13,6 @@ OF_THE_MACHINE = ("lct_data_dir", "lct_judge")
 _KEY = re.compile(
     r"\b(?:sk|pk|hf|gh[opsu]|github_pat|glpat|xox[abp]|AKIA|AIza)[-_]?[A-Za-z0-9_-]{16,}", re.ASCII
 )
-_QUERY = re.compile(r"(://[^\s,;\"'?]+)\?[^\s,;\"'}]+", re.ASCII)
 _FILE = re.compile(r"\bfile://+", re.ASCII)
 _HIDDEN, _WORD = "(not shown)", "(not_shown)"
 _ROUNDS = 8
@@ -51,4 +50,4 @@ def _each(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def _text(text: str) -> str:
-    return _KEY.sub(_HIDDEN, _QUERY.sub(r"\1", _FILE.sub("/", text)))
+    return _KEY.sub(_HIDDEN, _FILE.sub("/", text))

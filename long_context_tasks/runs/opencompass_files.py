@@ -48,11 +48,11 @@ Found = StoredRun | tuple[Path, str]
 def opencompass_runs(predictions: Path) -> list[Found]:
     """The runs of a ``predictions`` folder."""
     folder = predictions.parent
-    tasks, models = _tasks_of_config(folder), read_setup(folder).models
+    tasks, setup = _tasks_of_config(folder), read_setup(folder)
     found: list[Found] = []
     for model in sorted(one for one in predictions.iterdir() if one.is_dir()):
         names = sorted(path.name for path in model.iterdir() if path.is_file())
-        told = told_of_model(models.get(model.name, {}))
+        told = told_of_model(setup.models.get(model.name, {}), unsure=model.name in setup.unsure)
         begun = {match["name"] for name in names if (match := _UNFINISHED.fullmatch(name))}
         for name, files in _grouped([name for name in names if name.endswith(".json")], tasks).items():
             paths = [model / file for file in files]

@@ -16,12 +16,14 @@ class Setup:
         models: name to the model's config: type, path and so on.
         datasets: name of a dataset to its config; only those of our tasks.
         workers: into how many parts a task may be split.
+        unsure: models whose arguments of generation are not the same in all configs of the folder.
     """
 
     folder: Path
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     datasets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     workers: int = 1
+    unsure: frozenset[str] = frozenset()
 
     def has_answers(self, model: str, dataset: str) -> bool:
         """Whether anything of a task was kept: all answers, a part of them, or the beginning of a file."""
@@ -43,11 +45,13 @@ def find_setups(path: Path) -> Iterator[Setup]:
 def read_setup(folder: Path) -> Setup:
     """The setup of a run's folder; an empty one when it holds no config that can be read.
 
-    A run that was continued has several; the first tells how the work was split, and later ones add tasks.
+    A run that was continued has several; the first tells how the work was split, and later ones add tasks. Which of them an answer was made
+    under is not written down.
     """
     models: dict[str, Mapping[str, Any]] = {}
     datasets: dict[str, Mapping[str, Any]] = {}
     workers: int | None = None
+    unsure: set[str] = set()
     for path in sorted((folder / "configs").glob("*.py")):
         try:
             tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -61,7 +65,11 @@ def read_setup(folder: Path) -> Setup:
             if isinstance(target, ast.Name)
         }
         datasets.update(_by_name(rows.get("datasets"), "lct_task"))
-        models.update(_by_name(rows.get("models"), "type"))
+        read = _by_name(rows.get("models"), "type")
+        unsure |= {
+            name for name in read.keys() & models if _generation(read[name]) != _generation(models[name])
+        }
+        models.update(read)
         partitioner = (
             (rows.get("infer") or {}).get("partitioner") if isinstance(rows.get("infer"), dict) else None
         )
@@ -71,7 +79,7 @@ def read_setup(folder: Path) -> Setup:
             and isinstance(partitioner.get("num_worker"), int)
         ):
             workers = partitioner["num_worker"]
-    return Setup(folder, models, datasets, workers or 1)
+    return Setup(folder, models, datasets, workers or 1, frozenset(unsure))
 
 
 _CALLED_WITH = (
@@ -92,56 +100,48 @@ _CALLED_WITH = (
         "model_name",
         "engine_config",
         "extra_body",
-        "openai_extra_kwargs",
     ),
 )
-"""What a model's config may hold that changes answers or tells which model it is. Keys of providers have many names: only what is named here
-is shown."""
+"""What a model's config may hold that changes answers or tells which model it is. Only what is named here is taken, and what looks like a key
+or a header in it is not shown."""
 _GENERATION = ("generation_kwargs", "gen_config")
 _SAMPLING = ("temperature", "top_p", "top_k", "seed")
-_GREEDY: Mapping[str, Any] = {"do_sample": False, "temperature": 0, "top_p": 1, "num_beams": 1, "top_k": None}
-"""What is the same as saying nothing, while nothing samples."""
 
 
-def told_of_model(row: Mapping[str, Any]) -> dict[str, Any]:
+def told_of_model(row: Mapping[str, Any], *, unsure: bool = False) -> dict[str, Any]:
     """A model's config in the words that lm-eval has for it, for the provenance of a run.
 
-    ``gen_kwargs`` are the arguments of generation that were given; those that say "greedy" are left out, as that is what nothing given
-    means in both hosts. How many tokens an answer may have is a task's and not in the config.
+    ``gen_kwargs`` are the arguments of generation that were given. How many tokens an answer may have is a task's and not in the config.
 
     Args:
         row: the config of a model, as :func:`read_setup` has it; empty where nothing tells, and then so is the result.
+        unsure: other configs of the folder have other arguments of generation; that is then told in their place.
 
-    >>> told_of_model({"type": "opencompass.models.OpenAISDK", "path": "m", "key": "sk-1", "temperature": 0.0, "batch_size": 8})
-    {'model': 'OpenAISDK', 'model_args': {'path': 'm'}, 'batch_size': 8, 'gen_kwargs': {}}
+    >>> told_of_model({"type": "opencompass.models.OpenAISDK", "path": "m", "key": "sk-1", "temperature": 0.6, "batch_size": 8})
+    {'model': 'OpenAISDK', 'model_args': {'path': 'm'}, 'batch_size': 8, 'gen_kwargs': {'temperature': 0.6}}
     """
     if not row:
         return {}
-    given = {name: row[name] for name in _SAMPLING if row.get(name) is not None}
-    for name in _GENERATION:
-        given |= {str(key): value for key, value in _mapping(row.get(name)).items()}
-    samples = bool(given.get("do_sample", given.get("temperature")))
     kwargs = _mapping(row.get("model_kwargs"))
     dtype = kwargs.get("torch_dtype") or kwargs.get("dtype")
     return {
         "model": str(row.get("type") or "").rpartition(".")[2] or None,
         "model_args": {name: row[name] for name in _CALLED_WITH if row.get(name) not in (None, {}, [])},
         "batch_size": row.get("batch_size"),
-        "gen_kwargs": {
-            key: value
-            for key, value in given.items()
-            if samples or key not in _GREEDY or _differs(value, _GREEDY[key])
-        },
+        "gen_kwargs": {"generation": "not the same in all configs"} if unsure else _generation(row),
         **({"model_dtype": str(dtype)} if dtype else {}),
     }
 
 
+def _generation(row: Mapping[str, Any]) -> dict[str, Any]:
+    given = {name: row[name] for name in _SAMPLING if row.get(name) is not None}
+    for name in _GENERATION:
+        given |= {str(key): value for key, value in _mapping(row.get(name)).items()}
+    return given
+
+
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
-
-
-def _differs(value: Any, default: Any) -> bool:
-    return default is not None and value != default
 
 
 def _by_name(rows: Any, needed: str) -> dict[str, Mapping[str, Any]]:

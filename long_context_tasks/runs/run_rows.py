@@ -15,11 +15,12 @@ from long_context_tasks.schema.files import json_value
 
 _WER = re.compile(r"(?:^|_)wer(\d+)(?:_|$)", re.ASCII)
 _SECRET_NAME = re.compile(
-    r"(?i)(api_?key|auth|bearer|credential|passw|secret|(^|_)token$|access_token|hf_token)"
+    r"(?i)(api[_-]?key|(^|[_-])key$|headers?$|auth|bearer|credential|passw|secret|(^|_)token$|access_token|hf_token|signature)"
 )
 _SECRET_ARGUMENT = re.compile(
     r"(?i)\b([\w.-]*(?:api_?key|auth\w*|credential\w*|passw\w*|secret\w*|token)\s*[=:]\s*)(?:\(not shown\)|[^,;\s]+)"
 )
+_QUERY = re.compile(r"(://[^\s,;\"'?]+)\?[^\s,;\"'}]+", re.ASCII)
 _USER_IN_ADDRESS = re.compile(r"(?<=://)[^/@\s]+@")
 _HIDDEN = "(not shown)"
 # Runs from before lm-eval's files told which metrics are points.
@@ -83,7 +84,7 @@ def told_points(one: Evaluation, metrics: Sequence[str]) -> list[str]:
 
 
 def as_json(value: Mapping[str, Any]) -> str:
-    """JSON with sorted keys; what may be a password or a key is not in it, and of a local path its last name only.
+    """JSON with sorted keys; what may be a password or a key is not in it, of a local path its last name only.
 
     >>> as_json({"model_args": "base_url=http://me:pw@host/v1,api_key=sk-1,pretrained=/home/me/owl", "n": 1})
     '{"model_args": "base_url=http://host/v1,api_key=(not shown),pretrained=owl", "n": 1}'
@@ -95,8 +96,10 @@ def as_json(value: Mapping[str, Any]) -> str:
 def without_secrets(value: Any) -> Any:
     """A value without what may be a password or a key; both hosts write down what models were called with.
 
-    >>> without_secrets({"api_key": "sk-1", "tokenizer": "gpt2", "header": [{"Authorization": "x"}], "max_tokens": 5})
-    {'api_key': '(not shown)', 'tokenizer': 'gpt2', 'header': [{'Authorization': '(not shown)'}], 'max_tokens': 5}
+    What is sent in headers is not shown at all, and of addresses nothing behind a question mark.
+
+    >>> without_secrets({"api_key": "sk-1", "tokenizer": "gpt2", "url": "http://host/v1?key=1", "header": [{"X-Owl": "x"}]})
+    {'api_key': '(not shown)', 'tokenizer': 'gpt2', 'url': 'http://host/v1', 'header': '(not shown)'}
     """
     if isinstance(value, Mapping):
         return {
@@ -106,7 +109,8 @@ def without_secrets(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [without_secrets(each) for each in value]
     if isinstance(value, str):
-        return _SECRET_ARGUMENT.sub(rf"\g<1>{_HIDDEN}", _USER_IN_ADDRESS.sub("", value))
+        value = _USER_IN_ADDRESS.sub("", _QUERY.sub(r"\1", value))
+        return _SECRET_ARGUMENT.sub(rf"\g<1>{_HIDDEN}", value)
     return value
 
 

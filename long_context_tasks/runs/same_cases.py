@@ -33,7 +33,7 @@ class BuiltCases:
 def telling(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that change what is asked; how many cases is counted instead."""
     return {
-        key: str(Path(value).resolve()) if key in (CASES, _RULES) else value
+        key: _resolved(value) if key in (CASES, _RULES) else value
         for key, value in options.items()
         if key not in (*OF_THE_PLACE, *COUNTED_BY_SIZE) and value != DEFAULTS.get(key)
     }
@@ -80,7 +80,8 @@ def _other_cases(run: StoredRun, asked: str, built: BuiltCases) -> str:
     if digest and built.digest:
         return "" if digest == built.digest else f"held other cases than {asked}"
     told = str(run.options[CASES])
-    if str(Path(told).resolve()) == asked:
+    # A bundle has the last name of the path only, which says nothing of a folder here.
+    if not is_bundle(run.folder) and _resolved(told) == asked:
         return ""
     if _name(told) != _name(asked):
         return f"instead of {asked}"
@@ -90,6 +91,11 @@ def _other_cases(run: StoredRun, asked: str, built: BuiltCases) -> str:
         return f"instead of {asked}, and the run has no cases that can be compared"
     # Of the same cases either may have run fewer (lct_n).
     return "" if ids and (ids <= built.ids or built.ids <= ids) else f"held other cases than {asked}"
+
+
+def _resolved(place: Any) -> Any:
+    """A whole path; what is none, in files of others, stays as it is."""
+    return str(Path(place).resolve()) if isinstance(place, str) and "\0" not in place else place
 
 
 def _name(place: Any) -> str:

@@ -23,6 +23,8 @@ DEFAULTS: Mapping[str, Any] = {
     "lct_noise_mode": "exact",
 }
 _SEEDS = ("seed", "random_seed")
+_OF_SAMPLING = ("do_sample", "temperature", "top_p", "top_k")
+"""These do nothing where nothing samples."""
 _CASES = "lct_cases"
 _PART = r"[^\s/\\,;:=\"'<>|]+"
 _PATH = re.compile(
@@ -45,13 +47,35 @@ def generation_arguments(run: StoredRun) -> dict[str, Any]:
     """Arguments of generation as the user gave them to lm-eval, a mapping or ``key=value`` with commas between; without seeds.
 
     Of OpenCompass those in the config of the model, which the host writes into its folder (see ``opencompass_setups.told_of_model``); where
-    it is gone, the model's name has to tell.
+    it is gone, the model's name has to tell. What means the same is one: greedy words are what nothing given means in both hosts, and a
+    temperature says that there is sampling.
+
+    >>> in_one_form({"do_sample": True, "temperature": 0.6, "top_p": 1.0, "top_k": 20.0})
+    {'temperature': 0.6, 'top_k': 20}
+    >>> in_one_form({"do_sample": False, "temperature": 0.0, "until": "x"})
+    {'until': 'x'}
     """
     given = run.provenance.get("gen_kwargs")
     if not isinstance(given, Mapping):
         parts = (part.partition("=") for part in str(given or "").split(","))
         given = {key.strip(): _value(value.strip()) for key, equals, value in parts if equals}
-    return {str(key): value for key, value in given.items() if key not in _SEEDS}
+    return in_one_form({str(key): value for key, value in given.items() if key not in _SEEDS})
+
+
+def in_one_form(given: Mapping[str, Any]) -> dict[str, Any]:
+    """See :func:`generation_arguments`."""
+    plain = {
+        key: int(value) if isinstance(value, float) and value.is_integer() else value
+        for key, value in given.items()
+    }
+    warm, samples = plain.get("temperature"), plain.get("do_sample")
+    if not (warm if samples is None else samples):
+        return {key: value for key, value in plain.items() if key not in _OF_SAMPLING}
+    return {
+        key: value
+        for key, value in plain.items()
+        if not (key == "top_p" and value == 1) and not (key == "do_sample" and warm)
+    }
 
 
 def settings_of(run: StoredRun) -> dict[str, Any]:

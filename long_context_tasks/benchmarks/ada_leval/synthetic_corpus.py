@@ -20,7 +20,7 @@ _MOST_TOKENS = 10_000_000
 _FEWEST_NOVELS = 10
 _CASES = 200
 """Cases for which the tokens above suffice."""
-# A paragraph of the synthetic novel has 131 tokens at most. Not every place has paragraphs that fill a very short case.
+# A paragraph of the synthetic novel has some 133 tokens at most. Not every place has paragraphs that fill a very short case.
 _LONG_PARAGRAPH = 150
 _SLACK = 80 * _LONG_PARAGRAPH
 

@@ -168,10 +168,11 @@ def build_tsort(
     if settings.fill:
         rows = {length: replace(caps, bound=length) for length, caps in rows.items()}
     dropped: dict[int, Counter[str]] = {length: Counter() for length in rows}
-    found: dict[int, list[list[Draft]]] = {length: [] for length in rows}
+    found: dict[int, list[list[Draft] | list[Case]]] = {length: [] for length in rows}
     sizes: dict[str, int] = {}
     measure = settings.measure
     frame = PromptCounter(settings.segments, measure)
+    counter = _case_counter(settings)
     for counted in _counted(progress.over(books, "reading and encoding books", "book"), measure):
         book = counted.book
         sizes[book.id] = int(counted.cumulated[-1])
@@ -179,12 +180,13 @@ def build_tsort(
         for length, caps in rows.items():
             name = task_name(length)
             if settings.fill:
-                drafts = _filled_drafts(counted, caps, frame, settings, name, dropped[length])
+                filled = _filled_drafts(counted, caps, frame, settings, name, dropped[length])
+                # Cases, as a draft keeps its book, and there may be any number of novels.
+                found[length].append([one.to_case(name, counter(one), length) for one in filled])
             else:
                 windows = find_windows(counted, caps, settings.segments, dropped[length])
-                drafts = _mixed(counted, windows, settings, name)
-            found[length].append(drafts)
-            used = used or bool(drafts)
+                found[length].append(_mixed(counted, windows, settings, name))
+            used = used or bool(found[length][-1])
         if used:
             writer.add_documents([(book.id, counted.document)])
     reports = [
@@ -194,6 +196,7 @@ def build_tsort(
             found[length],
             dropped[length],
             settings,
+            counter,
             writer,
             task_name(length),
             progress,
@@ -265,33 +268,33 @@ def _counted(books: Iterable[Book], measure: Tokenizer) -> Iterator[CountedBook]
 def _write_length(
     length: int,
     caps: Caps,
-    drafts: Sequence[Sequence[Draft]],
+    found: Sequence[list[Draft] | list[Case]],
     dropped: Counter[str],
     settings: TSortSettings,
+    counter: Callable[[Draft], dict[str, int]],
     writer: CaseWriter,
     task: str,
     progress: Progress,
     source: str,
     sizes: Mapping[str, int],
 ) -> TaskReport:
-    counter = _case_counter(settings)
     tokens: list[int] = []
     clusters: set[str] = set()
 
     def cases() -> Iterator[Case]:
-        total = sum(map(len, drafts))
-        turns = chain.from_iterable(zip_longest(*drafts))
+        total = sum(map(len, found))
+        turns: Iterator[Draft | Case | None] = chain.from_iterable(zip_longest(*found))
         for item in progress.over(
             (one for one in turns if one is not None), f"writing {task}", "case", total
         ):
-            counts = counter(item)
-            size = counts[settings.measure.name]
+            case = item if isinstance(item, Case) else item.to_case(task, counter(item), length)
+            size = case.num_tokens[settings.measure.name]
             if size > caps.bound:
                 dropped["the prompt is over the bound"] += 1
                 continue
             tokens.append(size)
-            clusters.add(item.book.book.id)
-            yield item.to_case(task, counts, length)
+            clusters.add(case.cluster)
+            yield case
             if len(tokens) == settings.n:
                 return
 

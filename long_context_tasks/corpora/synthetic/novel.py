@@ -7,6 +7,7 @@ rope can hand it on, things are found before they are mended and mended before t
 people and the places are the same on every page, nobody looks back on the paragraph before, and the company is in a steady state.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from long_context_tasks.corpora.books import Book
 from long_context_tasks.corpora.synthetic.company import Company
 from long_context_tasks.corpora.synthetic.event import Event
 from long_context_tasks.corpora.synthetic.people import Place
+from long_context_tasks.corpora.synthetic.story import LONG, SENTENCE
 from long_context_tasks.corpora.synthetic.teller import Teller
 from long_context_tasks.corpora.synthetic.trials_numbers import in_words
 from long_context_tasks.corpora.synthetic.wording import expand, plans, repair, stream
@@ -25,6 +27,7 @@ __all__ = ["CHARACTERS_PER_TOKEN", "Novel", "tell", "write_novel"]
 CHARACTERS_PER_TOKEN = 4.2
 CHAPTER = 22  # paragraphs before a chapter may end, at the next move
 SHORTEST, LONGEST = 250, 360  # characters that a paragraph is filled up to
+OWN = re.compile(rf"[A-Z]|\b(?:{'|'.join(map(in_words, range(10, 100)))})\b")
 AROUND = 0.85  # how often the region is spoken of
 
 # What more may be told of an event, beside its own sentences.
@@ -85,7 +88,13 @@ class NovelTeller(Teller):
     def part(self, name: str, event: Event) -> str:
         """Write a sentence or two that may stand anywhere in a paragraph: no pronoun reaches back over its beginning."""
         self.last = None
-        return self.say(name, event)
+        return " ".join(self.vouched(one, event) for one in SENTENCE.split(self.say(name, event)))
+
+    def vouched(self, sentence: str, event: Event) -> str:
+        """Say by whose word it is in a long sentence that names nobody and counts nothing: other novels may have the same."""
+        if len(sentence.split()) <= LONG or not sentence.endswith(".") or OWN.search(sentence[1:]):
+            return sentence
+        return f"{sentence[:-1]}, {self.say('vouched', event)}."
 
     def set_fields(self, event: Event, now: Event) -> None:
         """Say who and what the fields of a plan mean; only moves name the place where the company is."""

@@ -183,12 +183,14 @@ def _repeats(cell: Cell) -> list[str]:
 
 
 def _apart(apart: HostsApart, *, points: bool) -> str:
-    if apart.turns and not apart.differing:
-        return ", same scores"
+    far = math.isfinite(apart.spread) and apart.spread > 1e-9
     parts = []
-    if apart.turns:
+    if apart.turns and not apart.differing:
+        # One host may have run more than another.
+        parts.append(f"same scores on the {apart.turns:,} answers that all have" if far else "same scores")
+    elif apart.turns:
         parts.append(f"{apart.differing:,} of {apart.turns:,} answers scored differently")
-    if math.isfinite(apart.spread):
+    if far or (apart.differing and math.isfinite(apart.spread)):
         parts.append(f"means {words.score(apart.spread, points=points)} apart")
     return "".join(f", {part}" for part in parts)
 

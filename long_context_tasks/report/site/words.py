@@ -104,7 +104,7 @@ _PART = 20
 
 
 def settings_label(told: str) -> str:
-    """A short name for settings in words, different for different ones.
+    """A short name for settings in words, as good as surely different for different ones.
 
     Themselves; where they are long, each cut, and a few digits of their hash, by which the legend of the page has them whole.
 

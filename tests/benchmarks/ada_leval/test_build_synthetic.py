@@ -3,6 +3,7 @@
 import itertools
 import re
 import statistics
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -42,12 +43,8 @@ def test_tsort(length, tmp_path):
     # Every case has a novel of its own.
     assert len({case.cluster for case in made.cases}) == 12
     for case in made.cases:
-        assert (
-            0.98 * tokens
-            <= count(prompts.prompt(case, made.documents))
-            == case.num_tokens["cl100k"]
-            <= tokens
-        )
+        size = count(prompts.prompt(case, made.documents))
+        assert 0.98 * tokens <= size == case.num_tokens["cl100k"] <= tokens
         document = made.documents[case.document]
         parts = [document[a:b] for a, b in case.inputs["segments"]]
         assert "\n\n".join(parts[place - 1] for place in case.turns[0].gold) in document
@@ -57,6 +54,16 @@ def test_tsort_of_a_million_tokens(tmp_path):
     build.build(TSORT, None, TSortSettings((1_000_000,), n=2), tmp_path / TSORT)
     made = CaseSet.read(tmp_path / TSORT, "ada_leval_tsort_1m_synthetic")
     assert len(made) == 2 and all(980_000 <= case.num_tokens["cl100k"] <= 1_000_000 for case in made.cases)
+
+
+def test_novels_are_not_kept_while_others_are_written(tmp_path):
+    peaks = []
+    for n in (1, 3, 15):  # the first one reads word lists and the tokenizer
+        tracemalloc.start()
+        build.build(TSORT, None, TSortSettings((16_000,), n=n), tmp_path / str(n))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[2] < 1.3 * peaks[1], peaks
 
 
 def test_long_cases_may_share_a_novel_and_then_stand_a_stride_apart(tmp_path, monkeypatch):

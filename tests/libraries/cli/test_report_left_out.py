@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from long_context_tasks.cli import app
 from long_context_tasks.report.tables import FILES
 
-LEFT_OUT = "left out: 1 file or run, named above as problem; exit code 1"
+LEFT_OUT = "1 problem, told above; exit code 1"
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from long_context_tasks.corpora.books import Book
 from long_context_tasks.corpora.synthetic import Event, Novel, simulate, write_novel
 from long_context_tasks.corpora.synthetic.company import FEWEST, MOST, SHARES, Company
 from long_context_tasks.corpora.synthetic.novel import CHARACTERS_PER_TOKEN
+from long_context_tasks.corpora.synthetic.story import SENTENCE
 from long_context_tasks.corpora.synthetic.wording import clause, plans, records, repair
 from long_context_tasks.schema import InputError
 
@@ -33,10 +34,21 @@ def test_same_bytes_for_one_seed() -> None:
     text = "\n\n".join(write_novel(0, 4000).book.paragraphs)
     assert (
         hashlib.sha256(text.encode()).hexdigest()
-        == "de8a7753e63abdfd037517d76cd98feb8258fd141a6930e3ca229448921df0d1"
+        == "44c3c48b3f758cfe75fa7537459ae93045a1bdcfc6802a5240a547943580c395"
     )
     assert write_novel(0, 4000) == write_novel(0, 4000)
     assert write_novel(1, 4000).book.paragraphs != write_novel(0, 4000).book.paragraphs
+
+
+def test_novels_share_no_sentence_of_more_than_twelve_words() -> None:
+    written: dict[str, set[int]] = {}
+    for seed in range(8):
+        for paragraph in write_novel(seed, 8000).book.paragraphs:
+            for sentence in SENTENCE.split(paragraph):
+                if len(sentence.split()) > 12:
+                    written.setdefault(sentence, set()).add(seed)
+    assert len(written) > 1500
+    assert not [sentence for sentence, seeds in written.items() if len(seeds) > 1]
 
 
 def test_same_bytes_in_another_process() -> None:

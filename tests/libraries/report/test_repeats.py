@@ -78,6 +78,7 @@ def test_a_metric_beside_the_headline_counts_as_well(tmp_path: Path) -> None:
 def test_only_what_both_hosts_ran_is_compared(tmp_path: Path) -> None:
     cell = both(tmp_path, [1.0, 0.0, 1.0], [1.0])
     assert cell.apart is not None and (cell.apart.turns, cell.apart.differing) == (1, 0)
+    assert notes(cell)[-1] == "2 hosts, same scores on the 1 answers that all have, means 33.3 apart"
 
 
 def test_repeats_within_hosts_have_a_spread_of_their_own(tmp_path: Path) -> None:

@@ -46,10 +46,10 @@ def row(case: str, text: str = "A1", status: Any = None) -> dict[str, Any]:
     }
 
 
-def write_config(root: Path, text: str) -> None:
+def write_config(root: Path, text: str, name: str = "x.py") -> None:
     folder = root / "20260101_000000" / "configs"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "x.py").write_text(text)
+    (folder / name).write_text(text)
 
 
 def ids(run: StoredRun) -> list[str]:
@@ -88,8 +88,10 @@ MODEL = """
 models=[
     dict(abbr='m', batch_size=4, generation_kwargs=dict({generation}), max_out_len=64,
         key='sk-0123456789abcdef0123', org='o', headers=dict(Authorization='Bearer x'),
+        openai_extra_kwargs=dict(extra_headers={{'api-key': 'S3CRET'}}),
+        extra_body={{'key': 'S3CRET', 'extra_headers': {{'Ocp-Apim-Subscription-Key': 'S3CRET'}}, 'top': 1}},
         model_kwargs=dict(device_map='cpu', torch_dtype='torch.bfloat16'), meta_template=None,
-        openai_api_base='http://me:pw@host/v1', path='/home/me/models/owl',
+        openai_api_base='http://me:pw@host/v1?sig=S3CRET', path='/home/me/models/owl',
         run_cfg=dict(num_gpus=0), type='opencompass.models.HuggingFaceBaseModel'),
     dict(abbr='other', path='elsewhere', type='x.Y', generation_kwargs=dict(temperature=0.9, do_sample=True))]
 """
@@ -105,7 +107,8 @@ def test_what_a_run_was_made_with_stands_in_its_config(tmp_path: Path) -> None:
     write_config(tmp_path, MODEL.format(generation=GREEDY))
     write_opencompass(tmp_path, Run(simple([1.0]), ADA, "m", made="20260101_000000"))
     told = only(tmp_path, ADA).provenance
-    assert told["model"] == "HuggingFaceBaseModel" and told["batch_size"] == 4 and told["gen_kwargs"] == {}
+    assert told["model"] == "HuggingFaceBaseModel" and told["batch_size"] == 4
+    assert told["gen_kwargs"] == {"do_sample": False, "temperature": 0, "top_p": 1}
     assert told["model_dtype"] == "torch.bfloat16" and told["model_args"]["path"] == "/home/me/models/owl"
     [row] = collect([tmp_path]).runs.filter(pl.col("host") == "opencompass").iter_rows(named=True)
     shown = json.loads(row["provenance"])
@@ -113,8 +116,14 @@ def test_what_a_run_was_made_with_stands_in_its_config(tmp_path: Path) -> None:
         "path": "owl",
         "model_kwargs": {"device_map": "cpu", "torch_dtype": "torch.bfloat16"},
         "openai_api_base": "http://host/v1",
+        "extra_body": {"key": "(not shown)", "extra_headers": "(not shown)", "top": 1},
     }
-    assert "sk-01" not in row["provenance"] and "Bearer" not in row["provenance"] and row["settings"] == "{}"
+    assert (
+        "S3CRET" not in row["provenance"]
+        and "sk-01" not in row["provenance"]
+        and "Bearer" not in row["provenance"]
+        and row["settings"] == "{}"
+    )
 
 
 def test_the_type_that_a_row_tells_is_the_one_that_ran(tmp_path: Path) -> None:
@@ -127,12 +136,26 @@ def test_sampling_is_a_setting_and_greedy_is_none(tmp_path: Path) -> None:
     write_config(tmp_path, MODEL.format(generation=SAMPLED))
     predictions(tmp_path, ADA, [row("a")])
     sampled = only(tmp_path, ADA)
-    assert settings_of(sampled) == {"do_sample": True, "lct_n": 3, "temperature": 0.6, "top_p": 1}
+    assert json.dumps(settings_of(sampled)) == '{"lct_n": 3, "temperature": 0.6}'
     assert seed_of(sampled) == "3"
-    by_lm_eval = replace(sampled, provenance={"gen_kwargs": "do_sample=true,temperature=0.6,top_p=1"})
-    assert settings_of(by_lm_eval) == settings_of(sampled)
+    for told in (
+        "do_sample=true,temperature=0.6,top_p=1",
+        "temperature=0.6",
+        {"temperature": 0.6, "top_p": 1.0},
+    ):
+        by_lm_eval = replace(sampled, provenance={"gen_kwargs": told})
+        assert json.dumps(settings_of(by_lm_eval)) == json.dumps(settings_of(sampled))
+    for told in ("do_sample=false", "temperature=0", {"do_sample": False, "temperature": 0.7, "top_k": 50}):
+        assert settings_of(replace(sampled, provenance={"gen_kwargs": told})) == {"lct_n": 3}
     write_config(tmp_path, MODEL.format(generation=GREEDY))
     assert settings_of(only(tmp_path, ADA)) == {"lct_n": 3}
+
+
+def test_configs_that_differ_do_not_tell_under_which_an_answer_was_made(tmp_path: Path) -> None:
+    for name, generation in (("1.py", SAMPLED), ("2.py", GREEDY)):
+        write_config(tmp_path, MODEL.format(generation=generation), name)
+    predictions(tmp_path, ADA, [row("a")])
+    assert settings_of(only(tmp_path, ADA)) == {"generation": "not the same in all configs", "lct_n": 3}
 
 
 @pytest.mark.parametrize(
