@@ -37,7 +37,7 @@ _demo = """
     ada_leval_bestanswer_2k_synthetic ada_leval_bestanswer_4k_synthetic
 """.split()
 # Not an import statement: what those bring cannot be called in a config file.
-_env = __import__('long_context_tasks.hosts.config_numbers', fromlist=[''])
+_env = __import__('long_context_tasks.hosts.opencompass.environment', fromlist=[''])
 _all = ada_leval_datasets + ada_leval_any_datasets + ada_leval_synthetic_datasets + ada_leval_ppl_datasets + ada_leval_variants_datasets
 _given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
 _by_name = dict([(d['abbr'], d) for d in _all])

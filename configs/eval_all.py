@@ -45,7 +45,7 @@ with read_base():
 
 _official = ada_leval_datasets + elitr_bench_datasets + ethic_datasets
 # Not an import statement: what those bring cannot be called in a config file.
-_env = __import__('long_context_tasks.hosts.config_numbers', fromlist=[''])
+_env = __import__('long_context_tasks.hosts.opencompass.environment', fromlist=[''])
 _all = ada_leval_any_datasets + ada_leval_datasets + ada_leval_ppl_datasets + ada_leval_synthetic_datasets + ada_leval_variants_datasets + elitr_bench_datasets + elitr_bench_synthetic_datasets + elitr_bench_variants_datasets + ethic_built_datasets + ethic_datasets + ethic_synthetic_datasets
 _given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
 _by_name = dict([(d['abbr'], d) for d in _all])

@@ -35,7 +35,7 @@ _demo = """
     elitr_bench_qa_test elitr_bench_conv_test
 """.split()
 # Not an import statement: what those bring cannot be called in a config file.
-_env = __import__('long_context_tasks.hosts.config_numbers', fromlist=[''])
+_env = __import__('long_context_tasks.hosts.opencompass.environment', fromlist=[''])
 _all = elitr_bench_datasets + elitr_bench_variants_datasets + elitr_bench_synthetic_datasets
 _given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
 _by_name = dict([(d['abbr'], d) for d in _all])

@@ -35,7 +35,7 @@ _demo = """
     ethic_recall_law ethic_summarize_law ethic_organize_debates ethic_attribute_law
 """.split()
 # Not an import statement: what those bring cannot be called in a config file.
-_env = __import__('long_context_tasks.hosts.config_numbers', fromlist=[''])
+_env = __import__('long_context_tasks.hosts.opencompass.environment', fromlist=[''])
 _all = ethic_datasets + ethic_synthetic_datasets + ethic_built_datasets
 _given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
 _by_name = dict([(d['abbr'], d) for d in _all])

@@ -41,7 +41,7 @@ _names = """
     ethic_attribute_law_synthetic
 """.split()
 # Not an import statement: what those bring cannot be called in a config file.
-_env = __import__('long_context_tasks.hosts.config_numbers', fromlist=[''])
+_env = __import__('long_context_tasks.hosts.opencompass.environment', fromlist=[''])
 _all = ada_leval_any_datasets + elitr_bench_synthetic_datasets + ethic_synthetic_datasets
 _given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
 _by_name = dict([(d['abbr'], d) for d in _all if '_synthetic' in d['abbr']])

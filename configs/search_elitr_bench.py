@@ -29,7 +29,7 @@ with read_base():
     from .summarizers.elitr_bench import summarizer
 
 # Not import statements: what those bring cannot be called in a config file.
-_env = __import__('long_context_tasks.hosts.config_numbers', fromlist=[''])
+_env = __import__('long_context_tasks.hosts.opencompass.environment', fromlist=[''])
 _search = __import__('long_context_tasks.benchmarks.elitr_bench.search', fromlist=[''])
 _cells = _search.search_cells(os.environ.get('LCT_SEARCH_STYLES', ''), os.environ.get('LCT_SEARCH_CELLS', ''))
 _names = _search.search_tasks(os.environ.get('LCT_TASKS', ''))

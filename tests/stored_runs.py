@@ -3,18 +3,14 @@
 import hashlib
 import json
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from both_hosts import configs_for_the_server, run_command
 from judge_server import Answer
 
-sys.path.insert(0, str(Path(__file__).parent / "contract"))
-
-from both_hosts import configs_for_the_server, run_command
-
-from long_context_tasks.runs import StoredRun, find_runs
+from long_context_tasks.results import StoredRun, find_runs
 
 TASKS = ("elitr_bench_qa_dev", "elitr_bench_conv_dev", "elitr_bench_qa_test")
 """Single questions and a conversation, of the invented meetings."""
@@ -59,7 +55,7 @@ def run_lm_eval(
     from lm_eval.loggers import EvaluationTracker
     from lm_eval.tasks import TaskManager
 
-    from long_context_tasks.hosts.lm_eval_paths import task_folders
+    from long_context_tasks.hosts.lm_eval.paths import task_folders
 
     os.environ.setdefault("OPENAI_API_KEY", "EMPTY")
     given = dict(item.split("=", 1) for item in model_args.split(",") if item)

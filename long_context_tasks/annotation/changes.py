@@ -3,8 +3,16 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 
-from long_context_tasks.annotation.checks import check_annotation, name_problem
-from long_context_tasks.annotation.records import FIELDS, TIME, Annotation, Incoming, Question, Review
+from long_context_tasks.annotation.records import (
+    FIELDS,
+    TIME,
+    Annotation,
+    Incoming,
+    Question,
+    Review,
+    check_annotation,
+    name_problem,
+)
 from long_context_tasks.annotation.study import Study
 from long_context_tasks.schema import InputError
 

@@ -7,12 +7,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from long_context_tasks.annotation.checks import check_annotation
 from long_context_tasks.annotation.records import (
     FIELDS,
     TIME,
     Annotation,
     Review,
+    check_annotation,
     identifier,
     rows,
     text,

@@ -15,8 +15,7 @@ from typing import Any
 
 import yaml
 
-from long_context_tasks.annotation.checks import check_annotation
-from long_context_tasks.annotation.records import Annotation, Candidate, Question
+from long_context_tasks.annotation.records import Annotation, Candidate, Question, check_annotation
 from long_context_tasks.annotation.scale import CODES, Scale
 from long_context_tasks.annotation.study import Study
 from long_context_tasks.schema import InputError

@@ -22,8 +22,7 @@ from typing import Any
 from aiohttp import web
 
 from long_context_tasks.annotation.changes import annotate, now
-from long_context_tasks.annotation.checks import COMMENT_MAX, NAME_MAX, name_problem
-from long_context_tasks.annotation.records import Annotation
+from long_context_tasks.annotation.records import COMMENT_MAX, NAME_MAX, Annotation, name_problem
 from long_context_tasks.annotation.scale import CODES
 from long_context_tasks.annotation.study import Study
 from long_context_tasks.schema import InputError

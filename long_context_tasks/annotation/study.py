@@ -13,8 +13,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from long_context_tasks.annotation.checks import check_annotation, check_types
-from long_context_tasks.annotation.records import Annotation, Candidate, Question
+from long_context_tasks.annotation.records import (
+    Annotation,
+    Candidate,
+    Question,
+    check_annotation,
+    check_types,
+)
 from long_context_tasks.annotation.scale import Scale, parse_scale
 from long_context_tasks.schema import InputError
 

@@ -74,7 +74,7 @@ class _LazyCommands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command, print what --json collected, and end with the exit code of what happened."""
-        from long_context_tasks.cli.tables import finish_output, start_output
+        from long_context_tasks.cli.output import finish_output, start_output
 
         start_output()
         debug = bool(ctx.params.get("debug"))

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from long_context_tasks.cli.options import DataDir, Json, OneJudge, OnlyTasks, examples
-from long_context_tasks.cli.tables import give, say
+from long_context_tasks.cli.output import give, say
 
 if TYPE_CHECKING:
-    from long_context_tasks.benchmarks.ethic.coverage import GroupCoverage
+    from long_context_tasks.coverage.measure import GroupCoverage
     from long_context_tasks.judges import JudgeConfig
 
 app = typer.Typer(add_completion=False)
@@ -61,8 +61,8 @@ def coverage(
     One call for each chunk. Answers are kept in the cache: the same command asks only for what is missing. Exit status 1: no
     chunk was judged.
     """
-    from long_context_tasks.benchmarks.ethic.coverage import check_evaluator, measure
-    from long_context_tasks.benchmarks.ethic.coverage_items import item_sources
+    from long_context_tasks.coverage.items import item_sources
+    from long_context_tasks.coverage.measure import check_evaluator, measure
     from long_context_tasks.judges import Store, check_judge, default_store_path, load_judge
     from long_context_tasks.judges.ask import local_model
     from long_context_tasks.schema import InputError, resolve_options
@@ -95,7 +95,7 @@ def coverage(
 
 def _warn(groups: "list[GroupCoverage]", config: "JudgeConfig") -> None:
     """Say how many chunks have no judgement, why, and what to do about each."""
-    from long_context_tasks.benchmarks.ethic.coverage import CUT
+    from long_context_tasks.coverage.measure import CUT
     from long_context_tasks.judges import ENDPOINT_FAILED
 
     failures = sum((group.failures for group in groups), Counter[str]())
@@ -137,7 +137,7 @@ def _figures(group: "GroupCoverage") -> dict[str, Any]:
 
 
 def _print(groups: "list[GroupCoverage]", config: "JudgeConfig") -> None:
-    from long_context_tasks.cli.tables import interval_text, print_table
+    from long_context_tasks.cli.output import interval_text, print_table
     from long_context_tasks.stats import Interval
 
     rows = []

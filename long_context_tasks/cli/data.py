@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from long_context_tasks.cli.completion import complete_benchmark
-from long_context_tasks.cli.options import DataDir, Json, examples
-from long_context_tasks.cli.tables import add_table, give, say
+from long_context_tasks.cli.options import DataDir, Json, complete_benchmark, examples
+from long_context_tasks.cli.output import add_table, give, say
 
 if TYPE_CHECKING:
-    from long_context_tasks.corpora.fetch import OnBytes
+    from long_context_tasks.benchmarks.fetch import OnBytes
     from long_context_tasks.schema import Card
 
 app = typer.Typer(
@@ -228,7 +227,7 @@ def fetch(
     """Download the published files. What has arrived before a break is kept, and the next call asks for the rest."""
     import stamina.instrumentation
 
-    from long_context_tasks.corpora.fetch import fetch_file
+    from long_context_tasks.benchmarks.fetch import fetch_file
     from long_context_tasks.schema import InputError
 
     stamina.instrumentation.set_on_retry_hooks([])  # they would write a log line for every try

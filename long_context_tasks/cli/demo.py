@@ -16,7 +16,7 @@ import typer
 
 from long_context_tasks import __version__
 from long_context_tasks.cli.options import Json, examples
-from long_context_tasks.cli.tables import add_table, give
+from long_context_tasks.cli.output import add_table, give
 from long_context_tasks.schema.errors import InputError
 
 if TYPE_CHECKING:

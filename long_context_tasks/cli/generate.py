@@ -30,8 +30,8 @@ def generate() -> None:
 
 def generated_files() -> dict[Path, str]:
     """Every generated file of the checkout with the content that it must have."""
-    from long_context_tasks.hosts.generate import lm_eval_files
-    from long_context_tasks.hosts.generate_opencompass import opencompass_files
+    from long_context_tasks.hosts.lm_eval.generate import lm_eval_files
+    from long_context_tasks.hosts.opencompass.generate import opencompass_files
 
     made = {**lm_eval_files(), **opencompass_files()}
     files = {CHECKOUT / path: text for path, text in made.items()}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from long_context_tasks.cli.options import Json, examples
-from long_context_tasks.cli.tables import give, print_table, say
+from long_context_tasks.cli.output import give, print_table, say
 
 if TYPE_CHECKING:
     from long_context_tasks.noise import Rules

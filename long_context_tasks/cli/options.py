@@ -4,13 +4,82 @@ A command that adds an option of these names takes it from here. Names follow th
 ``--n``); ``--out`` has the short form ``-o`` and says in its own words what is written there.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from long_context_tasks.cli.completion import complete_task, complete_tasks
-from long_context_tasks.cli.tables import want_json
+from long_context_tasks.cli.output import want_json
+
+# A group of commands of which one may be left unnamed: ``lct report RESULTS --out site`` beside ``lct
+# report elitr ...``.
+
+
+def with_default(name: str) -> type[TyperGroup]:
+    """The class of a group that takes a first word which is a path, or an option, for an argument of the command ``name``.
+
+    A word that is neither a command nor a path stays an unknown command, so that a slip is told as such.
+    """
+
+    class DefaultCommand(TyperGroup):
+        """See :func:`with_default`."""
+
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+            """Put the name of the default command in front where it was left out."""
+            if args and args[0] not in self.list_commands(ctx) and _is_argument(args[0]):
+                args = [name, *args]
+            return list(super().parse_args(ctx, args))
+
+    return DefaultCommand
+
+
+def _is_argument(word: str) -> bool:
+    if word.startswith("-"):
+        return word not in ("--help", "-h")
+    return "/" in word or "\\" in word or word.startswith((".", "~")) or Path(word).exists()
+
+
+# Names that the shell completes: tasks, groups of tasks and benchmarks, read from the cards when they
+# are asked for.
+
+
+def complete_task(incomplete: str) -> list[str]:
+    """Names of tasks that begin like what was typed."""
+    return _beginning(_task_names(), incomplete)
+
+
+def complete_tasks(incomplete: str) -> list[str]:
+    """The same for a list with commas: what stands before the last comma is kept."""
+    before, comma, last = incomplete.rpartition(",")
+    taken = set(before.split(","))
+    return [f"{before}{comma}{name}" for name in _beginning(_task_names(), last) if name not in taken]
+
+
+def complete_benchmark(incomplete: str) -> list[str]:
+    """Names of benchmarks that begin like what was typed."""
+    from long_context_tasks.benchmarks.catalogue import benchmark_names
+
+    return _beginning(benchmark_names(), incomplete)
+
+
+def complete_family(incomplete: str) -> list[str]:
+    """What `lct build` can build."""
+    from long_context_tasks.benchmarks.catalogue import benchmark_names, core
+
+    families = (family for name in benchmark_names() for family in core(name, "build").FAMILIES)
+    return _beginning(families, incomplete)
+
+
+def _task_names() -> list[str]:
+    from long_context_tasks.benchmarks.catalogue import task_specs
+
+    return [spec.name for spec in task_specs()]
+
+
+def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def _json(value: bool) -> bool:
@@ -25,7 +94,7 @@ Json = Annotated[
         help="Print one JSON document on standard output; everything else goes to standard error.",
     ),
 ]
-"""Of every command that prints a table or a result; :mod:`long_context_tasks.cli.tables` does the rest."""
+"""Of every command that prints a table or a result; :mod:`long_context_tasks.cli.output` does the rest."""
 
 DATA_DIR = "Folder of the published files. Default: LCT_DATA_DIR, else the cache."
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help=DATA_DIR)]

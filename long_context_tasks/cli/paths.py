@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from long_context_tasks.cli.options import Json, examples
-from long_context_tasks.cli.tables import give, json_wanted, say
+from long_context_tasks.cli.output import give, json_wanted, say
 
 app = typer.Typer(add_completion=False)
 
@@ -38,7 +38,7 @@ def paths(
     lm-eval finds its tasks by itself once the package is installed; --include_path "$(lct paths --lm-eval)" is for
     installations where the start-up hook does not run. OpenCompass takes --config-dir "$(lct paths --opencompass)".
     """
-    from long_context_tasks.hosts.lm_eval_paths import task_folders
+    from long_context_tasks.hosts.lm_eval.paths import task_folders
 
     give(lm_eval=task_folders(), opencompass=config_folder())
     if json_wanted():

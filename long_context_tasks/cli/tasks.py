@@ -4,9 +4,8 @@ from typing import Annotated
 
 import typer
 
-from long_context_tasks.cli.completion import complete_task
-from long_context_tasks.cli.options import Json, examples
-from long_context_tasks.cli.tables import print_lines
+from long_context_tasks.cli.options import Json, complete_task, examples
+from long_context_tasks.cli.output import print_lines
 
 app = typer.Typer(add_completion=False)
 

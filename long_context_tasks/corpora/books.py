@@ -1,7 +1,7 @@
 """Readers of novels: Project Gutenberg texts, folders of chapter files, JSON Lines.
 
 One call, :func:`read_books`, tells by itself what it was given; every form ends as the same :class:`Book`: whole
-paragraphs of the story and nothing else (see :mod:`long_context_tasks.corpora._gutenberg` for what is removed).
+paragraphs of the story and nothing else (see :mod:`long_context_tasks.corpora.gutenberg` for what is removed).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from long_context_tasks.corpora._gutenberg import clean
+from long_context_tasks.corpora.gutenberg import clean
 from long_context_tasks.corpora.plain_files import read_text
 from long_context_tasks.schema import InputError
 

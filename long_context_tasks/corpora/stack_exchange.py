@@ -8,20 +8,331 @@ of the dump's attributes (``Id``, ``PostTypeId``, ``Body`` ...). See the dump's 
 
 from __future__ import annotations
 
+import gzip
+import json
+import queue
 import re
+import threading
+import zlib
 from array import array
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from itertools import chain
+from pathlib import Path, PurePosixPath
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import py7zr
+from lxml import etree
+from py7zr.io import Py7zIO, WriterFactory
 
-from long_context_tasks.corpora._post_rows import InvalidPost, Row, rows
 from long_context_tasks.schema import InputError
 
-__all__ = ["Answers", "PostIndex", "Questions", "build_index", "parse_tags", "read_bodies", "read_posts"]
+__all__ = [
+    "Answers",
+    "InvalidPost",
+    "PostIndex",
+    "Questions",
+    "Row",
+    "build_index",
+    "parse_tags",
+    "read_bodies",
+    "read_chunks",
+    "read_member",
+    "read_posts",
+    "rows",
+]
+
+# One file inside a .7z archive, streamed in constant memory.
+
+
+# Chunks that wait between the thread that unpacks and the reader: a few, so that memory stays constant.
+_WAITING = 8
+_ARCHIVE_CHUNK = 1 << 18
+
+
+class _Stopped(Exception):
+    """The reader went away: stop unpacking."""
+
+
+class _Pipe(Py7zIO):
+    """What py7zr writes the unpacked bytes into: a bounded queue to the reading thread."""
+
+    def __init__(self) -> None:
+        self.chunks: queue.Queue[bytes | None] = queue.Queue(_WAITING)
+        self.stopped = threading.Event()
+        self._size = 0
+
+    def write(self, s: bytes | bytearray) -> int:
+        self._size += len(s)
+        for start in range(
+            0, len(s), _ARCHIVE_CHUNK
+        ):  # py7zr's own pieces are megabytes where a file packs well
+            self.put(bytes(s[start : start + _ARCHIVE_CHUNK]))
+        return len(s)
+
+    def put(self, chunk: bytes | None) -> None:
+        while True:
+            if self.stopped.is_set():
+                raise _Stopped
+            try:
+                self.chunks.put(chunk, timeout=0.2)
+            except queue.Full:
+                continue
+            return
+
+    def read(self, size: int | None = None) -> bytes:
+        return b""
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return 0
+
+    def flush(self) -> None:
+        return
+
+    def size(self) -> int:
+        return self._size
+
+
+class _Factory(WriterFactory):
+    def __init__(self, pipe: _Pipe) -> None:
+        self._pipe = pipe
+
+    def create(self, filename: str) -> Py7zIO:
+        return self._pipe
+
+
+def read_member(path: Path, member: str) -> Iterator[bytes]:
+    """Yield the content of the file called ``member`` inside the archive, in chunks.
+
+    py7zr pushes and readers pull, so the unpacking runs in a thread of its own, at most a few chunks ahead. A reader
+    that stops early stops the thread.
+
+    Raises:
+        InputError: The archive is damaged or holds no such file.
+        OSError: The file cannot be read.
+    """
+    pipe = _Pipe()
+    failures: list[Exception] = []
+
+    def unpack() -> None:
+        try:
+            with py7zr.SevenZipFile(path) as archive:
+                names = archive.getnames()
+                wanted = [name for name in names if PurePosixPath(name).name == member]
+                if not wanted:
+                    shown = ", ".join(sorted(names)[:8]) or "nothing"
+                    raise InputError(
+                        f"{path}: the archive holds no {member} (it holds {shown}). Name the archive of a site's posts."
+                    )
+                archive.extract(targets=wanted[:1], factory=_Factory(pipe))
+            pipe.put(None)
+        except _Stopped:
+            return
+        except Exception as error:  # handed to the reading thread, which sorts it out
+            failures.append(error)
+            try:
+                pipe.put(None)
+            except _Stopped:
+                return
+
+    thread = threading.Thread(target=unpack, name="lct-unpack", daemon=True)
+    thread.start()
+    try:
+        while (chunk := pipe.chunks.get()) is not None:
+            yield chunk
+    finally:
+        pipe.stopped.set()
+        thread.join()
+    for error in failures:
+        if isinstance(error, (InputError, OSError)):
+            raise error
+        raise InputError(
+            f"{path}: the 7z archive is cut off or damaged ({type(error).__name__}: {error}). Fetch it again."
+        ) from error
+
+
+# Bytes of a forum dump, streamed, whatever the file is packed in.
+
+
+_CHUNK = 1 << 18
+_GZIP = b"\x1f\x8b"
+_SEVEN_ZIP = b"7z\xbc\xaf\x27\x1c"
+
+
+def read_chunks(path: Path) -> Iterator[bytes]:
+    """Yield the unpacked content of ``path`` in chunks; at most a few of them are in memory at once.
+
+    Raises:
+        InputError: The file is missing, cannot be read, is cut off or damaged, or the archive has no ``Posts.xml``.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(_SEVEN_ZIP))
+        if head == _SEVEN_ZIP:
+            pass  # MOVED
+
+            yield from read_member(path, "Posts.xml")
+            return
+        with gzip.open(path) if head.startswith(_GZIP) else path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                yield chunk
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(
+            f"{path}: the compressed file is cut off or damaged ({error}). Fetch it again."
+        ) from error
+    except IsADirectoryError as error:
+        raise InputError(f"{path} is a folder. Name the Posts.xml, .gz, .7z or .jsonl file in it.") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error}). Check the path.") from error
+
+
+# Rows of a forum dump: attributes of one post after the other, from XML or JSON Lines.
+
+
+_REMEDY = (
+    "A Stack Exchange dump's Posts.xml (plain, .gz or .7z) or JSON Lines with the same names is expected."
+)
+# What may stand before the first row; a file that goes on longer without one is no dump of posts.
+_LONGEST_PROLOG = 1 << 20
+_ROOT = re.compile(rb"<([A-Za-z_][^\s/>]*)")
+_NO_ROOT = re.compile(rb"<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>]*>", re.DOTALL)
+# Some exports name a DTD file (never loaded); declarations inside the file itself are refused.
+_DECLARATIONS = re.compile(rb"<!DOCTYPE[^>\[]*\[|<!ENTITY")
+_LONGEST_LINE = 1 << 26
+
+
+class Row(Protocol):
+    """One post: an lxml element or a :class:`JsonRow`. Valid until the next one is asked for."""
+
+    @property
+    def sourceline(self) -> Any:
+        """Line of the file."""
+
+    def get(self, name: str, /) -> str | None:
+        """An attribute, None when the post lacks it."""
+
+    def items(self) -> Any:
+        """All attributes."""
+
+
+class InvalidPost(InputError):
+    """A row that cannot be used, with its line and Id."""
+
+    def __init__(self, path: Path, line: int | None, post_id: str | None, problem: str) -> None:
+        place = f"{path}, line {line}" + (f", row Id {post_id}" if post_id else "")
+        super().__init__(f"{place}: {problem}. {_REMEDY}")
+
+
+def rows(path: Path) -> Iterator[Row]:
+    """Yield the rows of a dump, streaming; each has ``Id`` and ``PostTypeId``.
+
+    Raises:
+        InputError: The file is missing, cut off, damaged, empty, or no dump of posts; or it declares
+            entities (dumps have none, and they could blow up a small file to gigabytes).
+    """
+    chunks = read_chunks(path)
+    head = b""
+    for chunk in chunks:
+        head += chunk
+        if head.lstrip(b"\xef\xbb\xbf \t\r\n"):
+            break
+    found = False
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    source = _json_rows if start == b"{" else _xml_rows
+    for row in source(path, chain([head], chunks)):
+        if row.get("Id") is None or row.get("PostTypeId") is None:
+            lacking = "Id" if row.get("Id") is None else "PostTypeId"
+            raise InvalidPost(
+                path, row.sourceline, row.get("Id"), f"the row has no {lacking}: these are no posts"
+            )
+        found = True
+        yield row
+    if not found:
+        raise InputError(f"{path}: the file holds no posts. {_REMEDY}")
+
+
+def _xml_rows(path: Path, chunks: Iterator[bytes]) -> Iterator[Row]:
+    prolog = _checked_prolog(path, chunks)
+    # Without huge_tree a single post may have 10 MB, and the parser's own guard against entity expansion stays on.
+    parser: Any = etree.XMLPullParser(events=("end",), tag="row", resolve_entities=False, no_network=True)
+    try:
+        for chunk in chain([prolog], chunks):
+            parser.feed(chunk)
+            row = None
+            for _, row in parser.read_events():
+                yield row
+            # The tree grows with every row: drop all but the last, which the parser still holds.
+            if row is not None and (root := row.getparent()) is not None:
+                row.attrib.clear()
+                del root[:-1]
+        parser.close()
+    except etree.XMLSyntaxError as error:
+        # The parser's message ends in a position of its own; the line is enough.
+        text = str(error.msg or "the XML ends too early").split(", line ")[0]
+        raise InputError(
+            f"{path}, line {error.lineno}: the XML is cut off or damaged ({text}). Fetch or unpack the file again."
+        ) from error
+
+
+def _checked_prolog(path: Path, chunks: Iterator[bytes]) -> bytes:
+    """Everything up to and including the first chunk with a row, after a look at what stands before it."""
+    prolog = b""
+    for chunk in chunks:
+        prolog += chunk
+        if (end := prolog.find(b"<row")) >= 0 or len(prolog) > _LONGEST_PROLOG:
+            break
+    else:
+        end = -1
+    before = prolog[:end] if end >= 0 else prolog
+    if _DECLARATIONS.search(before):
+        raise InputError(f"{path}: the XML declares entities of its own, which is refused. {_REMEDY}")
+    root = _ROOT.search(_NO_ROOT.sub(b"", before))
+    if root is None or root[1] != b"posts":
+        name = f"its root is <{root[1].decode('utf-8', 'replace')[:40]}>" if root else "it is no XML"
+        raise InputError(f"{path}: not a dump of posts ({name}, not <posts>). {_REMEDY}")
+    return prolog
+
+
+class JsonRow(dict[str, str]):
+    """One line of a JSON Lines file, with values as text."""
+
+    __slots__ = ("sourceline",)
+    sourceline: int
+
+
+def _json_rows(path: Path, chunks: Iterator[bytes]) -> Iterator[Row]:
+    for number, line in enumerate(_lines(path, chunks), 1):
+        text = line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
+        if not text:
+            continue
+        try:
+            post = json.loads(text)
+        except ValueError as error:
+            raise InvalidPost(path, number, None, f"the line is no JSON ({error})") from error
+        if not isinstance(post, dict):
+            raise InvalidPost(path, number, None, "the line is no JSON object")
+        row = JsonRow()
+        row.sourceline = number
+        for name, value in post.items():
+            if isinstance(value, list):
+                row[name] = "".join(f"<{item}>" for item in value)
+            elif value is not None:
+                row[name] = str(value)
+        yield row
+
+
+def _lines(path: Path, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    rest = b""
+    for chunk in chunks:
+        *complete, rest = (rest + chunk).split(b"\n")
+        yield from complete
+        if len(rest) > _LONGEST_LINE:
+            raise InputError(f"{path}: a line is longer than {_LONGEST_LINE >> 20} MB. {_REMEDY}")
+    if rest:
+        yield rest
+
 
 QUESTION = 1
 ANSWER = 2

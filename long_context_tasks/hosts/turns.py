@@ -3,9 +3,10 @@
 A case with one turn has a plain text as its response; a conversation has a JSON list of texts, and a status for each.
 """
 
+import hashlib
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from long_context_tasks.judges import ENDPOINT_FAILED
@@ -77,3 +78,42 @@ def not_judged_hint(name: str, results: str | None, why: str = NO_JUDGE) -> str:
             "lct judge run RESULTS --judge judge.yaml"
         )
     return f"{told}; the responses are kept: lct judge run {shlex.quote(results)} --judge judge.yaml"
+
+
+# Which built cases a run was on, by what they hold and not by where they lie.
+
+
+NAME = "cases_sha256"
+"""Under this name it stands in the results of both hosts."""
+
+
+def cases_digest(task: LoadedTask) -> str:
+    """Sixteen digits of the hashes that a folder of built cases has of its files; empty for tasks that were not built.
+
+    The same wherever the folder lies, and however many of its cases run.
+
+    Args:
+        task: with its cases.
+    """
+    tasks = task.cases.manifest.get("tasks")
+    if task.options.cases is None or not isinstance(tasks, Mapping):
+        return ""
+    told = {str(name): row.get("sha256") for name, row in tasks.items() if isinstance(row, Mapping)}
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+
+
+# How an unfinished thinking looks in a response, in both hosts: it begins with ``<think>``, so that
+# benchmarks can tell it.
+
+
+_FIELDS = ("reasoning_content", "reasoning")
+"""Where servers put a thinking that they separate from the answer; the second is that of newer ones."""
+
+
+def thinking_of(message: Any) -> str:
+    """The thinking in a message of a chat completion, a mapping or an object; empty when there is none."""
+    for name in _FIELDS:
+        value = message.get(name) if isinstance(message, Mapping) else getattr(message, name, None)
+        if isinstance(value, str) and value:
+            return value
+    return ""

@@ -387,7 +387,7 @@ def load_judge(
             raise InputError(f"{place}: {name} is missing; give it there or as {_PREFIX}{name.upper()}")
     config = JudgeConfig(**values)
     if config.kind == "orca" and config.revision is None:
-        from long_context_tasks.judges.orca.judge import fingerprint
+        from long_context_tasks.orca.judge import fingerprint
 
         return replace(config, revision=fingerprint(Path(config.model), f"{place}: model: "))
     return config

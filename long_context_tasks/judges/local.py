@@ -21,7 +21,7 @@ def load_local_judge(config: JudgeConfig) -> Generate:
         InputError: see :func:`load_hf_judge`.
     """
     if config.kind == "orca":
-        from long_context_tasks.judges.orca.judge import load_orca_judge
+        from long_context_tasks.orca.judge import load_orca_judge
 
         return load_orca_judge(config)
     if config.engine == "vllm":
@@ -68,7 +68,7 @@ def check_local_judge(config: JudgeConfig) -> None:
         InputError: the engine is not installed, or there is no such model.
     """
     if config.kind == "orca":
-        from long_context_tasks.judges.orca.judge import check_orca_judge
+        from long_context_tasks.orca.judge import check_orca_judge
 
         check_orca_judge(config)
         return

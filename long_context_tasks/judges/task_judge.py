@@ -1,18 +1,43 @@
 """A judge for the responses of a task, as the hosts and ``lct judge run`` use it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from long_context_tasks.judges.config import JudgeConfig, load_judge
-from long_context_tasks.judges.judging import Judging
-from long_context_tasks.judges.orca.open_ended import judged_by_orca
 from long_context_tasks.judges.request import JudgeRequest
 from long_context_tasks.judges.run import Generate, GenerateSettings, check_judge, check_prompts, judge_all
 from long_context_tasks.judges.store import Store, default_store_path
-from long_context_tasks.judges.verdict import Reply, Verdict, summarize
-from long_context_tasks.schema import LoadedTask, Message
+from long_context_tasks.judges.verdict import Reply, Rubric, Verdict, summarize
+from long_context_tasks.schema import Case, CaseScores, LoadedTask, Message, Score
 from long_context_tasks.schema.response import Response
+
+# What a benchmark tells of a task whose responses a judge scores; hosts and ``lct judge run`` do the
+# rest.
+
+
+@dataclass(frozen=True)
+class Judging:
+    """A benchmark's functions for a judged task. Rubrics go by name; a judge file may choose one.
+
+    Attributes:
+        rubric: name to rubric, in the language of the task.
+        requests: case, responses (one per turn, None where there is none through a failure of ours) and rubric name to what
+            the judge is asked: any number of requests for each response that is there; ``meta["turn"]`` says to which one a
+            request belongs.
+        score_turn: case, turn, response, verdicts (on the turn's requests in order, one per seed of the judge for each; none
+            when nobody has judged), rubric name and status (None, or a failure of ours in generation) to every metric of the
+            turn.
+        default: name of the rubric where the judge file names none.
+        metrics: those that need verdicts: without a judge they have no value, not even for a failure of the model.
+    """
+
+    rubric: Callable[[str], Rubric]
+    requests: Callable[[Case, Sequence[str | None], str], list[JudgeRequest]]
+    score_turn: Callable[[Case, int, str | None, Sequence[Verdict], str, str | None], CaseScores]
+    default: str
+    metrics: tuple[str, ...]
+
 
 Verdicts = Mapping[str, Sequence[Sequence[Verdict]]]
 """Case to the verdicts on each of its turns, in order of its requests, one per seed; empty where nothing was judged."""
@@ -119,9 +144,58 @@ def with_judge(task: LoadedTask, config: JudgeConfig | None = None) -> tuple[Loa
         return task, None
     config = config or load_judge(task.options.judge)
     if config is not None and config.kind == "orca":
+        from long_context_tasks.orca.open_ended import judged_by_orca
+
         task = judged_by_orca(task, config)
     if config is None or task.judging is None:
         return task, None
     judge = TaskJudge(config, task.judging)
     judge.judging.rubric(judge.rubric_name)
     return task, judge
+
+
+# Responses and what a judge said of them to scores, turn by turn: for both hosts, and for stored runs
+# that are scored again.
+
+
+NOT_JUDGED = "not_judged"
+
+
+def score_turns(
+    task: LoadedTask,
+    case: Case,
+    responses: Sequence[Response],
+    verdicts: Sequence[Sequence[Verdict]] = (),
+    rubric: str | None = None,
+) -> list[CaseScores]:
+    """Every metric of every turn of a case.
+
+    Args:
+        task: of the case.
+        case: with as many turns as there are responses.
+        responses: one per turn.
+        verdicts: of the judge on each turn.
+        rubric: name of the rubric that was used; None: nobody has judged, and no turn has points, not even the lowest.
+    """
+    if task.judging is None:
+        [response] = responses
+        return [task.score(case, response.text, response.status)]
+    judging: Judging = task.judging
+    given = verdicts or [()] * len(responses)
+    name = rubric or judging.default
+    scores = [
+        judging.score_turn(case, turn, response.text, given[turn], name, response.status)
+        for turn, response in enumerate(responses)
+    ]
+    if rubric is not None:
+        return scores
+    # Were the model's failures scored alone, the mean of an unjudged run would be theirs.
+    return [
+        {
+            metric: Score(None, NOT_JUDGED)
+            if metric in judging.metrics and score.value is not None
+            else score
+            for metric, score in turn.items()
+        }
+        for turn in scores
+    ]

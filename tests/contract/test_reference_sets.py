@@ -14,7 +14,7 @@ from long_context_tasks.benchmarks.reference_sets import (
     reference_settings,
     reference_sha256,
 )
-from long_context_tasks.hosts.generate import synthetic_tasks
+from long_context_tasks.hosts.lm_eval.generate import synthetic_tasks
 from long_context_tasks.schema import CaseSet, InputError
 
 ROOT = Path(__file__).parents[2]

@@ -6,10 +6,10 @@ import pytest
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import ANY
-from long_context_tasks.hosts.chosen_tasks import group_of
-from long_context_tasks.hosts.generate import lm_eval_groups, synthetic_tasks
-from long_context_tasks.hosts.generate_opencompass import eval_synthetic_file
-from long_context_tasks.runs.plan import expand_tasks
+from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups, synthetic_tasks
+from long_context_tasks.hosts.opencompass.chosen_tasks import group_of
+from long_context_tasks.hosts.opencompass.generate import eval_synthetic_file
+from long_context_tasks.results.plan.cost import expand_tasks
 from long_context_tasks.schema import Options, resolve_options
 
 TASKS = synthetic_tasks()

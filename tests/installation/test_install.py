@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from environments import REPOSITORY, Environment, run
 
-from long_context_tasks.hosts.lm_eval_paths import task_folders
+from long_context_tasks.hosts.lm_eval.paths import task_folders
 
 OPTIONS = ("--no-deps", "--no-build-isolation")
 

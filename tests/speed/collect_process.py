@@ -6,8 +6,8 @@ import sys
 import time
 from pathlib import Path
 
-from long_context_tasks.report.cells import cells_of
-from long_context_tasks.runs.collect import collect
+from long_context_tasks.results.cells import cells_of
+from long_context_tasks.results.collect import collect
 
 # ru_maxrss begins at the peak of the process that started this one; the kernel's own mark does not.
 PEAK_KB = re.compile(r"VmHWM:\s*(\d+)")

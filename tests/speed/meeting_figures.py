@@ -13,12 +13,12 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "libraries" / "corpora"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "synthetic"))
 
 import numpy as np
 from meeting_reader import answer, guesses
 
-from long_context_tasks.corpora.synthetic.meeting import Meeting, MeetingQuestion, write_meeting
+from long_context_tasks.synthetic.meeting import Meeting, MeetingQuestion, write_meeting
 
 Case = tuple[Meeting, MeetingQuestion]
 

@@ -16,18 +16,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "libraries" / "corpora"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "synthetic"))
 
 import numpy as np
 from case_readers import accepted, question_and_answers, sorted_parts, sorting_parts
 
 from long_context_tasks.benchmarks.ada_leval import build
-from long_context_tasks.benchmarks.ada_leval.bestanswer_choice import BestAnswerSettings
+from long_context_tasks.benchmarks.ada_leval.build.choice import BestAnswerSettings
+from long_context_tasks.benchmarks.ada_leval.build.windows import TSortSettings
 from long_context_tasks.benchmarks.ada_leval.data import load_task
-from long_context_tasks.benchmarks.ada_leval.tsort_windows import TSortSettings
-from long_context_tasks.corpora.synthetic.trials_numbers import in_words
-from long_context_tasks.corpora.synthetic.wording import words
 from long_context_tasks.schema import Options
+from long_context_tasks.synthetic.trials_numbers import in_words
+from long_context_tasks.synthetic.wording import words
 
 TEST_SEED, TRAIN_SEED, PER_SEED, READ = 7, 1001, 1000, 200
 ORDERS = list(itertools.permutations(range(4)))

@@ -14,7 +14,7 @@ from naive_extraction import (
     naive_tsort_evaluation,
 )
 
-from long_context_tasks.benchmarks.ada_leval.extraction import (
+from long_context_tasks.benchmarks.ada_leval.scoring import (
     extract_bestanswer_official,
     extract_tsort_official,
     order_is_correct_official,

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from long_context_tasks.benchmarks.ethic.lcs import longest_common_subsequence
+from long_context_tasks.benchmarks.ethic.scoring.official import longest_common_subsequence
 
 pytestmark = pytest.mark.speed
 

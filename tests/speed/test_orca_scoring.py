@@ -14,11 +14,11 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from long_context_tasks.judges.orca import OrcaItem, input_text
-from long_context_tasks.judges.orca.checkpoint import Checkpoint
-from long_context_tasks.judges.orca.heads import HEADS
-from long_context_tasks.judges.orca.model import OrcaModel
-from long_context_tasks.judges.orca.scoring import score_items
+from long_context_tasks.orca import OrcaItem, input_text
+from long_context_tasks.orca.checkpoint import Checkpoint
+from long_context_tasks.orca.heads import HEADS
+from long_context_tasks.orca.model import OrcaModel
+from long_context_tasks.orca.scoring import score_items
 
 pytestmark = pytest.mark.speed
 

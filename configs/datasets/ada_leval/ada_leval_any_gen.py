@@ -19,7 +19,7 @@ _tasks = """
     ada_leval_bestanswer_any_cut8k ada_leval_bestanswer_any_nodoc
 """.split()
 # Not an import statement: what those bring cannot be called in a config file.
-_chosen = __import__('long_context_tasks.hosts.chosen_tasks', fromlist=['']).chosen_tasks('ada_leval_any_gen', _tasks)
+_chosen = __import__('long_context_tasks.hosts.opencompass.chosen_tasks', fromlist=['']).chosen_tasks('ada_leval_any_gen', _tasks)
 
 ada_leval_any_datasets = [
     dict(

@@ -18,7 +18,7 @@ _tasks = """
     ada_leval_tsort_any_ppl_synthetic
 """.split()
 # Not an import statement: what those bring cannot be called in a config file.
-_chosen = __import__('long_context_tasks.hosts.chosen_tasks', fromlist=['']).chosen_tasks('ada_leval_ppl', _tasks)
+_chosen = __import__('long_context_tasks.hosts.opencompass.chosen_tasks', fromlist=['']).chosen_tasks('ada_leval_ppl', _tasks)
 
 ada_leval_ppl_datasets = [
     dict(

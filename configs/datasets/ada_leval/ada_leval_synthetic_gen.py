@@ -22,7 +22,7 @@ _tasks = """
     ada_leval_bestanswer_128k_synthetic
 """.split()
 # Not an import statement: what those bring cannot be called in a config file.
-_chosen = __import__('long_context_tasks.hosts.chosen_tasks', fromlist=['']).chosen_tasks('ada_leval_synthetic_gen', _tasks)
+_chosen = __import__('long_context_tasks.hosts.opencompass.chosen_tasks', fromlist=['']).chosen_tasks('ada_leval_synthetic_gen', _tasks)
 
 ada_leval_synthetic_datasets = [
     dict(

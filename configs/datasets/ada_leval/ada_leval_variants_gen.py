@@ -23,7 +23,7 @@ _tasks = """
     ada_leval_bestanswer_8k_nodoc ada_leval_bestanswer_16k_nodoc
 """.split()
 # Not an import statement: what those bring cannot be called in a config file.
-_chosen = __import__('long_context_tasks.hosts.chosen_tasks', fromlist=['']).chosen_tasks('ada_leval_variants_gen', _tasks)
+_chosen = __import__('long_context_tasks.hosts.opencompass.chosen_tasks', fromlist=['']).chosen_tasks('ada_leval_variants_gen', _tasks)
 
 ada_leval_variants_datasets = [
     dict(

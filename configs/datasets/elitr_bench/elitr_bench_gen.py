@@ -16,7 +16,7 @@ _tasks = """
     elitr_bench_qa_dev elitr_bench_qa_test elitr_bench_conv_dev elitr_bench_conv_test
 """.split()
 # Not an import statement: what those bring cannot be called in a config file.
-_chosen = __import__('long_context_tasks.hosts.chosen_tasks', fromlist=['']).chosen_tasks('elitr_bench_gen', _tasks)
+_chosen = __import__('long_context_tasks.hosts.opencompass.chosen_tasks', fromlist=['']).chosen_tasks('elitr_bench_gen', _tasks)
 
 elitr_bench_datasets = [
     dict(

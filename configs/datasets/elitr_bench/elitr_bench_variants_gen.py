@@ -68,7 +68,7 @@ _tasks = """
     elitr_bench_conv_test_goldhistory_czech_wer80 elitr_bench_conv_test_goldhistory_czech_wer100
 """.split()
 # Not an import statement: what those bring cannot be called in a config file.
-_chosen = __import__('long_context_tasks.hosts.chosen_tasks', fromlist=['']).chosen_tasks('elitr_bench_variants_gen', _tasks)
+_chosen = __import__('long_context_tasks.hosts.opencompass.chosen_tasks', fromlist=['']).chosen_tasks('elitr_bench_variants_gen', _tasks)
 
 elitr_bench_variants_datasets = [
     dict(

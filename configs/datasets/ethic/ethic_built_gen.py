@@ -18,7 +18,7 @@ _tasks = """
     ethic_focused_summary_law
 """.split()
 # Not an import statement: what those bring cannot be called in a config file.
-_chosen = __import__('long_context_tasks.hosts.chosen_tasks', fromlist=['']).chosen_tasks('ethic_built_gen', _tasks)
+_chosen = __import__('long_context_tasks.hosts.opencompass.chosen_tasks', fromlist=['']).chosen_tasks('ethic_built_gen', _tasks)
 
 ethic_built_datasets = [
     dict(

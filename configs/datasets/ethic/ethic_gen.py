@@ -18,7 +18,7 @@ _tasks = """
     ethic_organize_debates ethic_attribute_medicine ethic_attribute_law
 """.split()
 # Not an import statement: what those bring cannot be called in a config file.
-_chosen = __import__('long_context_tasks.hosts.chosen_tasks', fromlist=['']).chosen_tasks('ethic_gen', _tasks)
+_chosen = __import__('long_context_tasks.hosts.opencompass.chosen_tasks', fromlist=['']).chosen_tasks('ethic_gen', _tasks)
 
 ethic_datasets = [
     dict(

@@ -19,7 +19,7 @@ _tasks = """
     ethic_organize_debates_synthetic ethic_attribute_medicine_synthetic ethic_attribute_law_synthetic
 """.split()
 # Not an import statement: what those bring cannot be called in a config file.
-_chosen = __import__('long_context_tasks.hosts.chosen_tasks', fromlist=['']).chosen_tasks('ethic_synthetic_gen', _tasks)
+_chosen = __import__('long_context_tasks.hosts.opencompass.chosen_tasks', fromlist=['']).chosen_tasks('ethic_synthetic_gen', _tasks)
 
 ethic_synthetic_datasets = [
     dict(

@@ -11,8 +11,9 @@ import gzip
 import hashlib
 import json
 import logging
+import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import NoneType
@@ -20,7 +21,7 @@ from typing import Any
 
 import ijson
 
-from long_context_tasks.benchmarks.ada_leval import prompts, scoring, variants
+from long_context_tasks.benchmarks.ada_leval import prompts, scoring
 from long_context_tasks.benchmarks.catalogue import ANY, TaskSpec, card, parse_task
 from long_context_tasks.schema import (
     Case,
@@ -45,6 +46,69 @@ from long_context_tasks.tokens import (
     same_tokenizer,
     tokenizer_identity,
 )
+
+# Variants of a case: where the accepted answer stands, what of the input is kept, what is left out.
+
+
+POSITIONS = ("front", "mid", "rear")
+
+
+def renamed(case: Case, case_id: str) -> Case:
+    """The same case with another id."""
+    return replace(case, id=case_id)
+
+
+def with_tokens(case: Case, num_tokens: Mapping[str, int], length: int | None = None) -> Case:
+    """The case with token counts, and with its length as a label."""
+    labels = dict(case.labels) if length is None else {**case.labels, "length": length}
+    return replace(case, num_tokens={**case.num_tokens, **num_tokens}, labels=labels)
+
+
+def moved(case: Case, position: str) -> Case:
+    """BestAnswer with the accepted answer at the front, in the middle or at the rear; the others keep their order."""
+    answers = list(case.inputs["answers"])
+    gold = int(str(case.turns[0].gold)[1:]) - 1
+    target = {"front": 0, "mid": len(answers) // 2, "rear": len(answers) - 1}[position]
+    answers.insert(target, answers.pop(gold))
+    turn = replace(case.turns[0], gold=f"A{target + 1}")
+    return replace(
+        case,
+        inputs={**case.inputs, "answers": answers},
+        turns=(turn,),
+        labels={**case.labels, "position": position},
+    )
+
+
+def apply(cases: Sequence[Case], variant: str, options: Options) -> list[Case]:
+    """The cases as a variant wants them.
+
+    Token counts are dropped where the prompt changes; ``data.load`` counts what is missing.
+
+    Raises:
+        InputError: the variant does not go with these cases.
+    """
+    kind = variant.removesuffix("_synthetic").removesuffix("synthetic")
+    if kind in POSITIONS:
+        return [replace(moved(case, kind), num_tokens={}) for case in cases]
+    if kind == "nodoc":
+        return [replace(case, inputs={**case.inputs, "question": None}, num_tokens={}) for case in cases]
+    if match := re.fullmatch(r"cut(\w+)", kind):
+        cut = {"tokens": parse_length(match[1]), "keep": options.cut_keep}
+        return [
+            replace(
+                case, inputs={**case.inputs, "cut": cut}, labels={**case.labels, "cut": cut}, num_tokens={}
+            )
+            for case in cases
+        ]
+    if kind == "ppl":
+        for case in cases:
+            if "segments" not in case.inputs:
+                raise InputError(
+                    f"case {case.id}: a published TSort prompt does not tell its segments apart for the perplexity "
+                    "variant; build cases with `lct build ada_leval_tsort` and give lct_cases, or use _ppl_synthetic"
+                )
+    return list(cases)
+
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +163,7 @@ def load(spec: TaskSpec, options: Options) -> CaseSet:
     else:
         cases = _official(spec, options)
     chosen = list(cases.cases[: _subset_size(spec, options)])
-    chosen = variants.apply(chosen, spec.variant, options)
+    chosen = apply(chosen, spec.variant, options)
     # Official order chose them; now cases of one document stand together, for a backend's prefix cache.
     order = {
         document: place for place, document in reversed(list(enumerate(case.document for case in chosen)))
@@ -371,7 +435,7 @@ def convert(path: Path, task_kind: str, task: str, folder: Path, source: dict[st
             for number, row in read_records(path):
                 case, texts, prompt = to_case(row, task, f"{path}, record {number}")
                 writer.add_documents(texts.items())
-                yield variants.with_tokens(
+                yield with_tokens(
                     case, {CL100K: tokenizer.count(prompt)}, length=parse_length(_length_of(task))
                 )
 
@@ -387,4 +451,30 @@ def _unique(cases: Iterable[Case]) -> Iterator[Case]:
     seen: dict[str, int] = {}
     for case in cases:
         seen[case.id] = seen.get(case.id, 0) + 1
-        yield case if seen[case.id] == 1 else variants.renamed(case, f"{case.id}_{seen[case.id]}")
+        yield case if seen[case.id] == 1 else renamed(case, f"{case.id}_{seen[case.id]}")
+
+
+# What scores of Ada-LEval are split by beside the labels that cases have.
+
+
+_ACCEPTED = re.compile(r"_A([1-9][0-9]{0,5})$")
+_PARTS = 5
+
+
+def labels_of(case: str, labels: Mapping[str, Any]) -> dict[str, str]:
+    """Where among the answers of BestAnswer the accepted one stands, in fifths; nothing for TSort and moved answers.
+
+    >>> labels_of("4711_A2", {"num_answers": 4})
+    {'accepted_answer_at': '20–40 %'}
+    >>> labels_of("4711_A2", {"num_answers": 4, "position": "rear"})
+    {}
+
+    Args:
+        case: id, which ends with the designation of the accepted answer.
+        labels: of the case; ``position`` says that the answer was moved.
+    """
+    match, number = _ACCEPTED.search(case), labels.get("num_answers")
+    if match is None or not isinstance(number, int) or "position" in labels or not int(match[1]) <= number:
+        return {}
+    part = int((int(match[1]) - 0.5) / number * _PARTS)
+    return {"accepted_answer_at": f"{100 * part // _PARTS}–{100 * (part + 1) // _PARTS} %"}

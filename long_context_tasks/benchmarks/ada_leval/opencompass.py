@@ -3,8 +3,8 @@
 from opencompass.registry import ICL_EVALUATORS, ICL_INFERENCERS, LOAD_DATASET
 
 from long_context_tasks.benchmarks.ada_leval import data
-from long_context_tasks.hosts.opencompass import CaseDataset, CaseEvaluator, CaseGenInferencer
-from long_context_tasks.hosts.opencompass_likelihood import CasePPLEvaluator, CasePPLInferencer
+from long_context_tasks.hosts.opencompass.likelihood import CasePPLEvaluator, CasePPLInferencer
+from long_context_tasks.hosts.opencompass.task import CaseDataset, CaseEvaluator, CaseGenInferencer
 
 
 @LOAD_DATASET.register_module()

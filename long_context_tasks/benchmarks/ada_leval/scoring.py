@@ -6,21 +6,238 @@ without it, which changes nothing where there are no thinking tags.
 """
 
 import itertools
+import json
 import math
-from collections.abc import Sequence
+import operator
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from long_context_tasks.benchmarks.ada_leval.extraction import (
-    NO_DESIGNATION,
-    Strict,
-    extract_bestanswer_official,
-    extract_bestanswer_strict,
-    extract_tsort_official,
-    extract_tsort_strict,
-    order_is_correct_official,
-)
 from long_context_tasks.benchmarks.ada_leval.prompts import example_order
 from long_context_tasks.schema import Case, CaseScores, Score
 from long_context_tasks.schema.thinking import without_thinking
+
+# From a response to an answer: the official code's rules, quirks included, and the repaired ones
+# beside them.
+
+
+NO_DESIGNATION = "???"
+NO_ORDER = (0, 0, 0, 0)
+
+_DESIGNATIONS = re.compile(r"A([1-9][0-9]*)")
+_DIGIT_RUNS = re.compile(r"[0-9]+")
+_JSON_SPACE = " \t\n\r"
+_JSON_START = frozenset('{["-0123456789tfnNI')
+# What json.loads runs on; asked directly, a failure costs no error message with line and column.
+_SCAN: Callable[[str, int], tuple[object, int]] = vars(json.JSONDecoder())["scan_once"]
+_NOT_1234 = bytes(set(range(256)) - set(b"1234"))
+_ORDERS = frozenset(bytes(order) for order in itertools.permutations(b"1234"))
+_DIGIT_VALUES = bytes.maketrans(b"1234", bytes([1, 2, 3, 4]))
+
+
+# --- BestAnswer, official --------------------------------------------------------------------------------------
+
+
+def extract_bestanswer_official(prediction: str, num_choice: int) -> str:
+    """The highest designation found anywhere; else the highest bare number; else ``???``.
+
+    The official code looks for "A1".."An", then for "1".."n", as plain substrings; the highest one present wins.
+
+    >>> [extract_bestanswer_official(text, 5) for text in ("A2 is better than A5", "A12", "in 2024", "none")]
+    ['A5', 'A1', 'A4', '???']
+
+    Args:
+        prediction: the response.
+        num_choice: number of answers shown.
+    """
+    size = len(str(num_choice))
+    best = max(
+        (_highest_prefix(run, num_choice, size) for run in _DESIGNATIONS.findall(prediction)), default=0
+    )
+    if not best:
+        for run in _DIGIT_RUNS.findall(prediction):
+            for start, digit in enumerate(run):
+                if digit != "0":
+                    best = max(best, _highest_prefix(run[start : start + size], num_choice, size))
+    return f"A{best}" if best else NO_DESIGNATION
+
+
+def _highest_prefix(digits: str, limit: int, size: int) -> int:
+    """The highest number up to ``limit`` that ``digits`` begins with: as a substring it is there too; 0 if none."""
+    number = int(digits[:size])
+    return number if number <= limit else int(digits[: size - 1] or 0)
+
+
+# --- TSort, official -------------------------------------------------------------------------------------------
+
+
+def extract_tsort_official(prediction: str) -> object:
+    """What the official code takes as the order: any JSON value, else the one order whose digits the text holds in turn.
+
+    >>> extract_tsort_official("Answer: [2, 1, 3, 4]"), extract_tsort_official("2 > 4 > 1 > 3"), extract_tsort_official("?")
+    ([2, 1, 3, 4], [2, 4, 1, 3], [0, 0, 0, 0])
+    """
+    text = prediction.split("Answer:", 2)[1].strip() if "Answer:" in prediction else prediction
+    found, value = _parse_json(text)
+    if found:
+        return value
+    digits = text.encode("ascii", "ignore").translate(None, _NOT_1234)
+    return _only_order_within(digits) or list(NO_ORDER)
+
+
+def _parse_json(text: str) -> tuple[bool, object]:
+    """``json.loads`` without the price of its error message: whether it parses, and the value."""
+    start = len(text) - len(text.lstrip(_JSON_SPACE))
+    if start == len(text) or text[start] not in _JSON_START:
+        return False, None
+    try:
+        value, end = _SCAN(text, start)
+    except (StopIteration, ValueError, RecursionError):
+        return False, None
+    if end != len(text) and text[end:].strip(_JSON_SPACE):
+        return False, None
+    return True, value
+
+
+def _only_order_within(digits: bytes) -> list[int] | None:
+    """The only permutation of 1234 that is a subsequence of ``digits``; None when there is none or more than one.
+
+    When all four occur, they fit in the order of their first occurrences. Another order fits as well as soon as one of them
+    occurs again behind the next (take that occurrence and swap the two). So exactly one fits when ``digits`` is four blocks,
+    each of one digit repeated.
+    """
+    if digits in _ORDERS:  # the ordinary response, and the dearest when it is walked through
+        return list(digits.translate(_DIGIT_VALUES))
+    order = []
+    while digits:
+        order.append(digits[0] - ord("0"))
+        digits = digits.lstrip(digits[:1])
+        if len(order) > 4:
+            return None
+    return order if len(order) == 4 == len(set(order)) else None
+
+
+def order_is_correct_official(answer: Sequence[int], extracted: object) -> bool:
+    """The official comparison, as far as the shorter of the two goes.
+
+    Raises:
+        TypeError: the extracted value is a number, a bool or null; the official run ends there.
+    """
+    return all(map(operator.eq, answer, extracted))  # type: ignore[call-overload]
+
+
+# --- strict ----------------------------------------------------------------------------------------------------
+
+_ANSWER_LABEL = re.compile(r"answer\s*[:：]", re.IGNORECASE)
+_WHOLE_DESIGNATION = re.compile(r"(?<![A-Za-z0-9])A([1-9][0-9]{0,6})(?![A-Za-z0-9])")
+_ONLY_NUMBER = re.compile(r"\W*(?:(?:answer|a)[\s-]*)?([1-9][0-9]{0,6})\W*", re.IGNORECASE)
+_OPENING = re.compile(r"[\s*_`\"'(\[{<>#:.-]*")
+_SEPARATOR = re.compile(r"(?:[\s,;:/&|*_()\[\]+-]|\b(?:and|or)\b)*")
+_LIST = re.compile(r"\[\s*([0-9]{1,4}(?:(?:\s*[,;]\s*|\s+)[0-9]{1,4})*)\s*(?:,\s*)?\]", re.ASCII)
+_NUMBERS = re.compile(r"[0-9]{1,9}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Strict:
+    """What a response commits to, or why it commits to nothing: ``empty``, ``unparsed``, ``ambiguous``."""
+
+    answer: object = None
+    reason: str | None = None
+
+
+def _read(text: str, rule: Callable[[str], Strict]) -> Strict:
+    """Apply a rule to what follows the last "Answer:" after which an answer can be read; without any, to the whole text.
+
+    A response that goes on past its answer often ends in "Answer:" with nothing or half an answer behind it.
+    """
+    if not text.strip():
+        return Strict(reason="empty")
+    spans = _ANSWER_LABEL.split(text)
+    for span in reversed(spans[1:] or spans):
+        result = rule(span.strip())
+        if result.reason != "unparsed":
+            return result
+    return Strict(reason="unparsed")
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    start: int
+    end: int
+    answer: object
+
+
+def _commitment(found: Sequence[_Candidate], span: str) -> Strict:
+    """The candidate that the span begins with, else the only one that it names.
+
+    A span that begins with a list of candidates ("A1, A2, A3", each on a line of its own, "A1 or A2") commits to none. Candidates
+    without an answer are none; only a span that begins with one has chosen what does not exist.
+    """
+    opening = _OPENING.match(span)
+    begins = bool(found) and opening is not None and found[0].start <= opening.end()
+    if begins and found[0].answer is None:
+        return Strict(reason="unparsed")
+    found = [candidate for candidate in found if candidate.answer is not None]
+    if not found:
+        return Strict(reason="unparsed")
+    first = found[0]
+    other = next((candidate for candidate in found if candidate.answer != first.answer), None)
+    if other is None:
+        return Strict(first.answer)
+    before = max(candidate.end for candidate in found if candidate.start < other.start)
+    listed = _SEPARATOR.fullmatch(span, before, other.start) is not None
+    return Strict(first.answer) if begins and not listed else Strict(reason="ambiguous")
+
+
+def extract_bestanswer_strict(text: str, num_choice: int) -> Strict:
+    """The designation that a response commits to.
+
+    Read is what follows the last "Answer:" with an answer behind it, else everything. A designation is a whole word A1..An. The
+    one that the span begins with counts, whatever is said after it ("A1, not A12"), unless it only begins a list; otherwise the
+    span must name exactly one. A span that is nothing but a number, or a designation in another spelling ("a3", "Answer 3"), is a
+    designation too. A span that begins with a designation beyond An chose no answer; elsewhere such words ("the A4 sheet") count
+    for nothing.
+
+    >>> [extract_bestanswer_strict(text, 12).answer for text in ("A1, not A12", "Answer: A3", "I like NASA1", "7.")]
+    ['A1', 'A3', None, 'A7']
+    """
+
+    def rule(span: str) -> Strict:
+        found = [
+            _Candidate(m.start(), m.end(), f"A{m[1]}" if int(m[1]) <= num_choice else None)
+            for m in _WHOLE_DESIGNATION.finditer(span)
+        ]
+        if not found and (number := _ONLY_NUMBER.fullmatch(span)) and int(number[1]) <= num_choice:
+            return Strict(f"A{number[1]}")
+        return _commitment(found, span)
+
+    return _read(text, rule)
+
+
+def extract_tsort_strict(text: str, n: int) -> Strict:
+    """The order that a response commits to: a permutation of 1..n and nothing less.
+
+    Read is what follows the last "Answer:" with an order behind it, else everything. Lists in brackets come first; without any,
+    the numbers of the span (or, up to nine segments, one number with the n digits) must be a permutation.
+
+    >>> [extract_tsort_strict(text, 4).answer for text in ("Answer: [2, 1, 4, 3]", "Part 2 -> Part 1 -> Part 3 -> Part 4", "[2]")]
+    [[2, 1, 4, 3], [2, 1, 3, 4], None]
+    """
+    whole = list(range(1, n + 1))
+
+    def rule(span: str) -> Strict:
+        lists = [(m, [int(part) for part in _NUMBERS.findall(m[1])]) for m in _LIST.finditer(span)]
+        orders = [_Candidate(m.start(), m.end(), order) for m, order in lists if sorted(order) == whole]
+        if orders:
+            return _commitment(orders, span)
+        words = _NUMBERS.findall(span)
+        if len(words) == 1 and len(words[0]) == n <= 9:
+            words = list(words[0])
+        numbers = [int(word) for word in words]
+        return Strict(numbers) if sorted(numbers) == whole else Strict(reason="unparsed")
+
+    return _read(text, rule)
+
 
 METRICS = (
     "strict_accuracy",

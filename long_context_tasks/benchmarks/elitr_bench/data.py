@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from long_context_tasks.benchmarks.catalogue import card, parse_task
-from long_context_tasks.benchmarks.elitr_bench import answer_found, prompts, scoring, synthetic
+from long_context_tasks.benchmarks.elitr_bench import answers as answer_found
+from long_context_tasks.benchmarks.elitr_bench import prompts, scoring, synthetic
 from long_context_tasks.benchmarks.elitr_bench.archives import NAME, Archives, Meeting, Question
 from long_context_tasks.benchmarks.elitr_bench.names import SYNTHETIC, TaskName, parse_name
 from long_context_tasks.benchmarks.elitr_bench.noise import NoiseSettings, noisy

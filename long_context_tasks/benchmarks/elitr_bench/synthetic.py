@@ -6,21 +6,19 @@ forms the right value and the others may be stated, see :mod:`.answer_found`.
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import nan
 from pathlib import Path
 from typing import Any
 
 from long_context_tasks import __version__
-from long_context_tasks.benchmarks.building import Progress, TaskReport
+from long_context_tasks.benchmarks.building import Family, Progress, TaskReport
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.benchmarks.elitr_bench import prompts
-from long_context_tasks.benchmarks.elitr_bench.answer_found import INPUT
+from long_context_tasks.benchmarks.elitr_bench.answers import INPUT
 from long_context_tasks.benchmarks.elitr_bench.names import SYNTHETIC, TaskName
 from long_context_tasks.benchmarks.elitr_bench.noise import NoiseSettings, noisy
-from long_context_tasks.corpora.synthetic.meeting import Meeting, MeetingQuestion, write_meeting
-from long_context_tasks.corpora.synthetic.wording import stream
 from long_context_tasks.schema import (
     Case,
     CaseSet,
@@ -33,8 +31,12 @@ from long_context_tasks.schema import (
 )
 from long_context_tasks.schema.case_folder import made_once, read_manifest
 from long_context_tasks.schema.folders import cache_dir
+from long_context_tasks.synthetic.meeting import Meeting, MeetingQuestion, write_meeting
+from long_context_tasks.synthetic.wording import stream
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer, same_tokenizer, tokenizer_identity
 from long_context_tasks.tokens.build_settings import BuildSettings
+
+__all__ = ["FAMILIES", "LENGTHS", "build"]
 
 NAME = "elitr_bench"
 CASES = 200
@@ -357,3 +359,13 @@ def _noisy(
             document=document,
             labels={**case.labels, "wer": task.wer, "measured_wer": rate},
         )
+
+
+# What can be built for ELITR-Bench: cases on synthetic meetings; its own meetings are the published
+# ones.
+
+
+FAMILIES: Mapping[str, Family] = {
+    "elitr_bench_qa_synthetic": Family("qa_synthetic", MeetingSettings),
+    "elitr_bench_conv_synthetic": Family("conv_synthetic", MeetingSettings),
+}

@@ -6,33 +6,137 @@ with the keys of the texts under ``system`` (may be empty) and ``user``, one tur
 ids; option numbers in order; section markers of the context), and the label ``domain``.
 """
 
+import hashlib
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
-from long_context_tasks.benchmarks.ethic import fact_recall, judge_prompts, prompts, scoring, summaries
-from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS, NAME, Row, Source, digest_of, source_of
-from long_context_tasks.benchmarks.ethic.official import DOMAINS
-from long_context_tasks.benchmarks.ethic.prompt_length import within
-from long_context_tasks.benchmarks.ethic.rows import Read, case_of
-from long_context_tasks.benchmarks.ethic.synthetic_build import SYNTHETIC, cached_synthetic, family_of
+from long_context_tasks.benchmarks.ethic import prompts, scoring
+from long_context_tasks.benchmarks.ethic.files import (
+    CONFIGURATIONS,
+    NAME,
+    Read,
+    Row,
+    Source,
+    case_of,
+    digest_of,
+    source_of,
+)
+from long_context_tasks.benchmarks.ethic.scoring import fact_recall, summaries
+from long_context_tasks.benchmarks.ethic.scoring import summaries as judge_prompts
+from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
+from long_context_tasks.benchmarks.ethic.synthetic import SYNTHETIC, cached_synthetic, family_of
 from long_context_tasks.judges import Judging
 from long_context_tasks.schema import (
     Case,
     CaseSet,
     CaseWriter,
+    Documents,
     InputError,
     LoadedTask,
+    Message,
     Options,
     format_length,
 )
 from long_context_tasks.schema.case_folder import made_once, read_manifest
 from long_context_tasks.schema.folders import cache_dir
+from long_context_tasks.schema.system_role import folded, takes_system
 from long_context_tasks.tokens import CL100K, count_cases, same_tokenizer, tokenizer_identity
+from long_context_tasks.tokens.count_cache import cached_counts
+
+# Only the prompts under, or over, 32,768 tokens: the official flags ``--under_32k_only`` and
+# ``--over_32k_only``.
+
+
+BOUND = 32_768
+"""A prompt of so many tokens is still under it."""
+
+Keep = Callable[[Sequence[Case], Documents, str], list[Case]]
+
+
+def within(which: str, tokenizer: str) -> Keep:
+    """What keeps the cases on one side of the bound; each gets its prompt's tokens as the label ``full_prompt_tokens``.
+
+    Args:
+        which: under_32k or over_32k.
+        tokenizer: of the model.
+    """
+
+    def keep(cases: Sequence[Case], documents: Documents, known_by: str) -> list[Case]:
+        told = _template_identity(tokenizer)
+
+        def countable(case: Case) -> tuple[str, Callable[[], str]]:
+            style = case.inputs.get("style", prompts.CHAT)
+
+            def text() -> str:
+                return full_prompt(prompts.messages(case, documents), tokenizer, style)
+
+            return (
+                (f"full\0{told}\0{known_by}\0{case.document}\0{style}", text) if known_by else (text(), text)
+            )
+
+        counts = cached_counts(
+            tokenizer, map(countable, cases), len(cases), f"measuring prompts in {tokenizer}"
+        )
+        under = which == "under_32k"
+        return [
+            replace(case, labels={**case.labels, "full_prompt_tokens": count})
+            for case, count in zip(cases, counts, strict=True)
+            if (count <= BOUND) == under
+        ]
+
+    return keep
+
+
+def full_prompt(messages: Sequence[Message], tokenizer: str, style: str = prompts.CHAT) -> str:
+    """The text that a model is given: through the tokenizer's chat template, or the contents where there is none.
+
+    A template that knows no system role gets the system message in front of the user's; a prompt that marks the roles itself
+    goes through none.
+    """
+    template = None if style in prompts.OWN_TEMPLATE else _chat_template(tokenizer)
+    if template is None:
+        return "\n\n".join(message.content for message in messages)
+    sent = messages if takes_system(template) else folded(messages)
+    return template([asdict(message) for message in sent])
+
+
+def _template_identity(tokenizer: str) -> str:
+    """Another one when a tokenizer's chat template changes, or the special tokens that it writes."""
+    loaded = _with_template(tokenizer)
+    made_of = (loaded.chat_template, sorted(loaded.special_tokens_map.items())) if loaded else ""
+    return hashlib.sha256(repr(made_of).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _chat_template(tokenizer: str) -> Callable[[list[dict[str, Any]]], str] | None:
+    loaded = _with_template(tokenizer)
+    if loaded is None:
+        return None
+
+    def apply(messages: list[dict[str, Any]]) -> str:
+        return str(loaded.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
+
+    return apply
+
+
+@lru_cache(maxsize=4)
+def _with_template(tokenizer: str) -> Any:
+    """A tokenizer with its chat template; None where it has none."""
+    if tokenizer == CL100K:
+        return None
+    try:
+        from transformers import AutoTokenizer
+
+        local = Path(tokenizer).expanduser().is_dir()
+        loaded: Any = AutoTokenizer.from_pretrained(tokenizer, local_files_only=local)  # type: ignore[no-untyped-call,unused-ignore]
+    except (ImportError, OSError, ValueError):
+        return None
+    return loaded if getattr(loaded, "chat_template", None) else None
+
 
 logger = logging.getLogger(__name__)
 

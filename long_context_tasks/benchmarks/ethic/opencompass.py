@@ -3,7 +3,7 @@
 from opencompass.registry import ICL_EVALUATORS, ICL_INFERENCERS, LOAD_DATASET
 
 from long_context_tasks.benchmarks.ethic.data import load_task
-from long_context_tasks.hosts.opencompass import CaseDataset, CaseEvaluator, CaseGenInferencer
+from long_context_tasks.hosts.opencompass.task import CaseDataset, CaseEvaluator, CaseGenInferencer
 
 
 @LOAD_DATASET.register_module()

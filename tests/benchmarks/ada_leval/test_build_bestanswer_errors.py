@@ -6,7 +6,7 @@ import pytest
 from forum_posts import make_posts, write_posts
 
 from long_context_tasks.benchmarks.ada_leval import build
-from long_context_tasks.benchmarks.ada_leval.bestanswer_choice import BestAnswerSettings
+from long_context_tasks.benchmarks.ada_leval.build.choice import BestAnswerSettings
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.schema import InputError
 from long_context_tasks.tokens import get_tokenizer
@@ -63,7 +63,7 @@ def test_missing_file(tmp_path):
 
 
 def test_nothing_is_left_when_building_breaks(tmp_path, monkeypatch):
-    from long_context_tasks.benchmarks.ada_leval import bestanswer_builder
+    from long_context_tasks.benchmarks.ada_leval.build import bestanswer as bestanswer_builder
 
     def broken(*_):
         raise RuntimeError("broken")

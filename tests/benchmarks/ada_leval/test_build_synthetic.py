@@ -13,16 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from other_tokenizers import other_tokenizer
 
-from long_context_tasks.benchmarks.ada_leval import build, prompts, synthetic_fit
-from long_context_tasks.benchmarks.ada_leval.bestanswer_choice import BestAnswerSettings
+from long_context_tasks.benchmarks.ada_leval import build, prompts
+from long_context_tasks.benchmarks.ada_leval.build import fit as synthetic_fit
+from long_context_tasks.benchmarks.ada_leval.build.choice import BestAnswerSettings
+from long_context_tasks.benchmarks.ada_leval.build.windows import Caps, CountedBook, TSortSettings, caps_for
 from long_context_tasks.benchmarks.ada_leval.data import load_task
-from long_context_tasks.benchmarks.ada_leval.tsort_windows import Caps, CountedBook, TSortSettings, caps_for
 from long_context_tasks.benchmarks.catalogue import parse_task
 from long_context_tasks.corpora.books import Book
-from long_context_tasks.corpora.synthetic import write_novel, write_threads
-from long_context_tasks.corpora.synthetic.forum import asides, with_asides
-from long_context_tasks.corpora.synthetic.parts import devices, meets, traits
 from long_context_tasks.schema import CaseSet, InputError, Options, format_length, parse_length
+from long_context_tasks.synthetic import write_novel, write_threads
+from long_context_tasks.synthetic.forum import asides, with_asides
+from long_context_tasks.synthetic.parts import devices, meets, traits
 from long_context_tasks.tokens import get_tokenizer
 
 TSORT, BEST = "ada_leval_tsort_synthetic", "ada_leval_bestanswer_synthetic"
@@ -67,7 +68,7 @@ def test_novels_are_not_kept_while_others_are_written(tmp_path):
 
 
 def test_long_cases_may_share_a_novel_and_then_stand_a_stride_apart(tmp_path, monkeypatch):
-    from long_context_tasks.benchmarks.ada_leval import synthetic_corpus
+    from long_context_tasks.benchmarks.ada_leval.build import synthetic as synthetic_corpus
 
     monkeypatch.setattr(synthetic_corpus, "_MOST_TOKENS", 20_000)
     build.build(TSORT, None, TSortSettings((4000,), n=25), tmp_path / TSORT)
@@ -80,7 +81,7 @@ def test_long_cases_may_share_a_novel_and_then_stand_a_stride_apart(tmp_path, mo
 
 @pytest.mark.parametrize("length", [2000, 128_000])
 def test_few_cases_of_tsort_are_the_first_of_more(length, tmp_path, monkeypatch):
-    from long_context_tasks.benchmarks.ada_leval import synthetic_corpus
+    from long_context_tasks.benchmarks.ada_leval.build import synthetic as synthetic_corpus
 
     if length > 50_000:  # the plan of 128k, with fewer cases for each novel and in all
         monkeypatch.setattr(synthetic_corpus, "_CASES", 6)
@@ -98,7 +99,7 @@ def test_few_cases_of_tsort_are_the_first_of_more(length, tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("length", ["1k", "8k", "16k", "64k", "128k", "1m"])
 def test_the_plan_depends_on_the_length_alone(length):
-    from long_context_tasks.benchmarks.ada_leval.synthetic_corpus import ForumPosts, NovelPlan
+    from long_context_tasks.benchmarks.ada_leval.build.synthetic import ForumPosts, NovelPlan
 
     tokens = parse_length(length)
     plans = [
@@ -352,7 +353,7 @@ def test_longer_questions_ask_the_same_and_the_gold_answer_alone_is_right(tmp_pa
 
 
 def sentences_of(case, length):
-    from long_context_tasks.benchmarks.ada_leval.build_plan import stable_seed
+    from long_context_tasks.benchmarks.ada_leval.build.plan import stable_seed
 
     return asides(int(stable_seed(5, case.cluster, length)[:12], 16))
 

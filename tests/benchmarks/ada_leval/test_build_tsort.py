@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from naive_builders import naive_tsort
 
 from long_context_tasks.benchmarks.ada_leval import build, prompts
-from long_context_tasks.benchmarks.ada_leval.build_plan import parse_lengths
-from long_context_tasks.benchmarks.ada_leval.tsort_windows import TSortSettings, caps_for
+from long_context_tasks.benchmarks.ada_leval.build.plan import parse_lengths
+from long_context_tasks.benchmarks.ada_leval.build.windows import TSortSettings, caps_for
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.schema import CaseSet, InputError, format_length
 from long_context_tasks.tokens import get_tokenizer
@@ -251,7 +251,7 @@ def test_paragraphs_that_are_too_long_are_counted(tmp_path):
 
 @pytest.mark.parametrize("fault", [RuntimeError("broken"), KeyboardInterrupt()])
 def test_nothing_is_left_when_building_breaks(tmp_path, monkeypatch, fault):
-    from long_context_tasks.benchmarks.ada_leval import tsort_builder
+    from long_context_tasks.benchmarks.ada_leval.build import tsort as tsort_builder
 
     source = write_books(tmp_path, {"b": plain_book(300)})
     build.build(FAMILY, source, TSortSettings((2000,)), tmp_path / "out" / FAMILY)

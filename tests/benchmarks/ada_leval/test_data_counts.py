@@ -8,9 +8,9 @@ import pytest
 from published_files import load, record
 
 from long_context_tasks.benchmarks.ada_leval import data
-from long_context_tasks.benchmarks.ada_leval.bestanswer_choice import BestAnswerSettings
 from long_context_tasks.benchmarks.ada_leval.build import build
-from long_context_tasks.benchmarks.ada_leval.tsort_windows import TSortSettings
+from long_context_tasks.benchmarks.ada_leval.build.choice import BestAnswerSettings
+from long_context_tasks.benchmarks.ada_leval.build.windows import TSortSettings
 from long_context_tasks.schema import InputError, LoadedTask, resolve_options
 from long_context_tasks.tokens import Tokenizer, get_tokenizer
 

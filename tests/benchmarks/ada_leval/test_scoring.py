@@ -5,7 +5,6 @@ import importlib
 import itertools
 import json
 import math
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,18 +12,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from naive_extraction import naive_bestanswer, naive_tsort
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.ada_leval import scoring
-from long_context_tasks.benchmarks.ada_leval.extraction import (
+from long_context_tasks.benchmarks.ada_leval.scoring import (
     extract_bestanswer_official,
     extract_tsort_official,
 )
 from long_context_tasks.schema import Case, Score, Turn
 from long_context_tasks.schema.thinking import without_thinking
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "speed"))
-from naive_extraction import naive_bestanswer, naive_tsort
 
 GOLDEN = Path(__file__).parent / "golden"
 _PREDICTION = st.one_of(

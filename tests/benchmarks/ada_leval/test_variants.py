@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from long_context_tasks.benchmarks.ada_leval import variants
+from long_context_tasks.benchmarks.ada_leval import data as variants
 from long_context_tasks.schema import Case, InputError, Options, Turn
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from long_context_tasks.benchmarks.ada_leval import prompts, scoring
-from long_context_tasks.benchmarks.ada_leval.extraction import (
+from long_context_tasks.benchmarks.ada_leval.scoring import (
     extract_bestanswer_official,
     extract_tsort_official,
 )

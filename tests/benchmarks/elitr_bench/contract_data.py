@@ -1,9 +1,6 @@
 """The archives with invented meetings, for the test that both hosts are equal."""
 
-import sys
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 from invented_meetings import write_archives
 

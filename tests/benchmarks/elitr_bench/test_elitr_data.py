@@ -15,8 +15,8 @@ from invented_meetings import (
 
 from long_context_tasks.benchmarks.elitr_bench import data, prompts
 from long_context_tasks.benchmarks.elitr_bench.archives import Archives
-from long_context_tasks.benchmarks.elitr_bench.counts import count_split
 from long_context_tasks.benchmarks.elitr_bench.names import parse_name
+from long_context_tasks.benchmarks.elitr_bench.paper.tables import count_split
 from long_context_tasks.schema import InputError, Options
 from long_context_tasks.tokens import CL100K, get_tokenizer
 

@@ -3,7 +3,8 @@
 import pytest
 import yaml
 
-from long_context_tasks.benchmarks.elitr_bench import answer_found, names, prompts, scoring
+from long_context_tasks.benchmarks.elitr_bench import answers as answer_found
+from long_context_tasks.benchmarks.elitr_bench import names, prompts, scoring
 from long_context_tasks.schema import InputError
 
 ALL = [*names.task_names(), *names.synthetic_task_names()]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from long_context_tasks.benchmarks.elitr_bench import prompts
-from long_context_tasks.benchmarks.elitr_bench.responses import stored_officially
+from long_context_tasks.benchmarks.elitr_bench.scoring import stored_officially
 from long_context_tasks.schema import Case, InputError, Turn
 from long_context_tasks.schema.thinking import without_thinking
 

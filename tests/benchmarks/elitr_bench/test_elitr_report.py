@@ -13,9 +13,9 @@ from invented_meetings import write_archives
 from stored_elitr_runs import write_run
 from typer.testing import CliRunner, Result
 
-from long_context_tasks.benchmarks.elitr_bench import paper_tables
 from long_context_tasks.benchmarks.elitr_bench.archives import Archives
-from long_context_tasks.benchmarks.elitr_bench.breakdown import (
+from long_context_tasks.benchmarks.elitr_bench.paper import tables as paper_tables
+from long_context_tasks.benchmarks.elitr_bench.report import (
     ScoredTurn,
     by_label,
     lower_test,
@@ -24,8 +24,8 @@ from long_context_tasks.benchmarks.elitr_bench.breakdown import (
     paired_difference,
 )
 from long_context_tasks.cli import app
-from long_context_tasks.runs import find_runs
-from long_context_tasks.runs.judged import judged_path, write_judged
+from long_context_tasks.results import find_runs
+from long_context_tasks.results.evaluations import judged_path, write_judged
 from long_context_tasks.schema import Case, InputError, Options
 
 QA, TALK, CONV = "elitr_bench_qa_dev", "elitr_bench_qa_dev_multiturn", "elitr_bench_conv_dev"
@@ -310,7 +310,7 @@ def test_the_published_scores_come_out_as_in_the_paper(
 
 def test_names_of_judges(options: Options, tmp_path: Path) -> None:
     """Of OpenCompass, whose runs have a folder in their labels; with two judges of one name."""
-    from long_context_tasks.cli.elitr_runs import evaluations
+    from long_context_tasks.benchmarks.elitr_bench.report import evaluations
 
     write_run(tmp_path / "runs", options, QA, lambda *_: 2.0, judge={})
     [lm_eval_run] = find_runs(tmp_path / "runs").runs
@@ -326,7 +326,7 @@ def test_names_of_judges(options: Options, tmp_path: Path) -> None:
 
 def test_a_judge_has_one_name_in_all_runs(options: Options, tmp_path: Path) -> None:
     """Also where only one of them was judged a second time, by the same judge with more seeds."""
-    from long_context_tasks.cli.elitr_runs import evaluations
+    from long_context_tasks.benchmarks.elitr_bench.report import evaluations
 
     write_run(tmp_path / "runs", options, QA, lambda *_: 2.0, judge={"name": "j", "seeds": [1]})
     [run] = find_runs(tmp_path / "runs").runs
@@ -344,7 +344,7 @@ def test_a_broken_file_of_a_later_judge_is_named(options: Options, tmp_path: Pat
     path = judged_path(run, "second", {})
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"judge": {}}), encoding="utf-8")
-    from long_context_tasks.cli.elitr_runs import evaluations
+    from long_context_tasks.benchmarks.elitr_bench.report import evaluations
 
     with pytest.raises(InputError, match=r"judged/second-.*make it again with `lct judge run`"):
         evaluations([run])

@@ -12,10 +12,10 @@ import yaml
 
 from long_context_tasks.benchmarks.elitr_bench import prompts, scoring
 from long_context_tasks.benchmarks.elitr_bench.archives import Archives, Meeting, prepare_transcripts
-from long_context_tasks.benchmarks.elitr_bench.counts import count_split
 from long_context_tasks.benchmarks.elitr_bench.data import load
 from long_context_tasks.benchmarks.elitr_bench.names import task_names
-from long_context_tasks.benchmarks.elitr_bench.responses import stored_officially
+from long_context_tasks.benchmarks.elitr_bench.paper.tables import count_split
+from long_context_tasks.benchmarks.elitr_bench.scoring import stored_officially
 from long_context_tasks.schema import Message, Options, file_sha256
 from long_context_tasks.tokens import CL100K, get_tokenizer
 

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from long_context_tasks.benchmarks.elitr_bench.archives import Archives, Question, Response
-from long_context_tasks.benchmarks.elitr_bench.paper_cells import Cell, Table
-from long_context_tasks.benchmarks.elitr_bench.paper_tables import (
+from long_context_tasks.benchmarks.elitr_bench.paper.tables import (
+    Cell,
     Scores,
+    Table,
     gold_bins,
     middle_test,
     paper_tables,

@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 
 from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic import prompts, scoring
-from long_context_tasks.benchmarks.ethic.build_settings import EthicSettings
+from long_context_tasks.benchmarks.ethic.build.labels import label_f1
+from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.data import load_task
-from long_context_tasks.benchmarks.ethic.labels import label_f1
 from long_context_tasks.benchmarks.ethic.sections import split_sections
 from long_context_tasks.cli import app
 from long_context_tasks.schema import Case, CaseSet, InputError, resolve_options

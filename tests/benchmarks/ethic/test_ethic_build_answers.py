@@ -14,8 +14,8 @@ from judge_server import Answer, JudgeServer, judge_server
 from long_context_tasks.benchmarks.building import Progress, TaskReport
 from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic import prompts
-from long_context_tasks.benchmarks.ethic.annotator import Annotator, load_annotator
-from long_context_tasks.benchmarks.ethic.build_settings import EthicSettings
+from long_context_tasks.benchmarks.ethic.build.annotator import Annotator, load_annotator
+from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.schema import CaseSet, InputError
 
 REFUSAL = "I'm sorry, but I can't help with that."

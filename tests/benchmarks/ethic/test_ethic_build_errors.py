@@ -16,8 +16,8 @@ from judge_server import Answer, judge_server
 
 from long_context_tasks.benchmarks.building import TaskReport
 from long_context_tasks.benchmarks.ethic import build as ethic_build
-from long_context_tasks.benchmarks.ethic.build_settings import EthicSettings
-from long_context_tasks.benchmarks.ethic.labels import parse_labels
+from long_context_tasks.benchmarks.ethic.build.labels import parse_labels
+from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.schema import InputError
 
 

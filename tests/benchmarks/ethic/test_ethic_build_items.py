@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic import prompts
-from long_context_tasks.benchmarks.ethic.breakdown import context_key
-from long_context_tasks.benchmarks.ethic.build_settings import EthicSettings
+from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
+from long_context_tasks.benchmarks.ethic.report import context_key
 from long_context_tasks.benchmarks.ethic.sections import split_sections
 from long_context_tasks.cli import app
 from long_context_tasks.schema import Case, CaseSet, LoadedTask, resolve_options

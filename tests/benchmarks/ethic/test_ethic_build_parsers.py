@@ -7,20 +7,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from long_context_tasks.benchmarks.ethic.annotator import first_sentences, parse_pair, parse_spans
-from long_context_tasks.benchmarks.ethic.attribute_law import may_refer
-from long_context_tasks.benchmarks.ethic.build_settings import fill
-from long_context_tasks.benchmarks.ethic.citations import MARK, TARGET_MARK, find_quotes, mask
-from long_context_tasks.benchmarks.ethic.coverage import evaluator_prompt, read_score
-from long_context_tasks.benchmarks.ethic.labels import (
+from long_context_tasks.benchmarks.ethic.build.annotator import first_sentences, parse_pair, parse_spans
+from long_context_tasks.benchmarks.ethic.build.attribute_law import (
+    MARK,
+    TARGET_MARK,
+    find_quotes,
+    mask,
+    may_refer,
+)
+from long_context_tasks.benchmarks.ethic.build.labels import (
     gold_labels,
     label_f1,
     merge_labels,
     parse_labels,
     read_labelled_chunks,
 )
-from long_context_tasks.benchmarks.ethic.repaired import recall_f1, recall_labels, recalled_items
+from long_context_tasks.benchmarks.ethic.build.settings import fill
+from long_context_tasks.benchmarks.ethic.scoring.repaired import recall_f1, recall_labels, recalled_items
 from long_context_tasks.corpora.court_opinions import Opinion
+from long_context_tasks.coverage.measure import evaluator_prompt, read_score
 from long_context_tasks.schema import InputError
 
 NAMES = st.lists(st.from_regex(r"[A-Z][a-zé]{1,9}", fullmatch=True), max_size=8)

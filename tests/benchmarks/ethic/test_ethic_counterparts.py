@@ -12,13 +12,13 @@ from typer.testing import CliRunner
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.ethic import build as ethic_build
-from long_context_tasks.benchmarks.ethic.build_settings import EthicSettings
+from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.data import load_task
 from long_context_tasks.benchmarks.ethic.scoring import METRICS, SCORES
 from long_context_tasks.cli import app
-from long_context_tasks.hosts.chosen_tasks import task_groups
-from long_context_tasks.hosts.generate import lm_eval_files
-from long_context_tasks.hosts.generate_opencompass import default_tasks
+from long_context_tasks.hosts.lm_eval.generate import lm_eval_files
+from long_context_tasks.hosts.opencompass.chosen_tasks import task_groups
+from long_context_tasks.hosts.opencompass.generate import default_tasks
 from long_context_tasks.schema import Case, InputError, LoadedTask, Turn, resolve_options
 
 TASKS = [f"ethic_{kind}_{domain}" for kind, domains in BUILT.items() for domain in domains]

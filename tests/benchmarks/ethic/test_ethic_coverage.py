@@ -12,17 +12,17 @@ from ethic_oracle import oracle, write_documents, write_rows
 from typer.testing import CliRunner
 
 from long_context_tasks.benchmarks.ethic import build as ethic_build
-from long_context_tasks.benchmarks.ethic.build_settings import EthicSettings
-from long_context_tasks.benchmarks.ethic.coverage import (
+from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
+from long_context_tasks.benchmarks.ethic.prompts import template
+from long_context_tasks.cli import app
+from long_context_tasks.coverage.items import Item, Rows, item_sources
+from long_context_tasks.coverage.measure import (
     CHUNK_TOKENS,
     evaluator_prompt,
     read_score,
     sample,
     split_context,
 )
-from long_context_tasks.benchmarks.ethic.coverage_items import Item, Rows, item_sources
-from long_context_tasks.benchmarks.ethic.prompts import template
-from long_context_tasks.cli import app
 from long_context_tasks.schema import Case, CaseWriter, InputError, Turn, resolve_options
 from long_context_tasks.tokens import get_tokenizer
 
@@ -184,7 +184,7 @@ def test_chunks_have_at_most_512_tokens() -> None:
 
 
 def test_batches_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from long_context_tasks.benchmarks.ethic import coverage
+    from long_context_tasks.coverage import measure as coverage
 
     foreign(tmp_path / "toy.jsonl", random.Random(7), 5, 0.5)
     found = []

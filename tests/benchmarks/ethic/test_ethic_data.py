@@ -4,20 +4,16 @@ import gzip
 import json
 import logging
 import shutil
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import datasets
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from contract_data import CONFIGURATIONS, rows, user_message, write_published_files
 
 from long_context_tasks.benchmarks.catalogue import task_specs
-from long_context_tasks.benchmarks.ethic import prompt_length
+from long_context_tasks.benchmarks.ethic import data as prompt_length
 from long_context_tasks.benchmarks.ethic.data import load_task
 from long_context_tasks.hosts.demo_model import demo_model_path
 from long_context_tasks.schema import Case, CaseWriter, InputError, LoadedTask, Message, Turn, resolve_options

@@ -16,7 +16,9 @@ from typer.testing import CliRunner, Result
 
 from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic import prompts
-from long_context_tasks.benchmarks.ethic.breakdown import (
+from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
+from long_context_tasks.benchmarks.ethic.data import load_task
+from long_context_tasks.benchmarks.ethic.report import (
     ScoredCase,
     ScoredPart,
     Span,
@@ -36,12 +38,10 @@ from long_context_tasks.benchmarks.ethic.breakdown import (
     scored_case,
     section_parts,
 )
-from long_context_tasks.benchmarks.ethic.build_settings import EthicSettings
-from long_context_tasks.benchmarks.ethic.data import load_task
 from long_context_tasks.cli import app
 from long_context_tasks.judges import JudgeRequest, Verdict
-from long_context_tasks.runs import find_runs
-from long_context_tasks.runs.judged import judged_path, write_judged
+from long_context_tasks.results import find_runs
+from long_context_tasks.results.evaluations import judged_path, write_judged
 from long_context_tasks.schema import Case, LoadedTask, Options, Turn, resolve_options
 
 FOUR, EIGHT = Span(4000, 4000), Span(8000, 8000)

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 from long_context_tasks.cli import app
-from long_context_tasks.cli.report_elitr import write_plot
+from long_context_tasks.cli.report.elitr import write_plot
 
 
 @pytest.mark.parametrize("report", ["ethic", "elitr"])

@@ -10,16 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judge_server import Answer, judge_server
 
-from long_context_tasks.benchmarks.ethic import official
-from long_context_tasks.benchmarks.ethic.judge_prompts import judge_message, rubric, stated_rating
 from long_context_tasks.benchmarks.ethic.prompts import template
-from long_context_tasks.benchmarks.ethic.summaries import (
+from long_context_tasks.benchmarks.ethic.scoring import official
+from long_context_tasks.benchmarks.ethic.scoring.summaries import (
     METRICS,
     POINTS,
+    judge_message,
     judge_requests,
     judgement,
+    rubric,
     score_turn,
     section_scores,
+    stated_rating,
     stored_verdicts,
 )
 from long_context_tasks.judges import JudgeConfig, Store, Verdict, judge_all

@@ -14,19 +14,17 @@ from other_tokenizers import other_tokenizer
 from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic import scoring
-from long_context_tasks.benchmarks.ethic.coverage_rules import coverage
 from long_context_tasks.benchmarks.ethic.data import load_task
-from long_context_tasks.benchmarks.ethic.fact_recall import states
-from long_context_tasks.benchmarks.ethic.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.prompts import template
+from long_context_tasks.benchmarks.ethic.scoring.fact_recall import states
+from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.sections import context_of
-from long_context_tasks.benchmarks.ethic.synthetic import Made, Maker
-from long_context_tasks.benchmarks.ethic.synthetic_attribute import attribute
-from long_context_tasks.benchmarks.ethic.synthetic_build import WRITINGS, SyntheticSettings, make_case
-from long_context_tasks.benchmarks.ethic.synthetic_fit import fit, shortened, whole_word
-from long_context_tasks.benchmarks.ethic.synthetic_sources import GENRES
-from long_context_tasks.corpora.synthetic.document import Fact, Paragraph
+from long_context_tasks.benchmarks.ethic.synthetic import WRITINGS, SyntheticSettings, make_case
+from long_context_tasks.benchmarks.ethic.synthetic.attribute import attribute
+from long_context_tasks.benchmarks.ethic.synthetic.fit import fit, shortened, whole_word
+from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, Made, Maker, coverage
 from long_context_tasks.schema import CaseSet, InputError, Options, resolve_options
+from long_context_tasks.synthetic.document import Fact, Paragraph
 from long_context_tasks.tokens import get_tokenizer
 
 PAIRS = [(task, domain) for task, domains in DOMAINS.items() for domain in domains]
@@ -131,8 +129,8 @@ def test_options_in_the_gold_order_follow_the_context(domain: str) -> None:
 
 
 def test_the_studies_of_a_review_are_told_by_its_inclusion() -> None:
-    from long_context_tasks.benchmarks.ethic.synthetic import document_seed
-    from long_context_tasks.corpora.synthetic.trials import write_review
+    from long_context_tasks.benchmarks.ethic.synthetic.maker import document_seed
+    from long_context_tasks.synthetic.trials import write_review
 
     made = made_case("attribute", "medicine", 4000, 1)
     included = write_review(document_seed(3, "medicine", 1), 20_000).included
@@ -203,7 +201,7 @@ def test_built_cases_run_under_their_task_at_their_length(tmp_path: Path) -> Non
 
 
 def test_a_task_writes_its_cases_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from long_context_tasks.benchmarks.ethic import synthetic_build
+    from long_context_tasks.benchmarks.ethic import synthetic as synthetic_build
 
     name = "ethic_recall_debates_synthetic"
     first = load_task(name, Options(length=1000, n=2))

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from long_context_tasks.benchmarks.ethic import fact_recall, sections, summaries
+from long_context_tasks.benchmarks.ethic import sections
 from long_context_tasks.benchmarks.ethic.data import load_task
-from long_context_tasks.benchmarks.ethic.fact_recall import SectionFacts, plain_words, states
-from long_context_tasks.corpora.synthetic.document import Fact
+from long_context_tasks.benchmarks.ethic.scoring import fact_recall, summaries
+from long_context_tasks.benchmarks.ethic.scoring.fact_recall import SectionFacts, plain_words, states
 from long_context_tasks.judges import Verdict
 from long_context_tasks.schema import Case, Options, Turn
+from long_context_tasks.synthetic.document import Fact
 
 WHEEL = Fact("Anne mended a wheel.", (("Anne", "Finch"), ("mended", "repaired"), ("wheel",)))
 COUNT = Fact("1,204 men came.", (("1,204", "1204"),), 0.5)

@@ -8,12 +8,17 @@ from typing import Any
 
 import pytest
 
-from long_context_tasks.benchmarks.ethic import judge_prompts, official, prompts, scoring
+from long_context_tasks.benchmarks.ethic import prompts, scoring
 from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS
-from long_context_tasks.benchmarks.ethic.lcs import lcs_length, longest_common_subsequence
-from long_context_tasks.benchmarks.ethic.official import CRITERIA
+from long_context_tasks.benchmarks.ethic.scoring import official
+from long_context_tasks.benchmarks.ethic.scoring import summaries as judge_prompts
+from long_context_tasks.benchmarks.ethic.scoring.official import (
+    CRITERIA,
+    lcs_length,
+    longest_common_subsequence,
+)
+from long_context_tasks.benchmarks.ethic.scoring.summaries import judge_requests
 from long_context_tasks.benchmarks.ethic.sections import context_of, split_sections
-from long_context_tasks.benchmarks.ethic.summaries import judge_requests
 from long_context_tasks.judges import load_judge
 from long_context_tasks.judges.client import request_body
 from long_context_tasks.judges.request import Ask

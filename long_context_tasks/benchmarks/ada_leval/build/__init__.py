@@ -1,0 +1,224 @@
+"""Raw corpora to cases of any length: novels for TSort, forum posts for BestAnswer, or what is written from a seed.
+
+The rules stand in ``tsort_builder`` and ``bestanswer_builder``; here is the way in for the command line and the hosts.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from long_context_tasks import __version__
+from long_context_tasks.benchmarks.ada_leval.build.bestanswer import build_bestanswer
+from long_context_tasks.benchmarks.ada_leval.build.choice import BestAnswerSettings
+from long_context_tasks.benchmarks.ada_leval.build.plan import BuildSettings, Progress, TaskReport
+from long_context_tasks.benchmarks.ada_leval.build.posts import DumpPosts
+from long_context_tasks.benchmarks.ada_leval.build.synthetic import ForumPosts, NovelPlan
+from long_context_tasks.benchmarks.ada_leval.build.tsort import build_tsort
+from long_context_tasks.benchmarks.ada_leval.build.windows import TSortSettings
+from long_context_tasks.benchmarks.building import Family
+from long_context_tasks.benchmarks.catalogue import TaskSpec, card
+from long_context_tasks.corpora.books import read_books
+from long_context_tasks.schema import (
+    CaseSet,
+    CaseWriter,
+    InputError,
+    Options,
+    TaskCard,
+    format_length,
+    parse_length,
+)
+from long_context_tasks.schema.case_folder import made_once
+from long_context_tasks.schema.folders import cache_dir
+from long_context_tasks.tokens import tokenizer_identity
+
+NAME = "ada_leval"
+FAMILIES: Mapping[str, Family] = {
+    "ada_leval_tsort": Family("tsort", TSortSettings, source="books"),
+    "ada_leval_bestanswer": Family("bestanswer", BestAnswerSettings, source="posts"),
+    "ada_leval_tsort_synthetic": Family("tsort", TSortSettings),
+    "ada_leval_bestanswer_synthetic": Family("bestanswer", BestAnswerSettings),
+}
+SYNTHETIC_CASES = 200
+"""Cases of a synthetic task when no number is asked for, as in the paper's subset for API models."""
+_ALL_TAGS = 10_000
+
+
+def task_card(family: str) -> TaskCard:
+    """The part of the card that a builder works for.
+
+    Raises:
+        InputError: no such builder.
+    """
+    if family not in FAMILIES:
+        raise InputError(f"nothing builds {family!r}; there are: {', '.join(FAMILIES)}")
+    return card(NAME).tasks[FAMILIES[family].task]
+
+
+def task_name(family: str) -> Callable[[int], str]:
+    """Function from a length in tokens to the name of the task and of its file."""
+    plain = family.removesuffix("_synthetic")
+    return lambda length: f"{plain}_{format_length(length)}{family[len(plain) :]}"
+
+
+def build(
+    family: str,
+    source: Path | None,
+    settings: BuildSettings,
+    folder: Path,
+    progress: Progress | None = None,
+) -> list[TaskReport]:
+    """Build the cases of a family into a case folder, all or nothing.
+
+    Args:
+        family: one of :data:`FAMILIES`.
+        source: books or posts; None for the synthetic families.
+        settings: the family's settings.
+        folder: the case folder, replaced when it is one already.
+        progress: reports long work.
+
+    Raises:
+        InputError: the source cannot be used, or a length gets no case.
+    """
+    progress = progress or Progress()
+    part = task_card(family)
+    names = task_name(family)
+    synthetic = family.endswith("_synthetic")
+    if synthetic and settings.n is None:
+        settings = replace(settings, n=SYNTHETIC_CASES)
+    given = None if synthetic else _given(source, family)
+    options = {**asdict(settings), "source": given and str(given), "card_version": card(NAME).version}
+    with _no_empty_folder(folder.parent), CaseWriter(folder, options) as writer:
+        if isinstance(settings, TSortSettings):
+            if given is None:
+                return _build_tsort_synthetic(part, settings, writer, names, progress)
+            return build_tsort(
+                read_books(given),
+                part,
+                settings,
+                writer,
+                task_name=names,
+                source=str(given),
+                progress=progress,
+            )
+        assert isinstance(settings, BestAnswerSettings)
+        if given is None:
+            return _build_bestanswer_synthetic(part, settings, writer, names, progress)
+        return build_bestanswer(DumpPosts(given), part, settings, writer, task_name=names, progress=progress)
+
+
+@contextmanager
+def _no_empty_folder(folder: Path) -> Iterator[None]:
+    """Leave no new, empty folder behind when a build fails."""
+    new = not folder.exists()
+    try:
+        yield
+    except BaseException:
+        if new and folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
+        raise
+
+
+def _given(source: Path | None, family: str) -> Path:
+    option = f"--{FAMILIES[family].source}"
+    if source is None:
+        raise InputError(
+            f"{family} is built from your own data: add {option} PATH, or build {family}_synthetic"
+        )
+    if not source.exists():
+        raise InputError(f"{source}: no such file or folder; correct {option}")
+    return source
+
+
+# --- the synthetic corpus --------------------------------------------------------------------------------------------
+
+
+def _build_tsort_synthetic(
+    part: TaskCard,
+    settings: TSortSettings,
+    writer: CaseWriter,
+    names: Callable[[int], str],
+    progress: Progress,
+) -> list[TaskReport]:
+    """Each length has novels of its own, so that its cases are the same whatever lengths are built beside it."""
+    if settings.before_cap is not None or settings.after_cap is not None:
+        raise InputError(
+            "ada_leval_tsort_synthetic: the text before and after the segments fills the length; leave out --before-cap and "
+            "--after-cap"
+        )
+    reports = []
+    for length in settings.lengths:
+        corpus = NovelPlan.of(part, settings, length)
+        alone = replace(settings, lengths=(length,), fill=True, per_book=corpus.per_novel)
+        reports += build_tsort(
+            corpus.novels(),
+            part,
+            alone,
+            writer,
+            task_name=names,
+            source=f"synthetic novels of seed {settings.seed}",
+            progress=progress,
+        )
+    return reports
+
+
+def _build_bestanswer_synthetic(
+    part: TaskCard,
+    settings: BestAnswerSettings,
+    writer: CaseWriter,
+    names: Callable[[int], str],
+    progress: Progress,
+) -> list[TaskReport]:
+    """The forum grows with the length, but the questions are those of its first threads, at every length."""
+    reports = []
+    same = ForumPosts.comparable(sorted(map(parse_length, part.lengths)), settings.measure)
+    for length in settings.lengths:
+        forum = ForumPosts.of(settings.seed, settings.n or SYNTHETIC_CASES, length)
+        # All threads count, not only those of frequent tags; and what is asked for beside this length changes nothing.
+        alone = replace(settings, lengths=(length,), same_as=same, bounds=settings.bounds or "round")
+        if settings.tags == BestAnswerSettings.tags:
+            alone = replace(alone, tags=_ALL_TAGS, questions_per_tag=forum.threads)
+        reports += build_bestanswer(
+            forum,
+            part,
+            alone,
+            writer,
+            task_name=names,
+            first_questions=forum.asked,
+            fill=True,
+            progress=progress,
+        )
+    return reports
+
+
+def cached_synthetic(spec: TaskSpec, length: int, options: Options) -> CaseSet:
+    """The synthetic cases of a task at a length, written once into the cache.
+
+    Args:
+        spec: a task whose variant is a synthetic one.
+        length: in tokens.
+        options: seed, number of cases, tokenizer and length policy count.
+
+    Raises:
+        InputError: the length is too short for a case, or the tokenizer cannot be had.
+    """
+    family = f"{spec.family}_synthetic"
+    settings: BuildSettings = FAMILIES[family].settings(
+        lengths=(length,),
+        seed=options.seed,
+        n=options.n or options.subset or SYNTHETIC_CASES,
+        tokenizer=options.tokenizer,
+        length_policy=options.length_policy,
+    )
+    made_from = {
+        **asdict(settings),
+        "tokenizer": tokenizer_identity(settings.tokenizer) if settings.tokenizer else None,
+        "version": __version__,
+        "card": card(NAME).version,
+    }
+    digest = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:16]
+    task = task_name(family)(length)
+    folder = cache_dir() / "cases" / f"{task}-{digest}" / family
+    return CaseSet.read(made_once(folder, lambda: build(family, None, settings, folder)), task)

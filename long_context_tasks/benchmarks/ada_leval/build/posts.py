@@ -1,0 +1,323 @@
+"""The posts from which BestAnswer cases are made: popular questions of frequent tags, and their answers.
+
+Section 3.2 of the paper: the questions of the most frequent tags, the most popular ones of each. A dump is read twice: once
+for numbers (ids, dates, scores, tags), once for the texts of the chosen posts, which go to a file that spills to disk when it
+grows; what stays in memory are a few numbers for each post.
+"""
+
+import difflib
+import hashlib
+import tempfile
+from collections import deque
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from long_context_tasks.benchmarks.ada_leval.build.plan import Progress
+from long_context_tasks.benchmarks.ada_leval.build.tokens import PromptCounter
+from long_context_tasks.corpora.html_text import html_to_text, is_text_only
+from long_context_tasks.corpora.stack_exchange import PostIndex, build_index, read_bodies
+from long_context_tasks.schema import InputError
+
+Ints = npt.NDArray[np.int64]
+
+_IN_MEMORY = 256 * 1024 * 1024
+_BATCH = 256
+_BATCHES_AHEAD = 4
+
+
+@dataclass(frozen=True)
+class PostText:
+    """Text of a post: its id, the plain text, and whether it shows no image."""
+
+    id: int
+    text: str
+    text_only: bool
+
+
+class PostSource(Protocol):
+    """Where posts come from: a dump, or the synthetic forum."""
+
+    @property
+    def name(self) -> str:
+        """For messages: a path or a description."""
+
+    def index(self, progress: Progress) -> PostIndex:
+        """Numbers of all posts."""
+
+    def texts(self, wanted: Container[int]) -> Iterable[PostText]:
+        """Texts of the wanted posts, in any order."""
+
+
+@dataclass(frozen=True)
+class DumpPosts:
+    """A Stack Exchange dump or a JSON Lines file of posts."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The path."""
+        return str(self.path)
+
+    def index(self, progress: Progress) -> PostIndex:
+        """Read the file for its numbers."""
+        return build_index(self.path, lambda rows: progress.over(rows, "indexing posts", "post"))
+
+    def texts(self, wanted: Container[int]) -> Iterator[PostText]:
+        """Read the file for the texts of the wanted posts."""
+        for post_id, body in read_bodies(self.path, wanted):
+            yield PostText(post_id, html_to_text(body), is_text_only(body))
+
+
+class TextStore:
+    """Texts by number, kept in one temporary file that stays in memory while it is small."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self._file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - closed in close()
+        self._places: dict[int, tuple[int, int]] = {}
+        self._end = 0
+
+    def add(self, number: int, text: str) -> None:
+        """Append a text."""
+        data = text.encode("utf-8", "surrogatepass")
+        self._file.seek(self._end)
+        self._file.write(data)
+        self._places[number] = (self._end, len(data))
+        self._end += len(data)
+
+    def __getitem__(self, number: int) -> str:
+        """Read a text back."""
+        start, size = self._places[number]
+        self._file.seek(start)
+        return self._file.read(size).decode("utf-8", "surrogatepass")
+
+    def close(self) -> None:
+        """Give the file back."""
+        self._file.close()
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """The chosen questions (n) and all their answers (m), answers of one question side by side.
+
+    Attributes:
+        ids: int64 (n,), ascending.
+        tag_offsets, tag_ids: the tags of question i are ``tag_ids[tag_offsets[i]:tag_offsets[i + 1]]``.
+        tag_names: names of the tag ids.
+        gold: int64 (n,): place of the accepted answer in the answers' columns; -1 without one in the file.
+        answer_offsets: int64 (n + 1,): the answers of question i.
+        answer_ids: int64 (m,).
+        answer_question: int64 (m,): place of the question.
+        answer_created: datetime64[ms] (m,).
+        rows: posts in the file, for messages.
+    """
+
+    ids: Ints
+    tag_offsets: Ints
+    tag_ids: Ints
+    tag_names: tuple[str, ...]
+    gold: Ints
+    answer_offsets: Ints
+    answer_ids: Ints
+    answer_question: Ints
+    answer_created: npt.NDArray[np.datetime64]
+    rows: int
+
+    def tags(self, question: int) -> Ints:
+        """Tag ids of a question."""
+        return self.tag_ids[self.tag_offsets[question] : self.tag_offsets[question + 1]]
+
+    def answers(self, question: int) -> Ints:
+        """Places of a question's answers."""
+        return np.arange(self.answer_offsets[question], self.answer_offsets[question + 1])
+
+
+def choose_tags(index: PostIndex, tags: int | Sequence[str], name: str) -> Ints:
+    """Ids of the most frequent tags (ties by name), or of the named ones.
+
+    Raises:
+        InputError: a named tag that no question has.
+    """
+    if isinstance(tags, int):
+        counts = np.bincount(index.questions.tag_ids, minlength=len(index.tags))
+        order = sorted(range(len(index.tags)), key=lambda tag: (-int(counts[tag]), index.tags[tag]))
+        return np.array(order[:tags], dtype=np.int64)
+    places = {tag: place for place, tag in enumerate(index.tags)}
+    for tag in tags:
+        if tag not in places:
+            near = difflib.get_close_matches(tag, places, n=3)
+            hint = f"; near it: {', '.join(near)}" if near else ""
+            raise InputError(f"{name}: no question has the tag {tag!r}{hint}. Correct --tags")
+    return np.array([places[tag] for tag in tags], dtype=np.int64)
+
+
+def _most_popular(index: PostIndex, tags: Ints, per_tag: int) -> Ints:
+    """Rows of the questions with the highest scores of each tag (ties by id), ascending by id, each once."""
+    questions = index.questions
+    owner = np.repeat(np.arange(len(questions)), np.diff(questions.tag_offsets))
+    ranked = np.lexsort((questions.id, -questions.score.astype(np.int64)))
+    rank = np.empty(len(questions), dtype=np.int64)
+    rank[ranked] = np.arange(len(questions))
+    chosen = []
+    for tag in tags:
+        rows = owner[questions.tag_ids == tag]
+        chosen.append(rows[np.argsort(rank[rows], kind="stable")[:per_tag]])
+    rows = np.unique(np.concatenate(chosen)) if chosen else np.empty(0, dtype=np.int64)
+    return rows[np.argsort(questions.id[rows], kind="stable")]
+
+
+def choose_pool(index: PostIndex, tags: int | Sequence[str], per_tag: int, name: str) -> Pool:
+    """The popular questions of frequent tags with all their answers.
+
+    Raises:
+        InputError: no question has a tag, or none of them an accepted answer in the file.
+    """
+    questions, answers = index.questions, index.answers
+    if not len(questions.tag_ids):
+        raise InputError(
+            f"{name}: none of {len(questions):,} questions has tags; give a dump whose questions have them"
+        )
+    rows = _most_popular(index, choose_tags(index, tags, name), per_tag)
+    ids = questions.id[rows]
+    tag_counts = np.diff(questions.tag_offsets)[rows]
+    tag_ids = np.concatenate([questions.tags(int(row)) for row in rows]).astype(np.int64)
+
+    parent = np.searchsorted(ids, answers.parent)
+    parent[parent == len(ids)] = 0
+    known = np.flatnonzero(ids[parent] == answers.parent)
+    known = known[np.lexsort((answers.id[known], parent[known]))]
+    answer_question, answer_ids = parent[known], answers.id[known]
+    gold = np.full(len(ids), -1, dtype=np.int64)
+    hits = np.flatnonzero(questions.accepted[rows][answer_question] == answer_ids)
+    gold[answer_question[hits]] = hits
+    if not len(hits):
+        raise InputError(
+            f"{name}: none of the {len(ids):,} chosen questions ({index.rows:,} posts in the file) has an accepted answer in "
+            "the file (AcceptedAnswerId of a question, with the answer itself). Use a whole dump, or a larger one"
+        )
+    return Pool(
+        ids=ids,
+        tag_offsets=np.concatenate([[0], np.cumsum(tag_counts)]),
+        tag_ids=tag_ids,
+        tag_names=index.tags,
+        gold=gold,
+        answer_offsets=np.searchsorted(answer_question, np.arange(len(ids) + 1)),
+        answer_ids=answer_ids,
+        answer_question=answer_question,
+        answer_created=answers.created[known],
+        rows=index.rows,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class PoolTexts:
+    """What the texts of a pool's posts are like; the texts themselves by post id.
+
+    Attributes:
+        store: texts by post id.
+        question_text: int64 (n,): equal numbers for equal texts; -1 when the text is missing.
+        question_tokens: int64 (n,): tokens before the first answer; 0 for questions without an accepted answer.
+        answer_text: int64 (m,): like ``question_text``.
+        answer_tokens: int64 (m,): tokens without the designation; 0 for answers that are not usable.
+        usable: bool (m,): the answer has a text and no image.
+        has_image: bool (m,): the answer shows an image.
+    """
+
+    store: TextStore
+    question_text: Ints
+    question_tokens: Ints
+    answer_text: Ints
+    answer_tokens: Ints
+    usable: npt.NDArray[np.bool_]
+    has_image: npt.NDArray[np.bool_]
+
+
+def read_texts(source: PostSource, pool: Pool, counter: PromptCounter, progress: Progress) -> PoolTexts:
+    """Read the texts of a pool, every answer's and every question's, and count their tokens once."""
+    n, m = len(pool.ids), len(pool.answer_ids)
+    texts = PoolTexts(
+        store=TextStore(),
+        question_text=np.full(n, -1, dtype=np.int64),
+        question_tokens=np.zeros(n, dtype=np.int64),
+        answer_text=np.full(m, -1, dtype=np.int64),
+        answer_tokens=np.zeros(m, dtype=np.int64),
+        usable=np.zeros(m, dtype=bool),
+        has_image=np.zeros(m, dtype=bool),
+    )
+    wanted: Mapping[int, int] = {
+        # Answers are numbered from 0, questions downwards from -1.
+        **{post: -1 - place for place, post in enumerate(pool.ids.tolist())},
+        **{post: place for place, post in enumerate(pool.answer_ids.tolist())},
+    }
+    seen: dict[bytes, int] = {}
+    # Posts are encoded while the next ones are read.
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        questions = _Batches(beside, counter.questions, texts.question_tokens)
+        answers = _Batches(beside, counter.answers, texts.answer_tokens)
+        for post in progress.over(source.texts(wanted), "reading and encoding posts", "post", len(wanted)):
+            words = post.text.strip()
+            if not words:
+                continue
+            digest = hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+            same = seen.setdefault(digest, len(seen))
+            place = wanted[post.id]
+            if place < 0:
+                place = -1 - place
+                texts.question_text[place] = same
+                if pool.gold[place] >= 0:
+                    texts.store.add(post.id, post.text)
+                    questions.add(place, post.text)
+                continue
+            texts.answer_text[place] = same
+            texts.has_image[place] = not post.text_only
+            if post.text_only:
+                texts.usable[place] = True
+                texts.store.add(post.id, post.text)
+                answers.add(place, post.text)
+        questions.finish()
+        answers.finish()
+    return texts
+
+
+class _Batches:
+    """Texts that are counted together, in another thread, because one call for many is cheaper."""
+
+    def __init__(
+        self, beside: ThreadPoolExecutor, count: Callable[[Sequence[str]], Ints], column: Ints
+    ) -> None:
+        """Counts go into a column."""
+        self._beside, self._count, self._column = beside, count, column
+        self._places: list[int] = []
+        self._texts: list[str] = []
+        self._waiting: deque[tuple[list[int], Future[Ints]]] = deque()
+
+    def add(self, place: int, text: str) -> None:
+        """Take a text whose count belongs at a place of the column."""
+        self._places.append(place)
+        self._texts.append(text)
+        if len(self._places) == _BATCH:
+            self._start()
+
+    def _start(self) -> None:
+        self._waiting.append((self._places, self._beside.submit(self._count, self._texts)))
+        self._places, self._texts = [], []
+        if len(self._waiting) > _BATCHES_AHEAD:
+            self._store()
+
+    def _store(self) -> None:
+        places, counts = self._waiting.popleft()
+        self._column[places] = counts.result()
+
+    def finish(self) -> None:
+        """Count the last ones and store everything."""
+        if self._places:
+            self._start()
+        while self._waiting:
+            self._store()

@@ -1,0 +1,225 @@
+"""The words of an answer in one spelling, so that a value is found however it is written: numbers, clock times, days, tags."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from long_context_tasks.schema import Case
+from long_context_tasks.synthetic.meeting_world import ONES, TENS
+
+__all__ = ["INPUT", "METRIC", "is_found", "is_known", "states", "words_of"]
+
+_ELEMENT = re.compile(r"</?[a-z]+ ?/?>")
+_TAG = re.compile(r"\b(person|project|organization|location)[\s_\\#-]*0*(\d+)\b")
+_THOUSANDS = re.compile(r"(?<=\d)[,.'\u00a0\u2009\u202f](?=\d{3}(?!\d))")
+_ORDINAL = re.compile(r"\b(\d+)(?:st|nd|rd|th)\b")
+_HALF_OF_DAY = re.compile(r"(?<![a-z])([ap])\.? ?m\b\.?")
+_NOT_AT_ALL = re.compile(r"\bnot(?=\s*[.,;:!?])")
+_WORD = re.compile(r"[a-z']+\d*|\d+")
+_SMALL = {
+    **{word: number for number, word in enumerate(ONES)},
+    **{word: 10 * number for number, word in enumerate(TENS, 2)},
+}
+_LARGE = {"hundred": 100, "thousand": 1000}
+_LEFT_OUT = frozenset(("the", "a", "an", "of", "and", "in"))
+
+# --- clock times ---------------------------------------------------------------------------------------------------
+_HOUR = rf"\d{{1,2}}|{'|'.join(ONES[1:13])}"
+_CLOCK = re.compile(
+    rf"(?<![\w:.,])(?:(?P<part>half|quarter)[ -](?P<way>past|to) )?"
+    rf"(?P<hour>{_HOUR})(?:[:h](?P<minute>[0-5]\d)|\.(?P<dotted>[0-5]\d)(?= *[ap]m\b))?(?::[0-5]\d)?"
+    rf"(?: ?h\b)?(?P<oclock> o'clock)?(?: *(?P<half>[ap])m\b| in the (?P<time>morning|afternoon|evening))?(?![\w:])"
+)
+_OFFICE = 7
+"""No meeting speaks of an hour before this one; "2:30" alone is in the afternoon."""
+
+# --- days ----------------------------------------------------------------------------------------------------------
+_ORDINALS = (
+    *(
+        "first",
+        "second",
+        "third",
+        "fourth",
+        "fifth",
+        "sixth",
+        "seventh",
+        "eighth",
+        "ninth",
+        "tenth",
+        "eleventh",
+    ),
+    *(
+        "twelfth",
+        "thirteenth",
+        "fourteenth",
+        "fifteenth",
+        "sixteenth",
+        "seventeenth",
+        "eighteenth",
+        "nineteenth",
+    ),
+)
+_DAYS_IN_WORDS = {
+    **{word: number for number, word in enumerate(_ORDINALS, 1)},
+    "twentieth": 20,
+    **{f"twenty-{word}": 20 + number for number, word in enumerate(_ORDINALS[:9], 1)},
+    "thirtieth": 30,
+    "thirty-first": 31,
+}
+_DAY_NAMES = "|".join(sorted((word.replace("-", "[ -]") for word in _DAYS_IN_WORDS), key=len, reverse=True))
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+_MONTH_NAMES = "|".join(_MONTHS)
+_SHORT = r"(jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?"
+_SHORT_MONTH = re.compile(rf"(?<=\d )(?:of )?{_SHORT}|\b{_SHORT}(?= \d)")
+_DATE_IN_WORDS = re.compile(
+    rf"\b({_MONTH_NAMES}) (?:the )?({_DAY_NAMES})\b|\b({_DAY_NAMES}) (?:of )?({_MONTH_NAMES})\b"
+)
+_ISO = re.compile(r"\b\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])\b")
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+# "Sat" and "sun" are words of their own.
+_SHORT_DAYS = {"mon": 0, "tue": 1, "tues": 1, "wed": 2, "thu": 3, "thur": 3, "thurs": 3, "fri": 4}
+_WEEKDAY = {
+    **{f"{day}s": day for day in _WEEKDAYS},
+    **{short: _WEEKDAYS[place] for short, place in _SHORT_DAYS.items()},
+}
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text in one spelling: small letters, plain numbers, hours from 0 to 23, no articles.
+
+    >>> words_of("(Person 3), on the 14th of May at 2:30 p.m., for 1,250 euros and twenty-five people")
+    ['person3', 'on', '14', 'may', 'at', '14', '30', 'for', '1250', 'euros', '25', 'people']
+    """
+    text = text.lower().replace("\u2019", "'")
+    text = _ELEMENT.sub("", text)
+    text = _TAG.sub(r"\1\2", text)
+    text = _ISO.sub(lambda found: f"{int(found[2])} {_MONTHS[int(found[1]) - 1]}", text)
+    text = _THOUSANDS.sub("", text)
+    text = _ORDINAL.sub(r"\1", text)
+    text = _HALF_OF_DAY.sub(r" \1m", text)
+    text = _CLOCK.sub(_clock, text)
+    text = _SHORT_MONTH.sub(_month, text)
+    text = _DATE_IN_WORDS.sub(_date, text)
+    # "Certainly not. PERSON3 will" does not rule anybody out.
+    text = _NOT_AT_ALL.sub("no", text)
+    found = [_WEEKDAY.get(word, word) for word in _WORD.findall(text) if word not in _LEFT_OUT]
+    return _with_numbers(found)
+
+
+def _clock(found: re.Match[str]) -> str:
+    """A time of day as hour and minutes, 0 to 23 and two digits; a number that is none as it is."""
+    minutes, half, time = found["minute"] or found["dotted"], found["half"], found["time"]
+    if not (minutes or half or time or found["oclock"] or found["part"]):
+        return found[0]
+    hour = int(found["hour"]) if found["hour"].isdecimal() else ONES.index(found["hour"])
+    if found["part"]:
+        minutes = "30" if found["part"] == "half" else "15" if found["way"] == "past" else "45"
+        hour -= found["way"] == "to"
+    morning = half == "a" or time == "morning"
+    if half or time:
+        hour = hour % 12 + (0 if morning else 12) if hour <= 12 else hour
+    elif 0 < hour < _OFFICE and not found["hour"].startswith("0"):
+        hour += 12
+    return f"{hour} {minutes or '00'}"
+
+
+def _month(found: re.Match[str]) -> str:
+    short = found[1] or found[2]
+    return next(month for month in _MONTHS if month.startswith(short[:3]))
+
+
+def _date(found: re.Match[str]) -> str:
+    month, day = found[1] or found[4], found[2] or found[3]
+    number = _DAYS_IN_WORDS[day.replace(" ", "-")]
+    return f"{month} {number}" if found[1] else f"{number} {month}"
+
+
+def _with_numbers(words: Sequence[str]) -> list[str]:
+    """The words with a number in figures for each that is spelled out.
+
+    >>> _with_numbers(["one", "thousand", "two", "hundred", "fifty", "or", "two", "five"])
+    ['1250', 'or', '2', '5']
+    """
+    found: list[str] = []
+    whole = part = 0
+    least = 0  # below this the next small number belongs to the one before it; 0 where there is none
+    for word in (*words, ""):
+        if (small := _SMALL.get(word)) is not None and least and 0 < small < least:
+            part += small
+            least = 10 if small >= 20 else 0
+        elif word in _LARGE and (least or part):
+            part = (part or 1) * _LARGE[word]
+            if word == "thousand":
+                whole, part = whole + part, 0
+            least = _LARGE[word]
+        else:
+            if whole or part:
+                found.append(str(whole + part))
+            whole = part = least = 0
+            if small is not None:
+                part, least = small, 10 if small >= 20 else 0
+                found += ["0"] if small == 0 else []
+            elif word in _LARGE:
+                part, least = _LARGE[word], _LARGE[word]
+                if word == "thousand":
+                    whole, part = part, 0
+            elif word:
+                found.append(word)
+    return found
+
+
+# A score without a judge, where the possible answers are known: a response has to state the right one
+# and no other.
+
+
+METRIC = "answer_found"
+INPUT = "stated"
+"""Field of a case's inputs: for each turn, the forms of the right value (``right``) and of each other one (``wrong``)."""
+
+_NOT = frozenset(("not", "nor", "neither", "isn't", "wasn't", "aren't", "weren't"))
+_BEFORE_VALUES = frozenset(("on", "at", "by", "for", "to", "with", "from"))
+"""Words that may stand between "not" and what is ruled out; articles are left out before. "Not only" rules nothing out."""
+
+
+def states(words: Sequence[str], forms: Iterable[str]) -> bool:
+    """Whether a text, as words, has one of the forms in it, word for word, and does not only rule it out.
+
+    >>> states(words_of("Not on the 3rd, on May 14th"), ["14 May", "May 14"]), states(words_of("not PERSON3"), ["PERSON3"])
+    (True, False)
+    """
+    return any(_has(words, words_of(form)) for form in forms)
+
+
+def _has(words: Sequence[str], form: Sequence[str]) -> bool:
+    if not form:
+        return False
+    places = [at for at in range(len(words) - len(form) + 1) if list(words[at : at + len(form)]) == form]
+    return any(not _ruled_out(words[:at]) for at in places)
+
+
+def _ruled_out(before: Sequence[str]) -> bool:
+    """Whether the words before a value say that it is not the one."""
+    at = len(before)
+    while at and before[at - 1] in _BEFORE_VALUES:
+        at -= 1
+    last = list(before[max(0, at - 2) : at])
+    return bool(last) and (last[-1] in _NOT or last[-1] == "instead" or last == ["rather", "than"])
+
+
+def is_found(response: str, stated: Mapping[str, Any]) -> bool:
+    """Whether a response states the right value and no other.
+
+    Args:
+        response: without thinking.
+        stated: the turn's row of :data:`INPUT`.
+    """
+    words = words_of(response)
+    return states(words, stated["right"]) and not any(states(words, forms) for forms in stated["wrong"])
+
+
+def is_known(case: Case) -> bool:
+    """Whether the possible answers of a case are known."""
+    return INPUT in case.inputs

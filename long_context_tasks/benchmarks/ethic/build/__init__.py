@@ -1,0 +1,151 @@
+"""Raw documents to ETHIC-style cases of any length: the way in for the command line.
+
+The rules stand in ``context_builders``, ``attribute_medicine``, ``attribute_law`` and ``counterparts``. A family's case folder holds
+one file for each domain, ``ethic_recall_books`` and so on, with the cases of all lengths; the label ``length`` tells them apart.
+Synthetic families need no documents and no annotator, see ``synthetic``.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from long_context_tasks.benchmarks.building import Family, Progress, TaskReport
+from long_context_tasks.benchmarks.ethic.build.annotator import Annotator, load_annotator
+from long_context_tasks.benchmarks.ethic.build.attribute_law import build_attribute_law
+from long_context_tasks.benchmarks.ethic.build.attribute_medicine import build_attribute_medicine
+from long_context_tasks.benchmarks.ethic.build.contexts import build_organize, build_recall, build_summarize
+from long_context_tasks.benchmarks.ethic.build.counterparts import build_counterparts
+from long_context_tasks.benchmarks.ethic.build.labels import LabelQuality, label_quality, read_labelled_chunks
+from long_context_tasks.benchmarks.ethic.build.settings import LENGTHS, EthicSettings
+from long_context_tasks.benchmarks.ethic.build.sources import places, read_sources
+from long_context_tasks.benchmarks.ethic.build.windows import Built, write
+from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
+from long_context_tasks.benchmarks.ethic.synthetic import SyntheticSettings, build_synthetic
+from long_context_tasks.corpora.court_opinions import read_opinions
+from long_context_tasks.corpora.medical_abstracts import read_reviews
+from long_context_tasks.schema import CaseWriter, InputError
+
+__all__ = ["DOMAINS", "FAMILIES", "LENGTHS", "build"]
+FAMILIES: Mapping[str, Family] = {
+    "ethic_recall": Family("recall", EthicSettings, source="documents"),
+    "ethic_recall_counterparts": Family("recall", EthicSettings, source="documents"),
+    "ethic_organize": Family("organize", EthicSettings, source="documents"),
+    "ethic_summarize": Family("summarize", EthicSettings, source="documents"),
+    "ethic_attribute": Family("attribute", EthicSettings, source="documents"),
+    **{f"ethic_{task}_synthetic": Family(task, SyntheticSettings) for task in DOMAINS},
+}
+
+
+def build(
+    family: str,
+    source: Path | None,
+    settings: EthicSettings | SyntheticSettings,
+    folder: Path,
+    progress: Progress | None = None,
+) -> list[TaskReport]:
+    """Build the cases of a family into a case folder, all or nothing.
+
+    What the annotator answered is kept outside the folder, so a build that was stopped goes on where it was.
+
+    Args:
+        family: one of :data:`FAMILIES`.
+        source: documents; see :func:`~long_context_tasks.benchmarks.ethic.build.sources.places`. None for the synthetic families.
+        settings: lengths, sizes, annotator.
+        folder: the case folder, replaced when it is one already.
+        progress: reports long work.
+
+    Raises:
+        InputError: documents that cannot be used, an annotator that does not answer, or no case at all.
+    """
+    if family not in FAMILIES:
+        raise InputError(f"nothing builds {family!r}; there are: {', '.join(FAMILIES)}")
+    progress = progress or Progress()
+    if isinstance(settings, SyntheticSettings):
+        return build_synthetic(FAMILIES[family].task, settings, folder, progress)
+    return _build_from_documents(family, source, settings, folder, progress)
+
+
+def _build_from_documents(
+    family: str, source: Path | None, settings: EthicSettings, folder: Path, progress: Progress
+) -> list[TaskReport]:
+    if source is None:
+        raise InputError(f"{family} is built from your own documents: add --documents PATH")
+    task = FAMILIES[family].task
+    found = places(source, settings.domain)
+    if wrong := [domain for domain in found if domain not in DOMAINS[task]]:
+        if settings.domain is not None or len(wrong) == len(found):
+            raise InputError(
+                f"{family} has no cases of {wrong[0]}, only of {', '.join(DOMAINS[task])}; give other documents, or --domain if "
+                "their form was mistaken"
+            )
+        found = {domain: path for domain, path in found.items() if domain in DOMAINS[task]}
+    labelled = read_labelled_chunks(settings.check_labels) if settings.check_labels is not None else []
+    if settings.items and task not in ("organize", "summarize"):
+        raise InputError(f"{family} takes no --items; its answers are as long as the text makes them")
+    if labelled and family != "ethic_recall":
+        raise InputError(f"{family} takes no --check-labels; it measures the labels of ethic_recall")
+    annotator = None if task == "summarize" else _annotator(family, settings, list(found))
+    quality: list[LabelQuality] = []
+    if labelled and annotator is not None:
+        by_chunk: list[list[str] | None] = [None] * len(labelled)
+        for domain in dict.fromkeys(one.domain for one in labelled):
+            own = [place for place, one in enumerate(labelled) if one.domain == domain]
+            labels = annotator.labels(domain, [labelled[place].passage for place in own])
+            for place, answer in zip(own, labels, strict=True):
+                by_chunk[place] = answer
+        quality = label_quality(labelled, by_chunk)
+    options = {
+        **{
+            name: str(value) if isinstance(value, Path) else value for name, value in asdict(settings).items()
+        },
+        "source": str(source),
+        "annotator": None if annotator is None else annotator.config.description(),
+        "label_quality": [asdict(one) for one in quality],
+    }
+    # Nothing is written before everything is annotated, which may take long and be stopped.
+    built = [
+        one
+        for domain, path in found.items()
+        for one in _build_domain(family, domain, path, settings, annotator, progress)
+    ]
+    told = annotator.notes() if annotator is not None else []
+    if annotator is None and settings.annotator is not None:
+        told = [f"{family} needs no annotator; --annotator {settings.annotator} was not used"]
+    with CaseWriter(folder, options) as writer:
+        reports = [report for one in built for report in write(one, settings, writer)]
+        if not writer.tasks:
+            notes = "; ".join([*(note for report in reports for note in report.notes), *told])
+            remedy = "Give longer documents, other lengths, or a lower --min-document, --min-fill or --chunk-tokens"
+            if annotator is not None and annotator.unusable:
+                remedy += "; or another annotator, or other seeds of this one, as its answers are kept"
+            raise InputError(f"{source}: {notes}. {remedy}")
+    return [*reports[:-1], replace(reports[-1], notes=(*reports[-1].notes, *told))]
+
+
+def _annotator(family: str, settings: EthicSettings, domains: list[str]) -> Annotator | None:
+    """The annotator; attributing cases of medicine can do without one where every review has a background."""
+    if family == "ethic_attribute" and domains == ["medicine"] and settings.annotator is None:
+        return None
+    return load_annotator(settings.annotator, family)
+
+
+def _build_domain(
+    family: str,
+    domain: str,
+    path: Path,
+    settings: EthicSettings,
+    annotator: Annotator | None,
+    progress: Progress,
+) -> list[Built]:
+    if family == "ethic_attribute" and domain == "medicine":
+        return [build_attribute_medicine(list(read_reviews(path)), settings, annotator, progress)]
+    if family == "ethic_summarize":
+        return [build_summarize(read_sources(path, domain), domain, settings, progress)]
+    assert annotator is not None
+    if family == "ethic_attribute":
+        return [build_attribute_law(list(read_opinions(path)), settings, annotator, progress)]
+    sources = read_sources(path, domain)
+    if family == "ethic_recall_counterparts":
+        return build_counterparts(sources, domain, settings, annotator, progress)
+    builder = build_recall if family == "ethic_recall" else build_organize
+    return [builder(sources, domain, settings, annotator, progress)]

@@ -1,0 +1,383 @@
+"""Scores of stored runs, split as in the paper's analyses: by context length (5.2), by position (5.3), low against high coverage
+(5.1); and by input length and output length at once, which the paper leaves open.
+
+Pure: it takes cases, responses and scores and gives figures. Intervals are over clusters (documents), not cases or sections.
+"""
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from long_context_tasks.benchmarks.ethic.scoring import repaired
+from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of
+from long_context_tasks.benchmarks.ethic.scoring.summaries import section_scores
+from long_context_tasks.benchmarks.ethic.sections import context_of
+from long_context_tasks.judges import Verdict
+from long_context_tasks.schema import Case, format_length
+from long_context_tasks.stats import Group, interval_of_mean, summarize
+from long_context_tasks.tokens import CL100K
+
+BINS = 5
+"""Parts of equal size that a context is cut into for scores by position."""
+_SHORTEST = 1_000
+_MARKER = re.compile(r"<(?:Section|Segment) \d+>\n")
+_NO_ITEM = ("", "none")
+
+
+@dataclass(frozen=True, order=True)
+class Span:
+    """Numbers from ``low`` to below ``high``; a single number where both are equal. Spans sort by size."""
+
+    low: int
+    high: int
+
+    def __contains__(self, number: int) -> bool:
+        """Whether a number lies in it."""
+        return self.low <= number < max(self.high, self.low + 1)
+
+
+def doubling(number: int, first: int) -> Span:
+    """The span of a number where each span ends at twice its beginning; below ``first`` there is one more.
+
+    >>> doubling(5_000, 1_000), doubling(999, 1_000), doubling(1, 1)
+    (Span(low=4000, high=8000), Span(low=0, high=1000), Span(low=1, high=2))
+    """
+    if number < first:
+        return Span(0, first)
+    low = first << ((number // first).bit_length() - 1)
+    return Span(low, 2 * low)
+
+
+def length_text(span: Span) -> str:
+    """A span of tokens as it stands in a table.
+
+    >>> length_text(Span(4_000, 8_000)), length_text(Span(4_000, 4_000)), length_text(Span(0, 1_000))
+    ('4k to 8k', '4k', 'under 1k')
+    """
+    if span.low == span.high:
+        return format_length(span.low)
+    return (
+        f"{format_length(span.low)} to {format_length(span.high)}"
+        if span.low
+        else f"under {format_length(span.high)}"
+    )
+
+
+def count_span_text(span: Span) -> str:
+    """A span of counts as it stands in a table.
+
+    >>> count_span_text(Span(4, 8)), count_span_text(Span(1, 2))
+    ('4 to 7', '1')
+    """
+    return str(span.low) if span.high <= span.low + 1 else f"{span.low} to {span.high - 1}"
+
+
+@dataclass(frozen=True)
+class ScoredCase:
+    """The score of a case, with what it is split by.
+
+    Attributes:
+        id: unique within the domain.
+        domain: books, debates, medicine or law.
+        cluster: the document or group that it comes from, the unit of intervals.
+        tokens: of the whole prompt, in cl100k.
+        length: the length that a built case was built for; for published data a span of ``tokens``.
+        items: items of the right answer (labels, ids, options, sections); 0 where nothing is to be listed.
+        context: tells whether two cases show the same context; empty where it is not known.
+        value: the score; None where there is none.
+    """
+
+    id: str
+    domain: str
+    cluster: str
+    tokens: int
+    length: Span
+    items: int
+    context: str
+    value: float | None
+
+    @property
+    def key(self) -> tuple[Hashable, ...]:
+        """Of the case, the same in every run."""
+        return self.domain, self.id
+
+
+@dataclass(frozen=True)
+class ScoredPart:
+    """The score of a label or a section, which has a place in the context.
+
+    Attributes:
+        case: id.
+        index: of the label or section in the right answer.
+        domain, cluster, length: of the case.
+        position: from 0 (beginning of the context) to 1 (end).
+        value: the score; None where there is none.
+    """
+
+    case: str
+    index: int
+    domain: str
+    cluster: str
+    length: Span
+    position: float
+    value: float | None
+
+    @property
+    def key(self) -> tuple[Hashable, ...]:
+        """Of the part, the same in every run."""
+        return self.domain, self.case, self.index
+
+
+S = TypeVar("S", ScoredCase, ScoredPart)
+K = TypeVar("K", Span, tuple[Span, Span], tuple[Span, int])
+
+
+def scored_case(case: Case, value: float | None, context: str = "") -> ScoredCase:
+    """A score with the labels of its case.
+
+    Args:
+        case: published or built.
+        value: its score.
+        context: see :func:`context_key`.
+    """
+    tokens = int(case.num_tokens.get(CL100K, 0))
+    return ScoredCase(
+        id=case.id,
+        domain=str(case.labels["domain"]),
+        cluster=case.cluster,
+        tokens=tokens,
+        length=length_of(case),
+        items=len([item for item in case.turns[0].gold if str(item).strip().casefold() not in _NO_ITEM]),
+        context=context,
+        value=value,
+    )
+
+
+def length_of(case: Case) -> Span:
+    """The length that a case was built for, else the span that its prompt's cl100k tokens lie in."""
+    built = case.labels.get("length")
+    if built is not None:
+        return Span(int(built), int(built))
+    return doubling(int(case.num_tokens.get(CL100K, 0)), _SHORTEST)
+
+
+def context_key(user_message: str) -> str:
+    """A short name for the context in a user message, without the markers of its sections; empty where there is none."""
+    context = context_of(user_message)
+    if context is None:
+        return ""
+    return hashlib.sha256(_MARKER.sub("", context).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def label_parts(case: Case, response: str | None) -> list[ScoredPart]:
+    """Whether a recalling response lists each label (1) or not (0), by the chunk that first names it.
+
+    Responses are read as for ``strict_recall``. Empty for published cases, which do not say where their labels stand.
+    """
+    [turn] = case.turns
+    places = turn.labels.get("first_chunk")
+    if not places:
+        return []
+    domain, chunks = str(case.labels["domain"]), int(case.labels["num_chunks"])
+    answer = answer_of(response)
+    listed = set() if answer.failure else set(repaired.recalled_items(answer.text, domain))
+    return [
+        ScoredPart(
+            case=case.id,
+            index=index,
+            domain=domain,
+            cluster=case.cluster,
+            length=length_of(case),
+            position=(place + 0.5) / chunks,
+            value=float(bool(listed & repaired.recall_labels([label], domain))),
+        )
+        for index, (label, place) in enumerate(zip(turn.gold, places, strict=True))
+    ]
+
+
+def section_parts(case: Case, response: str | None, verdicts: Sequence[Verdict]) -> list[ScoredPart]:
+    """The scores of the sections of a summarizing case; see ``summaries.section_scores``.
+
+    Raises:
+        InputError: the verdicts are not those of the response.
+    """
+    return [
+        ScoredPart(
+            case=case.id,
+            index=section.index,
+            domain=str(case.labels["domain"]),
+            cluster=case.cluster,
+            length=length_of(case),
+            position=section.position,
+            value=section.mean,
+        )
+        for section in section_scores(case, response, verdicts)
+    ]
+
+
+def mean_over_runs(scored: Iterable[S]) -> list[S]:
+    """One score for each case or part: its mean over the runs that scored it. Several runs do not make more cases."""
+    found: dict[tuple[Hashable, ...], list[S]] = {}
+    for one in scored:
+        found.setdefault(one.key, []).append(one)
+    means = []
+    for same in found.values():
+        there = [one.value for one in same if one.value is not None]
+        means.append(replace(same[0], value=math.fsum(there) / len(there) if there else None))
+    return means
+
+
+def figures(values: Sequence[float | None], clusters: Sequence[Hashable], *, rates: bool) -> Group:
+    """Mean, counts and the interval that the hosts' results have, too.
+
+    Args:
+        values: scores; None where there is none.
+        clusters: of each score.
+        rates: see :func:`~long_context_tasks.stats.mean_of_scores`.
+    """
+    group = summarize(values, clusters)
+    pairs = [(value, cluster) for value, cluster in zip(values, clusters, strict=True) if value is not None]
+    if not pairs:
+        return group
+    ends = interval_of_mean([value for value, _ in pairs], [one for _, one in pairs], rates=rates)
+    return replace(group, interval=ends)
+
+
+def _by(scored: Sequence[S], key: Callable[[S], K], *, rates: bool) -> dict[K, Group]:
+    groups: dict[K, list[S]] = {}
+    for one in scored:
+        groups.setdefault(key(one), []).append(one)
+    return {
+        name: figures([one.value for one in own], [one.cluster for one in own], rates=rates)
+        for name, own in sorted(groups.items(), key=lambda item: item[0])
+    }
+
+
+def by_length(cases: Sequence[ScoredCase], *, rates: bool = True) -> dict[Span, Group]:
+    """Figures by context length (5.2), shortest first."""
+    return _by(cases, lambda case: case.length, rates=rates)
+
+
+def by_length_and_items(cases: Sequence[ScoredCase], *, rates: bool = True) -> dict[tuple[Span, Span], Group]:
+    """Figures by context length and, within it, by the number of items of the right answer: input against output."""
+    return _by(cases, lambda case: (case.length, doubling(case.items, 1)), rates=rates)
+
+
+def position_bin(position: float, bins: int = BINS) -> int:
+    """The part of the context, from 0, that a position lies in.
+
+    >>> position_bin(0.0), position_bin(0.5), position_bin(1.0)
+    (0, 2, 4)
+    """
+    return min(int(position * bins), bins - 1)
+
+
+def by_position(parts: Sequence[ScoredPart], bins: int = BINS) -> dict[Span, dict[int, Group]]:
+    """Context length to part of the context (from 0; those without a label or section are left out) to figures: Fig. 5.
+
+    Labels of one document are not independent, so a single document has no interval.
+    """
+    table: dict[Span, dict[int, Group]] = {}
+    groups = _by(parts, lambda part: (part.length, position_bin(part.position, bins)), rates=False)
+    for (length, place), group in groups.items():
+        table.setdefault(length, {})[place] = group
+    return table
+
+
+def of_domain(scored: Sequence[S]) -> Mapping[str, list[S]]:
+    """Domain to its scores; where there are several domains, all of them first."""
+    domains = dict.fromkeys(one.domain for one in scored)
+    parts = {"all": list(scored)} if len(domains) > 1 else {}
+    return {**parts, **{domain: [one for one in scored if one.domain == domain] for domain in domains}}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table: what it is of, in words, domain first, and its figures."""
+
+    labels: tuple[str, ...]
+    group: Group
+
+
+def length_rows(cases: Sequence[ScoredCase], *, rates: bool = True) -> list[Row]:
+    """Domain, context length, mean tokens of a prompt."""
+    rows = []
+    for domain, own in of_domain(cases).items():
+        for length, group in by_length(own, rates=rates).items():
+            tokens = [case.tokens for case in own if case.length == length]
+            mean = f"{sum(tokens) / len(tokens):,.0f}"
+            rows.append(Row((domain, length_text(length), mean), group))
+    return rows
+
+
+def items_rows(cases: Sequence[ScoredCase], *, rates: bool = True) -> list[Row]:
+    """Domain, context length, items of the right answer."""
+    return [
+        Row((domain, length_text(length), count_span_text(items)), group)
+        for domain, own in of_domain(cases).items()
+        for (length, items), group in by_length_and_items(own, rates=rates).items()
+    ]
+
+
+def position_text(place: int, bins: int) -> str:
+    """A part of the context.
+
+    >>> position_text(1, 5)
+    '20 to 40 %'
+    """
+    return f"{100 * place / bins:.0f} to {100 * (place + 1) / bins:.0f} %"
+
+
+def position_rows(parts: Sequence[ScoredPart], bins: int = BINS) -> list[Row]:
+    """Domain, context length, part of the context."""
+    return [
+        Row((domain, length_text(length), position_text(place, bins)), group)
+        for domain, own in of_domain(parts).items()
+        for length, places in by_position(own, bins).items()
+        for place, group in places.items()
+    ]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A low- and a high-coverage task on the same contexts.
+
+    Attributes:
+        low, high: figures of the contexts that both have a score for.
+        difference: of high minus low, context by context.
+    """
+
+    low: Group
+    high: Group
+    difference: Group
+
+
+def compare(
+    low: Sequence[ScoredCase], high: Sequence[ScoredCase], *, rates: bool = True
+) -> Comparison | None:
+    """Low against high coverage (5.1) over equal contexts that both have a score for; None where there is none.
+
+    Args:
+        low: of a counterpart; its scores are rates.
+        high: of the other task.
+        rates: the scores of ``high`` are rates, too.
+    """
+    others = {
+        (case.key, case.context): case.value for case in high if case.context and case.value is not None
+    }
+    pairs = [
+        (case.value, others[case.key, case.context], case.cluster)
+        for case in low
+        if case.value is not None and (case.key, case.context) in others
+    ]
+    if not pairs:
+        return None
+    clusters = [cluster for *_, cluster in pairs]
+    return Comparison(
+        low=figures([here for here, *_ in pairs], clusters, rates=True),
+        high=figures([there for _, there, _ in pairs], clusters, rates=rates),
+        difference=figures([there - here for here, there, _ in pairs], clusters, rates=False),
+    )

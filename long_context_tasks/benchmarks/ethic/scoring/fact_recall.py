@@ -1,0 +1,181 @@
+"""Summaries scored without a judge: the share of the key facts of each section that its summary states.
+
+The writer of a synthetic document says which facts a paragraph holds, as groups of words; a text states a fact when it has, of each
+group, one member. The facts of a case stand in ``inputs["facts"]``, section by section.
+"""
+
+import html
+import math
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from long_context_tasks.benchmarks.ethic.scoring import summaries
+from long_context_tasks.benchmarks.ethic.scoring import summaries as judge_prompts
+from long_context_tasks.benchmarks.ethic.scoring.repaired import (
+    REFUSED,
+    THOUSANDS,
+    UNPARSED,
+    answer_of,
+    is_refusal,
+)
+from long_context_tasks.judges import Verdict
+from long_context_tasks.schema import Case, CaseScores, Score
+from long_context_tasks.synthetic.document import Fact
+
+FACT_RECALL = "fact_recall"
+METRICS = (FACT_RECALL, *summaries.METRICS)
+INPUT = "facts"
+PAGE = 500
+"""Words of a page: what the instruction asks for, at most."""
+_SHARE = 0.5
+"""A summary is at most so much of its section; the words behind that do not count, or a copy would state everything."""
+LEAST_WORDS = 60
+_WORD = re.compile(r"[^\W_]+(?:['.-](?=[^\W_])[^\W_]+)*")
+_POSSESSIVE = re.compile(r"'s\b|(?<=s)'(?!\w)")
+_HYPHENS = re.compile("[\u2010\u2011]")
+_HEADING = re.compile(
+    r"^[^\w\n]*(?:\d{1,3}[.)] +)?(?:summary (?:of|for) )?(?:section|segment)[^\w\n]{0,4}(\d{1,6})\b[^\w\n]*",
+    re.IGNORECASE | re.MULTILINE,
+)
+_NUMBER = re.compile(r"\d+")
+
+
+def plain_words(text: str) -> list[str]:
+    """The words of a text as facts are compared: without case, possessives, and commas in numbers.
+
+    >>> plain_words("Anne’s 1,204 men—all of them.")
+    ['anne', '1204', 'men', 'all', 'of', 'them']
+    """
+    plain = _HYPHENS.sub("-", unicodedata.normalize("NFKC", text).replace("’", "'")).casefold()
+    return _WORD.findall(_POSSESSIVE.sub("", THOUSANDS.sub("", plain)))
+
+
+@lru_cache(maxsize=4096)
+def _padded(words: str) -> str:
+    return f" {' '.join(plain_words(words))} "
+
+
+def states(text: str, fact: Fact) -> bool:
+    """Whether a text states a fact.
+
+    >>> states("They mended the old wheel.", Fact("Anne mended a wheel.", (("mended", "repaired"), ("wheel",))))
+    True
+    """
+    return _states(" ".join(["", *plain_words(text), ""]), fact.words)
+
+
+def _states(text: str, groups: Sequence[Sequence[str]]) -> bool:
+    return all(any(_padded(member) in text for member in group) for group in groups)
+
+
+@dataclass(frozen=True)
+class SectionFacts:
+    """What the summary of one section should state.
+
+    Attributes:
+        facts: at least one.
+        most_words: of its summary that count.
+    """
+
+    facts: tuple[Fact, ...]
+    most_words: int
+
+    @classmethod
+    def of(cls, facts: Sequence[Fact], section: str) -> "SectionFacts":
+        """The facts of a section, with the number of words that its summary may have."""
+        words = len(plain_words(section))
+        return cls(tuple(facts), min(PAGE, max(LEAST_WORDS, round(_SHARE * words))))
+
+    def row(self) -> dict[str, Any]:
+        """As plain values, for a case."""
+        facts = [[one.statement, [list(group) for group in one.words], one.weight] for one in self.facts]
+        return {"most_words": self.most_words, "facts": facts}
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> "SectionFacts":
+        """The inverse of :meth:`row`."""
+        facts = (
+            Fact(statement, tuple(map(tuple, groups)), weight) for statement, groups, weight in row["facts"]
+        )
+        return cls(tuple(facts), row["most_words"])
+
+    def recall(self, summary: str) -> float:
+        """Share of the facts, by weight, that a summary states within the words that count."""
+        text = " ".join(["", *plain_words(summary)[: self.most_words], ""])
+        stated = math.fsum(fact.weight for fact in self.facts if _states(text, fact.words))
+        return stated / math.fsum(fact.weight for fact in self.facts)
+
+
+def written_summaries(answer: str, markers: Sequence[str]) -> dict[str, str]:
+    """Marker to all that an answer writes under it; markers that it does not have are left out.
+
+    A marker that comes again ("<Section 1> told that ...") adds to its text and does not replace it, and where there is no marker at
+    all, headings stand for them ("**Section 1:**"). The judged metrics follow the official code in both, which takes the last text
+    and no heading.
+
+    >>> written_summaries("## Section 1\\nOne.\\n## Section 2\\nTwo.", ["<Section 1>", "<Section 2>"])
+    {'<Section 1>': 'One.', '<Section 2>': 'Two.'}
+
+    Args:
+        answer: without thinking.
+        markers: of the context, at least one.
+    """
+    marker_form = re.compile(_NUMBER.sub(r"\\d+", markers[0]))
+    found = [(one.start(), one.end(), one[0]) for one in marker_form.finditer(answer)]
+    if not found:
+        answer = html.unescape(answer)
+        found = [
+            (one.start(), one.end(), _NUMBER.sub(str(int(one[1])), markers[0]))
+            for one in _HEADING.finditer(answer)
+        ]
+    if not found:
+        # A context of one section needs no marker.
+        return {markers[0]: answer.strip()} if len(markers) == 1 and answer.strip() else {}
+    texts: dict[str, list[str]] = {}
+    ends = [start for start, _, _ in found[1:]] + [len(answer)]
+    for (_, start, marker), end in zip(found, ends, strict=True):
+        texts.setdefault(marker, []).append(answer[start:end].strip())
+    return {marker: " ".join(texts[marker]) for marker in markers if marker in texts}
+
+
+def fact_recall(case: Case, response: str | None) -> Score:
+    """Mean over the sections that have facts; a section that is left out, or left blank, has 0.
+
+    Args:
+        case: with facts.
+        response: of the model; None counts as empty.
+    """
+    [turn] = case.turns
+    answer = answer_of(response)
+    written = {} if answer.failure else written_summaries(answer.text, turn.gold)
+    if not written:
+        return Score(0.0, answer.failure or (REFUSED if is_refusal(answer.text) else UNPARSED))
+    recalls = [
+        SectionFacts.of_row(row).recall(written.get(marker, ""))
+        for marker, row in zip(turn.gold, case.inputs[INPUT], strict=True)
+        if row["facts"]
+    ]
+    return Score(math.fsum(recalls) / len(recalls))
+
+
+def score_turn(
+    case: Case,
+    turn: int,
+    response: str | None,
+    verdicts: Sequence[Verdict] = (),
+    name: str = judge_prompts.DEFAULT,
+    status: str | None = None,
+) -> CaseScores:
+    """Fact recall, then what :func:`summaries.score_turn` says; the arguments are the same."""
+    judged = summaries.score_turn(case, turn, response, verdicts, name, status)
+    own = Score(None, status) if status is not None else fact_recall(case, response)
+    return {FACT_RECALL: own, **judged}
+
+
+def score_case(case: Case, response: str | None, status: str | None = None) -> CaseScores:
+    """Metrics before anybody has judged."""
+    return score_turn(case, 0, response, status=status)

@@ -1,0 +1,269 @@
+"""ETHIC's own scoring rules, quirks included. What they get wrong is repaired in ``repaired.py``, under other names.
+
+"Crash" in the comments means that the official run stops there; such an item is counted as wrong by the caller.
+"""
+
+import math
+import re
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+# The longest common subsequence of two lists: its length, and the very one that the official code
+# returns.
+
+
+T = TypeVar("T", bound=Hashable)
+
+
+def _rows(prediction: Sequence[Hashable], answer: Sequence[Hashable]) -> Iterator[int]:
+    """The bits after each element of ``prediction``."""
+    places: dict[Hashable, int] = {}
+    bit = 1
+    for element in answer:
+        places[element] = places.get(element, 0) | bit
+        bit <<= 1
+    row = full = bit - 1
+    for element in prediction:
+        matches = places.get(element)
+        if matches is not None:
+            used = row & matches
+            row = ((row + used) | (row - used)) & full
+        yield row
+
+
+def lcs_length(prediction: Sequence[Hashable], answer: Sequence[Hashable]) -> int:
+    """Length of the longest common subsequence.
+
+    >>> lcs_length("3124", "1234")
+    3
+    """
+    row = (1 << len(answer)) - 1
+    for row in _rows(prediction, answer):  # noqa: B007
+        pass
+    return len(answer) - row.bit_count()
+
+
+def longest_common_subsequence(prediction: Sequence[T], answer: Sequence[T]) -> list[T]:
+    """The common subsequence that the official code returns, of several equally long ones.
+
+    It goes back from both ends: equal elements are taken; else the last element of the prediction is dropped where that keeps
+    the length and dropping the answer's does not, else the answer's.
+
+    >>> longest_common_subsequence(["1", "2", "3"], ["3", "2", "1"])
+    ['3']
+    """
+    rows = list(_rows(prediction, answer))
+    i, j = len(prediction) - 1, len(answer) - 1
+    found: list[T] = []
+    while i >= 0 and j >= 0:
+        element = prediction[i]
+        if element == answer[j]:
+            found.append(element)
+            i -= 1
+            j -= 1
+        elif rows[i] >> j & 1:
+            j -= 1
+        else:
+            i -= 1
+    found.reverse()
+    return found
+
+
+REFUSAL = "FAILED"
+"""What the official code stores where a model's API gave no text."""
+NONE = "None"
+CRITERIA = ("con", "faith", "rel")
+"""Consistency, faithfulness, relevance, in the order in which the official code asks for them."""
+DOMAINS: Mapping[str, tuple[str, ...]] = {
+    "recall": ("books", "debates", "medicine", "law"),
+    "summarize": ("books", "debates", "medicine", "law"),
+    "organize": ("books", "debates"),
+    "attribute": ("medicine", "law"),
+}
+"""The domains of each task, as in Table 2 of the paper; items of other domains count nowhere."""
+
+_SEPARATOR = re.compile(r"[;,]\s*")
+_NUMBER = re.compile(r"\d+")
+_HEADER = re.compile(r"(Related Segments|Core IDs):\s*(.+)")
+
+
+@dataclass(frozen=True)
+class F1:
+    """Precision, recall and their harmonic mean, from 0 to 1."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+NOTHING = F1(0.0, 0.0, 0.0)
+
+
+def _clean(piece: str) -> str:
+    return piece.lower().strip(".").strip()
+
+
+def f1(prediction: str, labels: Sequence[str]) -> F1:
+    """F1 of a text against labels: split at commas and semicolons, without case and dots at both ends.
+
+    A line break does not split, an empty piece is a prediction, a label given twice can never be fully recalled, and without
+    labels everything is 0.
+
+    >>> f1("Anne, Kitty, ", ["Anne", "Jane"])
+    F1(precision=0.3333333333333333, recall=0.5, f1=0.4)
+    """
+    pieces = {_clean(piece) for piece in _SEPARATOR.split(prediction)}
+    cleaned = [_clean(label) for label in labels]
+    known = set(cleaned)
+    return rates(sum(piece in known for piece in pieces), len(pieces), len(cleaned))
+
+
+def rates(hits: int, predicted: int, labels: int) -> F1:
+    """Precision, recall and F1 from counts; 0 where a denominator is 0."""
+    precision = hits / predicted if predicted else 0.0
+    recall = hits / labels if labels else 0.0
+    both = precision + recall
+    return F1(precision, recall, 2 * precision * recall / both if both else 0.0)
+
+
+def recalling(prediction: str, labels: Sequence[str]) -> F1:
+    """Score of a recalling item."""
+    return NOTHING if prediction == REFUSAL else f1(prediction, labels)
+
+
+def attributing(prediction: str, answer: Sequence[str]) -> F1:
+    """Score of an attributing item: all numbers in the first line of the header, or in the whole text without a header.
+
+    The correct "None" scores 0, as no number leaves an empty prediction. A header with nothing behind it takes the next line,
+    which holds the ids of the other category.
+    """
+    if prediction == REFUSAL:
+        return NOTHING
+    header = _HEADER.search(prediction)
+    numbers = dict.fromkeys(_NUMBER.findall(header[2] if header else prediction))
+    return f1(", ".join(numbers), attributing_labels(answer))
+
+
+def attributing_labels(answer: Sequence[str]) -> list[str]:
+    """The first number of each entry, ``None`` for one without.
+
+    >>> attributing_labels(["<Segment 24>", "none"])
+    ['24', 'None']
+    """
+    found = [_NUMBER.search(entry) for entry in answer]
+    return [match[0] if match else NONE for match in found]
+
+
+def order_of(text: str) -> list[str]:
+    """All numbers of a text, wherever they stand.
+
+    >>> order_of("1. [3] > [2]")
+    ['1', '3', '2']
+    """
+    return _NUMBER.findall(text)
+
+
+def organizing(prediction: str, answer: Sequence[str]) -> float:
+    """Score of an organizing item: common subsequence over the length of the answer; repeating numbers can only help.
+
+    Args:
+        prediction: text of the model. A refusal crashes.
+        answer: the right order; an empty one crashes.
+    """
+    return lcs_length(order_of(prediction), answer) / len(answer)
+
+
+def organizing_subsequence(prediction: str, answer: Sequence[str]) -> list[str]:
+    """The common subsequence that stands in the official result."""
+    return longest_common_subsequence(order_of(prediction), list(answer))
+
+
+# --- summaries -------------------------------------------------------------------------------------------------
+
+
+def rating(token: str) -> int | None:
+    """The rating from 1 to 5 that a token stands for; blanks, a sign and other scripts' digits are read too.
+
+    >>> rating(" 4"), rating("6"), rating("4.")
+    (4, None, None)
+    """
+    try:
+        value = int(token)
+    except ValueError:
+        return None
+    return value if 1 <= value <= 5 else None
+
+
+def weighted(top: Iterable[tuple[str, float | None]]) -> float:
+    """Ratings times their probabilities, not divided by the probability found: what is lost lowers the score.
+
+    Args:
+        top: tokens at the first place of a judge's reply, with their natural log-probabilities.
+    """
+    score = 0.0
+    for token, logprob in top:
+        value = rating(token)
+        if value is not None and logprob is not None:
+            score += value * math.exp(logprob)
+    return score
+
+
+def normalized(top: Iterable[tuple[str, float | None]]) -> float | None:
+    """The same divided by the probability found; None when there is none. Not in the official code.
+
+    >>> normalized([("4", math.log(0.25)), ("5", math.log(0.25)), ("The", -0.7)])
+    4.5
+    """
+    known = [(rating(token), math.exp(value)) for token, value in top if value is not None]
+    mass = math.fsum(chance for value, chance in known if value is not None)
+    if mass <= 0:
+        return None
+    # The quotient of two sums may leave the scale by a rounding error.
+    return min(
+        5.0, max(1.0, math.fsum(value * chance for value, chance in known if value is not None) / mass)
+    )
+
+
+def top_rating(token: str) -> float:
+    """The first token itself as a score, 0 where it is no number; the official code reports it beside the weighted score."""
+    try:
+        return float(token)
+    except ValueError:
+        return 0.0
+
+
+def summary_scores(rows: Sequence[tuple[str, float, str]]) -> dict[str, float]:
+    """The official record of one item.
+
+    Args:
+        rows: criterion, weighted score and first token of every answer on the item. A missing answer distorts, as the divisor
+            is common to all three criteria; no answer crashes.
+    """
+    count = len(rows) / len(CRITERIA)
+    record = {}
+    for kind in ("weighted", "top"):
+        for criterion in CRITERIA:
+            values = [
+                score if kind == "weighted" else top_rating(token)
+                for name, score, token in rows
+                if name == criterion
+            ]
+            record[f"{kind}_{criterion}"] = sum(values) / count
+        record[kind] = sum(record[f"{kind}_{criterion}"] for criterion in CRITERIA) / len(CRITERIA)
+    return record
+
+
+def means(task: str, per_domain: Mapping[str, Sequence[float]]) -> tuple[float, dict[str, float]]:
+    """The plain mean over all items of a task's domains, and the mean of each domain.
+
+    Args:
+        task: recall, summarize, organize or attribute.
+        per_domain: domain to scores of items; a domain foreign to the task is left out, one without items crashes.
+    """
+    own = {name: scores for name, scores in per_domain.items() if name.lower() in DOMAINS[task]}
+    everything = [score for scores in own.values() for score in scores]
+    return (
+        math.fsum(everything) / len(everything),
+        {name: math.fsum(scores) / len(scores) for name, scores in own.items()},
+    )

@@ -1,0 +1,364 @@
+"""Summaries of sections: what a judge is asked, and its verdicts to scores, section by section and for a whole case.
+
+Scores lie on the scale of the paper, 1 to 5. The official score of a judgement is the sum of rating times probability, whatever
+probability is lost; beside it stands the same divided by the probability found. A judge without log-probabilities gives several
+samples (one per seed): their shares stand for the probabilities, so a sample without a rating is lost probability.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from long_context_tasks.benchmarks.ethic.prompts import template
+from long_context_tasks.benchmarks.ethic.scoring import official
+from long_context_tasks.benchmarks.ethic.scoring.official import CRITERIA
+from long_context_tasks.benchmarks.ethic.scoring.repaired import REFUSED, UNPARSED, answer_of, is_refusal
+from long_context_tasks.benchmarks.ethic.sections import context_of, split_sections, summaries
+from long_context_tasks.judges import ENDPOINT_FAILED, JudgeRequest, Rubric, Verdict, last_boxed
+from long_context_tasks.schema import Case, CaseScores, Documents, InputError, Message, Score
+from long_context_tasks.schema.thinking import without_thinking
+
+# What a judge is asked about the summary of a section, and how its reply is read.
+
+
+LOW, HIGH = 1, 5
+DEFAULT = "geval"
+
+
+@dataclass(frozen=True)
+class _Family:
+    """Templates for the three criteria, with the names that stand for section and summary in them."""
+
+    files: str
+    document: str
+    summary: str
+    role: str = "system"
+
+
+_FAMILIES: Mapping[str, _Family] = {
+    # As the official code sends them: one system message, G-Eval's names.
+    "geval": _Family("geval", "{{Document}}", "{{Summary}}"),
+    "longeval": _Family("longeval", "{{article}}", "{{summary}}"),
+    # For models whose chat template wants a user message.
+    "geval_user": _Family("geval", "{{Document}}", "{{Summary}}", "user"),
+    "longeval_user": _Family("longeval", "{{article}}", "{{summary}}", "user"),
+}
+
+
+def family(name: str) -> _Family:
+    """The templates that go by a rubric's name.
+
+    Raises:
+        InputError: there are none.
+    """
+    if name not in _FAMILIES:
+        raise InputError(
+            f"rubric {name!r}: ETHIC has {', '.join(_FAMILIES)}; correct `rubric` in the judge file"
+        )
+    return _FAMILIES[name]
+
+
+def fill(
+    text: str, document: str, summary: str, marks: tuple[str, str] = ("{{Document}}", "{{Summary}}")
+) -> str:
+    """A template with a section and its summary in it; as in the official code the section first, then the summary.
+
+    >>> fill("{{Document}} / {{Summary}}", "D", "S")
+    'D / S'
+    """
+    return text.replace(marks[0], document).replace(marks[1], summary)
+
+
+def judge_message(name: str, criterion: str, section: str, summary: str) -> Message:
+    """The one message that a judge is sent.
+
+    Args:
+        name: of the rubric.
+        criterion: con, faith or rel.
+        section: of the context.
+        summary: of the model.
+
+    Raises:
+        InputError: no such rubric.
+    """
+    one = family(name)
+    text = template(f"{one.files}_{criterion}")
+    return Message(one.role, fill(text, section, summary, (one.document, one.summary)))
+
+
+def rubric(name: str = DEFAULT) -> Rubric:
+    """1 to 5; weighed by the log-probabilities of the first token where the judge gives them, else read from the text.
+
+    Raises:
+        InputError: no such rubric.
+    """
+    family(name)
+    return Rubric(f"ethic_{name}", LOW, HIGH, stated_rating, official.normalized)
+
+
+_STATED = re.compile(
+    r"\W*(?:(?:consistency|faithfulness|relevance|overall|final|score|rating)\b\W*(?:is\b\W*)?)*"
+    r"([1-5](?:\.\d{1,3})?)(?:[\s*_`]*(?:/|out of)\s*5(?:\.0)?)?[\s*_`.)\]]*",
+    re.IGNORECASE | re.ASCII,
+)
+_BOXED = last_boxed(LOW, HIGH)
+
+
+def stated_rating(reply: str) -> float | None:
+    """The rating from 1 to 5 in a reply that is asked for "scores ONLY": its first or last line is one, or a closing box.
+
+    >>> stated_rating("- Consistency: 4"), stated_rating("**3**/5"), stated_rating("4\\nIt is faithful."), stated_rating("12")
+    (4.0, 3.0, 4.0, None)
+
+    Returns:
+        None without a rating, and where first and last line state different ones.
+    """
+    text = without_thinking(reply).text
+    lines = [line for line in text.splitlines() if line.strip()]
+    ends = [_STATED.fullmatch(line) for line in lines[:1] + lines[-1:]]
+    stated = {float(match[1]) for match in ends if match}
+    if len(stated) == 1:
+        value = stated.pop()
+        return value if value <= HIGH else None
+    return None if stated else _BOXED(reply)
+
+
+_NAMES = {"con": "consistency", "faith": "faithfulness", "rel": "relevance"}
+POINTS = ("summary_score", "official_summary_score", *_NAMES.values())
+METRICS = (*POINTS, "sections_covered", "judged_share")
+"""The first five are points from 1 to 5, the last two shares."""
+
+NOT_JUDGED = "not_judged"
+JUDGE_FAILED = "judge_failed"
+JUDGE_UNPARSABLE = "judge_unparsable"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a judge says of one section on one criterion.
+
+    Attributes:
+        score: 1 to 5; None when no reply had a rating.
+        official: by the official rule, also below 1; None where neither ratings nor log-probabilities came.
+        failed: no call was answered.
+    """
+
+    score: float | None
+    official: float | None
+    failed: bool = False
+
+
+@dataclass(frozen=True)
+class SectionScore:
+    """The scores of one section, for a picture of scores by position such as Fig. 5.
+
+    Attributes:
+        marker: e.g. ``<Section 3>``.
+        index: from 0, in the context.
+        position: middle of the section's place among all sections, from 0 (beginning) to 1 (end).
+        written: the response has a summary of it that is not blank.
+        judgements: criterion to judgement; empty where the response has no such section, or nobody has judged.
+    """
+
+    marker: str
+    index: int
+    position: float
+    written: bool
+    judgements: Mapping[str, Judgement] = field(default_factory=dict)
+
+    def score(self, criterion: str) -> float | None:
+        """1 to 5; the lowest where there is no summary, None where the judge's rating is missing."""
+        if not self.written:
+            return float(LOW)
+        judgement = self.judgements.get(criterion)
+        return None if judgement is None else judgement.score
+
+    @property
+    def mean(self) -> float | None:
+        """Of the criteria that have a score."""
+        there = [score for name in CRITERIA if (score := self.score(name)) is not None]
+        return math.fsum(there) / len(there) if there else None
+
+
+def _summaries(case: Case, response: str | None) -> dict[str, str]:
+    [turn] = case.turns
+    answer = answer_of(response)
+    return {} if answer.failure else summaries(answer.text, turn.gold, str(case.labels["domain"]))
+
+
+def judge_requests(
+    case: Case,
+    responses: Sequence[str | None],
+    name: str = DEFAULT,
+    *,
+    documents: Documents | Mapping[str, str],
+) -> list[JudgeRequest]:
+    """What a judge is asked: for each criterion, each section that the response has, in the context's order.
+
+    Blank summaries are asked about too: the official metric wants their score.
+
+    Args:
+        case: its gold lists the sections.
+        responses: one; None: there is none through a failure of ours.
+        name: of the rubric.
+        documents: the user message, with the sections in it.
+
+    Raises:
+        InputError: no such rubric, or sections that are not in the user message.
+    """
+    family(name)
+    [response] = responses
+    if response is None or not (written := _summaries(case, response)):
+        return []
+    domain = str(case.labels["domain"])
+    context = split_sections(context_of(documents[case.inputs["user"]]) or "", domain)
+    if missing := [marker for marker in written if marker not in context]:
+        raise InputError(
+            f"case {case.id}: {missing[0]} is not in its context; the cases are damaged, make them again"
+        )
+    return [
+        JudgeRequest(
+            id=f"{case.cluster}_{marker}_{criterion}",
+            messages=(judge_message(name, criterion, context[marker], summary),),
+            meta={"case": case.id, "turn": 0, "section": marker, "criterion": criterion},
+        )
+        for criterion in CRITERIA
+        for marker, summary in written.items()
+    ]
+
+
+def judgement(verdicts: Sequence[Verdict]) -> Judgement:
+    """The verdicts of all seeds on one section and criterion as one judgement."""
+    answered = [one for one in verdicts if one.reason != ENDPOINT_FAILED]
+    if not answered:
+        return Judgement(None, None, failed=True)
+    scores = [one.score for one in answered if one.score is not None]
+    if not scores and all(one.top_logprobs is None for one in answered):
+        return Judgement(None, None)
+    as_published = [
+        official.weighted(one.top_logprobs) if one.top_logprobs is not None else one.score or 0.0
+        for one in answered
+    ]
+    return Judgement(
+        math.fsum(scores) / len(scores) if scores else None, math.fsum(as_published) / len(answered)
+    )
+
+
+def stored_verdicts(rows: Sequence[Mapping[str, Any]]) -> list[Verdict]:
+    """Verdicts as :func:`section_scores` wants them, from the rows (``Verdict.row``) that a host or ``lct judge run`` has kept.
+
+    Raises:
+        KeyError, TypeError, ValueError: not such rows.
+    """
+    verdicts = []
+    for row in rows:
+        top = row.get("top_logprobs")
+        likely = (
+            None
+            if top is None
+            else tuple((str(token), None if value is None else float(value)) for token, value in top)
+        )
+        key = str(row["key"])
+        verdicts.append(
+            Verdict(row["score"], row["reason"], row["feedback"], (), row["seed"], key, top_logprobs=likely)
+        )
+    return verdicts
+
+
+def section_scores(case: Case, response: str | None, verdicts: Sequence[Verdict] = ()) -> list[SectionScore]:
+    """All sections of a case with their scores, in the context's order; also from a response and verdicts that a host has stored.
+
+    Args:
+        case: see ``data.py``.
+        response: of the model.
+        verdicts: on :func:`judge_requests` of that response, in order, one per seed for each; none when nobody has judged.
+
+    Raises:
+        InputError: the verdicts are not those of the response.
+    """
+    [turn] = case.turns
+    written = _summaries(case, response)
+    asked = [(criterion, marker) for criterion in CRITERIA for marker in written]
+    seeds, left = divmod(len(verdicts), len(asked)) if asked else (0, len(verdicts))
+    if left:
+        raise InputError(
+            f"case {case.id}: {len(verdicts)} verdicts on {len(asked)} judgements; they are of another response, judge it again"
+        )
+    found: dict[str, dict[str, Judgement]] = {marker: {} for marker in written}
+    if verdicts:
+        for place, (criterion, marker) in enumerate(asked):
+            found[marker][criterion] = judgement(verdicts[place * seeds : (place + 1) * seeds])
+    n = len(turn.gold)
+    return [
+        SectionScore(
+            marker, index, (index + 0.5) / n, bool(written.get(marker, "").strip()), found.get(marker, {})
+        )
+        for index, marker in enumerate(turn.gold)
+    ]
+
+
+def score_turn(
+    case: Case,
+    turn: int,
+    response: str | None,
+    verdicts: Sequence[Verdict] = (),
+    name: str = DEFAULT,
+    status: str | None = None,
+) -> CaseScores:
+    """All metrics of a case, whose only turn is 0.
+
+    A section that the response leaves out, or leaves blank, has the lowest score; the official score leaves it out of the mean
+    (and judges a blank one). A response without any section would stop the official run; here it has the lowest score.
+    Where a call to the judge failed, the case waits for it; a reply without a rating is left out, and ``judged_share`` tells of it.
+
+    Args:
+        case: see ``data.py``.
+        turn: 0.
+        response: of the model.
+        verdicts: see :func:`section_scores`.
+        name: of the rubric; all have one scale.
+        status: a failure of ours in generation: no metric has a value then.
+
+    Raises:
+        InputError: see :func:`section_scores`.
+    """
+    case.turns[turn]  # a turn that the case does not have is a mistake of the caller
+    if status is not None:
+        return dict.fromkeys(METRICS, Score(None, status))
+    if not _summaries(case, response):
+        answer = answer_of(response)
+        failure = answer.failure or (REFUSED if is_refusal(answer.text) else UNPARSED)
+        nothing = dict.fromkeys(POINTS, Score(float(LOW), failure))
+        return {**nothing, "sections_covered": Score(0.0, failure), "judged_share": Score(None, failure)}
+    sections = section_scores(case, response, verdicts)
+    covered = Score(sum(section.written for section in sections) / len(sections))
+    given = [judged for section in sections for judged in section.judgements.values()]
+    if not given or any(judged.failed for judged in given):
+        waiting = Score(None, JUDGE_FAILED if given else NOT_JUDGED)
+        return {**dict.fromkeys(POINTS, waiting), "sections_covered": covered, "judged_share": waiting}
+    by_criterion = {
+        label: _mean([section.score(criterion) for section in sections])
+        for criterion, label in _NAMES.items()
+    }
+    means = [score.value for score in by_criterion.values() if score.value is not None]
+    whole = len(means) == len(CRITERIA)
+    return {
+        "summary_score": Score(math.fsum(means) / len(means)) if whole else Score(None, JUDGE_UNPARSABLE),
+        # Every criterion has the same sections, so the official mean of means is the plain one.
+        "official_summary_score": _mean([one.official for one in given]),
+        **by_criterion,
+        "sections_covered": covered,
+        "judged_share": Score(sum(one.score is not None for one in given) / len(given)),
+    }
+
+
+def _mean(scores: Sequence[float | None]) -> Score:
+    there = [score for score in scores if score is not None]
+    return Score(math.fsum(there) / len(there)) if there else Score(None, JUDGE_UNPARSABLE)
+
+
+def score_case(case: Case, response: str | None, status: str | None = None) -> CaseScores:
+    """Metrics before anybody has judged."""
+    return score_turn(case, 0, response, status=status)

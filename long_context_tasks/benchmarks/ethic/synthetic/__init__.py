@@ -1,0 +1,177 @@
+"""The way in to synthetic cases, for ``lct build`` and for the hosts, which have them made at first use."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from math import nan
+from pathlib import Path
+
+from long_context_tasks import __version__
+from long_context_tasks.benchmarks.building import Progress, TaskReport
+from long_context_tasks.benchmarks.catalogue import TaskSpec, card
+from long_context_tasks.benchmarks.ethic.build.settings import CaseMaker, task_name
+from long_context_tasks.benchmarks.ethic.scoring.fact_recall import INPUT
+from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
+from long_context_tasks.benchmarks.ethic.synthetic.attribute import attribute
+from long_context_tasks.benchmarks.ethic.synthetic.maker import FittedSettings, Made, Maker
+from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Options, format_length
+from long_context_tasks.schema.case_folder import made_once
+from long_context_tasks.schema.folders import cache_dir
+from long_context_tasks.tokens import CL100K, get_tokenizer, tokenizer_identity
+from long_context_tasks.tokens.build_settings import BuildSettings
+
+SYNTHETIC = "synthetic"
+CASES = 200
+"""Cases of each task and length when no number is asked for."""
+WRITINGS = 40
+"""Documents that are tried for a case. At 1k half of the groups of opinions make none for attributing: eight were not enough for 200
+cases."""
+
+
+@dataclass(frozen=True)
+class SyntheticSettings(BuildSettings):
+    """Settings of synthetic cases; a length is the most tokens of a prompt, ``n`` counts for each domain.
+
+    Attributes:
+        domain: the only one to build; None for all that the task has.
+    """
+
+    SHORTEST = 1_000
+
+    domain: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be built, before any costly work."""
+        super().__post_init__()
+        every = DOMAINS["recall"]
+        if self.domain is not None and self.domain not in every:
+            raise InputError(f"--domain {self.domain}: must be one of {', '.join(every)}")
+
+    def fitted(self) -> FittedSettings:
+        """The settings of the builders, with the tokenizers that count."""
+        other = self.other_tokenizer
+        counters = (self.measure, get_tokenizer(CL100K), *([other] if other is not None else []))
+        return FittedSettings(lengths=self.lengths, seed=self.seed, n=self.n, counters=counters)
+
+
+def family_of(task: str) -> str:
+    """``ethic_recall_synthetic``: the name of the builder and of its case folder."""
+    return f"ethic_{task}_{SYNTHETIC}"
+
+
+def name_of(task: str, domain: str) -> str:
+    """``ethic_recall_books_synthetic``: the task, and the file of its case folder with the cases of all lengths."""
+    return f"{task_name(task, domain)}_{SYNTHETIC}"
+
+
+def build_synthetic(
+    task: str, settings: SyntheticSettings, folder: Path, progress: Progress
+) -> list[TaskReport]:
+    """Write the synthetic cases of a task into a case folder, all or nothing, one case after the other.
+
+    Args:
+        task: recall, summarize, organize or attribute.
+        settings: of the cases.
+        folder: the case folder, replaced when it is one already.
+        progress: reports long work.
+
+    Raises:
+        InputError: a domain that the task does not have, or a length too short for a case.
+    """
+    if settings.domain is not None and settings.domain not in DOMAINS[task]:
+        raise InputError(
+            f"{family_of(task)} has no cases of {settings.domain}, only of {', '.join(DOMAINS[task])}; correct --domain"
+        )
+    settings = replace(settings, n=settings.n or CASES)
+    settings.fitted()  # a tokenizer that cannot be had is told before anything is written
+    domains = DOMAINS[task] if settings.domain is None else (settings.domain,)
+    options = {**asdict(settings), "source": None, "card_version": card("ethic").version}
+    reports: list[TaskReport] = []
+    with CaseWriter(folder, options) as writer:
+        for domain in domains:
+            sizes: dict[int, list[int]] = {length: [] for length in settings.lengths}
+            writer.add_cases(name_of(task, domain), _cases(task, domain, settings, writer, progress, sizes))
+            reports += [
+                TaskReport(f"{name_of(task, domain)} {format_length(length)}", own, len(own), nan)
+                for length, own in sizes.items()
+            ]
+    return reports
+
+
+def _cases(
+    task: str,
+    domain: str,
+    settings: SyntheticSettings,
+    writer: CaseWriter,
+    progress: Progress,
+    sizes: dict[int, list[int]],
+) -> Iterator[Case]:
+    """The cases of a domain, length by length; the tokens of each go into ``sizes``."""
+    fitted = settings.fitted()
+    for length in settings.lengths:
+        what = f"writing {name_of(task, domain)} {format_length(length)}"
+        for number in progress.over(range(settings.n or CASES), what, "case"):
+            own = fitted.fresh()
+            made = make_case(task, domain, length, own, number)
+            maker = CaseMaker(own, writer, task, domain)
+            maker.name = name_of(task, domain)
+            case = maker.case(made.draft)
+            if task == "summarize":
+                case = replace(case, inputs={**case.inputs, INPUT: [one.row() for one in made.facts]})
+            sizes[length].append(case.num_tokens[own.measure.name])
+            yield case
+
+
+def make_case(task: str, domain: str, length: int, settings: FittedSettings, number: int) -> Made:
+    """The case of a number, from the first of a few documents that makes one.
+
+    Raises:
+        InputError: none does.
+    """
+    make: Callable[[Maker], Made | None] = attribute if task == "attribute" else Maker.made
+    for attempt in range(WRITINGS):
+        made = make(Maker(task, domain, length, settings, number, attempt))
+        if made is not None:
+            return made
+    raise InputError(
+        f"{name_of(task, domain)}: no case of {format_length(length)} could be made; use a longer length"
+    )
+
+
+def cached_synthetic(spec: TaskSpec, options: Options) -> CaseSet:
+    """The synthetic cases of a task, written once into the cache.
+
+    Args:
+        spec: of a synthetic task.
+        options: length, seed, number of cases, tokenizer and length policy count.
+
+    Raises:
+        InputError: no length, one too short for a case, or a tokenizer that cannot be had.
+    """
+    if options.length is None:
+        raise InputError(
+            f"{spec.name}: give a length (lct_length=8k) or a folder of built cases (lct_cases=DIR)"
+        )
+    same_tokens = options.length_policy == "same_tokens"
+    settings = SyntheticSettings(
+        lengths=(options.length,),
+        seed=options.seed,
+        n=options.n or CASES,
+        # The same cases for every tokenizer that only counts them.
+        tokenizer=options.tokenizer if same_tokens else None,
+        length_policy=options.length_policy,
+        domain=spec.split,
+    )
+    made_from = {
+        **asdict(settings),
+        "tokenizer": tokenizer_identity(settings.tokenizer) if settings.tokenizer else None,
+        "version": __version__,
+        "card": card("ethic").version,
+    }
+    digest = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:16]
+    name = f"{spec.name}_{format_length(options.length)}-{digest}"
+    folder = cache_dir() / "cases" / name / family_of(spec.task)
+    return CaseSet.read(
+        made_once(folder, lambda: build_synthetic(spec.task, settings, folder, Progress())), spec.name
+    )

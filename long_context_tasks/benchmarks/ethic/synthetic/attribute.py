@@ -1,0 +1,162 @@
+"""Attributing cases of synthetic reviews and opinions: which studies a review includes, which segments cite a target."""
+
+from collections.abc import Mapping, Sequence
+
+from long_context_tasks.benchmarks.ethic.build.attribute_law import MARK, TARGET_MARK, Page, segments_draft
+from long_context_tasks.benchmarks.ethic.build.attribute_medicine import OWN, Target, review_draft
+from long_context_tasks.benchmarks.ethic.build.sources import CitedCase, study_text
+from long_context_tasks.benchmarks.ethic.build.windows import JOINT, Chunk, Piece, shuffled
+from long_context_tasks.benchmarks.ethic.synthetic.fit import filled
+from long_context_tasks.benchmarks.ethic.synthetic.maker import Made, Maker
+from long_context_tasks.corpora.medical_abstracts import Review
+from long_context_tasks.synthetic.document import Paragraph
+
+_SPARE_TOKENS = 5_000
+_LEAST_RIGHT, _MOST_RIGHT = 0.25, 0.5
+"""Shares of the abstracts' tokens that are right ones; the upper one is that of cases from real reviews."""
+
+_MARKER = 7
+"""Tokens of the line that numbers a segment, at most."""
+_SWAPPED = 60
+"""Abstracts of a kind that may be replaced, and that may replace them."""
+
+
+def attribute(maker: Maker) -> Made | None:
+    """The case of a number; None where its documents make none."""
+    if maker.domain == "medicine":
+        return _medicine(maker)
+    return _law(maker)
+
+
+def _supply(maker: Maker) -> int:
+    """Tokens of cl100k to choose from: a quarter more than the length, also where that is meant in longer tokens."""
+    length = int(maker.length * max(1.0, maker.scale()))
+    return length + length // 4 + _SPARE_TOKENS
+
+
+def _medicine(maker: Maker) -> Made | None:
+    from long_context_tasks.synthetic.trials import write_review
+
+    review = write_review(maker.seed, _supply(maker))
+    texts = {study.id: study_text(study) for study in review.studies}
+    pieces = {name: Piece(text, maker.count(text + JOINT)) for name, text in texts.items()}
+
+    def make(room: int) -> Made | None:
+        chosen = _choose(review, pieces, room, maker)
+        return None if chosen is None else _case(maker, review, chosen, room)
+
+    return maker.tuned(maker.length - maker.count(review.background) - 250, make)
+
+
+def _law(maker: Maker) -> Made | None:
+    from long_context_tasks.synthetic.opinions import write_opinion_group
+
+    written = write_opinion_group(maker.seed, _supply(maker))
+    target = written.all_opinions[0]
+    group = CitedCase(target, written.opinions)
+    pages = {
+        f"{place}-{number}": Page(
+            Chunk((Piece(text, maker.count(text.replace(TARGET_MARK, MARK) + JOINT) + _MARKER, place),)),
+            place,
+        )
+        for place, opinion in enumerate(written.opinions)
+        for number, text in enumerate(opinion.pages)
+    }
+    sizes = {name: page.chunk.tokens for name, page in pages.items()}
+    kinds = [
+        [name for name, page in pages.items() if (TARGET_MARK in page.chunk.text) is cites]
+        for cites in (True, False)
+    ]
+
+    def make(room: int) -> Made | None:
+        some = first_that_fit(list(pages), sizes, room)
+        chosen = set(filled_by_swap(some, kinds, sizes, room, maker.slack // 2))
+        own = [page for name, page in pages.items() if name in chosen]
+        if sum(page.chunk.tokens for page in own) > room:
+            return None
+        texts = [page.chunk.text for page in own]
+        draft = segments_draft(group, maker.length, own, texts, written.target.summary, segment_pages=1)
+        if isinstance(draft, str):
+            return None
+        shown = (text.replace(TARGET_MARK, MARK) for text in texts)
+        return Made(maker.named(draft), tuple(Paragraph(text, (MARK,)) for text in shown))
+
+    return maker.tuned(maker.length - maker.count(written.target.summary) - 320, make)
+
+
+def _case(maker: Maker, review: Review, chosen: Mapping[str, Piece], room: int) -> Made:
+    """The case of these abstracts in random order; what they leave free of the room is filled behind the last one."""
+    order = shuffled(len(chosen), maker.seed, "order", maker.length)
+    names = [list(chosen)[place] for place in order]
+    paragraphs = [Paragraph(chosen[name].text, (name,)) for name in names]
+    left = room - sum(piece.tokens for piece in chosen.values())
+    paragraphs = filled(paragraphs, left, maker.slack // 2, maker.count, maker.genre.fillers)
+    shown = {name: Piece(one.text, 0) for name, one in zip(names, paragraphs, strict=True)}
+    target = Target(review, review.included, OWN)
+    draft = review_draft(review, target, shown, review.background, maker.length)
+    return Made(maker.named(draft), tuple(paragraphs))
+
+
+def _choose(review: Review, pieces: Mapping[str, Piece], room: int, maker: Maker) -> dict[str, Piece] | None:
+    """Abstracts that fill a room but for a few tokens, a quarter to a half of them right ones."""
+    sizes = {name: piece.tokens for name, piece in pieces.items()}
+    ids = [list(pieces)[place] for place in shuffled(len(pieces), maker.seed, "studies")]
+    right = [name for name in ids if name in review.included]
+    wrong = [name for name in ids if name not in review.included]
+    # The share of right ones is not the same in every case, or their number could be guessed.
+    [tenths, *_] = shuffled(11, maker.seed, "share")
+    share = _LEAST_RIGHT + (_MOST_RIGHT - _LEAST_RIGHT) * tenths / 10
+    shortest = [[min(kind, key=lambda name: sizes[name])] for kind in (right, wrong)]
+    chosen = first_that_fit(right, sizes, share * room) or shortest[0]
+    chosen += first_that_fit(wrong, sizes, room - sum(sizes[name] for name in chosen)) or shortest[1]
+    chosen = filled_by_swap(chosen, (right, wrong), sizes, room, maker.slack // 2)
+    kinds = {name in review.included for name in chosen}
+    if kinds != {True, False} or sum(sizes[name] for name in chosen) > room:
+        return None
+    return {name: pieces[name] for name in chosen}
+
+
+def first_that_fit(names: Sequence[str], sizes: Mapping[str, int], room: float) -> list[str]:
+    """The first ones whose sizes do not exceed a room together."""
+    taken: list[str] = []
+    for name in names:
+        if sizes[name] > room:
+            break
+        taken.append(name)
+        room -= sizes[name]
+    return taken
+
+
+def filled_by_swap(
+    chosen: Sequence[str],
+    kinds: Sequence[Sequence[str]],
+    sizes: Mapping[str, int],
+    room: int,
+    slack: int,
+) -> list[str]:
+    """The chosen ones with up to three of them replaced by others of their kind, so that little of the room is left.
+
+    Args:
+        chosen: fewer tokens than the room.
+        kinds: all there are, by kind; a swap changes no kind.
+        sizes: of all.
+        room: most tokens.
+        slack: tokens that may stay free.
+    """
+    best = list(chosen)
+    for _ in range(3):
+        left = room - sum(sizes[name] for name in best)
+        if 0 <= left <= slack:
+            break
+        there = set(best)
+        swaps = [
+            (left - sizes[new] + sizes[old], old, new)
+            for kind in kinds
+            for old in [name for name in kind if name in there][:_SWAPPED]
+            for new in [name for name in kind if name not in there][:_SWAPPED]
+        ]
+        rest, old, new = min((swap for swap in swaps if swap[0] >= 0), default=(left, "", ""))
+        if not old or 0 <= left <= rest:
+            break
+        best[best.index(old)] = new
+    return best

@@ -1,0 +1,129 @@
+"""Paragraphs of a written document cut to a number of tokens, with the labels and facts that are still there."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+
+from long_context_tasks.benchmarks.ethic.build.windows import JOINT
+from long_context_tasks.benchmarks.ethic.scoring.fact_recall import states
+from long_context_tasks.synthetic.document import Paragraph
+
+Count = Callable[[str], int]
+"""Tokens of a text."""
+Forms = Callable[[str], tuple[str, ...]]
+"""A label to the words that it may have in the text."""
+_SENTENCE_END = re.compile(r"[.?!][\"”’)]*(?=\s+[\"“‘(]*[A-Z])")
+# Titles, names of cases and of reporters: "Capt.", "Hest. L. J.", "the hon. Member". A sentence that ends with such a word is not cut.
+_ABBREVIATION = re.compile(r"\b(?:[A-Z]\w{0,4}|hon|vol|no|pp?|ss?|cl|art|ch|v|cf|etc)\.$")
+_PAIRS = (("“", "”"), ("(", ")"), ("[", "]"))
+_MOST_FILLERS = 6
+
+
+def as_written(label: str) -> tuple[str, ...]:
+    """A name has one form."""
+    return (label,)
+
+
+def whole_word(forms: Sequence[str], text: str) -> bool:
+    """Whether a label stands in a text as a word of its own, in one of its forms.
+
+    >>> whole_word(("24", "Twenty-four"), "twenty-four of 240"), whole_word(("24",), "240 patients, 1,24 and 0.24 %")
+    (True, False)
+    """
+    either = "|".join(map(re.escape, forms))
+    # A number has several forms, of which some are words that may begin a sentence.
+    flags = re.IGNORECASE if len(forms) > 1 else 0
+    return re.search(rf"(?<!\w)(?<!\d[.,])(?:{either})(?!\w|[.,]\d)", text, flags) is not None
+
+
+def shortened(paragraph: Paragraph, end: int, forms: Forms | None = None) -> Paragraph | None:
+    """A paragraph up to a place in its text, with the labels and facts that are left.
+
+    Args:
+        paragraph: any.
+        end: of what stays.
+        forms: of labels that are numbers. One that stands in both parts may be a label in one of them only, which cannot be told.
+
+    Returns:
+        None where no sentence ends, where a quotation or a parenthesis would stay open, or where the labels cannot be told.
+    """
+    kept, rest = paragraph.text[:end].rstrip(), paragraph.text[end:]
+    if (
+        _ABBREVIATION.search(kept)
+        or any(kept.count(first) != kept.count(last) for first, last in _PAIRS)
+        or kept.count('"') % 2
+    ):
+        return None
+    labels = []
+    for label in paragraph.labels:
+        words = (forms or as_written)(label)
+        there, behind = whole_word(words, kept), whole_word(words, rest)
+        if not (there or behind) or (forms is not None and there and behind):
+            return None
+        if there:
+            labels.append(label)
+    return Paragraph(kept, tuple(labels), tuple(fact for fact in paragraph.facts if states(kept, fact)))
+
+
+def shorter_forms(paragraph: Paragraph, forms: Forms | None = None) -> Iterator[Paragraph]:
+    """The paragraph without its last sentence, its last two, and so on."""
+    for match in reversed(list(_SENTENCE_END.finditer(paragraph.text))):
+        if (one := shortened(paragraph, match.end(), forms)) is not None:
+            yield one
+
+
+def fit(
+    paragraphs: Iterable[Paragraph],
+    room: int,
+    slack: int,
+    count: Count,
+    *,
+    forms: Forms | None = None,
+    fillers: Sequence[str] = (),
+) -> list[Paragraph]:
+    """The first paragraphs that fit, the last one shortened to whole sentences.
+
+    Args:
+        paragraphs: in order.
+        room: most tokens, with a blank line behind each paragraph.
+        slack: tokens that may stay free; more are filled by short sentences that say nothing.
+        count: tokens of a text.
+        forms: see :func:`shortened`.
+        fillers: sentences without a label or a fact.
+    """
+    taken: list[Paragraph] = []
+    left = room
+    for paragraph in paragraphs:
+        # Lazily: nearly every paragraph fits as it is.
+        candidates = chain((paragraph,), () if left < slack else shorter_forms(paragraph, forms))
+        one = next((each for each in candidates if count(each.text + JOINT) <= left), None)
+        if one is not None:
+            taken.append(one)
+            left -= count(one.text + JOINT)
+        if one is not paragraph:
+            break
+    return filled(taken, left, slack, count, fillers) if taken else []
+
+
+def filled(
+    paragraphs: Sequence[Paragraph], left: int, slack: int, count: Count, fillers: Sequence[str]
+) -> list[Paragraph]:
+    """The paragraphs with short sentences behind the last one, until no more than ``slack`` of ``left`` tokens are free."""
+    *before, last = paragraphs
+    size = count(last.text + JOINT)
+    unused = sorted(fillers, key=len, reverse=True)
+    for _ in range(_MOST_FILLERS):
+        if left <= slack:
+            break
+        for filler in unused:
+            longer = replace(last, text=f"{last.text} {filler}")
+            grown = count(longer.text + JOINT)
+            if grown - size <= left:
+                left -= grown - size
+                last, size = longer, grown
+                unused.remove(filler)
+                break
+        else:
+            break
+    return [*before, last]

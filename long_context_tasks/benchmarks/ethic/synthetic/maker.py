@@ -1,0 +1,470 @@
+"""Synthetic cases: documents written from a seed, of any length, with answers that are known because the writer decided them.
+
+Every case has a document of its own, which depends on the seed, the domain and the number of the case; tasks of one domain ask about the
+same documents, as in the paper. A case is written, cut to its length, and stored before the next one is begun.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from long_context_tasks.benchmarks.ethic.build.contexts import even_sections, recall_draft, sections_draft
+from long_context_tasks.benchmarks.ethic.build.settings import Draft, EthicSettings, stable_seed
+from long_context_tasks.benchmarks.ethic.build.sources import Source
+from long_context_tasks.benchmarks.ethic.build.windows import JOINT, Chunk, Piece, Window, chunks_of
+from long_context_tasks.benchmarks.ethic.scoring.fact_recall import SectionFacts, states
+from long_context_tasks.benchmarks.ethic.sections import context_of
+from long_context_tasks.benchmarks.ethic.synthetic.fit import Forms, as_written, fit, whole_word
+from long_context_tasks.coverage.measure import CHUNK_TOKENS, split_context
+from long_context_tasks.schema import InputError
+from long_context_tasks.synthetic.document import Document, Fact, Paragraph
+from long_context_tasks.tokens import CL100K, Tokenizer
+
+__all__ = ["GENRES", "Genre"]
+
+# What the synthetic cases of each domain are made from: a document written from a seed, and how to
+# tell of its parts.
+
+
+@dataclass(frozen=True)
+class Genre:
+    """How a domain is written.
+
+    Attributes:
+        write: seed and tokens of cl100k to a document that has at least about so many.
+        summary_of: paragraphs to a short summary of what they say.
+        fillers: short sentences that hold no label and no fact, for what is left of a length.
+        forms: a label that is a number to the words that it may have in the text; None where labels are names.
+        parts: paragraphs to the number of the abstract or opinion that each belongs to; cases count them as ``num_documents``.
+    """
+
+    write: Callable[[int, int], Document]
+    summary_of: Callable[[Sequence[Paragraph]], str]
+    fillers: tuple[str, ...]
+    forms: Callable[[str], tuple[str, ...]] | None = None
+    parts: Callable[[Sequence[Paragraph]], list[int]] = lambda paragraphs: [0] * len(paragraphs)
+
+
+def _story(seed: int, num_tokens: int) -> Document:
+    from long_context_tasks.synthetic.story import write_story
+
+    return write_story(seed, num_tokens)
+
+
+def _story_summary(paragraphs: Sequence[Paragraph]) -> str:
+    from long_context_tasks.synthetic.story import summary_of
+
+    return summary_of(paragraphs)
+
+
+def _debate(seed: int, num_tokens: int) -> Document:
+    from long_context_tasks.synthetic.debate import write_debate
+
+    return write_debate(seed, num_tokens)
+
+
+def _debate_summary(paragraphs: Sequence[Paragraph]) -> str:
+    from long_context_tasks.synthetic.debate import summary_of
+
+    return summary_of(paragraphs)
+
+
+def _abstracts(seed: int, num_tokens: int) -> Document:
+    from long_context_tasks.synthetic.trials import write_abstracts
+
+    return write_abstracts(seed, num_tokens)
+
+
+def _abstracts_summary(paragraphs: Sequence[Paragraph]) -> str:
+    from long_context_tasks.synthetic.trials import summary_of
+
+    return summary_of(paragraphs)
+
+
+def _forms_of_count(label: str) -> tuple[str, ...]:
+    from long_context_tasks.synthetic.trials_numbers import in_words
+
+    number = int(label)
+    return (label, f"{number:,}", *((in_words(number),) if number < 1000 else ()))
+
+
+def _forms_of_citation(label: str) -> tuple[str, ...]:
+    """Special characters are left out of labels: "922(g)" is 922g."""
+    return (label,)
+
+
+def _opinions(seed: int, num_tokens: int) -> Document:
+    from long_context_tasks.synthetic.opinions import write_opinions
+
+    return write_opinions(seed, num_tokens)
+
+
+def _opinions_summary(paragraphs: Sequence[Paragraph]) -> str:
+    from long_context_tasks.synthetic.opinions import summary_of
+
+    return summary_of(paragraphs)
+
+
+def _parts_by_caption(paragraphs: Sequence[Paragraph]) -> list[int]:
+    """The opinion of each paragraph, from 0."""
+    from long_context_tasks.synthetic.opinions import begins_opinion
+
+    parts: list[int] = []
+    for paragraph in paragraphs:
+        new = begins_opinion(paragraph.text)
+        parts.append(parts[-1] + new if parts else 0)
+    return parts
+
+
+GENRES: Mapping[str, Genre] = {
+    "books": Genre(
+        _story,
+        _story_summary,
+        (
+            "Nothing more was said.",
+            "It was already late.",
+            "The fire had burned low by then.",
+            "Outside, the wind went on as it had before.",
+            "For a while nobody spoke, and there was only the sound of the rain.",
+        ),
+    ),
+    "debates": Genre(
+        _debate,
+        _debate_summary,
+        (
+            "I shall be brief.",
+            "I say no more.",
+            "That is all I wish to say on it.",
+            "I am grateful to the House for its patience.",
+            "The House will forgive me if I do not go into every detail of it now.",
+        ),
+    ),
+    "medicine": Genre(
+        _abstracts,
+        _abstracts_summary,
+        (
+            "Limits are discussed.",
+            "Further research is needed.",
+            "Details of the methods are given in the report.",
+            "The findings were much the same in the sensitivity analysis.",
+            "The funder had no part in design, conduct, analysis or reporting of the study.",
+        ),
+        forms=_forms_of_count,
+        parts=lambda paragraphs: list(range(len(paragraphs))),
+    ),
+    "law": Genre(
+        _opinions,
+        _opinions_summary,
+        (
+            "We agree.",
+            "That settles the point.",
+            "Nothing more need be said of it.",
+            "The argument was not pressed any further on appeal.",
+            "The record does not call for a different view of the matter.",
+        ),
+        forms=_forms_of_citation,
+        parts=_parts_by_caption,
+    ),
+}
+
+
+T = TypeVar("T")
+SLACK = 0.012
+"""Share of a length that a prompt leaves free, about; 2 % at most."""
+MOST_FREE = 0.02
+LEAST_CHUNK, MOST_CHUNK = 128, 1024
+LEAST_SECTION = 256
+FACT_TOKENS = 512
+"""Tokens of a section for which one more fact is a key fact."""
+LEAST_FACTS = 6
+"""Key facts of a section, where it has so many."""
+_TRIES = 12
+_WRITINGS = 5
+
+
+@dataclass(frozen=True)
+class FittedSettings(EthicSettings):
+    """Settings of the builders for contexts that are fitted already; counts are remembered for one case only.
+
+    Attributes:
+        counters: the tokenizer of the lengths first; then those in which prompts are counted as well.
+    """
+
+    counters: tuple[Tokenizer, ...] = ()
+
+    @property
+    def measure(self) -> Tokenizer:
+        """The tokenizer of the lengths."""
+        return self.counters[0]
+
+    @property
+    def counted_in(self) -> tuple[Tokenizer, ...]:
+        """The tokenizers in which prompts are counted."""
+        return tuple({one.name: one for one in self.counters}.values())
+
+    def fresh(self) -> "FittedSettings":
+        """The same without what was counted, so that memory does not grow with the number of cases."""
+        forgetful = (one.fresh() for one in self.counters)
+        return replace(self, counters=tuple(forgetful))
+
+
+@dataclass(frozen=True)
+class Made:
+    """A case before it is written.
+
+    Attributes:
+        draft: of the case.
+        paragraphs: of its context, in order.
+        facts: of each section, in summarizing; of each option, in organizing.
+    """
+
+    draft: Draft
+    paragraphs: tuple[Paragraph, ...]
+    facts: tuple[SectionFacts, ...] = ()
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes the cases of one task, domain and length.
+
+    Attributes:
+        task: recall, summarize or organize.
+        domain: of the documents.
+        length: most tokens of a prompt.
+        settings: with tokenizers that are remembered for one case only.
+        number: of the case, from 0.
+        attempt: of the document, from 0; a document that makes no case is replaced.
+    """
+
+    task: str
+    domain: str
+    length: int
+    settings: FittedSettings
+    number: int
+    attempt: int = 0
+
+    @property
+    def genre(self) -> Genre:
+        """How documents of the domain are written."""
+        return GENRES[self.domain]
+
+    @property
+    def slack(self) -> int:
+        """Tokens that may stay free."""
+        return max(4, int(SLACK * self.length))
+
+    @property
+    def seed(self) -> int:
+        """Of the document."""
+        return document_seed(self.settings.seed, self.domain, self.number, self.attempt)
+
+    @property
+    def id(self) -> str:
+        """Of the case, but for its length."""
+        return case_id(self.settings.seed, self.number)
+
+    def count(self, text: str) -> int:
+        """Tokens in the tokenizer of the lengths."""
+        return self.settings.measure.count(text)
+
+    def tokens(self, draft: Draft) -> int:
+        """Tokens of a prompt."""
+        return draft.tokens_in(self.settings.measure)
+
+    def scale(self) -> float:
+        """Tokens of cl100k, which writers are told, for a token of the lengths; some more for another tokenizer."""
+        if self.settings.measure.name == CL100K:
+            return 1.0
+        sample = JOINT.join(one.text for one in self.genre.write(self.seed, 3000).paragraphs)
+        # The settings count in cl100k last.
+        return 1.05 * self.settings.counted_in[-1].count(sample) / self.count(sample)
+
+    def document(self) -> Document:
+        """The document, longer than the context can be."""
+        wanted = int((int(self.length * 1.03) + 500) * self.scale())
+        for _ in range(_WRITINGS):
+            document = self.genre.write(self.seed, wanted)
+            if sum(self.count(one.text + JOINT) for one in document.paragraphs) >= self.length:
+                return document
+            wanted = int(wanted * 1.4)
+        raise InputError(
+            f"no document of {self.domain} of {self.length} tokens could be written; give another lct_seed"
+        )
+
+    def fitted(self, paragraphs: Sequence[Paragraph], room: int) -> list[Paragraph]:
+        """The first paragraphs that fit a room."""
+        genre = self.genre
+        return fit(paragraphs, room, self.slack, self.count, forms=genre.forms, fillers=genre.fillers)
+
+    def window(self, document: Document, chunks: Sequence[Chunk]) -> Window:
+        """Chunks as the builders of cases want them."""
+        source = Source(self.id, document.title, self.domain, ())
+        return Window(source, self.length, tuple(chunks))
+
+    def named(self, draft: Draft) -> Draft:
+        """A draft of another builder with the id of the case."""
+        return replace(draft, id=self.id)
+
+    def pieces(self, paragraphs: Sequence[Paragraph]) -> list[Piece]:
+        """Paragraphs with their tokens."""
+        parts = self.genre.parts(paragraphs)
+        return [
+            Piece(one.text, self.count(one.text + JOINT), part)
+            for one, part in zip(paragraphs, parts, strict=True)
+        ]
+
+    def chunks(self, paragraphs: Sequence[Paragraph]) -> list[Chunk]:
+        """Paragraphs in chunks of whole ones."""
+        pieces = self.pieces(paragraphs)
+        cap = min(MOST_CHUNK, max(LEAST_CHUNK, self.length // 8))
+        return list(chunks_of(pieces, max(cap, *(piece.tokens for piece in pieces))))
+
+    def tuned(self, room: int, make: Callable[[int], Made | None]) -> Made | None:
+        """What is made with the room that brings the prompt closest to the length, and not above it."""
+        best: tuple[int, Made] | None = None
+        for _ in range(_TRIES):
+            made = make(room)
+            if made is None:
+                room -= self.slack
+                continue
+            size = self.tokens(made.draft)
+            if size <= self.length and (best is None or size > best[0]):
+                best = size, made
+            if self.length - self.slack <= size <= self.length:
+                break
+            # Towards the middle of what is allowed; every try a little off the one before, so that none is repeated.
+            room += self.length - self.slack // 2 - size
+        if best is None or best[0] < (1 - MOST_FREE) * self.length:
+            return None
+        return best[1]
+
+    def made(self) -> Made | None:
+        """The case; None where this document makes none."""
+        document = self.document()
+        if self.task == "organize":
+            from long_context_tasks.benchmarks.ethic.synthetic.organize import organize
+
+            return organize(self, document)
+        make = self._recall if self.task == "recall" else self._summarize
+        return self.tuned(self.length - 150, lambda room: make(document, room))
+
+    def _recall(self, document: Document, room: int) -> Made | None:
+        paragraphs = self.fitted(document.paragraphs, room)
+        if not paragraphs:
+            return None
+        chunks = self.chunks(paragraphs)
+        left = iter(paragraphs)
+        labels = [[label for _ in chunk.pieces for label in next(left).labels] for chunk in chunks]
+        return Made(recall_draft(self.window(document, chunks), labels), tuple(paragraphs))
+
+    def _summarize(self, document: Document, room: int) -> Made | None:
+        paragraphs = self.fitted(document.paragraphs, room)
+        size = max(LEAST_SECTION, self.length // 8)
+        for number in range(min(len(paragraphs), max(2, round(room / size))), 1, -1):
+            made = self._in_sections(document, paragraphs, number)
+            # Every section should have a fact; where even halves have none on one side, the other one counts.
+            if made is not None and (number == 2 or all(one.facts for one in made.facts)):
+                return made
+        return None
+
+    def _in_sections(self, document: Document, paragraphs: Sequence[Paragraph], number: int) -> Made | None:
+        """A case of so many sections; None where there is no fact at all."""
+        sections = even_sections([Chunk((piece,)) for piece in self.pieces(paragraphs)], number)
+        left = iter(paragraphs)
+        facts = []
+        for section in sections:
+            own = [next(left) for _ in section]
+            text = JOINT.join(one.text for one in own)
+            facts.append(SectionFacts.of(key_facts(own, [chunk.tokens for chunk in section]), text))
+        draft = sections_draft(self.window(document, [one for own in sections for one in own]), sections)
+        if isinstance(draft, str) or not any(one.facts for one in facts):
+            return None
+        return Made(draft, tuple(paragraphs), tuple(facts))
+
+
+def document_seed(seed: int, domain: str, number: int, attempt: int = 0) -> int:
+    """Seed of the document of a case."""
+    return int(stable_seed(seed, "synthetic", domain, number, attempt)[:12], 16)
+
+
+def case_id(seed: int, number: int) -> str:
+    """Of a case, but for its length."""
+    return f"s{seed}_{number:04}"
+
+
+def key_facts(paragraphs: Sequence[Paragraph], tokens: Sequence[int]) -> list[Fact]:
+    """The facts of a section that its summary should state: the weightiest of every stretch of equal length, in order.
+
+    Args:
+        paragraphs: of the section.
+        tokens: of each.
+    """
+    total = sum(tokens)
+    stretches = max(LEAST_FACTS, round(total / FACT_TOKENS))
+    best: dict[int, Fact] = {}
+    done = 0
+    for paragraph, size in zip(paragraphs, tokens, strict=True):
+        for place, fact in enumerate(paragraph.facts):
+            at = done + size * (place + 0.5) / len(paragraph.facts)
+            stretch = min(stretches - 1, int(at * stretches / total))
+            if stretch not in best or fact.weight > best[stretch].weight:
+                best[stretch] = fact
+        done += size
+    return [best[stretch] for stretch in sorted(best)]
+
+
+# Information coverage of synthetic cases by rule: a chunk is needed when it holds something that the
+# right answer is made of.
+
+
+_BLANKS = re.compile(r"\s+")
+
+
+def needed_chunks(made: Made, task: str, forms: Forms | None, tokenizer: Tokenizer) -> list[bool]:
+    """For each chunk of a case's context, whether the answer needs it.
+
+    Args:
+        made: the case.
+        task: recall, summarize, organize or attribute.
+        forms: of labels that are numbers; None for names.
+        tokenizer: in which chunks are counted.
+    """
+    context = context_of(made.draft.user) or ""
+    facts = tuple(fact for one in made.facts for fact in one.facts)
+    chunks = [_plain(chunk) for chunk in split_context(context, tokenizer, CHUNK_TOKENS)]
+    paragraphs = [(_plain(one.text), one) for one in made.paragraphs]
+    return [_needed(chunk, _inside(chunk, paragraphs), task, facts, forms or as_written) for chunk in chunks]
+
+
+def coverage(made: Made, task: str, forms: Forms | None, tokenizer: Tokenizer) -> float:
+    """Share of the chunks that the answer needs."""
+    needed = needed_chunks(made, task, forms, tokenizer)
+    return sum(needed) / len(needed)
+
+
+def _plain(text: str) -> str:
+    return _BLANKS.sub(" ", text).strip()
+
+
+def _inside(chunk: str, paragraphs: Sequence[tuple[str, Paragraph]]) -> list[Paragraph]:
+    """The paragraphs that a chunk holds, or is a part of."""
+    return [one for text, one in paragraphs if text in chunk or chunk in text or _shares(chunk, text)]
+
+
+def _shares(chunk: str, text: str) -> bool:
+    """Whether a chunk ends with the beginning of a text, or begins with its end."""
+    return chunk.endswith(text[:40]) or text[:80] in chunk or text[-80:] in chunk
+
+
+def _needed(
+    chunk: str, paragraphs: Sequence[Paragraph], task: str, facts: Sequence[Fact], forms: Forms
+) -> bool:
+    if task in ("recall", "attribute"):
+        # In attributing the labels are ids of studies, or the marks of citations.
+        return any(
+            label in chunk if task == "attribute" else whole_word(forms(label), chunk)
+            for one in paragraphs
+            for label in one.labels
+        )
+    return any(fact in facts and states(chunk, fact) for one in paragraphs for fact in one.facts)

@@ -1,0 +1,193 @@
+"""``lct report RESULTS... --out site/``: from runs of both hosts to a table, files for other programs, and the site."""
+
+import importlib.util
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from long_context_tasks.cli.options import Json, RunsDataDir, RunsOrBundles
+from long_context_tasks.cli.output import end_with_problems, give, print_table, say, tell
+
+if TYPE_CHECKING:
+    from long_context_tasks.results.case_pages import ShownCase
+    from long_context_tasks.results.cells import Cell
+    from long_context_tasks.results.collect import Collected
+    from long_context_tasks.results.models import Models
+    from long_context_tasks.schema import LoadedTask
+
+_NEEDED = ("polars",)
+_SITE = ("jinja2", "plotly")
+_TEXT = ("model", "judge", "metric", "host", "notes")
+
+
+def site(
+    results: RunsOrBundles,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Folder for the site, results.parquet, leaderboard.csv and leaderboard.md. Without it only the table.",
+        ),
+    ] = None,
+    data_dir: RunsDataDir = None,
+    private: Annotated[
+        bool,
+        typer.Option(
+            "--private",
+            help="Show prompts, gold and judges' replies of every benchmark; for a site that nobody else reads.",
+        ),
+    ] = False,
+    with_cases: Annotated[
+        bool, typer.Option("--case-pages/--no-case-pages", help="Pages of single cases with responses.")
+    ] = True,
+    title: Annotated[str, typer.Option("--title", help="Of the site.")] = "Long-context leaderboard",
+    models: Annotated[
+        Path | None,
+        typer.Option(
+            "--models",
+            help="YAML file with names, aliases, claimed windows, licences and parameters of models (docs/reading_the_site.md).",
+        ),
+    ] = None,
+    claimed: Annotated[
+        list[str] | None,
+        typer.Option("--claimed", help="MODEL=128k: the context window that its makers claim; repeatable."),
+    ] = None,
+    agreement: Annotated[
+        Path | None,
+        typer.Option(
+            "--agreement", help="What `lct judge compare --out` wrote: how the judges agree with people."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Make a leaderboard of runs of both hosts (the default: `lct report RESULTS... --out site/`).
+
+    Any mixture of folders: several models, runs, seeds and judges. Runs that differ only in seed or time are averaged case by case. A
+    score is not ranked when cases are missing or the task's version is old; the last column says why. Exit code 1 when something that was
+    found is left out (damaged, unfinished, not evaluated); the rest is printed and written all the same.
+    """
+    from long_context_tasks.benchmarks import catalogue
+    from long_context_tasks.results.cells import cells_of
+    from long_context_tasks.results.collect import collect_with_files
+    from long_context_tasks.results.models import Models, read_models, renamed, with_claims
+    from long_context_tasks.results.tables import (
+        FILES,
+        TERMINAL_COLUMNS,
+        summary,
+        terminal_rows,
+        write_tables,
+    )
+    from long_context_tasks.schema import InputError
+    from long_context_tasks.site.contents import read_agreement
+
+    _check_installed(with_site=out is not None)
+    if agreement is not None:
+        read_agreement(agreement)  # a mistake is told before costly work
+    given = Models() if models is None else read_models(models)
+    known = with_claims(given, claimed or ())
+    collected = collect_with_files(results, data_dir)
+    told = {run: one.run.model for run, one in collected.evaluations.items()}
+    collection = renamed(collected.collection, known, told)
+    tell(collection.problems, collection.notes)
+    if not len(collection.runs):
+        raise InputError(
+            f"{', '.join(map(str, results))}: no run that can be used; give the folder that lm-eval's --output_path (with --log_samples) "
+            "or OpenCompass's -w names, or bundles of `lct report pack`"
+        )
+    _check_claims(claimed or (), given, collection.runs["model"].to_list())
+    versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
+    cells = cells_of(collection, versions)
+    print_table(
+        "leaderboard", TERMINAL_COLUMNS, terminal_rows(cells), _TEXT, [_values(cell) for cell in cells]
+    )
+    counted = summary(collection)
+    counts = [f"{n} {noun}{'' if n == 1 else 's'}" for noun, n in counted.items()]
+    typer.echo(f"{counts[0]} of {counts[1]} on {counts[2]}, {', '.join(counts[3:])}", err=True)
+    result: dict[str, Any] = {f"{noun}s": n for noun, n in counted.items()} | {
+        "problems": list(collection.problems)
+    }
+    give(None, **result)
+    if out is None:
+        end_with_problems(collection.problems)
+        return
+    from long_context_tasks.site.build import build_site
+    from long_context_tasks.site.contents import site_contents
+
+    shown = site_contents(
+        collection,
+        cells,
+        collected.evaluations,
+        title=title,
+        models=known,
+        data_dir=data_dir,
+        agreement=agreement,
+    )
+    for note in shown.notes:
+        typer.echo(f"note: {note}", err=True)
+    collection = replace(collection, notes=(*collection.notes, *shown.notes))
+    cases = _cases(collected, data_dir, private=private) if with_cases else iter(())
+    built = build_site(out, collection, cells, cases, replace(shown.options, downloads=FILES))
+    paths = write_tables(out, collection, cells, shown.lengths)
+    say(
+        f"{built.index}: {built.files} files, {built.size / 1e6:.1f} MB, {built.cases} case{'' if built.cases == 1 else 's'}; open it in a browser"
+    )
+    say(f"tables: {', '.join(path.name for path in paths)} in {out}")
+    give(index=built.index, files=built.files, bytes=built.size, cases=built.cases, tables=paths)
+    end_with_problems(collection.problems)
+
+
+def _check_claims(claims: Sequence[str], models: "Models", there: Sequence[str]) -> None:
+    """A claimed window is of a model in the results, or in the file of models, which may name more.
+
+    Raises:
+        InputError: of none, with the nearest name.
+    """
+    from long_context_tasks.results.compare import unknown_model
+    from long_context_tasks.schema import InputError
+
+    for claim in claims:
+        name = claim.rpartition("=")[0]
+        if models.name_of(name) is None and name not in there:
+            raise InputError(f"--claimed {claim}: {unknown_model(name, there)}")
+
+
+def _values(cell: "Cell") -> dict[str, Any]:
+    """What ``--json`` says of a cell, unrounded."""
+    names = ("model", "task", "version", "judge", "metric", "points", "n_runs", "made", "hosts")
+    own = {name: getattr(cell, name) for name in names}
+    mean = {name: getattr(cell.mean, name) for name in ("value", "low", "high", "n", "total", "reasons")}
+    return {**own, **mean, "ranked": cell.ranked, "why_unranked": cell.why_unranked}
+
+
+def _check_installed(*, with_site: bool) -> None:
+    from long_context_tasks.schema import InputError
+
+    needed = (*_NEEDED, *(_SITE if with_site else ()))
+    if missing := [name for name in needed if importlib.util.find_spec(name) is None]:
+        raise InputError(f"lct report needs {', '.join(missing)}: pip install 'long_context_tasks[report]'")
+
+
+def _cases(collected: "Collected", data_dir: Path | None, *, private: bool) -> "Iterator[ShownCase]":
+    """The cases of all runs; one task is held at a time, as its texts may be large."""
+    from long_context_tasks.hosts.stored_task import load_task
+    from long_context_tasks.results.case_pages import shown_cases
+    from long_context_tasks.schema import InputError
+
+    loaded: tuple[str, LoadedTask | None] = ("", None)
+    by_task = sorted(collected.evaluations.items(), key=lambda one: one[1].run.task_key)
+    for run, evaluation in by_task:
+        key = evaluation.run.task_key
+        if key != loaded[0]:
+            try:
+                loaded = (key, load_task(evaluation.run, data_dir))
+            except InputError:
+                loaded = (key, None)  # each of its pages says so
+        try:
+            yield from shown_cases(run, evaluation, loaded[1], private=private)
+        except InputError as error:
+            # Scores of a later judge are there, and the responses behind them are damaged.
+            typer.echo(f"pages of single cases end here: {error}", err=True)

@@ -1,0 +1,1 @@
+"""Information coverage of the cases of any benchmark."""

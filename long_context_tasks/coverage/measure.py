@@ -1,0 +1,233 @@
+"""Information coverage: which share of a context is needed to answer its query (section 2.3, appendix A).
+
+The context is split into chunks of at most 512 tokens; an evaluator model says of each whether it has to be taken into account. The
+coverage of a case is the share of its chunks that have to, that of a set the mean over its cases.
+"""
+
+import random
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import fsum
+
+from long_context_tasks.benchmarks.ethic.build.settings import fill, stable_seed
+from long_context_tasks.benchmarks.ethic.build.sources import Text
+from long_context_tasks.benchmarks.ethic.build.windows import chunks_of, pieces_of
+from long_context_tasks.benchmarks.ethic.prompts import template
+from long_context_tasks.coverage.items import Item, ItemSource
+from long_context_tasks.judges import (
+    UNPARSABLE,
+    Generate,
+    JudgeConfig,
+    JudgeRequest,
+    Rubric,
+    Store,
+    Verdict,
+    judge_all,
+)
+from long_context_tasks.schema import InputError, Message, Score
+from long_context_tasks.schema.thinking import without_thinking
+from long_context_tasks.stats import Mean, mean_of_scores
+from long_context_tasks.tokens import Tokenizer
+
+CHUNK_TOKENS = 512
+SAMPLE = 50
+"""Cases of each task and domain (section 3.2, Table 2)."""
+_MOST_CHARACTERS = 50_000_000
+"""Of the prompts that are in memory together."""
+_PARAGRAPH = re.compile(r"\n\s*\n")
+CUT = "cut"
+"""Why a chunk has no judgement: the reply ended at ``max_tokens`` before its score. Beside ``unparsable`` and ``endpoint_failed``."""
+LEAST_TOKENS = 32
+"""Of an evaluator's reply: its understanding of the query, its assessment, then the score."""
+_SCORE = re.compile(
+    r"Final Score[ \t*_]*(?:\([^()\n]{0,20}\)[ \t*_]*)?[:=\n][\s*_{(\[$]*(?:\\boxed\{)?([01])(?:\.0+)?"
+    # "0.5", "0 or 1", "0/1", "1 - 0", "0, 1", "1 out of 10"
+    r"(?![\d.]*\d|[\s*_})\]$]*(?:or\b|out\b|(?:[-–—/|,]|to|and)[\s*_{(\[$]*\d))",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+def read_score(reply: str) -> float | None:
+    """The final score of an evaluator's reply, the last one if there are several; None without one. Thinking does not count.
+
+    >>> read_score("Assessment : needed\\n\\n**Final Score :** 1"), read_score("Final Score : 10"), read_score("1")
+    (1.0, None, None)
+    >>> read_score("Final Score (0 or 1): 1"), read_score("Final Score: 0/1"), read_score("<think>Final Score : 0")
+    (1.0, None, None)
+    """
+    found = _SCORE.findall(without_thinking(reply).text)
+    return float(found[-1]) if found else None
+
+
+RUBRIC = Rubric("coverage", 0.0, 1.0, read_score)
+
+
+def check_evaluator(config: JudgeConfig) -> None:
+    """Whether an evaluator has room for its reply.
+
+    Raises:
+        InputError: its ``max_tokens`` are too few.
+    """
+    if config.max_tokens is not None and config.max_tokens < LEAST_TOKENS:
+        raise InputError(
+            f"judge {config.name}: max_tokens: {config.max_tokens} ends replies before their score, which stands behind an "
+            f"assessment; give at least {LEAST_TOKENS}, better 1024"
+        )
+
+
+def evaluator_prompt(passage: str, query: str) -> str:
+    """The prompt of appendix A, to the byte."""
+    return fill(template("coverage_evaluator"), {"context": passage, "query": query})
+
+
+def split_context(context: str, tokenizer: Tokenizer, cap: int = CHUNK_TOKENS) -> list[str]:
+    """A context in chunks of at most ``cap`` tokens: whole paragraphs as long as they fit, else sentences, else words."""
+    texts = [Text(paragraph) for paragraph in _PARAGRAPH.split(context) if paragraph.strip()]
+    return [chunk.text for chunk in chunks_of(pieces_of(texts, cap, tokenizer), cap)]
+
+
+@dataclass(frozen=True)
+class CaseCoverage:
+    """The coverage of one case.
+
+    Attributes:
+        item: the case.
+        chunks: for each chunk 1 (needed), 0 (not needed), or None (the evaluator failed).
+        failures: why, for each chunk without a judgement: ``endpoint_failed``, ``unparsable`` or ``cut``.
+    """
+
+    item: Item
+    chunks: tuple[int | None, ...]
+    failures: tuple[str, ...] = ()
+
+    @property
+    def value(self) -> float | None:
+        """Share of the judged chunks that are needed; None when none was judged."""
+        judged = [chunk for chunk in self.chunks if chunk is not None]
+        return fsum(judged) / len(judged) if judged else None
+
+
+@dataclass(frozen=True)
+class GroupCoverage:
+    """The coverage of the cases of one task and domain."""
+
+    task: str
+    domain: str
+    available: int
+    cases: tuple[CaseCoverage, ...]
+
+    @property
+    def mean(self) -> Mean:
+        """Mean over cases; the interval is over clusters (documents)."""
+        scores = [Score(case.value, next(iter(case.failures), None)) for case in self.cases]
+        return mean_of_scores(scores, [case.item.cluster for case in self.cases])
+
+    @property
+    def n_chunks(self) -> int:
+        """Chunks of all cases."""
+        return sum(len(case.chunks) for case in self.cases)
+
+    @property
+    def n_judged(self) -> int:
+        """Chunks that the evaluator judged."""
+        return sum(chunk is not None for case in self.cases for chunk in case.chunks)
+
+    @property
+    def failures(self) -> Counter[str]:
+        """Reason to the number of chunks that have no judgement for it."""
+        return Counter(reason for case in self.cases for reason in case.failures)
+
+
+def sample(source: ItemSource, n: int | None, seed: int) -> list[int]:
+    """Numbers of the cases to measure, ascending; the choice depends on seed, task and domain only.
+
+    Args:
+        source: cases of one task and domain.
+        n: how many; None for all.
+        seed: any number.
+    """
+    size = len(source)
+    if n is None or n >= size:
+        return list(range(size))
+    chosen = random.Random(stable_seed(seed, "coverage", source.task, source.domain)).sample(range(size), n)
+    return sorted(chosen)
+
+
+def measure(
+    source: ItemSource,
+    config: JudgeConfig,
+    store: Store,
+    tokenizer: Tokenizer,
+    generate: Generate | None = None,
+    *,
+    n: int | None = SAMPLE,
+    seed: int = 0,
+    cap: int = CHUNK_TOKENS,
+    progress: bool = True,
+) -> GroupCoverage:
+    """Coverage of the cases of one task and domain; calls that the store holds are not made again.
+
+    Args:
+        source: see :mod:`~long_context_tasks.coverage.items`.
+        config: the evaluator; of its seeds the first counts.
+        store: of its replies.
+        tokenizer: in which chunks are counted.
+        generate: for an evaluator of kind ``local``.
+        n: cases to sample; None for all.
+        seed: of the sample.
+        cap: most tokens of a chunk.
+        progress: show a progress bar on standard error.
+
+    Raises:
+        InputError: see :func:`~long_context_tasks.judges.run.judge_all`, or a case without a context or a query.
+    """
+    one_seed = config.with_seeds(config.seeds[0])
+    cases: list[CaseCoverage] = []
+    batch: list[tuple[Item, list[str]]] = []
+
+    def judge_batch() -> None:
+        requests = [
+            JudgeRequest(f"{item.id} chunk {number}", (Message("user", evaluator_prompt(chunk, item.query)),))
+            for item, chunks in batch
+            for number, chunk in enumerate(chunks)
+        ]
+        verdicts = [
+            row[0] for row in judge_all(requests, one_seed, RUBRIC, store, generate, progress=progress)
+        ]
+        start = 0
+        for item, chunks in batch:
+            cases.append(_case(item, verdicts[start : start + len(chunks)], store))
+            start += len(chunks)
+        batch.clear()
+
+    size = 0
+    for place in sample(source, n, seed):
+        item = source.read(place)
+        chunks = split_context(item.context, tokenizer, cap)
+        # The query goes out with every chunk, and a query may be long: options of a long context.
+        characters = len(item.context) + len(chunks) * len(item.query)
+        if batch and size + characters > _MOST_CHARACTERS:
+            judge_batch()
+            size = 0
+        batch.append((item, chunks))
+        size += characters
+    if batch:
+        judge_batch()
+    return GroupCoverage(source.task, source.domain, len(source), tuple(cases))
+
+
+def _case(item: Item, verdicts: Sequence[Verdict], store: Store) -> CaseCoverage:
+    # Without the texts, of which a group may hold many megabytes.
+    slim = Item(item.id, item.task, item.domain, "", "", item.cluster)
+    chunks = tuple(None if one.score is None else int(one.score) for one in verdicts)
+    return CaseCoverage(
+        slim, chunks, tuple(_failure(one, store) for one in verdicts if one.reason is not None)
+    )
+
+
+def _failure(verdict: Verdict, store: Store) -> str:
+    reply = store.get(verdict.key)
+    cut = verdict.reason == UNPARSABLE and reply is not None and reply.finish_reason == "length"
+    return CUT if cut else str(verdict.reason)

@@ -1,0 +1,1 @@
+"""lm-eval: its task class, files and results."""

@@ -1,0 +1,125 @@
+"""Where lm-eval finds our task files, and how it is told.
+
+Two ways, of which only one is ever in use:
+
+* ``extend_task_manager``: called by the start-up hook (``startup/long_context_tasks_hook.py``) for hosts that search only
+  their own folder and ``--include_path``, as lm-eval 0.4.13 does.
+* ``task_paths``: the entry point ``lm_eval.tasks``, for hosts that ask installed packages for tasks. lm-eval has such
+  entry points for models, filters and metrics since 0.4.13; the same for tasks is proposed. Where the host has it,
+  ``extend_task_manager`` steps aside.
+
+Nothing here imports a host or anything heavy: it runs whenever lm-eval is imported, also when it runs no task of ours.
+"""
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+TASK_FOLDER = "lm_eval_tasks"
+ENTRY_POINT_GROUP = "lm_eval.tasks"
+_LOOKED_UP = re.compile(rb"""["']lm_eval\.tasks["']""")
+
+_added_by_hook = False
+
+
+def task_folders() -> list[Path]:
+    """The folders with our YAML files: one for each benchmark that has tasks for lm-eval."""
+    benchmarks = Path(__file__).resolve().parents[2] / "benchmarks"
+    return sorted(folder for folder in benchmarks.glob(f"*/{TASK_FOLDER}") if folder.is_dir())
+
+
+def task_paths() -> list[str]:
+    """Entry point of the group ``lm_eval.tasks``: our folders, for a host that asks installed packages for tasks.
+
+    Empty while the hook hands the same folders over, so that no task is ever found twice.
+    """
+    return [] if _added_by_hook else [str(folder) for folder in task_folders()]
+
+
+def discovers_task_packages(module: ModuleType) -> bool:
+    """Whether the host of this ``lm_eval.tasks.manager`` looks up entry points for tasks itself.
+
+    Its source is searched for the name of the group as a string, in the folders where such code can stand, and for the
+    look-up itself. A wrong guess is harmless: ``extend_task_manager`` checks afterwards.
+    """
+    if module.__file__ is None:
+        return False
+    package = Path(module.__file__).resolve().parent.parent
+    sources = b"\n".join(
+        path.read_bytes()
+        for folder in ("", "tasks", "api")
+        for path in sorted((package / folder).glob("*.py"))
+    )
+    return b"entry_points" in sources and _LOOKED_UP.search(sources) is not None
+
+
+def extend_task_manager(module: ModuleType) -> None:
+    """Make the host's ``TaskManager`` search our folders too, between its own tasks and the user's ``include_path``.
+
+    A task in the user's ``include_path`` so still wins over one of ours with the same name. With
+    ``include_defaults=False`` the user asked for nothing but their own folders and gets that.
+
+    Args:
+        module: ``lm_eval.tasks.manager``, just loaded.
+
+    Raises:
+        TypeError: the host's ``TaskManager`` no longer takes ``include_path``.
+    """
+    manager = module.TaskManager
+    original = manager.__init__
+    if getattr(original, "_lct_extended", False):
+        return
+    signature = inspect.signature(original)
+    if "include_path" not in signature.parameters:
+        raise TypeError("TaskManager has no argument include_path")
+    host_asks = discovers_task_packages(module)
+
+    @functools.wraps(original)
+    def extended(self: Any, *args: Any, **kwargs: Any) -> None:
+        if host_asks:
+            original(self, *args, **kwargs)
+            if _knows_our_tasks(self):
+                return
+        bound = signature.bind(self, *args, **kwargs)
+        theirs = _as_list(bound.arguments.get("include_path"))
+        ours = _not_covered(task_folders(), theirs)
+        if not ours or bound.arguments.get("include_defaults", True) is False:
+            if not host_asks:
+                original(self, *args, **kwargs)
+            return
+        bound.arguments["include_path"] = [*ours, *theirs]
+        _run_with_hook(original, bound)
+
+    extended._lct_extended = True  # type: ignore[attr-defined]
+    manager.__init__ = extended
+
+
+def _run_with_hook(original: Callable[..., None], bound: inspect.BoundArguments) -> None:
+    global _added_by_hook  # noqa: PLW0603 - tells the entry point, which the host calls without arguments
+    _added_by_hook = True
+    try:
+        original(*bound.args, **bound.kwargs)
+    finally:
+        _added_by_hook = False
+
+
+def _as_list(include_path: Any) -> list[Any]:
+    if not include_path:
+        return []
+    return list(include_path) if isinstance(include_path, (list, tuple)) else [include_path]
+
+
+def _not_covered(ours: Iterable[Path], theirs: Iterable[Any]) -> list[Path]:
+    """Our folders that do not lie in a folder which the user named anyway."""
+    named = {Path(path).resolve() for path in theirs}
+    return [folder for folder in ours if named.isdisjoint((folder, *folder.parents))]
+
+
+def _knows_our_tasks(manager: Any) -> bool:
+    """Whether the host found any of our tasks by itself (files are named like their task)."""
+    names = {path.stem for folder in task_folders() for path in folder.glob("*.yaml")}
+    return not names or not names.isdisjoint(getattr(manager, "all_tasks", names))

@@ -1,0 +1,470 @@
+"""lm-eval's side: one task class for every benchmark.
+
+A benchmark's adapter names its ``load_task``; the YAML of a task names the class. Documents hold ids only: the text of a
+case is rendered when its request is built. Checked against lm_eval 0.4.13.
+"""
+
+import argparse
+import json
+import logging
+import math
+import os
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import datasets
+from lm_eval.api.task import ConfigurableTask
+
+import long_context_tasks
+from long_context_tasks.hosts import turns as built_cases
+from long_context_tasks.hosts.lm_eval.aggregation import aggregation_of, higher_is_better
+from long_context_tasks.hosts.lm_eval.conversation import Conversation, context_of, filler, plain_text
+from long_context_tasks.hosts.lm_eval.refusals import REFUSED, CaseInstance, convert_length_refusals
+from long_context_tasks.hosts.lm_eval.window import RunWindow, find_window
+from long_context_tasks.hosts.turns import NO_JUDGE, left_out_from, not_judged_hint, stored, unanswered
+from long_context_tasks.hosts.window import DOES_NOT_FIT
+from long_context_tasks.judges.task_judge import Verdicts, score_turns, with_judge
+from long_context_tasks.schema import (
+    Case,
+    CaseScores,
+    CaseSet,
+    Documents,
+    InputError,
+    LoadedTask,
+    Options,
+    resolve_options,
+)
+from long_context_tasks.schema.environment import warn_of_misspelt_variables
+from long_context_tasks.schema.response import Response, writable
+from long_context_tasks.stats.summary import REASONS, result_keys
+
+# What lm-eval's command line says of where the responses go; the host does not tell its tasks.
+
+
+def kept_in(arguments: Sequence[str]) -> str | None:
+    """The folder that will hold the sample logs; None when they are not kept, or when nothing tells.
+
+    Args:
+        arguments: of the command, as in ``sys.argv[1:]``. What stands in a file of ``--config`` is not looked up.
+
+    >>> kept_in(["run", "--tasks", "x", "--output_path", "out", "--log_samples"])
+    'out'
+    >>> kept_in(["--tasks", "x", "-o", "out"]) is None
+    True
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("--output_path", "-o")
+    parser.add_argument("--log_samples", "-s", action="store_true")
+    parser.add_argument("--predict_only", "-x", action="store_true")
+    try:
+        given, _ = parser.parse_known_args(list(arguments))
+    except (argparse.ArgumentError, SystemExit):
+        return None
+    if not given.output_path or not (given.log_samples or given.predict_only):
+        return None
+    path = Path(given.output_path)
+    return str(path.parent if path.suffix == ".json" else path)
+
+
+# Short texts that many cases show are read once: a BestAnswer case of 128k tokens takes hundreds of
+# posts.
+
+
+# Characters kept; a thousand rendered prompts of 128k tokens, which the host keeps, are twenty times as many.
+KEPT = 24_000_000
+# Of longer texts (a book, a whole context) only the last is kept: cases of one stand together.
+LONG = 200_000
+
+
+class RecentDocuments(Documents):
+    """A document table that keeps the texts asked for last, up to :data:`KEPT` characters."""
+
+    def __init__(self, documents: Documents) -> None:
+        """Read the same table."""
+        super().__init__(documents.path)
+        self._recent: OrderedDict[str, str] = OrderedDict()
+        self._last_long = ("", "")
+        self._size = 0
+
+    def __getitem__(self, key: str) -> str:
+        """Text of a document.
+
+        Raises:
+            InputError: no such key, or a damaged table.
+        """
+        if key == self._last_long[0]:
+            return self._last_long[1]
+        text = self._recent.get(key)
+        if text is not None:
+            self._recent.move_to_end(key)
+            return text
+        text = super().__getitem__(key)
+        if len(text) > LONG:
+            self._last_long = (key, text)
+            return text
+        self._recent[key] = text
+        self._size += len(text)
+        while self._size > KEPT:
+            self._size -= len(self._recent.popitem(last=False)[1])
+        return text
+
+    def __getstate__(self) -> dict[str, object]:
+        """Only the path travels to another process."""
+        return {**super().__getstate__(), "_recent": OrderedDict(), "_last_long": ("", ""), "_size": 0}
+
+
+logger = logging.getLogger(__name__)
+
+FILTER = "none"
+BYPASS = "bypass"  # the host's metric of a run with --predict_only, and the value that it writes then
+BYPASSED = 999
+
+
+class CaseTask(ConfigurableTask):  # type: ignore[misc]
+    """A task whose cases, prompts and scores come from a benchmark of this package.
+
+    Subclasses set ``load``. Options are the ``lct_*`` keys of ``--metadata``; the resolved ones, the window and the headline
+    metric stand in the ``metadata`` of the task's config in every result file.
+    """
+
+    @staticmethod
+    def load(name: str, options: Options) -> LoadedTask:
+        """The benchmark's ``load_task``."""
+        raise NotImplementedError
+
+    def __init__(self, config: dict[str, Any] | None = None) -> None:
+        """Load the cases and make the host's task of them.
+
+        Raises:
+            InputError: bad options or data.
+        """
+        config = {key: value for key, value in (config or {}).items() if key != "class"}
+        self.model_arguments: Mapping[str, Any] = dict(config.get("metadata") or {})
+        warn_of_misspelt_variables()
+        options = resolve_options(self.model_arguments)
+        loaded = _with_recent_documents(type(self).load(config["task"], options))
+        if not len(loaded.cases):
+            raise InputError(f"{config['task']}: no cases")
+        self.loaded, self.judge = with_judge(loaded)
+        self.run_window = RunWindow()
+        self._conversation: Conversation | None = None
+        self._verdicts: Verdicts = {}
+        self._responses: dict[str, list[Response]] = {}
+        self._unfit: dict[str, None] = {}
+        self._cut: set[str] = set()
+        self._num_candidate_tokens: dict[str, list[int]] = {}
+        super().__init__(config={**config, **self._host_config()})
+        # The host would look metrics up by name; these are our own.
+        self._metric_fn_list = dict.fromkeys(self._keys(), None)
+        self._metric_fn_kwargs: dict[str, dict[str, Any]] = {key: {} for key in self._keys()}
+        self._aggregation_list = {key: aggregation_of(key, self.loaded.points) for key in self._keys()}
+        self._higher_is_better = {key: higher_is_better(key) for key in self._keys()}
+        # Model arguments stay where the host has them; what belongs to the task is told here.
+        self._config.metadata = {
+            **{key: value for key, value in self.model_arguments.items() if not key.startswith("lct_")},
+            **self.loaded.description(),
+            "benchmark": type(self).__module__.split(".")[-2],
+            "headline": self.loaded.metrics[0],
+            "points": sorted(self.loaded.points),
+            "package": long_context_tasks.__version__,
+            "n_cases_available": len(self.loaded.cases),  # --limit may run fewer
+            **({"judge": self.judge.description()} if self.judge else {}),
+            **({built_cases.NAME: digest} if (digest := built_cases.cases_digest(self.loaded)) else {}),
+        }
+
+    def _keys(self) -> tuple[str, ...]:
+        return result_keys(self.loaded.metrics, self._intervals())
+
+    def _intervals(self) -> tuple[str, ...]:
+        return tuple(name for name in self.loaded.intervals if name in self.loaded.metrics)
+
+    def _host_config(self) -> dict[str, Any]:
+        common = {
+            "test_split": "test",
+            "num_fewshot": 0,
+            "fewshot_config": {"samples": []},
+            "metric_list": [],
+        }
+        if self.loaded.by_likelihood:
+            return {**common, "output_type": "loglikelihood_rolling"}
+        generation = {"until": [], "do_sample": False, "max_gen_toks": self.loaded.answer_budget}
+        return {**common, "output_type": "generate_until", "generation_kwargs": generation}
+
+    # --- documents -----------------------------------------------------------------------------------------
+
+    def download(self, dataset_kwargs: dict[str, Any] | None = None, **_: Any) -> None:
+        """Make the host's data set: a row per case with its id, cluster, token counts and labels, and no text."""
+        rows = [
+            {
+                "case": case.id,
+                "cluster": case.cluster,
+                "num_tokens": json.dumps(case.num_tokens),
+                "labels": json.dumps(case.labels),
+                "turn_labels": json.dumps([turn.labels for turn in case.turns]),
+            }
+            for case in self.loaded.cases.cases
+        ]
+        self.dataset = {"test": datasets.Dataset.from_list(rows)}
+
+    def _case(self, doc: Mapping[str, Any]) -> Case:
+        return self.loaded.by_id[doc["case"]]
+
+    def doc_to_text(self, doc: Mapping[str, Any], *_: Any, **__: Any) -> str:
+        """The prompt without a chat template."""
+        return "\n\n".join(message.content for message in self.loaded.messages(self._case(doc)))
+
+    def doc_to_target(self, doc: Mapping[str, Any], *_: Any, **__: Any) -> str:
+        """The gold of the case, as JSON."""
+        return json.dumps([turn.gold for turn in self._case(doc).turns])
+
+    def fewshot_context(
+        self,
+        doc: Mapping[str, Any],
+        num_fewshot: int = 0,
+        system_instruction: str | None = None,
+        apply_chat_template: bool = False,
+        fewshot_as_multiturn: bool = False,
+        chat_template: Callable[..., str] | None = None,
+        gen_prefix: str | None = None,
+        **_: Any,
+    ) -> Any:
+        """What is sent for a case: its messages through the chat template, or their text.
+
+        Raises:
+            InputError: examples are asked for (``--num_fewshot``); these tasks have none.
+        """
+        if num_fewshot:
+            raise InputError(f"{self.loaded.name}: has no few-shot examples; leave --num_fewshot out")
+        if self.loaded.by_likelihood:
+            return ""
+        if self.loaded.own_template:
+            chat_template = None
+        return context_of(self.loaded.messages(self._case(doc)), system_instruction, chat_template)
+
+    # --- requests ------------------------------------------------------------------------------------------
+
+    def build_all_requests(self, **kwargs: Any) -> None:
+        """Build the requests, those that do not fit the window apart: they are named, counted and never sent.
+
+        Raises:
+            InputError: a conversation without a chat template, prompts that mark the roles themselves for a server that wants
+                messages, or a judge that cannot be reached.
+        """
+        template = kwargs.get("chat_template")
+        if self.loaded.own_template and template is not None and not isinstance(filler(template), str):
+            raise InputError(
+                f"{self.loaded.name}: prompt style {self.loaded.options.prompt_style} is a text that marks the roles itself, and "
+                "this model takes chat messages only; use a model that takes text, or another lct_prompt_style"
+            )
+        if self.loaded.is_conversation:
+            if template is None:
+                raise InputError(
+                    f"{self.loaded.name}: a conversation needs the roles of a chat template; add --apply_chat_template"
+                )
+            system = kwargs.get("system_instruction")
+            # Prompts that mark the roles themselves stay as they are; the template only leads to the model.
+            applied = None if self.loaded.own_template else template
+            context = partial(context_of, system_instruction=system, chat_template=applied)
+            self._conversation = Conversation(template.__self__, context)
+        if self.judge is not None and BYPASS not in self._metric_fn_list:
+            self.judge.check(self.loaded)
+        self.run_window = find_window(
+            self.loaded.options,
+            self.model_arguments,
+            getattr(template, "__self__", None),
+            self.loaded.answer_budget,
+        )
+        self._config.metadata["window"] = self.run_window.window.describe()
+        convert_length_refusals()
+        if kwargs.get("cache_requests"):
+            # The host knows a stored prompt by the name of its task; another length or window would get the old ones.
+            logger.warning("%s: --cache_requests is left out, it does not know our options", self.loaded.name)
+            kwargs = {**kwargs, "cache_requests": False}
+        super().build_all_requests(**kwargs)
+        instances = self._instances or []
+        if not any(instance.repeats for instance in instances):
+            instances[0].repeats = 1
+            instances[0].arguments = (
+                filler(None if self.loaded.by_likelihood else template),
+                *instances[0].arguments[1:],
+            )
+        self._name_left_out("do not fit the window of the model", list(self._unfit))
+
+    def construct_requests(
+        self, doc: dict[str, Any], ctx: str, **kwargs: Any
+    ) -> list[CaseInstance] | CaseInstance:
+        """One request, or one per candidate; with 0 repeats, which the host does not send, when it does not fit.
+
+        Candidates stand in lexicographic order, so that texts with the same beginning follow one another and a model that
+        caches prefixes reads 64 segments of a TSort case instead of 96; ``hf`` reads every text whole.
+        """
+        name, doc_id, repeats = kwargs["metadata"]
+        case = self._case(doc)
+        budget = self.loaded.answer_budget
+        arguments: list[tuple[Any, ...]]
+        if not self.loaded.by_likelihood:
+            text = plain_text(ctx)
+            if self._conversation is not None:
+                # The last turn holds all questions and leaves room for an answer to each.
+                text = plain_text(self._conversation.context(self.loaded.whole_conversation(case)))
+                budget *= len(case.turns)
+            fits = self.run_window.window.fits(text, budget)
+            if fits and self.run_window.is_cut(text, budget):
+                self._cut.add(case.id)
+            # The text of a prompt that is not sent is not kept: a thousand of them are gigabytes.
+            arguments = [(ctx if fits else "", dict(self.config.generation_kwargs))]
+        else:
+            assert self.loaded.candidates is not None
+            texts = self.loaded.candidates(case, self.loaded.cases.documents)
+            fits = self.run_window.fits_whole(texts)
+            if self.run_window.count is not None:
+                self._num_candidate_tokens[case.id] = [self.run_window.count(text) for text in texts]
+            arguments = [(text if fits else "",) for text in texts]
+        if not fits:
+            self._unfit[case.id] = None
+        instances = [
+            CaseInstance(
+                self.OUTPUT_TYPE,
+                doc,
+                argument,
+                place,
+                metadata=(name, doc_id, repeats if fits else 0),
+                unchecked=not self.run_window.window.checked,
+            )
+            for place, argument in enumerate(arguments)
+        ]
+        return instances if self.loaded.by_likelihood else instances[0]
+
+    def apply_filters(self) -> None:
+        """Hand every first response on as it is (a padded run may hold more than one); None where none was asked."""
+        for instance in self._instances or []:
+            if instance.doc["case"] in self._unfit:
+                instance.resps.clear()
+            instance.resps[:] = [writable(one) if isinstance(one, str) else one for one in instance.resps]
+            instance.filtered_resps[FILTER] = instance.resps[0] if instance.resps else None
+        if self.loaded.by_likelihood:
+            return
+        for instance in self._instances or []:
+            case = self._case(instance.doc)
+            self._responses[case.id] = self._first_response(case, instance.filtered_resps[FILTER])
+        prompts: Mapping[str, Sequence[str]] = {}
+        if self._conversation is not None:
+            settings = dict(self.config.generation_kwargs)
+            prompts = self._conversation.play_on(
+                self.loaded, self._instances or [], self._responses, self._first_response, settings
+            )
+        refused = [
+            case
+            for case, turns in self._responses.items()
+            if case not in self._unfit and any(turn.status == DOES_NOT_FIT for turn in turns)
+        ]
+        self._name_left_out("were refused by the server for their length", refused)
+        self._judge_all()
+        if self.loaded.is_conversation or self.loaded.judging is not None:
+            for instance in self._instances or []:
+                instance.filtered_resps[FILTER] = self._record(instance.doc["case"], prompts)
+
+    def _first_response(self, case: Case, text: str | None) -> list[Response]:
+        """The response to the first turn; the others are still to come."""
+        if case.id in self._unfit or text == REFUSED:
+            return [Response(None, DOES_NOT_FIT)] * len(case.turns)
+        # What the host puts where a server returned no content; an empty text unless the user set another.
+        nothing = os.environ.get("LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER", "")
+        return [Response(None if text is None or text == nothing else writable(text))]
+
+    def _judge_all(self) -> None:
+        if BYPASS in self._metric_fn_list or self.loaded.judging is None:
+            return
+        why = NO_JUDGE
+        if self.judge is not None:
+            try:
+                self._verdicts, line = self.judge.verdicts(self.loaded, self._responses)
+            except Exception as error:
+                # The host writes its files at the very end: whatever happens here must not cost the answers.
+                logger.exception("%s: judging failed", self.loaded.name)
+                why = f"judging failed ({error})"
+            else:
+                logger.info("%s: %s", self.loaded.name, line)
+                failed = unanswered(self._verdicts)
+                if not failed:
+                    return
+                why = f"{failed} responses are without a verdict, as the judge did not answer"
+        logger.warning(not_judged_hint(self.loaded.name, kept_in(sys.argv[1:]), why))
+
+    def _record(self, case: str, prompts: Mapping[str, Sequence[str]]) -> str:
+        """What the sample log says of a case beside its metrics."""
+        text, status = stored(self.loaded, self._responses[case])
+        verdicts = self._verdicts.get(case, ())
+        record = {
+            "response": text,
+            "status": status,
+            "prompt_sha256": list(prompts.get(case, ())),
+            "verdicts": [[verdict.row() for verdict in turn] for turn in verdicts],
+        }
+        return json.dumps(record, ensure_ascii=False)
+
+    def _name_left_out(self, why: str, ids: Sequence[str]) -> None:
+        if ids:
+            n = len({instance.doc_id for instance in self._instances or []})
+            shown = ", ".join(ids[:5]) + (", ..." if len(ids) > 5 else "")
+            window = self.run_window.window.describe()
+            logger.warning(
+                "%s: %d of %d cases %s (%s) and are left out%s: %s",
+                *(self.loaded.name, len(ids), n, why, window, left_out_from(self.loaded), shown),
+            )
+
+    # --- scores --------------------------------------------------------------------------------------------
+
+    def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
+        """Every result key for one case; not-a-number where a metric has no value."""
+        if BYPASS in self._metric_fn_list:
+            return {BYPASS: BYPASSED}
+        case = self._case(doc)
+        turns = [self._likelihood_scores(case, results)] if self.loaded.by_likelihood else self._scores(case)
+        rows = [self._row(case, scores) for scores in turns]
+        rows[0]["n_truncated"] = int(case.id in self._cut) if self.run_window.window.checked else math.nan
+        if not self.loaded.is_conversation:
+            return rows[0]
+        return {key: [row[key] for row in rows] for key in rows[0]}
+
+    def _row(self, case: Case, scores: CaseScores) -> dict[str, Any]:
+        """Every result key for one turn."""
+        row: dict[str, Any] = {}
+        for name in self.loaded.metrics:
+            score = scores[name]
+            row[name] = math.nan if score.value is None else score.value
+            if name in self._intervals():
+                row[f"{name}_low"] = row[f"{name}_high"] = [row[name], case.cluster, score.std]
+        headline = scores[self.loaded.metrics[0]]
+        row["n"] = 1
+        row["n_scored"] = row["coverage"] = int(headline.value is not None)
+        row["n_truncated"] = 0
+        for reason in REASONS:
+            row[f"n_{reason}"] = int(headline.reason == reason)
+        return row
+
+    def _scores(self, case: Case) -> list[CaseScores]:
+        return score_turns(
+            self.loaded,
+            case,
+            self._responses[case.id],
+            self._verdicts.get(case.id, ()),
+            self.judge.rubric_name if self.judge and self._verdicts else None,
+        )
+
+    def _likelihood_scores(self, case: Case, results: Sequence[Any]) -> CaseScores:
+        assert self.loaded.score_candidates is not None
+        if case.id in self._unfit:
+            return self.loaded.score_candidates(case, None, None, DOES_NOT_FIT)
+        likelihoods = [float(value[0] if isinstance(value, tuple | list) else value) for value in results]
+        return self.loaded.score_candidates(case, likelihoods, self._num_candidate_tokens.get(case.id), None)
+
+
+def _with_recent_documents(task: LoadedTask) -> LoadedTask:
+    cases = task.cases
+    return replace(task, cases=CaseSet(cases.cases, RecentDocuments(cases.documents), cases.manifest))

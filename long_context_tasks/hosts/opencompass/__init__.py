@@ -1,0 +1,1 @@
+"""OpenCompass: its classes, configs and results."""

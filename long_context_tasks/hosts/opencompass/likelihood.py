@@ -1,0 +1,264 @@
+"""Tasks by log-likelihood in OpenCompass: every candidate text is scored whole, with the definition of lm-eval.
+
+A candidate's log-likelihood is that of all of its tokens after one prefix token (the BOS token where the tokenizer has
+one, else EOS): lm-eval's ``loglikelihood_rolling`` for a text that fits the window. The host's own PPLInferencer divides
+by the length, leaves out the first token, cannot resume and writes each prompt 49 times.
+
+Candidates share long beginnings (the orders of the same segments), so they are scored in the order of their tokens and
+the key-value cache is cut back to what a candidate shares with the one before: the 24 orders of four segments cost 64
+segments instead of 96.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from datasets import Dataset
+from opencompass.models import HuggingFacewithChatTemplate
+from opencompass.openicl.icl_inferencer.icl_base_inferencer import BaseInferencer
+from tqdm import tqdm
+
+from long_context_tasks.hosts.opencompass.rows import CASE, RowStore
+from long_context_tasks.hosts.opencompass.send import find_window, told_of_model
+from long_context_tasks.hosts.opencompass.task import (
+    CheckedEvaluator,
+    OfBenchmark,
+    case_detail,
+    host_result,
+    task_of,
+    told_by,
+)
+from long_context_tasks.hosts.window import DOES_NOT_FIT, LIKELIHOOD_RESERVE, Window
+from long_context_tasks.schema import InputError
+
+# Tokens per forward pass: bounds the logits, which take four bytes for each token and each word of the vocabulary.
+_STEP = 512
+
+
+def prefix_token(tokenizer: Any) -> int:
+    """The token before the first one, as lm-eval chooses it.
+
+    Raises:
+        InputError: the tokenizer has neither BOS nor EOS.
+    """
+    for token in (tokenizer.bos_token_id, tokenizer.eos_token_id):
+        if token is not None:
+            return int(token)
+    raise InputError(
+        "the tokenizer has neither a BOS nor an EOS token, so the first token of a text cannot be scored"
+    )
+
+
+def encode(tokenizer: Any, text: str) -> list[int]:
+    """Tokens of a text as lm-eval encodes it: with what the tokenizer adds of itself, but never a second BOS."""
+    begins_with_prefix = text.startswith(tokenizer.decode(prefix_token(tokenizer)))
+    options = {"add_special_tokens": False} if begins_with_prefix else {}
+    return list(tokenizer.encode(text, **options))
+
+
+@dataclass
+class _Path:
+    """What the model has read so far: its inputs (prefix token first), its cache, the log-probability of each token."""
+
+    inputs: list[int] = field(default_factory=list)
+    log_probs: list[float] = field(default_factory=list)
+    cache: Any = None
+
+    def cut(self, length: int) -> None:
+        """Forget all inputs from ``length`` on; all of them where the cache cannot be cut."""
+        if length < len(self.inputs) and not self._crop(length):
+            length = 0
+        self.inputs, self.log_probs = self.inputs[:length], self.log_probs[:length]
+        if length == 0:
+            self.cache = None
+
+    def _crop(self, length: int) -> bool:
+        if length == 0 or not hasattr(self.cache, "crop"):
+            return False
+        try:
+            self.cache.crop(length)
+        except (ValueError, NotImplementedError):
+            return False  # layers with a sliding window or a recurrent state have forgotten what stood before
+        return True
+
+
+def shared_length(first: Sequence[int], second: Sequence[int]) -> int:
+    """Length of the common beginning.
+
+    >>> shared_length([1, 2, 3], [1, 2, 4, 5])
+    2
+    """
+    length = 0
+    for left, right in zip(first, second, strict=False):
+        if left != right:
+            break
+        length += 1
+    return length
+
+
+class Scorer:
+    """Log-likelihoods of texts by a Hugging Face causal model.
+
+    Attributes:
+        n_read: tokens that went through the model so far, for tests of the sharing.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any) -> None:
+        """Wrap a model and its tokenizer."""
+        self.model = model
+        self.prefix = prefix_token(tokenizer)
+        self.n_read = 0
+        self._keeps_cache = True
+
+    def log_likelihoods(self, texts: Sequence[Sequence[int]]) -> list[float]:
+        """Sum of the log-probabilities (nats) of all tokens of each text.
+
+        Args:
+            texts: tokens of each text.
+        """
+        results = [0.0] * len(texts)
+        path = _Path()
+        for place in sorted(range(len(texts)), key=lambda place: list(texts[place])):
+            tokens = list(texts[place])
+            # The model predicts tokens[i] from inputs[:i + 1]; a shared input whose next token differs is read again.
+            path.cut(shared_length(path.inputs[1:], tokens))
+            self._read(path, tokens)
+            results[place] = math.fsum(path.log_probs)
+        return results
+
+    @torch.inference_mode()
+    def _read(self, path: _Path, tokens: list[int]) -> None:
+        """Read on from where the path ends to the end of ``tokens``."""
+        inputs = [self.prefix, *tokens[:-1]]
+        while (start := len(path.inputs)) < len(inputs):
+            part = inputs[start : start + _STEP] if self._keeps_cache else inputs
+            ids = torch.tensor([part], device=self.model.device)
+            kept = {"past_key_values": path.cache, "use_cache": True} if self._keeps_cache else {}
+            output = self.model(input_ids=ids, **kept)
+            self.n_read += len(part)
+            path.cache = getattr(output, "past_key_values", None)
+            if self._keeps_cache and not hasattr(path.cache, "crop"):
+                # Not a cache that can be read on from: this model reads every text whole.
+                self._keeps_cache = False
+                continue
+            log_probs = torch.log_softmax(output.logits[0].float(), dim=-1)
+            targets = torch.tensor(tokens[start : start + len(part)], device=log_probs.device)
+            path.log_probs += log_probs.gather(1, targets[:, None])[:, 0].tolist()
+            path.inputs += part
+
+
+class CasePPLInferencer(OfBenchmark, BaseInferencer):  # type: ignore[misc]
+    """Scores all candidates of each case; one row per case, resumed case by case."""
+
+    def inference(
+        self,
+        retriever: Any,
+        ice_template: Any = None,
+        prompt_template: Any = None,
+        output_json_filepath: str | None = None,
+        output_json_filename: str | None = None,
+    ) -> list[str]:
+        """Run all cases of the retriever's test set; see the host for the arguments. The templates are not used.
+
+        Raises:
+            InputError: the model gives no log-likelihoods, or the task has no candidates; missing data; rows of an
+                earlier run that belong to other cases.
+        """
+        task = task_of(retriever.test_ds, self.load_task)
+        if task.candidates is None:
+            raise InputError(
+                f"{task.name}: a task to be answered, not scored; use the Gen inferencer of its benchmark"
+            )
+        if not isinstance(self.model, HuggingFacewithChatTemplate):
+            raise InputError(
+                f"{task.name}: {type(self.model).__name__} gives no log-likelihoods of a prompt; use a local model "
+                "(HuggingFaceBaseModel or HuggingFacewithChatTemplate), or a task without _ppl"
+            )
+        scorer = Scorer(self.model.model, self.model.tokenizer)
+        window = find_window(self.model, task.options.window, self.max_seq_len)
+        cases = list(retriever.test_ds[CASE])
+        store = RowStore(
+            output_json_filepath or self.output_json_filepath,
+            output_json_filename or self.output_json_filename,
+            given=told_by(retriever.test_ds),
+            writes=self.is_main_process,
+        )
+        for case in tqdm(cases[store.restore(cases) :], disable=not self.is_main_process):
+            texts = task.candidates(task.by_id[case], task.cases.documents)
+            tokens = [encode(self.model.tokenizer, text) for text in texts]
+            store.add([{CASE: case, **self._score(scorer, tokens, window), **told_of_model(self.model)}])
+        store.finish()
+        return [row["prediction"] for row in store.rows]
+
+    @staticmethod
+    def _score(scorer: Scorer, tokens: Sequence[Sequence[int]], window: Window) -> dict[str, Any]:
+        counts = [len(text) for text in tokens]
+        fits = window.tokens is None or max(counts) + LIKELIHOOD_RESERVE <= window.tokens
+        values = scorer.log_likelihoods(tokens) if fits else None
+        return {
+            "prediction": "" if values is None else str(values.index(max(values))),
+            "log_likelihoods": values,
+            "n_candidate_tokens": counts,
+            "lct_status": None if fits else DOES_NOT_FIT,
+            "n_prompt_tokens": max(counts),
+            "lct_window": window.describe(),
+        }
+
+
+class CasePPLEvaluator(OfBenchmark, CheckedEvaluator):
+    """Scores log-likelihoods with the benchmark's ``score_candidates``."""
+
+    def score(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[str],
+        test_set: Dataset,
+        *,
+        case: Sequence[str],
+        log_likelihoods: Sequence[Sequence[float] | None],
+        n_candidate_tokens: Sequence[Sequence[int]],
+        lct_status: Sequence[str | None],
+        n_prompt_tokens: Sequence[int],
+        lct_window: Sequence[str],
+        lct_given: Sequence[Mapping[str, Any] | None],
+    ) -> dict[str, Any]:
+        """Metrics, counts and details of a task. The parameters' names are keys of the prediction rows.
+
+        Raises:
+            InputError: a task that is not scored by likelihood.
+        """
+        task = task_of(test_set, self.load_task)
+        if task.score_candidates is None:
+            raise InputError(
+                f"{task.name}: not scored by likelihood; use the other evaluator of its benchmark"
+            )
+        scores = [
+            task.score_candidates(task.by_id[case_id], values, counts, status)
+            for case_id, values, counts, status in zip(
+                case, log_likelihoods, n_candidate_tokens, lct_status, strict=True
+            )
+        ]
+        details = [
+            {
+                "case": case_id,
+                "cluster": task.by_id[case_id].cluster,
+                "pred": pred,
+                **case_detail(task, [score]),
+                "n_prompt_tokens": n,
+                "log_likelihoods": values or [],
+            }
+            for case_id, pred, score, n, values in zip(
+                case, predictions, scores, n_prompt_tokens, log_likelihoods, strict=True
+            )
+        ]
+        return host_result(
+            task,
+            case,
+            given=told_by(test_set),
+            scores=[[score] for score in scores],
+            truncated=[False] * len(case),
+            window=lct_window[0],
+            details=details,
+        )

@@ -1,0 +1,450 @@
+"""Any benchmark of the catalogue in OpenCompass: dataset, inferencer and evaluator.
+
+A benchmark's own ``opencompass.py`` subclasses the classes here and names its ``load_task``; nothing else is special to
+it. The rows of a dataset hold ids only: the long texts are rendered when a case is sent and are never kept, neither in
+memory nor in the prediction files (which hold the beginning and end of every prompt and its SHA-256).
+
+In the host's tables rates are percentages, as everywhere in OpenCompass; the scores of single cases, in the details of a
+result, are from 0 to 1.
+"""
+
+import itertools
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import opencompass
+from datasets import Dataset
+from opencompass.datasets.base import BaseDataset
+from opencompass.openicl.icl_evaluator import BaseEvaluator
+from opencompass.openicl.icl_inferencer import GenInferencer
+from opencompass.utils import batched
+from opencompass.utils.logging import get_logger
+from tqdm import tqdm
+
+import long_context_tasks
+from long_context_tasks.hosts import turns as built_cases
+from long_context_tasks.hosts.opencompass.rows import CASE, GIVEN, RowStore, answering_options, difference
+from long_context_tasks.hosts.opencompass.send import Answer, Sender, check_roles, find_window, told_of_model
+from long_context_tasks.hosts.turns import left_out_from, not_judged_hint, read_back, stored
+from long_context_tasks.hosts.window import DOES_NOT_FIT, UNCHECKED
+from long_context_tasks.judges.task_judge import Verdicts, score_turns, with_judge
+from long_context_tasks.schema import (
+    CaseScores,
+    InputError,
+    LoadedTask,
+    Message,
+    Options,
+    prompt_hash,
+    resolve_options,
+)
+from long_context_tasks.schema.environment import warn_of_misspelt_variables
+from long_context_tasks.schema.response import Response
+from long_context_tasks.stats.summary import summarize
+
+# Cases with one turn and conversations through a model of OpenCompass, a batch of cases at a time.
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One turn: what was sent, and what came.
+
+    Attributes:
+        messages: as sent, or as they would have been.
+        answer: of the host.
+    """
+
+    messages: Sequence[Message]
+    answer: Answer
+
+    @property
+    def response(self) -> Response:
+        """What both hosts score."""
+        return Response(self.answer.text if self.answer.status is None else None, self.answer.status)
+
+
+def talks(task: LoadedTask, cases: Sequence[str], sender: Sender) -> Iterator[list[Asked]]:
+    """The turns of each case, in order. Conversations advance together, turn by turn.
+
+    Args:
+        task: of the cases.
+        cases: ids, a batch of them.
+        sender: sends to the model.
+    """
+    if task.is_conversation:
+        yield from _conversations(task, cases, sender)
+        return
+    messages = [task.messages(task.by_id[case]) for case in cases]
+    for sent, answer in zip(messages, sender.answers(messages), strict=True):
+        yield [Asked(sent, answer)]
+
+
+def _conversations(task: LoadedTask, cases: Sequence[str], sender: Sender) -> list[list[Asked]]:
+    # By place: the host repeats cases when it is told to run them several times.
+    done: list[list[Asked]] = [[] for _ in cases]
+    for place, case in enumerate(cases):
+        turns = len(task.by_id[case].turns)
+        # The last turn holds all questions and leaves room for an answer to each.
+        whole = task.whole_conversation(task.by_id[case])
+        fits, tokens = sender.fits(whole, turns)
+        if not fits:
+            done[place] = [Asked(whole, Answer("", DOES_NOT_FIT, tokens))] * turns
+    wanted = [len(task.by_id[case].turns) for case in cases]
+    while going := [place for place in range(len(cases)) if len(done[place]) < wanted[place]]:
+        messages = [
+            task.messages(
+                task.by_id[cases[place]], len(done[place]), [asked.answer.text for asked in done[place]]
+            )
+            for place in going
+        ]
+        for place, sent, answer in zip(going, messages, sender.answers(messages), strict=True):
+            left = wanted[place] - len(done[place])
+            # A conversation that has grown too long for the server ends there.
+            done[place] += [Asked(sent, answer)] * (1 if answer.status is None else left)
+    return done
+
+
+logger = get_logger()
+TaskLoader = Callable[[str, Options], LoadedTask]
+_EXCERPT = 400
+
+
+def given_of(version: int, options: Options) -> dict[str, Any]:
+    """What the predictions of a run with ``-r`` are compared by: the task's version, and options before a task fits them to itself.
+
+    The judge is none of them: answers do not depend on it, and results name theirs.
+    """
+    return {"version": version, **answering_options(options)}
+
+
+def dataset_of(task: LoadedTask, given: Options) -> Dataset:
+    """The rows that the host sees: ids, gold, and which task with which options they belong to.
+
+    Args:
+        task: the task.
+        given: the options as the config and the environment have them.
+    """
+    told = json.dumps(given_of(task.version, given), sort_keys=True)
+    options = json.dumps(task.options.resolved(), sort_keys=True)
+    rows = [
+        {
+            CASE: case.id,
+            "reference": json.dumps([turn.gold for turn in case.turns], ensure_ascii=False),
+            "lct_task": task.name,
+            "lct_options": options,
+            GIVEN: told,
+        }
+        for case in task.cases.cases
+    ]
+    return Dataset.from_list(rows)
+
+
+def task_of(dataset: Dataset, load_task: TaskLoader) -> LoadedTask:
+    """The task behind the host's rows.
+
+    Raises:
+        InputError: the rows are none of ours; or the data are gone.
+    """
+    if len(dataset) == 0 or "lct_task" not in dataset.column_names:
+        raise InputError(
+            "the dataset holds no cases of long_context_tasks; use the dataset class of the benchmark"
+        )
+    row = dataset[0]
+    return load_task(row["lct_task"], resolve_options(json.loads(row["lct_options"])))
+
+
+def told_by(dataset: Dataset) -> dict[str, Any]:
+    """Version and options that stand in the host's rows; see :func:`given_of`."""
+    told: dict[str, Any] = json.loads(dataset[0][GIVEN])
+    return told
+
+
+class OfBenchmark:
+    """What the classes here need of a benchmark; its subclasses of them set it."""
+
+    @staticmethod
+    def load_task(name: str, options: Options) -> LoadedTask:
+        """The benchmark's ``data.load_task``."""
+        raise NotImplementedError(f"{name}: use the classes in the opencompass.py of the benchmark")
+
+
+class CaseDataset(OfBenchmark, BaseDataset):  # type: ignore[misc]
+    """Dataset of one task: ``dict(type=..., lct_task='ada_leval_tsort_8k', lct_n=50)``."""
+
+    @classmethod
+    def load(cls, lct_task: str, **options: Any) -> Dataset:
+        """Rows of a task; options are the ``lct_*`` ones, the environment fills in what is missing.
+
+        Raises:
+            InputError: an unknown task or option, or missing data.
+        """
+        if foreign := [key for key in options if not key.startswith("lct_")]:
+            raise InputError(
+                f"dataset {lct_task}: unknown arguments {foreign}; options begin with lct_, like lct_n=50"
+            )
+        warn_of_misspelt_variables()
+        given = resolve_options(options)
+        return dataset_of(cls.load_task(lct_task, given), given)
+
+
+def excerpt(messages: Sequence[Message]) -> dict[str, Any]:
+    """What a prediction row keeps of a prompt: its ends to look at, its size, and a hash of the whole."""
+    text = "\n".join(message.content for message in messages)
+    shown = text if len(text) <= 2 * _EXCERPT else f"{text[:_EXCERPT]} [...] {text[-_EXCERPT:]}"
+    return {"origin_prompt": shown, "n_prompt_chars": len(text), "prompt_sha256": prompt_hash(messages)}
+
+
+class CaseGenInferencer(OfBenchmark, GenInferencer):  # type: ignore[misc]
+    """Renders each case, sends what fits the window, writes one row per case.
+
+    The answer budget is the task's (``lct_answer_budget``), not the model's ``max_out_len``, so that both hosts ask for
+    the same.
+    """
+
+    def inference(
+        self,
+        retriever: Any,
+        ice_template: Any = None,
+        prompt_template: Any = None,
+        output_json_filepath: str | None = None,
+        output_json_filename: str | None = None,
+    ) -> list[str]:
+        """Run all cases of the retriever's test set; see the host for the arguments. The templates are not used.
+
+        Raises:
+            InputError: missing data; rows of an earlier run that belong to other cases; an option of the host that
+                cannot be served.
+        """
+        if self.dump_only_message_path or self.multiround:
+            raise InputError(
+                "--dump-only-message-path and multiround do not go with the cases of long_context_tasks"
+            )
+        if getattr(self.model, "generation_kwargs", {}).get("num_return_sequences", 1) != 1:
+            raise InputError(
+                "num_return_sequences does not go with long_context_tasks; use --dataset-num-runs"
+            )
+        task, judge = with_judge(task_of(retriever.test_ds, self.load_task))
+        if judge is not None:
+            judge.check(task)
+        check_roles(self.model, task)
+        cases = list(retriever.test_ds[CASE])
+        window = find_window(self.model, task.options.window, self.max_seq_len)
+        options = {"stopping_criteria": self.stopping_criteria, "min_out_len": self.min_out_len}
+        sender = Sender(self.model, window, task.answer_budget, options)
+        store = RowStore(
+            output_json_filepath or self.output_json_filepath,
+            output_json_filename or self.output_json_filename,
+            given=told_by(retriever.test_ds),
+            writes=self.is_main_process,
+        )
+        done = store.restore(cases)
+        with tqdm(total=len(cases), initial=done, disable=not self.is_main_process) as bar:
+            for batch in batched(cases[done:], self.batch_size or 1):
+                for case, talk in zip(batch, talks(task, batch, sender), strict=True):
+                    store.add([self._row(task, case, talk, window.describe())])
+                    bar.update()
+        store.finish()
+        unfit = [row[CASE] for row in store.rows if DOES_NOT_FIT in _states(row["lct_status"])]
+        if unfit:
+            shown = ", ".join(unfit[:5]) + (", ..." if len(unfit) > 5 else "")
+            logger.warning(
+                "%s: %d of %d cases do not fit the window (%s) and are left out%s: %s",
+                *(task.name, len(unfit), len(cases), window.describe(), left_out_from(task), shown),
+            )
+        return [row["prediction"] for row in store.rows]
+
+    def _row(self, task: LoadedTask, case: str, talk: Sequence[Asked], window: str) -> dict[str, Any]:
+        last = talk[-1]
+        text, status = stored(task, [asked.response for asked in talk])
+        row = {
+            CASE: case,
+            **excerpt(last.messages),
+            "prediction": text,
+            "lct_status": status,
+            "n_prompt_tokens": last.answer.n_prompt_tokens,
+            "truncated": any(asked.answer.truncated for asked in talk),
+            "lct_window": window,
+            **told_of_model(self.model),
+        }
+        if task.is_conversation:
+            row["prompt_sha256"] = [prompt_hash(asked.messages) for asked in talk]
+        if self.dump_res_length:
+            row["res_length"] = self.model.get_token_len(text)
+            row["all_input_length"] = last.answer.n_prompt_tokens
+        return row
+
+
+def _states(status: Any) -> list[Any]:
+    """The states of all turns of a row."""
+    return status if isinstance(status, list) else [status]
+
+
+def host_result(
+    task: LoadedTask,
+    cases: Sequence[str],
+    *,
+    given: Mapping[str, Any],
+    scores: Sequence[Sequence[CaseScores]],
+    truncated: Sequence[bool],
+    window: str,
+    details: Sequence[Mapping[str, Any]],
+    judge: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """A result in the host's form: flat numbers (rates as percentages), then what it was made with, then the cases.
+
+    Args:
+        task: of the cases.
+        cases: their ids.
+        given: see :func:`given_of`.
+        scores: of the turns of each case.
+        truncated: whether the host cut a prompt of the case.
+        window: of the run.
+        details: a row for each case.
+        judge: which judge scored; empty where none did.
+    """
+    clusters = [task.by_id[case].cluster for case, turns in zip(cases, scores, strict=True) for _ in turns]
+    n_truncated: float = sum(map(bool, truncated))
+    if not n_truncated and window == UNCHECKED:
+        n_truncated = math.nan  # nobody knows
+    flat = [turn for turns in scores for turn in turns]
+    numbers = summarize(flat, clusters, task.metrics, task.intervals, n_truncated, task.points)
+    plain = {name for metric in task.points for name in (metric, f"{metric}_low", f"{metric}_high")}
+    return {
+        **{
+            key: value if key == "n" or key.startswith("n_") or key in plain else 100 * value
+            for key, value in numbers.items()
+        },
+        "lct_task": task.name,
+        "headline": task.metrics[0],
+        "points": sorted(task.points),
+        "judged": "no" if task.judging is None else "yes",
+        "judge": dict(judge or {}),
+        "window": window,
+        "n_cases_available": str(len(task.cases)),  # no number: the host would average it as a score
+        **({built_cases.NAME: digest} if (digest := built_cases.cases_digest(task)) else {}),
+        "package": long_context_tasks.__version__,
+        "host_version": opencompass.__version__,
+        "options": task.description(),
+        GIVEN: dict(given),
+        "details": list(details),
+    }
+
+
+class CheckedEvaluator(BaseEvaluator):  # type: ignore[misc]
+    """Scores predictions only with the options that they were made with: the host's ``-r`` looks at file names alone."""
+
+    def evaluate(
+        self, k: int | list[int], n: int, original_dataset: Dataset, **score_arguments: Any
+    ) -> dict[str, Any]:
+        """See the host for the arguments.
+
+        Raises:
+            InputError: predictions made with other options, or of other cases.
+        """
+        check_predictions(original_dataset, score_arguments[CASE], score_arguments[GIVEN])
+        result: dict[str, Any] = super().evaluate(k, n, original_dataset, **score_arguments)
+        return result
+
+
+def check_predictions(
+    test_set: Dataset, predicted: Sequence[str], given: Sequence[Mapping[str, Any] | None]
+) -> None:
+    """Predictions must be made with the options, and of the cases, that they are scored with.
+
+    Args:
+        test_set: the host's rows, with the options of now.
+        predicted: the case of each prediction.
+        given: what stands beside each prediction.
+
+    Raises:
+        InputError: they are of others.
+    """
+    name, now = test_set[0]["lct_task"], told_by(test_set)
+    remedy = "give the LCT_ options of the run that made them, or start a new run without -r"
+    for change in (difference(then, now) for then in given):
+        if change:
+            raise InputError(f"{name}: the predictions were made with other options ({change}); {remedy}")
+    for row, case in itertools.zip_longest(test_set[CASE], predicted):
+        if row != case:
+            raise InputError(f"{name}: the predictions are of other cases ({case}, expected {row}); {remedy}")
+
+
+class CaseEvaluator(OfBenchmark, CheckedEvaluator):
+    """Scores responses with the benchmark's ``score``; the same numbers as in lm-eval."""
+
+    def score(
+        self,
+        predictions: Sequence[str],
+        references: Sequence[str],
+        test_set: Dataset,
+        *,
+        case: Sequence[str],
+        lct_status: Sequence[Any],
+        n_prompt_tokens: Sequence[int | None],
+        truncated: Sequence[bool],
+        lct_window: Sequence[str],
+        lct_given: Sequence[Mapping[str, Any] | None],
+    ) -> dict[str, Any]:
+        """Metrics, counts and details of a task. The parameters' names are keys of the prediction rows."""
+        task, judge = with_judge(task_of(test_set, self.load_task))
+        responses = {
+            case_id: read_back(task, task.by_id[case_id], prediction, status)
+            for case_id, prediction, status in zip(case, predictions, lct_status, strict=True)
+        }
+        verdicts: Verdicts = {}
+        if judge is not None:
+            verdicts, line = judge.verdicts(task, responses)
+            logger.info("%s: %s", task.name, line)
+        elif task.judging is not None:
+            out = getattr(self, "_out_dir", None)  # of the host's evaluating task: RUN/results/MODEL/TASK
+            logger.warning(not_judged_hint(task.name, str(Path(out).parents[2]) if out else "RESULTS"))
+        rubric = judge.rubric_name if judge else None
+        scores = [
+            score_turns(task, task.by_id[case_id], responses[case_id], verdicts.get(case_id, ()), rubric)
+            for case_id in case
+        ]
+        details = [
+            {
+                "case": case_id,
+                "cluster": task.by_id[case_id].cluster,
+                "pred": pred,
+                **case_detail(task, turns),
+                "labels": dict(task.by_id[case_id].labels),
+                "turn_labels": [dict(turn.labels) for turn in task.by_id[case_id].turns],
+                "n_prompt_tokens": n,
+                **(
+                    {"verdicts": [[v.row() for v in one] for one in verdicts.get(case_id, ())]}
+                    if judge
+                    else {}
+                ),
+            }
+            for case_id, pred, turns, n in zip(case, predictions, scores, n_prompt_tokens, strict=True)
+        ]
+        return host_result(
+            task,
+            case,
+            given=told_by(test_set),
+            scores=scores,
+            truncated=truncated,
+            window=lct_window[0],
+            details=details,
+            judge=judge.description() if judge else None,
+        )
+
+
+def case_detail(task: LoadedTask, turns: Sequence[CaseScores]) -> dict[str, Any]:
+    """Values of a case by metric, and the reason of the headline metric (empty when there is none).
+
+    A conversation has lists of them, with an item for each turn.
+    """
+    rows = [
+        {
+            **{metric: turn[metric].value for metric in task.metrics},
+            "reason": turn[task.metrics[0]].reason or "",
+        }
+        for turn in turns
+    ]
+    return {key: [row[key] for row in rows] for key in rows[0]} if task.is_conversation else rows[0]

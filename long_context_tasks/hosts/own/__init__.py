@@ -1,0 +1,1 @@
+"""A pipeline of the user's own: export prompts, score responses."""

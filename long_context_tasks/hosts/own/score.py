@@ -1,0 +1,297 @@
+"""Responses of a pipeline of one's own, scored into a stored run: ``lct runs score``."""
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import long_context_tasks
+from long_context_tasks.hosts.stored import OWN, StoredCase, StoredRun, labels_of, value_of, word_of
+from long_context_tasks.judges.task_judge import score_turns
+from long_context_tasks.schema import CaseScores, InputError, LoadedTask
+from long_context_tasks.schema.files import json_rows, json_value, loads, write_whole
+from long_context_tasks.schema.response import Response, from_stored_form, stored_form, writable
+from long_context_tasks.stats.summary import summarize
+
+# Runs of a pipeline of one's own: ``own_<task>_<time>.json`` with what was run, and ``.jsonl`` with a
+# case in each line.
+
+
+FORMAT = 1
+_NAME = re.compile(r"own_(?P<task>.+)_(?P<time>\d{8}T\d{6})\.json", re.ASCII)
+_KIND = "own run"
+
+Found = StoredRun | tuple[Path, str]
+"""A run, or a file that cannot be used and why."""
+
+
+def file_name(task: str, made: str) -> str:
+    """Name of the file of a run.
+
+    >>> file_name("ada_leval_tsort_2k", "20260101T120000")
+    'own_ada_leval_tsort_2k_20260101T120000.json'
+    """
+    return f"own_{task}_{made}.json"
+
+
+def heading(**told: Any) -> dict[str, Any]:
+    """Content of the file of a run, with what tells it from other files."""
+    return {"format": FORMAT, "kind": _KIND, **told}
+
+
+def own_runs(folder: Path, files: Sequence[str]) -> list[Found]:
+    """The runs whose files lie in a folder.
+
+    Args:
+        folder: any.
+        files: names of the files in it.
+    """
+    found: list[Found] = []
+    for name in files:
+        if _NAME.fullmatch(name):
+            path = folder / name
+            try:
+                row = json.loads(path.read_text(encoding="utf-8"))
+                if isinstance(row, dict) and row.get("kind") == _KIND:
+                    found.append(_run(path, row))
+            except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+                found.append(
+                    (path, f"{path}: damaged ({_short(error)}); make it again with `lct runs score`")
+                )
+    return found
+
+
+def _run(path: Path, row: Mapping[str, Any]) -> StoredRun:
+    numbers = {
+        key: math.nan if value_of(value) is None else float(value) for key, value in row["numbers"].items()
+    }
+    return StoredRun(
+        host=OWN,
+        model=str(row["model"]),
+        task=str(row["task"]),
+        options={key: value for key, value in row["options"].items() if key.startswith("lct_")},
+        version=int(row["version"]),
+        folder=path.parent,
+        label=path.stem,
+        made=str(row["made"]),
+        files=(path.with_suffix(".jsonl"),),
+        read=_read,
+        result_file=path,
+        numbers=numbers,
+        headline=word_of(row["headline"]),
+        points=tuple(map(str, row["points"])),
+        provenance={key: row.get(key) for key in ("package", "n_cases_available", "pipeline")},
+    )
+
+
+def _read(run: StoredRun) -> Iterator[StoredCase]:
+    [path] = run.files
+    seen: Counter[str] = Counter()
+    number = 0
+    try:
+        with path.open("rb") as file:
+            for line in file:
+                number += 1
+                yield _case(loads(line), seen)
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        raise InputError(
+            f"{path}, line {number}: damaged ({_short(error)}); make it again with `lct runs score`"
+        ) from error
+
+
+def _case(row: Mapping[str, Any], seen: Counter[str]) -> StoredCase:
+    name = str(row["case"])
+    responses = from_stored_form(row["response"], row["status"])
+    scores = {key: tuple(map(value_of, values)) for key, values in row["scores"].items()}
+    reasons = tuple(map(word_of, row["reasons"]))
+    if any(len(one) != len(responses) for one in (reasons, *scores.values())):
+        raise ValueError(f"other turns than its {len(responses)}")
+    repeat = seen[name]
+    seen[name] += 1
+    return StoredCase(
+        id=name,
+        responses=tuple(responses),
+        scores=scores,
+        reasons=reasons,
+        repeat=repeat,
+        cluster=str(row["cluster"]),
+        labels=labels_of(row.get("labels")),
+        turn_labels=tuple(map(labels_of, row.get("turn_labels") or ())),
+    )
+
+
+def _short(error: Exception) -> str:
+    return f"no {error.args[0]}" if isinstance(error, KeyError) else str(error)[:200]
+
+
+STATES = ("does_not_fit", "endpoint_failed")
+"""Why there is no response, through no fault of the model."""
+_EXPECTED = '{"id": CASE, "response": TEXT} in each row, with "turn" in conversations'
+
+
+@dataclass(frozen=True)
+class OwnRun:
+    """A run that was written.
+
+    Attributes:
+        path: of the file with its numbers.
+        numbers: means, intervals and counts.
+        metrics: of the task, headline first.
+        points: the metrics that are no shares.
+        cases, available: how many cases were answered, and how many the task has.
+        judged: a judge has yet to score the responses.
+    """
+
+    path: Path
+    numbers: Mapping[str, float]
+    metrics: tuple[str, ...]
+    points: frozenset[str]
+    cases: int
+    available: int
+    judged: bool
+
+
+def read_responses(path: Path, task: LoadedTask) -> dict[str, list[Response]]:
+    """The responses to cases, in the order of the task; a case without a row is left out.
+
+    A row has ``id``, ``response`` and, in a conversation, ``turn`` (from 0). A response that is null needs a ``status``.
+
+    Raises:
+        InputError: a file that cannot be read, a row that is none, of no case or turn of the task, or there twice; a conversation
+            of which a turn is missing.
+    """
+    found: dict[str, dict[int, Response]] = {}
+    for place, row in json_rows(path, _EXPECTED):
+        if not isinstance(row, dict) or "id" not in row or "response" not in row:
+            raise InputError(f"{place}: no response; expected {_EXPECTED}")
+        case = task.by_id.get(str(row["id"]))
+        if case is None:
+            raise InputError(
+                f"{place}: {task.name} has no case {str(row['id'])[:80]}; give the options and data that the prompts were exported with"
+            )
+        turn = row.get("turn", 0)
+        if isinstance(turn, bool) or not isinstance(turn, int) or not 0 <= turn < len(case.turns):
+            raise InputError(
+                f"{place}: case {case.id} has {len(case.turns)} turns, counted from 0, and no turn {turn!r}"
+            )
+        turns = found.setdefault(case.id, {})
+        if turn in turns:
+            raise InputError(f"{place}: a second response to case {case.id}, turn {turn}; keep one of them")
+        turns[turn] = _response(row, place)
+    if not found:
+        raise InputError(f"{path}: holds no responses; expected {_EXPECTED}")
+    ordered = {}
+    for case in task.cases.cases:
+        if case.id not in found:
+            continue
+        missing = [turn for turn in range(len(case.turns)) if turn not in found[case.id]]
+        if missing:
+            raise InputError(
+                f"{path}: case {case.id} has no response to turn {missing[0]}; add it, or leave out the case"
+            )
+        ordered[case.id] = [found[case.id][turn] for turn in range(len(case.turns))]
+    return ordered
+
+
+def _response(row: Mapping[str, Any], place: str) -> Response:
+    text, status = row["response"], row.get("status")
+    if status is not None and status not in STATES:
+        raise InputError(f"{place}: status {status!r}; leave it out, or write {' or '.join(STATES)}")
+    if text is None and status is None:
+        raise InputError(
+            f"{place}: the response is null; write why as status ({' or '.join(STATES)}), or an empty text if the model said nothing"
+        )
+    if text is not None and not isinstance(text, str):
+        raise InputError(f"{place}: the response is no text; expected {_EXPECTED}")
+    return Response(None if text is None or status is not None else writable(text), status)
+
+
+def score_own(
+    task: LoadedTask,
+    responses: Mapping[str, Sequence[Response]],
+    model: str,
+    folder: Path,
+    pipeline: str = "",
+) -> OwnRun:
+    """Score responses and write them as a run; a judged task waits for ``lct judge run``.
+
+    Args:
+        task: of the responses.
+        responses: case to one response per turn.
+        model: its name in reports.
+        folder: gets a folder of the model.
+        pipeline: what made the responses, in words, for the provenance.
+
+    Raises:
+        InputError: a task by likelihood, or the files cannot be written.
+    """
+    if task.by_likelihood:
+        raise InputError(
+            f"{task.name}: is scored by log-likelihoods, and these are responses; take the task without _ppl"
+        )
+    made = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S")
+    scores = {case: score_turns(task, task.by_id[case], turns, (), None) for case, turns in responses.items()}
+    flat = [turn for turns in scores.values() for turn in turns]
+    clusters = [task.by_id[case].cluster for case, turns in scores.items() for _ in turns]
+    numbers = summarize(flat, clusters, task.metrics, task.intervals, float("nan"), task.points)
+    place = folder / re.sub(r"[^\w.-]", "_", model) / file_name(task.name, made)
+    if place.exists():
+        raise InputError(f"{place}: is there already; wait a second, or choose another --out")
+    told = heading(
+        task=task.name,
+        model=model,
+        made=made,
+        version=task.version,
+        options=task.description(),
+        package=long_context_tasks.__version__,
+        n_cases_available=len(task.cases),
+        pipeline=pipeline or None,
+        headline=task.metrics[0],
+        points=sorted(task.points),
+        numbers=numbers,
+    )
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{place}: cannot be written ({error.strerror}); choose another --out") from error
+    rows = (_row(task, case, responses[case], turns) for case, turns in scores.items())
+    lines = (json.dumps(json_value(row), ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
+    write_whole(place.with_suffix(".jsonl"), lines)
+    write_whole(place, json.dumps(json_value(told), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    return OwnRun(
+        path=place,
+        numbers=numbers,
+        metrics=task.metrics,
+        points=task.points,
+        cases=len(responses),
+        available=len(task.cases),
+        judged=task.judging is not None,
+    )
+
+
+def _row(
+    task: LoadedTask, name: str, responses: Sequence[Response], turns: Sequence[CaseScores]
+) -> dict[str, Any]:
+    case = task.by_id[name]
+    text, status = stored_form(responses, conversation=task.is_conversation)
+    return {
+        "case": name,
+        "cluster": case.cluster,
+        "response": text,
+        "status": status,
+        "scores": {metric: [turn[metric].value for turn in turns] for metric in task.metrics},
+        "reasons": [turn[task.metrics[0]].reason for turn in turns],
+        "labels": dict(case.labels),
+        "turn_labels": [dict(turn.labels) for turn in case.turns],
+    }
+
+
+def rows_shown(run: OwnRun) -> Iterator[tuple[str, float, float | None, float | None]]:
+    """Metric, mean and interval, where it has one."""
+    for metric in run.metrics:
+        yield metric, run.numbers[metric], run.numbers.get(f"{metric}_low"), run.numbers.get(f"{metric}_high")

@@ -1,0 +1,374 @@
+"""Checkpoints in the layout of the released ones.
+
+::
+
+    DIR/model/config.yaml          score_type, use_cls_token, init_type
+    DIR/model/lm/                  the language model, or only a LoRA adapter of it
+    DIR/model/model_minus_lm.pt    linear.weight, linear.bias, and cls_token if used
+    DIR/tokenizer/
+    DIR/args.yaml                  training arguments, score_type among them
+    DIR/metrics.yaml, optimizer.pt optional
+
+A checkpoint is written beside its place and moved there whole. Nothing is ever unpickled: the head is read with ``weights_only``.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from long_context_tasks.orca.names import HEAD_NAMES
+from long_context_tasks.schema import InputError
+
+if TYPE_CHECKING:
+    from long_context_tasks.orca.model import OrcaModel
+
+_HEAD = "model_minus_lm.pt"
+_ADAPTER = "adapter_config.json"
+_ADAPTER_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
+DTYPES = ("auto", "float32", "bfloat16", "float16")
+MAX_PARENTS = 6
+"""Parent folders in which ``args.yaml`` is looked for, as the released clamping program does."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A loaded checkpoint.
+
+    Attributes:
+        folder: DIR of the layout above.
+        model: in evaluation mode, unless loaded to be trained.
+        tokenizer: of transformers, with a padding token.
+        args: training arguments; empty without ``args.yaml``.
+    """
+
+    folder: Path
+    model: "OrcaModel"
+    tokenizer: Any
+    args: Mapping[str, Any]
+
+
+def find_checkpoint(path: Path) -> Path:
+    """The folder DIR of a checkpoint that is named by DIR or by DIR/model.
+
+    Raises:
+        InputError: there is no checkpoint, or it lacks a part.
+    """
+    folder = path.parent if not (path / "model").is_dir() and (path / "config.yaml").is_file() else path
+    folder = folder.resolve()
+    model = folder / "model"
+    if not (model / "config.yaml").is_file():
+        raise InputError(
+            f"{path}: no ORCA checkpoint (no model/config.yaml); name the folder that holds model/ and tokenizer/"
+        )
+    if not (model / _HEAD).is_file():
+        raise InputError(
+            f"{model}: the checkpoint lacks its head, {_HEAD}; without it the language model cannot score. Fetch it again, "
+            "or train one with `lct orca train`"
+        )
+    if not (model / "lm").is_dir():
+        raise InputError(f"{model}: the checkpoint lacks its language model, the folder lm; fetch it again")
+    return folder
+
+
+def read_args(start: Path) -> dict[str, Any]:
+    """The first ``args.yaml`` in a folder or the folders above it, six at most; empty when there is none.
+
+    Raises:
+        InputError: it is no YAML mapping.
+    """
+    for folder in (start, *list(start.resolve().parents)[:MAX_PARENTS]):
+        if (folder / "args.yaml").is_file():
+            return read_yaml_mapping(folder / "args.yaml")
+    return {}
+
+
+def read_yaml_mapping(path: Path) -> dict[str, Any]:
+    """A YAML file that holds names and values.
+
+    Raises:
+        InputError: it cannot be read, or holds something else.
+    """
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InputError(
+            f"{path}: cannot be read ({type(error).__name__}); fetch or make it again"
+        ) from error
+    if not isinstance(found, dict):
+        raise InputError(f"{path}: not a YAML mapping; fetch or make it again")
+    return found
+
+
+def load_checkpoint(
+    path: Path,
+    *,
+    device: str = "auto",
+    dtype: str = "auto",
+    base_model: str | None = None,
+    tokenizer: Path | None = None,
+    trainable: bool = False,
+) -> Checkpoint:
+    """Load a checkpoint, released or one's own.
+
+    Args:
+        path: DIR, or DIR/model as the released code names it.
+        device: a torch device; ``auto`` takes the GPU when there is one.
+        dtype: of the language model: ``float32``, ``bfloat16``; ``auto`` takes float32 on the CPU and bfloat16 on a GPU. The head is float32.
+        base_model: folder or hub id of the base of a LoRA adapter; None for the one that the adapter names.
+        tokenizer: its folder, when it is not DIR/tokenizer.
+        trainable: keep a LoRA adapter apart and trainable, in training mode, instead of merging it.
+
+    Raises:
+        InputError: torch or transformers is missing, or a part of the checkpoint is missing or does not fit.
+    """
+    folder = find_checkpoint(path)
+    config = read_yaml_mapping(folder / "model" / "config.yaml")
+    if config.get("score_type") not in HEAD_NAMES:
+        raise InputError(
+            f"{folder / 'model' / 'config.yaml'}: score_type {config.get('score_type')!r} is none of {', '.join(HEAD_NAMES)}"
+        )
+    with named_failures(f"{folder}"):
+        from long_context_tasks.orca.heads import get_head
+        from long_context_tasks.orca.model import OrcaModel
+
+        device, dtype = choose_device(device, dtype)
+        words = load_tokenizer(tokenizer or folder / "tokenizer")
+        lm = _load_lm(folder / "model" / "lm", dtype, base_model, trainable)
+        model = OrcaModel(
+            lm,
+            get_head(config["score_type"]),
+            bool(config.get("use_cls_token", False)),
+            str(config.get("init_type", "xavier_normal")),
+        )
+    _load_head(model, folder / "model" / _HEAD)
+    model = model.to(device)
+    return Checkpoint(folder, model.train(trainable), words, read_args(folder))
+
+
+@contextmanager
+def named_failures(what: str, remedy: str = "check the folder or the hub id") -> Iterator[None]:
+    """Turn what loading a model may raise into one message."""
+    try:
+        yield
+    except InputError:
+        raise
+    except ImportError as error:
+        raise InputError(
+            f"ORCA needs torch, transformers and peft, and {error.name or 'one of them'} is missing: "
+            "pip install 'long_context_tasks[orca]'"
+        ) from error
+    except Exception as error:  # the libraries raise what they like, a damaged tokenizer a bare Exception
+        reason = str(error).strip().split("\n")[0][:200]
+        raise InputError(f"{what}: cannot be loaded ({type(error).__name__}: {reason}); {remedy}") from error
+
+
+def choose_device(device: str, dtype: str) -> tuple[str, str]:
+    """What ``auto`` stands for: the GPU in bfloat16 when there is one, else the CPU in float32.
+
+    Raises:
+        InputError: there is no such device here, or no such type.
+    """
+    import torch
+
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    if dtype not in DTYPES:
+        raise InputError(f"dtype {dtype!r} is none of {', '.join(DTYPES)}")
+    try:
+        torch.empty(1, device=device)
+    except Exception as error:  # torch raises RuntimeError, AssertionError and others
+        reason = str(error).strip().split("\n")[0][:100]
+        raise InputError(f"device {device!r} cannot be used here ({reason}); take cpu, or auto") from error
+    if dtype == "auto":
+        dtype = "float32" if device.startswith("cpu") else "bfloat16"
+    return device, dtype
+
+
+def load_tokenizer(place: Path | str) -> Any:
+    """A tokenizer that pads on the right; without a padding token it pads with the end-of-sequence token.
+
+    Raises:
+        InputError: a folder that is not there.
+    """
+    from transformers import AutoTokenizer
+
+    if isinstance(place, Path) and not place.is_dir():
+        raise InputError(
+            f"{place}: the checkpoint lacks its tokenizer; fetch it again, or name the tokenizer's folder"
+        )
+    tokenizer: Any = AutoTokenizer.from_pretrained(place)  # type: ignore[no-untyped-call,unused-ignore]
+    tokenizer.padding_side = "right"
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def load_lm(place: Path | str, dtype: Any) -> Any:
+    """A causal language model of which every weight that is run was in its files.
+
+    Raises:
+        InputError: a weight is missing, for which transformers would take random numbers.
+    """
+    from transformers import AutoModelForCausalLM
+
+    loaded: Any = AutoModelForCausalLM.from_pretrained(place, dtype=dtype, output_loading_info=True)
+    lm, told = loaded
+    # The vocabulary projection is never run, so it may be missing, unless the embedding of the input is the same.
+    unused, used = lm.get_output_embeddings(), lm.get_input_embeddings()
+    spared = set() if unused is None else {id(each) for each in unused.parameters()}
+    spared -= {id(each) for each in used.parameters()}
+    names = {name for name, each in lm.named_parameters() if id(each) not in spared}
+    _complete(sorted(names & set(told["missing_keys"])), len(names), f"{place}: the language model")
+    return lm
+
+
+def _complete(missing: list[str], of: int, what: str) -> None:
+    if missing:
+        raise InputError(
+            f"{what} lacks {len(missing)} of {of} weights, such as {missing[0]}; its files are damaged or another model's. Fetch it again"
+        )
+
+
+def _load_lm(folder: Path, dtype: str, base_model: str | None, trainable: bool) -> Any:
+    if not (folder / _ADAPTER).is_file():
+        return load_lm(folder, dtype)
+    from peft import PeftConfig, PeftModel
+    from peft.utils import get_peft_model_state_dict, load_peft_weights
+
+    base = base_model or PeftConfig.from_pretrained(str(folder)).base_model_name_or_path
+    if not base:
+        raise InputError(f"{folder / _ADAPTER}: names no base model; name it with --base-model")
+    remedy = "name its folder or hub id with --base-model"
+    with named_failures(f"base model {base} of the LoRA adapter in {folder}", remedy):
+        lm = load_lm(base, dtype)
+    if not any((folder / name).is_file() for name in _ADAPTER_WEIGHTS):
+        raise InputError(
+            f"{folder}: the LoRA adapter lacks its weights, {_ADAPTER_WEIGHTS[0]}; fetch it again"
+        )
+    adapted: Any = PeftModel.from_pretrained(lm, folder, is_trainable=trainable)
+    # What the file lacks keeps its first values without an error, and such an adapter scores as if it were not there.
+    wanted = get_peft_model_state_dict(adapted)
+    found = load_peft_weights(str(folder), device="cpu")
+    _complete(sorted(set(wanted) - set(found)), len(wanted), f"{folder}: the LoRA adapter")
+    return adapted if trainable else adapted.merge_and_unload()
+
+
+def _load_head(model: "OrcaModel", path: Path) -> None:
+    """Read the head into the model.
+
+    Raises:
+        InputError: it is no file of tensors, lacks one, or one has another shape or is not finite.
+    """
+    import pickle
+
+    import torch
+
+    try:
+        state: Any = torch.load(path, map_location="cpu", weights_only=True)
+    except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError) as error:
+        raise InputError(
+            f"{path}: not a file of tensors ({type(error).__name__}); nothing else is loaded. Fetch the checkpoint again"
+        ) from error
+    wanted = {"linear.weight": model.linear.weight, "linear.bias": model.linear.bias}
+    if model.cls_token is not None:
+        wanted["cls_token"] = model.cls_token
+    for name, parameter in wanted.items():
+        tensor = state.get(name) if isinstance(state, Mapping) else None
+        if not isinstance(tensor, torch.Tensor):
+            raise InputError(f"{path}: the checkpoint lacks its head: no {name} in it; fetch it again")
+        if name == "cls_token":
+            tensor = tensor.reshape(-1)
+        if tensor.shape != parameter.shape:
+            raise InputError(
+                f"{path}: {name} has the shape {list(tensor.shape)}, a {model.head.name} head on this language model needs "
+                f"{list(parameter.shape)}; score_type or lm belong to another checkpoint"
+            )
+        if not torch.isfinite(tensor).all():
+            raise InputError(f"{path}: {name} holds values that are no numbers; take an earlier checkpoint")
+        with torch.no_grad():
+            parameter.copy_(tensor)
+
+
+def _aside(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.old")
+
+
+def restore_checkpoint(folder: Path) -> None:
+    """Bring back the earlier checkpoint where a writer was killed between its last two steps, when that had stepped aside."""
+    if not folder.exists() and _aside(folder).is_dir():
+        _aside(folder).replace(folder)
+
+
+def save_checkpoint(
+    folder: Path,
+    model: "OrcaModel",
+    tokenizer: Any,
+    args: Mapping[str, Any],
+    *,
+    metrics: Mapping[str, Any] | None = None,
+    also: Callable[[Path], None] | None = None,
+) -> None:
+    """Write a checkpoint, whole or not at all; one that is there is replaced.
+
+    Args:
+        folder: DIR of the layout.
+        model: with a LoRA adapter only the adapter is written, as in the released checkpoints.
+        tokenizer: of transformers.
+        args: training arguments, plain values; ``score_type`` is added.
+        metrics: for ``metrics.yaml``.
+        also: writes further files, such as the state of an optimizer, into the folder it is given before that is moved in place.
+
+    Raises:
+        InputError: the folder holds something else, or cannot be written.
+    """
+    import torch
+
+    folder = folder.absolute()
+    aside = _aside(folder)
+    part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+    restore_checkpoint(folder)
+    if folder.exists() and not (folder / "model" / "config.yaml").is_file() and any(folder.iterdir()):
+        raise InputError(f"{folder}: there is something else than a checkpoint; name another folder")
+    config = {
+        "init_type": model.init_type,
+        "score_type": model.head.name,
+        "use_cls_token": model.cls_token is not None,
+    }
+    head = {"linear.weight": model.linear.weight, "linear.bias": model.linear.bias}
+    if model.cls_token is not None:
+        head["cls_token"] = model.cls_token
+    try:
+        shutil.rmtree(part, ignore_errors=True)
+        (part / "model").mkdir(parents=True)
+        _write_yaml(part / "model" / "config.yaml", config)
+        model.lm.save_pretrained(part / "model" / "lm")
+        torch.save(
+            {name: each.detach().float().cpu().clone() for name, each in head.items()}, part / "model" / _HEAD
+        )
+        tokenizer.save_pretrained(part / "tokenizer")
+        _write_yaml(part / "args.yaml", {**args, "score_type": model.head.name})
+        if metrics is not None:
+            _write_yaml(part / "metrics.yaml", metrics)
+        if also is not None:
+            also(part)
+        if folder.exists():
+            shutil.rmtree(aside, ignore_errors=True)
+            folder.replace(aside)
+        part.replace(folder)
+        shutil.rmtree(aside, ignore_errors=True)
+    except OSError as error:
+        raise InputError(
+            f"{folder}: cannot be written ({error.strerror or error}); choose another place"
+        ) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _write_yaml(path: Path, values: Mapping[str, Any]) -> None:
+    path.write_text(yaml.safe_dump(dict(values), sort_keys=True, allow_unicode=True), encoding="utf-8")

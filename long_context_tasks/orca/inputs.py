@@ -1,0 +1,194 @@
+"""The text that an ORCA model reads, to the byte, and how it is made to fit a window.
+
+The released models read prompt, context, question, correct answer and candidate answer in one line; ``prompts/`` has the parts. Leaving the question or the
+rationale out, or adding the transcript, are the ablations of the paper's section 6.3 and options of training and scoring alike.
+"""
+
+import importlib.resources
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from long_context_tasks.orca.data import OrcaItem
+from long_context_tasks.schema import InputError
+
+_PACKAGE = "long_context_tasks.orca"
+_AT_ONCE = 256
+
+
+@dataclass(frozen=True)
+class InputFormat:
+    """Which parts the model reads; a model is scored with the parts it was trained on.
+
+    Attributes:
+        question, rationale: whether they are part of the text (the released ``--skip_question``, ``--skip_rationale`` leave them out).
+        transcript: whether the transcription stands before the rationale, where an item has one (``--add_transcript``). Without the rationale
+            there is no context, so no transcription either.
+        prompt: in front of everything; empty in the released models.
+    """
+
+    question: bool = True
+    rationale: bool = True
+    transcript: bool = False
+    prompt: str = ""
+
+    def args(self) -> dict[str, Any]:
+        """As training arguments, for ``args.yaml`` of a checkpoint."""
+        return {
+            "skip_question": not self.question,
+            "skip_rationale": not self.rationale,
+            "add_transcript": self.transcript,
+            "prompt": self.prompt,
+        }
+
+    @classmethod
+    def of_args(cls, args: Mapping[str, Any]) -> "InputFormat":
+        """From training arguments; what they do not name is as in the released models."""
+        return cls(
+            question=not args.get("skip_question", False),
+            rationale=not args.get("skip_rationale", False),
+            transcript=bool(args.get("add_transcript", False)),
+            prompt=str(args.get("prompt") or ""),
+        )
+
+
+RELEASED_FORMAT = InputFormat()
+"""What the released models read."""
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A text in five pieces, of which two may be shortened: ``transcript`` and ``rationale``."""
+
+    before: str
+    transcript: str
+    between: str
+    rationale: str
+    after: str
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        return self.before + self.transcript + self.between + self.rationale + self.after
+
+    def start_of(self, name: str) -> int:
+        """Where the piece ``name`` begins, in characters."""
+        return len(self.before) + (0 if name == "transcript" else len(self.transcript) + len(self.between))
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """An item in tokens.
+
+    Attributes:
+        ids: tokens without special tokens; empty when the item does not fit.
+        dropped: tokens that the context lost to fit the window.
+        fits: False when it is too long without any context.
+    """
+
+    ids: Sequence[int]
+    dropped: int = 0
+    fits: bool = True
+
+
+@lru_cache
+def _template(name: str) -> tuple[str, str]:
+    """What stands before and after the one field of a part."""
+    file = importlib.resources.files(_PACKAGE) / "prompts" / f"{name}.txt"
+    before, _, after = file.read_bytes().decode("utf-8").partition(f"{{{name}}}")
+    return before, after
+
+
+def _filled(name: str, value: str | None) -> str:
+    before, after = _template(name)
+    return f"{before}{value}{after}"
+
+
+def input_pieces(item: OrcaItem, form: InputFormat = RELEASED_FORMAT) -> Pieces:
+    """The text of an item, in pieces."""
+    after = _filled("question", item.question) if form.question else ""
+    after += _filled("reference", item.reference) + _filled("candidate", item.candidate)
+    if not form.rationale:
+        return Pieces(form.prompt, "", "", "", after)
+    before, behind = _template("context")
+    rationale = str(item.rationale)  # None too, as the released code writes it
+    if not form.transcript or not item.transcription:
+        return Pieces(form.prompt + before, "", "", rationale, behind + after)
+    opening, closing = _template("transcription")
+    return Pieces(form.prompt + before + opening, item.transcription, closing, rationale, behind + after)
+
+
+def input_text(item: OrcaItem, form: InputFormat = RELEASED_FORMAT) -> str:
+    """The text of an item.
+
+    >>> input_text(OrcaItem("1", "Who?", "Anna", "Ann", "Two people."))
+    ' |context: Two people. |question: Who? |correct answer: Anna |candidate answer: Ann'
+    """
+    return input_pieces(item, form).text
+
+
+def encode_items(
+    items: Sequence[OrcaItem], tokenizer: Any, form: InputFormat, window: int | None = None
+) -> list[Encoded]:
+    """Tokens of every item, in order.
+
+    A text beyond the window loses context from its end: of the transcription first, then of the rationale. Question, correct answer and candidate
+    answer stay whole; an item that is too long without any context does not fit.
+
+    Args:
+        items: to encode.
+        tokenizer: of transformers.
+        form: the parts of the text.
+        window: most tokens of a text; None for no limit.
+
+    Raises:
+        InputError: a text has no tokens at all, or is too long and the tokenizer cannot say where its tokens stand.
+    """
+    encoded: list[Encoded] = []
+    for start in range(0, len(items), _AT_ONCE):
+        pieces = [_encodable(input_pieces(item, form)) for item in items[start : start + _AT_ONCE]]
+        rows = tokenizer([each.text for each in pieces], add_special_tokens=False, verbose=False)["input_ids"]
+        for each, ids, item in zip(pieces, rows, items[start : start + _AT_ONCE], strict=True):
+            if not ids:
+                raise InputError(
+                    f"item {item.id}: the tokenizer makes no token of its text; use the model's own tokenizer"
+                )
+            long = window is not None and len(ids) > window
+            encoded.append(_shortened(each, tokenizer, window or 0) if long else Encoded(ids))
+    return encoded
+
+
+def _encodable(pieces: Pieces) -> Pieces:
+    """Half of a surrogate pair, which a model's response may hold, has no bytes to make tokens of: a question mark stands for it."""
+    try:
+        pieces.text.encode()
+    except UnicodeEncodeError:
+        return Pieces(*(each.encode("utf-8", "replace").decode() for each in vars(pieces).values()))
+    return pieces
+
+
+def _shortened(pieces: Pieces, tokenizer: Any, window: int) -> Encoded:
+    """Cut the context until the text fits. A cut can change the tokens beside it, so the text is encoded again after each."""
+    if not tokenizer.is_fast:
+        raise InputError(
+            f"an item is longer than the window of {window} tokens and the tokenizer has no fast form to shorten it by; "
+            "shorten the contexts in the data, or use a fast tokenizer"
+        )
+    full = None
+    for name in ("transcript", "rationale"):
+        while True:
+            row = tokenizer(pieces.text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+            ids = row["input_ids"]
+            full = len(ids) if full is None else full
+            if len(ids) <= window:
+                return Encoded(ids, dropped=full - len(ids))
+            piece: str = getattr(pieces, name)
+            if not piece:
+                break
+            start = pieces.start_of(name)
+            begins = [a for a, b in row["offset_mapping"] if a < start + len(piece) and b > start]
+            kept = len(begins) - (len(ids) - window)
+            cut = max(begins[kept] - start, 0) if kept > 0 else 0
+            pieces = replace(pieces, **{name: piece[:cut]})
+    return Encoded((), fits=False)

@@ -1,0 +1,267 @@
+"""Training, development and test parts: questions that were not seen, or answering models that were not seen (paper, section 5.3)."""
+
+import random
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from long_context_tasks.orca.data import OrcaItem, read_items
+from long_context_tasks.schema import InputError
+
+Part = Literal["train", "dev", "test"]
+SHARES: dict[Part, int] = {"train": 8, "dev": 1, "test": 1}
+SEEDS = (0, 1, 2, 3, 4)
+
+
+@dataclass(frozen=True)
+class Split:
+    """Indices of the items of each part, in their order.
+
+    Attributes:
+        name: ``seed 0``, or the models that were held out.
+        train, dev, test: indices.
+    """
+
+    name: str
+    train: tuple[int, ...]
+    dev: tuple[int, ...]
+    test: tuple[int, ...]
+
+
+def question_numbers(items: Sequence[OrcaItem]) -> list[int]:
+    """A number for each item's question, from 0 in the order in which they first occur.
+
+    Items have one question when their ``question_id`` (within a ``domain`` and ``category``) or their wording is the same, apart from case and
+    white space; also by way of a third item. So a question under two ids, or from two data sets, cannot be in two parts.
+    """
+    first: dict[Hashable, int] = {}
+    parent = list(range(len(items)))
+
+    def root(index: int) -> int:
+        while parent[index] != index:
+            parent[index] = parent[parent[index]]
+            index = parent[index]
+        return index
+
+    for index, item in enumerate(items):
+        keys: list[Hashable] = []
+        if item.question is not None:
+            keys.append(" ".join(item.question.casefold().split()))
+        if item.question_id is not None:
+            keys.append((item.domain, item.category, item.question_id))
+        for key in keys:
+            a, b = sorted((root(index), root(first.setdefault(key, index))))
+            parent[b] = a
+    numbers: dict[int, int] = {}
+    return [numbers.setdefault(root(index), len(numbers)) for index in range(len(items))]
+
+
+def unseen_questions(items: Sequence[OrcaItem], seed: int) -> Split:
+    """One split by questions in the ratio 8:1:1, no question in two parts.
+
+    Stratified in two levels: the questions are taken domain by domain and in it category by category, in an order that the seed draws, and each
+    goes to the part that is furthest below its share. So each domain, and each category as far as its size allows, has the ratio of the whole.
+
+    Args:
+        items: with ``domain`` and ``category`` (a question has those of its first item).
+        seed: of the order.
+
+    Raises:
+        InputError: fewer than three questions.
+    """
+    numbers = question_numbers(items)
+    n_questions = max(numbers, default=-1) + 1
+    if n_questions < len(SHARES):
+        raise InputError(
+            f"{len(items)} items on {n_questions} questions; training, development and test part need one each at least"
+        )
+    strata: dict[tuple[str, str], list[int]] = defaultdict(list)
+    seen: set[int] = set()
+    for item, number in zip(items, numbers, strict=True):
+        if number not in seen:
+            seen.add(number)
+            strata[item.domain, item.category].append(number)
+    part_of = _dealt(list(_stratified(strata, random.Random(f"unseen questions {seed}"))), SHARES)
+    return _split(f"seed {seed}", [part_of[number] for number in numbers])
+
+
+def _stratified(strata: dict[tuple[str, str], list[int]], rng: random.Random) -> Iterator[int]:
+    """All questions: domains one after the other, in each its categories, in each its questions; each level in a drawn order."""
+    domains: dict[str, list[list[int]]] = defaultdict(list)
+    for domain, category in sorted(strata):
+        domains[domain].append(strata[domain, category])
+    groups = list(domains.values())
+    rng.shuffle(groups)
+    for categories in groups:
+        rng.shuffle(categories)
+        for questions in categories:
+            rng.shuffle(questions)
+            yield from questions
+
+
+def _dealt(questions: Sequence[int], shares: dict[Part, int]) -> dict[int, Part]:
+    """Each question to the part that is furthest below its share of those dealt so far; the smaller part on ties, so none stays empty."""
+    total = sum(shares.values())
+    given: dict[Part, int] = dict.fromkeys(shares, 0)
+    part_of: dict[int, Part] = {}
+    for count, question in enumerate(questions, start=1):
+        left = len(questions) - count
+        empty = [part for part in shares if not given[part]]
+        part = max(
+            empty if len(empty) > left else list(shares),
+            key=lambda part: (count * shares[part] - given[part] * total, -shares[part]),
+        )
+        given[part] += 1
+        part_of[question] = part
+    return part_of
+
+
+def _split(name: str, parts: Sequence[Part | None]) -> Split:
+    def of(part: Part) -> tuple[int, ...]:
+        return tuple(index for index, each in enumerate(parts) if each == part)
+
+    return Split(name, of("train"), of("dev"), of("test"))
+
+
+def question_splits(items: Sequence[OrcaItem], seeds: Sequence[int] = SEEDS) -> list[Split]:
+    """A split by questions for each seed.
+
+    Raises:
+        InputError: see :func:`unseen_questions`.
+    """
+    return [unseen_questions(items, seed) for seed in seeds]
+
+
+def model_splits(
+    items: Sequence[OrcaItem], *, held_out: int = 2, splits: int | None = None, seed: int = 0
+) -> list[Split]:
+    """Splits by answering models: each tests on the answers of models that neither training nor development part has.
+
+    No model is held out twice. The answers of the other models are divided 8:1 into training and development part by questions; training may know a question of
+    the test part with another model's answer, as in the paper.
+
+    Args:
+        items: each with its ``model``.
+        held_out: models in each test part.
+        splits: their number; None for five, or as many as there are models for.
+        seed: draws which models go together, and the development questions.
+
+    Raises:
+        InputError: an item without a model, or too few models.
+    """
+    for item in items:
+        if item.model is None:
+            raise InputError(
+                f'item {item.id}: no "candidate_model"; a split by models needs to know who answered each item'
+            )
+    models = sorted({str(item.model) for item in items})
+    possible = len(models) // held_out if len(models) > held_out else 0
+    wanted = min(5, possible) if splits is None else splits
+    if wanted < 1 or wanted > possible:
+        raise InputError(
+            f"{len(models)} models allow {possible} splits that leave {held_out} out, not {max(wanted, 1)}; "
+            "hold fewer models out, or ask for fewer splits"
+        )
+    rng = random.Random(f"unseen models {seed}")
+    rng.shuffle(models)
+    numbers = question_numbers(items)
+    found = []
+    for start in range(0, wanted * held_out, held_out):
+        out = set(models[start : start + held_out])
+        rest = sorted({number for number, item in zip(numbers, items, strict=True) if item.model not in out})
+        if len(rest) < 2:
+            raise InputError(
+                f"without {', '.join(sorted(out))} there are answers to {len(rest)} questions; training and development part need one each"
+            )
+        rng.shuffle(rest)
+        part_of = _dealt(rest, {"train": SHARES["train"], "dev": SHARES["dev"]})
+        parts: list[Part] = [
+            "test" if item.model in out else part_of[number]
+            for number, item in zip(numbers, items, strict=True)
+        ]
+        found.append(_split(" + ".join(sorted(out)), parts))
+    return found
+
+
+# Folders of splits, as ``lct orca data --split`` writes them: ``split_0/train.jsonl``, ``dev.jsonl``,
+# ``test.jsonl`` and so on.
+
+
+PARTS = ("train", "dev", "test")
+
+
+@dataclass(frozen=True)
+class SplitItems:
+    """The rated answers of a split.
+
+    Attributes:
+        name: of its folder.
+        train, dev, test: its parts.
+    """
+
+    name: str
+    train: tuple[OrcaItem, ...]
+    dev: tuple[OrcaItem, ...]
+    test: tuple[OrcaItem, ...]
+
+    @property
+    def number(self) -> str:
+        """What follows the last underscore of the name."""
+        return self.name.rpartition("_")[2]
+
+
+def read_splits(folder: Path) -> list[SplitItems]:
+    """All splits of a folder, by number.
+
+    Raises:
+        InputError: there is none; a part is missing or cannot be read; an answer has no id of its own or no rating, stands in two parts of a
+            split, or is another one in another split.
+    """
+    places = [path for path in folder.glob("split_*") if path.is_dir()]
+    if not places:
+        raise InputError(
+            f"{folder}: holds no split_0, split_1 ...; name a folder that `lct orca data --split` wrote"
+        )
+    places.sort(key=lambda path: (not path.name[6:].isdigit(), path.name[6:].zfill(9)))
+    known: dict[str, OrcaItem] = {}
+    return [
+        SplitItems(place.name, *(parts[name] for name in PARTS))
+        for place in places
+        for parts in [_parts(place, known)]
+    ]
+
+
+def _parts(place: Path, known: dict[str, OrcaItem]) -> Mapping[str, tuple[OrcaItem, ...]]:
+    """The parts of one split; ``known`` has the answers of those before."""
+    parts: dict[str, tuple[OrcaItem, ...]] = {}
+    part_of: dict[str, str] = {}
+    for part in PARTS:
+        path = place / f"{part}.jsonl"
+        items = read_items(path, need_ratings=True)
+        for item in items:
+            if item.row.get("id") is None:
+                raise InputError(f"{path}, {item.id}: no id; scores are joined to answers by it")
+            if item.id in part_of:
+                raise InputError(
+                    f"{path}: {item.id} stands in {part_of[item.id]} and {part} of {place.name}; make the splits again"
+                )
+            part_of[item.id] = part
+            if _content(known.setdefault(item.id, item)) != _content(item):
+                raise InputError(
+                    f"{path}: {item.id} is another answer, or has other ratings, in an earlier split; make the splits again"
+                )
+        parts[part] = tuple(items)
+    return parts
+
+
+def _content(item: OrcaItem) -> tuple[object, ...]:
+    return item.question, item.reference, item.candidate, item.ratings
+
+
+def all_items(splits: Sequence[SplitItems]) -> dict[str, OrcaItem]:
+    """Every answer once, by id."""
+    return {
+        item.id: item for split in splits for part in (split.train, split.dev, split.test) for item in part
+    }

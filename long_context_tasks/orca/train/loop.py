@@ -1,0 +1,566 @@
+"""Training: stages one after the other, each until its steps are done or the development part no longer gains.
+
+A run can be stopped at any moment; the same call goes on from its last checkpoint, and the loss curve is that of a run that was never stopped (bit for bit
+on a CPU). Everything random is a function of the seed and the step, also the dropout, so the number of processes changes no more than rounding.
+"""
+
+import contextlib
+import json
+import math
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+from filelock import FileLock, Timeout
+from tqdm import tqdm
+
+from long_context_tasks.orca.batches import collate, length_batches
+from long_context_tasks.orca.checkpoint import restore_checkpoint, save_checkpoint
+from long_context_tasks.orca.clamp import COMPOSITES, composite_of
+from long_context_tasks.orca.data import OrcaItem
+from long_context_tasks.orca.heads import Head
+from long_context_tasks.orca.inputs import encode_items
+from long_context_tasks.orca.metrics import Agreement, item_agreement
+from long_context_tasks.orca.scoring import predict
+from long_context_tasks.orca.train.processes import Processes
+from long_context_tasks.orca.train.schedule import rate, seed_of, step_items, steps_per_epoch
+from long_context_tasks.orca.train.settings import Measure, TrainSettings
+from long_context_tasks.orca.train.stages import Stage
+from long_context_tasks.orca.train.trainable import Trainable, from_checkpoint, gradient_norm, new_model
+from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import json_value, write_whole
+
+# Files of a training run.
+
+
+LOG = "log.jsonl"
+STATE = "state.json"
+OPTIMIZER = "optimizer.pt"
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a stage stands.
+
+    Attributes:
+        step: steps done.
+        best_step: after which the best checkpoint was made; 0 for none.
+        best: its value of the measure, the smaller the better; None before the first.
+        without_gain: evaluations since.
+        done: whether the stage has ended.
+    """
+
+    step: int = 0
+    best_step: int = 0
+    best: float | None = None
+    without_gain: int = 0
+    done: bool = False
+
+
+def write_state(folder: Path, state: State) -> None:
+    """Write it into a checkpoint that is being made."""
+    (folder / STATE).write_text(json.dumps(asdict(state)) + "\n", encoding="utf-8")
+
+
+def read_state(folder: Path) -> State:
+    """Read it back.
+
+    Raises:
+        InputError: it was changed or is not there.
+    """
+    try:
+        return State(**json.loads((folder / STATE).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(
+            f"{folder / STATE}: cannot be read ({type(error).__name__}); remove {folder.parent.parent} to begin anew"
+        ) from error
+
+
+def work_folder(output: Path) -> Path:
+    """Where the files of an unfinished run lie."""
+    return output.with_name(f"{output.name}.training")
+
+
+def is_finished(output: Path, args: Mapping[str, Any]) -> bool:
+    """Whether the result of just this run is there.
+
+    Raises:
+        InputError: there is something else.
+    """
+    if (output / "model" / "config.yaml").is_file():
+        try:
+            found = yaml.safe_load((output / "args.yaml").read_text(encoding="utf-8"))
+        except (OSError, ValueError, yaml.YAMLError):
+            found = {}
+        _same_run(found if isinstance(found, dict) else {}, args, output)
+        return True
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise InputError(
+            f"{output}: there is something else than a checkpoint; name another folder with --out"
+        )
+    return False
+
+
+def _same_run(found: Mapping[str, Any], args: Mapping[str, Any], place: Path) -> None:
+    if differing := sorted(
+        name for name in {*found, *args} if json_value(found.get(name)) != json_value(args.get(name))
+    ):
+        raise InputError(
+            f"{place} is of a run with other arguments ({', '.join(differing)}); name another --out, or remove it"
+        )
+
+
+@contextmanager
+def opened_run(output: Path, args: Mapping[str, Any]) -> Iterator[Path]:
+    """Make or find the folder of an unfinished run, for one process alone.
+
+    Raises:
+        InputError: another process writes there, it is of a run with other arguments, or it cannot be written.
+    """
+    work = work_folder(output)
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        work.mkdir(exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"{output}: cannot be written ({error.strerror or error}); choose another place with --out"
+        ) from error
+    lock = FileLock(work / ".lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise InputError(
+            f"{work}: another training writes there; wait for it, or name another --out"
+        ) from error
+    try:
+        run = work / "run.json"
+        if run.is_file():
+            try:
+                found = json.loads(run.read_text(encoding="utf-8"))
+            except ValueError as error:
+                raise InputError(f"{run}: not JSON; remove {work} to begin anew") from error
+            try:
+                _same_run(found, args, work)
+            except InputError:
+                if any(path.is_dir() for name in ("last", ".last.old") for path in work.glob(f"*/{name}")):
+                    raise
+                _cleared(work)  # nothing is lost: as after a mistyped option, no checkpoint was written yet
+        if not run.is_file():
+            write_whole(run, json.dumps(json_value(args), indent=1, sort_keys=True) + "\n")
+        yield work
+    finally:
+        lock.release()
+
+
+def _cleared(work: Path) -> None:
+    for each in work.iterdir():
+        if each.is_dir():
+            shutil.rmtree(each)
+        elif each.name != ".lock":
+            each.unlink()
+
+
+def tidy_stage(folder: Path) -> None:
+    """Make a stage's folder, or put it right after a run that was killed while it wrote."""
+    folder.mkdir(exist_ok=True)
+    for name in ("last", "best"):
+        restore_checkpoint(folder / name)
+    for part in folder.glob(".*.part"):
+        shutil.rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink()
+
+
+def cut_log(path: Path, step: int) -> None:
+    """Leave the rows up to a step; what a run wrote after its last checkpoint is done again."""
+    rows = []
+    for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if path.is_file() else []:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue  # the line that was being written
+        if row["step"] <= step:
+            rows.append(line if line.endswith("\n") else f"{line}\n")
+    write_whole(path, rows)
+
+
+def add_to_log(path: Path, row: Mapping[str, Any]) -> None:
+    """Append one row."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(json_value(row), ensure_ascii=False) + "\n")
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """All rows of a finished log.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read ({error}); name the log of a finished training") from error
+
+
+def finish(output: Path, work: Path, stages: list[Path]) -> None:
+    """Put the result in its place at one stroke, then remove the unfinished run's folder.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    part = work / "result"
+    try:
+        shutil.rmtree(part, ignore_errors=True)
+        shutil.copytree(stages[-1] / "best", part)
+        with (part / LOG).open("w", encoding="utf-8") as file:
+            for stage in stages:
+                file.write((stage / LOG).read_text(encoding="utf-8"))
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(output)
+    except OSError as error:
+        raise InputError(
+            f"{output}: cannot be written ({error.strerror or error}); make room and give the same command again"
+        ) from error
+
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where the first stage begins.
+
+    Attributes:
+        model: folder or hub id of a language model; or None.
+        checkpoint: an ORCA checkpoint in its place; or None.
+        head: name; that of the checkpoint, if there is one.
+    """
+
+    model: str | None
+    checkpoint: Path | None
+    head: str
+
+
+@dataclass(frozen=True)
+class _Examples:
+    """Items that fit the window, in tokens; the ratings are on 1 ... 5."""
+
+    items: list[OrcaItem]
+    ids: list[Sequence[int]]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+def train(
+    stages: Sequence[Stage],
+    dev: Sequence[OrcaItem],
+    start: Start,
+    settings: TrainSettings,
+    output: Path,
+    *,
+    processes: Processes,
+    args: Mapping[str, Any] | None = None,
+    progress: bool = False,
+    report: Report = lambda _: None,
+) -> bool:
+    """Train, or go on with a training that was stopped; the checkpoint stands at ``output`` when it is finished.
+
+    Args:
+        stages: at least one.
+        dev: development part, with ratings.
+        start: model or checkpoint.
+        settings: see there.
+        output: the checkpoint's place; nothing or an empty folder may be there, or the result of just this run.
+        processes: of this run.
+        args: further arguments that tell runs apart and belong into ``args.yaml``, such as check sums of the data.
+        progress: show a bar.
+        report: takes lines for the user.
+
+    Returns:
+        False when the result was there already.
+
+    Raises:
+        InputError: the model or the place cannot be used, a run with other arguments is there, no item fits the window, or the loss
+            is not a number.
+    """
+    settings = settings.resolved(processes.device)
+    output = output.absolute()
+    args = {**settings.args(), **(args or {}), "score_type": start.head}
+    work = work_folder(output)
+    if is_finished(output, args):
+        processes.wait()
+        if processes.is_first:
+            shutil.rmtree(work, ignore_errors=True)
+        return False
+    opened = opened_run(output, args) if processes.is_first else contextlib.nullcontext()
+    folders = [work / f"{number}-{stage.name}" for number, stage in enumerate(stages, start=1)]
+    devices = [processes.device] if processes.device.startswith("cuda") else []
+    with opened, torch.random.fork_rng(devices=devices):
+        if processes.is_first:
+            for folder in folders:
+                tidy_stage(folder)
+        processes.wait()
+        for number, stage in enumerate(stages):
+            before = folders[number - 1] / "best" if number else None
+            run = _Run(stage, dev, settings, processes, folders[number], args, report)
+            run.go(start, before, progress)
+        if processes.is_first:
+            finish(output, work, folders)
+    processes.wait()
+    if processes.is_first:
+        shutil.rmtree(work, ignore_errors=True)
+    return True
+
+
+class _Run:
+    """One stage."""
+
+    def __init__(
+        self,
+        stage: Stage,
+        dev: Sequence[OrcaItem],
+        settings: TrainSettings,
+        processes: Processes,
+        folder: Path,
+        args: Mapping[str, Any],
+        report: Report,
+    ) -> None:
+        self.stage, self.dev_items, self.settings = stage, dev, settings
+        self.processes, self.folder, self.args = processes, folder, args
+        self.report = report if processes.is_first else lambda _: None
+
+    def go(self, start: Start, before: Path | None, progress: bool) -> None:
+        """Train until the stage is done."""
+        last = self.folder / "last"
+        resumed = last.is_dir()
+        state = read_state(last) if resumed else State()
+        if state.done:
+            return
+        self.made = self._load(start, last if resumed else before)
+        self.optimizer = self.made.optimizer(self.settings)
+        if resumed:
+            self.optimizer.load_state_dict(
+                torch.load(last / OPTIMIZER, map_location="cpu", weights_only=True)["optimizer"]
+            )
+        self.train_set = self._examples(self.stage.items, f"stage {self.stage.name}")
+        self.dev_set = self._examples(self.dev_items, "development part")
+        if self.processes.is_first:
+            cut_log(self.folder / LOG, state.step)
+        an_epoch = steps_per_epoch(len(self.train_set), self.settings.batch_size)
+        steps = self.settings.steps or self.settings.epochs * an_epoch
+        every = self.settings.eval_steps or an_epoch
+        self.report(
+            f"stage {self.stage.name}: {len(self.train_set)} answers, {steps} steps"
+            + (f", going on after step {state.step}" if resumed else "")
+        )
+        hidden = None if progress and self.processes.is_first else True
+        with tqdm(total=steps, initial=state.step, desc=self.stage.name, unit="step", disable=hidden) as bar:
+            while not state.done:
+                loss = self._step(state.step, steps, an_epoch)
+                state = replace(state, step=state.step + 1)
+                bar.update()
+                bar.set_postfix(loss=f"{loss:.3f}", refresh=False)
+                ended = state.step >= steps
+                evaluated = ended or state.step % every == 0
+                if evaluated:
+                    state = self._evaluated(state, ended)
+                if evaluated or state.step % self.settings.save_steps == 0:
+                    self._save("last", state)
+        best = f"{_measured_by(self.settings.select)} {state.best:.4f} on the development part after step {state.best_step}"
+        self.report(f"stage {self.stage.name}: {state.step} of {steps} steps; best: {best}")
+        guess = self.made.model.head.loss_of_guess()
+        if self.settings.select == "loss" and state.best is not None and state.best > guess:
+            self.report(
+                f"warning: that is no better than {guess:.4f}, the loss of a guess to which every rating is as likely as any other: this judge has "
+                "learned nothing. Train longer, or with a lower --lr"
+            )
+
+    def _load(self, start: Start, checkpoint: Path | None) -> Trainable:
+        checkpoint = checkpoint or start.checkpoint
+        if checkpoint is not None:
+            return from_checkpoint(checkpoint, self.settings, self.processes.device)
+        return new_model(str(start.model), start.head, self.settings, self.processes.device)
+
+    def _examples(self, items: Sequence[OrcaItem], what: str) -> _Examples:
+        model, settings = self.made.model, self.settings
+        limits = [limit for limit in (settings.window, model.window) if limit is not None]
+        window = min(limits) if limits else None
+        encoded = encode_items(items, self.made.tokenizer, settings.form, window)
+        kept = [(item, each) for item, each in zip(items, encoded, strict=True) if each.fits]
+        shortened = sum(each.dropped > 0 for each in encoded)
+        if shortened:
+            self.report(f"{what}: {shortened} contexts shortened to the window of {window} tokens")
+        if len(kept) < len(items):
+            self.report(
+                f"{what}: {len(items) - len(kept)} answers left out, longer than the window of {window} tokens without any context"
+            )
+        if not kept:
+            raise InputError(f"{what}: no answer fits the window of {window} tokens; raise --window")
+        return _Examples([item for item, _ in kept], [each.ids for _, each in kept])
+
+    def _step(self, step: int, steps: int, an_epoch: int) -> float:
+        """One step on all processes; returns the loss of a rating."""
+        settings, model = self.settings, self.made.model
+        places = step_items(len(self.train_set), settings.batch_size, step, settings.seed, self.folder.name)
+        ids = [self.train_set.ids[place] for place in places]
+        ratings = [self.train_set.items[place].ratings for place in places]
+        terms = _terms(model.head, ratings)
+        losses = []
+        batches = length_batches([len(row) for row in ids], settings.batch_tokens, settings.batch_size)
+        for number, batch_places in self.processes.share(batches):
+            torch.manual_seed(seed_of("dropout", settings.seed, self.folder.name, step, number))
+            batch = collate(
+                [ids[place] for place in batch_places],
+                self._pad,
+                device=model.device,
+                ratings=[ratings[place] for place in batch_places],
+                head=model.head,
+            )
+            assert batch.labels is not None
+            with self._autocast():
+                params = model(batch.input_ids, batch.lengths)
+            loss = model.head.loss(params, batch.labels).sum() / terms
+            loss.backward()  # type: ignore[no-untyped-call,unused-ignore]
+            losses.append((number, loss.item()))
+        loss_of_all = math.fsum(self.processes.join(losses))
+        parameters = self.made.parameters()
+        self.processes.sum_gradients(parameters)
+        norm = gradient_norm(parameters, settings.clip)
+        self._check_finite(loss_of_all, norm, step + 1)
+        share = rate(step, steps, settings.warmup)
+        for group in self.optimizer.param_groups:
+            group["lr"] = group["peak"] * share
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        self._log(
+            {
+                "stage": self.stage.name,
+                "step": step + 1,
+                "epoch": (step + 1) / an_epoch,
+                "loss": loss_of_all,
+                "ratings": sum(map(len, ratings)),
+                "lr": (settings.lr or 0) * share,
+                "grad_norm": norm,
+            }
+        )
+        return loss_of_all
+
+    def _check_finite(self, loss: float, norm: float, step: int) -> None:
+        if math.isfinite(loss) and math.isfinite(norm):
+            return
+        what = "the loss is not a number" if not math.isfinite(loss) else "the gradient is not a number"
+        raise InputError(
+            f"stage {self.stage.name}, step {step}: {what} ({loss if not math.isfinite(loss) else norm}); nothing of this step was "
+            "kept. Train anew with a lower --lr, or with --precision fp32 where it was bf16, under another --out"
+        )
+
+    def _evaluated(self, state: State, ended: bool) -> State:
+        """Evaluate on the development part; keep the model when it is the best so far."""
+        loss, figures = evaluate(
+            self.made, self.dev_set.items, self.dev_set.ids, self.settings, self.processes
+        )
+        if not math.isfinite(loss):
+            self._check_finite(loss, 0.0, state.step)
+        value = measure(self.settings.select, loss, figures)
+        gains = not math.isnan(value) and (state.best is None or value < state.best)
+        if state.best is None and math.isnan(value):
+            # Nothing to compare yet, as when all predictions are equal; but a stage needs a best checkpoint.
+            gains, value = True, math.inf
+        without = 0 if gains else state.without_gain + 1
+        state = State(
+            step=state.step,
+            best_step=state.step if gains else state.best_step,
+            best=value if gains else state.best,
+            without_gain=without,
+            done=ended or without >= self.settings.patience,
+        )
+        row = {"loss": loss, **asdict(figures)}
+        self._log({"stage": self.stage.name, "step": state.step, "dev": row, "best": gains})
+        if gains:
+            self._save("best", state, {"stage": self.stage.name, "step": state.step, "dev": row})
+        return state
+
+    def _save(self, name: str, state: State, metrics: Mapping[str, Any] | None = None) -> None:
+        if self.processes.is_first:
+
+            def also(part: Path) -> None:
+                if name == "last":
+                    torch.save({"optimizer": self.optimizer.state_dict()}, part / OPTIMIZER)
+                    write_state(part, state)
+
+            save_checkpoint(
+                self.folder / name,
+                self.made.model,
+                self.made.tokenizer,
+                self.args,
+                metrics=metrics,
+                also=also,
+            )
+        self.processes.wait()
+
+    def _log(self, row: Mapping[str, Any]) -> None:
+        if self.processes.is_first:
+            add_to_log(self.folder / LOG, row)
+
+    @property
+    def _pad(self) -> int:
+        return self.made.tokenizer.pad_token_id or 0
+
+    def _autocast(self) -> contextlib.AbstractContextManager[Any]:
+        return autocast(self.settings, self.processes.device)
+
+
+@contextlib.contextmanager
+def autocast(settings: TrainSettings, device: str) -> Iterator[None]:
+    """Compute in bfloat16 under ``bf16``."""
+    with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=settings.precision == "bf16"):
+        yield
+
+
+def _terms(head: Head, ratings: Sequence[Sequence[float]]) -> int:
+    """Terms of the sum that the loss of some items is: one for each rating, or under the bernoulli head for each item."""
+    return len(ratings) if head.name == "bernoulli" else sum(map(len, ratings))
+
+
+def evaluate(
+    made: Trainable,
+    items: Sequence[OrcaItem],
+    ids: Sequence[Sequence[int]],
+    settings: TrainSettings,
+    processes: Processes,
+) -> tuple[float, Agreement]:
+    """Loss of a rating and agreement, the same in every process."""
+    model, pad = made.model, made.tokenizer.pad_token_id or 0
+    mine = processes.share(ids)
+    with autocast(settings, processes.device):
+        found = predict(
+            model,
+            [row for _, row in mine],
+            pad,
+            batch_tokens=settings.batch_tokens,
+            batch_size=settings.batch_size,
+        )
+    params = torch.tensor(processes.join([(place, row) for (place, _), row in zip(mine, found, strict=True)]))
+    ratings = [item.ratings for item in items]
+    loss = model.head.loss(params, model.head.labels(ratings)).sum().item() / _terms(model.head, ratings)
+    mean, variance = (each.tolist() for each in model.head.moments(params))
+    return loss, item_agreement(items, mean, None if model.head.quantiles is None else variance)
+
+
+def measure(select: Measure, loss: float, figures: Agreement) -> float:
+    """What is to be made small."""
+    if select == "loss":
+        return loss
+    if select == "mae":
+        return figures.mae
+    return -figures.rho if select == "rho" else -composite_of(figures, COMPOSITES["paper"])
+
+
+def _measured_by(select: Measure) -> str:
+    return {"loss": "loss", "mae": "MAE", "rho": "-rho", "composite": "-(rho + tau - MAE)"}[select]

@@ -1,0 +1,126 @@
+"""A model to be trained: new, from an earlier checkpoint, or as it was when a run was stopped."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import Parameter
+
+from long_context_tasks.orca.checkpoint import load_checkpoint, load_lm, load_tokenizer, named_failures
+from long_context_tasks.orca.heads import get_head
+from long_context_tasks.orca.model import OrcaModel
+from long_context_tasks.orca.train.schedule import seed_of
+from long_context_tasks.orca.train.settings import TrainSettings
+
+
+@dataclass(frozen=True)
+class Trainable:
+    """A model in training mode, of which only what is trained takes gradients.
+
+    Attributes:
+        model: on its device.
+        tokenizer: of transformers.
+    """
+
+    model: OrcaModel
+    tokenizer: Any
+
+    def parameters(self) -> list[Parameter]:
+        """All that are trained, in a fixed order."""
+        return [each for each in self.model.parameters() if each.requires_grad]
+
+    def optimizer(self, settings: TrainSettings) -> torch.optim.AdamW:
+        """AdamW; matrices of the language model decay, the head has a rate of its own. The groups keep their rates as ``peak``."""
+        own = {id(each) for each in self.model.lm.parameters()}
+        body = [each for each in self.parameters() if id(each) in own]
+        head = [each for each in self.parameters() if id(each) not in own]
+        groups = [
+            ([each for each in body if each.ndim > 1], settings.lr, settings.weight_decay),
+            ([each for each in body if each.ndim <= 1], settings.lr, 0.0),
+            (head, settings.head_lr, 0.0),
+        ]
+        return torch.optim.AdamW(
+            [
+                {"params": params, "lr": lr, "peak": lr, "weight_decay": decay}
+                for params, lr, decay in groups
+                if params
+            ]
+        )
+
+
+def new_model(name: str, head: str, settings: TrainSettings, device: str) -> Trainable:
+    """A language model with a fresh head, and a fresh adapter under ``lora``.
+
+    Args:
+        name: folder or hub id.
+        head: its name.
+        settings: resolved.
+        device: of torch.
+
+    Raises:
+        InputError: the model cannot be loaded.
+    """
+    with named_failures(f"model {name}"):
+        tokenizer = load_tokenizer(name)
+        lm = load_lm(name, _dtype(settings))
+    with torch.random.fork_rng(devices=[]), named_failures(f"model {name}"):
+        if settings.method == "lora":
+            lm = _adapted(lm, settings)
+        torch.manual_seed(seed_of("head", settings.seed))
+        model = OrcaModel(lm, get_head(head))
+    return _ready(model, tokenizer, settings, device)
+
+
+def from_checkpoint(folder: Path, settings: TrainSettings, device: str) -> Trainable:
+    """A model from a checkpoint, to be trained on.
+
+    Under ``lora`` an adapter goes on being trained, and a checkpoint without one gets a fresh one; under ``full`` an adapter is merged.
+
+    Raises:
+        InputError: see :func:`~long_context_tasks.orca.checkpoint.load_checkpoint`.
+    """
+    lora = settings.method == "lora"
+    dtype = "bfloat16" if _dtype(settings) == torch.bfloat16 else "float32"
+    found = load_checkpoint(folder, device="cpu", dtype=dtype, trainable=lora)
+    if lora and not hasattr(found.model.lm, "peft_config"):
+        with torch.random.fork_rng(devices=[]), named_failures(f"{folder}"):
+            found.model.lm = _adapted(found.model.lm, settings)
+    return _ready(found.model, found.tokenizer, settings, device)
+
+
+def _dtype(settings: TrainSettings) -> torch.dtype:
+    """What is trained stays in float32, since small steps are lost in bfloat16."""
+    return torch.bfloat16 if settings.precision == "bf16" and settings.method == "lora" else torch.float32
+
+
+def _adapted(lm: Any, settings: TrainSettings) -> Any:
+    from peft import LoraConfig, get_peft_model
+
+    config = LoraConfig(
+        r=settings.lora_rank,
+        lora_alpha=settings.lora_alpha,
+        lora_dropout=settings.lora_dropout,
+        target_modules="all-linear",
+        task_type="CAUSAL_LM",
+    )
+    torch.manual_seed(seed_of("adapter", settings.seed))
+    return get_peft_model(lm, config)
+
+
+def _ready(model: OrcaModel, tokenizer: Any, settings: TrainSettings, device: str) -> Trainable:
+    if settings.method == "full":
+        # The vocabulary projection is never run, so it must not wait for gradients.
+        model.lm.requires_grad_(False)
+        model.body().requires_grad_(True)
+    if settings.gradient_checkpointing:
+        model.lm.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    return Trainable(model.to(device).train(), tokenizer)
+
+
+def gradient_norm(parameters: Sequence[Parameter], clip: float) -> float:
+    """Norm of all gradients, which are made shorter where it is above ``clip``."""
+    norm: Tensor = torch.nn.utils.clip_grad_norm_(parameters, clip)
+    return float(norm)

@@ -1,0 +1,1 @@
+"""Bundles: what a results repository keeps of a run."""

@@ -1,0 +1,165 @@
+"""Runs to bundles: what may travel of them, as the benchmark's card has it."""
+
+import hashlib
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import long_context_tasks
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.hosts.stored import StoredCase
+from long_context_tasks.results.bundle.check import told_of
+from long_context_tasks.results.bundle.format import SUFFIX, BundleRun, bundle_bytes
+from long_context_tasks.results.bundle.private import OF_THE_MACHINE, fit_to_travel
+from long_context_tasks.results.collect import Collected, run_key
+from long_context_tasks.results.evaluations import unjudged_evaluation
+from long_context_tasks.results.run_rows import as_json
+from long_context_tasks.results.settings import settings_of
+from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import json_value, write_whole
+from long_context_tasks.schema.response import writable
+
+_JSON = ("options", "settings", "judge_settings", "provenance")
+_REMEDY = "choose another place with --out"
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A bundle that was written.
+
+    Attributes:
+        path: of the file.
+        runs: in it.
+        cases: with responses.
+        size: bytes.
+        withheld: benchmarks whose cards keep responses back.
+    """
+
+    path: Path
+    runs: int
+    cases: int
+    size: int
+    withheld: tuple[str, ...]
+
+
+def pack(collected: Collected, out: Path, *, responses: bool = True) -> list[Packed]:
+    """Write bundles of all runs.
+
+    Args:
+        collected: see :func:`long_context_tasks.results.collect.collect_with_files`.
+        out: a file that ends in ``.zip`` takes all runs; a folder, made where it is missing, gets a bundle for each model.
+        responses: pack them where the card allows it.
+
+    Raises:
+        InputError: a damaged file, two models of one name in files, or a place that cannot be written.
+    """
+    runs = {str(row["run"]): row for row in collected.collection.runs.iter_rows(named=True)}
+    models: dict[str, list[str]] = {}
+    for key, row in runs.items():
+        models.setdefault(str(fit_to_travel(row["model"])), []).append(key)
+    if out.suffix == ".zip":
+        return [_write(out, collected, runs, list(runs), with_responses=responses)]
+    names = {model: file_name(model) for model in models}
+    # A file system may not tell capitals from small letters.
+    counts = Counter(name.lower() for name in names.values())
+    for model, name in names.items():
+        if counts[name.lower()] > 1:
+            names[model] = f"{name}-{hashlib.sha256(model.encode('utf-8', 'replace')).hexdigest()[:8]}"
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{out}: cannot be made ({error.strerror}); {_REMEDY}") from error
+    return [
+        _write(out / f"{names[model]}{SUFFIX}", collected, runs, keys, with_responses=responses)
+        for model, keys in sorted(models.items())
+    ]
+
+
+def file_name(model: str) -> str:
+    """A name for a model's file.
+
+    >>> file_name("Qwen/Qwen2.5-7B"), file_name("..")
+    ('Qwen__Qwen2.5-7B', 'model')
+    """
+    return re.sub(r"[^\w.-]+", "__", model.strip("/"), flags=re.ASCII).strip("._-")[:100] or "model"
+
+
+def _write(
+    path: Path,
+    collected: Collected,
+    rows: Mapping[str, Mapping[str, Any]],
+    keys: list[str],
+    *,
+    with_responses: bool,
+) -> Packed:
+    scores = {
+        str(key[0]): frame
+        for key, frame in collected.collection.scores.filter(pl.col("run").cast(pl.String()).is_in(keys))
+        .partition_by("run", as_dict=True, maintain_order=True)
+        .items()
+    }
+    runs: list[BundleRun] = []
+    responses: dict[str, list[dict[str, Any]]] = {}
+    withheld: set[str] = set()
+    for key in sorted(keys, key=lambda one: (rows[one]["task"], rows[one]["made"], one)):
+        row, one = rows[key], collected.evaluations[key]
+        allowed = bool(catalogue.card(str(row["benchmark"])).redistribute.get("responses"))
+        answers = None
+        if with_responses and allowed:
+            # Several judges have read the same responses.
+            answers = run_key(unjudged_evaluation(one.run))
+            if answers not in responses:
+                responses[answers] = list(map(_case_row, one.run.cases()))
+            if not any(
+                any(text for text, _ in case["responses"]) or "log_likelihoods" in case
+                for case in responses[answers]
+            ):
+                answers = None
+        elif not allowed:
+            withheld.add(str(row["benchmark"]))
+        # Settings as the run has them: the tables may tell apart folders of cases by what else they hold.
+        row = {**row, "settings": as_json(settings_of(one.run))}
+        runs.append(BundleRun(bundle_row(row), collected.labels[key], answers, scores[key]))
+    used = {one.answers for one in runs}
+    responses = {name: found for name, found in responses.items() if name in used}
+    content = bundle_bytes(runs, responses, long_context_tasks.__version__, [told_of(one) for one in runs])
+    write_whole(path, content, remedy=_REMEDY)
+    return Packed(path, len(runs), sum(map(len, responses.values())), len(content), tuple(sorted(withheld)))
+
+
+def bundle_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of ``RUNS`` as it may travel: without ``source``, local paths and what may be a key."""
+    kept = {name: fit_to_travel(value) for name, value in row.items() if name not in ("source", *_JSON)}
+    for name in _JSON:
+        value = {
+            key: each for key, each in json.loads(row[name] or "{}").items() if key not in OF_THE_MACHINE
+        }
+        kept[name] = json.dumps(fit_to_travel(value), sort_keys=True, ensure_ascii=False)
+    return {
+        name: "NaN" if isinstance(value, float) and math.isnan(value) else value
+        for name, value in kept.items()
+    }
+
+
+def _case_row(case: StoredCase) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "case": case.id,
+        "repeat": case.repeat,
+        "responses": [
+            [None if one.text is None else writable(one.text), one.status] for one in case.responses
+        ],
+    }
+    if case.log_likelihoods:
+        row["log_likelihoods"] = list(case.log_likelihoods)
+    if case.labels:
+        row["labels"] = dict(case.labels)
+    if any(case.turn_labels):
+        row["turn_labels"] = [dict(one) for one in case.turn_labels]
+    return dict(json_value(row))

@@ -1,0 +1,198 @@
+"""The cases of a run as pages show them: as much as the benchmark's card allows."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.hosts.stored import StoredCase
+from long_context_tasks.results.evaluations import Evaluation, TurnScores, scores_of_case, turn_scores
+from long_context_tasks.schema import Case, InputError, LoadedTask
+from long_context_tasks.schema.response import Response
+
+# A case as a page shows it: what was asked, what the model said, what it should have said, and what
+# it scored.
+
+
+@dataclass(frozen=True)
+class ShownTurn:
+    """One question of a case. Texts are as the model or the data have them: hostile until a page has escaped them.
+
+    Attributes:
+        question: where the benchmark has one apart from the prompt; None where it may not be shown.
+        gold: as text; None where it may not be shown.
+        response: None where there is none, or it may not be shown.
+        scores: metric to value.
+        reason: why the headline has no value or the lowest.
+        feedback: what the judge wrote, one text a verdict; empty where it may not be shown.
+    """
+
+    question: str | None
+    gold: str | None
+    response: str | None
+    scores: Mapping[str, float | None] = field(default_factory=dict)
+    reason: str | None = None
+    feedback: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ShownCase:
+    """A case of a run.
+
+    Attributes:
+        run: of ``RUNS``.
+        case: its id.
+        prompt: role and content of each message; None where it may not be shown.
+        labels: of the case, for search and breakdowns.
+        turns: one or more.
+        withheld: why something may not be shown, in one sentence; empty where all is.
+    """
+
+    run: str
+    case: str
+    prompt: tuple[tuple[str, str], ...] | None
+    labels: Mapping[str, str]
+    turns: tuple[ShownTurn, ...]
+    withheld: str = ""
+
+
+def shown_cases(
+    key: str, evaluation: Evaluation, task: LoadedTask | None, *, private: bool = False
+) -> Iterator[ShownCase]:
+    """The cases of a run, one after the other, read as they are asked for.
+
+    The card decides: ``prompts`` stands for prompts and questions, ``gold`` for gold and for what a judge wrote (judges quote gold),
+    ``responses`` for what the model and, quoting it, the judge wrote. A case of a run that answers every case several times comes as
+    often, with the repeat in its labels.
+
+    Args:
+        key: of the run, as in ``RUNS``.
+        evaluation: the run with what one judge said of it.
+        task: behind the run (:func:`long_context_tasks.hosts.stored_task.load_task`); None where its data are not here: then there are no
+            prompts, questions and gold.
+        private: show all, whatever the card says.
+
+    Raises:
+        InputError: damaged files.
+    """
+    rules = catalogue.card(catalogue.parse_task(evaluation.run.task).benchmark).redistribute
+    allowed = {what: private or bool(rules.get(what)) for what in ("prompts", "gold", "responses")}
+    withheld = _withheld(allowed, task)
+    later = _later_scores(evaluation)
+    for stored in evaluation.run.cases():
+        turns = list(scores_of_case(stored)) if later is None else _of_case(stored, later)
+        yield _shown(key, stored, turns, task, allowed, withheld)
+
+
+def _withheld(allowed: Mapping[str, bool], task: LoadedTask | None) -> str:
+    missing = [what for what, may in allowed.items() if not may]
+    parts = []
+    if missing:
+        named = {"gold": "gold answers and judges' replies"}
+        parts.append(
+            f"The data's owners do not allow {' and '.join(named.get(one, one) for one in missing)} to be shown."
+        )
+    if task is None and (allowed["prompts"] or allowed["gold"]):
+        parts.append(
+            "The task's data were not there when this page was made, so prompts and gold answers are missing."
+        )
+    return " ".join(parts)
+
+
+def _later_scores(evaluation: Evaluation) -> dict[tuple[str, int, int], TurnScores] | None:
+    """Scores of ``lct judge run`` by case, repeat and turn; None where they stand in the host's files."""
+    if evaluation.rows is None:
+        return None
+    return {(one.case, one.repeat, one.turn): one for one in turn_scores(evaluation)}
+
+
+def _of_case(stored: StoredCase, later: Mapping[tuple[str, int, int], TurnScores]) -> list[TurnScores]:
+    return [
+        later.get((stored.id, stored.repeat, turn), TurnScores(stored.id, turn, stored.repeat, {}))
+        for turn in range(len(stored.responses))
+    ]
+
+
+def _shown(
+    key: str,
+    stored: StoredCase,
+    turns: Sequence[TurnScores],
+    task: LoadedTask | None,
+    allowed: Mapping[str, bool],
+    withheld: str,
+) -> ShownCase:
+    case = None if task is None else task.by_id.get(stored.id)
+    if case is not None and len(case.turns) != len(stored.responses):
+        case = None  # of other data
+    if case is None and task is not None:
+        withheld = f"{withheld} The case is not in the task's data: the run was made with others.".strip()
+    prompt = None
+    if task is not None and case is not None and allowed["prompts"]:
+        prompt = _prompt(task, case, stored.responses)
+    labels: dict[str, Any] = dict(stored.labels if case is None else case.labels)
+    if stored.repeat:
+        labels["repeat"] = stored.repeat
+    return ShownCase(
+        run=key,
+        case=stored.id,
+        prompt=prompt,
+        labels={name: _text(value) for name, value in {**labels, **_of_all_turns(stored, case)}.items()},
+        turns=tuple(_turn(stored, case, one, allowed) for one in turns),
+        withheld=withheld,
+    )
+
+
+def _prompt(
+    task: LoadedTask, case: Case, responses: Sequence[Response]
+) -> tuple[tuple[str, str], ...] | None:
+    """What was sent; of a conversation what the last turn sent, which holds the others. A task by likelihood sends no messages."""
+    if task.by_likelihood:
+        return None
+    try:
+        messages = task.messages(case, len(case.turns) - 1, [one.text for one in responses[:-1]])
+    except InputError:
+        return None
+    return tuple((message.role, message.content) for message in messages)
+
+
+def _of_all_turns(stored: StoredCase, case: Case | None) -> dict[str, Any]:
+    """Labels of the turns, those of several in one text."""
+    turns = [turn.labels for turn in case.turns] if case is not None else list(stored.turn_labels)
+    names = dict.fromkeys(name for labels in turns for name in labels)
+    return {
+        name: ", ".join(dict.fromkeys(_text(labels[name]) for labels in turns if name in labels))
+        for name in names
+    }
+
+
+def _turn(
+    stored: StoredCase, case: Case | None, scores: TurnScores, allowed: Mapping[str, bool]
+) -> ShownTurn:
+    turn = None if case is None else case.turns[scores.turn]
+    feedback = tuple(
+        str(one["feedback"])
+        for one in scores.verdicts
+        if isinstance(one, Mapping) and one.get("feedback") is not None
+    )
+    return ShownTurn(
+        question=turn.question if turn is not None and allowed["prompts"] else None,
+        gold=_text(turn.gold) if turn is not None and allowed["gold"] else None,
+        response=_response(stored, scores.turn) if allowed["responses"] else None,
+        scores=dict(scores.scores),
+        reason=scores.reason,
+        feedback=feedback if allowed["gold"] and allowed["responses"] else (),
+    )
+
+
+def _response(stored: StoredCase, turn: int) -> str | None:
+    """What the model said; of a task by likelihood, which candidate it found likeliest."""
+    likely = stored.log_likelihoods
+    if not likely:
+        return stored.responses[turn].text
+    best = max(range(len(likely)), key=likely.__getitem__)
+    return f"Candidate {best + 1} of {len(likely)} is the likeliest: log-likelihood {likely[best]:.4g}"
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

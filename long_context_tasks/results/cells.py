@@ -1,0 +1,556 @@
+"""Runs to the cells of a leaderboard: a model's score on a task, with everything that belongs to it.
+
+Runs of one model, task, version, judge and settings are repeats of one another: a case counts once, with the mean of its values
+over them. Which failures count is decided in each score (see :func:`long_context_tasks.stats.mean_of_scores`).
+"""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import polars as pl
+
+from long_context_tasks.results.tidy import Collection
+from long_context_tasks.schema import Score
+from long_context_tasks.schema.files import json_value
+from long_context_tasks.stats import Mean, mean_of_scores
+
+# How runs of one cell differ: repeats within a host, which have a spread, and hosts, which are no
+# repeats of one another.
+
+
+_SAME = 1e-9
+"""Values that differ by less are the same: hosts write a mean of verdicts with other last digits."""
+
+
+@dataclass(frozen=True)
+class HostsApart:
+    """How the hosts of a cell differ, each with the mean over its own repeats.
+
+    Attributes:
+        turns: that all of them ran.
+        differing: of these, turns with another value of some metric, or a value in one host and none in another.
+        spread: the highest host's mean of the headline less the lowest one's, over all turns of each; not a number where a host has none.
+    """
+
+    turns: int
+    differing: int
+    spread: float
+
+
+def run_means(headlines: pl.DataFrame) -> dict[int, dict[str, list[float | None]]]:
+    """Cell to host to the headline's mean in each repeat.
+
+    Args:
+        headlines: columns ``cell``, ``host``, ``run``, ``repeat`` and ``value`` of the headline's scores.
+    """
+    means: dict[int, dict[str, list[float | None]]] = {}
+    for cell, host, _, _, mean in (
+        headlines.group_by("cell", "host", "run", "repeat", maintain_order=True)
+        .agg(pl.col("value").mean())
+        .iter_rows()
+    ):
+        means.setdefault(cell, {}).setdefault(str(host), []).append(mean)
+    return means
+
+
+def spread_within(means: Mapping[str, Sequence[float | None]]) -> float | None:
+    """Standard deviation of the means of repeats around those of their hosts; None where no host has two.
+
+    With one host it is the sample standard deviation; with several the pooled one.
+
+    >>> spread_within({"lm_eval": [0.1, 0.3], "opencompass": [0.9]})
+    0.1414213562373095
+    >>> spread_within({"lm_eval": [0.1], "opencompass": [0.9]}) is None
+    True
+    """
+    squares, free = 0.0, 0
+    for own in means.values():
+        there = [one for one in own if one is not None]
+        if len(there) > 1:
+            middle = math.fsum(there) / len(there)
+            squares += math.fsum((one - middle) ** 2 for one in there)
+            free += len(there) - 1
+    return math.sqrt(squares / free) if free else None
+
+
+def hosts_apart(
+    joined: pl.DataFrame, means: Mapping[int, Mapping[str, Sequence[float | None]]]
+) -> dict[int, HostsApart]:
+    """Cells with several hosts to how these differ.
+
+    Args:
+        joined: columns ``cell``, ``host``, ``metric``, ``case``, ``turn`` and ``value`` of all scores.
+        means: see :func:`run_means`.
+    """
+    several = {cell: len(own) for cell, own in means.items() if len(own) > 1}
+    if not several:
+        return {}
+    hosts = pl.DataFrame(
+        {"cell": list(several), "hosts": list(several.values())}, schema_overrides={"cell": pl.Int64()}
+    )
+    turn = ["cell", "case", "turn"]
+    of_hosts = (
+        joined.join(hosts, on="cell", how="inner")
+        .group_by(*turn, "metric", "host", "hosts")
+        .agg(pl.col("value").mean())
+        .group_by(*turn, "metric", "hosts")
+        .agg(
+            pl.len().alias("n"),
+            pl.col("value").null_count().alias("without"),
+            (pl.col("value").max() - pl.col("value").min()).alias("width"),
+        )
+        .filter(pl.col("n") == pl.col("hosts"))
+        .with_columns(
+            (
+                (pl.col("width").fill_nan(0.0) > _SAME)
+                | ((pl.col("without") > 0) & (pl.col("without") < pl.col("hosts")))
+            )
+            .fill_null(False)
+            .alias("differs")
+        )
+        .group_by(turn)
+        .agg(pl.col("differs").any())
+        .group_by("cell")
+        .agg(pl.len().alias("turns"), pl.col("differs").sum().alias("differing"))
+    )
+    counted = {int(cell): (int(turns), int(differing)) for cell, turns, differing in of_hosts.iter_rows()}
+    return {
+        cell: HostsApart(*counted.get(cell, (0, 0)), _spread([_mean(own) for own in means[cell].values()]))
+        for cell in several
+    }
+
+
+def _mean(values: Sequence[float | None]) -> float:
+    there = [one for one in values if one is not None]
+    return math.fsum(there) / len(there) if there else math.nan
+
+
+def _spread(means: Sequence[float]) -> float:
+    return math.nan if any(math.isnan(one) for one in means) else max(means) - min(means)
+
+
+# Settings of runs and cells, which stand in tables as JSON.
+
+
+def held_settings(text: str | None) -> dict[str, Any]:
+    """Settings by name; none where the text, which may come from a file of somebody else, is no JSON object.
+
+    >>> held_settings('{"lct_n": 5}'), held_settings("[1]"), held_settings(None)
+    ({'lct_n': 5}, {}, {})
+    """
+    try:
+        held = json_value(json.loads(text or "{}"))
+    except (ValueError, RecursionError):
+        return {}
+    return held if isinstance(held, dict) else {}
+
+
+_KEYS = ("model", "task", "version", "judge", "settings")
+_TURN = ("case", "turn")
+_LIMITED = "lct_n"
+# 2026-01-31T10-00-00.5 and 20260131_100000, in one order.
+_WHEN = pl.col("made").str.replace_all(r"\D", "").str.slice(0, 20)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What runs of one model, task, version, judge and settings say together.
+
+    Attributes:
+        model, benchmark, task, family, length, variant, wer, judge, version: as in ``RUNS``.
+        metric: the headline.
+        points: the headline is points of a scale and no rate.
+        mean: of the headline over the turns of all cases, clustered.
+        official: the other metrics, the official one among them, in the order of the runs.
+        n_runs: repeats, also those inside a run.
+        run_sd: standard deviation of the means of the repeats within a host; None where no host has two. See ``apart`` for hosts.
+        truncated: prompts that a host cut, over all runs; None where nobody knows.
+        n_cases: different cases.
+        n_available: cases that the task has with these settings; of hosts that do not tell, as many as any run of it had.
+        hosts: in order of their names.
+        made: when the newest run was made, as its host wrote it.
+        runs: keys of ``RUNS``, oldest first.
+        ranked: may be compared with other ranked cells of the same task, judge and settings.
+        why_unranked: in words; empty where it is ranked.
+        settings: JSON of what differs from the defaults; see ``RUNS``.
+        points_metrics: those of ``official`` and the headline that are points of a scale.
+        apart: how the hosts differ; None with one.
+    """
+
+    model: str
+    benchmark: str
+    task: str
+    family: str
+    length: int | None
+    variant: str
+    wer: int | None
+    judge: str | None
+    version: int | None
+    metric: str
+    points: bool
+    mean: Mean
+    official: Mapping[str, Mean]
+    n_runs: int
+    run_sd: float | None
+    truncated: int | None
+    n_cases: int
+    n_available: int
+    hosts: tuple[str, ...]
+    made: str
+    runs: tuple[str, ...]
+    ranked: bool = True
+    why_unranked: str = ""
+    settings: str = "{}"
+    points_metrics: frozenset[str] = field(default=frozenset())
+    apart: HostsApart | None = None
+
+
+def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) -> list[Cell]:
+    """All cells, by benchmark, task and model.
+
+    Args:
+        collection: see :mod:`long_context_tasks.results.tidy`.
+        versions: benchmark to the version of its scores today; without it the newest among the runs of a task counts.
+    """
+    if not len(collection.runs):
+        return []
+    numbered = collection.runs.with_columns(
+        pl.struct(pl.col(key).cast(pl.String()).fill_null("") for key in _KEYS)
+        .rank("dense")
+        .cast(pl.Int64())
+        .alias("cell")
+    )
+    joined = _with_cells(collection.scores, numbered, "host")
+    values = _averaged(joined)
+    graded = _graded(collection)
+    means = run_means(joined.filter(pl.col("metric").cast(pl.String()) == pl.col("headline")))
+    apart = hosts_apart(joined, means)
+    by_cell: dict[int, dict[str, pl.DataFrame]] = {}
+    for key, part in values.partition_by("cell", "metric", as_dict=True, maintain_order=True).items():
+        by_cell.setdefault(int(key[0]), {})[str(key[1])] = part
+    available = _available(numbered, collection.scores)
+    cells = []
+    for key, part in (
+        numbered.sort(_WHEN, maintain_order=True)
+        .partition_by("cell", as_dict=True, maintain_order=True)
+        .items()
+    ):
+        number = int(key[0])
+        if metrics := by_cell.get(number):
+            cell = _cell(part.rows(named=True), metrics, means.get(number, {}), available[number], graded)
+            cells.append(replace(cell, apart=apart.get(number)))
+    newest = _newest(cells, versions or {})
+    cells = [_ranked(cell, newest[cell.task]) for cell in cells]
+    return sorted(
+        cells,
+        key=lambda one: (
+            one.benchmark,
+            one.task,
+            one.model,
+            one.judge or "",
+            one.settings,
+            -(one.version or 0),
+        ),
+    )
+
+
+def _averaged(joined: pl.DataFrame) -> pl.DataFrame:
+    """A row for each cell, metric, case and turn: the mean over repeats of the values that there are.
+
+    A value's standard deviation is that of the mean of independent values. The reason is the one that most repeats have; where as many
+    have none, it is kept.
+    """
+    keys = ["cell", "metric", *_TURN]
+    n = pl.col("value").count()
+    there = pl.col("std").filter(pl.col("value").is_not_null())
+    averaged = joined.group_by(keys, maintain_order=True).agg(
+        pl.col("cluster").first(),
+        pl.col("value").mean(),
+        ((there**2).sum().sqrt() / n).fill_nan(0.0).fill_null(0.0).alias("std"),
+        pl.col("reason").first(),
+        pl.col("labels").first(),
+        pl.len().alias("repeats"),
+    )
+    if averaged["repeats"].max() == 1:
+        return averaged
+    reasons = (
+        joined.group_by([*keys, "reason"], maintain_order=True)
+        .len()
+        .sort(pl.col("len"), pl.col("reason").is_not_null(), descending=True, maintain_order=True)
+        .group_by(keys, maintain_order=True)
+        .agg(pl.col("reason").first())
+    )
+    return averaged.drop("reason").join(reasons, on=keys, how="left", maintain_order="left")
+
+
+def _with_cells(scores: pl.DataFrame, numbered: pl.DataFrame, *others: str) -> pl.DataFrame:
+    runs = numbered.select(pl.col("run").cast(pl.Categorical()), "cell", "headline", *others)
+    return scores.join(runs, on="run", how="inner", maintain_order="left")
+
+
+def _available(numbered: pl.DataFrame, scores: pl.DataFrame) -> dict[int, int]:
+    """Cell to how many cases its task has with its settings: what the hosts tell, or the most that any run had."""
+    counted = scores.group_by("run").agg(pl.col("case").n_unique().cast(pl.Int64()).alias("n_cases"))
+    same = ["task", "version", "settings"]
+    most = (
+        numbered.with_columns(pl.col("run").cast(pl.Categorical()))
+        .join(counted, on="run", how="left")
+        .with_columns(pl.max_horizontal("n_cases", "n_cases_available").fill_null(0).alias("most"))
+        .with_columns(pl.col("most").max().over(same))
+    )
+    return {cell: int(n) for cell, n in most.select("cell", "most").iter_rows()}
+
+
+def _cell(
+    runs: Sequence[Mapping[str, Any]],
+    metrics: Mapping[str, pl.DataFrame],
+    means_of_hosts: Mapping[str, Sequence[float | None]],
+    n_available: int,
+    graded: Set[tuple[str, str]],
+) -> Cell:
+    newest = runs[-1]
+    metric = str(newest["headline"])
+    points = frozenset(str(name) for run in runs for name in run["points"] or ())
+    order = [str(name) for run in reversed(runs) for name in run["metrics"] or ()]
+    names = [name for name in dict.fromkeys((metric, *order, *metrics)) if name in metrics]
+    family = str(newest["family"])
+    means = {
+        name: mean_of(metrics[name], points=name in points, graded=(family, name) in graded) for name in names
+    }
+    truncated = [run["n_truncated"] for run in runs]
+    known = all(one is not None and not math.isnan(one) for one in truncated)
+    return Cell(
+        **{
+            key: newest[key]
+            for key in (
+                "model",
+                "benchmark",
+                "task",
+                "family",
+                "length",
+                "variant",
+                "wer",
+                "judge",
+                "version",
+            )
+        },
+        metric=names[0],
+        points=names[0] in points,
+        mean=means.pop(names[0]),
+        official=means,
+        n_runs=max(sum(len(own) for own in means_of_hosts.values()), len(runs)),
+        run_sd=spread_within(means_of_hosts),
+        truncated=int(sum(truncated)) if known else None,
+        n_cases=metrics[names[0]]["case"].n_unique(),
+        n_available=n_available,
+        hosts=tuple(sorted({str(run["host"]) for run in runs})),
+        made=str(newest["made"]),
+        runs=tuple(str(run["run"]) for run in runs),
+        settings=str(newest["settings"]),
+        points_metrics=points & set(names),
+    )
+
+
+def _graded(collection: Collection) -> Set[tuple[str, str]]:
+    """Families of tasks and metrics that some case has a value between 0 and 1 of: no hits and misses."""
+    between = collection.scores.filter((pl.col("value") != 0) & (pl.col("value") != 1))
+    found = (
+        between.select(pl.col("run").cast(pl.String()), pl.col("metric").cast(pl.String()))
+        .unique()
+        .join(collection.runs.select("run", "family"), on="run", how="inner")
+    )
+    return set(found.select("family", "metric").unique().iter_rows())
+
+
+def mean_of(values: pl.DataFrame, *, points: bool, graded: bool = False) -> Mean:
+    """The mean of some turns with its interval.
+
+    Args:
+        values: ``value``, ``reason``, ``std`` and ``cluster`` of each.
+        points: they are points of a scale and no rates.
+        graded: they are shares, and no hits and misses: a single cluster then has no interval, also where its score is 0 or 1.
+    """
+    rows = zip(values["value"], values["reason"], values["std"], strict=True)
+    mean = mean_of_scores(
+        [Score(value, reason, std or 0.0) for value, reason, std in rows],
+        values["cluster"].to_list(),
+        rates=not points,
+    )
+    if graded and values.filter(pl.col("value").is_not_null())["cluster"].n_unique() == 1:
+        return replace(mean, low=math.nan, high=math.nan)
+    return mean
+
+
+def _newest(cells: Iterable[Cell], versions: Mapping[str, int]) -> dict[str, int]:
+    newest: dict[str, int] = {}
+    for cell in cells:
+        newest[cell.task] = max(newest.get(cell.task, 0), cell.version or 0, versions.get(cell.benchmark, 0))
+    return newest
+
+
+def _ranked(cell: Cell, newest: int) -> Cell:
+    why = []
+    if cell.mean.n < cell.mean.total:
+        why.append(f"{cell.mean.total - cell.mean.n} of {cell.mean.total} without a score")
+    if cell.n_cases < cell.n_available:
+        why.append(f"{cell.n_cases} of {cell.n_available} cases")
+    limit = held_settings(cell.settings).get(_LIMITED)
+    # A limit above the number of cases is none.
+    if limit is not None and not _below(cell.n_cases, limit):
+        why.append(f"only the first cases ({_LIMITED})")
+    if (cell.version or 0) < newest:
+        told = "an unknown version" if cell.version is None else f"version {cell.version}"
+        why.append(f"{told} of the task, the newest is {newest}")
+    return replace(cell, ranked=not why, why_unranked="; ".join(why))
+
+
+def _below(n: int, limit: Any) -> bool:
+    try:
+        return n < int(limit)
+    except (TypeError, ValueError, OverflowError):
+        return False  # no number: nobody knows what was left out
+
+
+def turn_values(collection: Collection, cell: Cell, metric: str | None = None) -> pl.DataFrame:
+    """A row for each turn of each case of a cell, repeats averaged; of many cells see :func:`turns_of_cells`.
+
+    Args:
+        collection: that the cell is of.
+        cell: any.
+        metric: None: the headline.
+
+    Returns:
+        Columns ``case``, ``turn``, ``cluster``, ``value`` (null where there is none), ``std``, ``reason``, ``labels``.
+    """
+    return turns_of_cells(collection, [cell], metric).get(0, collection.scores.clear().select(TURN_COLUMNS))
+
+
+TURN_COLUMNS = (*_TURN, "cluster", "value", "std", "reason", "labels")
+
+
+def turns_of_cells(
+    collection: Collection, cells: Sequence[Cell], metric: str | None = None
+) -> dict[int, pl.DataFrame]:
+    """Place of a cell to its turns, as :func:`turn_values` gives them; all in one go. Cells without scores are left out."""
+    numbered = pl.DataFrame(
+        [(run, place, metric or cell.metric) for place, cell in enumerate(cells) for run in cell.runs],
+        schema={"run": pl.String(), "cell": pl.Int64(), "headline": pl.String()},
+        orient="row",
+    )
+    joined = _with_cells(collection.scores, numbered).filter(
+        pl.col("metric") == pl.col("headline").cast(pl.Categorical())
+    )
+    if not len(joined):
+        return {}
+    told = _averaged(joined).select("cell", *TURN_COLUMNS)
+    parts = told.partition_by("cell", as_dict=True, maintain_order=True, include_key=False)
+    return {int(key[0]): part for key, part in parts.items()}
+
+
+def shared_turns(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
+    """The turns that both models could take: those with a value in both, for a paired comparison.
+
+    Args:
+        first: see :func:`turn_values`.
+        second: likewise.
+
+    Returns:
+        Columns ``case``, ``turn``, ``cluster``, ``value`` of the first and ``other`` of the second.
+    """
+    others = second.select("case", "turn", pl.col("value").alias("other"))
+    both = first.select("case", "turn", "cluster", "value").join(
+        others, on=_TURN, how="inner", maintain_order="left"
+    )
+    return both.filter(pl.col("value").is_not_null() & pl.col("other").is_not_null())
+
+
+# Groups of tasks whose mean counts every case the same, as the papers print them (ETHIC: a task over
+# all its domains).
+
+
+def pooled_cells(
+    collection: Collection, cells: Sequence[Cell], members: Mapping[str, Sequence[str]]
+) -> list[Cell]:
+    """A cell for each group, model, judge and settings that has a cell of every member, newest versions only.
+
+    Args:
+        collection: that the cells are of.
+        cells: see :func:`long_context_tasks.results.cells.cells_of`.
+        members: name of a group to the names of all its tasks.
+
+    Returns:
+        Cells whose task is the group: the headline and the other metrics over the turns of all cases; ranked where all parts are.
+    """
+    found: list[list[Cell]] = []
+    names: list[str] = []
+    for group, tasks in members.items():
+        keyed: dict[tuple[str, str, str], dict[str, Cell]] = {}
+        for cell in cells:
+            if cell.task in tasks:
+                parts = keyed.setdefault((cell.model, cell.judge or "", cell.settings), {})
+                held = parts.get(cell.task)
+                if held is None or (cell.version or 0) > (held.version or 0):
+                    parts[cell.task] = cell
+        for held_parts in keyed.values():
+            if len(held_parts) == len(tasks):
+                found.append([held_parts[task] for task in tasks])
+                names.append(group)
+    flat = [cell for parts in found for cell in parts]
+    metrics = list(dict.fromkeys(metric for cell in flat for metric in (cell.metric, *cell.official)))
+    turns = {metric: turns_of_cells(collection, flat, metric) for metric in metrics}
+    pooled, start = [], 0
+    for name, members_found in zip(names, found, strict=True):
+        places = range(start, start + len(members_found))
+        start += len(members_found)
+        pooled.append(
+            _pooled(
+                name,
+                members_found,
+                {metric: [turns[metric].get(one) for one in places] for metric in metrics},
+            )
+        )
+    return pooled
+
+
+def _apart(parts: Sequence[Cell]) -> HostsApart | None:
+    """How hosts differ over all parts, where each part has the same ones; the spread of their means is not known."""
+    found = [cell.apart for cell in parts if cell.apart is not None]
+    if len(found) < len(parts) or len({cell.hosts for cell in parts}) > 1:
+        return None
+    differing = sum(one.differing for one in found)
+    return HostsApart(sum(one.turns for one in found), differing, math.nan)
+
+
+def _pooled(name: str, parts: Sequence[Cell], turns: Mapping[str, Sequence[pl.DataFrame | None]]) -> Cell:
+    first = parts[0]
+    points = frozenset[str]().union(*(cell.points_metrics for cell in parts))
+    means = {
+        metric: mean_of(pl.concat([one for one in own if one is not None]), points=metric in points)
+        for metric, own in turns.items()
+        if all(one is not None for one in own)
+    }
+    truncated = [cell.truncated for cell in parts]
+    why = [cell.task for cell in parts if not cell.ranked]
+    return replace(
+        first,
+        task=name,
+        family=name,
+        mean=means.pop(first.metric),
+        official=means,
+        n_runs=max(cell.n_runs for cell in parts),
+        run_sd=None,
+        apart=_apart(parts),
+        truncated=None if None in truncated else sum(one for one in truncated if one is not None),
+        n_cases=sum(cell.n_cases for cell in parts),
+        n_available=sum(cell.n_available for cell in parts),
+        hosts=tuple(sorted({host for cell in parts for host in cell.hosts})),
+        made=max(cell.made for cell in parts),
+        runs=tuple(run for cell in parts for run in cell.runs),
+        ranked=not why,
+        why_unranked=f"not ranked in {', '.join(why)}" if why else "",
+        settings=json.dumps(held_settings(first.settings), sort_keys=True, ensure_ascii=False),
+        points_metrics=points & {first.metric, *means},
+    )

@@ -1,0 +1,616 @@
+"""Paired comparison of models on the cases that they share, task by task, and over the tasks of a benchmark.
+
+Only runs of the same task, version, judge and settings are compared. The statistics are those of :mod:`long_context_tasks.stats.comparison`.
+"""
+
+import csv
+import difflib
+import io
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import polars as pl
+
+from long_context_tasks.results.cells import Cell, held_settings, turn_values
+from long_context_tasks.results.tables import escape_markdown, printable, safe_field, score_text
+from long_context_tasks.results.tidy import Collection
+from long_context_tasks.schema import InputError
+from long_context_tasks.stats import (
+    Comparison,
+    Detectable,
+    adjust,
+    compare,
+    measure_spread,
+    smallest_difference,
+)
+from long_context_tasks.stats.comparison import MIN_TEST_CLUSTERS
+
+ALPHA = 0.05
+_SAME = 1e-12
+_MISSING = "not_there"
+_SHOWN = 30
+# At 0.6 and below names that share nothing but "-7b" are taken for one another.
+_NEAR = 0.75
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two models on one task, or over several tasks of a benchmark that weigh the same.
+
+    Attributes:
+        benchmark: name.
+        tasks: one; or those that the mean is over.
+        version, judge, settings, metric, points: that both share; see :class:`long_context_tasks.results.cells.Cell`.
+        comparison: means on the shared turns, difference (first minus second), interval, p; adjusted over all tasks of the report, the
+            lines over benchmarks among themselves.
+        n_cases: shared cases; ``comparison.n`` counts shared turns.
+        wins, ties, losses: turns in which the first has the higher, the same and the lower value.
+        detectable: smallest true difference that a test on these turns finds with power 0.8; None where nothing tells the spread.
+        why_only_first: why the second has no value where the first has one, with counts; ``not_there`` is a turn that its runs lack.
+        why_only_second: likewise.
+    """
+
+    benchmark: str
+    tasks: tuple[str, ...]
+    version: int | None
+    judge: str | None
+    settings: str
+    metric: str
+    points: bool
+    comparison: Comparison
+    n_cases: int
+    wins: int
+    ties: int
+    losses: int
+    detectable: Detectable | None
+    why_only_first: Mapping[str, int]
+    why_only_second: Mapping[str, int]
+
+    @property
+    def verdict(self) -> str:
+        """What the test carries, in words; see :func:`verdict_of`."""
+        return verdict_of(self.comparison)
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """All that was compared.
+
+    Attributes:
+        models: in the order that was asked for.
+        tasks: a row for each pair of models and each task that they share.
+        benchmarks: a row for each pair and benchmark with two or more of those tasks (same judge, settings and kind of metric).
+        not_compared: what only some of the models have, in words.
+    """
+
+    models: tuple[str, ...]
+    tasks: tuple[Compared, ...]
+    benchmarks: tuple[Compared, ...]
+    not_compared: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """A task that two models share, before the family is known; ``turns`` has a row for each turn of either."""
+
+    key: tuple[object, ...]
+    cell: Cell
+    turns: pl.DataFrame
+    row: Compared
+
+
+def verdict_of(found: Comparison) -> str:
+    """What may be said of two models after a test that was adjusted for all others.
+
+    >>> from long_context_tasks.stats import adjust, compare
+    >>> [one] = adjust([compare(("owl", [1.0] * 9), ("crow", [0.0] * 9), range(9))])
+    >>> verdict_of(one)
+    'owl better'
+    """
+    if not found.n:
+        return "cannot tell: no shared scores"
+    if found.method is None:
+        few = "1 cluster" if found.clusters == 1 else f"{found.clusters} clusters"
+        return f"cannot tell: {few}, a test needs {MIN_TEST_CLUSTERS}"
+    if found.p_holm < ALPHA:
+        return f"{found.first if found.difference > 0 else found.second} better"
+    if found.p < ALPHA:
+        return f"no difference shown (among {found.family} tests)"
+    return "no difference shown"
+
+
+def choose_models(known: Iterable[str], asked: Sequence[str]) -> tuple[str, ...]:
+    """The models to compare.
+
+    Args:
+        known: names in the results.
+        asked: names that the user gave; none: there must be two in all.
+
+    Raises:
+        InputError: an unknown model, one twice, or fewer than two.
+    """
+    there = sorted(set(known))
+    names = list(dict.fromkeys(asked))
+    for name in names:
+        if name not in there:
+            raise InputError(unknown_model(name, there))
+    if len(names) < len(asked):
+        raise InputError(f"--model {names[0]}: given twice; a model is compared with another one")
+    if len(names) == 1:
+        rest = [one for one in there if one != names[0]]
+        raise InputError(
+            f"--model {names[0]}: name a second --model. There are: {_listed(rest) or 'no others'}"
+        )
+    if not names and len(there) != 2:
+        told = f"{len(there)} models" if len(there) != 1 else f"one model, {there[0]!r}"
+        raise InputError(f"there are runs of {told}; name two or more with --model: {_listed(there)}")
+    return tuple(names or there)
+
+
+def unknown_model(name: str, known: Iterable[str]) -> str:
+    """What to say of a name that no model of the results has: the nearest one that has it in it or is spelled like it, and all there are.
+
+    >>> unknown_model("qwen2.5-7b", ["org/Qwen2.5-7B", "owl"])
+    "no runs of a model 'qwen2.5-7b'; did you mean 'org/Qwen2.5-7B'? There are: org/Qwen2.5-7B, owl"
+    """
+    there = sorted(set(known))
+    small = {one.lower(): one for one in reversed(there)}
+    part = [one for low, one in small.items() if name.strip() and name.strip().lower() in low]
+    spelled = [small[low] for low in difflib.get_close_matches(name.lower(), small, n=1, cutoff=_NEAR)]
+    near = sorted(part, key=len)[:1] or spelled
+    meant = f"; did you mean {near[0]!r}?" if near else "."
+    return f"no runs of a model {name!r}{meant} There are: {_listed(there)}"
+
+
+def compare_models(collection: Collection, cells: Sequence[Cell], models: Sequence[str]) -> Comparisons:
+    """Every pair of some models on every task that they share.
+
+    Args:
+        collection: that the cells are of.
+        cells: see :func:`long_context_tasks.results.cells.cells_of`.
+        models: two or more names in it.
+
+    Raises:
+        InputError: no pair shares a task, or a case.
+    """
+    own = {name: {_key(cell): cell for cell in cells if cell.model == name} for name in models}
+    shared: list[_Shared] = []
+    for first, second in combinations(models, 2):
+        keys = [key for key in own[first] if key in own[second]]
+        shared += [_shared(collection, key, own[first][key], own[second][key]) for key in keys]
+    not_compared = tuple(_not_compared(own))
+    if not shared:
+        raise InputError(
+            f"{', '.join(models)} share no task with the same version, judge and settings: {'; '.join(not_compared[:5])}"
+        )
+    if not any(one.row.comparison.n for one in shared):
+        names = ", ".join(sorted({one.cell.task for one in shared})[:5])
+        raise InputError(
+            f"{', '.join(models)} share {names}, but no turn in which two of them have a score: were they run on other cases (lct_n, "
+            "lct_seed, other data), or has nobody judged them?"
+        )
+    tasks = _adjusted([one.row for one in shared])
+    benchmarks = _adjusted(_over_benchmarks(shared))
+    return Comparisons(tuple(models), tuple(tasks), tuple(benchmarks), not_compared)
+
+
+def _key(cell: Cell) -> tuple[object, ...]:
+    return (cell.benchmark, cell.task, cell.version, cell.judge, cell.settings, cell.metric, cell.points)
+
+
+def _shared(collection: Collection, key: tuple[object, ...], first: Cell, second: Cell) -> _Shared:
+    turns = _joined(turn_values(collection, first), turn_values(collection, second))
+    x, y = turns["value"].to_list(), turns["other"].to_list()
+    found = compare((first.model, x), (second.model, y), turns["cluster"].to_list())
+    both = turns.filter(pl.col("value").is_not_null() & pl.col("other").is_not_null())
+    row = Compared(
+        benchmark=first.benchmark,
+        tasks=(first.task,),
+        version=first.version,
+        judge=first.judge,
+        settings=first.settings,
+        metric=first.metric,
+        points=first.points,
+        comparison=found,
+        n_cases=both["case"].n_unique(),
+        **_counted(both),
+        detectable=_detectable((both["value"] - both["other"]).to_list(), both["cluster"].to_list()),
+        why_only_first=_reasons(turns, "value", "other"),
+        why_only_second=_reasons(turns, "other", "value"),
+    )
+    return _Shared(key, first, turns, row)
+
+
+def _joined(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
+    """A row for each turn that either has; ``cluster`` of the first, where it has the turn. Reasons stand beside the values."""
+    text = pl.col("case", "cluster", "reason").cast(pl.String())
+    left = first.with_columns(text).with_columns(pl.lit(True).alias("there"))
+    right = second.with_columns(text).select(
+        "case",
+        "turn",
+        pl.col("cluster").alias("other_cluster"),
+        pl.col("value").alias("other"),
+        pl.col("reason").alias("other_reason"),
+        pl.lit(True).alias("other_there"),
+    )
+    joined = left.join(right, on=["case", "turn"], how="full", coalesce=True, maintain_order="left_right")
+    missing = pl.lit(_MISSING)
+    return joined.select(
+        "case",
+        "turn",
+        pl.coalesce("cluster", "other_cluster", "case").alias("cluster"),
+        "value",
+        "other",
+        pl.when(pl.col("there").is_null()).then(missing).otherwise("reason").alias("value_reason"),
+        pl.when(pl.col("other_there").is_null())
+        .then(missing)
+        .otherwise("other_reason")
+        .alias("other_reason"),
+    )
+
+
+def _reasons(turns: pl.DataFrame, there: str, lacking: str) -> dict[str, int]:
+    rows = turns.filter(pl.col(there).is_not_null() & pl.col(lacking).is_null())
+    counts: dict[str, int] = {}
+    for reason in rows[f"{lacking}_reason"]:
+        counts[reason or "no_score"] = counts.get(reason or "no_score", 0) + 1
+    return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))
+
+
+def _counted(both: pl.DataFrame) -> dict[str, int]:
+    differences = (both["value"] - both["other"]).to_list()
+    wins = sum(one > _SAME for one in differences)
+    losses = sum(one < -_SAME for one in differences)
+    return {"wins": wins, "ties": len(differences) - wins - losses, "losses": losses}
+
+
+def _detectable(differences: Sequence[float], clusters: Sequence[str]) -> Detectable | None:
+    """None where a cluster is alone or nothing differs: then nobody knows how far differences spread."""
+    if len(set(clusters)) < 2:
+        return None
+    spread = measure_spread(differences, clusters)
+    if spread.sd == 0:
+        return None
+    found = smallest_difference(len(differences), len(set(clusters)), spread)
+    return found if math.isfinite(found.difference) else None
+
+
+def _over_benchmarks(shared: Sequence[_Shared]) -> list[Compared]:
+    """Means over tasks. A turn weighs so that its task weighs as much as any other; clusters of one name in several tasks are one.
+
+    Swapping two models in whole clusters, over all tasks at once, is the test; a meeting or book that several tasks ask about counts once.
+    """
+    groups: dict[tuple[object, ...], list[_Shared]] = {}
+    for one in shared:
+        row = one.row
+        if row.comparison.n:
+            key = (row.comparison.first, row.comparison.second, row.benchmark, row.judge, row.settings)
+            groups.setdefault((*key, row.version, row.points), []).append(one)
+    return [_over_tasks(group) for group in groups.values() if len(group) > 1]
+
+
+def _over_tasks(group: Sequence[_Shared]) -> Compared:
+    rows = [one.row for one in group]
+    total = sum(row.comparison.n for row in rows)
+    x: list[float] = []
+    y: list[float] = []
+    clusters: list[str] = []
+    for one in group:
+        both = one.turns.filter(pl.col("value").is_not_null() & pl.col("other").is_not_null())
+        weight = total / (len(group) * len(both))
+        x += [value * weight for value in both["value"]]
+        y += [value * weight for value in both["other"]]
+        clusters += both["cluster"].to_list()
+    first = rows[0]
+    found = compare((first.comparison.first, x), (first.comparison.second, y), clusters)
+    left_out = {
+        name: sum(getattr(row.comparison, name) for row in rows)
+        for name in ("only_first", "only_second", "neither")
+    }
+    metrics = list(dict.fromkeys(row.metric for row in rows))
+    differences = [one - other for one, other in zip(x, y, strict=True)]
+    return replace(
+        first,
+        tasks=tuple(row.tasks[0] for row in rows),
+        metric=metrics[0] if len(metrics) == 1 else "each task's own",
+        comparison=replace(found, **left_out),
+        n_cases=sum(row.n_cases for row in rows),
+        wins=sum(row.wins for row in rows),
+        ties=sum(row.ties for row in rows),
+        losses=sum(row.losses for row in rows),
+        detectable=_detectable(differences, clusters),
+        why_only_first=_summed(row.why_only_first for row in rows),
+        why_only_second=_summed(row.why_only_second for row in rows),
+    )
+
+
+def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for one in counts:
+        for name, count in one.items():
+            total[name] = total.get(name, 0) + count
+    return dict(sorted(total.items(), key=lambda one: (-one[1], one[0])))
+
+
+def _adjusted(rows: Sequence[Compared]) -> list[Compared]:
+    found = adjust([row.comparison for row in rows])
+    return [replace(row, comparison=one) for row, one in zip(rows, found, strict=True)]
+
+
+def _not_compared(own: Mapping[str, Mapping[tuple[object, ...], Cell]]) -> list[str]:
+    """Cells that no other model has with the same version, judge and settings, and what differs."""
+    lines = []
+    for name, cells in own.items():
+        for key, cell in cells.items():
+            others = [model for model in own if model != name]
+            if any(key in own[model] for model in others):
+                continue
+            near = [one for model in others for one in own[model].values() if one.task == cell.task]
+            lines.append(
+                f"{_described(cell)}: only {name} has it" + (f" ({_difference(cell, near)})" if near else "")
+            )
+    return lines
+
+
+def _described(cell: Cell) -> str:
+    version = "" if cell.version is None else f", version {cell.version}"
+    return f"{cell.task}{version}" + (f", judge {cell.judge}" if cell.judge else "")
+
+
+def _difference(cell: Cell, others: Sequence[Cell]) -> str:
+    """What keeps a cell from being compared with the nearest of others of the same task."""
+    names = ("version", "judge", "settings", "metric", "points")
+    differing = [[name for name in names if getattr(cell, name) != getattr(one, name)] for one in others]
+    place = min(range(len(others)), key=lambda number: len(differing[number]))
+    other = others[place]
+    told = (
+        f"{name} {_value(getattr(other, name))} and not {_value(getattr(cell, name))}"
+        for name in differing[place]
+    )
+    return f"{other.model} has {', '.join(told)}"
+
+
+def _value(value: object) -> str:
+    return "none" if value in (None, "", "{}") else str(value)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_SHOWN])
+    return f"{shown}, ... ({len(names)} in all)" if len(names) > _SHOWN else shown
+
+
+# A comparison of models as rows for the terminal, CSV, JSON and Markdown.
+
+
+TEXT_COLUMNS = ("verdict", "left out")
+_WIDTH = 16
+FORMATS = (".csv", ".json", ".md")
+COLUMNS = (
+    *("level", "benchmark", "tasks", "first", "second", "version", "judge", "settings", "metric", "points"),
+    *("n_turns", "n_cases", "clusters", "mean_first", "mean_second", "difference", "low", "high"),
+    *("p", "method", "p_holm", "p_fdr", "tests_in_family", "wins", "ties", "losses", "detectable"),
+    *("only_first", "only_second", "neither", "why_only_first", "why_only_second", "verdict"),
+)
+"""Of the CSV, and keys of the JSON's rows."""
+
+
+def terminal_columns(first: str, second: str) -> list[str]:
+    """Headings of :func:`terminal_rows`."""
+    return _columns(_heading(first), _heading(second))
+
+
+def _columns(first: str, second: str) -> list[str]:
+    return [
+        *(
+            "task",
+            "turns",
+            "clusters",
+            first,
+            second,
+            "difference (95 %)",
+            "p",
+            "Holm",
+            "FDR",
+        ),
+        *("won/tied/lost", "detects", "verdict", "left out"),
+    ]
+
+
+def terminal_rows(rows: Sequence[Compared]) -> list[list[str]]:
+    """A row of text for each; see :func:`terminal_columns`."""
+    return [_terminal_row(row) for row in rows]
+
+
+def name_of(row: Compared) -> str:
+    """Task with its judge; or the benchmark with the number of its tasks."""
+    name = row.tasks[0] if len(row.tasks) == 1 else f"{row.benchmark}, mean of {len(row.tasks)} tasks"
+    return f"{name}\n(judge {printable(row.judge)})" if row.judge else name
+
+
+def _terminal_row(row: Compared) -> list[str]:
+    found = row.comparison
+    difference = _signed(found.difference, points=row.points)
+    ends = [_signed(end, points=row.points) for end in (found.interval.low, found.interval.high)]
+    return [
+        *(name_of(row), str(found.n), str(found.clusters)),
+        *(score_text(mean, points=row.points) for mean in (found.mean_first, found.mean_second)),
+        difference if "-" in ends else f"{difference} ({ends[0]} to {ends[1]})",
+        *(_p(one) for one in (found.p, found.p_holm, found.p_fdr)),
+        f"{row.wins}/{row.ties}/{row.losses}",
+        "-" if row.detectable is None else score_text(row.detectable.difference, points=row.points),
+        printable(row.verdict),
+        left_out_text(row),
+    ]
+
+
+def _heading(name: str) -> str:
+    """The whole name, in lines that are no wider than a column of figures where its parts allow it.
+
+    >>> _heading("org/Llama-3.1-8B-Instruct-v2")
+    'org/Llama-3.1-\\n8B-Instruct-v2'
+    """
+    lines = [""]
+    for part in re.findall(r".+?(?:[/_\s-]+|$)", printable(name)):
+        if lines[-1] and len(lines[-1]) + len(part.rstrip()) > _WIDTH:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(line.strip() for line in lines)
+
+
+def left_out_text(row: Compared) -> str:
+    """How many turns only one of the models could take, and why the other could not; empty where both took all."""
+    found = row.comparison
+    sides = (
+        (found.first, found.only_first, row.why_only_first),
+        (found.second, found.only_second, row.why_only_second),
+    )
+    parts = [f"{n} only {printable(name)} ({_reason_counts(why)})" for name, n, why in sides if n]
+    return "; ".join([*parts, *([f"{found.neither} neither"] if found.neither else [])])
+
+
+def _reason_counts(why: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {printable(reason)}" for reason, count in why.items())
+
+
+def _signed(value: float, *, points: bool) -> str:
+    if not math.isfinite(value):
+        return "-"
+    return f"{value:+.2f}" if points else f"{100 * value:+.1f}"
+
+
+def _p(value: float) -> str:
+    if not math.isfinite(value):
+        return "-"
+    return "<0.0001" if value < 0.0001 else f"{value:.4f}"
+
+
+def as_row(row: Compared) -> dict[str, object]:
+    """All figures under :data:`COLUMNS`; None where there is no number."""
+    found = row.comparison
+    numbers = {
+        "mean_first": found.mean_first,
+        "mean_second": found.mean_second,
+        "difference": found.difference,
+        "low": found.interval.low,
+        "high": found.interval.high,
+        "p": found.p,
+        "p_holm": found.p_holm,
+        "p_fdr": found.p_fdr,
+        "detectable": math.nan if row.detectable is None else row.detectable.difference,
+    }
+    told: dict[str, object] = {
+        "level": "task" if len(row.tasks) == 1 else "benchmark",
+        "benchmark": row.benchmark,
+        "tasks": list(row.tasks),
+        "first": found.first,
+        "second": found.second,
+        "version": row.version,
+        "judge": row.judge,
+        "settings": held_settings(row.settings),
+        "metric": row.metric,
+        "points": row.points,
+        "n_turns": found.n,
+        "n_cases": row.n_cases,
+        "clusters": found.clusters,
+        "method": found.method,
+        "tests_in_family": found.family,
+        "wins": row.wins,
+        "ties": row.ties,
+        "losses": row.losses,
+        "only_first": found.only_first,
+        "only_second": found.only_second,
+        "neither": found.neither,
+        "why_only_first": dict(row.why_only_first),
+        "why_only_second": dict(row.why_only_second),
+        "verdict": row.verdict,
+    }
+    told |= {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+    return {name: told[name] for name in COLUMNS}
+
+
+def text_in(suffix: str, found: Comparisons) -> str:
+    """The whole comparison in a format.
+
+    Args:
+        suffix: one of :data:`FORMATS`.
+        found: the comparison.
+    """
+    if suffix == ".json":
+        return json.dumps(as_document(found), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return _csv(found) if suffix == ".csv" else _markdown(found)
+
+
+def as_document(found: Comparisons) -> dict[str, object]:
+    """The whole comparison as JSON has it: ``models``, ``tasks`` and ``benchmarks`` (rows under :data:`COLUMNS`), ``not_compared``."""
+    return {
+        "models": list(found.models),
+        "tasks": [as_row(row) for row in found.tasks],
+        "benchmarks": [as_row(row) for row in found.benchmarks],
+        "not_compared": list(found.not_compared),
+    }
+
+
+def _csv(found: Comparisons) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in (*found.tasks, *found.benchmarks):
+        writer.writerow([_field(value) for value in as_row(row).values()])
+    return text.getvalue()
+
+
+def _field(value: object) -> object:
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    if isinstance(value, dict):
+        return json.dumps(value, sort_keys=True, ensure_ascii=False) if value else ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return safe_field(value) if isinstance(value, str) else value
+
+
+def pairs(found: Comparisons) -> list[tuple[str, str]]:
+    """The pairs of models that share a task, in order."""
+    rows = (*found.tasks, *found.benchmarks)
+    return list(dict.fromkeys((row.comparison.first, row.comparison.second) for row in rows))
+
+
+def rows_of(pair: tuple[str, str], rows: Sequence[Compared]) -> list[Compared]:
+    """Those of a pair of models."""
+    return [row for row in rows if (row.comparison.first, row.comparison.second) == pair]
+
+
+def notes(found: Comparisons) -> list[str]:
+    """What must be known to read the figures."""
+    family = max((row.comparison.family for row in found.tasks), default=0)
+    lines = [
+        "Differences are the first model minus the second, over turns that both could take; rates in percent, points on their own scale. "
+        "p swaps the models in whole clusters.",
+        f"Holm and FDR adjust p for all tests over tasks, {family} here; a verdict goes by Holm at 0.05. What is detected is the smallest true "
+        "difference that one unadjusted test on these turns finds with power 0.8.",
+    ]
+    if found.benchmarks:
+        lines.append(
+            "A mean over tasks gives each task the same weight and speaks of these tasks alone; its lines are a family of their own."
+        )
+    return lines
+
+
+def _markdown(found: Comparisons) -> str:
+    lines = ["# Comparison", ""]
+    for pair in pairs(found):
+        columns = _columns(*pair)
+        lines += [f"## {escape_markdown(pair[0])} and {escape_markdown(pair[1])}", ""]
+        lines += ["| " + " | ".join(map(escape_markdown, columns)) + " |"]
+        lines += ["|---|" + "---:|" * (len(columns) - 3) + "---|---|"]
+        for row in terminal_rows(rows_of(pair, [*found.tasks, *found.benchmarks])):
+            lines.append("| " + " | ".join(map(escape_markdown, row)) + " |")
+        lines.append("")
+    lines += [f"{escape_markdown(line)}\n" for line in notes(found)]
+    if found.not_compared:
+        lines += ["Not compared:", "", *(f"- {escape_markdown(line)}" for line in found.not_compared), ""]
+    return "\n".join(lines)

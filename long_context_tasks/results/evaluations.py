@@ -1,0 +1,403 @@
+"""What judges said of stored runs: the one that the host had, and later ones (``lct judge run``), in one form.
+
+A run of a task that needs no judge has one evaluation as well, the host's own. Where ``lct runs rescore`` has scored an evaluation
+again, the new scores stand in its place, as long as what they were made from is as it was.
+"""
+
+import hashlib
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from long_context_tasks.hosts.stored import (
+    JUDGED_FOLDER,
+    RESCORED_FOLDER,
+    StoredCase,
+    StoredRun,
+    labels_of,
+    value_of,
+    word_of,
+)
+from long_context_tasks.orca.judge import read_prediction
+from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import json_value, loads, write_whole
+
+# What a judge, or a later rule, made of a stored run, written beside it; the hosts' own files are
+# never touched.
+
+
+FORMAT = 1
+_NO_JUDGE = "no_judge"  # no judge's folder has this name, as theirs end in digits
+
+
+def judged_path(run: StoredRun, name: str, description: Mapping[str, Any]) -> Path:
+    """Where the numbers go; the rows lie beside them, as ``.jsonl``.
+
+    Args:
+        run: the run.
+        name: of the judge.
+        description: all that can change its verdicts.
+    """
+    return run.folder / JUDGED_FOLDER / judge_label(name, description) / f"{run.label}.json"
+
+
+def rescored_path(run: StoredRun, label: str | None) -> Path:
+    """Where the numbers go when a run is scored again by later rules.
+
+    Args:
+        run: the run.
+        label: of the judge whose stored verdicts count, see :func:`judge_label`; None: no judge's.
+    """
+    # A stored file names the judge, and a name must not lead out of the folder.
+    folder = _NO_JUDGE if label is None else re.sub(r"[^\w.-]", "_", label)
+    return run.folder / RESCORED_FOLDER / folder / f"{run.label}.json"
+
+
+def judge_label(name: str, description: Mapping[str, Any]) -> str:
+    """The name of a judge with eight digits that tell its settings from others of the same name."""
+    text = json.dumps(description, sort_keys=True, ensure_ascii=True)
+    return f"{name}-{hashlib.sha256(text.encode('ascii')).hexdigest()[:8]}"
+
+
+def write_judged(path: Path, numbers: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write rows, then numbers, each file at one stroke.
+
+    Args:
+        path: see :func:`judged_path` and :func:`rescored_path`.
+        numbers: what the file says; not-a-number becomes ``null``.
+        rows: one for each turn.
+
+    Raises:
+        InputError: the folder cannot be written.
+    """
+    content = json_value({"format": FORMAT, **numbers})
+    remedy = "copy the run to a folder of your own; the judge's replies are kept"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror}); {remedy}") from error
+    lines = (json.dumps(json_value(row), ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
+    write_whole(path.with_suffix(".jsonl"), lines, remedy=remedy)
+    write_whole(
+        path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n", remedy=remedy
+    )
+
+
+NO_JUDGE = "(none)"
+BEFORE = "before"
+"""Key of what a file of ``lct runs rescore`` was made from."""
+_ORCA_MEAN = "orca_mean"
+_MOST = 2**15
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A run with what one judge said of it, or with what it needed no judge for.
+
+    Attributes:
+        run: as the host left it.
+        judge: its name.
+        numbers: means, intervals and counts.
+        rows: the judge's own rows beside the run; None: the scores are in the host's files.
+        by_seed: numbers of each seed of the judge, where ``lct judge run`` was given several.
+        description: all that can change the judge's verdicts; empty without a judge.
+        told: what else the file of ``lct judge run`` or ``lct runs rescore`` says: version, headline, points, package ...; empty
+            for the host's own.
+    """
+
+    run: StoredRun
+    judge: str
+    numbers: Mapping[str, float]
+    rows: Path | None = None
+    by_seed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    description: Mapping[str, Any] = field(default_factory=dict)
+    told: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def version(self) -> int | None:
+        """Of the task's scores."""
+        told: int | None = self.told.get("version", self.run.version)
+        return told
+
+    @property
+    def headline(self) -> str | None:
+        """The metric that stands for the task; None where nothing tells."""
+        told: str | None = self.told.get("headline") or self.run.headline
+        return told
+
+    @property
+    def rescored(self) -> bool:
+        """Whether these are scores of ``lct runs rescore``."""
+        return BEFORE in self.told
+
+    def state(self) -> dict[str, Any]:
+        """What tells these scores from others of the same run and judge, as a file can hold it."""
+        return dict(
+            json_value(
+                {"version": self.version, "judged": self.told.get("judged"), "numbers": dict(self.numbers)}
+            )
+        )
+
+
+@dataclass(frozen=True)
+class TurnScores:
+    """The scores of one turn.
+
+    Attributes:
+        case, turn, repeat: which; repeats are counted from 0.
+        scores: metric to value, None where there is none.
+        reason: why the headline has no value or the lowest.
+        stds: metric to the standard deviation of people's scores around its value, where that is not 0.
+        cluster: what the case shares with others; None where the files do not tell.
+        verdicts: the judge's rows.
+    """
+
+    case: str
+    turn: int
+    repeat: int
+    scores: Mapping[str, float | None]
+    reason: str | None = None
+    stds: Mapping[str, float] = field(default_factory=dict)
+    cluster: str | None = None
+    verdicts: tuple[Mapping[str, Any], ...] = ()
+
+
+def evaluations(runs: Iterable[StoredRun]) -> list[list[Evaluation]]:
+    """What judges said of each run: the one that the host had, then those of ``lct judge run``.
+
+    Where one name stands for several settings (other seeds, say), in any of the runs, its digits tell them apart in all.
+
+    Raises:
+        InputError: a damaged file of ``lct judge run``.
+    """
+    found = [judged_evaluations(run)[0] for run in runs]
+    names = short_names(one.judge for judged in found for one in judged)
+    return [[replace(one, judge=names[one.judge]) for one in judged] for judged in found]
+
+
+def short_names(labels: Iterable[str]) -> dict[str, str]:
+    """Labels of judges (name and digits) to names; with the digits where a name stands for several settings.
+
+    >>> short_names(["a-11111111", "b-22222222", "b-33333333", NO_JUDGE])
+    {'a-11111111': 'a', 'b-22222222': 'b-22222222', 'b-33333333': 'b-33333333', '(none)': '(none)'}
+    """
+    labels = list(dict.fromkeys(labels))
+    names = Counter(label.rpartition("-")[0] for label in labels)
+    shown = {label: label.rpartition("-")[0] or label for label in labels}
+    return {label: label if names[label.rpartition("-")[0]] > 1 else name for label, name in shown.items()}
+
+
+def judged_evaluations(
+    run: StoredRun, *, skip_damaged: bool = False
+) -> tuple[list[Evaluation], list[tuple[Path, str]]]:
+    """The evaluations of a run by judges, each with the judge's label, and the files that cannot be read.
+
+    Scores of ``lct runs rescore`` stand in the place of those that they were made from.
+
+    Args:
+        run: any.
+        skip_damaged: tell damaged files instead of stopping at the first.
+
+    Raises:
+        InputError: a damaged file of ``lct judge run`` or ``lct runs rescore``, unless they are skipped.
+    """
+    found, damaged = original_evaluations(run, skip_damaged=skip_damaged)
+    evaluations = []
+    for one in (*found, Evaluation(run, NO_JUDGE, run.numbers)):
+        newer = None
+        try:
+            newer = _rescored(one)
+        except InputError as error:
+            if not skip_damaged:
+                raise
+            damaged.append((_place(one), str(error)))
+        if one.judge != NO_JUDGE:
+            evaluations.append(newer or one)
+    return evaluations, damaged
+
+
+def original_evaluations(
+    run: StoredRun, *, skip_damaged: bool = False
+) -> tuple[list[Evaluation], list[tuple[Path, str]]]:
+    """The same as the judges left them; see :func:`judged_evaluations`.
+
+    Raises:
+        InputError: a damaged file of ``lct judge run``, unless they are skipped.
+    """
+    place = run.folder / JUDGED_FOLDER
+    later, told, damaged = [], [], []
+    # The label of a run may hold a folder.
+    for path in sorted(place.glob(f"*/{run.label}.json")):
+        try:
+            one = _read_judged(run, path, path.relative_to(place).parts[0], "lct judge run")
+        except InputError as error:
+            if not skip_damaged:
+                raise
+            damaged.append((path, str(error)))
+            continue
+        told.append(_without_rubric(one.description))
+        later.append(one)
+    own = _without_rubric(run.judge)
+    if own and own not in told:
+        label = judge_label(str(own.get("name", "judge")), run.judge)
+        later.insert(0, Evaluation(run, label, run.numbers, description=run.judge))
+    return later, damaged
+
+
+def unjudged_evaluation(run: StoredRun, *, original: bool = False) -> Evaluation:
+    """What was counted in a run without a judge: by the host, or by ``lct runs rescore`` where that came later.
+
+    Args:
+        run: any.
+        original: the host's, whatever came later.
+    """
+    one = Evaluation(run, NO_JUDGE, run.numbers)
+    if original:
+        return one
+    try:
+        return _rescored(one) or one
+    except InputError:
+        return one  # the file is named where judges are asked for
+
+
+def _place(one: Evaluation) -> Path:
+    return rescored_path(one.run, None if one.judge == NO_JUDGE else one.judge)
+
+
+def _rescored(one: Evaluation) -> Evaluation | None:
+    """What ``lct runs rescore`` made of an evaluation; None where there is nothing, or where it was made of other scores.
+
+    A run that the host evaluates once more, or a judge judges once more, has newer scores than that.
+
+    Raises:
+        InputError: a damaged file.
+    """
+    path = _place(one)
+    if not path.is_file():
+        return None
+    found = _read_judged(one.run, path, one.judge, "lct runs rescore")
+    same = found.told.get(BEFORE) == one.state() and _without_rubric(found.description) == _without_rubric(
+        one.description
+    )
+    return found if same else None
+
+
+def needs_no_judge(run: StoredRun) -> bool:
+    """Whether the numbers of a run show that its task is scored without a judge.
+
+    A judged task that ran without one has cases that count as not judged, or not one that could be.
+    """
+    n = run.numbers.get("n", 0)
+    waiting = run.numbers.get("n_not_judged", 0) + run.numbers.get("n_empty", 0)
+    return bool(not run.judge and n and not waiting and run.numbers.get("n_scored"))
+
+
+def turn_scores(evaluation: Evaluation) -> Iterator[TurnScores]:
+    """The scores of an evaluation, turn by turn, in the order of the files; read as they are asked for.
+
+    A case that the host has not scored has no metrics.
+
+    Raises:
+        InputError: a damaged file, named with its line where it has lines.
+    """
+    if evaluation.rows is None:
+        for case in evaluation.run.cases():
+            yield from scores_of_case(case)
+    else:
+        command = "lct runs rescore" if evaluation.rescored else "lct judge run"
+        yield from _judged_rows(evaluation.rows, evaluation.headline, command)
+
+
+def scores_of_case(case: StoredCase) -> Iterator[TurnScores]:
+    """The host's scores of the turns of a case."""
+    for turn in range(len(case.responses)):
+        verdicts = case.verdicts[turn] if case.verdicts else ()
+        scores = {name: values[turn] for name, values in case.scores.items()}
+        yield TurnScores(
+            case=case.id,
+            turn=turn,
+            repeat=case.repeat,
+            scores=scores,
+            reason=case.reasons[turn] if case.reasons else None,
+            stds=_stds(scores, verdicts),
+            cluster=case.cluster,
+            verdicts=verdicts,
+        )
+
+
+def _judged_rows(path: Path, headline: str | None, command: str) -> Iterator[TurnScores]:
+    place = 0
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                place = number
+                row = loads(line)
+                scores = {name: value_of(value) for name, value in row["scores"].items()}
+                verdicts = tuple(map(labels_of, row.get("verdicts") or ()))
+                cluster = row.get("cluster")
+                yield TurnScores(
+                    case=str(row["case"]),
+                    turn=_count(row["turn"]),
+                    repeat=_count(row["repeat"]),
+                    scores=scores,
+                    reason=_text_or_none((row.get("reasons") or {}).get(headline or next(iter(scores), ""))),
+                    stds=_stds(scores, verdicts),
+                    cluster=None if cluster is None else str(cluster),
+                    verdicts=verdicts,
+                )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{path}, line {place}: cannot be read ({error}); make it again with `{command}`"
+        ) from error
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or not 0 <= value < _MOST:
+        raise ValueError(f"{value!r} is no number of a turn")
+    return value
+
+
+def _text_or_none(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _stds(scores: Mapping[str, float | None], verdicts: Sequence[Mapping[str, Any]]) -> Mapping[str, float]:
+    """ORCA's prediction stands in its verdict; an answer that it did not see has none."""
+    if scores.get(_ORCA_MEAN) is None or len(verdicts) != 1:
+        return {}
+    prediction = read_prediction(str(verdicts[0].get("feedback")))
+    return {_ORCA_MEAN: prediction.std} if prediction is not None and prediction.std else {}
+
+
+def _without_rubric(judge: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in judge.items() if key != "rubric"}
+
+
+def _numbers(row: Mapping[str, Any]) -> dict[str, float]:
+    return {key: math.nan if value is None else float(value) for key, value in row.items()}
+
+
+def _read_judged(run: StoredRun, path: Path, label: str, command: str) -> Evaluation:
+    try:
+        row = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(row["judge"], dict):
+            raise ValueError("no judge in it")
+        word_of(row.get("headline"))
+        if "points" in row:
+            row["points"] = [str(one) for one in row["points"] or ()]
+        return Evaluation(
+            run=run,
+            judge=label,
+            numbers=_numbers(row["numbers"]),
+            rows=path.with_suffix(".jsonl"),
+            by_seed={seed: _numbers(numbers) for seed, numbers in (row.get("by_seed") or {}).items()},
+            description=row["judge"],
+            told={key: value for key, value in row.items() if key not in ("numbers", "by_seed", "judge")},
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path}: cannot be read ({error}); make it again with `{command}`") from error

@@ -1,0 +1,380 @@
+"""The exact commands that fill the missing cells: of lm-eval and OpenCompass, and ``lct judge run`` for what only wants a judge."""
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.hosts.opencompass.results import Setup, read_setup
+from long_context_tasks.hosts.stored import LM_EVAL, OPENCOMPASS, StoredRun
+from long_context_tasks.results.bundle.format import is_bundle
+from long_context_tasks.results.plan.missing import (
+    DONE,
+    EVALUATE,
+    GO_ON,
+    JUDGE,
+    NOTHING,
+    RUN,
+    Cell,
+    lacks_template,
+    same_model,
+)
+from long_context_tasks.results.plan.rates import results_of
+from long_context_tasks.results.settings import DEFAULTS
+
+BOTH = "both"
+CONCURRENT = 8
+"""Requests side by side to a server; both hosts ask one at a time when they are told nothing."""
+_TIMEOUT = 3600
+_SECRET = re.compile(r"(?i)key|auth|bearer|credential|passw|secret|(^|_)token$")
+_SIMPLE = re.compile(r"[\w./:@+~-]+", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model that commands are made for.
+
+    Attributes:
+        name: a folder, a hub id, or the name that a server has for it.
+        base_url: of its server, ending in ``/v1``; empty for a model in the host's own process.
+        base: it has no chat template.
+    """
+
+    name: str
+    base_url: str = ""
+    base: bool = False
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where runs go.
+
+    Attributes:
+        results: folder for new runs of lm-eval.
+        work: folder for new runs of OpenCompass.
+        config: ``eval_all.py`` of the package's configs.
+        options: the ``lct_`` options that the user gave, as text.
+        host: ``lm_eval``, ``opencompass`` or ``both``: for models without any run.
+        judge: a judge file that the user named; empty without one.
+    """
+
+    results: Path
+    work: Path
+    config: Path
+    options: Mapping[str, str] = field(default_factory=dict)
+    host: str = BOTH
+    judge: str = ""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command to type.
+
+    Attributes:
+        host: lm_eval, opencompass, or lct.
+        model: whose cells it fills.
+        tasks: which ones.
+        variables: of the environment.
+        words: the command.
+    """
+
+    host: str
+    model: str
+    tasks: tuple[str, ...]
+    variables: Mapping[str, str]
+    words: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """As it is typed into a shell."""
+        given = [f"{name}={shlex.quote(value)}" for name, value in self.variables.items()]
+        return " ".join([*given, shlex.join(self.words)])
+
+
+def commands(
+    cells: Sequence[Cell], models: Sequence[Model], place: Place, runs: Iterable[StoredRun] = ()
+) -> list[Command]:
+    """The commands that fill the cells which are not done, model by model.
+
+    A model that was run before is run again as it was: on its host, with its arguments, into its folder, with its cache. lm-eval
+    keeps sample logs and one cache of responses for each model, so that no answer is asked for twice. OpenCompass goes on (-r)
+    where a run was stopped. Tasks that are judged have the judge file that the user named, else that of the model's own runs.
+
+    Args:
+        cells: any; those that only another window would help get no command.
+        models: as the user gave them; others are known by their runs alone.
+        place: where new runs go.
+        runs: of any model, also with other options: they tell how a model is run.
+    """
+    known = list(runs)
+    made: list[Command] = []
+    for name in dict.fromkeys(cell.model for cell in cells):
+        own = [cell for cell in cells if cell.model == name]
+        model = next((one for one in models if same_model(one.name, name)), Model(name))
+        seen = [run for run in known if same_model(run.model, name)]
+        seen += [cell.run for cell in own if cell.run and cell.run not in seen]
+        if lacks_template(name, seen):
+            model = replace(model, base=True)
+        made += _of_model(model, own, place, seen)
+    return made
+
+
+def without_judge(cells: Iterable[Cell], made: Iterable[Command]) -> list[str]:
+    """The judged tasks among those of commands that name no judge file, each once."""
+    judged = {cell.task for cell in cells if cell.judged}
+    bare = [task for one in made if "LCT_JUDGE" not in one.variables for task in one.tasks]
+    return [task for task in dict.fromkeys(bare) if task in judged]
+
+
+def _by_judge(
+    cells: Iterable[Cell], runs: Sequence[StoredRun], place: Place
+) -> list[tuple[dict[str, str], list[str]]]:
+    """Tasks that go into one command, each time with the variable of their judge; tasks that none reads go with the first."""
+    groups: dict[str, list[str]] = {}
+    others: list[str] = []
+    for cell in cells:
+        if cell.judged or cell.remedy == JUDGE:
+            groups.setdefault(place.judge or _judge_before(cell.task, runs), []).append(cell.task)
+        else:
+            others.append(cell.task)
+    if not groups:
+        return [({}, others)] if others else []
+    made = [({"LCT_JUDGE": judge} if judge else {}, tasks) for judge, tasks in groups.items()]
+    made[0][1][:0] = others
+    return made
+
+
+def _judge_before(task: str, runs: Iterable[StoredRun]) -> str:
+    """The judge file of the newest run of a task, else of its benchmark; empty without one."""
+    benchmark = catalogue.parse_task(task).benchmark
+    told = [
+        (run.task == task, re.sub(r"\D", "", run.made)[:14], str(run.options["lct_judge"]))
+        for run in runs
+        if run.options.get("lct_judge") and not is_bundle(run.folder)
+        if catalogue.parse_task(run.task).benchmark == benchmark
+    ]
+    return max(told, default=(False, "", ""))[2]
+
+
+def _of_model(model: Model, cells: Sequence[Cell], place: Place, seen: Sequence[StoredRun]) -> list[Command]:
+    todo = [cell for cell in cells if cell.state != DONE and cell.remedy != NOTHING]
+    made: list[Command] = []
+    for folder in dict.fromkeys(cell.folder for cell in todo if cell.remedy in (GO_ON, EVALUATE)):
+        assert folder is not None
+        for remedy in (GO_ON, EVALUATE):
+            own = [cell for cell in todo if cell.folder == folder and cell.remedy == remedy]
+            for judge, tasks in _by_judge(own, seen, place):
+                one = _continued(model, tasks, folder, place, evaluate=remedy == EVALUATE)
+                made.append(replace(one, variables={**one.variables, **judge}))
+    for folder in dict.fromkeys(cell.folder for cell in todo if cell.remedy == JUDGE):
+        own = [cell for cell in todo if cell.folder == folder and cell.remedy == JUDGE]
+        for judge, tasks in _by_judge(own, seen, place):
+            words = ("lct", "judge", "run", str(folder), "--tasks", ",".join(tasks))
+            made.append(Command("lct", model.name, tuple(tasks), judge, words))
+    new = [cell for cell in todo if cell.remedy == RUN]
+    # A run in a bundle does not tell how its host was called.
+    runs = [run for run in seen if not is_bundle(run.folder)]
+    chosen = (LM_EVAL, OPENCOMPASS) if place.host == BOTH else (place.host,)
+    # A cell without any run goes to the hosts that the model was run with.
+    hosts: Sequence[str] = [
+        host for host in (LM_EVAL, OPENCOMPASS) if any(cell.host == host for cell in cells)
+    ]
+    hosts = hosts or [host for host in chosen if any(run.host == host for run in runs)] or chosen
+    own = [cell for cell in new if (cell.host or LM_EVAL) == LM_EVAL and LM_EVAL in hosts]
+    before = max((run for run in runs if run.host == LM_EVAL), key=lambda run: run.made, default=None)
+    for judge, tasks in _by_judge(own, seen, place):
+        made += [replace(one, variables=judge) for one in _lm_eval(model, tasks, before, place)]
+    own = [cell for cell in new if (cell.host or OPENCOMPASS) == OPENCOMPASS and OPENCOMPASS in hosts]
+    folders = {cell.folder for cell in cells if cell.host == OPENCOMPASS and cell.folder}
+    folders |= {run.folder for run in runs if run.host == OPENCOMPASS}
+    for judge, tasks in _by_judge(own, seen, place):
+        for one in _opencompass(model, tasks, max(folders, default=None), place):
+            made.append(replace(one, variables={**one.variables, **judge}))
+    return made
+
+
+# --- lm-eval ---------------------------------------------------------------------------------------------------
+
+
+def _lm_eval(model: Model, tasks: Sequence[str], before: StoredRun | None, place: Place) -> list[Command]:
+    row = results_of(before) if before is not None else {}
+    config = row.get("config")
+    config = config if isinstance(config, Mapping) else {}
+    kind, arguments = _lm_eval_model(model, config)
+    tasks = [task for task in tasks if not (_served(kind, arguments) and _by_likelihood(task))]
+    if not tasks:
+        return []
+    templated = bool(row.get("chat_template")) or _served(kind, arguments) if before else not model.base
+    results = before.folder.parent if before is not None else place.results
+    cache = str(config.get("use_cache") or results / "cache" / _file_name(model.name))
+    words = ["lm_eval", "--model", kind, "--model_args", arguments_text(arguments)]
+    words += ["--apply_chat_template"] if templated else []
+    for name in ("batch_size", "device"):
+        if config.get(name) not in (None, "", 1, "1") and not _served(kind, arguments):
+            words += [f"--{name}", str(config[name])]
+    if isinstance(given := config.get("gen_kwargs"), Mapping) and given:
+        words += ["--gen_kwargs", arguments_text(given)]
+    words += ["--tasks", ",".join(tasks)]
+    if options := {f"lct_{name}": value for name, value in place.options.items()}:
+        words += ["--metadata", json.dumps(options)]
+    words += ["--log_samples", "--output_path", str(results), "--use_cache", cache]
+    return [Command(LM_EVAL, model.name, tuple(tasks), {}, tuple(words))]
+
+
+def _lm_eval_model(model: Model, config: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Kind of model and its arguments, as a run had them, else as the user's words suggest."""
+    given = config.get("model_args")
+    if isinstance(given, str):
+        given = dict(item.split("=", 1) for item in given.split(",") if "=" in item)
+    if config.get("model") and isinstance(given, Mapping) and given:
+        return str(config["model"]), {key: value for key, value in given.items() if not _SECRET.search(key)}
+    if model.base_url:
+        url = f"{model.base_url.rstrip('/')}/chat/completions"
+        more = {"num_concurrent": CONCURRENT, "max_retries": 5, "timeout": _TIMEOUT}
+        return "local-chat-completions", {"model": model.name, "base_url": url, **more}
+    return "hf", {"pretrained": model.name}
+
+
+def arguments_text(arguments: Mapping[str, Any]) -> str:
+    """Arguments as lm-eval takes them: ``key=value`` with commas between, or JSON where a value would not survive that.
+
+    >>> arguments_text({"pretrained": "a/b", "n": 2}), arguments_text({"name": "a, b"})
+    ('pretrained=a/b,n=2', '{"name": "a, b"}')
+    """
+    if all(
+        isinstance(value, str | int | float) and _SIMPLE.fullmatch(str(value)) for value in arguments.values()
+    ):
+        return ",".join(f"{key}={value}" for key, value in arguments.items())
+    return json.dumps(dict(arguments))
+
+
+def _served(kind: str, arguments: Mapping[str, Any]) -> bool:
+    return "base_url" in arguments or "completions" in kind
+
+
+def _by_likelihood(task: str) -> bool:
+    return catalogue.parse_task(task).variant.startswith("ppl")
+
+
+def _file_name(text: str) -> str:
+    return re.sub(r"[^\w.-]+", "__", text.strip("/"), flags=re.ASCII)
+
+
+# --- OpenCompass -----------------------------------------------------------------------------------------------
+
+
+def _opencompass(model: Model, tasks: Sequence[str], before: Path | None, place: Place) -> list[Command]:
+    setup = read_setup(before) if before is not None else Setup(Path())
+    variables = _model_variables(model, _config_of(model, setup))
+    served = "LCT_API_BASE" in variables
+    tasks = [task for task in tasks if not (served and _by_likelihood(task))]
+    if not tasks:
+        return []
+    work = before.parent if before is not None else place.work
+    variables |= {"LCT_TASKS": ",".join(tasks)}
+    variables |= _typed(place)
+    words = ("opencompass", str(place.config), "-w", str(work))
+    return [Command(OPENCOMPASS, model.name, tuple(tasks), variables, words)]
+
+
+def _continued(model: Model, tasks: Sequence[str], folder: Path, place: Place, *, evaluate: bool) -> Command:
+    """The command that goes on with a run, with the options that it was begun with."""
+    setup = read_setup(folder)
+    variables = {**_model_variables(model, _config_of(model, setup)), "LCT_TASKS": ",".join(tasks)}
+    variables |= _begun_with(folder, tasks, setup, place)
+    if setup.workers > 1:
+        variables["LCT_WORKERS"] = str(setup.workers)
+    repeats = {int(row.get("n") or 1) for row in setup.datasets.values()} - {1}
+    if repeats:
+        variables["LCT_RUNS"] = str(max(repeats))
+    mode = ("-m", "eval") if evaluate else ()
+    words = ("opencompass", str(place.config), "-w", str(folder.parent), *mode, "-r", folder.name)
+    return Command(OPENCOMPASS, model.name, tuple(tasks), variables, words)
+
+
+def _typed(place: Place) -> dict[str, str]:
+    """The options that the user gave, as variables."""
+    return {f"LCT_{name.upper()}": value for name, value in place.options.items()}
+
+
+def _config_of(model: Model, setup: Setup) -> Mapping[str, Any]:
+    return next((row for name, row in setup.models.items() if same_model(name, model.name)), {})
+
+
+def _model_variables(model: Model, config: Mapping[str, Any]) -> dict[str, str]:
+    """What tells ``eval_all.py`` the model: from a run's config, else from the user's words."""
+    kind, path = str(config.get("type", "")).rsplit(".")[-1], str(config.get("path") or model.name)
+    if kind == "DemoModel":
+        return {}
+    generation = config.get("generation_kwargs") or {}
+    heat = generation.get("temperature") or config.get("temperature") if generation or config else None
+    sampling = {"LCT_TEMPERATURE": str(heat)} if heat else {}
+    if heat and generation.get("top_p") not in (None, 1, 1.0):
+        sampling["LCT_TOP_P"] = str(generation["top_p"])
+    if kind == "OpenAISDK" or (not kind and model.base_url):
+        base = str(config.get("openai_api_base") or model.base_url)
+        tokenizer = config.get("tokenizer_path")
+        more = {"LCT_TOKENIZER": str(tokenizer)} if tokenizer else {}
+        return {"LCT_API_BASE": base, "LCT_API_MODEL": path, **more, **sampling}
+    types = {"HuggingFaceBaseModel": "base", "VLLMwithChatTemplate": "vllm"}
+    of_type = types.get(kind, "base" if not kind and model.base else "")
+    return {"LCT_MODEL": path, **({"LCT_MODEL_TYPE": of_type} if of_type else {}), **sampling}
+
+
+def _begun_with(folder: Path, tasks: Sequence[str], setup: Setup, place: Place) -> dict[str, str]:
+    """The options in the environment of a run that was begun: the host must be given the same again.
+
+    They stand in the first row of what it has answered, to these tasks or to others beside them. A run without any answer does not
+    tell what stood in its environment: then they are what the user gives now, and what its config says.
+    """
+    given: dict[str, Any] = {}
+    beside: dict[str, Any] = {}
+    typed: dict[str, str] = {}
+    for path in sorted(folder.glob("predictions/*/*.json*")):
+        stem = path.name.removeprefix("tmp_").split(".")[0]
+        if any(stem == task or re.fullmatch(rf"{task}_\d+", stem) for task in tasks):
+            given = _given_in(path) or given
+        elif not given:
+            beside = beside or _given_in(path)
+    given = given or beside
+    if not given:
+        typed = _typed(place)
+        rows = [row for row in setup.datasets.values() if row.get("lct_task") in tasks]
+        given = {key: value for row in rows for key, value in row.items() if key.startswith("lct_")}
+    any_length = any(task.endswith("_any") or "_any_" in task for task in tasks)
+    left_out = {"lct_task", "lct_judge", *(() if any_length else ("lct_length",))}
+    kept = {
+        key: value
+        for key, value in given.items()
+        if key not in left_out
+        and value not in (None, "", DEFAULTS.get(key))
+        and (key, value) != ("lct_seed", 0)
+    }
+    told = {
+        key.upper(): str(value) for key, value in kept.items() if os.environ.get(key.upper()) != str(value)
+    }
+    return told | typed
+
+
+def _given_in(path: Path) -> dict[str, Any]:
+    """``lct_given`` of the first row of a file of answers; empty when it cannot be read."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            row = json.loads(file.readline()) if path.suffix == ".jsonl" else json.load(file)["0"]
+        given = row["lct_given"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return {key: value for key, value in dict(given).items() if key.startswith("lct_")}
+
+
+def counts_by_state(cells: Iterable[Cell]) -> dict[str, int]:
+    """How many cells are in each state that occurs."""
+    found: dict[str, int] = {}
+    for cell in cells:
+        found[cell.state] = found.get(cell.state, 0) + 1
+    return found

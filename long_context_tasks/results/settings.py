@@ -1,0 +1,261 @@
+"""What runs must share to count as repeats of one another."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import polars as pl
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.hosts.stored import StoredRun
+from long_context_tasks.results.models import shown_source
+from long_context_tasks.schema import InputError, parse_length
+
+OF_THE_PLACE = ("lct_data_dir", "lct_judge", "lct_seed", "lct_window", "lct_tokenizer")
+"""These tell where and how a run was made, not what was asked."""
+DEFAULTS: Mapping[str, Any] = {
+    "lct_cut_keep": "front",
+    "lct_length_policy": "same_information",
+    "lct_prompt_style": "chat",
+    "lct_question_markers": False,
+    "lct_noise_mode": "exact",
+}
+_SEEDS = ("seed", "random_seed")
+_OF_SAMPLING = ("do_sample", "temperature", "top_p", "top_k")
+"""These do nothing where nothing samples."""
+_CASES = "lct_cases"
+_PART = r"[^\s/\\,;:=\"'<>|]+"
+_PATH = re.compile(
+    rf"(?<![\w/\\:.~%-])(?:(?:~|\.\.?)?/(?:{_PART}/)+|(?:~|\.\.?)/|[A-Za-z]:[\\/](?:{_PART}[\\/])*)({_PART})/?"
+)
+"""A local path of two names or more, or one that says that it is one."""
+_PATH_ALONE = re.compile(r"(?:(?:~|\.\.?)?/[^,;=\n]*/|[A-Za-z]:\\[^,;=\n]*\\)([^/\\,;=\n]+)[/\\]?")
+
+
+def telling_options(run: StoredRun) -> dict[str, Any]:
+    """The options of a run that are not the default ones and change what was asked."""
+    return {
+        key: value
+        for key, value in run.options.items()
+        if key not in OF_THE_PLACE and value != DEFAULTS.get(key)
+    }
+
+
+def generation_arguments(run: StoredRun) -> dict[str, Any]:
+    """Arguments of generation as the user gave them to lm-eval, a mapping or ``key=value`` with commas between; without seeds.
+
+    Of OpenCompass those in the config of the model, which the host writes into its folder (see ``opencompass_setups.told_of_model``); where
+    it is gone, the model's name has to tell. What means the same is one: greedy words are what nothing given means in both hosts, and a
+    temperature says that there is sampling.
+
+    >>> in_one_form({"do_sample": True, "temperature": 0.6, "top_p": 1.0, "top_k": 20.0})
+    {'temperature': 0.6, 'top_k': 20}
+    >>> in_one_form({"do_sample": False, "temperature": 0.0, "until": "x"})
+    {'until': 'x'}
+    """
+    given = run.provenance.get("gen_kwargs")
+    if not isinstance(given, Mapping):
+        parts = (part.partition("=") for part in str(given or "").split(","))
+        given = {key.strip(): _value(value.strip()) for key, equals, value in parts if equals}
+    return in_one_form({str(key): value for key, value in given.items() if key not in _SEEDS})
+
+
+def in_one_form(given: Mapping[str, Any]) -> dict[str, Any]:
+    """See :func:`generation_arguments`."""
+    plain = {
+        key: int(value) if isinstance(value, float) and value.is_integer() else value
+        for key, value in given.items()
+    }
+    warm, samples = plain.get("temperature"), plain.get("do_sample")
+    if not (warm if samples is None else samples):
+        return {key: value for key, value in plain.items() if key not in _OF_SAMPLING}
+    return {
+        key: value
+        for key, value in plain.items()
+        if not (key == "top_p" and value == 1) and not (key == "do_sample" and warm)
+    }
+
+
+def settings_of(run: StoredRun) -> dict[str, Any]:
+    """Options and arguments of generation that runs share when they differ in seed and time alone; sorted by name.
+
+    What the cases are counts, where they lie does not: of ``lct_cases`` the name of the folder stays (see :func:`cases_told_apart`), and
+    the seed where cases are made from it, built or synthetic. A length has one form, and is left out where the task's name has it. Of
+    other paths the last name stays.
+    """
+    options = telling_options(run)
+    if (length := options.pop("lct_length", None)) is not None:
+        # One host writes down the length of a task that has it in its name, the other does not.
+        tokens = _tokens(length)
+        if tokens != catalogue.parse_task(run.task).tokens:
+            options["lct_length"] = tokens
+    seed = run.options.get("lct_seed")
+    if seed not in (None, 0, "0", "") and (_CASES in options or "synthetic" in run.task):
+        options["lct_seed"] = seed
+    found: dict[str, Any] = without_places({**options, **generation_arguments(run)})
+    if _CASES in options:
+        found[_CASES] = re.split(r"[/\\]", str(options[_CASES]).rstrip("/\\"))[-1]
+    return dict(sorted(found.items()))
+
+
+def without_places(value: Any) -> Any:
+    """A value with the last name in the place of each local path; addresses stay as they are.
+
+    >>> without_places({"a": "/home/me/models/owl", "b": "pretrained=~/models/owl,dtype=auto", "c": "http://host/a/b", "d": "/no_think"})
+    {'a': 'owl', 'b': 'pretrained=owl,dtype=auto', 'c': 'http://host/a/b', 'd': '/no_think'}
+    """
+    if isinstance(value, Mapping):
+        return {key: without_places(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_places(each) for each in value]
+    if not isinstance(value, str):
+        return value
+    if match := _PATH_ALONE.fullmatch(value):
+        return match[1]
+    return _PATH.sub(r"\1", value)
+
+
+def cases_told_apart(runs: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
+    """Runs on built cases: where folders of one name hold different cases, four digits of the cases' ids tell their settings apart.
+
+    Runs of a part of the cases belong to those of all of them.
+
+    Args:
+        runs: see ``RUNS``.
+        scores: see ``SCORES``.
+    """
+    built = runs.filter(pl.col("settings").str.contains(f'"{_CASES}"', literal=True))
+    if built.height < 2:
+        return runs
+    ids = _ids_of_cases(built, scores)
+    renamed: dict[str, str] = {}
+    for group in built.partition_by("task", "settings"):
+        own = {str(run): ids.get(str(run), frozenset()) for run in group["run"]}
+        whole = _largest(own.values())
+        if len(whole) < 2:
+            continue
+        for (run, cases), text in zip(own.items(), group["settings"], strict=True):
+            [first, *_] = [one for one in whole if cases <= one]
+            settings = json.loads(text)
+            settings[_CASES] = f"{settings[_CASES]} ({_digits(first)})"
+            renamed[run] = json.dumps(settings, sort_keys=True, ensure_ascii=False)
+    return _with_settings(runs, renamed)
+
+
+def other_cases_told_apart(runs: pl.DataFrame, scores: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Runs of one model, task and settings that hold different cases are no repeats: older ones get a setting ``cases`` with four digits.
+
+    So it is where cases were built anew, or parts of a task were run one by one. Runs of a part of another's cases are its repeats.
+
+    Args:
+        runs: see ``RUNS``.
+        scores: see ``SCORES``.
+
+    Returns:
+        The runs, and a note on each model and task that has such runs.
+    """
+    same = ["model", "task", "version", "settings"]
+    case = pl.col("case").to_physical().unique()
+    # Ids as text are costly: only runs whose cases may differ are looked at.
+    counted = scores.group_by("run").agg(case.hash().sum().alias("cases"))
+    suspect = runs.join(
+        counted.with_columns(pl.col("run").cast(pl.String())), on="run", how="left", maintain_order="left"
+    ).filter(pl.col("cases").n_unique().over(same) > 1)
+    if not suspect.height:
+        return runs, []
+    ids = _ids_of_cases(suspect, scores)
+    renamed: dict[str, str] = {}
+    notes: list[str] = []
+    for group in suspect.partition_by(same, maintain_order=True):
+        newest_first = sorted(
+            group.iter_rows(named=True),
+            key=lambda row: re.sub(r"\D", "", str(row["made"]))[:20],
+            reverse=True,
+        )
+        whole = _largest(ids.get(str(row["run"]), frozenset()) for row in newest_first)
+        if len(whole) < 2:
+            continue
+        told: dict[frozenset[str], str] = {}
+        newest: frozenset[str] | None = None
+        for row in newest_first:
+            cases = ids.get(str(row["run"]), frozenset())
+            own = (
+                newest
+                if newest is not None and cases <= newest
+                else next(one for one in whole if cases <= one)
+            )
+            newest = own if newest is None else newest
+            told.setdefault(
+                own,
+                f"{row['made']} in {shown_source(str(row['source']))} ({len(cases)} case{'s' * (len(cases) != 1)})",
+            )
+            if own != newest:
+                settings = {**json.loads(row["settings"]), "cases": _digits(own)}
+                renamed[str(row["run"])] = json.dumps(settings, sort_keys=True, ensure_ascii=False)
+        first = newest_first[0]
+        notes.append(
+            f"{first['task']}, {first['model']}: runs with different cases are not counted as repeats: {', '.join(told.values())}; "
+            "the newest keeps its settings, the others are shown with the setting cases"
+        )
+    return _with_settings(runs, renamed), notes
+
+
+def _ids_of_cases(runs: pl.DataFrame, scores: pl.DataFrame) -> dict[str, frozenset[str]]:
+    """Run to the ids of its cases."""
+    rows = (
+        scores.join(runs.select(pl.col("run").cast(pl.Categorical())), on="run", how="semi")
+        .group_by("run")
+        .agg(pl.col("case").unique())
+        .iter_rows()
+    )
+    return {str(run): frozenset(map(str, cases)) for run, cases in rows}
+
+
+def _digits(cases: frozenset[str]) -> str:
+    return hashlib.sha256("\n".join(sorted(cases)).encode("utf-8", "surrogatepass")).hexdigest()[:4]
+
+
+def _with_settings(runs: pl.DataFrame, renamed: Mapping[str, str]) -> pl.DataFrame:
+    """The runs with the settings of some of them replaced."""
+    if not renamed:
+        return runs
+    return runs.with_columns(
+        pl.struct("run", "settings").map_elements(
+            lambda row: renamed.get(row["run"], row["settings"]), return_dtype=pl.String()
+        ).alias("settings")
+    )  # fmt: skip
+
+
+def _largest(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
+    """Those that are in no other."""
+    found: list[frozenset[str]] = []
+    for one in sorted(set(sets), key=lambda each: (-len(each), sorted(each))):
+        if not any(one <= other for other in found):
+            found.append(one)
+    return found
+
+
+def _tokens(length: Any) -> Any:
+    try:
+        return parse_length(length)
+    except InputError:
+        return length
+
+
+def seed_of(run: StoredRun) -> str:
+    """The seed that tells a run from its repeats, as far as the host tells; empty when nothing does."""
+    told = run.provenance.get("gen_kwargs")
+    given = dict(told) if isinstance(told, Mapping) else {}
+    candidates = (given.get("seed"), run.provenance.get("random_seed"), run.options.get("lct_seed"))
+    return next((str(one) for one in candidates if one is not None), "")
+
+
+def _value(text: str) -> Any:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    try:
+        return float(text)
+    except ValueError:
+        return text

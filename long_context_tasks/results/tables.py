@@ -1,0 +1,379 @@
+"""The results as files that other programs read: Parquet, CSV, Markdown; and rows for a table on the terminal.
+
+``results.parquet`` has a row for each score with the columns by which one filters and groups, so that it is enough for most questions;
+``runs.parquet`` has everything else about the runs. Both have the key ``run``.
+"""
+
+import csv
+import html
+import io
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from long_context_tasks.results.cells import Cell, held_settings
+from long_context_tasks.results.lengths import FamilyLength, ends_words, length_words
+from long_context_tasks.results.models import shown_source
+from long_context_tasks.results.tidy import Collection
+from long_context_tasks.schema import InputError, format_length
+from long_context_tasks.schema.files import write_whole
+from long_context_tasks.stats import Mean
+
+RESULTS = "results.parquet"
+RUNS_FILE = "runs.parquet"
+CSV = "leaderboard.csv"
+MARKDOWN = "leaderboard.md"
+FILES = (RESULTS, RUNS_FILE, CSV, MARKDOWN)
+
+JOINED = (
+    *("host", "model", "benchmark", "task", "family", "length", "variant", "wer"),
+    *("version", "judge", "headline", "settings", "made", "host_version", "package", "commit"),
+)
+"""Columns of ``RUNS`` that stand beside every score in ``results.parquet``."""
+
+COLUMNS = (
+    *("benchmark", "task", "model", "metric", "value", "low", "high", "points"),
+    *("n", "n_scored", "coverage", "reasons", "ranked", "why_unranked", "n_cases", "n_available"),
+    *("n_runs", "run_sd", "truncated", "judge", "version", "settings", "hosts", "host_versions"),
+    *("packages", "commits", "made", "runs", "official"),
+)
+"""Of ``leaderboard.csv``."""
+
+TERMINAL_COLUMNS = (
+    "task",
+    "model",
+    "judge",
+    "metric",
+    "score",
+    "95 % interval",
+    "n",
+    "runs",
+    "host",
+    "notes",
+)
+_REMEDY = "choose another folder with --out"
+# A sheet would take these for the beginning of a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~^$])")
+
+
+def write_tables(
+    folder: Path, collection: Collection, cells: Sequence[Cell], lengths: Sequence[FamilyLength] = ()
+) -> list[Path]:
+    """Write all files into a folder, each at one stroke.
+
+    Args:
+        folder: made where it is missing.
+        collection: that the cells are of.
+        cells: see :func:`long_context_tasks.results.cells.cells_of`.
+        lengths: effective context lengths, for the Markdown.
+
+    Returns:
+        Their paths.
+
+    Raises:
+        InputError: the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made ({error.strerror}); {_REMEDY}") from error
+    contents: dict[str, bytes | str] = {
+        RESULTS: _parquet(joined(collection)),
+        RUNS_FILE: _parquet(
+            collection.runs.with_columns(
+                pl.col("source").map_elements(shown_source, return_dtype=pl.String())
+            )
+        ),
+        CSV: csv_text(collection, cells),
+        MARKDOWN: markdown_text(cells, lengths),
+    }
+    for name, content in contents.items():
+        write_whole(folder / name, content, remedy=_REMEDY)
+    return [folder / name for name in contents]
+
+
+def joined(collection: Collection) -> pl.DataFrame:
+    """Every score with the columns of its run; a row in the order of ``SCORES``."""
+    numbers = (pl.Int64(), pl.Float64())
+    runs = collection.runs.select("run", *JOINED).with_columns(
+        pl.col(name).cast(pl.Categorical())
+        for name in ("run", *JOINED)
+        if collection.runs.schema[name] not in numbers
+    )
+    return collection.scores.join(runs, on="run", how="left", maintain_order="left")
+
+
+def _parquet(frame: pl.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def csv_text(collection: Collection, cells: Sequence[Cell]) -> str:
+    """A line for each cell with all that belongs to its number; see :data:`COLUMNS`.
+
+    Rates are from 0 to 1, points as they are; an empty field is a number that there is none of. Text that a sheet would take for a
+    formula has an apostrophe in front.
+    """
+    about = {str(row["run"]): row for row in collection.runs.iter_rows(named=True)}
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for cell in cells:
+        row = _csv_row(cell, [about[run] for run in cell.runs])
+        writer.writerow({name: safe_field(one) if isinstance(one, str) else one for name, one in row.items()})
+    return text.getvalue()
+
+
+def _csv_row(cell: Cell, runs: Sequence[Mapping[str, Any]]) -> dict[str, object]:
+    """A cell under :data:`COLUMNS`; a None becomes an empty field."""
+    mean = cell.mean
+    return {
+        "benchmark": cell.benchmark,
+        "task": cell.task,
+        "model": cell.model,
+        "metric": cell.metric,
+        "value": _number(mean.value),
+        "low": _number(mean.low),
+        "high": _number(mean.high),
+        "points": "yes" if cell.points else "no",
+        "n": mean.total,
+        "n_scored": mean.n,
+        "coverage": _number(mean.coverage),
+        "reasons": reasons_text(mean),
+        "ranked": "yes" if cell.ranked else "no",
+        "why_unranked": cell.why_unranked,
+        "n_cases": cell.n_cases,
+        "n_available": cell.n_available,
+        "n_runs": cell.n_runs,
+        "run_sd": None if cell.run_sd is None else _number(cell.run_sd),
+        "truncated": cell.truncated,
+        "judge": cell.judge,
+        "version": cell.version,
+        "settings": cell.settings,
+        "hosts": " ".join(cell.hosts),
+        "host_versions": _told(run["host_version"] for run in runs),
+        "packages": _told(run["package"] for run in runs),
+        "commits": _told(run["commit"] for run in runs),
+        "made": cell.made,
+        "runs": " ".join(cell.runs),
+        "official": official_text(cell),
+    }
+
+
+def _told(values: Iterable[str | None]) -> str:
+    return " ".join(sorted({str(one) for one in values if one}))
+
+
+def safe_field(text: str) -> str:
+    """Text that no sheet takes for a formula."""
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def _number(value: float) -> str:
+    return repr(float(value)) if math.isfinite(value) else ""
+
+
+def reasons_text(mean: Mean) -> str:
+    """Reasons with their counts, the commonest first.
+
+    >>> reasons_text(Mean(0.5, 0.1, 0.9, 3, 4, {"empty": 2, "does_not_fit": 1}))
+    '2 empty, 1 does_not_fit'
+    """
+    return ", ".join(
+        f"{count} {name}" for name, count in sorted(mean.reasons.items(), key=lambda one: (-one[1], one[0]))
+    )
+
+
+def official_text(cell: Cell) -> str:
+    """The other metrics and their means."""
+    return " ".join(f"{name}={_number(mean.value)}" for name, mean in cell.official.items())
+
+
+def score_text(value: float, *, points: bool) -> str:
+    """A score as people read it: rates in percent, points with two places; a dash where there is none.
+
+    >>> score_text(0.5, points=False), score_text(7.25, points=True), score_text(float("nan"), points=True)
+    ('50.0', '7.25', '-')
+    """
+    if not math.isfinite(value):
+        return "-"
+    return f"{value:.2f}" if points else f"{100 * value:.1f}"
+
+
+def interval_text(mean: Mean, *, points: bool) -> str:
+    """``low to high`` in the unit of :func:`score_text`; a dash where too little is known."""
+    if not (math.isfinite(mean.low) and math.isfinite(mean.high)):
+        return "-"
+    return f"{score_text(mean.low, points=points)} to {score_text(mean.high, points=points)}"
+
+
+def markdown_text(cells: Sequence[Cell], lengths: Sequence[FamilyLength] = ()) -> str:
+    """A table for each benchmark, judge and settings: models by tasks; cells that are not ranked are marked and explained below.
+
+    Then, where there are any, a table of effective context lengths with their definitions.
+    """
+    groups: dict[tuple[str, str, str], list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault((cell.benchmark, cell.judge or "", cell.settings), []).append(cell)
+    parts = [
+        "# Leaderboard\n\nScores with 95 % intervals; rates in percent, points (marked pt) on their own scale. A score in parentheses with a "
+        "number is not ranked; the list below its table says why.\n"
+    ]
+    parts += [_markdown_table(*key, group) for key, group in sorted(groups.items())]
+    parts += [_lengths_table(lengths)] if lengths else []
+    return "\n".join(parts)
+
+
+def _lengths_table(lengths: Sequence[FamilyLength]) -> str:
+    """A line for each family, variant, judge and settings; a column for each model."""
+    models = sorted({one.model for one in lengths}, key=str.lower)
+    lines: dict[str, dict[str, FamilyLength]] = {}
+    for one in lengths:
+        told = ", ".join(f"{key}={value}" for key, value in held_settings(one.settings).items())
+        parts = (one.family, one.variant, told, one.judge and f"judge {one.judge}")
+        lines.setdefault(", ".join(part for part in parts if part), {})[one.model] = one
+    definitions = {
+        text: place for place, text in enumerate(dict.fromkeys(_definition(one) for one in lengths), start=1)
+    }
+    rows = [
+        f"| {escape_markdown(name)} | "
+        + " | ".join(_length_text(own[model], definitions) if model in own else "" for model in models)
+        + " |"
+        for name, own in lines.items()
+    ]
+    return "\n".join(
+        [
+            "## Effective context length",
+            "",
+            "Tokens, with 95 % intervals.",
+            "",
+            "| tasks | " + " | ".join(map(escape_markdown, models)) + " |",
+            "|---|" + "---:|" * len(models),
+            *rows,
+            "",
+            *(f"{place}. {escape_markdown(text)}" for text, place in definitions.items()),
+            "",
+        ]
+    )
+
+
+def _definition(one: FamilyLength) -> str:
+    return one.found.definition.partition("; not decided")[0]
+
+
+def _length_text(one: FamilyLength, definitions: Mapping[str, int]) -> str:
+    ends = ends_words(one.found.interval.low, one.found.interval.high)
+    return f"{length_words(str(one.found))}{f' ({ends})' if ends else ''} [{definitions[_definition(one)]}]"
+
+
+def _markdown_table(benchmark: str, judge: str, settings: str, cells: Sequence[Cell]) -> str:
+    title = escape_markdown(benchmark) + (f", judge {escape_markdown(judge)}" if judge else "")
+    told = ", ".join(f"{key}={value}" for key, value in held_settings(settings).items())
+    tasks = list(dict.fromkeys(cell.task for cell in cells))
+    models = sorted({cell.model for cell in cells}, key=str.lower)
+    by_place: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells:
+        by_place.setdefault((cell.model, cell.task), []).append(cell)
+    notes: list[str] = []
+    lines = [f"## {title}", "", *([f"Settings: {escape_markdown(told)}", ""] if told else [])]
+    # One line for each task where a table would be wider than any page.
+    lines += ["| task | " + " | ".join(map(escape_markdown, models)) + " |", "|---|" + "---:|" * len(models)]
+    for task in tasks:
+        row = [
+            "; ".join(_marked(cell, notes) for cell in by_place.get((model, task), ())) for model in models
+        ]
+        lines.append(f"| {escape_markdown(task)} | " + " | ".join(row) + " |")
+    lines += [
+        "",
+        *(f"{number}. {note}" for number, note in enumerate(notes, start=1)),
+        *([""] if notes else []),
+    ]
+    return "\n".join(lines)
+
+
+def _marked(cell: Cell, notes: list[str]) -> str:
+    """A score, in parentheses and with the number of its note where it is not ranked."""
+    unit = " pt" if cell.points else ""
+    text = f"{score_text(cell.mean.value, points=cell.points)}{unit} ({interval_text(cell.mean, points=cell.points)}; n={cell.mean.n})"
+    if cell.ranked:
+        return text
+    reasons = reasons_text(cell.mean)
+    version = "" if cell.version is None else f", version {cell.version}"
+    notes.append(
+        f"{escape_markdown(cell.model)}, {escape_markdown(cell.task)}{version}: {escape_markdown(cell.why_unranked)}"
+        + (f" ({escape_markdown(reasons)})" if reasons else "")
+    )
+    return f"({text}) [{len(notes)}]"
+
+
+def escape_markdown(text: str) -> str:
+    """Text that stays text in a Markdown table: neither markup, HTML, links, new cells nor new lines.
+
+    >>> escape_markdown("a|b\\n<b>*c*</b>")
+    'a\\\\|b &lt;b&gt;\\\\*c\\\\*&lt;/b&gt;'
+    """
+    flat = printable(text)
+    # What a viewer would make a link of by itself.
+    flat = re.sub(r"(?i)(https?|ftp|mailto|www)([:.])", "\\1\u200b\\2", flat)
+    return _SPECIAL.sub(r"\\\1", html.escape(flat, quote=False))
+
+
+def printable(text: str) -> str:
+    """One line without characters that move a cursor, change colours or hide."""
+    return "".join(one if one.isprintable() else "\ufffd" for one in " ".join(text.split()))
+
+
+def terminal_rows(cells: Sequence[Cell]) -> list[list[str]]:
+    """Rows under :data:`TERMINAL_COLUMNS`: of each task the ranked cells from the highest score down, then the others."""
+    order = {task: place for place, task in enumerate(dict.fromkeys(cell.task for cell in cells))}
+
+    def place(cell: Cell) -> tuple[int, int, str, str, bool, float]:
+        value = cell.mean.value
+        return (
+            order[cell.task],
+            cell.length or 0,
+            cell.judge or "",
+            cell.settings,
+            not cell.ranked,
+            -value if math.isfinite(value) else math.inf,
+        )
+
+    return [_terminal_row(cell) for cell in sorted(cells, key=place)]
+
+
+def _terminal_row(cell: Cell) -> list[str]:
+    mean = cell.mean
+    n = str(mean.n) if mean.n == mean.total else f"{mean.n}/{mean.total}"
+    notes = [] if cell.ranked else [f"not ranked: {cell.why_unranked}"]
+    notes += [reasons_text(mean)] if mean.reasons else []
+    unit = "" if cell.points else " %"
+    score = score_text(mean.value, points=cell.points)
+    return [
+        *(_task_at_length(cell), printable(cell.model), cell.judge or "", cell.metric),
+        *(score if score == "-" else score + unit, interval_text(mean, points=cell.points), n),
+        *(str(cell.n_runs), " ".join(cell.hosts), "; ".join(notes)),
+    ]
+
+
+def _task_at_length(cell: Cell) -> str:
+    """The task, with its length where that was an option of the run and is not in the name."""
+    length = "" if cell.length is None else format_length(cell.length)
+    return f"{cell.task} {length}" if length and length not in cell.task.split("_") else cell.task
+
+
+def summary(collection: Collection) -> Mapping[str, int]:
+    """How much was read, for one line: runs, models, tasks, problems (files and runs left out) and, if any, notes."""
+    runs = collection.runs
+    return {
+        "run": len(runs),
+        "model": runs["model"].n_unique(),
+        "task": runs["task"].n_unique(),
+        "problem": len(collection.problems),
+        **({"note": len(collection.notes)} if collection.notes else {}),
+    }

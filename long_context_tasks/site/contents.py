@@ -1,0 +1,462 @@
+"""What the site says beside runs: titles and sentences from the cards, figures from the papers, lengths, splits, judges."""
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from long_context_tasks.results.cells import Cell
+    from long_context_tasks.results.evaluations import Evaluation
+    from long_context_tasks.results.lengths import FamilyLength
+    from long_context_tasks.results.models import Models
+    from long_context_tasks.results.tidy import Collection
+    from long_context_tasks.site.shown import PublishedRow, SiteOptions
+if TYPE_CHECKING:
+    from long_context_tasks.results.tidy import Collection
+if TYPE_CHECKING:
+    from long_context_tasks.benchmarks.ethic.report import ScoredPart
+    from long_context_tasks.results.cells import Cell
+    from long_context_tasks.results.evaluations import Evaluation
+    from long_context_tasks.results.tidy import Collection
+    from long_context_tasks.schema import LoadedTask
+    from long_context_tasks.site.shown import HeatMap
+
+# Sentences on how judges agree with people: measured by the user, else as a paper prints it, else
+# none.
+
+
+_PEOPLE = ("people", "human", "gold", "annotator", "rater")
+_FORM = "expected what `lct judge compare FILES --out FILE` writes"
+# Models whose agreement with people the ELITR-Bench paper prints, by the name of its raters.
+_ELITR_RATERS = {"gpt-4-0613": "gpt-4", "prometheus-13b-v1.0": "prometheus"}
+
+
+def judge_sentences(collection: "Collection", agreement: Path | None) -> dict[str, str]:
+    """Judge of the collection to a sentence; judges of whom nobody knows anything are left out.
+
+    Args:
+        collection: of the site.
+        agreement: what ``lct judge compare --out`` wrote; None: only what papers print.
+
+    Raises:
+        InputError: the file is not of that form.
+    """
+    measured = {} if agreement is None else read_agreement(agreement)
+    found: dict[str, str] = {}
+    rows = collection.runs.select("judge", "judge_settings", "benchmark").unique(maintain_order=True)
+    for judge, settings, benchmark in rows.iter_rows():
+        if judge is None or judge in found:
+            continue
+        model = str((json.loads(settings or "{}") or {}).get("model") or "")
+        names = (judge, judge.rpartition("-")[0], model, model.rpartition("/")[2])
+        sentence = next((measured[name] for name in names if name and name in measured), "")
+        sentence = sentence or (published_sentence(model) if benchmark == "elitr_bench" else "")
+        if sentence:
+            found[judge] = sentence
+    return found
+
+
+def published_sentence(model: str) -> str:
+    """What the ELITR-Bench paper prints on a judge's agreement with people; empty for other models.
+
+    >>> published_sentence("gpt-4-0613").startswith("Pearson correlation with people 0.82 (gold) and 0.78 (silver)")
+    True
+    """
+    from long_context_tasks.benchmarks.elitr_bench.paper.tables import published
+
+    rater = _ELITR_RATERS.get(model.rpartition("/")[2].lower())
+    if rater is None:
+        return ""
+    told = {frozenset(entry["pair"]): entry["published"] for entry in published()["fig2b"]}
+    gold, silver = (told[frozenset((rater, f"{kind}-human"))] for kind in ("gold", "silver"))
+    return (
+        f"Pearson correlation with people {gold} (gold) and {silver} (silver scores), as the ELITR-Bench paper prints it "
+        "(Fig. 2b): published, not measured here."
+    )
+
+
+def read_agreement(path: Path) -> dict[str, str]:
+    """Rater to a sentence on its agreement with people, from the file of ``lct judge compare --out``, with or without ``--splits``.
+
+    In a file without ``--splits`` people are the rater whose name says so (gold, human, people, annotator, rater), one in each pair.
+
+    Raises:
+        InputError: it cannot be read, has another form, or names no people.
+    """
+    from long_context_tasks.schema import InputError
+
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        found = (
+            _of_study(content, path.name)
+            if "study" in content
+            else _of_splits(content["comparison"], path.name)
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        told = getattr(error, "strerror", None) or repr(error)
+        raise InputError(f"{path}: no agreement of judges in it ({told}); {_FORM}") from error
+    if not found:
+        raise InputError(
+            f"{path}: no pair of a judge and people; name the people's field gold or human, and compare again"
+        )
+    return found
+
+
+def _of_study(content: Mapping[str, Any], name: str) -> dict[str, str]:
+    found: dict[str, list[str]] = {}
+    for one in content["study"]["correlations"]:
+        first, second = str(one["first"]), str(one["second"])
+        people = [rater for rater in (first, second) if _are_people(rater)]
+        if len(people) != 1 or one["value"] is None:
+            continue
+        judge = second if people[0] == first else first
+        ends = one.get("interval") or {}
+        low, high = ends.get("low"), ends.get("high")
+        interval = "" if low is None or high is None else f" ({low:.2f} to {high:.2f})"
+        found.setdefault(judge, []).append(
+            f"{str(one['method']).capitalize()} {float(one['value']):.2f}{interval} with {people[0]}, n = {one['n']}"
+        )
+    return {judge: f"Correlation with people: {'; '.join(told)} ({name})." for judge, told in found.items()}
+
+
+def _of_splits(content: Mapping[str, Any], name: str) -> dict[str, str]:
+    found = {}
+    for one in content["figures"]:
+        rho, mae = _mean(one["rho"]), _mean(one["mae"])
+        if rho is None:
+            continue
+        error = "" if mae is None else f", mean absolute error {mae:.3f} on 0 to 1"
+        found[str(one["name"])] = f"Spearman's rho with people {rho:.2f}{error}, n = {one['n']} ({name})."
+    return found
+
+
+def _mean(value: Any) -> float | None:
+    """Of a figure over splits: a number, or an object with its mean."""
+    number = value.get("mean") if isinstance(value, Mapping) else value
+    return float(number) if isinstance(number, int | float) and math.isfinite(number) else None
+
+
+def _are_people(name: str) -> bool:
+    return any(word in name.lower() for word in _PEOPLE)
+
+
+# Splits of scores that need more than their labels: by place in the context, over measured word error
+# rates.
+
+
+_WER = "measured_wer"
+# Task of the card to what a cell of its map is.
+_MAPPED = {
+    "summarize": "Mean score of the sections (1 to 5) that stand in this part of the context; a section left out has 1.",
+    "recall": "Percent of the names or numbers recalled, by the part of the context that first names them.",
+}
+
+
+def measured_wer(collection: "Collection") -> dict[str, float]:
+    """Task to the mean word error rate over its meetings, in percent, as the labels of its scores tell."""
+    import polars as pl
+
+    told = (
+        collection.scores.filter(pl.col("labels").is_not_null())
+        .select("run", "cluster", "labels")
+        .unique()
+        .with_columns(pl.col("run").cast(pl.String()), pl.col("labels").cast(pl.String()))
+        .filter(pl.col("labels").str.contains(f'"{_WER}"', literal=True))
+        .join(collection.runs.select("run", "task"), on="run")
+        .select("task", "cluster", "labels")
+        .unique()
+    )
+    rates: dict[str, dict[tuple[str, float], None]] = {}
+    for task, cluster, labels in told.iter_rows():
+        value = json.loads(labels).get(_WER)
+        if isinstance(value, int | float):
+            rates.setdefault(task, {})[cluster, float(value)] = None
+    return {task: 100 * math.fsum(rate for _, rate in own) / len(own) for task, own in sorted(rates.items())}
+
+
+def heat_maps(
+    cells: "Sequence[Cell]", evaluations: "Mapping[str, Evaluation]", data_dir: Path | None, bins: int = 5
+) -> "tuple[list[HeatMap], list[str]]":
+    """ETHIC's scores by place in the context and its length (Fig. 5 of the paper), for each cell; and what has none, with the reason.
+
+    The parts and their means are those of ``lct report ethic``. They need the task's data.
+
+    Args:
+        cells: any.
+        evaluations: run to what its files hold.
+        data_dir: where the data lie.
+        bins: parts of a context.
+    """
+    from long_context_tasks.benchmarks import catalogue
+    from long_context_tasks.schema import InputError
+
+    wanted = [
+        (cell, spec.task)
+        for cell in cells
+        if cell.benchmark == "ethic" and (spec := catalogue.parse_task(cell.task)).task in _MAPPED
+        and any(run in evaluations for run in cell.runs)
+    ]  # fmt: skip
+    maps, without = [], []
+    loaded: tuple[str, LoadedTask | None] = ("", None)
+    for cell, task in sorted(wanted, key=lambda one: one[0].task):
+        parts: list[ScoredPart] = []
+        for run in cell.runs:
+            if (evaluation := evaluations.get(run)) is None:
+                continue
+            try:
+                if loaded[0] != evaluation.run.task_key or loaded[1] is None:
+                    loaded = (evaluation.run.task_key, _task(evaluation, data_dir))
+                assert loaded[1] is not None
+                parts += _parts(evaluation, loaded[1], task, cell.metric)
+            except InputError as error:
+                without.append(f"{cell.task}, {cell.model}: {error}")
+                break
+        if parts:
+            maps.append(_map(cell, task, parts, bins))
+    return maps, _told(without)
+
+
+def _task(evaluation: "Evaluation", data_dir: Path | None) -> "LoadedTask":
+    from long_context_tasks.hosts.stored_task import load_task
+
+    return load_task(evaluation.run, data_dir)
+
+
+def _parts(evaluation: "Evaluation", task: "LoadedTask", name: str, metric: str) -> "list[ScoredPart]":
+    from long_context_tasks.cli.report.ethic import scores_of
+    from long_context_tasks.schema import InputError
+
+    try:
+        return scores_of(evaluation, task, name, metric)[1]
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{evaluation.run}: its scores cannot be laid beside its cases ({error!r})"
+        ) from error
+
+
+def _map(cell: "Cell", task: str, parts: "Sequence[ScoredPart]", bins: int) -> "HeatMap":
+    from long_context_tasks.benchmarks.ethic.report import (
+        by_position,
+        length_text,
+        mean_over_runs,
+        position_text,
+    )
+    from long_context_tasks.site import words
+    from long_context_tasks.site.shown import HeatMap
+
+    table = by_position(mean_over_runs(parts), bins)
+    scale, low, high = (1, 1.0, 5.0) if cell.points else (100, 0.0, 100.0)
+    told = (words.short_name(cell.task, cell.benchmark), words.settings_label(words.settings(cell.settings)))
+    who = [*told, cell.judge and f"judge {cell.judge}"]
+    return HeatMap(
+        model=cell.model,
+        task=cell.task,
+        title=" · ".join(one for one in who if one),
+        caption=_MAPPED[task],
+        x_title="Place in the context",
+        y_title="Length of the context",
+        x=[position_text(place, bins) for place in range(bins)],
+        y=[length_text(span) for span in table],
+        values=[
+            [_finite(scale * row[place].mean) if place in row else None for place in range(bins)]
+            for row in table.values()
+        ],
+        low=low,
+        high=high,
+        counts=[
+            [row[place].clusters if place in row else 0 for place in range(bins)] for row in table.values()
+        ],
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _told(without: Sequence[str]) -> list[str]:
+    if not without:
+        return []
+    shown = "; ".join(list(dict.fromkeys(without))[:2]) + ("; ..." if len(without) > 2 else "")
+    return [f"{len(without)} cells of ETHIC have no scores by place in the context: {shown}"]
+
+
+# "1/24 = 4.2 %": the one form of a card that is a single number.
+_CHANCE = re.compile(r"(\d+)/(\d+) = .*", re.ASCII)
+_GUESS = "random_guess"
+POSITION_LABELS = ("answer_position", "accepted_answer_at", "position")
+POSITION_VARIANTS = ("front", "mid", "rear")
+
+
+@dataclass(frozen=True)
+class SiteContents:
+    """What pages and tables show beside runs and cells.
+
+    Attributes:
+        options: of the site.
+        lengths: effective context lengths, for the tables.
+        notes: what could not be made, and why.
+    """
+
+    options: "SiteOptions"
+    lengths: "Sequence[FamilyLength]"
+    notes: Sequence[str]
+
+
+def site_contents(
+    collection: "Collection",
+    cells: "Sequence[Cell]",
+    evaluations: "Mapping[str, Evaluation]",
+    *,
+    title: str,
+    models: "Models",
+    data_dir: Path | None = None,
+    agreement: Path | None = None,
+) -> SiteContents:
+    """All that the site shows beside runs, for the benchmarks that the runs are of.
+
+    Args:
+        collection: of the site.
+        cells: of the collection.
+        evaluations: run to what its files hold, for scores by place in the context; runs of bundles have none.
+        title: of the site.
+        models: claimed windows and what else the user says of models.
+        data_dir: see :func:`long_context_tasks.hosts.stored_task.load_task`.
+        agreement: what ``lct judge compare --out`` wrote.
+
+    Raises:
+        InputError: the file of agreement cannot be read.
+    """
+    from long_context_tasks.benchmarks import catalogue
+
+    pass  # MOVED
+    pass  # MOVED
+    from long_context_tasks.results.cells import pooled_cells
+    from long_context_tasks.results.lengths import family_lengths
+    from long_context_tasks.site.shown import ModelNote, ShownLength, SiteOptions
+    from long_context_tasks.site.words import settings as in_words
+
+    judges = judge_sentences(collection, agreement)
+    benchmarks = sorted(collection.runs["benchmark"].unique())
+    tasks = sorted(collection.runs["task"].unique())
+    specs = {task: catalogue.parse_task(task) for task in tasks}
+    chance = chances(cells)
+    lengths = family_lengths(collection, cells, chance)
+    maps, notes = heat_maps(cells, evaluations, data_dir)
+    options = SiteOptions(
+        title=title,
+        made=date.today().isoformat(),
+        published=[row for benchmark in benchmarks for row in published_rows(benchmark)],
+        groups=pooled_cells(collection, cells, pooled_groups(benchmarks)),
+        lengths=[
+            ShownLength(
+                model=one.model,
+                family=one.family,
+                length=str(one.found),
+                interval=(one.found.interval.low, one.found.interval.high),
+                definition=one.found.definition,
+                variant=one.variant,
+                judge=one.judge or "",
+                settings=in_words(one.settings),
+                benchmark=one.benchmark,
+            )
+            for one in lengths
+        ],
+        heat_maps=maps,
+        label_values=label_values(),
+        positions=POSITION_LABELS,
+        position_variants=POSITION_VARIANTS,
+        claimed_windows=models.windows,
+        models={
+            name: ModelNote(one.licence, one.parameters, _shown_aliases(name, one.aliases))
+            for name, one in models.facts.items()
+        },
+        measured_wer=measured_wer(collection),
+        chance=chance,
+        judges=judges,
+        benchmarks={name: catalogue.card(name).title for name in benchmarks},
+        benchmark_about={name: _about(name) for name in benchmarks},
+        about={task: spec.card.about for task, spec in specs.items()},
+        metrics={
+            metric: about for name in benchmarks for metric, about in catalogue.card(name).metrics.items()
+        },
+    )
+    return SiteContents(options, lengths, notes)
+
+
+def chances(cells: "Sequence[Cell]") -> dict[str, float]:
+    """Task to what guessing scores: the card's number where it has one, else the mean of what guessing scores on its cases."""
+    from long_context_tasks.benchmarks import catalogue
+
+    found: dict[str, float] = {}
+    for cell in cells:
+        match = _CHANCE.fullmatch(catalogue.parse_task(cell.task).card.chance)
+        guess = cell.official.get(_GUESS)
+        if match:
+            found[cell.task] = int(match[1]) / int(match[2])
+        elif guess is not None and guess.n and cell.task not in found:
+            found[cell.task] = guess.value
+    return found
+
+
+def published_rows(benchmark: str) -> "list[PublishedRow]":
+    """The figures of a benchmark's paper."""
+    from long_context_tasks.benchmarks.published import published
+    from long_context_tasks.site.shown import PublishedRow
+
+    return [
+        PublishedRow(
+            model=one.model,
+            task=one.task,
+            metric=one.metric,
+            value=one.score,
+            points=one.unit == "points",
+            source=one.source,
+            n=one.n,
+            setting=one.setting,
+            subset=one.subset,
+            benchmark=benchmark,
+        )
+        for one in published(benchmark)
+    ]
+
+
+def pooled_groups(benchmarks: Sequence[str]) -> dict[str, list[str]]:
+    """Group to its tasks, of tasks whose mean over all splits counts every case the same."""
+    from long_context_tasks.benchmarks import catalogue
+
+    return {
+        f"{benchmark}_{name}": [f"{benchmark}_{name}_{split}" for split in card.splits]
+        for benchmark in benchmarks
+        for name, card in catalogue.card(benchmark).tasks.items()
+        if card.pooled and len(card.splits) > 1
+    }
+
+
+def label_values() -> dict[str, dict[str, str]]:
+    """Label to its values in reading order with words for them."""
+    return {
+        "answer_position": {"B": "beginning", "M": "middle", "E": "end", "S": "several places"},
+        "question_type": {"who": "who", "what": "what", "when": "when", "howmany": "how many"},
+        "position": {"front": "front", "mid": "middle", "rear": "rear"},
+    }
+
+
+def _about(benchmark: str) -> str:
+    from long_context_tasks.benchmarks import catalogue
+
+    card = catalogue.card(benchmark)
+    paper = ", ".join(
+        filter(None, (card.paper.get("title"), card.paper.get("authors"), card.paper.get("venue")))
+    )
+    return f"{' '.join(card.about.split())} Paper: {paper}."
+
+
+def _shown_aliases(name: str, aliases: Sequence[str]) -> list[str]:
+    from long_context_tasks.results.models import shown_name
+
+    return [one for one in dict.fromkeys(map(shown_name, aliases)) if one != name]

@@ -1,0 +1,46 @@
+"""The embedded corpus: texts written from a seed, so that nobody can have read them before, with answers that the writer decided.
+
+A novel tells what happens to a company of travellers (:mod:`.novel`, :mod:`.company`). Stories tell of a small world that goes on by
+itself (:mod:`.world`, of :mod:`.people`), and know the names and facts of their paragraphs (:mod:`.story`); the sentences of both are
+made by :mod:`.teller`. Beside them there are debates (:mod:`.debate`), meetings with questions
+(:mod:`.meeting`), abstracts and reviews of trials (:mod:`.trials`), court opinions (:mod:`.opinions`), and a forum (:mod:`.forum`)
+that asks for parts of invented devices (:mod:`.parts`).
+
+Equal seeds give equal texts on every machine. What a writer hands over stands in :mod:`.document`, how sentences are made in
+:mod:`.wording`; all words stand in text files in ``data``.
+"""
+
+from long_context_tasks.synthetic.debate import write_debate
+from long_context_tasks.synthetic.document import Document, Fact, Paragraph
+from long_context_tasks.synthetic.event import Event
+from long_context_tasks.synthetic.forum import Thread, ThreadAnswer, post_rows, write_threads
+from long_context_tasks.synthetic.meeting import Meeting, MeetingQuestion, write_meeting
+from long_context_tasks.synthetic.novel import Novel, write_novel
+from long_context_tasks.synthetic.opinions import OpinionGroup, write_opinion_group, write_opinions
+from long_context_tasks.synthetic.story import write_story
+from long_context_tasks.synthetic.trials import write_abstracts, write_review
+from long_context_tasks.synthetic.world import simulate
+
+__all__ = [
+    "Document",
+    "Event",
+    "Fact",
+    "Meeting",
+    "MeetingQuestion",
+    "Novel",
+    "OpinionGroup",
+    "Paragraph",
+    "Thread",
+    "ThreadAnswer",
+    "post_rows",
+    "simulate",
+    "write_abstracts",
+    "write_debate",
+    "write_meeting",
+    "write_novel",
+    "write_opinion_group",
+    "write_opinions",
+    "write_review",
+    "write_story",
+    "write_threads",
+]

@@ -1,0 +1,336 @@
+"""Files in and out: round trips, ORCA's training data, POTATO, and files edited by hand."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from annotation_study import HOSTILE, annotations, make_study
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from long_context_tasks.annotation import (
+    SHIPPED,
+    Annotation,
+    Review,
+    add,
+    annotate,
+    create,
+    load_scale,
+    open_study,
+    read_documents,
+    read_questions,
+    review,
+)
+from long_context_tasks.annotation.exchange import (
+    annotation_rows,
+    question_rows,
+    read_annotations,
+    read_reviews,
+    review_rows,
+    training_rows,
+    write_rows,
+)
+from long_context_tasks.annotation.potato import export_potato, import_potato, potato_config
+from long_context_tasks.annotation.scale import parse_scale
+from long_context_tasks.schema import InputError
+
+CANDIDATES = [f"q{n}/{model}" for n in (1, 2, 3) for model in ("small", "large/x")]
+ROUND_TRIP = settings(
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@given(st.data())
+@ROUND_TRIP
+def test_annotations_survive_a_file(tmp_path: Path, data: st.DataObject) -> None:
+    path, file = tmp_path / "s.db", tmp_path / "a.jsonl"
+    path.unlink(missing_ok=True)
+    given_ = data.draw(annotations(CANDIDATES))
+    with make_study(path) as study:
+        annotate(study, given_)
+        assert write_rows(file, annotation_rows(study)) == len(given_)
+        assert read_annotations(file, study.scale) == study.annotations()
+
+
+def user_state(found: list[Annotation]) -> dict[str, Any]:
+    """As POTATO 2.12.1 wrote it in a browser: labels of radio and multiselect hold their name, text its text."""
+    items: dict[str, list[Any]] = {}
+    for one in found:
+        labels = [[{"schema": "comment", "name": "text_box"}, one.comment]] if one.comment else []
+        labels += [[{"schema": "feedback", "name": code}, code] for code in one.codes]
+        labels += (
+            [[{"schema": "rating", "name": str(one.rating)}, str(one.rating)]]
+            if one.rating is not None
+            else []
+        )
+        items[one.candidate] = labels
+    return {"user_id": found[0].annotator, "instance_id_to_label_to_value": items}
+
+
+@given(st.data())
+@ROUND_TRIP
+def test_annotations_survive_potato(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    folder = tmp_path_factory.mktemp("potato")
+    # An annotator is a folder there.
+    given_ = [one for one in data.draw(annotations(CANDIDATES)) if one.annotator.isalnum()]
+    for name in {one.annotator for one in given_}:
+        (folder / "annotation_output" / name).mkdir(parents=True)
+        state = json.dumps(user_state([one for one in given_ if one.annotator == name]))
+        (folder / "annotation_output" / name / "user_state.json").write_text(state)
+    if not given_:
+        return
+    told = [Annotation(one.candidate, one.annotator, one.rating, one.codes, one.comment) for one in given_]
+    assert sorted(import_potato(folder, load_scale()), key=repr) == sorted(told, key=repr)
+
+
+def test_potato_version_1_is_read(tmp_path: Path) -> None:
+    (tmp_path / "ana").mkdir()
+    row = {
+        "id": "q1/small",
+        "displayed_text": "x",
+        "label_annotations": {"rating": {"4": "4"}, "feedback": {"A": "A"}},
+    }
+    (tmp_path / "ana" / "annotated_instances.jsonl").write_text(json.dumps(row) + "\n")
+    assert import_potato(tmp_path, load_scale()) == [Annotation("q1/small", "ana", 4, "A")]
+
+
+def test_potato_gets_a_project_without_markup_from_the_study(tmp_path: Path) -> None:
+    with make_study(tmp_path / "s.db") as study:
+        assert export_potato(study, tmp_path / "p") == 6
+        with pytest.raises(InputError, match="is there already"):
+            export_potato(study, tmp_path / "p")
+    items = [json.loads(line) for line in (tmp_path / "p" / "data" / "items.jsonl").read_text().splitlines()]
+    assert sorted(item["id"] for item in items) == sorted(CANDIDATES)
+    assert all("<script" not in item["text"] and "<img" not in item["text"] for item in items)
+    assert any("&lt;script&gt;" in item["text"] for item in items)
+    config = yaml.safe_load((tmp_path / "p" / "config.yaml").read_text())
+    assert [scheme["name"] for scheme in config["annotation_schemes"]] == ["rating", "feedback", "comment"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["p", "s.db"]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_scales(name: str) -> None:
+    scale = load_scale(name)
+    assert parse_scale(scale.as_row(), "again") == scale
+    assert scale.bounds == ((1, 10) if name == "elitr_bench" else (1, 5))
+    labels = [label["name"] for label in potato_config(scale)["annotation_schemes"][0]["labels"]]
+    assert labels == [str(value) for value in scale.values]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"colour": 1}, "unknown key colour"),
+        ({"scale": []}, "scale must be a list"),
+        ({"scale": [{"values": [1]}, {"values": [3]}]}, "follow each other"),
+        ({"scale": [{"values": ["1"]}]}, "whole numbers"),
+        ({"codes": {"Q": {"label": "x"}}}, "exactly Q, A, R, U, E"),
+        ({"title": 3}, "title must be text"),
+    ],
+)
+def test_a_wrong_scale_is_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        parse_scale({**load_scale().as_row(), **change}, "s.yaml")
+
+
+GOOD = {"item": "q1/small", "annotator": "ana", "rating": 4, "codes": ["A"], "comment": "", "at": ""}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"item": "q1/small",', "row 2: not JSON"),
+        ("[]", "row 2: not an object"),
+        (
+            json.dumps({**GOOD, "annotator": "b", "rating": 7}),
+            "row 2: .*rating 7 is no whole number from 1 to 5",
+        ),
+        (json.dumps({**GOOD, "annotator": "b", "rating": "4"}), 'row 2: rating "4" is no whole number'),
+        (json.dumps({**GOOD, "annotator": "b", "rating": 3.5}), "row 2: rating 3.5"),
+        ('{"item": "q1/small", "annotator": "b", "rating": NaN}', "row 2: rating NaN"),
+        (json.dumps({**GOOD, "annotator": "b", "codes": ["X"]}), "row 2: codes"),
+        (json.dumps({**GOOD, "annotator": ""}), "row 2: annotator is empty"),
+        (json.dumps({**GOOD, "annotator": "b", "rateing": 4}), "row 2: unknown field rateing"),
+        (json.dumps(GOOD), "row 2: ana annotated q1/small before, in .*row 1"),
+        (json.dumps({"item": "q1/small", "annotator": "b"}), "row 2: .*says nothing"),
+    ],
+)
+def test_annotations_edited_by_hand_are_refused(tmp_path: Path, line: str, message: str) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text(f"{json.dumps(GOOD)}\n{line}\n")
+    with pytest.raises(InputError, match=f"a.jsonl, {message}"):
+        read_annotations(file, load_scale())
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "not as POTATO writes it"),
+        (
+            '{"instance_id_to_label_to_value": {"i": [[{"schema": "rating"}, "4"]]}}',
+            "not as POTATO writes it",
+        ),
+        (
+            '{"instance_id_to_label_to_value": {"i": {"rating": {"4": "4", "5": "5"}}}}',
+            "one number is needed",
+        ),
+        ('{"instance_id_to_label_to_value": {"i": {"rating": {"9": "9"}}}}', "rating 9 is no whole number"),
+        ('{"instance_id_to_label_to_value": {"i": {"feedback": {"Z": "Z"}}}}', "unknown feedback Z"),
+        ('{"instance_id_to_label_to_value": {}}', "no annotations yet"),
+    ],
+)
+def test_potato_files_edited_by_hand_are_refused(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "ana").mkdir()
+    (tmp_path / "ana" / "user_state.json").write_text(content)
+    with pytest.raises(InputError, match=message):
+        import_potato(tmp_path, load_scale())
+
+
+def test_training_data_are_read_by_orca(tmp_path: Path) -> None:
+    data = pytest.importorskip("long_context_tasks.orca.data", reason="the ORCA judge is not there")
+    with make_study(tmp_path / "s.db", "elitr_bench") as study:
+        annotate(
+            study,
+            [
+                Annotation("q1/small", "ana", 10),
+                Annotation("q1/small", "ben", 1),
+                Annotation("q2/small", "ana", None, "E"),
+                Annotation("q3/large/x", "ana", 4),
+            ],
+        )
+        review(study, [Review("q3", "remove", {})], "eva")
+        assert write_rows(tmp_path / "t.jsonl", training_rows(study)) == 1
+        assert len(training_rows(study, before=True)) == 2
+    [item] = data.read_items(tmp_path / "t.jsonl", need_ratings=True)
+    assert (item.id, item.ratings, item.model, item.question_id) == ("q1/small", (5.0, 1.0), "small", "q1")
+    assert item.rationale == HOSTILE and (item.domain, item.category) == ("speech", "who")
+
+
+def test_reviews_go_out_and_come_back(tmp_path: Path) -> None:
+    with make_study(tmp_path / "s.db") as study:
+        annotate(
+            study, [Annotation("q1/small", "ana", 2, "R", "wrong date"), Annotation("q2/small", "ana", 5)]
+        )
+        rows = review_rows(study)
+        assert [row["question_id"] for row in rows] == ["q1", "q3"]  # flagged, and never annotated
+        assert rows[0]["flags"][0]["comment"] == "wrong date" and len(review_rows(study, every=True)) == 3
+        write_rows(tmp_path / "r.jsonl", rows)
+        assert review(study, read_reviews(tmp_path / "r.jsonl"), "eva") == (0, 0)
+        assert review_rows(study) == []  # decided
+        annotate(study, [Annotation("q1/large/x", "ben", 2, "Q", "", "2999-01-01T00:00:00Z")])
+        assert [row["flags"][0]["annotator"] for row in review_rows(study)] == ["ben"]  # what came later
+    for change, message in (
+        ({"decision": "maybe"}, "decision is"),
+        ({"question": ""}, "question is empty"),
+        ({"refrence": "x"}, "unknown field refrence"),
+        ({"version": "1"}, "version is"),
+    ):
+        (tmp_path / "r.jsonl").write_text(json.dumps({**rows[0], **change}))
+        with pytest.raises(InputError, match=f"r.jsonl, row 1: {message}"):
+            read_reviews(tmp_path / "r.jsonl")
+
+
+def test_questions_survive_a_file(tmp_path: Path) -> None:
+    with make_study(tmp_path / "s.db") as study:
+        write_rows(tmp_path / "q.jsonl", question_rows(study))
+        create(tmp_path / "t.db", study.scale)
+        with open_study(tmp_path / "t.db") as other:
+            add(other, read_questions(tmp_path / "q.jsonl"), {"d1": study.document("d1") or ""})
+            assert other.questions() == study.questions() and other.candidates() == study.candidates()
+
+
+def test_flat_rows_of_one_question_are_joined(tmp_path: Path) -> None:
+    base = {"question_id": "q", "question": "Q?", "reference": "R"}
+    flat = [{**base, "id": f"q-{m}", "candidate": m, "candidate_model": m} for m in ("a", "b")]
+    file = tmp_path / "q.jsonl"
+    file.write_text("\n".join(map(json.dumps, flat)))
+    [one] = read_questions(file)
+    assert one.candidates == (("q-a", "a", "a"), ("q-b", "b", "b"))
+    file.write_text("\n".join(map(json.dumps, [flat[0], {**flat[1], "reference": "Other"}])))
+    with pytest.raises(InputError, match=r"row 2: question q differs from .*row 1"):
+        read_questions(file)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"id": "q", "question": "Q?"}, "reference is missing"),
+        ({"id": "q", "question": " ", "reference": "R"}, "question is empty"),
+        ({"id": "a\nb", "question": "Q", "reference": "R"}, "id is"),
+        ({"id": "q", "question": "Q", "reference": "\ud800"}, "reference holds broken text"),
+        (
+            {"id": "q", "question": "Q", "reference": "R", "candidates": {"m": "x"}},
+            "candidates must be a list",
+        ),
+        (
+            {"id": "q", "question": "Q", "reference": "R", "candidates": [{"model": "m"}]},
+            "candidate 1: text is missing",
+        ),
+    ],
+)
+def test_wrong_questions_are_refused(tmp_path: Path, row: dict[str, Any], message: str) -> None:
+    (tmp_path / "q.jsonl").write_text(json.dumps(row))
+    with pytest.raises(InputError, match=f"q.jsonl, row 1(: |, ){message}"):
+        read_questions(tmp_path / "q.jsonl")
+
+
+def test_documents_come_from_a_folder_or_a_file(tmp_path: Path) -> None:
+    (tmp_path / "m1.txt").write_text("one")
+    (tmp_path / "d.jsonl").write_text('{"id": "m1", "text": "one"}')
+    assert read_documents(tmp_path) == read_documents(tmp_path / "d.jsonl") == {"m1": "one"}
+    (tmp_path / "d.jsonl").write_text('{"id": "m1", "text": "one"}\n{"id": "m1", "text": "two"}')
+    with pytest.raises(InputError, match="row 2: document m1 came before"):
+        read_documents(tmp_path / "d.jsonl")
+
+
+@pytest.mark.parametrize("how", ["in between", "from another machine"])
+def test_a_flag_that_the_expert_did_not_see_is_shown_again(tmp_path: Path, how: str) -> None:
+    """An annotation after the review file was written, or with an older time, imported after the decision."""
+    with make_study(tmp_path / "s.db") as study:
+        annotate(study, [Annotation("q1/small", "ana", 2, "R", at="2026-01-01T10:00:00Z")])
+        write_rows(tmp_path / "r.jsonl", review_rows(study, every=True))
+        later = [Annotation("q1/small", "ben", 1, "Q", at="2026-01-01T09:00:00Z")]
+        if how == "in between":
+            annotate(study, later)
+        review(study, read_reviews(tmp_path / "r.jsonl"), "eva")
+        if how != "in between":
+            assert review_rows(study) == []
+            annotate(study, later)
+        [row] = review_rows(study)
+        assert row["question_id"] == "q1" and [each["annotator"] for each in row["flags"]] == ["ben"]
+        write_rows(tmp_path / "r.jsonl", [row])
+        review(study, read_reviews(tmp_path / "r.jsonl"), "eva")
+        assert review_rows(study) == []
+        # Who says something else of it asks anew.
+        annotate(study, [Annotation("q1/small", "ana", 2, "R", "Look again")])
+        assert [row["question_id"] for row in review_rows(study)] == ["q1"]
+
+
+def test_a_decision_without_its_flags_answers_all_that_there_are(tmp_path: Path) -> None:
+    with make_study(tmp_path / "s.db") as study:
+        annotate(study, [Annotation(f"q{n}/small", "ana", 2, "R") for n in (1, 2, 3)])
+        review(study, [Review("q1", "keep", {})], "eva")
+        assert [row["question_id"] for row in review_rows(study)] == ["q2", "q3"]
+    write_rows(tmp_path / "r.jsonl", [{"question_id": "q2", "decision": "keep", "flags": [3]}])
+    with pytest.raises(InputError, match="row 1: flags are not as `lct annotate review` wrote them"):
+        read_reviews(tmp_path / "r.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"at": "yesterday"}, 'row 1: at is "yesterday"; write a time of UTC'),
+        ({"rating": None, "comment": "  "}, "says nothing"),
+    ],
+)
+def test_a_time_or_a_comment_that_says_nothing_is_refused(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    row = {"item": "q1/small", "annotator": "ana", "rating": 4, "at": "2026-01-01T10:00:00Z"}
+    write_rows(tmp_path / "a.jsonl", [row])
+    assert len(read_annotations(tmp_path / "a.jsonl", load_scale())) == 1
+    write_rows(tmp_path / "a.jsonl", [{**row, **change}])
+    with pytest.raises(InputError, match=message):
+        read_annotations(tmp_path / "a.jsonl", load_scale())

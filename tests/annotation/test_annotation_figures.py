@@ -1,0 +1,110 @@
+"""The statistics of a small study against numbers worked out by hand."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from annotation_study import make_study
+
+from long_context_tasks.annotation import (
+    Annotation,
+    Part,
+    Review,
+    annotate,
+    krippendorff_alpha,
+    review,
+    study_figures,
+)
+from long_context_tasks.annotation.figures import figure_tables
+
+pytest.importorskip("nltk", reason="nltk (extra annotation) is not installed")
+
+SAID = [
+    ("q1/small", "ana", 1, "R", ""),
+    ("q1/small", "ben", 5, "", ""),
+    ("q1/small", "cleo", None, "UE", ""),
+    ("q1/large/x", "ana", 2, "R", "the date is wrong"),
+    ("q2/small", "ana", 4, "", ""),
+    ("q2/small", "ben", 4, "A", ""),
+    ("q2/large/x", "ana", 5, "", ""),
+    ("q2/large/x", "ben", 3, "", "long"),
+    ("q3/small", "ana", 1, "", ""),
+]
+
+
+def test_numbers_worked_out_by_hand(tmp_path: Path) -> None:
+    with make_study(tmp_path / "s.db") as study:
+        annotate(study, [Annotation(*row) for row in SAID])
+        review(
+            study,
+            [Review("q1", "correct", {"reference": "New", "rationale": "New"}), Review("q3", "remove", {})],
+            "eva",
+        )
+        figures = study_figures(study)
+    before, removed, after = figures.before, figures.removed, figures.after
+    assert [
+        (part.questions, part.pairs, part.ratings, part.feedback) for part in (before, removed, after)
+    ] == [
+        (3, 5, 8, 5),
+        (2, 3, 4, 3),
+        (1, 2, 4, 2),
+    ]
+    assert before.annotations == 13 and before.ratings_per_pair == pytest.approx(1.6)
+    assert before.histogram == {1: 2, 2: 1, 3: 1, 4: 2, 5: 2} and after.histogram == {
+        1: 0,
+        2: 0,
+        3: 1,
+        4: 2,
+        5: 1,
+    }
+    # Pairs with two ratings: (1, 5) varies by 8, (4, 4) by 0, (5, 3) by 2.
+    assert before.high_variance == pytest.approx(2 / 3) and after.high_variance == pytest.approx(1 / 2)
+    kept = [("ana", "a", 4.0), ("ben", "a", 4.0), ("ana", "b", 5.0), ("ben", "b", 3.0)]
+    assert after.alpha == krippendorff_alpha(kept) and after.alpha.items == 2
+    # Observed disagreement 2 pairs of (5 - 3)^2 over 4, expected over 12 ordered pairs: 1 - (8/4) / (2 * (1+1+1+1+4)/12) = -0.5.
+    assert krippendorff_alpha(kept, "interval").value == pytest.approx(-0.5)
+    assert {one.code: (one.count, one.of) for one in figures.codes} == {
+        "Q": (0, 3),
+        "A": (1, 3),
+        "R": (1, 3),
+        "U": (1, 5),
+        "E": (1, 5),
+        "comment": (2, 5),
+    }
+    assert figures.total_codes == 5
+    assert figures.corrected == {
+        "question": {},
+        "reference": {"dev": 1},
+        "rationale": {"dev": 1},
+        "transcription": {},
+    }
+    large, small = figures.models
+    assert (large.model, large.answers, large.ratings, large.mean, large.words) == ("large/x", 1, 2, 4.0, 5.0)
+    assert large.sd == pytest.approx(math.sqrt(2)) and (small.model, small.mean, small.sd) == (
+        "small",
+        4.0,
+        0.0,
+    )
+    tables = figure_tables(figures, {"Q": "x"})
+    assert [len(table.rows) for table in tables] == [3, 7, 5, 2, 5]
+    assert all(len(row) == len(table.columns) for table in tables for row in table.rows)
+
+
+def test_the_papers_shares_come_from_its_counts() -> None:
+    """Table 4 and Section 5.2: how we count annotations, shares and ratings per pair gives the printed numbers."""
+    from long_context_tasks.annotation import Alpha, CodeCount
+
+    table = {"Q": (275, 14.7), "A": (571, 30.5), "R": (309, 16.5)}
+    assert all(round(100 * CodeCount(code, n, 1872).share, 1) == share for code, (n, share) in table.items())
+    table = {"U": (158, 7.9), "E": (515, 25.8), "comment": (184, 9.2)}
+    assert all(round(100 * CodeCount(code, n, 1993).share, 1) == share for code, (n, share) in table.items())
+    part = Part(1872, 3580, 11721 - 1993, 1993, Alpha(0.76, 0, 0, 0), 0.177, {})
+    assert part.annotations == 11721 and round(part.ratings_per_pair, 1) == 2.7
+
+
+def test_an_empty_study_has_figures(tmp_path: Path) -> None:
+    with make_study(tmp_path / "s.db") as study:
+        figures = study_figures(study)
+    assert math.isnan(figures.before.alpha.value) and figures.models == ()
+    assert json.dumps([table.rows for table in figure_tables(figures, {})])

@@ -1,0 +1,109 @@
+"""Variables of the environment in the config files of OpenCompass: what is no number, and tasks that a file does not hold, are named."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("opencompass")
+
+from mmengine.config import Config
+
+from long_context_tasks.hosts.opencompass.environment import number, whole
+from long_context_tasks.schema import InputError
+
+CONFIGS = Path(__file__).resolve().parents[2] / "configs"
+
+
+@pytest.fixture(autouse=True)
+def _checkout() -> None:
+    if not CONFIGS.is_dir():
+        pytest.skip("an installed package is no checkout")
+
+
+def config(name: str) -> Any:
+    return Config.fromfile(str(CONFIGS / name), format_python_code=False)
+
+
+@pytest.mark.parametrize(
+    ("file", "variable"),
+    [
+        *(
+            ("eval_synthetic.py", name)
+            for name in ("LCT_N", "LCT_RUNS", "LCT_EVAL_GPUS", "LCT_WORKERS", "LCT_TEMPERATURE")
+        ),
+        *((f"eval_{name}.py", "LCT_N") for name in ("ada_leval", "elitr_bench", "ethic")),
+        ("eval_all.py", "LCT_WORKERS"),
+        *(("models/lct_model.py", name) for name in ("LCT_GPUS", "LCT_BATCH_SIZE", "LCT_TOP_P")),
+        *(("models/lct_endpoint.py", name) for name in ("LCT_BATCH_SIZE", "LCT_QUERIES_PER_SECOND")),
+        *(("models/lct_vllm.py", name) for name in ("LCT_GPUS", "LCT_BATCH_SIZE")),
+    ],
+)
+def test_what_is_no_number_is_named(file: str, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, "x")
+    with pytest.raises(InputError, match=f"^{variable}=x: give a (whole )?number of .* or leave it out"):
+        config(file)
+    monkeypatch.setenv(variable, "1")
+    assert config(file).to_dict()
+
+
+def test_numbers_in_their_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    for text, value in (
+        ("", 5),
+        ("7", 7),
+        (" 8 ", 8),
+        ("0", None),
+        ("-1", None),
+        ("1.5", None),
+        ("1e3", None),
+    ):
+        monkeypatch.setenv("LCT_N", text)
+        if value is None:
+            with pytest.raises(InputError, match="whole number of 1 or more"):
+                whole("LCT_N", 5)
+        else:
+            assert whole("LCT_N", 5) == value
+    monkeypatch.setenv("LCT_N", "0")
+    assert whole("LCT_N", 5, 0) == 0
+    for text, value in (
+        ("0.6", 0.6),
+        ("1", 1.0),
+        ("1.1", None),
+        ("-0.1", None),
+        ("nan", None),
+        ("inf", None),
+    ):
+        monkeypatch.setenv("LCT_TOP_P", text)
+        if value is None:
+            with pytest.raises(InputError, match=r"LCT_TOP_P=.*number of 0 to 1"):
+                number("LCT_TOP_P", 1, 1)
+        else:
+            assert number("LCT_TOP_P", 1, 1) == value
+
+
+def test_noisy_synthetic_tasks_run_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in lm-eval; out of the box there are the plain ones alone."""
+    plain = [dataset["abbr"] for dataset in config("eval_synthetic.py").datasets]
+    assert "elitr_bench_qa_synthetic" in plain and not any("_wer" in name for name in plain)
+    names = [
+        "elitr_bench_qa_synthetic_wer20",
+        "elitr_bench_conv_synthetic_goldhistory_wer40",
+        "ethic_recall_law_synthetic",
+    ]
+    monkeypatch.setenv("LCT_TASKS", ",".join(names))
+    monkeypatch.setenv("LCT_N", "2")
+    found = config("eval_synthetic.py").datasets
+    assert [(one["lct_task"], one["lct_n"], one["lct_length"]) for one in found] == [
+        (name, 2, "1k") for name in names
+    ]
+
+
+@pytest.mark.parametrize(
+    "name", ["ada_leval_tsort_any", "elitr_bench_qa_dev_wer20", "ada_leval_tsort_2k_synthetic"]
+)
+def test_other_tasks_are_refused_with_what_there_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LCT_TASKS", name)
+    with pytest.raises(
+        ValueError, match=f"any length: {name}; there are: .*elitr_bench_qa_synthetic.*_wer20"
+    ):
+        config("eval_synthetic.py")

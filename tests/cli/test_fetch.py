@@ -1,0 +1,238 @@
+"""Downloading from a real server on this machine that breaks, ignores ranges, lies or is not there."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from file_server import Server, file_server
+from typer.testing import CliRunner
+
+from long_context_tasks.benchmarks.catalogue import card
+from long_context_tasks.benchmarks.fetch import fetch_file
+from long_context_tasks.cli import app
+from long_context_tasks.cli import data as data_command
+from long_context_tasks.schema import InputError
+
+CONTENT = json.dumps([{"text": "x" * 50, "number": i} for i in range(4000)]).encode()
+SHA = hashlib.sha256(CONTENT).hexdigest()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with file_server(CONTENT) as state:
+        yield state
+
+
+def fetch(server: Server, path: Path, **options):
+    options = {"sha256": SHA, "wait": 0.01, "attempts": 4, **options}
+    return fetch_file([f"{server.url}/file.json"], path, **options)
+
+
+def only(path: Path) -> None:
+    """The file is there and nothing beside it."""
+    assert path.read_bytes() == CONTENT
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
+def test_whole_file(server, tmp_path):
+    seen = []
+    done = fetch(server, tmp_path / "new" / "file.json", on_bytes=lambda n, total: seen.append((n, total)))
+    only(tmp_path / "new" / "file.json")
+    assert (done.sha256, done.size, done.verified) == (SHA, len(CONTENT), True)
+    assert seen[0] == (0, len(CONTENT)) and seen[-1] == (len(CONTENT), len(CONTENT))
+
+
+def test_broken_connections_are_resumed(server, tmp_path):
+    server.breaks = [70_000, 90_000]
+    fetch(server, tmp_path / "file.json")
+    only(tmp_path / "file.json")
+    starts = [int(asked[6:-1]) if asked else 0 for _, asked in server.asked]
+    assert (
+        starts[0] == 0 and 0 < starts[1] <= 70_000 and starts[1] < starts[2] <= 160_000 and len(starts) == 3
+    )
+
+
+def test_a_later_call_goes_on_where_the_first_stopped(server, tmp_path):
+    server.breaks = [70_000]
+    with pytest.raises(InputError, match="what has arrived is kept"):
+        fetch(server, tmp_path / "file.json", attempts=1)
+    assert not (tmp_path / "file.json").exists() and (tmp_path / "file.json.part").stat().st_size > 0
+    fetch(server, tmp_path / "file.json")
+    only(tmp_path / "file.json")
+    assert server.asked[1][1] is not None
+
+
+def test_server_that_ignores_ranges(server, tmp_path):
+    server.breaks, server.ranges = [70_000], False
+    fetch(server, tmp_path / "file.json")
+    only(tmp_path / "file.json")
+    assert server.asked[1][1] is not None
+
+
+def test_a_file_that_changed_meanwhile_is_fetched_anew(server, tmp_path):
+    server.content, server.breaks = b"[" + b"0," * len(CONTENT), [70_000]
+    with pytest.raises(InputError):
+        fetch(server, tmp_path / "file.json", attempts=1)
+    server.content, server.etag = CONTENT, '"two"'
+    fetch(server, tmp_path / "file.json", sha256=None)
+    only(tmp_path / "file.json")
+
+
+def test_everything_arrived_before_the_break(server, tmp_path):
+    (tmp_path / "file.json.part").write_bytes(CONTENT)
+    notes = {"url": f"{server.url}/file.json", "version": server.etag}
+    (tmp_path / "file.json.part.json").write_text(json.dumps(notes), encoding="utf-8")
+    fetch(server, tmp_path / "file.json")
+    only(tmp_path / "file.json")
+
+
+@pytest.mark.parametrize("rubbish", [b"x" * (len(CONTENT) + 5), b"x" * 10])
+def test_rubbish_of_an_earlier_try(server, tmp_path, rubbish):
+    (tmp_path / "file.json.part").write_bytes(rubbish)
+    notes = {"url": f"{server.url}/file.json", "version": '"older"'}
+    (tmp_path / "file.json.part.json").write_text(json.dumps(notes), encoding="utf-8")
+    fetch(server, tmp_path / "file.json")
+    only(tmp_path / "file.json")
+
+
+def test_overload_is_waited_for_and_a_missing_file_is_not(server, tmp_path):
+    server.statuses = [503, 429]
+    fetch(server, tmp_path / "file.json")
+    assert len(server.asked) == 3
+    server.asked.clear()
+    with pytest.raises(InputError) as caught:
+        fetch_file([f"{server.url}/missing.json"], tmp_path / "other.json", wait=0.01)
+    message = str(caught.value)
+    assert len(server.asked) == 1 and "404" in message and f"{server.url}/missing.json" in message
+    assert str(tmp_path / "other.json") in message and not (tmp_path / "other.json").exists()
+
+
+def test_second_address(server, tmp_path):
+    urls = [f"{server.url}/missing.json", f"{server.url}/file.json"]
+    done = fetch_file(urls, tmp_path / "file.json", sha256=SHA, wait=0.01)
+    assert done.url == urls[1]
+    only(tmp_path / "file.json")
+
+
+def test_wrong_checksum_leaves_nothing_and_keeps_the_old_file(server, tmp_path):
+    (tmp_path / "file.json").write_text("old", encoding="utf-8")
+    server.content = CONTENT.replace(b"x", b"y")
+    with pytest.raises(InputError, match="wrong checksum.*expected " + SHA):
+        fetch(server, tmp_path / "file.json")
+    assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("file.json", "old")]
+
+
+def test_no_server(tmp_path):
+    url = "http://127.0.0.1:9/file.json"
+    with pytest.raises(InputError) as caught:
+        fetch_file([url], tmp_path / "file.json", attempts=2, wait=0.01)
+    assert (
+        url in str(caught.value)
+        and "no connection" in str(caught.value)
+        and "What to do" in str(caught.value)
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_nonsense_address(tmp_path):
+    with pytest.raises(InputError, match="could not be fetched"):
+        fetch_file(["nonsense"], tmp_path / "file.json", wait=0.01)
+
+
+def test_two_at_once(server, tmp_path):
+    from filelock import FileLock
+
+    with FileLock(tmp_path / ".file.json.lock"), pytest.raises(InputError, match="another process"):
+        fetch(server, tmp_path / "file.json")
+
+
+# --- lct data -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def published(server, monkeypatch):
+    """The files of ada_leval on the server of this machine."""
+    real = card("ada_leval")
+    items = [
+        data_command.PublishedFile(item.name, item.task, item.length, (f"{server.url}/{item.name}",), sha)
+        for item in data_command.published_files(real)
+        for sha in [SHA if item.name == "stackselect_1k.json" else None]
+    ]
+    monkeypatch.setattr(data_command, "published_files", lambda _: items)
+    return items
+
+
+def lct(*words: str):
+    return CliRunner().invoke(app, list(words))
+
+
+def test_fetch_and_status(published, server, tmp_path, monkeypatch):
+    monkeypatch.setenv("LCT_DATA_DIR", str(tmp_path))
+    result = lct("data", "fetch", "ada_leval", "--file", "1k")
+    assert result.exit_code == 0, result.output
+    assert "stackselect_1k.json: " in result.stdout and "checksum agrees" in result.stdout
+    assert f"sha256 {SHA} recorded" in result.stdout
+    folder = tmp_path / "ada_leval"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "fetched.json",
+        "stackselect_1k.json",
+        "textsort_1k.json",
+    ]
+    server.asked.clear()
+    assert (
+        "there already" in lct("data", "fetch", "ada_leval", "--file", "bestanswer_1k").stdout
+        and not server.asked
+    )
+    (folder / "textsort_1k.json").write_text("[]", encoding="utf-8")
+    (folder / "textsort_2k.json.part").write_text("[", encoding="utf-8")
+    text = lct("data", "status").stdout
+    assert re.search(r"stackselect_1k.json +[\d,]+ bytes, checksum agrees", text)
+    assert re.search(r"textsort_1k.json +2 bytes, WRONG CHECKSUM", text)
+    assert re.search(r"textsort_2k.json +partly fetched", text) and re.search(
+        r"textsort_4k.json +missing", text
+    )
+
+
+def test_a_dead_link_among_others(published, server, tmp_path):
+    server.statuses = [404, 200]
+    result = lct("data", "fetch", "ada_leval", "--file", "1k", "--data-dir", str(tmp_path))
+    assert result.exit_code == 2
+    assert f"{server.url}/textsort_1k.json: the server answers 404" in result.stderr
+    assert "_synthetic" in result.stderr and "lct build" in result.stderr
+    assert (tmp_path / "ada_leval" / "stackselect_1k.json").is_file()
+
+
+def test_a_web_page_instead_of_data(published, server, tmp_path):
+    server.content = b"<!DOCTYPE html><title>Domain for sale</title>"
+    result = lct("data", "fetch", "ada_leval", "--file", "tsort_2k", "--data-dir", str(tmp_path))
+    assert result.exit_code == 2 and "web page" in result.stderr
+    assert not list((tmp_path / "ada_leval").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("wanted", "names"),
+    [
+        ("2k", ["textsort_2k.json", "stackselect_2k.json"]),
+        ("tsort_2k, stackselect_6k.json", ["textsort_2k.json", "stackselect_6k.json"]),
+        (
+            "12k,...,32k",
+            ["textsort_16k.json", "textsort_32k.json"]
+            + [f"stackselect_{n}.json" for n in ("12k", "16k", "32k")],
+        ),
+    ],
+)
+def test_choice_of_files(wanted, names):
+    files = data_command.published_files(card("ada_leval"))
+    assert [item.name for item in data_command.choose_files(files, wanted)] == names
+
+
+def test_all_addresses_of_the_card_are_used():
+    first, second = next(
+        item.urls
+        for item in data_command.published_files(card("ada_leval"))
+        if item.name == "stackselect_1k.json"
+    )
+    assert first.startswith(card("ada_leval").data["base_url"]) and "raw.githubusercontent.com" in second

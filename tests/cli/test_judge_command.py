@@ -1,0 +1,307 @@
+"""`lct judge run` on what both hosts have left: the scores of a run that had the judge from the start."""
+
+import json
+import math
+import shutil
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("lm_eval")
+
+from judge_server import Answer, JudgeServer, judge_server
+from stored_runs import TASKS, judge_by_seed, judge_file, run_lm_eval, run_opencompass
+from stub_server import stub_server
+from tiny_model import make_tiny_model
+from typer.testing import CliRunner
+
+from long_context_tasks.cli import app
+from long_context_tasks.results import StoredRun, find_runs
+
+SEEDS = "2023,2024,2025"
+
+
+@dataclass
+class Judged:
+    """What one call of `lct judge run` has written and printed."""
+
+    code: int
+    out: str
+    err: str
+    numbers: dict[str, dict[str, Any]]
+    rows: dict[str, list[dict[str, Any]]]
+
+
+def judge(results: Path, *arguments: str | Path) -> Judged:
+    """Run the command; what it wrote, by task."""
+    for path in results.rglob("judged"):
+        shutil.rmtree(path)
+    done = CliRunner().invoke(app, ["judge", "run", str(results), *map(str, arguments)])
+    paths = sorted(results.rglob("judged/**/*.json"))
+    numbers = {row["task"]: row for row in (json.loads(path.read_text()) for path in paths)}
+    rows = {
+        json.loads(path.read_text())["task"]: [
+            json.loads(line) for line in path.with_suffix(".jsonl").read_text().splitlines()
+        ]
+        for path in paths
+    }
+    return Judged(done.exit_code, done.stdout, done.stderr, numbers, rows)
+
+
+def hashes(folder: Path) -> dict[str, bytes]:
+    """All files of a folder but those that are ours."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and "judged" not in path.parts
+    }
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The archives of the invented meetings; nobody's environment says where."""
+    from both_hosts import write_published_files
+
+    folder = tmp_path_factory.mktemp("published")
+    write_published_files("elitr_bench", folder, 0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LCT_CACHE_DIR", str(folder / "cache"))
+        patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def judging() -> Iterator[JudgeServer]:
+    with judge_server(judge_by_seed) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def stored(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What lm-eval leaves without a judge."""
+    output = tmp_path_factory.mktemp("lm_eval")
+    with stub_server() as server:
+        run_lm_eval(output, TASKS, _model(server.url), {"lct_data_dir": str(data)})
+    return output
+
+
+@pytest.fixture
+def results(stored: Path, tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it; a cache, and so a store of replies, of its own."""
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    return Path(shutil.copytree(stored, tmp_path / "results"))
+
+
+def _model(url: str) -> str:
+    return f"model=stub,base_url={url}/chat/completions,num_concurrent=4,tokenizer_backend=None"
+
+
+def by_task(folder: Path) -> dict[str, StoredRun]:
+    found = find_runs(folder)
+    assert not found.problems
+    return {run.task: run for run in found.runs}
+
+
+def assert_same(judged: Judged, runs: dict[str, StoredRun]) -> None:
+    """Every number, score, reason and verdict of the judged runs is that of runs with the judge."""
+    assert set(judged.numbers) == set(runs) == set(TASKS)
+    seen = set()
+    for task, run in runs.items():
+        numbers = {key: value for key, value in run.numbers.items() if key != "n_truncated"}
+        ours = {k: math.nan if v is None else v for k, v in judged.numbers[task]["numbers"].items()}
+        assert ours == pytest.approx(numbers, rel=0, abs=1e-9, nan_ok=True), task
+        rows = iter(judged.rows[task])
+        for case in run.cases():
+            for turn in range(len(case.responses)):
+                row = next(rows)
+                assert (row["case"], row["turn"]) == (case.id, turn)
+                assert row["scores"] == {name: values[turn] for name, values in case.scores.items()}
+                assert row["reasons"].get("judge_score") == case.reasons[turn]
+                assert row["verdicts"] == [dict(one) for one in (case.verdicts or ((),) * 9)[turn]]
+                assert row["stub-judge"] == row["scores"]["judge_score"]
+                seen.add(row["stub-judge"])
+        assert next(rows, None) is None
+    assert len(seen) > 3
+
+
+def test_lm_eval(results: Path, data: Path, judging: JudgeServer, tmp_path: Path) -> None:
+    """Without a judge nothing is judged; judged later, all is as in a run with that judge from the start."""
+    assert all(run.numbers["n_not_judged"] for run in by_task(results).values())
+    file = judge_file(tmp_path / "judge.yaml", judging.url, seeds=[2023, 2024, 2025])
+    before = hashes(results)
+    judged = judge(results, "--judge", file)
+    assert judged.code == 0, judged.err
+    assert hashes(results) == before
+    with stub_server() as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache2"))
+        metadata = {"lct_data_dir": str(data), "lct_judge": str(file)}
+        run_lm_eval(tmp_path / "again", TASKS, _model(server.url), metadata)
+    runs = by_task(tmp_path / "again")
+    assert_same(judged, runs)
+    assert all(judged.numbers[task]["judge"].items() >= run.judge.items() for task, run in runs.items())
+
+
+@pytest.mark.hosts
+def test_opencompass(
+    data: Path, judging: JudgeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same with the other host's own command, which prints the line that finishes a run."""
+    pytest.importorskip("opencompass")
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    tokenizer = make_tiny_model(tmp_path / "tiny")
+    options = {"LCT_DATA_DIR": str(data), "LCT_TOKENIZER": str(tokenizer)}
+    with stub_server() as server:
+        work, output = run_opencompass(tmp_path, TASKS, server.url, options)
+        [time] = [path.name for path in work.iterdir()]
+        assert f"lct judge run {work / time} --judge judge.yaml" in output
+        before = hashes(work)
+        judged = judge(work / time, "--judge", judge_file(tmp_path / "judge.yaml", judging.url, seeds=[1, 2]))
+        assert judged.code == 0, judged.err
+        assert hashes(work) == before
+        # The host evaluates the same predictions with the judge, as it does in a run that has one from the start.
+        shutil.rmtree(work / time / "results")
+        judges = {
+            **{"LCT_JUDGE_MODEL": "stub", "LCT_JUDGE_NAME": "stub-judge", "LCT_JUDGE_BASE_URL": judging.url},
+            **{"LCT_JUDGE_ASKS": "1", "LCT_JUDGE_SEEDS": "1,2", "LCT_CACHE_DIR": str(tmp_path / "cache2")},
+        }
+        run_opencompass(tmp_path, TASKS, server.url, {**options, **judges}, "-m", "eval", "-r", time)
+    assert_same(judged, by_task(work))
+
+
+def test_seeds_are_averaged_and_told_apart(results: Path, judging: JudgeServer, tmp_path: Path) -> None:
+    file = judge_file(tmp_path / "judge.yaml", judging.url)
+    judged = judge(results, "--judge", file, "--seeds", SEEDS)
+    several = 0
+    for task, rows in judged.rows.items():
+        for row in rows:
+            scores = [one["score"] for one in row["verdicts"] if one["score"] is not None]
+            if scores and "judge_score" not in row["reasons"]:
+                assert row["scores"]["judge_score"] == pytest.approx(statistics.fmean(scores))
+                several += len(set(scores)) > 1
+            assert [one["seed"] for one in row["verdicts"]] == [2023, 2024, 2025]
+        assert set(judged.numbers[task]["by_seed"]) == set(SEEDS.split(","))
+    assert several
+    alone = judge(results, "--judge", file, "--seeds", "2024")
+    for task, row in alone.numbers.items():
+        assert row["by_seed"] == {}
+        for name, value in judged.numbers[task]["by_seed"]["2024"].items():
+            assert row["numbers"][name] == value, (task, name)
+    assert "0 new replies" in alone.out  # the store has them
+
+
+def test_judging_again_asks_nothing_and_other_seeds_have_a_folder_of_their_own(
+    results: Path, tmp_path: Path
+) -> None:
+    with judge_server(judge_by_seed) as server:
+        file = judge_file(tmp_path / "judge.yaml", server.url)
+        first = judge(results, "--judge", file)
+        n = len(server.bodies)
+        written = {path: path.read_bytes() for path in results.rglob("judged/**/*.jsonl")}
+        CliRunner().invoke(app, ["judge", "run", str(results), "--judge", str(file)])
+        assert len(server.bodies) == n + 1  # one tiny call
+        assert {path: path.read_bytes() for path in results.rglob("judged/**/*.jsonl")} == written
+        CliRunner().invoke(app, ["judge", "run", str(results), "--judge", str(file), "--seeds", "5"])
+    assert len(list(results.rglob("judged/**/*.jsonl"))) == 2 * len(written) == 2 * len(first.rows)
+    assert len(find_runs(results).runs) == len(TASKS)  # ours are no runs
+
+
+def test_several_judges_and_their_comparison(results: Path, judging: JudgeServer, tmp_path: Path) -> None:
+    one = judge_file(tmp_path / "one.yaml", judging.url, "judge-one")
+    two = judge_file(tmp_path / "two.yaml", judging.url, "judge-two", seeds=[7])
+    done = CliRunner().invoke(app, ["judge", "run", str(results), "--judge", str(one), "--judge", str(two)])
+    assert done.exit_code == 0, done.stderr
+    table = done.stdout
+    assert all(
+        word in table for word in ("judge-one", "judge-two", "judge_score", "official_judge_score", *TASKS)
+    )
+    files = [str(path) for path in results.rglob("judged/**/*qa_dev*.jsonl")]
+    compared = CliRunner().invoke(app, ["judge", "compare", *files])
+    assert compared.exit_code == 0, compared.stderr
+    assert "judge-one" in compared.stdout and "turn" not in compared.stdout
+
+
+def test_only_some_tasks(results: Path, judging: JudgeServer, tmp_path: Path) -> None:
+    file = judge_file(tmp_path / "judge.yaml", judging.url)
+    assert set(judge(results, "--judge", file, "--tasks", TASKS[1]).numbers) == {TASKS[1]}
+    wrong = judge(results, "--judge", file, "--tasks", "elitr_bench_qa")
+    assert wrong.code == 2 and TASKS[0] in wrong.err and not wrong.numbers
+
+
+def test_a_judge_that_goes_away_costs_no_answers(results: Path, tmp_path: Path) -> None:
+    """What was answered is kept, the rest counts as not scored, exit code 1; running again asks for the rest."""
+    working = [True]
+
+    def behave(body: dict[str, Any], number: int) -> Answer:
+        return judge_by_seed(body, number) if working[0] or number < 3 else Answer(status=500)
+
+    with judge_server(behave) as server:
+        file = judge_file(tmp_path / "judge.yaml", server.url, concurrency=1)
+        working[0] = False
+        broken = judge(results, "--judge", file)
+        assert broken.code == 1 and "run the same again" in broken.err
+        assert "judge_failed" in broken.out
+        failed = sum(row["not_scored"].get("judge_failed", 0) for row in broken.numbers.values())
+        working[0] = True
+        mended = judge(results, "--judge", file)
+    assert failed and mended.code == 0
+    assert not any(row["not_scored"].get("judge_failed") for row in mended.numbers.values())
+
+
+def test_an_unreachable_judge_is_found_before_anything_is_read(results: Path, tmp_path: Path) -> None:
+    file = judge_file(tmp_path / "judge.yaml", "http://127.0.0.1:9/v1")
+    done = judge(results, "--judge", file)
+    assert done.code == 2 and "127.0.0.1:9" in done.err and not done.numbers
+
+
+def test_no_judge(results: Path) -> None:
+    done = judge(results)
+    assert done.code == 2 and "--judge FILE" in done.err
+
+
+def test_a_judge_with_the_name_of_a_column(results: Path, judging: JudgeServer, tmp_path: Path) -> None:
+    done = judge(results, "--judge", judge_file(tmp_path / "judge.yaml", judging.url, "status"))
+    assert done.code == 2 and "another `name`" in done.err
+
+
+def test_nothing_to_judge(tmp_path: Path, judging: JudgeServer) -> None:
+    file = judge_file(tmp_path / "judge.yaml", judging.url)
+    empty = judge(tmp_path, "--judge", file)
+    missing = judge(tmp_path / "nowhere", "--judge", file)
+    assert (empty.code, missing.code) == (2, 2)
+    assert "no runs" in empty.err and "not there" in missing.err
+
+
+def test_a_damaged_file_is_named_and_skipped(results: Path, judging: JudgeServer, tmp_path: Path) -> None:
+    [damaged] = results.rglob(f"samples_{TASKS[0]}_*.jsonl")
+    damaged.write_bytes(damaged.read_bytes()[:-40])
+    done = judge(results, "--judge", judge_file(tmp_path / "judge.yaml", judging.url))
+    assert done.code == 1 and set(done.numbers) == set(TASKS[1:])
+    assert str(damaged) in done.err and "line 3" in done.err and "1 skipped" in done.err
+
+
+def test_predictions_of_other_data_are_named(results: Path, judging: JudgeServer, tmp_path: Path) -> None:
+    [path] = results.rglob(f"samples_{TASKS[0]}_*.jsonl")
+    path.write_text(path.read_text().replace("meeting_en_dev_001", "meeting_en_dev_077"))
+    done = judge(results, "--judge", judge_file(tmp_path / "judge.yaml", judging.url))
+    assert done.code == 1 and set(done.numbers) == set(TASKS[1:])
+    assert "meeting_en_dev_077" in done.err and "--data-dir" in done.err
+
+
+def test_data_that_have_moved(results: Path, data: Path, judging: JudgeServer, tmp_path: Path) -> None:
+    """The folder of the run is gone: an error that names it; --data-dir helps."""
+    for path in results.rglob("results_*.json"):
+        path.write_text(path.read_text().replace(str(data), str(tmp_path / "gone")))
+    file = judge_file(tmp_path / "judge.yaml", judging.url)
+    lost = judge(results, "--judge", file)
+    assert lost.code == 2 and "gone" in lost.err
+    assert judge(results, "--judge", file, "--data-dir", data).code == 0
+
+
+def test_check(judging: JudgeServer, tmp_path: Path) -> None:
+    file = judge_file(tmp_path / "judge.yaml", judging.url)
+    done = CliRunner().invoke(app, ["judge", "check", "--judge", str(file)])
+    assert done.exit_code == 0 and "answers" in done.stdout

@@ -1,0 +1,200 @@
+"""`lct plan`: what a user types and reads."""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stored_runs import run_lm_eval
+from stub_server import stub_server
+from typer.testing import CliRunner
+
+from long_context_tasks.cli import app
+from long_context_tasks.cli.plan import without_downloads
+
+TASK, CONVERSATION = "ada_leval_bestanswer_1k", "elitr_bench_conv_dev"
+
+
+@dataclass
+class Said:
+    """What the command printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def rows(self) -> dict[str, Any]:
+        return dict(json.loads(self.out))
+
+
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "220")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    from both_hosts import write_published_files
+
+    folder = tmp_path_factory.mktemp("published")
+    for benchmark in ("ada_leval", "elitr_bench"):
+        write_published_files(benchmark, folder, 3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LCT_CACHE_DIR", str(folder / "cache"))
+        yield folder
+
+
+def plan(*words: str | Path) -> Said:
+    done = CliRunner().invoke(app, ["plan", *map(str, words)])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return Said(done.exit_code, done.stdout, done.stderr)
+
+
+def test_a_table_with_totals(data: Path) -> None:
+    said = plan(
+        *(
+            "--tasks",
+            f"{TASK},{CONVERSATION}",
+            "--data-dir",
+            data,
+            "--window",
+            "100k",
+            "--model",
+            "some-model",
+        ),
+        *("--rate-prompt", "1000", "--rate-answer", "10", "--prompt-price", "2", "--completion-price", "8"),
+    )
+    assert said.code == 0 and not said.err
+    lines = {line.split()[0]: line.split()[1:] for line in said.out.splitlines() if line.split()}
+    assert lines[TASK][:3] == ["3", "0", "3"] and lines[CONVERSATION][:3] == ["2", "0", "3"]
+    assert lines["total"][:3] == ["5", "0", "6"]
+    assert "some-model: tokens, window 100,000" in said.out
+    assert f"A judge reads the answers of {CONVERSATION}" in said.out
+
+
+def test_json_has_the_numbers_of_the_table(data: Path) -> None:
+    words = ("--tasks", f"{TASK},{CONVERSATION}", "--data-dir", data, "--json")
+    rows = plan(*words, "--rate-prompt", "1000", "--rate-answer", "10").rows
+    total, tasks = rows["total"], rows["tasks"]
+    assert [row["task"] for row in tasks] == [TASK, CONVERSATION]
+    for key in ("cases", "requests", "history_tokens", "answer_tokens", "hours"):
+        assert total[key] == pytest.approx(sum(row[key] for row in tasks)), key
+    assert total["prompt_tokens"] == {"cl100k": sum(row["prompt_tokens"]["cl100k"] for row in tasks)}
+    read = total["prompt_tokens"]["cl100k"] + total["history_tokens"]
+    assert total["hours"] == pytest.approx((read / 1000 + total["answer_tokens"] / 10) / 3600)
+    assert total["price"] is None and rows["window"] is None
+    twice = plan(*words, "--repeats", "2", "--answer-tokens", "10").rows["total"]
+    assert twice["answer_tokens"] == 2 * 10 * 6
+
+
+def test_what_does_not_fit_is_named(data: Path) -> None:
+    said = plan("--tasks", TASK, "--data-dir", data, "--window", "500")
+    assert said.code == 0 and f"{TASK}: 3 of 3 cases do not fit the window" in said.out
+    assert (
+        plan("--tasks", TASK, "--data-dir", data, "--window", "500", "--json").rows["total"]["requests"] == 0
+    )
+
+
+def test_missing_data_are_named_with_the_remedy(data: Path, tmp_path: Path) -> None:
+    said = plan("--tasks", "ada_leval_tsort_any,ada_leval_bestanswer_[12]k", "--data-dir", data)
+    assert said.code == 1 and "total" in said.out
+    assert "not planned: ada_leval_tsort_any: ada_leval_tsort_any: give a length" in said.err
+    said = plan("--tasks", f"{TASK},elitr_bench_qa_dev", "--data-dir", tmp_path)
+    assert said.code == 1 and said.err.count("not planned:") == 2 and said.err.count("lct data fetch") >= 2
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "no tasks"),
+        (("--tasks", "ada_leval_tsort_3k"), "did you mean"),
+        (("--tasks", "qa_dev"), "did you mean: elitr_bench_qa_dev, "),
+        # Nothing is near a name that only ends like one of ours.
+        (("--tasks", "longbench"), "'longbench'; `lct tasks` lists them."),
+        (("--tasks", TASK, "--rate-prompt", "5"), "both rates"),
+        (("--tasks", TASK, "--prompt-price", "5"), "--completion-price"),
+        (("--tasks", TASK, "results"), "add --missing"),
+        (("--tasks", TASK, "--missing"), "name them"),
+        (("--tasks", TASK, "--missing", "nowhere"), "nowhere: not there"),
+        (("--tasks", TASK, "--model", "a", "--model", "b"), "one --model"),
+        (("--tasks", TASK, "--host", "slurm"), "--host must be"),
+        (("--tasks", TASK, "--n", "many"), "Invalid value for '--n'"),
+        (("--tasks", TASK, "--rate-from", "."), "no runs of our tasks"),
+    ],
+)
+def test_bad_words_end_with_one_line(
+    words: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = plan(*words)
+    assert said.code == 2 and message in said.err
+    assert len(said.err.strip().splitlines()) == 1 and "Traceback" not in said.err
+
+
+def test_a_folder_tells_its_tokenizer_and_window(data: Path, tmp_path: Path) -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    words = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    words.save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "config.json").write_text(json.dumps({"text_config": {"max_position_embeddings": 4321}}))
+    rows = plan("--model", tmp_path, "--tasks", TASK, "--data-dir", data, "--json").rows
+    assert (rows["window"], rows["tokenizer"]) == (4321, str(tmp_path))
+    assert set(rows["total"]["prompt_tokens"]) == {"cl100k", str(tmp_path)}
+    rows = plan("--model", tmp_path, "--window", "9k", "--tasks", TASK, "--data-dir", data, "--json").rows
+    assert rows["window"] == 9000
+
+
+def test_nothing_is_downloaded_and_the_environment_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    with without_downloads():
+        assert os.environ["HF_HUB_OFFLINE"] == "1"
+        from huggingface_hub import constants
+
+        assert constants.HF_HUB_OFFLINE
+    assert "HF_HUB_OFFLINE" not in os.environ and not constants.HF_HUB_OFFLINE
+
+
+def test_rate_and_missing_cells_of_a_run(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run of lm-eval as it is, with two of three cases."""
+    pytest.importorskip("lm_eval")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LCT_DATA_DIR", str(data))
+    results = tmp_path / "results"
+    with stub_server() as stub:
+        arguments = f"model=stub,base_url={stub.url}/chat/completions"
+        run_lm_eval(results, [TASK], arguments, {"lct_n": 2})
+        run_lm_eval(results / "talks", [CONVERSATION], arguments)
+    both = f"{TASK},{CONVERSATION}"
+    for folder, sent in ((results / "stub", 2), (results / "talks", 3)):
+        rows = plan("--tasks", both, "--rate-from", folder, "--json").rows
+        [path] = folder.rglob("results_*.json")
+        seconds = float(json.loads(path.read_text())["total_evaluation_time_seconds"])
+        text = rows["rate"]["notes"][0]
+        numbers = [int(word.replace(",", "")) for word in re.findall(r"([\d,]+) of ", text)]
+        prompts, answers = numbers[:2]
+        assert f" {sent} answers" in text
+        assert rows["rate"]["prompt"] == pytest.approx((prompts + answers) / seconds)
+    said = plan("--missing", results, "--tasks", f"{both},ada_leval_tsort_2k")
+    assert said.code == 1
+    assert "2 partial, 1 absent." in said.out and "2 of 3 responses asked for" in said.out
+    assert "0 of 3 responses scored (3 not_judged)" in said.out
+    assert f"lct judge run {results / 'talks' / 'stub'} --tasks {CONVERSATION}" in said.out
+    [command] = [line for line in said.out.splitlines() if line.startswith("lm_eval ")]
+    assert f"--tasks {TASK},ada_leval_tsort_2k" in command and "--log_samples" in command
+    assert f"base_url={stub.url}/chat/completions" in command and "--apply_chat_template" in command
+    rows = plan("--missing", results, "--tasks", f"{TASK}", "--n", "2", "--json").rows
+    assert [cell["state"] for cell in rows["cells"]] == ["done"] and not rows["commands"]
+    assert plan("--missing", results, "--tasks", TASK, "--n", "2").code == 0
+    more = plan("--missing", results, "--tasks", TASK, "--model", "stub", "--model", "new", "--json").rows
+    assert [(cell["model"], cell["state"]) for cell in more["cells"]] == [
+        ("stub", "partial"),
+        ("new", "absent"),
+    ]
+    assert [row["host"] for row in more["commands"]] == ["lm_eval", "lm_eval", "opencompass"]

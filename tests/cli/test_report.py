@@ -1,0 +1,209 @@
+"""`lct report elitr-paper` and `lct judge compare`: what a user types and reads."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from long_context_tasks.benchmarks.elitr_bench.archives import Archives
+from long_context_tasks.benchmarks.elitr_bench.paper import tables as paper_tables
+from long_context_tasks.cli import report
+from long_context_tasks.cli.judge.compare import compare, read_ratings
+from long_context_tasks.schema import InputError
+
+compare_app = typer.Typer(pretty_exceptions_enable=False)
+compare_app.command()(compare)
+
+
+def run(app: typer.Typer, *words: object) -> tuple[int, str]:
+    """Exit code and standard output; errors of ours are raised."""
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout
+
+
+def write(path: Path, rows: list[Any]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+ROWS = [
+    {
+        "id": f"m{m}/{q}",
+        "cluster": f"m{m}",
+        "model": "AB"[q % 2],
+        "judge": (m * 3 + q * 2) % 10 + 1,
+        "gold": (m * 3 + q * 2 + q // 5) % 10 + 1,
+        "people": (m * 3 + q * 2) % 10 + 0.5,
+    }
+    for m in range(4)
+    for q in range(7)
+]
+
+
+@pytest.fixture
+def data_dir(shared: Path) -> Path:
+    if not (shared / "data" / "elitr_bench" / "generated-responses.zip").is_file():
+        pytest.skip("no ELITR-Bench archives")
+    return shared / "data"
+
+
+@pytest.mark.vectors
+def test_the_paper_comes_out_and_no_text_of_the_archives_is_printed(data_dir: Path) -> None:
+    code, out = run(report.app, "elitr-paper", "--data-dir", data_dir)
+    assert code == 0
+    assert "83 of 83 figures that can be recomputed come out as printed" in out
+    assert re.search(
+        r"^\s*GPT-4\s+mt_qa_dev\s+8\.53\s+8\.52\s+141\s+[\d.]+ to [\d.]+\s+8\.53\s+yes", out, re.M
+    )
+    assert re.search(
+        r"^\s*GPT-3\.5\s+st_qa_test\s+7\.48 \(one seed\).*7\.44\s+published only: three seeds", out, re.M
+    )
+    assert re.search(r"^\s*LLaMA-3\.1-8B\s+p\s+0\.308\s+published only: not in the archive", out, re.M)
+    archives = Archives(data_dir / "elitr_bench")
+    texts = [r.question.text for r in archives.responses("qa_test2_st_all-eval")]
+    texts += [r.question.answer for r in archives.responses("qa_test2_st_all-eval")]
+    assert not [text for text in texts if len(text) > 25 and text in out]
+
+
+@pytest.mark.vectors
+def test_only_some_tables_and_a_figure_that_fails(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, out = run(report.app, "elitr-paper", "--data-dir", data_dir, "--only", "table4, fig2b")
+    assert code == 0 and "Table 4" in out and "Figure 2b" in out and "Table 2" not in out
+    with pytest.raises(InputError, match=r"--only table99: there are table1, table2"):
+        run(report.app, "elitr-paper", "--data-dir", data_dir, "--only", "table99")
+    figures = paper_tables.published()
+    figures["table4"]["rows"]["GPT-4"][0], before = "8.34", figures["table4"]["rows"]["GPT-4"][0]
+    try:
+        code, out = run(report.app, "elitr-paper", "--data-dir", data_dir, "--only", "table4")
+    finally:
+        figures["table4"]["rows"]["GPT-4"][0] = before
+    assert code == 1 and "11 of 12 figures" in out
+
+
+def test_missing_archives_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"elitr_bench/data\.zip is missing.*lct data fetch elitr_bench"):
+        run(report.app, "elitr-paper", "--data-dir", tmp_path)
+
+
+def test_compare_prints_every_part(tmp_path: Path) -> None:
+    pytest.importorskip("pingouin")
+    file, out = write(tmp_path / "scores.jsonl", ROWS), tmp_path / "figures.json"
+    code, text = run(
+        compare_app, file, "--gold", "gold", "--by", "model", "--panel", "judge,people", "--out", out
+    )
+    assert code == 0
+    for title in (
+        "Mean of each rater: 28 items in 4 clusters",
+        "Mean by model",
+        "Correlation of raters",
+        "Scores for each score of gold",
+        "Intra-class correlation of judge, people: 28 items",
+    ):
+        assert title in text
+    assert re.search(r"pearson\s+judge\s+people\s+1\.000\s+1\.000 to 1\.000\s+28\s+4", text)
+    assert re.search(r"m3\s+ICC\(2,k\)", text) and re.search(r"all\s+ICC\(1,k\)", text)
+    figures = json.loads(out.read_text(encoding="utf-8"))
+    assert figures["study"]["means"]["judge"]["n"] == 28
+    assert figures["icc"]["overall"]["ICC(3,k)"]["value"] == pytest.approx(1)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_one_file_per_judge_is_joined_by_id(tmp_path: Path) -> None:
+    one = write(
+        tmp_path / "a.jsonl", [{"id": 1, "cluster": "m", "a": 3}, {"id": 2, "cluster": "m", "a": None}]
+    )
+    two = write(tmp_path / "b.jsonl", [{"id": 2, "cluster": "m", "b": 4}, {"id": 1, "cluster": "m", "b": 5}])
+    table = read_ratings([one, two])
+    assert table.ids == ("1", "2") and table.clusters == ("m", "m")
+    assert table.ratings == {"a": (3, None), "b": (5, 4)}
+
+
+def test_judges_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    """As `lct judge run` leaves them: the name with eight digits, which stand for other seeds or settings."""
+    files = []
+    for label, score in (("j-0123abcd", 3), ("j-4567cdef", 4), ("other-89ab0123", 5)):
+        folder = tmp_path / "judged" / label / "m"
+        folder.mkdir(parents=True)
+        row = {"id": 1, "cluster": "m", label.rpartition("-")[0]: score}
+        files.append(write(folder / "task.jsonl", [row]))
+    assert read_ratings(files).ratings == {"j-0123abcd": (3,), "j-4567cdef": (4,), "other": (5,)}
+    assert list(read_ratings(files[1:]).ratings) == ["j", "other"]
+
+
+def test_too_few_items_leave_only_the_icc_out(tmp_path: Path) -> None:
+    code, text = run(compare_app, write(tmp_path / "few.jsonl", ROWS[:3]))
+    assert code == 0 and "ICC left out" in text and "Correlation of raters" in text
+    with pytest.raises(InputError, match=r"--panel: ICC needs"):
+        run(compare_app, tmp_path / "few.jsonl", "--panel", "judge,gold")
+
+
+@pytest.mark.parametrize(
+    ("lines", "words", "message"),
+    [
+        ("{", (), r"bad\.jsonl, row 1: not JSON"),
+        ("[1]", (), r"row 1: a list, not an object"),
+        ('{"id": "1", "a": 2, "b": 3}', (), r"row 1: no cluster"),
+        ('{"cluster": "m", "a": 2, "b": 3}', (), r"row 1: no id"),
+        ('{"id": 1, "cluster": "m", "a": 2}', (), r"needs two raters; found: a"),
+        ('{"id": 1, "cluster": "m", "a": 2, "b": NaN}', (), r"1: score of b is nan"),
+        (
+            '{"id": 1, "cluster": "m", "a": 2, "b": 2}\n{"id": 2, "cluster": "m", "a": "9", "b": 2}',
+            (),
+            r"2: score of a is '9'",
+        ),
+        (
+            '{"id": 1, "cluster": "m", "a": 2, "b": 2}\n{"id": 1, "cluster": "m", "a": 3}',
+            (),
+            r"row 2: a of 1 is 3, before it was 2",
+        ),
+        (
+            '{"id": 1, "cluster": "m", "a": 2, "b": 2}\n{"id": 1, "cluster": "n"}',
+            (),
+            r"row 2: cluster of 1 is 'n', before it was 'm'",
+        ),
+        (
+            '{"id": 1, "cluster": "m", "a": 2, "b": 2}',
+            ("--raters", "a,c"),
+            r"no row has a score of c; there are: a, b",
+        ),
+        ('{"id": 1, "cluster": "m", "a": 2, "b": 2}', ("--gold", "c"), r"no rater c; there are: a, b"),
+        ('{"id": 1, "cluster": "m", "a": 2, "b": 2}', ("--by", "model"), r"1: no field 'model'"),
+        ('{"id": 1, "cluster": "m", "a": 2, "b": 2}', ("--panel", "a"), r"agreement needs two raters"),
+    ],
+)
+def test_bad_input_is_named(tmp_path: Path, lines: str, words: tuple[str, ...], message: str) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_text(lines + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        run(compare_app, path, *words)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.jsonl: cannot be read"):
+        run(compare_app, tmp_path / "none.jsonl")
+
+
+@pytest.mark.vectors
+def test_the_paper_s_study_comes_out_of_a_plain_file_of_scores(data_dir: Path, tmp_path: Path) -> None:
+    responses = Archives(data_dir / "elitr_bench").responses("qa_test2_st_all-eval")
+    rows = [
+        {"id": f"{r.meeting}/{r.question.id}/{r.model}", "cluster": r.meeting, "model": r.model}
+        | {name: float(stored) for name, stored in r.scores.items()}
+        for r in responses
+    ]
+    out = tmp_path / "figures.json"
+    code, _ = run(
+        compare_app, write(tmp_path / "s.jsonl", rows), "--gold", "gold-human", "--by", "model", "--out", out
+    )
+    study = json.loads(out.read_text(encoding="utf-8"))["study"]
+    found = {(c["first"], c["second"]): c["value"] for c in study["correlations"] if c["method"] == "pearson"}
+    assert code == 0 and len(study["correlations"]) == 18
+    assert f"{found['gpt-4', 'gold-human']:.2f} {found['gold-human', 'silver-human']:.2f}" == "0.82 0.89"
+    assert study["by_label"]["LongAlpaca-7B"]["silver-human"]["mean"] == pytest.approx(4.7204, abs=1e-4)
+    assert study["bins"]["gpt-4"]["9"]["n"] == 126

@@ -1,0 +1,132 @@
+"""`lct report`, `compare`, `pack` and `check` in a script: exit codes, what --json says was written, names of models."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("polars")
+
+
+from collected_runs import Run, simple, write_lm_eval, write_opencompass
+from typer.testing import CliRunner
+
+from long_context_tasks.cli import app
+from long_context_tasks.results.tables import FILES
+
+LEFT_OUT = "1 problem, told above; exit code 1"
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """Runs of two models in lm-eval, one of a third in OpenCompass."""
+    folder = tmp_path / "results"
+    for model, values in (("owl", [1.0, 0.0]), ("org/crow-7b", [0.0, 0.0])):
+        write_lm_eval(folder, Run(simple(values), model=model))
+    write_opencompass(folder / "oc", Run(simple([1.0, 1.0]), model="wren", made="20260101_100000"))
+    return folder
+
+
+@pytest.fixture
+def damaged(results: Path) -> Path:
+    """The same with one run that cannot be read."""
+    [path] = [path for path in results.rglob("samples_*") if "owl" in path.parts]
+    path.write_bytes(path.read_bytes()[:-30])
+    return results
+
+
+def lct(*words: object) -> Any:
+    return CliRunner().invoke(app, ["report", *map(str, words)])
+
+
+@pytest.mark.parametrize("json_too", [(), ("--json",)])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("{results}",),
+        ("{results}", "--out", "{tmp}/site"),
+        ("compare", "{results}", "-m", "wren", "-m", "org/crow-7b"),
+        ("pack", "{results}", "--out", "{tmp}/bundles"),
+    ],
+)
+def test_a_run_that_was_left_out_is_exit_code_1_with_one_line(
+    damaged: Path, tmp_path: Path, words: tuple[str, ...], json_too: tuple[str, ...]
+) -> None:
+    if "--out" in words:
+        pytest.importorskip("plotly")
+    given = [word.format(results=damaged, tmp=tmp_path) for word in words]
+    done = lct(*given, *json_too)
+    assert done.exit_code == 1, done.output
+    assert "problem: " in done.stderr and done.stderr.splitlines()[-1] == LEFT_OUT
+    # What there is was made all the same.
+    assert not json_too or json.loads(done.stdout)
+    for place in ("site/index.html", "bundles/wren.lct.zip"):
+        assert (tmp_path / place).is_file() is (place.partition("/")[0] in " ".join(words))
+
+
+def test_all_is_well_without_a_problem(results: Path, tmp_path: Path) -> None:
+    for words in (
+        (results,),
+        ("compare", results, "-m", "owl", "-m", "wren"),
+        ("pack", results, "-o", tmp_path / "b"),
+    ):
+        done = lct(*words)
+        assert done.exit_code == 0 and "left out:" not in done.stderr, done.output
+    assert lct("check", tmp_path / "b").exit_code == 0
+
+
+def test_json_says_what_was_written(results: Path, damaged: Path, tmp_path: Path) -> None:
+    pytest.importorskip("plotly")
+    site = tmp_path / "site"
+    told = json.loads(lct(damaged, "--out", site, "--json").stdout)["result"]
+    assert told["index"] == str(site / "index.html") and told["tables"] == [
+        str(site / name) for name in FILES
+    ]
+    assert told["files"] == sum(path.is_file() for path in site.rglob("*")) - len(FILES)
+    assert told["cases"] == 4 and told["bytes"] > 1000 and told["runs"] == 2 and len(told["problems"]) == 1
+    alone = json.loads(lct(damaged, "--json").stdout)["result"]
+    assert "index" not in alone and alone["models"] == 2 and alone["problems"] == told["problems"]
+    packed = json.loads(lct("pack", damaged, "--out", tmp_path / "b", "--json").stdout)["result"]
+    assert sorted(packed["written"]) == sorted(map(str, (tmp_path / "b").iterdir()))
+    assert packed["runs"] == 2 and len(packed["problems"]) == 1
+
+
+def test_check_names_the_host_of_each_run(results: Path, tmp_path: Path) -> None:
+    lct("pack", results, "--out", tmp_path / "all.zip")
+    [table] = json.loads(lct("check", tmp_path / "all.zip", "--json").stdout)["tables"]
+    assert {row["model"]: row["host"] for row in table["rows"]} == {
+        "owl": "lm_eval",
+        "org/crow-7b": "lm_eval",
+        "wren": "opencompass",
+    }
+    shown = lct("check", tmp_path / "all.zip").stdout
+    assert "host" in shown and shown.count("lm_eval") == 2 and shown.count("opencompass") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("nosuch", ". There are: "),
+        ("Owl", "; did you mean 'owl'?"),
+        ("crow", "; did you mean 'org/crow-7b'?"),
+        ("hen-7b", ". There"),
+    ],
+)
+def test_a_claimed_window_is_of_a_model_that_is_there(
+    results: Path, tmp_path: Path, name: str, meant: str
+) -> None:
+    """As `lct report compare --model` has it; a file of models may name more than the results hold."""
+    done = lct(results, "--out", tmp_path / "site", "--claimed", f"{name}=32k")
+    said = f"no runs of a model {name!r}{meant}"
+    assert (
+        done.exit_code == 2
+        and f"--claimed {name}=32k: {said}" in done.stderr
+        and not (tmp_path / "site").exists()
+    )
+    assert said in lct("compare", results, "-m", name, "-m", "wren").stderr
+    assert lct(results, "--claimed", "owl=32k", "--claimed", "wren=8k").exit_code == 0
+    file = tmp_path / "models.yaml"
+    file.write_text(f"models: [{{name: {name}}}, {{name: Big Owl, aliases: [owl]}}]\n")
+    for known in (name, "owl", "Big Owl"):
+        assert lct(results, "--models", file, "--claimed", f"{known}=32k").exit_code == 0

@@ -1,0 +1,161 @@
+"""`lct runs export` and `lct runs score`: requests for a pipeline of one's own, and its responses."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("lm_eval")
+pytest.importorskip("polars")
+
+from run_commands import ADA, CONVERSATION, QA, Said, exported, own_responses, published_data, runs
+from stored_runs import only
+
+from long_context_tasks.hosts.own.export import export_rows, fill, load
+from long_context_tasks.results import find_runs
+from long_context_tasks.results.cells import cells_of
+from long_context_tasks.results.collect import collect
+from long_context_tasks.schema import resolve_options
+
+
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "220")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    yield from published_data(tmp_path_factory.mktemp("published"))
+
+
+def test_export_options_gold_and_parquet(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyarrow.parquet
+
+    monkeypatch.chdir(tmp_path)
+    assert runs("export", ADA, "--data-dir", data, "--n", "3", "--with-gold").code == 0
+    rows = exported(tmp_path / f"{ADA}.jsonl")
+    assert len(rows) == 3 and all(row["gold"] and row["num_tokens"]["cl100k"] for row in rows)
+    assert rows[0]["options"]["lct_n"] == 3 and rows[0]["options"]["version"] == rows[1]["options"]["version"]
+    done = runs("export", ADA, "--data-dir", data, "--n", "3", "--out", "x.parquet", "--json")
+    assert json.loads(done.out)["result"]["requests"] == 3
+    flat = pyarrow.parquet.read_table(tmp_path / "x.parquet").to_pylist()
+    assert [row["messages"] for row in flat] == [row["messages"] for row in rows]
+    assert "gold" not in flat[0] and json.loads(flat[0]["num_tokens"]) == rows[0]["num_tokens"]
+    refused = runs("export", QA, "--data-dir", data, "--with-gold")
+    assert refused.code == 2 and "do not allow" in refused.err and not (tmp_path / f"{QA}.jsonl").exists()
+    kept = runs("export", QA, "--data-dir", data)
+    assert kept.code == 0 and "keep the file to yourself" in kept.out + kept.err
+    assert runs("export", "ada_leval_nothing").code == 2
+    assert runs("export", ADA, "--data-dir", data, "--out", tmp_path / "no" / "where.jsonl").code == 2
+
+
+def test_conversations_whose_history_is_known_or_cannot_be_left_open(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "gold.jsonl"
+    done = runs("export", "elitr_bench_qa_dev_multiturn_goldhistory", "--data-dir", data, "--out", out)
+    assert done.code == 0, done.err
+    rows = exported(out)
+    assert any(row["turn"] for row in rows) and all(row["prompt_sha256"] for row in rows)
+    assert "{{answer_" not in out.read_text() and len(rows[1]["messages"]) > len(rows[0]["messages"])
+    words = (
+        "export",
+        CONVERSATION,
+        "--data-dir",
+        data,
+        "--prompt-style",
+        "vicuna_v1.1",
+        "--out",
+        tmp_path / "v",
+    )
+    refused = runs(*words)
+    assert refused.code == 2 and "chat style" in refused.err and not (tmp_path / "v").exists()
+    words = ("export", "elitr_bench_qa_dev_multiturn_goldhistory", *words[2:])
+    assert runs(*words).code == 0 and (tmp_path / "v").exists()
+    [first, second] = [
+        {"role": "user", "content": "{{answer_0}}"},
+        {"role": "assistant", "content": "{{answer_0}}"},
+    ]
+    assert fill([first, second], ["<think>y</think>x"]) == [first, {"role": "assistant", "content": "x"}]
+    assert fill([first, second], [None]) == [first]
+
+
+def test_candidates_are_exported(tmp_path: Path) -> None:
+    task = "ada_leval_tsort_any_ppl_synthetic"
+    out = tmp_path / "ppl.parquet"
+    assert runs("export", task, "--length", "1k", "--n", "2", "--out", out).code == 0
+    import pyarrow.parquet
+
+    rows = pyarrow.parquet.read_table(out).to_pylist()
+    assert [len(row["candidates"]) for row in rows] == [24, 24] and "messages" not in rows[0]
+    (tmp_path / "r.jsonl").write_text(json.dumps({"id": rows[0]["id"], "response": "x"}) + "\n")
+    done = runs("score", task, tmp_path / "r.jsonl", "--model", "m", "--length", "1k", "--n", "2")
+    assert done.code == 2 and "log-likelihoods" in done.err
+
+
+def test_nothing_is_left_of_an_export_that_fails(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows are made one at a time: the first is written before the second case is rendered."""
+    task = load(ADA, resolve_options({"lct_data_dir": str(data)}, {}))
+    rows = export_rows(task)
+    next(rows)
+    monkeypatch.setattr(type(task), "messages", lambda *_: (_ for _ in ()).throw(OSError("gone")))
+    with pytest.raises(OSError, match="gone"):
+        next(rows)
+    for name in ("x.jsonl", "x.parquet"):
+        assert runs("export", ADA, "--data-dir", data, "--out", tmp_path / name).code != 0
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"id": "nobody"}, "has no case nobody"),
+        ({"turn": 1}, "no turn 1"),
+        ({"turn": "0"}, "no turn '0'"),
+        ({"response": None}, "the response is null"),
+        ({"response": 7}, "no text"),
+        ({"status": "lazy"}, "status 'lazy'"),
+    ],
+)
+def test_responses_that_cannot_be_scored(
+    change: dict[str, Any], told: str, data: Path, tmp_path: Path
+) -> None:
+    task = load(ADA, resolve_options({"lct_data_dir": str(data)}, {}))
+    good = {"id": task.cases.cases[0].id, "response": "A1"}
+    path = tmp_path / "r.jsonl"
+
+    def scored(*rows: Any) -> Said:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return runs("score", ADA, path, "--data-dir", data, "--model", "m", "--out", tmp_path / "own")
+
+    done = scored({"id": task.cases.cases[1].id, "response": "A1"}, {**good, **change})
+    assert done.code == 2 and told in done.err and f"{path}, row 2" in done.err
+    assert "a second response" in scored(good, good).err
+    assert "no response" in scored([good]).err and "holds no responses" in scored().err
+    assert not (tmp_path / "own").exists()
+    part = scored(good, {"id": task.cases.cases[1].id, "response": None, "status": "does_not_fit"})
+    assert part.code == 0 and f"2 of {len(task.cases)} cases" in part.out
+    assert only(tmp_path / "own", ADA).numbers["n_does_not_fit"] == 1
+    [cell] = cells_of(collect([tmp_path / "own"]))
+    assert not cell.ranked
+
+
+def test_a_conversation_needs_every_turn(data: Path, tmp_path: Path) -> None:
+    task = load(CONVERSATION, resolve_options({"lct_data_dir": str(data)}, {}))
+    path = tmp_path / "r.jsonl"
+    path.write_text(json.dumps({"id": task.cases.cases[0].id, "response": "x"}) + "\n")
+    done = runs("score", CONVERSATION, path, "--data-dir", data, "--model", "m", "--out", tmp_path / "own")
+    assert done.code == 2 and "no response to turn 1" in done.err
+
+
+def test_a_damaged_own_run_is_named(data: Path, tmp_path: Path) -> None:
+    path = own_responses(ADA, data, tmp_path)
+    assert runs("score", ADA, path, "--data-dir", data, "--model", "m", "--out", tmp_path / "own").code == 0
+    [rows] = (tmp_path / "own").rglob("own_*.jsonl")
+    rows.write_text("{}\n")
+    done = runs("rescore", tmp_path / "own")
+    assert done.code == 2 and f"{rows}, line 1" in done.err
+    rows.with_suffix(".json").write_text("[1")
+    assert [problem.path for problem in find_runs(tmp_path / "own").problems] == [rows.with_suffix(".json")]

@@ -1,0 +1,364 @@
+"""Books: what is removed, what stays, and that the real novels come out whole."""
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from long_context_tasks.corpora.books import Book, read_books
+from long_context_tasks.corpora.gutenberg import clean
+from long_context_tasks.schema import InputError
+
+GUTENBERG = """\ufeffThe Project Gutenberg EBook of The Lamp, by A. Writer
+
+Title: The Lamp
+       or, A Light
+
+*** START OF THIS PROJECT GUTENBERG EBOOK THE LAMP ***
+
+
+Produced by Some Body
+
+
+
+THE LAMP
+
+by A. Writer
+
+
+CONTENTS
+
+CHAPTER I. The Cellar
+CHAPTER II. The Roof
+
+
+PREFACE
+
+I wrote this because I was asked to write it, and I hope that it is liked by everybody.
+
+
+
+BOOK ONE
+
+THE HOUSE
+
+
+CHAPTER I. The Cellar
+
+The lamp stood in the cellar where nobody had looked for
+years, and it was _very_ dusty, as old lamps are when
+they have been forgotten by everyone.[1]
+
+[1] Lamps of that sort burned oil.
+
+"Who is there?" asked the boy, and he climbed down the half-
+broken stairs with a candle in his hand.
+
+[Illustration: The boy on the
+stairs]
+
+  *       *       *
+
+He found the lamp and carried it up, slowly and with care,
+
+{boy with lamp: p12.jpg}
+
+because the glass was thin.
+
+17
+
+CHAPTER II.
+
+THE ROOF
+
+From the roof they saw the whole town.* It was evening and
+the bells were ringing in the church at the end of the road.
+
+* The town has grown since.
+
+Chapter two of the old book that he had brought with him was read aloud.
+
+CHAPTER THE LAST
+
+Part one of the plan was done; they let the lamp burn all night,
+and in the morning the ships came home.
+
+THE END
+
+Transcriber's Note: spelling was kept.
+
+
+End of the Project Gutenberg EBook of The Lamp, by A. Writer
+
+*** END OF THIS PROJECT GUTENBERG EBOOK THE LAMP ***
+
+Everybody may copy this licence.
+"""
+
+LAMP = (
+    "The lamp stood in the cellar where nobody had looked for years, and it was very dusty, as old lamps are when "
+    "they have been forgotten by everyone.",
+    '"Who is there?" asked the boy, and he climbed down the half-broken stairs with a candle in his hand.',
+    "He found the lamp and carried it up, slowly and with care, because the glass was thin.",
+    "From the roof they saw the whole town. It was evening and the bells were ringing in the church at the end of "
+    "the road.",
+    "Chapter two of the old book that he had brought with him was read aloud.",
+    "Part one of the plan was done; they let the lamp burn all night, and in the morning the ships came home.",
+)
+
+
+def test_gutenberg_text_becomes_the_story_alone() -> None:
+    story = clean(GUTENBERG)
+    assert story.title == "The Lamp or, A Light"
+    assert story.paragraphs == LAMP
+    assert story.chapters == (0, 3, 5)
+
+
+SENTENCE = "The road went on for a long time and nobody said a word about the letter that was lost."
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "CHAPTER I",
+        "Chapter 1. Loomings.",
+        "CHAPTER I. “IT ISN’T TRUE, IS IT?”",
+        "CHAPTER XXXVIII--CONCLUSION",
+        "Chapter IV: A Walk in the\nWood and What Was Found There",
+        "CHAPTER TWENTY-ONE",
+        "Chapter the First",
+        "  CHAPTER II.\n\n  In Which Nothing Is Found",
+        "BOOK ONE\n\nTHE COMING OF THE RAIN\n\n\n\n\nI.\n\nTHE EVE OF IT.",
+        "PART II",
+        "Volume III",
+        "VOL. II",
+        "SECOND PERIOD.\n\n\n THE SEARCH (1848-1849.)\n\n_The Events told by Several._\n\nFIRST NARRATIVE.",
+        "I",
+        "1.",
+        "PROLOGUE",
+        "THE EPILOGUE.",
+        "FINALE.",
+        "Letter 1",
+        "_CHAPTER V_",
+        "STAVE ONE",
+        'CHAPTER XXX\n\n"The Girl I Left Behind Me"',
+        "CHAPTER XLIV\n\nA Round-about Chapter between Here and There",
+        'CHAPTER X.\n\n    "All roads are long at night."\n              --OLD SONG.',
+        "CHAPTER I.\n\nJOHN'S JOURNAL--_continued_\n\n(_Kept in pencil._)",
+        "CHAPTER III\nThree friends.--The need of rest.--A cheese.--The boat is packed.",
+    ],
+)
+def test_headings_are_removed(heading: str) -> None:
+    text = f"CHAPTER I\n\n{SENTENCE}\n\n\n{heading}\n\n\nIt was raining, and the old dog was asleep by the fire again.\n"
+    story = clean(text)
+    assert story.paragraphs == (SENTENCE, "It was raining, and the old dog was asleep by the fire again.")
+    assert story.chapters == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "paragraph",
+    [
+        "“TOM!”",
+        "HELP!",
+        "Chapter two was found, and she glanced at its opening sentences.",
+        "Part of the wall fell down.",
+        "I.O.U.",
+        "“I?”",
+        "Letter after letter came.",
+        "I",
+        "To Mrs. Hill, England.",
+        "Book I. (_Folio_), CHAPTER I. (_Whale_).--This whale is an old acquaintance of every sailor who has been "
+        "to the north, and much has been written about him by men who have never left their chairs, so that it is "
+        "hard to say what is true and what is not; but I have seen him, and that is why I can tell you here.",
+        "The end of the street was dark.",
+        "Note that he said nothing.",
+        "He signed it C.",
+    ],
+)
+def test_story_that_looks_like_a_heading_stays(paragraph: str) -> None:
+    before = "“Well,” said she"
+    text = f"CHAPTER I\n\n{SENTENCE}\n\nCHAPTER II\n\n{SENTENCE}\n\n{before}, \n\n{paragraph}\n\n{SENTENCE}\n"
+    kept = clean(text).paragraphs
+    if paragraph != "I":  # a lone numeral is a heading when it begins a count
+        assert " ".join(paragraph.replace("_", "").split()) in kept
+    assert kept[-1] == SENTENCE
+
+
+def test_first_words_of_a_chapter_are_not_its_title() -> None:
+    for first in ("“TOM!”", "Call me Ishmael.", "It rained.", "“Stop!”", "No."):
+        text = f"CHAPTER I\n\n{first}\n\n{SENTENCE}\n\nCHAPTER II\n\n{first}\n\n{SENTENCE}\n"
+        assert clean(text).paragraphs == (first, SENTENCE, first, SENTENCE)
+
+
+def test_titles_with_a_full_stop_are_known_by_habit() -> None:
+    titles = ("The Long Road.", "Two Letters.", "A Visit to Town.", "The Return.")
+    text = "\n\n".join(f"CHAPTER {i}\n\n{title}\n\n{SENTENCE}" for i, title in enumerate(titles, 1))
+    assert clean(text).paragraphs == (SENTENCE,) * 4
+
+
+def test_numerals_with_titles_are_headings_only_in_order() -> None:
+    text = "".join(
+        f"\n\n\n{n}. The Turn of the {w}\n\n{SENTENCE}\n"
+        for n, w in zip(("I", "II", "III"), "ABC", strict=True)
+    )
+    assert clean(text).paragraphs == (SENTENCE,) * 3
+    assert clean(text).chapters == (0, 1, 2)
+
+
+def test_story_before_the_first_heading_is_kept() -> None:
+    text = f"{SENTENCE}\n\n{SENTENCE}\n\nPART TWO\n\n{SENTENCE}\n"
+    assert clean(text).paragraphs == (SENTENCE,) * 3
+    marked = f"*** START OF THE PROJECT GUTENBERG EBOOK X ***\n\nThe House\n\nby Y\n\n{text}\n*** END OF THE PROJECT GUTENBERG EBOOK X ***\n"
+    assert clean(marked).paragraphs == (SENTENCE,) * 3
+
+
+def test_text_without_headings_is_one_chapter() -> None:
+    story = clean(f"{SENTENCE}\n{SENTENCE}\n\n{SENTENCE}")
+    assert story.paragraphs == (f"{SENTENCE} {SENTENCE}", SENTENCE)
+    assert story.chapters == (0,)
+
+
+WORD = st.text("abcdefghijklmnopqrstuvwxyzäéç’", min_size=1, max_size=9)
+PARAGRAPH = st.lists(WORD, min_size=12, max_size=60).map(lambda words: "Then " + " ".join(words) + ".")
+HEADING = st.sampled_from(
+    [
+        "CHAPTER {n}",
+        "Chapter {n}.",
+        "CHAPTER {r}. The Lost Key",
+        "Chapter {r}\n\nThe Lost Key",
+        "PART {r}\n\nCHAPTER {n}",
+    ]
+)
+ROMAN = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X"]
+
+
+def _wrap(text: str, width: int) -> str:
+    lines, line = [], ""
+    for word in text.split():
+        if line and len(line) + len(word) >= width:
+            lines.append(line)
+            line = word
+        else:
+            line = f"{line} {word}".strip()
+    return "\n".join([*lines, line])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    chapters=st.lists(st.lists(PARAGRAPH, min_size=1, max_size=5), min_size=1, max_size=8),
+    heading=HEADING,
+    width=st.integers(30, 90),
+    gap=st.integers(1, 5),
+    newline=st.sampled_from(["\n", "\r\n"]),
+)
+def test_every_word_is_kept_and_every_heading_removed(
+    chapters: list[list[str]], heading: str, width: int, gap: int, newline: str
+) -> None:
+    text = ""
+    for i, paragraphs in enumerate(chapters):
+        text += "\n" * gap + heading.format(n=i + 1, r=ROMAN[i]) + "\n\n"
+        text += "\n\n".join(_wrap(paragraph, width) for paragraph in paragraphs) + "\n"
+    story = clean(text.replace("\n", newline))
+    assert story.paragraphs == tuple(paragraph for paragraphs in chapters for paragraph in paragraphs)
+    assert story.chapters == tuple(sum(len(c) for c in chapters[:i]) for i in range(len(chapters)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=400))
+def test_any_text_can_be_cleaned(text: str) -> None:
+    story = clean(text)
+    assert (story.chapters[:1] == (0,)) == bool(story.paragraphs)
+    assert all(paragraph and "\n" not in paragraph for paragraph in story.paragraphs)
+
+
+def _story(name: str) -> str:
+    return f"CHAPTER I\n\nThe {name} was in the house, and nobody knew how it had come there.\n\nCHAPTER II\n\nAll was well.\n"
+
+
+def test_folder_of_texts(tmp_path: Path) -> None:
+    (tmp_path / "b.txt").write_bytes(
+        "\ufeffCHAPTER I\n\nThe café was shut, and nobody came to open it.".encode()
+    )
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress("The café was open again on Sunday.".encode("latin-1")))
+    (tmp_path / "README.md").write_text("about")
+    a, b = read_books(tmp_path)
+    assert a == Book("a", "a", ("The café was open again on Sunday.",), (0,))
+    assert b.paragraphs == ("The café was shut, and nobody came to open it.",)
+
+
+def test_folder_of_texts_and_json_lines(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("It rained on Sunday.")
+    rows = [{"id": name, "paragraphs": [f"It was {name} again."]} for name in ("two", "one")]
+    (tmp_path / "b.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "c.jsonl.gz").write_bytes(
+        gzip.compress(json.dumps({"id": "c", "text": "It ended."}).encode())
+    )
+    (tmp_path / "readme.jsonl").write_text("about")
+    assert [book.id for book in read_books(tmp_path)] == ["a", "two", "one", "c"]
+    (tmp_path / "d.jsonl").write_text('{"id": "a", "text": "It rained again."}')
+    with pytest.raises(InputError, match=r"d\.jsonl, line 1: the book id 'a' is also that of .*a\.txt"):
+        list(read_books(tmp_path))
+
+
+def test_folder_of_chapter_files(tmp_path: Path) -> None:
+    for book in ("two", "one"):
+        (tmp_path / book).mkdir()
+        for n in (10, 2, 1):
+            (tmp_path / book / f"{n}.txt").write_text(
+                f"Chapter {n}\n\nThis is what happened on day {n} of the {book}.\n"
+            )
+    books = list(read_books(tmp_path))
+    assert [book.id for book in books] == ["one", "two"]
+    assert [p.split()[6] for p in books[0].paragraphs] == ["1", "2", "10"]
+    assert books[0].chapters == (0, 1, 2)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_json_lines(tmp_path: Path, packed: bool) -> None:
+    lines = [
+        {"id": 7, "title": "Seven", "text": _story("lamp")},
+        {"id": "p", "paragraphs": ["First one.", "  Second\none. "]},
+        {"id": "c", "chapters": ["Chapter 1\n\nIt began in May.", ["It went on.", "It ended."]]},
+    ]
+    data = "\n".join(map(json.dumps, lines)).encode()
+    path = tmp_path / ("books.jsonl.gz" if packed else "books.jsonl")
+    path.write_bytes(gzip.compress(data) if packed else data)
+    seven, p, c = read_books(path)
+    assert (seven.id, seven.title, seven.chapters) == ("7", "Seven", (0, 1))
+    assert p == Book("p", "p", ("First one.", "Second one."), (0,))
+    assert c == Book("c", "c", ("It began in May.", "It went on.", "It ended."), (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "says"),
+    [
+        ("x.txt", b"CHAPTER I\n\nCHAPTER II\n", "no story"),
+        ("x.txt", b"", "no story"),
+        ("x.txt", bytes(range(256)) * 4, "binary"),
+        ("x.txt.gz", gzip.compress(_story("a").encode(), mtime=0)[:-9], "cut off"),
+        (
+            "x.jsonl",
+            b'{"id": "a", "text": "It rained."}\n{"id": "a", "text": "It rained."}',
+            "line 2.*also that of",
+        ),
+        ("x.jsonl", b'{"id": "a", "text": "It rained."}\n{"id"', "line 2: no JSON"),
+        ("x.jsonl", b'{"text": "It rained."}', 'line 1.*"id"'),
+        ("x.jsonl", b'{"id": "a", "body": "It rained."}', 'line 1.*"paragraphs"'),
+    ],
+)
+def test_bad_input_is_one_clear_error(tmp_path: Path, name: str, data: bytes, says: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=says) as caught:
+        list(read_books(path))
+    assert str(path) in str(caught.value)
+
+
+def test_nothing_to_read(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "missing"):
+        with pytest.raises(InputError, match=re.escape(str(path))):
+            list(read_books(path))

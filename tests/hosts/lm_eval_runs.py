@@ -1,0 +1,39 @@
+"""lm-eval's own evaluator on our tasks, and what came of it."""
+
+from typing import Any
+
+import lm_eval
+from lm_eval.tasks import TaskManager
+
+from long_context_tasks.hosts.lm_eval.paths import task_folders
+
+TASK = "ada_leval_bestanswer_1k"
+
+
+def evaluate(
+    task: str | list[str] = TASK, metadata: dict[str, Any] | None = None, **arguments: Any
+) -> dict[str, Any]:
+    """Evaluate as the command line does; see the host for the arguments."""
+    # The command line puts the model arguments into the metadata.
+    given = dict(item.split("=", 1) for item in arguments.get("model_args", "").split(",") if item)
+    metadata = {**given, **(metadata or {})}
+    manager = TaskManager(
+        include_defaults=False, include_path=[str(f) for f in task_folders()], metadata=metadata
+    )
+    result: dict[str, Any] = lm_eval.simple_evaluate(
+        tasks=[task] if isinstance(task, str) else task,
+        task_manager=manager,
+        log_samples=True,
+        bootstrap_iters=0,
+        **arguments,
+    )
+    return result
+
+
+def metrics_of(result: dict[str, Any], task: str = TASK) -> dict[str, float]:
+    """Results of a task by key, without the name of the filter."""
+    return {
+        key.removesuffix(",none"): value
+        for key, value in result["results"][task].items()
+        if key.endswith(",none")
+    }

@@ -1,0 +1,224 @@
+"""lm-eval's task class in the real evaluator: what is sent, what every result carries, what a response is worth."""
+
+import gzip
+import json
+import math
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from stub_server import stub_server
+
+pytest.importorskip("lm_eval")
+
+from lm_eval.tasks import TaskManager
+from lm_eval_runs import TASK, evaluate, metrics_of
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.ada_leval.data import load_task
+from long_context_tasks.hosts.lm_eval import task as adapter
+from long_context_tasks.hosts.lm_eval.generate import lm_eval_files
+from long_context_tasks.hosts.lm_eval.paths import task_folders
+from long_context_tasks.hosts.lm_eval.task import RecentDocuments
+from long_context_tasks.judges.task_judge import score_turns
+from long_context_tasks.schema import CaseWriter, Documents, InputError, Options, Score
+from long_context_tasks.stats.summary import result_keys
+
+
+def test_generating_again_changes_nothing() -> None:
+    files = lm_eval_files()
+    assert {path: path.read_text(encoding="utf-8") for path in files} == files
+    assert sorted(path for folder in {path.parent for path in files} for path in folder.iterdir()) == sorted(
+        files
+    )
+
+
+def test_lm_eval_knows_every_task_and_group() -> None:
+    manager = TaskManager(include_defaults=False, include_path=[str(f) for f in task_folders()])
+    assert {spec.name for spec in catalogue.task_specs()} == set(manager.all_subtasks)
+    assert {"ada_leval", "ada_leval_tsort", "ada_leval_bestanswer_front", "lct_synthetic"} <= set(
+        manager.all_groups
+    )
+
+
+def test_a_real_model_end_to_end(published: Path, tiny: Path) -> None:
+    arguments = {"model": "hf", "model_args": f"pretrained={tiny}", "device": "cpu"}
+    result = evaluate(apply_chat_template=True, **arguments)
+    metrics = metrics_of(result)
+    card = catalogue.card("ada_leval")
+    keys = result_keys(tuple(card.metrics), ("strict_accuracy", "official_accuracy"))
+    assert set(keys) == {key for key in metrics if not key.endswith("_stderr")}
+    assert (metrics["n"], metrics["n_scored"], metrics["n_does_not_fit"], metrics["n_truncated"]) == (
+        6,
+        4,
+        2,
+        0,
+    )
+    assert metrics["coverage"] == pytest.approx(4 / 6)
+    assert metrics["random_guess"] == pytest.approx(1 / 3)
+    told = result["configs"][TASK]["metadata"]
+    assert (
+        told["window"] == "1500 (host)"
+        and told["headline"] == "strict_accuracy"
+        and told["version"] == card.version
+    )
+    samples = {sample["doc"]["case"]: sample for sample in result["samples"][TASK]}
+    assert [name for name, sample in samples.items() if sample["n_does_not_fit"]] == ["4_A2", "5_A2"]
+    assert samples["4_A2"]["resps"] == [[]] and math.isnan(samples["4_A2"]["strict_accuracy"])
+    assert samples["0_A2"]["resps"][0] and "<|im_start|>user" in samples["0_A2"]["arguments"][0][0]
+
+
+def test_what_a_result_says_of_itself(published: Path) -> None:
+    told = evaluate(model="dummy", metadata={"lct_n": 4, "lct_answer_budget": 9})["configs"][TASK]
+    expected = {
+        "benchmark": "ada_leval",
+        "n_cases_available": 4,
+        "lct_n": 4,
+        "lct_answer_budget": 9,
+        "lct_seed": 0,
+    }
+    assert expected.items() <= told["metadata"].items()
+    assert told["generation_kwargs"] == {"until": [], "do_sample": False, "max_gen_toks": 9}
+
+
+def test_a_limit_is_not_taken_for_the_number_of_cases(published: Path) -> None:
+    result = evaluate(model="dummy", limit=2)
+    told = result["configs"][TASK]["metadata"]
+    assert (told["n_cases_available"], metrics_of(result)["n"]) == (6, 2) and "n" not in told
+
+
+def test_a_misspelt_variable_is_named_once(
+    published: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("LCT_LENGHT", "2k")
+    for _ in range(2):
+        evaluate(model="dummy", limit=1)
+    assert [record.args for record in caplog.records if "is not read" in record.msg] == [
+        ("LCT_LENGHT", "LCT_LENGTH")
+    ]
+
+
+def test_answers_without_metrics(published: Path) -> None:
+    result = evaluate(model="dummy", predict_only=True)
+    assert [sample["resps"] for sample in result["samples"][TASK]] == [[["lol"]]] * 6
+
+
+def test_the_hosts_store_of_prompts_is_left_alone(published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("lm_eval.api.task.load_from_cache", "lm_eval.api.task.save_to_cache"):
+        monkeypatch.setattr(
+            module, lambda cache=False, **_: pytest.fail("stored prompts were used") if cache else None
+        )
+    assert metrics_of(evaluate(model="dummy", cache_requests=True))["n"] == 6
+
+
+def test_no_content_is_an_empty_answer(published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER", "the server said A2")
+    task = adapter.CaseTask.__new__(adapter.CaseTask)
+    task.loaded = load_task(TASK, Options(data_dir=published.parent))
+    case = task.loaded.cases.cases[0]
+    task._unfit = {}
+    for text, expected in (("the server said A2", Score(0.0, "empty")), ("A2", Score(1.0))):
+        [scores] = score_turns(task.loaded, case, task._first_response(case, text))
+        assert scores["strict_accuracy"] == expected
+
+
+def test_a_group_is_the_plain_mean_of_its_lengths(published: Path) -> None:
+    text = gzip.decompress((published / "stackselect_1k.json.gz").read_bytes())
+    for number, name in enumerate(catalogue.card("ada_leval").tasks["bestanswer"].files.values()):
+        rows = json.loads(text)[: 2 + number % 3]
+        (published / name).write_text(json.dumps([{**row, "answer": "A1"} for row in rows]))
+    (published / "stackselect_1k.json.gz").unlink()
+    with stub_server(lambda messages: "A1" if "What is 0?" in messages[0]["content"] else "A2") as server:
+        result = evaluate(
+            ["ada_leval_bestanswer", "ada_leval_bestanswer_front"],
+            model="local-chat-completions",
+            model_args=f"model=stub,base_url={server.url}/chat/completions,num_concurrent=8",
+            apply_chat_template=True,
+        )
+    for group in ("ada_leval_bestanswer", "ada_leval_bestanswer_front"):
+        single = [result["results"][task]["strict_accuracy,none"] for task in result["group_subtasks"][group]]
+        assert len(set(single)) == 3
+        for metric in ("strict_accuracy", "official_accuracy"):
+            assert result["groups"][group][f"{metric},none"] == pytest.approx(sum(single) / len(single))
+
+
+def test_an_unknown_option_stops_the_run(published: Path) -> None:
+    with pytest.raises(InputError, match="lct_windw"):
+        evaluate(model="dummy", metadata={"lct_windw": 4096})
+
+
+@pytest.mark.hosts
+def test_the_command_and_its_last_line_when_data_are_missing(published: Path, tiny: Path) -> None:
+    def run(task: str) -> subprocess.CompletedProcess[str]:
+        options = [
+            "--model",
+            "hf",
+            "--model_args",
+            f"pretrained={tiny}",
+            "--device",
+            "cpu",
+            "--apply_chat_template",
+        ]
+        return subprocess.run(
+            [Path(sys.executable).with_name("lm_eval"), *options, "--tasks", task],
+            env={**os.environ, "HF_HUB_OFFLINE": "1", "COLUMNS": "300"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    good = run(TASK)
+    assert good.returncode == 0, good.stderr[-2000:]
+    assert "2 of 6 cases do not fit the window of the model (1500 (host))" in good.stderr
+    assert "4_A2, 5_A2" in good.stderr and "strict_accuracy_low" in good.stdout
+    bad = run("ada_leval_tsort_2k")
+    assert bad.returncode != 0
+    last = bad.stderr.strip().splitlines()[-1]
+    assert "textsort_2k.json" in last and "lct data fetch ada_leval" in last
+
+
+def test_short_texts_are_kept_up_to_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("long_context_tasks.hosts.lm_eval.task.KEPT", 25)
+    texts = {"a": "a" * 10, "b": "b" * 10, "c": "c" * 10, "long": "d" * 26}
+    with CaseWriter(tmp_path / "cases", {}) as writer:
+        writer.add_documents(texts.items())
+    documents = RecentDocuments(Documents(tmp_path / "cases" / "documents.sqlite"))
+    for key in ("a", "b", "a", "c", "long", "a", "b"):
+        assert documents[key] == texts[key]
+        assert sum(map(len, documents._recent.values())) == documents._size <= 25
+    assert list(documents._recent) == ["a", "b"]
+    assert pickle.loads(pickle.dumps(documents))["c"] == texts["c"]
+
+
+def test_perplexity_is_that_of_the_whole_text(
+    tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path))
+    task = "ada_leval_tsort_any_ppl_synthetic"
+    result = evaluate(
+        task,
+        model="hf",
+        model_args=f"pretrained={tiny}",
+        device="cpu",
+        metadata={"lct_length": "1k", "lct_n": 1},
+    )
+    metrics = metrics_of(result, task)
+    assert metrics["n_scored"] == 1 and metrics["random_guess"] == pytest.approx(1 / 24)
+    [sample] = result["samples"][task]
+    texts = [argument[0] for argument in sample["arguments"]]
+    assert len(set(texts)) == 24 and len({"".join(sorted(text)) for text in texts}) == 1
+    model = AutoModelForCausalLM.from_pretrained(tiny)
+    tokenizer = AutoTokenizer.from_pretrained(tiny)
+    first = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
+    for text, response in list(zip(texts, sample["resps"], strict=True))[::8]:
+        ids = torch.tensor([[first, *tokenizer(text, add_special_tokens=False)["input_ids"]]])
+        with torch.no_grad():
+            logits = model(ids).logits.log_softmax(-1)
+        expected = logits[0, :-1].gather(-1, ids[0, 1:, None]).sum().item()
+        assert response[0] == pytest.approx(expected, rel=1e-4)

@@ -1,0 +1,271 @@
+"""lm-eval: what fits the window, what a server refuses, what the host would cut; in the real evaluator."""
+
+import json
+import math
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from stub_server import stub_server
+
+pytest.importorskip("lm_eval")
+
+from lm_eval_runs import TASK, evaluate, metrics_of
+
+from long_context_tasks.hosts.lm_eval import window as window_module
+from long_context_tasks.hosts.lm_eval.refusals import REFUSED
+from long_context_tasks.hosts.lm_eval.window import find_window
+from long_context_tasks.schema import InputError, Options
+
+
+def test_the_window_is_found_without_a_chat_template(published: Path, tiny: Path) -> None:
+    arguments = {"model": "hf", "model_args": f"pretrained={tiny}", "device": "cpu"}
+    result = evaluate(**arguments)
+    assert result["configs"][TASK]["metadata"]["window"] == "1500 (host)"
+    assert metrics_of(result)["n_does_not_fit"] == 2
+
+
+def test_a_window_that_nothing_fits(published: Path, tiny: Path) -> None:
+    arguments = {
+        "model": "hf",
+        "model_args": f"pretrained={tiny}",
+        "device": "cpu",
+        "apply_chat_template": True,
+    }
+    metrics = metrics_of(evaluate(metadata={"lct_window": 100}, **arguments))
+    assert (metrics["n_does_not_fit"], metrics["n_scored"], metrics["coverage"]) == (6, 0, 0)
+    assert math.isnan(metrics["strict_accuracy"])
+
+
+def test_a_window_that_nothing_fits_with_a_model_that_wants_a_prompt(published: Path) -> None:
+    from lm_eval.models.dummy import DummyLM
+
+    class Wants(DummyLM):
+        def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
+            asked.extend(request.args[0] for request in requests)
+            return ["A2"] * len(requests) if requests else pytest.fail("an empty list")
+
+    asked: list[str] = []
+    result = evaluate(model=Wants(), metadata={"lct_window": 100})
+    assert asked == ["."] and metrics_of(result)["n_does_not_fit"] == 6
+    assert [sample["resps"] for sample in result["samples"][TASK]] == [[[]]] * 6
+
+
+def test_prompts_that_the_host_cuts_are_counted(published: Path, tiny: Path) -> None:
+    arguments = {"model": "hf", "model_args": f"pretrained={tiny}", "device": "cpu"}
+    result = evaluate(metadata={"lct_window": 100_000}, **arguments)
+    assert result["configs"][TASK]["metadata"]["window"] == "100000 (lct_window)"
+    metrics = metrics_of(result)
+    assert (metrics["n_does_not_fit"], metrics["n_scored"], metrics["n_truncated"]) == (0, 6, 2)
+
+
+def test_an_unknown_window_is_said_so(published: Path) -> None:
+    result = evaluate(model="dummy")
+    assert result["configs"][TASK]["metadata"]["window"] == "unchecked"
+    assert math.isnan(metrics_of(result)["n_truncated"]) and metrics_of(result)["n_scored"] == 6
+
+
+_KINDS = [
+    ("local-chat-completions", "chat/completions", {"apply_chat_template": True}, "num_concurrent=1"),
+    ("local-chat-completions", "chat/completions", {"apply_chat_template": True}, "num_concurrent=4"),
+    (
+        "local-completions",
+        "completions",
+        {},
+        "num_concurrent=1,tokenized_requests=False,tokenizer_backend=None",
+    ),
+    (
+        "local-completions",
+        "completions",
+        {},
+        "num_concurrent=4,batch_size=3,tokenized_requests=False,tokenizer_backend=None",
+    ),
+]
+
+
+@pytest.mark.parametrize(("model", "path", "arguments", "more"), _KINDS)
+def test_a_refusal_for_length_costs_its_case(
+    published: Path, model: str, path: str, arguments: dict[str, Any], more: str
+) -> None:
+    with stub_server(lambda messages: "A2", refuse_over=9000) as server:
+        url = f"{server.url}/{path}"
+        result = evaluate(
+            model=model, model_args=f"model=stub,base_url={url},max_retries=2,{more}", **arguments
+        )
+        assert len(server.requests) == 4
+    metrics = metrics_of(result)
+    assert (metrics["n_does_not_fit"], metrics["n_scored"], metrics["strict_accuracy"]) == (2, 4, 1.0)
+    assert result["configs"][TASK]["metadata"]["window"] == "unchecked"
+    assert [s["doc"]["case"] for s in result["samples"][TASK] if s["resps"][0][0] == REFUSED] == [
+        "4_A2",
+        "5_A2",
+    ]
+
+
+@pytest.mark.parametrize("concurrent", [1, 4])
+def test_a_refusal_is_not_kept_for_the_next_run(published: Path, tmp_path: Path, concurrent: int) -> None:
+    def run(**limits: Any) -> tuple[dict[str, float], int]:
+        with stub_server(lambda messages: "A2", **limits) as server:
+            arguments = f"model=stub,base_url={server.url}/chat/completions,num_concurrent={concurrent}"
+            # The address is not in the key of the host's cache: the second run finds the first one's answers.
+            result = evaluate(
+                model="local-chat-completions",
+                model_args=arguments,
+                apply_chat_template=True,
+                use_cache=str(tmp_path / "store"),
+            )
+            return metrics_of(result), len(server.requests)
+
+    metrics, _ = run(refuse_over=9000)
+    assert metrics["n_does_not_fit"] == 2
+    metrics, asked = run()
+    assert (metrics["n_does_not_fit"], metrics["strict_accuracy"], asked) == (0, 1.0, 2)
+
+
+def test_a_refusal_of_a_prompt_sent_as_tokens(published: Path, tiny: Path) -> None:
+    def too_long(messages: list[dict[str, Any]]) -> str:
+        return "A2"
+
+    with stub_server(too_long, refuse_over=1400) as server:
+        arguments = (
+            f"model=stub,base_url={server.url}/completions,tokenizer={tiny},max_length=4000,num_concurrent=1"
+        )
+        result = evaluate(model="local-completions", model_args=arguments)
+    metrics = metrics_of(result)
+    assert result["configs"][TASK]["metadata"]["window"] == "4000 (host)"
+    assert (metrics["n_does_not_fit"], metrics["n_scored"]) == (2, 4)
+
+
+def test_another_tasks_prompts_are_not_touched(published: Path) -> None:
+    from lm_eval.api.instance import Instance
+    from lm_eval.models.openai_completions import LocalChatCompletion
+
+    from long_context_tasks.hosts.lm_eval.refusals import CaseInstance, convert_length_refusals
+
+    convert_length_refusals()
+
+    def request(kind: type[Instance], text: str) -> Instance:
+        prompt = model.apply_chat_template([{"role": "user", "content": text}])
+        return kind("generate_until", {}, (prompt, {"max_gen_toks": 4}), 0, metadata=("x", 0, 1))
+
+    with stub_server(lambda messages: messages[0]["content"][:2], refuse_over=100) as server:
+        model = LocalChatCompletion(base_url=f"{server.url}/chat/completions", model="stub", max_retries=1)
+        ours, theirs = request(CaseInstance, "aa" * 90), request(Instance, "bb")
+        assert model.generate_until([ours, theirs, request(CaseInstance, "cc")]) == [REFUSED, "bb", "cc"]
+        assert model.generate_until([theirs]) == ["bb"]
+        with pytest.raises(requests.HTTPError):
+            model.generate_until([ours, request(Instance, "dd" * 90)])
+
+
+def test_other_failures_of_a_server_still_end_the_run(published: Path) -> None:
+    import aiohttp
+
+    def broken(messages: list[dict[str, str]]) -> str:
+        raise ConnectionResetError
+
+    with stub_server(broken) as server, pytest.raises(aiohttp.ClientError):
+        url = f"{server.url}/chat/completions"
+        evaluate(
+            model="local-chat-completions",
+            model_args=f"model=stub,base_url={url},max_retries=1,num_concurrent=2",
+            apply_chat_template=True,
+        )
+
+
+@pytest.mark.parametrize(
+    ("more", "refused"),
+    [
+        ({}, True),
+        ({"max_length": 8192}, False),
+        ({"tokenized_requests": "False"}, False),
+        ({"tokenizer_backend": "None"}, False),
+    ],
+)
+def test_the_hosts_silent_cut_to_2047_is_refused(more: dict[str, Any], refused: bool) -> None:
+    arguments = {"base_url": "http://127.0.0.1:9/v1/completions", "model": "stub", **more}
+    with pytest.raises(InputError, match="2,047") if refused else nullcontext():
+        find_window(Options(), arguments, None)
+
+
+def test_a_servers_class_has_no_window_of_its_own() -> None:
+    from lm_eval.models.openai_completions import OpenAIChatCompletion
+
+    model = OpenAIChatCompletion(model="stub")
+    assert not find_window(Options(), {"model": "stub"}, model).window.checked
+    counted = find_window(Options(window=50), {"model": "stub"}, model).window
+    assert counted.describe() == "50 (lct_window, counted in cl100k)"
+    assert counted.fits("short", 10) and not counted.fits("word " * 60, 10)
+
+
+def test_a_model_without_a_window_is_refused(tiny: Path, tmp_path: Path) -> None:
+    from transformers import AutoTokenizer, MambaConfig
+
+    MambaConfig(num_hidden_layers=1).save_pretrained(tmp_path)
+    tokenizer = AutoTokenizer.from_pretrained(tiny)
+    tokenizer.model_max_length = int(1e30)
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(InputError, match="max_length=WINDOW"):
+        find_window(Options(), {"pretrained": str(tmp_path)}, None)
+    assert find_window(Options(), {"pretrained": str(tmp_path), "max_length": 900}, None).window.tokens == 900
+
+
+def test_a_prompt_that_obviously_fits_is_not_encoded(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded: list[str] = []
+    monkeypatch.setattr(window_module, "_count_like_host", lambda _, text: encoded.append(text) or 500)
+    window = find_window(Options(), {"pretrained": str(tiny)}, None, 100).window
+    assert window.fits("x" * 1400, 100) and not encoded
+    assert window.fits("x" * 1401, 100) and len(encoded) == 1
+
+
+@pytest.mark.parametrize("concurrent", [1, 4])
+def test_thinking_without_an_answer_is_unfinished(published: Path, concurrent: int) -> None:
+    """Servers that separate the thinking give back no content when the answer budget ends in it."""
+    messages = [
+        {"content": None, "reasoning_content": "A1? Or"},
+        {"content": "", "reasoning": "A1? Or"},
+        {"content": "A2", "reasoning_content": "A1? No"},
+        {"content": ""},
+    ]
+    with thinking_server(messages) as url:
+        result = evaluate(
+            model="local-chat-completions",
+            model_args=f"model=stub,base_url={url},num_concurrent={concurrent}",
+            apply_chat_template=True,
+            limit=4,
+        )
+    answers = sorted(sample["resps"][0][0] for sample in result["samples"][TASK])
+    assert answers == ["", "<think>A1? Or", "<think>A1? Or", "A2"]
+    metrics = metrics_of(result)
+    assert (metrics["n_answer_cut"], metrics["n_empty"], metrics["strict_accuracy"]) == (2, 1, 0.25)
+
+
+@contextmanager
+def thinking_server(messages: list[dict[str, Any]]) -> Iterator[str]:
+    """Gives out each of the messages once."""
+    left = list(messages)
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            message = {"role": "assistant", **left.pop()}
+            body = json.dumps({"choices": [{"index": 0, "message": message, "finish_reason": "length"}]})
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1/chat/completions"
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -1,0 +1,297 @@
+"""The classes for OpenCompass, called directly: rows of ids, windows, refusals, resume, results."""
+
+import json
+import logging
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("opencompass")
+
+from opencompass.models.base_api import APITemplateParser
+from opencompass.openicl.icl_retriever import ZeroRetriever
+from toy_opencompass import ToyDataset, ToyEvaluator, ToyGenInferencer, write_cases
+
+from long_context_tasks.hosts.opencompass.rows import RowStore
+from long_context_tasks.hosts.opencompass.send import is_refusal
+from long_context_tasks.schema import InputError, Message
+from long_context_tasks.stats.summary import result_keys
+
+REFUSAL = "Error code: 400 - {'message': \"This model's maximum context length is 10 tokens.\"}"
+
+
+class WordModel:
+    """Says yes; counts words; refuses, fails or is killed on demand, in the manner of the host's API classes."""
+
+    is_api = True
+    mode = "none"
+
+    def __init__(
+        self, refuse_over: int | None = None, fail_at: int | None = None, max_seq_len: int = 5
+    ) -> None:
+        self.template_parser = APITemplateParser(None)
+        self.logger = logging.getLogger("toy")
+        self.max_seq_len = max_seq_len
+        self.refuse_over, self.fail_at = refuse_over, fail_at
+        self.asked: list[str] = []
+
+    def parse_template(self, prompt: Any, mode: str) -> Any:
+        return self.template_parser.parse_template(prompt, mode)
+
+    def get_token_len(self, prompt: str) -> int:
+        return len(prompt.split())
+
+    def generate(self, inputs: list[str], max_out_len: int) -> list[str]:
+        answers = []
+        for text in inputs:
+            assert self.get_token_len(text) <= self.max_seq_len, "the host's own limit was not lifted"
+            self.asked.append(text)
+            if self.fail_at is not None and len(self.asked) > self.fail_at:
+                raise RuntimeError("connection refused")
+            if self.refuse_over is not None and self.get_token_len(text) > self.refuse_over:
+                self.logger.error(ValueError(REFUSAL))
+                raise RuntimeError("Calling OpenAI API failed after retrying for 2 times.")
+            answers.append("yes" if "right" in text else "no")
+        return answers
+
+    def generate_from_template(self, templates: list[Any], max_out_len: int, **_: Any) -> list[str]:
+        return self.generate([self.parse_template(prompt, "gen") for prompt in templates], max_out_len)
+
+
+@pytest.fixture
+def cases(tmp_path: Path) -> Path:
+    return write_cases(
+        tmp_path / "cases", [f"{'right' if i % 2 else 'wrong'} " + "word " * (10 * i) for i in range(6)]
+    )
+
+
+def infer(
+    cases: Path, out: Path, model: Any, *, batch_size: int = 2, max_seq_len: int | None = None, **options: Any
+) -> Any:
+    dataset = ToyDataset(
+        reader_cfg={"input_columns": ["case"], "output_column": "reference"},
+        abbr="toy",
+        lct_task="toy_1k",
+        lct_cases=str(cases),
+        **options,
+    )
+    inferencer = ToyGenInferencer(
+        model=model,
+        max_out_len=1,
+        batch_size=batch_size,
+        max_seq_len=max_seq_len,
+        output_json_filepath=str(out),
+        output_json_filename="toy.json",
+    )
+    inferencer.inference(ZeroRetriever(dataset), prompt_template=None)
+    rows = json.loads((out / "toy.json").read_text())
+    return dataset, [rows[str(i)] for i in range(len(rows))]
+
+
+def evaluate(dataset: Any, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    keys = ("case", "lct_status", "n_prompt_tokens", "truncated", "lct_window", "lct_given")
+    columns = {key: [row[key] for row in rows] for key in keys}
+    predictions = [row["prediction"] for row in rows]
+    test = dataset.test
+    evaluator = ToyEvaluator()
+    result: dict[str, Any] = evaluator.evaluate(
+        1, 1, test, predictions=predictions, references=test["reference"], test_set=test, **columns
+    )
+    return result
+
+
+def test_rows_hold_ids_only(cases: Path, tmp_path: Path) -> None:
+    dataset, rows = infer(cases, tmp_path / "out", WordModel())
+    assert set(dataset.test.column_names) == {
+        "case",
+        "reference",
+        "lct_task",
+        "lct_options",
+        "lct_given",
+        "subdivision",
+        "idx",
+    }
+    assert max(len(str(row)) for row in dataset.test) < 1000
+    assert [row["case"] for row in rows] == [f"c{i}" for i in range(6)]
+
+
+def test_prompts_arrive_whole_and_the_excerpt_names_them(cases: Path, tmp_path: Path) -> None:
+    model = WordModel()
+    _, rows = infer(write_cases(tmp_path / "long", ["x" * 10_000]), tmp_path / "out", model)
+    assert model.asked == ["x" * 10_000]
+    assert len(rows[0]["origin_prompt"]) < 1000 and rows[0]["n_prompt_chars"] == 10_000
+    assert not list((tmp_path / "out").glob("tmp*"))
+
+
+def test_unknown_options_are_errors(cases: Path) -> None:
+    for options in ({"lct_lenght": "2k"}, {"length": "2k"}):
+        with pytest.raises(InputError):
+            ToyDataset.load(lct_task="toy_1k", lct_cases=str(cases), **options)
+
+
+@pytest.mark.parametrize("configured", [None, 45])
+def test_window_leaves_out_what_does_not_fit(cases: Path, tmp_path: Path, configured: int | None) -> None:
+    """Prompts of 1, 11, 21, 31, 41, 51 words + 8 for the template + 8 for the answer: four of them fit 47."""
+    options = {"lct_window": 47} if configured is None else {}
+    model = WordModel()
+    dataset, rows = infer(cases, tmp_path / "out", model, max_seq_len=configured and 47, **options)
+    assert [row["lct_status"] for row in rows] == [None] * 4 + ["does_not_fit"] * 2
+    assert len(model.asked) == 4 and model.max_seq_len == 5
+    assert [row["n_prompt_tokens"] for row in rows] == [9, 19, 29, 39, 49, 59]
+    result = evaluate(dataset, rows)
+    assert (result["n"], result["n_scored"], result["n_does_not_fit"]) == (6, 4, 2)
+    assert result["strict_accuracy"] == 50 and result["coverage"] == pytest.approx(100 * 4 / 6)
+    assert result["n_truncated"] == 0 and result["headline"] == ["strict_accuracy"]
+    assert result["window"] == [f"47 ({'lct_window' if configured is None else 'host'})"]
+
+
+def test_unknown_window_sends_everything(cases: Path, tmp_path: Path) -> None:
+    """The default limit of an API class (5 here) is no window."""
+    model = WordModel()
+    dataset, rows = infer(cases, tmp_path / "out", model)
+    assert len(model.asked) == 6
+    result = evaluate(dataset, rows)
+    assert result["window"] == ["unchecked"] and math.isnan(result["n_truncated"])
+    json.dumps(result)
+
+
+@pytest.mark.parametrize("batch_size", [1, 3])
+def test_a_refusal_costs_one_case(cases: Path, tmp_path: Path, batch_size: int) -> None:
+    dataset, rows = infer(cases, tmp_path / "out", WordModel(refuse_over=35), batch_size=batch_size)
+    assert [row["lct_status"] for row in rows] == [None] * 4 + ["does_not_fit"] * 2
+    assert evaluate(dataset, rows)["n_does_not_fit"] == 2
+
+
+def test_another_failure_ends_the_task(cases: Path, tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="connection refused"):
+        infer(cases, tmp_path / "out", WordModel(fail_at=3))
+    assert not (tmp_path / "out" / "toy.json").exists()
+
+
+def test_a_killed_run_goes_on_where_it_was(cases: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(RuntimeError):
+        infer(cases, out, WordModel(fail_at=2), batch_size=1, lct_window=47)
+    log = out / "tmp_toy.jsonl"
+    assert len(log.read_text().splitlines()) == 2
+    with log.open("a") as file:
+        file.write('{"case": "c2", "predic')
+    model = WordModel()
+    _, rows = infer(cases, out, model, lct_window=47)
+    _, fresh = infer(cases, tmp_path / "fresh", WordModel(), lct_window=47)
+    assert rows == fresh and not log.exists()
+    assert len(model.asked) == 2
+
+
+def test_a_run_killed_twice_loses_nothing(tmp_path: Path) -> None:
+    RowStore(str(tmp_path), "x.json").add([{"case": "a"}])
+    with (tmp_path / "tmp_x.jsonl").open("a") as file:
+        file.write('{"case"')
+    store = RowStore(str(tmp_path), "x.json")
+    assert store.restore(["a", "b", "c"]) == 1
+    store.add([{"case": "b"}])
+    assert RowStore(str(tmp_path), "x.json").restore(["a", "b", "c"]) == 2
+
+
+def test_rows_of_other_cases_are_not_taken_over(tmp_path: Path) -> None:
+    store = RowStore(str(tmp_path), "x.json")
+    store.add([{"case": "a"}])
+    with pytest.raises(InputError, match="without -r"):
+        RowStore(str(tmp_path), "x.json").restore(["b", "a"])
+
+
+def test_rows_made_with_other_options_are_not_taken_over(cases: Path, tmp_path: Path) -> None:
+    """The same cases, so nothing but the options tells."""
+    with pytest.raises(RuntimeError):
+        infer(cases, tmp_path, WordModel(fail_at=2), batch_size=1)
+    model = WordModel()
+    with pytest.raises(InputError, match=r"lct_answer_budget was not given, is 3.*without -r"):
+        infer(cases, tmp_path, model, lct_answer_budget=3)
+    assert not model.asked and len((tmp_path / "tmp_toy.jsonl").read_text().splitlines()) == 2
+
+
+def test_predictions_made_with_other_options_are_refused(cases: Path, tmp_path: Path) -> None:
+    """The host finds the file of an earlier run by its name; other cases are told by their number too."""
+    _, rows = infer(cases, tmp_path / "out", WordModel(), lct_answer_budget=4)
+    for options, change in (({}, "lct_answer_budget was 4, is not given"), ({"lct_n": 3}, "lct_n was not")):
+        other, _ = infer(cases, tmp_path / change, WordModel(), **options)
+        with pytest.raises(InputError, match=change):
+            evaluate(other, rows)
+
+
+def test_result_has_the_keys_of_the_other_host(cases: Path, tmp_path: Path) -> None:
+    dataset, rows = infer(cases, tmp_path / "out", WordModel(), lct_n=4)
+    result = evaluate(dataset, rows)
+    keys = result_keys(("strict_accuracy", "random_guess"), ("strict_accuracy",))
+    assert tuple(key for key in result if isinstance(result[key], float)) == keys
+    assert result["options"][0]["lct_n"] == 4 and result["options"][0]["version"] == 1
+    detail = result["details"][1]
+    assert detail["case"] == ["c1"] and detail["strict_accuracy"] == [1.0] and detail["pred"] == ["yes"]
+    assert "word" not in json.dumps(result)
+
+
+def test_predictions_of_other_cases_are_refused(cases: Path, tmp_path: Path) -> None:
+    dataset, rows = infer(cases, tmp_path / "out", WordModel())
+    with pytest.raises(InputError, match="other cases"):
+        evaluate(dataset, rows[::-1])
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        (REFUSAL, True),
+        ("The decoder prompt (length 9) is longer than the maximum model length of 8.", True),
+        ("Error code: 500 - maximum context length", False),
+        ("Error code: 400 - unknown model", False),
+        ("Request failed with status code 413, response: input too long", True),
+    ],
+)
+def test_refusals_are_told_from_failures(text: str, refused: bool) -> None:
+    assert is_refusal(text) is refused
+
+
+def test_several_runs_of_one_dataset(cases: Path, tmp_path: Path) -> None:
+    """The host repeats the rows and scores each repetition by itself."""
+    dataset, rows = infer(cases, tmp_path / "out", WordModel(), n=2)
+    assert [row["case"] for row in rows] == [f"c{i}" for i in range(6)] * 2
+    keys = ("case", "lct_status", "n_prompt_tokens", "truncated", "lct_window", "lct_given")
+    columns = {key: [row[key] for row in rows] for key in keys}
+    test = dataset.test
+    result = ToyEvaluator().evaluate(
+        1,
+        2,
+        test,
+        predictions=[row["prediction"] for row in rows],
+        references=test["reference"],
+        test_set=test,
+        **columns,
+    )
+    assert result["strict_accuracy (2 runs average)"] == 50
+
+
+def test_a_chat_model_gets_the_prompt_to_the_byte(tmp_path: Path) -> None:
+    """The host's default template for chat models would add a newline to every prompt."""
+    from opencompass.models import HuggingFacewithChatTemplate
+    from tiny_model import make_tiny_model
+
+    from long_context_tasks.hosts.opencompass.send import Sender
+    from long_context_tasks.hosts.window import Window
+
+    folder = make_tiny_model(tmp_path / "model", max_position_embeddings=256)
+    model = HuggingFacewithChatTemplate(path=str(folder), model_kwargs={"device_map": "cpu"})
+    seen: list[Any] = []
+    render = model.tokenizer.apply_chat_template
+    model.tokenizer.apply_chat_template = lambda messages, **kwargs: (
+        seen.append(messages),
+        render(messages, **kwargs),
+    )[1]
+    sender = Sender(model, Window(), 2, {})
+    seen.clear()  # it asks for the template of a probe first
+    conversation = [Message("user", "one\n"), Message("assistant", "two"), Message("user", " three\n\n")]
+    list(sender.answers([[Message("user", "text\n")], [Message("system", "be short\n"), *conversation]]))
+    sent = [[(message["role"], message["content"]) for message in messages] for messages in seen]
+    assert [("user", "text\n")] in sent
+    assert [("system", "be short\n"), ("user", "one\n"), ("assistant", "two"), ("user", " three\n\n")] in sent
+    assert len({json.dumps(messages) for messages in sent}) == 2

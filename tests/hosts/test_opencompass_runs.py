@@ -1,0 +1,166 @@
+"""The real `opencompass` command: official cases, a failing task that is seen, a killed run that goes on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("opencompass")
+
+from stub_server import stub_server
+from tiny_model import make_tiny_model
+from toy_opencompass import write_cases
+
+pytestmark = pytest.mark.hosts
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+COMMAND = Path(sys.executable).with_name("opencompass")
+CONFIG = """
+models = [dict(
+    type='opencompass.models.OpenAISDK', abbr=name, path='stub', openai_api_base=base, key='EMPTY',
+    tokenizer_path={tokenizer!r}, query_per_second=100, retry=1, batch_size=1, temperature=0,
+    meta_template=dict(round=[
+        dict(role='HUMAN', api_role='HUMAN'), dict(role='BOT', api_role='BOT', generate=True)]),
+) for name, base in {models!r}]
+datasets = [dict(
+    abbr='toy_1k', type='toy_opencompass.ToyDataset', lct_task='toy_1k', lct_cases={cases!r},
+    reader_cfg=dict(input_columns=['case'], output_column='reference'),
+    infer_cfg=dict(
+        prompt_template=dict(type='opencompass.openicl.icl_prompt_template.PromptTemplate', template='{{case}}'),
+        retriever=dict(type='opencompass.openicl.icl_retriever.ZeroRetriever'),
+        inferencer=dict(type='toy_opencompass.ToyGenInferencer')),
+    eval_cfg=dict(evaluator=dict(type='toy_opencompass.ToyEvaluator')),
+)]
+summarizer = dict(type='long_context_tasks.hosts.opencompass.summary.CaseSummarizer')
+work_dir = 'out'
+"""
+
+
+def command(folder: Path, *arguments: str | Path, **variables: str) -> subprocess.Popen[str]:
+    """Start the host in ``folder``, where it leaves its files."""
+    paths = os.pathsep.join(map(str, (REPOSITORY, Path(__file__).parent, REPOSITORY / "tests")))
+    environment = {
+        **os.environ,
+        "PYTHONPATH": paths,
+        "OMP_NUM_THREADS": "1",
+        "HF_HUB_OFFLINE": "1",
+        **variables,
+    }
+    return subprocess.Popen(
+        [str(COMMAND), *map(str, arguments)],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def finished(process: subprocess.Popen[str]) -> tuple[int, str]:
+    output, _ = process.communicate(timeout=400)
+    return process.returncode, output
+
+
+def only(folder: Path, pattern: str) -> Any:
+    (path,) = folder.glob(pattern)
+    return json.loads(path.read_text())
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_tiny_model(tmp_path_factory.mktemp("models") / "tiny", max_position_embeddings=1250)
+
+
+@pytest.fixture
+def toy(tmp_path: Path, tiny: Path) -> Callable[..., Path]:
+    def make(models: list[tuple[str, str]], n: int = 4) -> Path:
+        cases = write_cases(tmp_path / "cases", [f"text {i}" for i in range(n)])
+        config = tmp_path / "eval_toy.py"
+        config.write_text(CONFIG.format(tokenizer=str(tiny), models=models, cases=str(cases)))
+        return config
+
+    return make
+
+
+def test_official_cases_with_the_config_file(shared: Path, tmp_path: Path, tiny: Path) -> None:
+    options = {
+        "LCT_MODEL": str(tiny),
+        "LCT_DATA_DIR": str(shared / "data"),
+        "LCT_TASKS": "ada_leval_bestanswer_1k",
+        "LCT_N": "8",
+        "LCT_CACHE_DIR": str(tmp_path / "cache"),
+        "LCT_GPUS": "0",
+    }
+    code, output = finished(
+        command(tmp_path, REPOSITORY / "configs" / "eval_ada_leval.py", "--debug", **options)
+    )
+    assert code == 0, output
+    result = only(tmp_path, "outputs/ada_leval/*/results/tiny/ada_leval_bestanswer_1k.json")
+    rows = only(tmp_path, "outputs/ada_leval/*/predictions/tiny/ada_leval_bestanswer_1k.json")
+    assert len(rows) == len(result["details"]) == result["n"] == 8
+    left_out = [row for row in rows.values() if row["n_prompt_tokens"] + 64 > 1250]
+    assert 0 < len(left_out) < 8
+    assert {row["lct_status"] for row in left_out} == {"does_not_fit"}
+    assert result["n_does_not_fit"] == len(left_out) and result["n_truncated"] == 0
+    assert result["window"] == ["1250 (host)"] and result["options"][0]["lct_n"] == 8
+    assert f"* {8 - len(left_out)}/8" in output and "random guess" in output
+    assert not any("prompt" in key for key in result["details"][0] if key != "n_prompt_tokens")
+
+
+def test_a_failed_task_is_seen(tmp_path: Path, toy: Callable[..., Path]) -> None:
+    """Not in debug mode, where the host logs the failure and exits 0."""
+    with stub_server(lambda _: "yes") as stub:
+        code, output = finished(command(tmp_path, toy([("up", stub.url), ("down", "http://127.0.0.1:9/v1")])))
+    assert code == 1, output
+    assert "FAILED: toy_1k on down: RuntimeError: Calling OpenAI API failed" in output
+    assert "logs/infer/down/toy_1k.out" in output
+    assert only(tmp_path, "out/*/results/up/toy_1k.json")["strict_accuracy"] == 100
+    (table,) = tmp_path.glob("out/*/summary/lengths_*.md")
+    assert "missing" in table.read_text() and "100.0" in table.read_text()
+
+
+def test_results_of_other_options_are_not_reused(tmp_path: Path, toy: Callable[..., Path]) -> None:
+    with stub_server(lambda _: "yes") as stub:
+        config = toy([("stub", stub.url)])
+        assert finished(command(tmp_path, config, "--debug"))[0] == 0
+        code, output = finished(command(tmp_path, config, "--debug", "-r", LCT_ANSWER_BUDGET="3"))
+        assert code == 1 and len(stub.requests) == 4
+        assert "OTHER OPTIONS: the result of toy_1k on stub" in output
+        assert "lct_answer_budget was not given, is 3" in output and "without -r" in output
+        # Without its result, the predictions are left: they are refused as well.
+        (result,) = tmp_path.glob("out/*/results/stub/toy_1k.json")
+        result.unlink()
+        code, output = finished(command(tmp_path, config, "--debug", "-r", LCT_ANSWER_BUDGET="3"))
+        assert code != 0 and "the predictions were made with other options" in output
+        assert finished(command(tmp_path, config, "--debug", "-r"))[0] == 0
+
+
+def test_a_killed_run_goes_on(tmp_path: Path, toy: Callable[..., Path]) -> None:
+    def slowly(_: Any) -> str:
+        time.sleep(0.2)
+        return "yes"
+
+    with stub_server(slowly) as stub:
+        config = toy([("stub", stub.url)], 12)
+        process = command(tmp_path, config, "--debug")
+        deadline = time.monotonic() + 120
+        while len(stub.requests) < 5 and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        assert 5 <= len(stub.requests) < 12
+        code, output = finished(command(tmp_path, config, "--debug", "-r"))
+    assert code == 0, output
+    assert len(stub.requests) <= 12 + 1
+    rows = only(tmp_path, "out/*/predictions/stub/toy_1k.json")
+    assert [row["case"] for row in rows.values()] == [f"c{i}" for i in range(12)]
+    assert {row["lct_window"] for row in rows.values()} == {"unchecked"}
+    assert only(tmp_path, "out/*/results/stub/toy_1k.json")["strict_accuracy"] == 100

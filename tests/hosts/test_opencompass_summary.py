@@ -1,0 +1,342 @@
+"""The end of a run: a table by length, marked cells, named failures, an exit status that tells."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("opencompass")
+
+from mmengine.config import ConfigDict
+
+from long_context_tasks.benchmarks.catalogue import card
+from long_context_tasks.hosts.opencompass.chosen_tasks import not_run
+from long_context_tasks.hosts.opencompass.summary import (
+    CaseSummarizer,
+    Place,
+    cell,
+    find_log,
+    place_of,
+    table,
+    with_group_means,
+)
+from long_context_tasks.schema import Options
+
+GIVEN = {"version": card("ada_leval").version, **Options().resolved()}
+TASKS = ("ada_leval_tsort_2k", "ada_leval_tsort_16k", "ada_leval_tsort_4k", "ada_leval_bestanswer_4k_front")
+
+
+def result(value: float, n: int = 10, scored: int = 10, **more: Any) -> dict[str, Any]:
+    return {
+        "strict_accuracy": value,
+        "strict_accuracy_low": value - 1,
+        "strict_accuracy_high": value + 1,
+        "random_guess": 4.2,
+        "n": float(n),
+        "n_scored": float(scored),
+        "n_truncated": 0.0,
+        "lct_task": ["x"],
+        "headline": ["strict_accuracy"],
+        "window": ["8192 (host)"],
+        "lct_given": [GIVEN],
+        **more,
+    }
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    return tmp_path / "work"
+
+
+def summarizer(
+    work: Path,
+    results: dict[tuple[str, str], dict[str, Any]],
+    models: tuple[str, ...],
+    tasks: tuple[str, ...] = TASKS,
+) -> CaseSummarizer:
+    for (model, task), values in results.items():
+        path = work / "results" / model / f"{task}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(values))
+    infer = {"inferencer": {"type": "x.CaseGenInferencer"}, "retriever": {}}
+    config = ConfigDict(
+        models=[{"abbr": model} for model in models],
+        datasets=[{"abbr": task, "lct_task": task, "infer_cfg": infer} for task in tasks],
+        work_dir=str(work),
+    )
+    return CaseSummarizer(config)
+
+
+def test_table_by_length(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = {("m", task): result(10.0 * i) for i, task in enumerate(TASKS)}
+    summarizer(work, results, ("m",)).summarize(time_str="now")
+    lines = (work / "summary" / "lengths_now.csv").read_text().splitlines()
+    assert lines == [
+        "task,model,2k,4k,16k",
+        'ada_leval_tsort,m,"0.0 [-1.0, 1.0]","20.0 [19.0, 21.0]","10.0 [9.0, 11.0]"',
+        "ada_leval_tsort,random guess,4.2,4.2,4.2",
+        'ada_leval_bestanswer (front),m,,"30.0 [29.0, 31.0]",',
+        "ada_leval_bestanswer (front),random guess,,4.2,",
+    ]
+    output = capsys.readouterr().out
+    assert "lengths" not in output and "FAILED" not in output and "n_truncated" not in output
+
+
+def test_a_missing_result_ends_with_status_1_after_everything_is_written(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = work / "logs" / "infer" / "b" / f"{TASKS[0]}.out"
+    log.parent.mkdir(parents=True)
+    log.write_text(
+        f"Start inferencing [b/{TASKS[1]}]\nTraceback ...\nlong.InputError: file x is missing\nend\n"
+    )
+    results = {("a", task): result(1.0) for task in TASKS} | {("b", task): result(1.0) for task in TASKS[2:]}
+    with pytest.raises(SystemExit) as error:
+        summarizer(work, results, ("a", "b")).summarize(time_str="now")
+    assert error.value.code == 1
+    output = capsys.readouterr().out
+    for task in TASKS[:2]:
+        assert f"FAILED: {task} on b: long.InputError: file x is missing; see {log.resolve()}" in output
+    assert "missing" in (work / "summary" / "lengths_now.md").read_text()
+    assert (work / "summary" / "summary_now.csv").is_file()
+
+
+def test_partial_cells_cuts_and_unknown_windows_are_marked(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = {("m", task): result(1.0) for task in TASKS}
+    results["m", TASKS[0]] = result(5.0, 10, 7, n_truncated=2.0, n_does_not_fit=3.0, window=["unchecked"])
+    results["m", TASKS[1]] = result(5.0, 10, 8, n_does_not_fit=1.0, n_judge_unparsable=1.0)
+    summarizer(work, results, ("m",)).summarize(time_str="now")
+    output = capsys.readouterr().out
+    assert "5.0 [4.0, 6.0] * 7/10" in output and "lct judge run" not in output
+    assert "without a score: 4 does_not_fit, 1 judge_unparsable. Compare" in output
+    assert "2 prompts were cut" in output and "window: unchecked" in output and "* scored/all cases" in output
+
+
+@pytest.mark.parametrize("reason", ["not_judged", "judge_failed"])
+def test_what_was_not_judged_is_told_with_the_line_that_judges_it(
+    work: Path, capsys: pytest.CaptureFixture[str], reason: str
+) -> None:
+    results = {("m", task): result(1.0) for task in TASKS}
+    results["m", TASKS[0]] = result(5.0, 10, 0, **{f"n_{reason}": 10.0})
+    summarizer(work, results, ("m",)).summarize(time_str="now")
+    output = capsys.readouterr().out
+    assert f"10 {reason}" in output and f"lct judge run {work.resolve()} --judge judge.yaml" in output
+
+
+def test_a_result_of_other_options_is_not_taken_for_this_runs(
+    work: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = {("m", task): result(77.0) for task in TASKS}
+    results["m", TASKS[0]]["lct_given"] = [{**GIVEN, "lct_n": 5}]
+    results["m", TASKS[1]]["lct_given"] = [{**GIVEN, "version": 0}]
+    del results["m", TASKS[2]]["lct_given"]
+    with pytest.raises(SystemExit) as error:
+        summarizer(work, results, ("m",)).summarize(time_str="now")
+    assert error.value.code == 1
+    output = capsys.readouterr().out
+    for task, change in zip(
+        TASKS, ("lct_n was 5, is not given", "version was 0, is 1", "an older version"), strict=False
+    ):
+        assert (
+            f"OTHER OPTIONS: the result of {task} on m is from an earlier run" in output and change in output
+        )
+    table_text = (work / "summary" / "lengths_now.md").read_text()
+    assert table_text.count("other options") == 3 and table_text.count("77.0") == 1
+    # Nor does the host's own table show their numbers: two rows, the accuracy and the random guess, of the fourth task.
+    assert (work / "summary" / "summary_now.csv").read_text().count("77.00") == 1
+    monkeypatch.setenv("LCT_N", "5")
+    with pytest.raises(SystemExit):
+        summarizer(work, results, ("m",)).summarize(time_str="then")
+    text = (work / "summary" / "lengths_then.md").read_text()
+    assert text.count("other options") == 3 and text.count("77.0") == 1
+
+
+def test_a_task_that_nobody_ran_is_named(
+    work: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LCT_TASKS", f"{TASKS[0]},ada_leval_tsort_2k_ppl")
+    results = {("m", task): result(1.0) for task in TASKS}
+    with pytest.raises(SystemExit) as error:
+        summarizer(work, results, ("m",)).summarize(time_str="now")
+    assert error.value.code == 1
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "NOT RUN" in line)
+    assert "ada_leval_tsort_2k_ppl" in line and "--datasets ada_leval_ppl" in line
+
+
+@pytest.mark.parametrize(("tasks", "told"), [(TASKS, False), (TASKS[3:], True), ((), True)])
+def test_official_stands_for_the_published_files(
+    tasks: tuple[str, ...], told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LCT_TASKS", "official")
+    assert bool(not_run(tasks)) is told
+
+
+def test_an_unknown_number_of_cuts(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = {("m", task): result(1.0, n_truncated=math.nan, window=["unchecked"]) for task in TASKS}
+    summarizer(work, results, ("m",)).summarize(time_str="now")
+    output = capsys.readouterr().out
+    assert "prompts were cut" not in output and "window: unchecked" in output
+
+
+def test_the_headline_is_the_results_own() -> None:
+    other = {"recall": 1.0, "f1": 30.0, "headline": ["f1"], "n": 2.0, "n_scored": 2.0}
+    assert cell(other) == "30.0"
+    assert cell({"f1": 1.0, "accuracy": 3.0}) == "3.0"
+
+
+def test_the_length_of_a_task_of_any_length() -> None:
+    place = CaseSummarizer._place
+    outside = result(1.0, options=[{"lct_length": 24_000}])
+    assert place(ConfigDict(lct_task="a_b_any"), outside).length == "24k"
+    assert place(ConfigDict(lct_task="a_b_any", lct_length="1500"), None).length == "1500"
+    assert place(ConfigDict(lct_task="a_b_any"), None).length == "any"
+
+
+def test_a_length_that_is_an_option_of_a_task_without_one_in_its_name(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place, synthetic = CaseSummarizer._place, "ethic_recall_books_synthetic"
+    given = ConfigDict(lct_task=synthetic, lct_length="8k")
+    assert place(given, None) == place(given, result(1.0, options=[{"lct_length": 8_000}]))
+    assert place(given, None) == Place(synthetic, "8k")
+    outside = result(1.0, options=[{"lct_length": 16_000, "lct_n": 5}])
+    assert place(ConfigDict(lct_task=synthetic), outside).length == "16k"
+    # Published texts have the lengths they have: an option that the task did not take is not shown.
+    published = ConfigDict(lct_task="ethic_recall_books", lct_length="8k")
+    assert place(published, result(1.0, options=[{"lct_n": 5}])).length == "-"
+    tasks = (synthetic, "ethic_recall_law_synthetic")
+    summarizer(
+        work,
+        {
+            ("owl", task): result(10.0, options=[{"lct_length": tokens}])
+            for task, tokens in zip(tasks, (4_000, 16_000), strict=True)
+        },
+        ("owl",),
+        tasks,
+    ).summarize(time_str="now")
+    rows = (work / "summary" / "lengths_now.csv").read_text().splitlines()
+    assert rows[0] == "task,model,4k,16k" and rows[1].startswith(f'{synthetic},owl,"10.0')
+    assert "8k" not in capsys.readouterr().out
+
+
+def test_nothing_scored() -> None:
+    assert cell(result(math.nan, 10, 0)) == "- * 0/10"
+
+
+def test_several_runs_are_averaged_by_the_host() -> None:
+    assert cell(
+        {f"{key} (3 runs average)": v for key, v in result(7.0).items() if isinstance(v, float)}
+    ).startswith("7.0")
+
+
+def test_places() -> None:
+    assert place_of("ada_leval_tsort_any_ppl_synthetic", "24k").length == "24k"
+    assert place_of("mmlu").length == "-"
+    rows = table(
+        {("m", "mmlu"): (place_of("mmlu"), {"accuracy": 3.0}), ("m", "t"): (place_of("a_b_2k"), None)}
+    )
+    assert rows[0] == ["task", "model", "2k", "-"]
+
+
+def test_log_of_the_evaluation_when_there_are_predictions(tmp_path: Path) -> None:
+    for path, text in {
+        "predictions/m/t_2k.json": "{}",
+        "logs/infer/m/t_2k.out": "OldError: no\n",
+        "logs/eval/m/t_1k.out": "KeyError: other\n",
+        "logs/eval/m/t_2k.out": "ValueError: this\n",
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    assert find_log(tmp_path, "m", "t_2k") == (tmp_path / "logs/eval/m/t_2k.out", "ValueError: this")
+    assert find_log(tmp_path, "x", "t_2k") == (None, "")
+
+
+ORGANIZE = ("ethic_organize_books", "ethic_organize_debates")
+OF_ETHIC = {"version": card("ethic").version, **Options().resolved()}
+
+
+def organized(value: float, n: int, scored: int | None = None) -> dict[str, Any]:
+    """A result of a pooled task, in percent."""
+    return {
+        "strict_lcs": value,
+        "strict_lcs_low": value - 1,
+        "strict_lcs_high": value + 1,
+        "n": float(n),
+        "n_scored": float(n if scored is None else scored),
+        "n_truncated": 0.0,
+        "lct_task": ["x"],
+        "headline": ["strict_lcs"],
+        "points": [[]],
+        "lct_given": [OF_ETHIC],
+    }
+
+
+def test_splits_of_a_pooled_task_have_lm_evals_group_mean(work: Path) -> None:
+    lm_eval = pytest.importorskip("lm_eval.api.metrics")
+    results = {
+        ("a", ORGANIZE[0]): organized(20.0, 100),
+        ("a", ORGANIZE[1]): organized(50.0, 229),
+        ("b", ORGANIZE[0]): organized(10.0, 100, 40),
+        ("b", ORGANIZE[1]): organized(30.0, 300),
+    }
+    summarizer(work, results, ("a", "b"), ORGANIZE).summarize(time_str="now")
+    lines = (work / "summary" / "lengths_now.csv").read_text().splitlines()
+    theirs = lm_eval.aggregate_subtask_metrics([20.0, 50.0], [100, 229], True)
+    assert lines == [
+        "task,model,-",
+        'ethic_organize_books,a,"20.0 [19.0, 21.0]"',
+        'ethic_organize_books,b,"10.0 [9.0, 11.0] * 40/100"',
+        'ethic_organize_debates,a,"50.0 [49.0, 51.0]"',
+        'ethic_organize_debates,b,"30.0 [29.0, 31.0]"',
+        f"ethic_organize,a,{theirs:.1f}",
+        "ethic_organize,b,25.0 * 340/400",
+    ]
+
+
+def means(results: dict[str, dict[str, Any] | None], stale: tuple[str, ...] = ()) -> list[list[str]]:
+    """The rows of the group means of a model's results."""
+    placed = {("m", task): (place_of(task), result) for task, result in results.items()}
+    told, old = with_group_means(placed, {task: task for task in results}, [("m", task) for task in stale])
+    runs = {place.row for place, _ in placed.values()}
+    return [row for row in table(told, old)[1:] if row[0] not in runs]
+
+
+def test_a_mean_is_there_only_for_all_splits_of_a_pooled_task() -> None:
+    books, debates = organized(20.0, 1), organized(50.0, 2)
+    assert means({ORGANIZE[0]: books, ORGANIZE[1]: debates}) == [["ethic_organize", "m", "40.0"]]
+    assert means({ORGANIZE[0]: books}) == []
+    assert means({"ethic_recall_books": books, "ethic_recall_law": debates}) == []
+    # Splits of ELITR-Bench are not pooled.
+    assert means({"elitr_bench_qa_dev": books, "elitr_bench_qa_test": debates}) == []
+
+
+def test_a_mean_of_missing_or_stale_results_says_so() -> None:
+    books = organized(20.0, 1)
+    assert means({ORGANIZE[0]: books, ORGANIZE[1]: None}) == [["ethic_organize", "m", "missing"]]
+    assert means({ORGANIZE[0]: books, ORGANIZE[1]: books}, (ORGANIZE[0],)) == [
+        ["ethic_organize", "m", "other options"]
+    ]
+
+
+def test_a_split_that_runs_twice_has_no_mean() -> None:
+    results = {
+        ("m", name): (place_of(ORGANIZE[0]), organized(20.0, 1)) for name in ("short", "long", ORGANIZE[1])
+    }
+    tasks = {"short": ORGANIZE[0], "long": ORGANIZE[0], ORGANIZE[1]: ORGANIZE[1]}
+    assert with_group_means(results, tasks) == (results, set())
+
+
+def test_a_mean_of_points_has_two_digits() -> None:
+    result = {**organized(3.25, 1), "points": [["strict_lcs"]]}
+    assert means({ORGANIZE[0]: result, ORGANIZE[1]: result}) == [["ethic_organize", "m", "3.25"]]
+
+
+def test_a_mean_over_unscored_splits_is_no_number() -> None:
+    result = organized(math.nan, 4, 0)
+    assert means({ORGANIZE[0]: result, ORGANIZE[1]: organized(50.0, 2)}) == [
+        ["ethic_organize", "m", "- * 2/6"]
+    ]

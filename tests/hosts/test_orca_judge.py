@@ -1,0 +1,248 @@
+"""ORCA as a judge in both hosts: its own predictions, an interval that knows of them, and every way to go without."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("lm_eval")
+pytest.importorskip("peft")
+
+
+from both_hosts import write_published_files
+from invented_meetings import write_archives
+from lm_eval_runs import evaluate, metrics_of
+from orca_checkpoints import saved_checkpoint
+from stored_runs import run_lm_eval, run_opencompass
+from stub_server import stub_server
+from tiny_model import make_tiny_model
+from typer.testing import CliRunner
+
+from long_context_tasks.benchmarks.elitr_bench.data import load_task
+from long_context_tasks.cli import app
+from long_context_tasks.judges import JudgeConfig, load_judge
+from long_context_tasks.orca.checkpoint import load_checkpoint
+from long_context_tasks.orca.data import OrcaItem
+from long_context_tasks.orca.judge import fingerprint, read_prediction
+from long_context_tasks.orca.scoring import OrcaScore, score_items
+from long_context_tasks.results import find_runs
+from long_context_tasks.schema import InputError, resolve_options
+from long_context_tasks.stats import cluster_wilson
+
+QA, TALK = "elitr_bench_qa_dev", "elitr_bench_qa_dev_multiturn"
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("orca") / "tiny-orca"
+    saved_checkpoint(folder)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _meetings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two meetings: two questions about the first, one about the second."""
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("LCT_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
+    (tmp_path / "data").mkdir()
+    write_archives(tmp_path / "data")
+
+
+@pytest.fixture
+def judge(checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A judge file, which the environment names."""
+    file = tmp_path / "orca.yaml"
+    file.write_text(f"kind: orca\nmodel: {checkpoint}\n", encoding="utf-8")
+    monkeypatch.setenv("LCT_JUDGE", str(file))
+    return file
+
+
+def answer(messages: list[dict[str, str]]) -> str:
+    """Something else for every question."""
+    return f"Answer to {messages[-1]['content'][-25:]}"
+
+
+def arguments(url: str) -> str:
+    return f"model=stub,base_url={url}/chat/completions,num_concurrent=1,tokenizer_backend=None,max_retries=1"
+
+
+def run(task: str, url: str, **more: Any) -> dict[str, Any]:
+    return evaluate(
+        task, model="local-chat-completions", model_args=arguments(url), apply_chat_template=True, **more
+    )
+
+
+def expected(checkpoint: Path, responses: dict[tuple[str, int], str], task: str = QA) -> list[OrcaScore]:
+    """What scoring says of the same answers, in order."""
+    loaded = load_task(task, resolve_options({}))
+    items = []
+    for (case, turn), text in responses.items():
+        asked = loaded.by_id[case].turns[turn]
+        items.append(OrcaItem(case, str(asked.question), str(asked.gold), text))
+    return score_items(load_checkpoint(checkpoint), items).scores
+
+
+def test_lm_eval_tells_orcas_means_and_an_interval_with_its_uncertainty(
+    judge: Path, checkpoint: Path
+) -> None:
+    with stub_server(answer) as server:
+        result = run(QA, server.url)
+    samples = {row["doc"]["case"]: row for row in result["samples"][QA]}
+    told = {case: json.loads(row["filtered_resps"][0]) for case, row in samples.items()}
+    scores = expected(checkpoint, {(case, 0): row["response"] for case, row in told.items()})
+    means, stds = [float(one.mean or 0) for one in scores], [float(one.std or 0) for one in scores]
+    assert len(set(means)) == 3 and all(std > 0.05 for std in stds)
+    metrics = metrics_of(result, QA)
+    assert metrics["orca_mean"] == pytest.approx(sum(means) / 3, abs=1e-6)
+    assert metrics["orca_std"] == pytest.approx(sum(stds) / 3, abs=1e-6)
+    assert "judge_score" not in metrics and metrics["answered"] == 1 and metrics["n_scored"] == 3
+    # Between meetings as ever, and within: what one person's ratings would add.
+    clusters = [row["doc"]["cluster"] for row in samples.values()]
+    between = cluster_wilson(means, clusters)
+    within = 1.959964 * math.sqrt(sum(std**2 for std in stds)) / 3
+    assert metrics["orca_mean_low"] == pytest.approx(
+        max(0, metrics["orca_mean"] - math.hypot(metrics["orca_mean"] - between.low, within)), abs=1e-5
+    )
+    assert metrics["orca_mean_low"] < between.low and metrics["orca_mean_high"] > between.high
+    description = result["configs"][QA]["metadata"]["judge"]
+    assert description == {
+        "name": "tiny-orca",
+        "kind": "orca",
+        "model": str(checkpoint),
+        "revision": fingerprint(checkpoint),
+        "rubric": "orca",
+    }
+    [[verdict]] = told[samples[next(iter(samples))]["doc"]["case"]]["verdicts"]
+    assert read_prediction(verdict["feedback"]) is not None and verdict["score"] == pytest.approx(means[0])
+    assert verdict["prompt_tokens"] > 0 and verdict["completion_tokens"] == 0
+
+
+def test_conversations_are_judged_turn_by_turn(judge: Path, checkpoint: Path) -> None:
+    with stub_server(answer) as server:
+        result = run(TALK, server.url)
+    told = {row["doc"]["case"]: json.loads(row["filtered_resps"][0]) for row in result["samples"][TALK]}
+    responses = {
+        (case, turn): text
+        for case, row in told.items()
+        for turn, text in enumerate(json.loads(row["response"]))
+    }
+    means = [float(one.mean or 0) for one in expected(checkpoint, responses, TALK)]
+    metrics = metrics_of(result, TALK)
+    assert (metrics["n"], len(means)) == (3, 3)
+    assert metrics["orca_mean"] == pytest.approx(sum(means) / 3, abs=1e-6)
+
+
+def test_what_is_judged_once_is_read_from_the_store(judge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with stub_server(answer) as server:
+        first = metrics_of(run(QA, server.url), QA)
+
+        def load(*_: Any) -> None:
+            raise AssertionError("the model is loaded for nothing")
+
+        monkeypatch.setattr("long_context_tasks.orca.judge.load_orca_judge", load)
+        again = metrics_of(run(QA, server.url), QA)
+    assert again["n_scored"] == 3 and again["orca_mean"] == first["orca_mean"]
+
+
+def test_an_empty_answer_has_the_lowest_mean_and_no_request(judge: Path) -> None:
+    with stub_server(lambda messages: "<think>never ends") as server:
+        result = run(QA, server.url)
+    metrics = metrics_of(result, QA)
+    assert (metrics["orca_mean"], metrics["n_scored"], metrics["n_answer_cut"]) == (0, 3, 3)
+
+
+def test_an_answer_beyond_the_window_has_no_score_and_is_counted(judge: Path) -> None:
+    with stub_server(lambda messages: "long " * 200) as server:
+        metrics = metrics_of(run(QA, server.url), QA)
+    assert math.isnan(metrics["orca_mean"]) and metrics["n_judge_unparsable"] == metrics["n"] == 3
+
+
+def test_a_judged_task_without_references_is_refused(judge: Path, tmp_path: Path) -> None:
+    write_published_files("ethic", tmp_path / "data", 2)
+    with pytest.raises(InputError, match=r"ethic_summarize_books: .*ORCA \(tiny-orca\) cannot judge it"):
+        evaluate("ethic_summarize_books", model="dummy")
+
+
+def test_other_tasks_do_not_mind(judge: Path, tmp_path: Path) -> None:
+    write_published_files("ethic", tmp_path / "data", 2)
+    with stub_server(lambda messages: "[]") as server:
+        metrics = metrics_of(run("ethic_recall_books", server.url), "ethic_recall_books")
+    assert "orca_mean" not in metrics and metrics["n_scored"] == metrics["n"] > 0
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("base_url: http://x/v1", "has no base_url"),
+        ("rubric: gpt", "has no rubric"),
+        ("logprobs: 5", "has no logprobs"),
+        ("model: /nowhere", "no ORCA checkpoint"),
+    ],
+)
+def test_bad_judge_files(judge: Path, checkpoint: Path, lines: str, message: str) -> None:
+    model = "" if lines.startswith("model") else f"model: {checkpoint}\n"
+    judge.write_text(f"kind: orca\n{model}{lines}\n", encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        load_judge(judge)
+
+
+def test_a_base_model_belongs_to_orca() -> None:
+    with pytest.raises(InputError, match="base_model belongs to a judge of kind orca"):
+        JudgeConfig("m", base_url="http://x/v1", base_model="b")
+
+
+def test_trained_again_is_another_judge(checkpoint: Path, tmp_path: Path) -> None:
+    """The same folder name with another head must not read the old predictions."""
+    saved_checkpoint(tmp_path / "tiny-orca", head="multinomial")
+    assert fingerprint(tmp_path / "tiny-orca") != fingerprint(checkpoint)
+
+
+def test_both_hosts_and_judging_later_say_the_same(
+    judge: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """lm-eval and OpenCompass with the judge from the start, and `lct judge run` on what both have left."""
+    with stub_server(answer) as server:
+        then = metrics_of(run(QA, server.url), QA)
+        monkeypatch.delenv("LCT_JUDGE")
+        run_lm_eval(
+            tmp_path / "results" / "lm", [QA], arguments(server.url), {"lct_data_dir": str(tmp_path / "data")}
+        )
+        options = {
+            "LCT_DATA_DIR": str(tmp_path / "data"),
+            "LCT_TOKENIZER": str(make_tiny_model(tmp_path / "tiny")),
+            "LCT_JUDGE": str(judge),
+        }
+        told = run_opencompass(tmp_path / "results", [QA], server.url, options)[1]
+    [path] = (tmp_path / "results" / "oc").rglob(f"results/*/{QA}.json")
+    in_host = json.loads(path.read_text())
+    for name in ("orca_mean", "orca_mean_low", "orca_mean_high", "orca_std"):
+        assert in_host[name] == pytest.approx(100 * then[name], abs=1e-4)
+    assert "orca_mean" in told and in_host["judge"][0]["name"] == "tiny-orca"
+    done = CliRunner().invoke(app, ["judge", "run", str(tmp_path / "results"), "--judge", str(judge)])
+    assert done.exit_code == 0, done.stderr
+    found = {
+        row["host"]: row["numbers"]
+        for row in (json.loads(path.read_text()) for path in (tmp_path / "results").rglob("judged/**/*.json"))
+    }
+    runs = find_runs(tmp_path / "results").runs
+    assert {run.host for run in runs} == set(found) == {"lm_eval", "opencompass"}
+    for numbers in found.values():
+        for name in ("orca_mean", "orca_mean_low", "orca_mean_high", "orca_std"):
+            assert numbers[name] == pytest.approx(then[name], abs=1e-6)
+    table = done.stdout
+    assert "orca_mean" in table and "tiny-orca" in table
+
+
+def test_the_report_of_elitr_bench_takes_orcas_metrics(judge: Path, tmp_path: Path) -> None:
+    with stub_server(answer) as server:
+        run_lm_eval(tmp_path / "lm", [QA], arguments(server.url))
+    report = ["report", "elitr", str(tmp_path / "lm")]
+    done = CliRunner().invoke(app, [*report, "--metric", "orca_mean"])
+    assert done.exit_code == 0, done.output
+    assert "orca_mean" in done.stdout and "tiny-orca" in done.stdout
+    done = CliRunner().invoke(app, report)
+    assert done.exit_code != 0 and "orca_mean" in done.output

@@ -1,0 +1,221 @@
+"""The start-up hook, against small stand-ins for lm-eval in fresh processes, and against the real one."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from long_context_tasks.hosts.lm_eval import paths as lm_eval_paths
+
+REPOSITORY = Path(lm_eval_paths.__file__).resolve().parents[1]
+STARTUP = REPOSITORY / "long_context_tasks" / "hosts" / "startup"
+
+# lm-eval 0.4.13 as far as the hook sees it.
+MANAGER = """
+from pathlib import Path
+{imports}
+class TaskManager:
+    def __init__(self, verbosity=None, include_path=None, include_defaults=True, metadata=None):
+        "The host's own."
+        paths = [Path(__file__).parent] if include_defaults else []
+        {discover}
+        if include_path:
+            paths += include_path if isinstance(include_path, (list, tuple)) else [include_path]
+        self.paths = [str(path) for path in paths]
+        self.all_tasks = sorted(f.stem for p in paths for f in Path(p).rglob("*.yaml"))
+"""
+DISCOVER = """
+        for point in entry_points(group="{group}"):
+            if point.name == "long_context_tasks":
+                paths += point.load()()
+"""
+POINT = "[lm_eval.tasks]\nlong_context_tasks = long_context_tasks.hosts.lm_eval.paths:task_paths\n"
+
+
+def make_host(folder: Path, imports: str = "", discover: str = "") -> Path:
+    """A package ``lm_eval`` in ``folder``, and our entry point beside it as an installation would leave it."""
+    tasks = folder / "lm_eval" / "tasks"
+    tasks.mkdir(parents=True)
+    (folder / "lm_eval" / "__init__.py").write_text("")
+    (tasks / "__init__.py").write_text("from lm_eval.tasks.manager import TaskManager\n")
+    (tasks / "manager.py").write_text(MANAGER.format(imports=imports, discover=discover.strip()))
+    info = folder / "fake_install-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fake-install\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(POINT)
+    return folder
+
+
+def make_package(folder: Path) -> Path:
+    """A copy of the part of our package that the hook uses, with one task: tests do not depend on the real tasks."""
+    package = folder / "long_context_tasks"
+    (package / "hosts").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "hosts" / "__init__.py").write_text("")
+    (package / "hosts" / "lm_eval_paths.py").write_bytes(Path(lm_eval_paths.__file__).read_bytes())
+    ours = package / "benchmarks" / "some_benchmark" / "lm_eval_tasks"
+    ours.mkdir(parents=True)
+    (ours / "our_task.yaml").write_text("task: our_task\n")
+    return ours
+
+
+def run(code: str, *path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a fresh process that starts with our hook, as the ``.pth`` file would start it."""
+    code = "import long_context_tasks_hook\n" + textwrap.dedent(code)
+    path_variable = os.pathsep.join(str(folder) for folder in (STARTUP, *path))
+    return subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        cwd=(*path, STARTUP)[0],
+        env={**os.environ, "PYTHONPATH": path_variable, **environment},
+    )
+
+
+PATHS = "from lm_eval.tasks import TaskManager; print(*TaskManager({arguments}).paths, sep='\\n')"
+
+
+def paths(result: subprocess.CompletedProcess[str]) -> list[str]:
+    assert result.returncode == 0, result.stderr
+    return result.stdout.split()
+
+
+def test_our_folders_come_after_the_hosts_and_before_the_users(tmp_path: Path) -> None:
+    host, ours = make_host(tmp_path), make_package(tmp_path)
+    defaults = str(host / "lm_eval" / "tasks")
+    assert paths(run(PATHS.format(arguments=""), host)) == [defaults, str(ours)]
+    assert paths(run(PATHS.format(arguments="include_path='mine'"), host)) == [defaults, str(ours), "mine"]
+    assert paths(run(PATHS.format(arguments="None, ['a', 'b']"), host)) == [defaults, str(ours), "a", "b"]
+
+
+def test_nothing_is_added_when_the_user_wants_only_their_own_folders(tmp_path: Path) -> None:
+    host, _ = make_host(tmp_path), make_package(tmp_path)
+    assert paths(run(PATHS.format(arguments="include_path='mine', include_defaults=False"), host)) == ["mine"]
+
+
+def test_a_folder_that_the_user_names_anyway_is_not_searched_twice(tmp_path: Path) -> None:
+    host, ours = make_host(tmp_path), make_package(tmp_path)
+    for named in (ours, ours.parent):
+        assert paths(run(PATHS.format(arguments=f"include_path={str(named)!r}"), host))[1:] == [str(named)]
+
+
+def test_environment_variable_switches_it_off(tmp_path: Path) -> None:
+    host, ours = make_host(tmp_path), make_package(tmp_path)
+    assert str(ours) not in paths(run(PATHS.format(arguments=""), host, LCT_NO_HOOK="1"))
+    assert str(ours) in paths(run(PATHS.format(arguments=""), host, LCT_NO_HOOK="0"))
+
+
+@pytest.mark.parametrize(
+    "group", ['"lm_eval.tasks"', '"lm_eval." + "tasks"'], ids=["seen in its source", "not seen in its source"]
+)
+def test_it_steps_aside_when_the_host_asks_installed_packages(tmp_path: Path, group: str) -> None:
+    discover = DISCOVER.replace('"{group}"', group)
+    host = make_host(tmp_path, "from importlib.metadata import entry_points", discover)
+    ours = make_package(tmp_path)
+    assert paths(run(PATHS.format(arguments=""), host)).count(str(ours)) == 1
+
+
+def test_a_host_that_finds_our_tasks_is_left_alone(tmp_path: Path) -> None:
+    """The host's constructor runs once, with exactly the user's arguments."""
+    discover = DISCOVER.replace("{group}", "lm_eval.tasks") + "        print('called with', include_path)"
+    host = make_host(tmp_path, "from importlib.metadata import entry_points", discover)
+    make_package(tmp_path)
+    result = run("from lm_eval.tasks import TaskManager; TaskManager()", host)
+    assert result.stdout.splitlines() == ["called with None"], result.stderr
+
+
+def test_a_host_that_asks_but_does_not_find_us_is_helped(tmp_path: Path) -> None:
+    """E.g. because what it expects of an entry point is not what ours gives."""
+    host = make_host(tmp_path, "from importlib.metadata import entry_points\nGROUP = 'lm_eval.tasks'")
+    ours = make_package(tmp_path)
+    assert str(ours) in paths(run(PATHS.format(arguments=""), host))
+
+
+@pytest.mark.parametrize(
+    "broken",
+    ["class TaskManager:\n    def __init__(self): self.paths = ['fine']\n", "TaskManager = None\n"],
+    ids=["other signature", "no class"],
+)
+def test_a_changed_host_goes_on_with_one_line_of_warning(tmp_path: Path, broken: str) -> None:
+    host = make_host(tmp_path)
+    make_package(tmp_path)
+    (host / "lm_eval" / "tasks" / "manager.py").write_text(broken)
+    result = run("import lm_eval.tasks.manager as m; print(m.TaskManager and m.TaskManager().paths)", host)
+    assert result.returncode == 0, result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert "--include_path" in result.stderr
+
+
+def test_a_left_over_hook_without_the_package_is_harmless(tmp_path: Path) -> None:
+    result = run(PATHS.format(arguments=""), make_host(tmp_path))
+    assert len(paths(result)) == 1
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_an_error_of_the_hosts_own_is_not_hidden(tmp_path: Path) -> None:
+    host = make_host(tmp_path)
+    (host / "lm_eval" / "tasks" / "manager.py").write_text("raise RuntimeError('own trouble')\n")
+    result = run("import lm_eval.tasks", host)
+    assert result.returncode == 1
+    assert "own trouble" in result.stderr
+    assert "long_context_tasks:" not in result.stderr
+
+
+def test_without_a_host_the_import_fails_as_ever(tmp_path: Path) -> None:
+    result = run("import lm_eval.tasks.manager", tmp_path)
+    assert "No module named 'lm_eval'" in result.stderr
+    assert "long_context_tasks:" not in result.stderr
+
+
+def test_starting_python_imports_nothing_more_and_takes_no_time() -> None:
+    code = """
+    import sys, time
+    before = set(sys.modules)
+    del sys.modules["long_context_tasks_hook"]
+    best = 1.0
+    for _ in range(20):
+        sys.modules.pop("long_context_tasks_hook", None)
+        start = time.perf_counter()
+        import long_context_tasks_hook
+        best = min(best, time.perf_counter() - start)
+    print(*sorted(set(sys.modules) - before - {"time"}), best * 1000)
+    """
+    result = run(code)
+    assert result.returncode == 0, result.stderr
+    *modules, milliseconds = result.stdout.split()
+    assert modules == []
+    assert float(milliseconds) < 1.0
+
+
+def test_the_pth_file_does_one_thing() -> None:
+    assert (STARTUP / "long_context_tasks_hook.pth").read_text() == "import long_context_tasks_hook\n"
+
+
+def test_task_paths_are_the_folders_of_the_benchmarks() -> None:
+    assert lm_eval_paths.task_paths() == [str(folder) for folder in lm_eval_paths.task_folders()]
+    assert all(folder.name == "lm_eval_tasks" for folder in lm_eval_paths.task_folders())
+
+
+def test_the_real_host(tmp_path: Path) -> None:
+    """The hook fits the lm-eval that is installed, whose own tasks are left out because they take ten seconds."""
+    pytest.importorskip("lm_eval")
+    make_package(tmp_path)
+    code = f"""
+    import sys
+    import site
+    site.main()
+    from lm_eval.tasks import manager
+    from long_context_tasks.hosts import lm_eval_paths
+    assert lm_eval_paths.__file__.startswith({str(tmp_path)!r})
+    original = manager.TaskIndex._iter_yaml_files
+    manager.TaskIndex._iter_yaml_files = lambda root: [] if "site-packages" in str(root) else original(root)
+    print("our_task" in manager.TaskManager().all_tasks)
+    """
+    result = run(code, tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.split()[-1] == "True", result.stderr

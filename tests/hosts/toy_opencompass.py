@@ -1,0 +1,97 @@
+"""A toy benchmark in OpenCompass: cases of a folder, answers that repeat a word, orders of three segments."""
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+from long_context_tasks.hosts.opencompass.likelihood import CasePPLEvaluator, CasePPLInferencer
+from long_context_tasks.hosts.opencompass.task import CaseDataset, CaseEvaluator, CaseGenInferencer
+from long_context_tasks.schema import (
+    Case,
+    CaseScores,
+    CaseSet,
+    CaseWriter,
+    Documents,
+    InputError,
+    LoadedTask,
+    Message,
+    Options,
+    Score,
+    Turn,
+)
+
+
+def write_cases(folder: Path, texts: Sequence[str]) -> Path:
+    """A folder with one case for each text; the gold answer is ``yes``."""
+    with CaseWriter(folder, {}) as writer:
+        writer.add_documents((f"d{i}", text) for i, text in enumerate(texts))
+        writer.add_cases(
+            "toy_1k",
+            [Case(f"c{i}", "toy_1k", {"text": f"d{i}"}, (Turn("yes"),), f"d{i}") for i in range(len(texts))],
+        )
+    return folder
+
+
+def render(case: Case, documents: Documents) -> list[Message]:
+    return [Message("user", documents[case.inputs["text"]])]
+
+
+def score(case: Case, response: str | None, status: str | None) -> CaseScores:
+    if response is None:
+        return {"strict_accuracy": Score(None, status), "random_guess": Score(None, status)}
+    right = response.strip() == case.turns[0].gold
+    return {"strict_accuracy": Score(float(right), None if right else "unparsed"), "random_guess": Score(0.5)}
+
+
+def candidates(case: Case, documents: Documents) -> list[str]:
+    words = documents[case.inputs["text"]].split("\n\n")
+    return ["\n\n".join(["Once.", *order, "The end."]) for order in itertools.permutations(words)]
+
+
+def score_candidates(
+    case: Case, values: Sequence[float] | None, counts: Sequence[int] | None, status: str | None
+) -> CaseScores:
+    if values is None:
+        return {"strict_accuracy": Score(None, status)}
+    return {"strict_accuracy": Score(float(max(values) == values[0]))}
+
+
+def load_task(name: str, options: Options) -> LoadedTask:
+    if options.cases is None:
+        raise InputError("toy: give lct_cases")
+    cases = CaseSet.read(options.cases, "toy_1k")
+    cases = cases.selected(cases.cases[: options.n])
+    ppl = name.endswith("ppl")
+    return LoadedTask(
+        name=name,
+        version=1,
+        options=options,
+        cases=cases,
+        metrics=("strict_accuracy",) if ppl else ("strict_accuracy", "random_guess"),
+        intervals=("strict_accuracy",),
+        answer_budget=0 if ppl else options.answer_budget or 8,
+        render=render,
+        score=score,
+        candidates=candidates if ppl else None,
+        score_candidates=score_candidates if ppl else None,
+    )
+
+
+class ToyDataset(CaseDataset):
+    load_task = staticmethod(load_task)
+
+
+class ToyGenInferencer(CaseGenInferencer):
+    load_task = staticmethod(load_task)
+
+
+class ToyEvaluator(CaseEvaluator):
+    load_task = staticmethod(load_task)
+
+
+class ToyPPLInferencer(CasePPLInferencer):
+    load_task = staticmethod(load_task)
+
+
+class ToyPPLEvaluator(CasePPLEvaluator):
+    load_task = staticmethod(load_task)

@@ -1,0 +1,227 @@
+"""Judges beside each other over splits: figures by hand, what is missing, what a fusion sees, what cannot be read."""
+
+import json
+import math
+import statistics
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from correctness_data import mean_of, rated_answers, scores_of, write_rows, write_splits
+from scipy.stats import kendalltau, spearmanr
+
+from long_context_tasks.orca.study.comparison import (
+    Comparison,
+    Estimate,
+    Rater,
+    Spread,
+    averaged,
+    compare_raters,
+    fused,
+)
+from long_context_tasks.orca.study.splits import SplitItems, read_splits
+from long_context_tasks.schema import InputError
+
+ROWS = rated_answers()
+TRUTH = {row["id"]: mean_of(row) for row in ROWS}
+
+
+@pytest.fixture
+def splits(tmp_path: Path) -> list[SplitItems]:
+    return read_splits(write_splits(tmp_path / "splits", ROWS))
+
+
+def rater(name: str, said: dict[str, float], n: int = 3) -> Rater:
+    return Rater(name, "judge", ({each: Estimate(value) for each, value in said.items()},) * n)
+
+
+def judges(noise: dict[str, float]) -> list[Rater]:
+    rows = scores_of(ROWS, noise)
+    return [rater(name, {row["id"]: (row[name] - 1) / 4 for row in rows}) for name in noise]
+
+
+def by_name(found: Comparison, name: str) -> Any:
+    [figures] = [each for each in found.figures if each.name == name]
+    return figures
+
+
+def test_splits_are_read_in_order_and_whole(tmp_path: Path) -> None:
+    folder = write_splits(tmp_path / "s", ROWS, 11)
+    found = read_splits(folder)
+    assert [split.name for split in found] == [f"split_{number}" for number in range(11)]
+    assert found[10].number == "10"
+    assert {item.id for part in (found[3].train, found[3].dev, found[3].test) for item in part} == set(TRUTH)
+
+
+def test_figures_by_hand(splits: list[SplitItems]) -> None:
+    [judge] = judges({"a": 1.0})
+    found = by_name(compare_raters(splits, [judge]), "a")
+    rhos, taus, maes = [], [], []
+    for split in splits:
+        x = [judge.by_split[0][item.id].mean for item in split.test]
+        y = [TRUTH[item.id] for item in split.test]
+        rhos.append(spearmanr(x, y).statistic)
+        taus.append(kendalltau(x, y).statistic)
+        maes.append(np.abs(np.array(x) - y).mean())
+    for figure, values in ((found.rho, rhos), (found.tau, taus), (found.mae, maes)):
+        assert figure.by_split == pytest.approx(tuple(values))
+        assert figure.mean == pytest.approx(statistics.fmean(values))
+        assert figure.sd == pytest.approx(statistics.stdev(values))
+    assert found.n == sum(len(split.test) for split in splits) == 48
+    assert found.n_variance == 0 and math.isnan(found.variance_mae.mean)
+
+
+def test_the_average_predicts_the_sample_variance_of_its_judges(splits: list[SplitItems]) -> None:
+    a, b, c = judges({"a": 0.5, "b": 1.0, "c": 2.0})
+    mean = averaged("mean", [a, b, c])
+    for each, said in mean.by_split[0].items():
+        values = [one.by_split[0][each].mean for one in (a, b, c)]
+        assert said.mean == pytest.approx(np.mean(values))
+        assert said.variance == pytest.approx(np.var(values, ddof=1))
+    found = by_name(compare_raters(splits, [mean]), "mean")
+    assert found.n_variance == found.n
+    [first, *_] = splits
+    errors = [
+        abs((mean.by_split[0][item.id].variance or 0) - np.var(item.unit_ratings, ddof=1))
+        for item in first.test
+    ]
+    assert found.variance_mae.by_split[0] == pytest.approx(np.mean(errors))
+
+
+def test_two_ratings_are_no_variance(tmp_path: Path) -> None:
+    rows = rated_answers(raters=2)
+    splits = read_splits(write_splits(tmp_path / "s", rows))
+    said = {row["id"]: 0.5 + 0.001 * number for number, row in enumerate(rows)}
+    mean = averaged("mean", [rater("a", said), rater("b", said)])
+    found = by_name(compare_raters(splits, [mean]), "mean")
+    assert found.n == 48 and found.n_variance == 0 and math.isnan(found.variance_mae.mean)
+
+
+def test_a_missing_score_is_left_out_and_counted(splits: list[SplitItems]) -> None:
+    a, b = judges({"a": 0.5, "b": 1.0})
+    gone = {item.id for split in splits for item in split.test[:2]}
+    b = Rater("b", "judge", tuple({k: v for k, v in each.items() if k not in gone} for each in b.by_split))
+    mean = averaged("mean", [a, b])
+    assert not gone & set(mean.by_split[0])
+    found = compare_raters(splits, [a, b, mean])
+    assert [each.n for each in found.figures] == [42, 42, 42]
+    assert (found.total, found.left_out, found.lacking) == (48, 6, {"b": 6, "mean": 6})
+    kept = [item for item in splits[0].test if item.id not in gone]
+    x = [a.by_split[0][item.id].mean for item in kept]
+    assert by_name(found, "a").rho.by_split[0] == pytest.approx(
+        spearmanr(x, [TRUTH[item.id] for item in kept]).statistic
+    )
+    own = compare_raters(splits, [a, b, mean], own_items=True, against="b")
+    assert [each.n for each in own.figures] == [48, 42, 42] and own.left_out == 0
+    assert own.lacking == found.lacking
+    assert [each.n for each in own.against] == [42, 42]  # pairs need both
+
+
+def test_nothing_left_of_a_test_part_is_an_error(splits: list[SplitItems]) -> None:
+    [a] = judges({"a": 0.5})
+    none = Rater("none", "judge", ({}, *a.by_split[1:]))
+    for own in (False, True):
+        with pytest.raises(InputError, match=r"split_0: no answer of its test part has a score of .*none 16"):
+            compare_raters(splits, [a, none], own_items=own)
+    with pytest.raises(InputError, match="--against c: no such rater; there are: a"):
+        compare_raters(splits, [a], against="c")
+
+
+def test_a_fusion_sees_no_rating_of_a_test_part(splits: list[SplitItems]) -> None:
+    members = judges({"a": 0.5, "b": 1.5})
+    fusion, learned = fused("fusion", members, splits)
+    other = [
+        replace(split, test=tuple(replace(item, ratings=(1.0, 5.0, 2.0)) for item in split.test))
+        for split in splits
+    ]
+    assert fused("fusion", members, other) == (fusion, learned)
+    assert all(each.variance is None for said in fusion.by_split for each in said.values())
+    # But it learns from the others, and each split has its own.
+    changed = [
+        replace(split, dev=tuple(replace(item, ratings=(6 - item.ratings[0],)) for item in split.dev))
+        for split in splits
+    ]
+    assert fused("fusion", members, changed)[1] != learned
+    assert learned[0] != learned[1]
+    for split, said in zip(splits, fusion.by_split, strict=True):
+        assert set(said) == {item.id for item in split.test}
+
+
+def test_a_fusion_repairs_a_bent_judge(tmp_path: Path) -> None:
+    rows = rated_answers(300)
+    splits = read_splits(write_splits(tmp_path / "s", rows))
+    bent = rater("bent", {row["id"]: mean_of(row) ** 4 for row in rows})
+    fusion, _ = fused("fusion", [bent], splits)
+    found = compare_raters(splits, [bent, fusion], against="bent")
+    assert by_name(found, "fusion").mae.mean < 0.03 < 0.1 < by_name(found, "bent").mae.mean
+    [difference] = found.against
+    assert difference.mae.outcome == "wins" and difference.mae.value < -0.1
+    assert difference.questions == 180 and difference.n == 360
+
+
+def test_a_fusion_without_scores_to_learn_from_is_an_error(splits: list[SplitItems]) -> None:
+    [a] = judges({"a": 0.5})
+    tests = {item.id for split in splits[:1] for item in split.test}
+    little = Rater("a", "judge", tuple({k: v for k, v in each.items() if k in tests} for each in a.by_split))
+    with pytest.raises(InputError, match="split_0 has 0 answers in dev with a score of all of a"):
+        fused("fusion", [little], splits)
+
+
+def test_differences_draw_questions_and_find_the_better_judge(splits: list[SplitItems]) -> None:
+    good, same, poor = judges({"good": 0.1, "same": 0.1, "poor": 3.0})
+    found = compare_raters(splits, [good, same, poor], against="good")
+    outcomes = {each.name: (each.rho.outcome, each.mae.outcome) for each in found.against}
+    assert outcomes["poor"] == ("loses", "loses") and outcomes["same"][0] == "open"
+    assert {each.questions for each in found.against} == {24}
+    assert compare_raters(splits, [good, poor], against="good", seed=1).against[0].rho.interval != (
+        compare_raters(splits, [good, poor], against="good").against[0].rho.interval
+    )
+
+
+def test_questions_of_one_wording_are_one_cluster(tmp_path: Path) -> None:
+    rows = [{**row, "question": "The same?"} if row["question_id"] in ("q0", "q5") else row for row in ROWS]
+    splits = read_splits(write_splits(tmp_path / "s", rows))
+    first, second = judges({"a": 0.5, "b": 1.0})
+    assert compare_raters(splits, [first, second], against="a").against[0].questions == 23
+
+
+def test_spread_of_a_figure_that_a_split_lacks() -> None:
+    assert math.isnan(Spread.of([0.5, math.nan]).mean)
+    one = Spread.of([0.5])
+    assert one.mean == 0.5 and math.isnan(one.sd)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda rows: [{**rows[0], "id": None}, *rows[1:]], "no id; scores are joined"),
+        (lambda rows: [{**rows[0], "ratings": []}, *rows[1:]], "no rating"),
+        (lambda rows: [*rows, rows[0]], "row 17: the id 'q4/owl' is that of row 1 too"),
+        (lambda rows: [*rows, {**ROWS[0], "id": "q0/owl"}], "q0/owl stands in dev and test of split_1"),
+        (lambda rows: [{**rows[0], "candidate": "x"}, *rows[1:]], "another answer, or has other ratings"),
+        (lambda rows: [{**rows[0], "ratings": [1, 1, 2]}, *rows[1:]], "another answer, or has other ratings"),
+        (lambda rows: [], "no rows"),
+    ],
+)
+def test_splits_that_cannot_be_used(tmp_path: Path, change: Any, message: str) -> None:
+    folder = write_splits(tmp_path / "s", ROWS)
+    path = folder / "split_1" / "test.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    write_rows(path, change(rows))
+    with pytest.raises(InputError, match=message):
+        read_splits(folder)
+
+
+def test_a_part_that_is_missing_and_an_answer_in_two_parts(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no split_0"):
+        read_splits(tmp_path)
+    folder = write_splits(tmp_path / "s", ROWS)
+    test, dev = (folder / "split_0" / f"{name}.jsonl" for name in ("test", "dev"))
+    dev.write_text(dev.read_text() + test.read_text().splitlines()[0] + "\n")
+    with pytest.raises(InputError, match="stands in dev and test of split_0"):
+        read_splits(folder)
+    dev.unlink()
+    with pytest.raises(InputError, match=r"dev\.jsonl: cannot be read"):
+        read_splits(folder)

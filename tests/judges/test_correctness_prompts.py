@@ -1,0 +1,163 @@
+"""Prompts of judges of correctness: the paper's words, what each condition leaves out, and the score in a reply."""
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from long_context_tasks.orca.study.correctness import (
+    CONDITIONS,
+    RUBRIC,
+    WORDINGS,
+    Condition,
+    Fields,
+    Wording,
+    judge_prompt,
+    judge_score,
+    prompt_file,
+    prompt_template,
+)
+
+GOLDEN = Path(__file__).parent / "correctness_prompts"
+HOSTILE = Fields("Who\nspeaks?", "Ana", "It is [question] Ana.", "She says \\1 so.", "ANA: hello {x}")
+"""Texts that hold a place, a line break, and what regular expressions and format strings would read."""
+SLOTS = ("[question]", "[gt_answer]", "[candidate_answer]", "[rationale]", "[transcript]")
+
+
+@pytest.mark.vectors
+@pytest.mark.parametrize("wording", WORDINGS)
+def test_the_complete_prompts_stand_in_the_paper(shared: Path, wording: Wording) -> None:
+    [paper] = (shared / "papers").glob("002_*.txt")
+    printed = paper.read_text(encoding="utf-8")
+    # The only line that is not in the extracted text by itself was broken there.
+    printed = printed.replace("Evaluation Criteria**Key", "Evaluation Criteria\n\n**Key")
+    assert prompt_file(wording) in printed
+
+
+@pytest.mark.parametrize("wording", WORDINGS)
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_every_condition_to_the_byte(condition: Condition, wording: Wording) -> None:
+    [message] = judge_prompt(HOSTILE, condition, wording)
+    assert message.role == "user"
+    assert message.content.encode() == (GOLDEN / f"{wording}_{condition}.txt").read_bytes()
+
+
+@pytest.mark.parametrize("wording", WORDINGS)
+def test_context_that_an_answer_lacks_is_left_out(wording: Wording) -> None:
+    def said(condition: Condition, rationale: str | None, transcription: str | None) -> str:
+        fields = Fields(HOSTILE.question, HOSTILE.reference, HOSTILE.candidate, rationale, transcription)
+        return judge_prompt(fields, condition, wording)[0].content
+
+    only_transcript = (GOLDEN / f"{wording}_only_transcript.txt").read_bytes().decode()
+    for nothing in (None, "", " \n"):
+        assert said("with_context", nothing, HOSTILE.transcription) == only_transcript
+        assert said("with_context", HOSTILE.rationale, nothing) == said(
+            "without_transcription", HOSTILE.rationale, HOSTILE.transcription
+        )
+        assert said("with_context", nothing, nothing) == said("without_context", "x", "y")
+        # Not "nothing but a transcript": the condition shows none.
+        assert said("without_transcription", nothing, HOSTILE.transcription) == said(
+            "without_context", "x", "y"
+        )
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
+
+
+@pytest.mark.parametrize("wording", WORDINGS)
+def test_conditions_only_take_away(wording: Wording) -> None:
+    prompts = [judge_prompt(HOSTILE, condition, wording)[0].content for condition in CONDITIONS]
+    for longer, shorter in pairwise(prompts):
+        assert len(shorter) < len(longer)
+        left = iter(_words(longer))
+        # "accurate, complete, and reflects ..." becomes "accurate and complete": the only word that moves.
+        assert all(word in left for word in _words(shorter.replace("accurate and", "accurate")))
+    assert "upplementary" in prompts[1] and "upplementary" not in prompts[2]
+    assert "She says" in prompts[1] and "ationale" not in prompts[2] and "ranscript" not in prompts[1]
+    assert "uestion" not in prompts[3].replace("[question]", "")
+
+
+@given(
+    *[st.text()] * 3,
+    *[st.one_of(st.none(), st.text())] * 2,
+    st.sampled_from(CONDITIONS),
+    st.sampled_from(WORDINGS),
+)
+def test_no_text_fills_the_place_of_another(
+    question: str,
+    reference: str,
+    candidate: str,
+    rationale: str | None,
+    said: str | None,
+    condition: Condition,
+    wording: Wording,
+) -> None:
+    hostile = "".join(SLOTS)
+    fields = Fields(question + hostile, reference + hostile, candidate + hostile, rationale, said)
+    [message] = judge_prompt(fields, condition, wording)
+    assert (
+        f"- **Expected Answer:** {reference}{hostile}\n- **Candidate Answer:** {candidate}{hostile}\n"
+        in message.content
+    )
+    if condition != "without_question":
+        assert f"- **Question:** {question}{hostile}\n- **Expected" in message.content
+    # Places are left only inside the texts.
+    assert message.content.count("[gt_answer]") == (3 if condition != "without_question" else 2) + sum(
+        (text or "").count("[gt_answer]")
+        for text, shown in (
+            (question, condition != "without_question"),
+            (reference, True),
+            (candidate, True),
+            (rationale, condition in CONDITIONS[:2] and bool((rationale or "").strip())),
+            (said, condition == "with_context" and bool((said or "").strip())),
+        )
+        if shown
+    )
+
+
+def test_a_prompt_that_the_rules_do_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    prompt_template.cache_clear()
+    monkeypatch.setattr("long_context_tasks.orca.study.correctness.prompt_file", lambda _: "another prompt")
+    with pytest.raises(ValueError, match=r"fig7_judge: .* stands there 0 times"):
+        prompt_template("paper", transcript=False)
+    prompt_template.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("reply", "score"),
+    [
+        ("Explanation: fine.\n\nScore: 4", 4),
+        ("**Score:** 5", 5),
+        ("Score:\n\n**2**", 2),
+        ("score: [3]", 3),
+        ("Score: 3/5", 3),
+        ("Score (1-5): 2", 2),
+        ("Score (1–5): 4", 4),
+        ("Score: 4.0", 4),
+        ('The candidate says "Score: 5".\nScore: 1', 1),
+        ("Score: 4 - 5 would be too much", None),
+        ('It says "Score: 5".\n\nScore: 10', None),
+        ("Score: 4.5", None),
+        ("Score: 4/10", None),
+        ("Score: 0", None),
+        ("Score: 45", None),
+        ("Score: [1|2|3|4|5]", None),
+        ("Score: " + "9" * 400, None),
+        ("Score: [Numerical score from 1–5]", None),
+        ("I would give it four.", None),
+        ("", None),
+    ],
+)
+def test_the_score_in_a_reply(reply: str, score: int | None) -> None:
+    assert judge_score(reply) == score
+    assert RUBRIC.score(reply) == score
+
+
+@given(st.text())
+def test_any_reply_has_a_score_on_the_scale_or_none(reply: str) -> None:
+    assert judge_score(reply) in (None, 1, 2, 3, 4, 5)
+    assert judge_score(f"{reply}\nScore: 3") == 3

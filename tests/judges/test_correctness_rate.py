@@ -1,0 +1,114 @@
+"""Rating answers: a field per judge and condition, nothing paid for twice, a reply without a score is none."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from judge_server import Answer, judge_server
+
+from long_context_tasks.judges import JudgeConfig, Store
+from long_context_tasks.orca import OrcaItem, item_of_row
+from long_context_tasks.orca.study.correctness import CONDITIONS, judge_prompt
+from long_context_tasks.orca.study.rate import (
+    Column,
+    anything_to_ask,
+    check_ids,
+    cluster_of,
+    fields_of,
+    rate_answers,
+    rated_rows,
+    rater_name,
+    requests_of,
+)
+from long_context_tasks.schema import InputError
+
+
+def items(n: int = 3, **more: Any) -> list[OrcaItem]:
+    return [
+        item_of_row(
+            {"id": f"a{k}", "question": f"Q{k}?", "reference": f"R{k}", "candidate": f"item-{k}", **more}
+        )
+        for k in range(n)
+    ]
+
+
+def by_rule(body: dict[str, Any], _: int) -> Answer:
+    """More to see, a higher score; with another seed one less."""
+    text = body["messages"][-1]["content"]
+    shown = 1 + ("**Question:**" in text) + ("**Supplementary Information:** why" in text) + ("said" in text)
+    return Answer(f"Explanation: 5 of 5.\n\nScore: {max(1, shown - (body['seed'] == 2))}")
+
+
+def test_a_score_for_every_condition_and_a_second_run_is_free(tmp_path: Path) -> None:
+    answers = items(rationale="why", transcription="said")
+    with judge_server(by_rule) as server:
+        config = JudgeConfig("m", name="tiny", base_url=server.url, seeds=(1,))
+        store = Store(tmp_path / "s.jsonl")
+        assert anything_to_ask(requests_of(answers, CONDITIONS, "paper"), config, store)
+        rated = rate_answers(answers, config, CONDITIONS, "paper", store, progress=False)
+        assert {one.name: set(one.scores) for one in rated.columns} == {
+            "tiny:with_context": {4},
+            "tiny:without_transcription": {3},
+            "tiny:without_context": {2},
+            "tiny:without_question": {1},
+        }
+        assert len(server.bodies) == 12 and rated.summary.spent.replies == 12
+        sent = {body["messages"][0]["content"] for body in server.bodies}
+        assert sent == {
+            judge_prompt(fields_of(one), condition)[0].content for one in answers for condition in CONDITIONS
+        }
+        again = Store(tmp_path / "s.jsonl")
+        assert not anything_to_ask(requests_of(answers, CONDITIONS, "paper"), config, again)
+        assert (
+            rate_answers(answers, config, CONDITIONS, "paper", again, progress=False).columns == rated.columns
+        )
+        assert len(server.bodies) == 12
+        # The other wording is another prompt.
+        assert anything_to_ask(requests_of(answers, CONDITIONS[:1], "modified"), config, again)
+
+
+def test_conditions_with_one_prompt_are_asked_once(tmp_path: Path) -> None:
+    with judge_server(by_rule) as server:
+        config = JudgeConfig("m", name="tiny", base_url=server.url, seeds=(1,))
+        rated = rate_answers(
+            items(), config, CONDITIONS, "paper", Store(tmp_path / "s.jsonl"), progress=False
+        )
+    assert len(server.bodies) == 6  # without any context the first three conditions are one
+    assert [set(one.scores) for one in rated.columns] == [{2}, {2}, {2}, {1}]
+
+
+def test_seeds_and_replies_without_a_score(tmp_path: Path) -> None:
+    def behave(body: dict[str, Any], number: int) -> Answer:
+        if "item-1" in body["messages"][0]["content"]:
+            return Answer("Score: 7")
+        if "item-2" in body["messages"][0]["content"] and body["seed"] == 2:
+            return Answer("no idea")
+        return by_rule(body, number)
+
+    with judge_server(behave) as server:
+        config = JudgeConfig("m", name="tiny", base_url=server.url, seeds=(1, 2), asks=2)
+        rated = rate_answers(
+            items(), config, ["without_context"], "paper", Store(tmp_path / "s.jsonl"), progress=False
+        )
+    [column] = rated.columns
+    assert column.scores == (1.5, None, 2)
+    assert column.by_seed == ((2, 1), (None, None), (2, None))
+    assert rated.summary.reasons == {"unparsable": 3}
+    assert [row["tiny:without_context"] for row in rated_rows([("a", "q")] * 3, [column])] == [1.5, None, 2]
+    assert rated_rows([("a", "q")] * 3, [column])[2]["by_seed"] == {"tiny:without_context": [2, None]}
+
+
+def test_names_clusters_and_what_clashes() -> None:
+    assert rater_name("a", "with_context", "modified") == "a:with_context:modified"
+    first, second = items(2)
+    assert cluster_of(replace(first, question_id="m/1")) == "m/1"
+    assert cluster_of(first) == cluster_of(replace(first, question=" q0? ")) != cluster_of(second)
+    assert "Q0" not in cluster_of(first)
+    with pytest.raises(InputError, match="two answers have the id a0"):
+        check_ids([first, first], "x.jsonl")
+    column = Column("tiny", (1,), (1, 5))
+    with pytest.raises(InputError, match="two columns are called tiny"):
+        rated_rows([("a", "q")], [column, column])
+    with pytest.raises(InputError, match="two columns are called cluster"):
+        rated_rows([("a", "q")], [replace(column, name="cluster")])

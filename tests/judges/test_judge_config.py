@@ -1,0 +1,189 @@
+"""Judge files and environment variables: what is read, what is refused, and that no key is ever shown."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import yaml
+
+from long_context_tasks.judges import JudgeConfig, load_judge
+from long_context_tasks.schema import InputError
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SECRET = "sk-verysecret0123456789"
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "judge.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+BASE = "model: m\nbase_url: http://localhost:8000/v1/\n"
+
+
+def test_a_file_gives_a_judge(tmp_path: Path) -> None:
+    path = write(tmp_path, BASE + "temperature: 0.6\nseeds: [1, 2]\napi_key_env: MY_KEY\n")
+    config = load_judge(path, {})
+    assert config is not None
+    assert (config.name, config.base_url, config.temperature, config.seeds) == (
+        "m",
+        "http://localhost:8000/v1",
+        0.6,
+        (1, 2),
+    )
+    assert load_judge(None, {"LCT_JUDGE": str(path)}) == config
+
+
+def test_the_environment_alone_gives_a_judge() -> None:
+    environ = {"LCT_JUDGE_MODEL": "org/m-7b", "LCT_JUDGE_BASE_URL": "http://h/v1", "LCT_JUDGE_SEEDS": "1, 2"}
+    config = load_judge(None, environ)
+    assert config is not None
+    assert (config.name, config.seeds) == ("m-7b", (1, 2))
+
+
+def test_the_file_comes_before_the_environment(tmp_path: Path) -> None:
+    path = write(tmp_path, "model: m\ntemperature: 0.5\n")
+    config = load_judge(path, {"LCT_JUDGE_BASE_URL": "http://node7:8000/v1", "LCT_JUDGE_TEMPERATURE": "1"})
+    assert config is not None
+    assert (config.base_url, config.temperature) == ("http://node7:8000/v1", 0.5)
+
+
+def test_no_judge_is_none() -> None:
+    assert load_judge(None, {"LCT_SEED": "1", "LCT_JUDGE": "", "LCT_JUDGE_MODEL": ""}) is None
+
+
+def test_a_judge_can_be_written_as_a_file_again(tmp_path: Path) -> None:
+    config = JudgeConfig(model="m", base_url="http://h/v1", seeds=(1, None), extra_body={"top_k": 5})
+    assert (
+        load_judge(write(tmp_path, yaml.safe_dump({**asdict(config), "seeds": list(config.seeds)})), {})
+        == config
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("temprature: 1", "did you mean temperature"),
+        ("temperature: 3", "from 0 to 2"),
+        ("temperature: .nan", "from 0 to 2"),
+        ("top_p: 0", "above 0"),
+        ("temperature: true", "from 0 to 2"),
+        ("max_tokens: 0", "from 1"),
+        ("max_tokens: 1.5", "whole number"),
+        ("seeds: []", "one or more"),
+        ("seeds: [1, 1]", "different"),
+        ("seeds: x", "whole number"),
+        ("kind: magic", "openai, local"),
+        ("api: responses", "chat, completions"),
+        ("concurrency: 0", "from 1"),
+        ("timeout: 0", "above 0"),
+        ("retries: -1", "from 0"),
+        ("name: a/b", "letters"),
+        ("prompt_template: no field", "{prompt}"),
+        ("prompt_template: '[INST] {prompt} [/INST]'", "completions"),
+        ("extra_body: [1]", "mapping"),
+        ("extra_body: {seed: 1}", "must not set seed"),
+        ("kind: local", "no base_url"),
+        ("base_url: localhost:8000", "base_url"),
+        ("- x", "YAML"),
+    ],
+)
+def test_bad_lines_are_named(tmp_path: Path, line: str, said: str) -> None:
+    base = "model: m\n" if line.startswith("base_url") else BASE
+    path = write(tmp_path, base + line + "\n")
+    with pytest.raises(InputError, match=said.replace("{", r"\{")):
+        load_judge(path, {})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BASE + f"api_key: {SECRET}\n",
+        BASE + f"key: {SECRET}\n",
+        BASE + f"api-key: {SECRET}\n",
+        BASE + f"OPENAI_API_KEY: {SECRET}\n",
+        BASE + f"token: {SECRET}\n",
+        BASE + f"api_key_env: {SECRET}\n",
+        BASE + f"temperature: {SECRET}\n",
+        BASE + f"seeds: {SECRET}\n",
+        BASE + f"max_tokens: {SECRET}\n",
+        BASE + f"name: '{SECRET} x'\n",
+        BASE + f"extra_body: {{headers: {{Authorization: {SECRET}}}}}\n",
+        BASE + f"extra_body: {{headers: Bearer {SECRET}}}\n",
+        BASE + f"extra_body: {{user: [{SECRET}]}}\n",
+        BASE + f"{SECRET}: 1\n",
+        BASE + f"api_key: '{SECRET}\n",
+        BASE + f"\tapi_key: {SECRET}\n",
+        f"model: m\nbase_url: http://user:{SECRET}@h/v1\n",
+        f"model: m\nbase_url: http://h/v1?api-key={SECRET}\n",
+        SECRET,
+    ],
+)
+def test_a_key_in_the_file_is_refused_and_not_repeated(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        load_judge(write(tmp_path, text), {})
+    chain: BaseException | None = caught.value
+    while chain is not None:
+        assert SECRET not in str(chain)
+        chain = chain.__cause__ or (None if chain.__suppress_context__ else chain.__context__)
+
+
+def test_a_key_in_the_wrong_variable_is_refused_and_not_repeated() -> None:
+    for name in ("LCT_JUDGE_API_KEY", "LCT_JUDGE_KEY", "LCT_JUDGE_API_KEY_ENV"):
+        with pytest.raises(InputError) as caught:
+            load_judge(None, {"LCT_JUDGE_MODEL": "m", "LCT_JUDGE_BASE_URL": "http://h/v1", name: SECRET})
+        assert SECRET not in str(caught.value)
+        assert "API_KEY_ENV" in str(caught.value)
+
+
+def test_missing_things_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        load_judge(tmp_path / "none.yaml", {})
+    with pytest.raises(InputError, match="model is missing"):
+        load_judge(write(tmp_path, "base_url: http://h/v1\n"), {})
+    with pytest.raises(InputError, match="base_url is missing"):
+        load_judge(write(tmp_path, "model: m\n"), {})
+    with pytest.raises(InputError, match="LCT_JUDGE_MODLE"):
+        load_judge(None, {"LCT_JUDGE_MODLE": "m"})
+    with pytest.raises(InputError, match="must be an address"):
+        JudgeConfig(model="m", base_url="nowhere")
+
+
+@pytest.mark.parametrize(
+    "path", sorted((REPOSITORY / "configs" / "judges").glob("*.yaml")), ids=lambda p: p.stem
+)
+def test_the_examples_load(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The trained judge of the example lies where its user has trained it.
+    (tmp_path / "judge" / "model" / "lm").mkdir(parents=True)
+    for name in ("config.yaml", "model_minus_lm.pt"):
+        (tmp_path / "judge" / "model" / name).write_bytes(b"x: 1")
+    monkeypatch.chdir(tmp_path)
+    assert load_judge(path, {}) is not None
+
+
+def test_a_trained_judge_that_is_not_there_is_told_with_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "judge.yaml"
+    file.write_text(f"kind: orca\nmodel: {tmp_path / 'nowhere'}\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"judge file .*judge\.yaml: model: .*nowhere: no ORCA checkpoint"):
+        load_judge(file, {})
+
+
+def test_the_papers_judge() -> None:
+    config = load_judge(REPOSITORY / "configs" / "judges" / "openai_gpt4.yaml", {})
+    assert config is not None
+    assert config.description() | {"x": 0} == {
+        "name": "gpt-4-0613",
+        "kind": "openai",
+        "model": "gpt-4-0613",
+        "revision": None,
+        "api": "chat",
+        "prompt_template": None,
+        "temperature": 0.6,
+        "top_p": 0.9,
+        "max_tokens": 1024,
+        "seeds": [2023],
+        "extra_body": {},
+        "asks": 3,
+        "x": 0,
+    }

@@ -1,0 +1,123 @@
+"""A tiny training, and one that is killed at a chosen moment, for the tests of training."""
+
+import multiprocessing
+import os
+import random
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from orca_checkpoints import byte_tokenizer, tiny_lm
+
+from long_context_tasks.orca import OrcaItem
+from long_context_tasks.orca.train.loop import Start, train
+from long_context_tasks.orca.train.processes import Processes
+from long_context_tasks.orca.train.settings import TrainSettings
+from long_context_tasks.orca.train.stages import Stage
+
+WORDS = ("rain", "a violin", "two speakers", "her coach", "nothing at all", "a dog")
+
+
+def rated_items(n: int, seed: int = 0) -> list[OrcaItem]:
+    """Answers that are right (rated 4 and 5) or wrong (1 and 2), several of each question."""
+    rng = random.Random(seed)
+    items = []
+    for number in range(n):
+        right, wrong = rng.sample(WORDS, 2)
+        good = number % 2 == 0
+        ratings = tuple(float(rng.choice((4, 5) if good else (1, 2))) for _ in range(1 + number % 3))
+        question = f"What is heard in {seed}-{number // 2}?"
+        items.append(OrcaItem(f"{seed}-{number}", question, right, right if good else wrong, ratings=ratings))
+    return items
+
+
+def rows_of(items: list[OrcaItem]) -> list[dict[str, Any]]:
+    """As rows of a file."""
+    return [
+        {
+            "id": item.id,
+            "question": item.question,
+            "reference": item.reference,
+            "candidate": item.candidate,
+            "ratings": list(item.ratings),
+        }
+        for item in items
+    ]
+
+
+def save_tiny_lm(folder: Path, window: int = 512) -> Path:
+    """A language model in a folder, with its tokenizer."""
+    tokenizer = byte_tokenizer()
+    tiny_lm(len(tokenizer), window).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+TINY: dict[str, Any] = {
+    "steps": 6,
+    "batch_size": 4,
+    "eval_steps": 3,
+    "save_steps": 2,
+    "lr": 3e-3,
+    "batch_tokens": 256,
+    "lora_rank": 2,
+    "lora_dropout": 0.2,
+}
+
+
+def tiny_training(model: Path, output: Path, scenario: int = 1, **changes: Any) -> bool:
+    """One or two stages of six steps."""
+    names = ("judge", "human")[-scenario:]
+    stages = [Stage(name, tuple(rated_items(10, seed))) for seed, name in enumerate(names)]
+    return train(
+        stages,
+        rated_items(6, 9),
+        Start(str(model), None, changes.pop("head", "beta")),
+        TrainSettings(**{**TINY, **changes}),
+        output,
+        processes=Processes("cpu"),
+    )
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Content of every file, by its place in the folder."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def killed_at(moment: int, action: Callable[[], Any]) -> int:
+    """Do it in a child process that is killed (SIGKILL) before its ``moment``-th file operation or step; -9, or 0 when it came to its end."""
+
+    def child() -> None:
+        torch.set_num_threads(1)
+        count = 0
+
+        def watched(original: Callable[..., Any]) -> Callable[..., Any]:
+            def call(*given: Any, **named: Any) -> Any:
+                nonlocal count
+                count += 1
+                if count == moment:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return original(*given, **named)
+
+            return call
+
+        Path.replace = watched(Path.replace)  # type: ignore[method-assign]
+        Path.write_text = watched(Path.write_text)  # type: ignore[method-assign]
+        shutil.rmtree = watched(shutil.rmtree)  # type: ignore[assignment]
+        shutil.copytree = watched(shutil.copytree)
+        torch.save = watched(torch.save)
+        torch.optim.AdamW.step = watched(torch.optim.AdamW.step)  # type: ignore[method-assign]
+        action()
+
+    process = multiprocessing.get_context("fork").Process(target=child)
+    process.start()
+    process.join()
+    assert process.exitcode is not None
+    return process.exitcode

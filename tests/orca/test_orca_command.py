@@ -1,0 +1,283 @@
+"""`lct orca`: train, score, clamp, as a user types them, with tiny models."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("peft")
+pytest.importorskip("accelerate")
+
+import yaml
+from orca_checkpoints import saved_checkpoint
+from orca_commands import bad, good, read, write
+from orca_training import rated_items, rows_of, save_tiny_lm
+
+from long_context_tasks.orca import read_results, scored_agreement
+from long_context_tasks.orca.train.loop import read_log
+from long_context_tasks.schema.files import json_value
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a model and data."""
+    folder = tmp_path_factory.mktemp("orca")
+    save_tiny_lm(folder / "lm")
+    write(folder / "train.jsonl", rows_of(rated_items(8)))
+    write(folder / "dev.jsonl", rows_of(rated_items(6, 9)))
+    write(folder / "judge.jsonl", rows_of([*rated_items(8), *rated_items(6, 9), *rated_items(4, 5)]))
+    return folder
+
+
+def train(place: Path, output: Path, *more: object) -> tuple[object, ...]:
+    given = "train", "--train", place / "train.jsonl", "--dev", place / "dev.jsonl", "--out", output
+    return (*given, "--device", "cpu", "--steps", "2", "--batch-size", "4", "--lora-rank", "2", *more)
+
+
+def from_model(place: Path, head: str = "beta") -> tuple[object, ...]:
+    return "--model", place / "lm", "--head", head
+
+
+def test_from_ratings_to_clamped_scores(place: Path, tmp_path: Path) -> None:
+    said = good(*train(place, tmp_path / "mine", *from_model(place), "--no-rationale"))
+    assert "stage human: 8 answers, 2 steps" in said.output and "mine: trained" in said.output
+    assert (
+        "finished already"
+        in good(*train(place, tmp_path / "mine", *from_model(place), "--no-rationale")).output
+    )
+    args = yaml.safe_load((tmp_path / "mine" / "args.yaml").read_text())
+    assert (args["score_type"], args["scenario"], args["skip_rationale"]) == ("beta", "human", True)
+    assert args["data"]["train"]["file"] == "train.jsonl" and len(args["data"]["train"]["sha256"]) == 64
+    for part in ("train", "dev"):
+        told = good(
+            "score", place / f"{part}.jsonl", "--checkpoint", tmp_path / "mine", "-o", tmp_path / f"{part}.jsonl",
+            "--device", "cpu",
+        )  # fmt: skip
+        assert "Spearman's rho" in told.output and "variance: MAE" in told.output
+        questions = 4 if part == "train" else 3
+        assert f"95 % interval over {questions} questions" in told.output
+        assert f"note: {questions} questions are too few for an interval" in told.output
+    rows = read(tmp_path / "train.jsonl")
+    assert [row["id"] for row in rows] == [item.id for item in rated_items(8)]
+    first = rows[0]
+    assert 0 <= first["low_orca"] <= first["rating_orca"] <= first["high_orca"] <= 1
+    assert len(first["params"]) == 2 and first["variance_orca"] > 0
+    told = good(
+        "clamp", tmp_path / "train.jsonl", "--dev", tmp_path / "dev.jsonl", "--out", tmp_path / "clamped"
+    )
+    assert "composite paper" in told.output and "clamp.yaml" in told.output
+    threshold = yaml.safe_load((tmp_path / "clamped" / "clamp.yaml").read_text())["var_threshold"]
+    for row in read(tmp_path / "clamped" / "train.jsonl"):
+        near = row["rating_orca"] < 0.125 or row["rating_orca"] > 0.875
+        if row["variance_orca"] > threshold + 1e-8 or not near:
+            assert row["rating_orca_clamped"] == row["rating_orca"]
+
+
+def test_the_parts_of_the_text_are_those_of_the_training(place: Path, tmp_path: Path) -> None:
+    good(*train(place, tmp_path / "mine", *from_model(place), "--no-rationale", "--lr", "1e-6"))
+    common = "score", place / "dev.jsonl", "--device", "cpu", "--checkpoint", tmp_path / "mine"
+    usual, same, other = (
+        [json.loads(line)["params"] for line in good(*common, *more).stdout.splitlines()]
+        for more in ((), ("--no-rationale",), ("--rationale",))
+    )
+    assert usual == same != other
+
+
+def test_stages_one_after_the_other(place: Path, tmp_path: Path) -> None:
+    more = "--judge-train", place / "judge.jsonl", "--scenario", "two_stage"
+    said = good(*train(place, tmp_path / "two", *from_model(place, "multinomial"), *more)).output
+    assert "6 of 18 judged answers left out: their questions are held out" in said
+    assert "stage judge: 12 answers" in said and "stage human: 8 answers" in said
+    assert [row["stage"] for row in read_log(tmp_path / "two" / "log.jsonl")] == ["judge"] * 3 + ["human"] * 3
+    good(*train(place, tmp_path / "on", "--init", tmp_path / "two"))
+    assert yaml.safe_load((tmp_path / "on" / "args.yaml").read_text())["score_type"] == "multinomial"
+    assert "has a multinomial head" in bad(
+        *train(place, tmp_path / "no", "--init", tmp_path / "two", "--head", "beta")
+    )
+    said = good(*train(place, tmp_path / "leak", *from_model(place), "--dev", place / "train.jsonl")).output
+    assert "note: no answer has a context" in said
+    assert "note: 4 questions of the development part are in the training part too" in said
+
+
+def test_bad_input_is_named_before_anything_costly(place: Path, tmp_path: Path) -> None:
+    out, model = tmp_path / "out", from_model(place)
+    rows = rows_of(rated_items(4))
+    broken = {
+        "unrated": [{**rows[0], "ratings": []}],
+        "outside": [{**rows[0], "ratings": [7]}],
+        "one_class": [{**row, "ratings": [3]} for row in rows],
+    }
+    for name, content in broken.items():
+        write(tmp_path / f"{name}.jsonl", content)
+    for name, message in (
+        ("unrated", "unrated.jsonl, row 1: no rating"),
+        ("outside", "outside.jsonl, row 1: the rating 7 is outside the scale 1 to 5"),
+        ("one_class", "stage human: every rating is 3"),
+    ):
+        assert message in bad(*train(place, out, *model, "--train", tmp_path / f"{name}.jsonl"))
+    assert "every rating is 3" in bad(
+        *train(place, out, *model, "--dev", tmp_path / "one_class.jsonl", "--select", "rho")
+    )
+    assert "either --model" in bad(*train(place, out, "--head", "beta"))
+    assert "either --model" in bad(*train(place, out, *model, "--init", tmp_path))
+    assert "--head is missing; it is one of beta, multinomial, bernoulli" in bad(
+        *train(place, out, *model[:2])
+    )
+    assert "batch_size is 0" in bad(*train(place, out, *model, "--batch-size", 0))
+    assert "scenario 'all' is none of" in bad(*train(place, out, *model, "--scenario", "all"))
+    assert "cannot be loaded" in bad(*train(place, out, "--model", tmp_path / "none", "--head", "beta"))
+    assert "no ORCA checkpoint" in bad(*train(place, out, "--init", tmp_path))
+    assert not out.exists()
+    saved_checkpoint(tmp_path / "headless")
+    (tmp_path / "headless" / "model" / "model_minus_lm.pt").unlink()
+    score = "score", place / "dev.jsonl", "--checkpoint"
+    assert "lacks its head" in bad(*score, tmp_path / "headless")
+    saved_checkpoint(tmp_path / "whole")
+    assert "its folder is not there" in bad(*score, tmp_path / "whole", "-o", tmp_path / "no" / "out.jsonl")
+    assert "either --dev" in bad("clamp", place / "dev.jsonl")
+    (tmp_path / "again").mkdir()
+    for path in (tmp_path / "scored.jsonl", tmp_path / "again" / "scored.jsonl"):
+        good(*score, tmp_path / "whole", "-o", path, "--device", "cpu")
+    both = tmp_path / "scored.jsonl", tmp_path / "again" / "scored.jsonl"
+    assert "two files have the same name" in bad("clamp", "--dev", *both)
+    assert "written over" in bad("clamp", "--threshold", "0.01", both[0], "--out", tmp_path)
+    assert "--threshold 2.0" in bad("clamp", "--threshold", "2", both[0])
+    assert "no rating_orca" in bad("clamp", "--dev", place / "dev.jsonl")
+    assert "composite 'best' is none of paper, released" in bad(
+        "clamp", "--dev", place / "dev.jsonl", "--composite", "best"
+    )
+
+
+@pytest.mark.vectors
+def test_a_released_checkpoint_scores_as_the_official_inference_does(shared: Path, tmp_path: Path) -> None:
+    vectors = shared / "vectors" / "orca"
+    if not (vectors / "inference.jsonl").is_file():
+        pytest.skip(f"no {vectors / 'inference.jsonl'}")
+    flags = {"--skip_question": ["--no-question"], "--add_transcript": ["--transcript"]}
+    compared = 0
+    for case in read(vectors / "inference.jsonl"):
+        checkpoint = vectors / "checkpoints" / case["checkpoint"] / "model"
+        more = [flag for option in case["options"] for flag in flags.get(option, [])]
+        data, out = vectors / "checkpoints" / case["items"], tmp_path / "out.jsonl"
+        good(
+            "score", data, "--checkpoint", checkpoint, "-o", out, "--device", "cpu", "--released-rules", *more
+        )
+        rows = {row["id"]: row for row in read(out)}
+        for expected in case["results"]:
+            for name in ("rating_orca", "variance_orca", "params"):
+                assert rows[expected["id"]][name] == pytest.approx(expected[name], abs=1e-4)
+            compared += 1
+    assert compared == 120
+
+
+def test_a_judge_of_shuffled_ratings_is_told_from_another(place: Path, tmp_path: Path) -> None:
+    source = place / "train.jsonl"
+    good("data", source, "-o", tmp_path / "control.jsonl", "--shuffle-ratings")
+    given = *train(place, tmp_path / "mine", *from_model(place)), "--train", tmp_path / "control.jsonl"
+    said = good(*given).output
+    assert "CONTROL (ratings shuffled): this judge learns from ratings that are not the answers' own" in said
+    assert yaml.safe_load((tmp_path / "mine" / "args.yaml").read_text())["control"] == "ratings shuffled"
+    score = "score", place / "dev.jsonl", "-o", tmp_path / "scored.jsonl", "--device", "cpu", "--checkpoint"
+    assert "CONTROL (ratings shuffled): this judge" in good(*score, tmp_path / "mine").output
+    # Neither a further training nor another reading of the data takes the mark away.
+    good(*train(place, tmp_path / "on", "--init", tmp_path / "mine"))
+    assert yaml.safe_load((tmp_path / "on" / "args.yaml").read_text())["control"] == "ratings shuffled"
+    good("data", tmp_path / "control.jsonl", "-o", tmp_path / "again.jsonl")
+    assert {row["control"] for row in read(tmp_path / "again.jsonl")} == {"ratings shuffled"}
+    plain = (
+        "score",
+        tmp_path / "again.jsonl",
+        "-o",
+        tmp_path / "scored.jsonl",
+        "--device",
+        "cpu",
+        "--checkpoint",
+    )
+    saved_checkpoint(tmp_path / "judge")
+    assert "CONTROL: the ratings in again.jsonl" in good(*plain, tmp_path / "judge").output
+    assert "CONTROL" not in good(*score, tmp_path / "judge").output
+
+
+def test_a_mistyped_option_leaves_nothing_that_stops_the_right_one(place: Path, tmp_path: Path) -> None:
+    for wrong in (("--model", tmp_path / "none"), ("--lr", "1e6")):
+        said = bad(*train(place, tmp_path / "mine", *from_model(place), *wrong))
+        assert "cannot be loaded" in said or "not a number" in said
+        assert not (tmp_path / "mine").exists()
+    # A checkpoint is there from the first step on, so a training may be going on.
+    assert "the loss is not a number" in bad(
+        *train(place, tmp_path / "mine", *from_model(place), "--lr", "1e6", "--save-steps", "1")
+    )
+    assert "of a run with other arguments (head_lr, lr)" in bad(
+        *train(place, tmp_path / "mine", *from_model(place))
+    )
+
+
+def test_a_judge_that_has_learned_nothing_is_told(place: Path, tmp_path: Path) -> None:
+    given = *from_model(place), "--head", "multinomial", "--steps", "1", "--warmup", "0"
+    said = good(*train(place, tmp_path / "wild", *given, "--lr", "100")).output
+    assert "warning: that is no better than" in said and "learned nothing" in said
+
+
+def test_a_window_that_nothing_fits_gives_no_file(place: Path, tmp_path: Path) -> None:
+    saved_checkpoint(tmp_path / "judge")
+    given = "score", place / "dev.jsonl", "--checkpoint", tmp_path / "judge", "-o", tmp_path / "out.jsonl"
+    assert "--window 0: give 1 or more" in bad(*given, "--window", "0")
+    assert "no answer fits the window of 3 tokens" in bad(*given, "--window", "3", "--device", "cpu")
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_figures_in_the_files_of_the_released_code(place: Path, tmp_path: Path) -> None:
+    for head in ("beta", "bernoulli"):
+        saved_checkpoint(tmp_path / head, head)
+    figures = tmp_path / "scores.yaml"
+    for head, part in (("beta", "dev"), ("bernoulli", "train"), ("beta", "train")):
+        good(
+            "score", place / f"{part}.jsonl", "--checkpoint", tmp_path / head, "-o", tmp_path / f"{part}.jsonl",
+            "--scores-yaml", figures, "--device", "cpu",
+        )  # fmt: skip
+        if head == "bernoulli":
+            assert sorted(yaml.safe_load(figures.read_text())["train"]) == [
+                "mean_mae", "n", "rating_kendall_tau", "rating_spearman_correlation",
+            ]  # fmt: skip
+    found = yaml.safe_load(figures.read_text())
+    assert set(found) == {"dev", "train"} and found["dev"]["n"] == 6
+    agreement = scored_agreement(read_results(tmp_path / "train.jsonl"))
+    assert found["train"] == json_value({
+        "n": 8,
+        "mean_mae": round(agreement.mae, 6),
+        "rating_kendall_tau": round(agreement.tau, 6),
+        "rating_spearman_correlation": round(agreement.rho, 6),
+        "n_var": 2,
+        "variance_mae": round(agreement.variance_mae, 6),
+        "variance_kendall_tau": round(agreement.variance_tau, 6),
+        "variance_spearman_correlation": round(agreement.variance_rho, 6),
+    })  # fmt: skip
+    given = "clamp", tmp_path / "train.jsonl", "--composite", "released"
+    good(*given, "--dev", tmp_path / "dev.jsonl", "--out", tmp_path / "clamped")
+    mine = yaml.safe_load((tmp_path / "clamped" / "clamp.yaml").read_text())
+    theirs = yaml.safe_load((tmp_path / "clamped" / "score_clamp.yaml").read_text())
+    clamped = mine["files"]["train"]["clamped"]
+    assert theirs["train"] == {
+        "n": 8,
+        "var_threshold": mine["var_threshold"],
+        "rating_kendall_tau": round(clamped["tau"], 6),
+        "rating_spearman_correlation": round(clamped["rho"], 6),
+        "mean_mae": round(clamped["mae"], 6),
+        "n_var": 2,
+        "variance_mae": round(clamped["variance_mae"], 6),
+    }
+    (tmp_path / "score_clamp.yaml").write_text(
+        "test: {n: 3, var_threshold: 0.04}\ndev: {n: 3, var_threshold: 0.04}\n"
+    )
+    assert "variance 0.04000000" in good(*given, "--threshold-from", tmp_path / "score_clamp.yaml").output
+    assert "no different var_threshold" in bad(*given, "--threshold-from", figures)
+    assert "either --dev" in bad(*given, "--threshold-from", figures, "--threshold", "0.1")
+    assert "nothing to clamp" in bad("clamp", "--threshold", "0.1")
+
+
+@pytest.mark.parametrize("wrong", [{"n_ratings": None}, {"n_ratings": "three"}, {"params": 3}])
+def test_scored_rows_edited_by_hand_are_named(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    path = write(tmp_path / "scored.jsonl", [{"rating_orca": 0.5, "variance_orca": 0.1, **wrong}])
+    assert "scored.jsonl, row 1: params is no list or n_ratings" in bad("clamp", "--threshold", "0.1", path)

@@ -1,0 +1,213 @@
+"""`lct orca data`: ratings of any scale become training data, in parts that have nothing in common."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("peft")
+pytest.importorskip("accelerate")
+
+from orca_checkpoints import saved_checkpoint
+from orca_commands import bad, good, read, write
+from orca_training import rated_items, rows_of
+
+from long_context_tasks.orca import read_items
+from long_context_tasks.orca.study.rows import DataOptions, make_rows
+from long_context_tasks.orca.study.splits import question_numbers
+
+SOURCE = [
+    {"id": "a", "question": "Who?", "reference": "x", "candidate": "x", "ratings": [0, 1], "scale": [0, 1],
+     "rationale": "Wrong, no points.", "source": "s/one", "candidate_model": "m1"},
+    {"id": "b", "question": "Why?", "reference": "x", "candidate": "y", "ratings": [2.5], "scale": [0, 5],
+     "rationale": None, "source": "s/two", "candidate_model": "m2"},
+    {"id": "c", "question": "When?", "reference": "x", "candidate": "z", "ratings": [1, 3], "scale": [1, 5],
+     "rationale": ["good", "bad"], "source": "t", "candidate_model": "m3"},
+    {"id": "d", "question": "Odd?", "reference": "x", "candidate": "z", "ratings": [1], "scale": [0, 1],
+     "rationale": None, "source": "t", "improper_question": True, "candidate_model": "m3"},
+]  # fmt: skip
+
+
+def test_data_of_any_scale_become_training_data(tmp_path: Path) -> None:
+    source = write(tmp_path / "rated.jsonl.gz", SOURCE)
+    said = good("data", source, "-o", tmp_path / "out.jsonl").output
+    assert "1 answers left out: the question is marked as flawed" in said
+    assert "1 rationales went to `feedback`" in said and "give --keep-rationale" in said
+    rows = read(tmp_path / "out.jsonl")
+    assert [row["ratings"] for row in rows] == [[1.0, 5.0], [3.0], [1.0, 3.0]]  # a zero stays, as the lowest
+    assert [row["ratings_given"] for row in rows] == [[0, 1], [2.5], [1, 3]]
+    # What a rater said tells the rating, so the model must not read it.
+    assert [row["rationale"] for row in rows] == [None, None, None]
+    assert [row.get("feedback") for row in rows] == ["Wrong, no points.", None, ["good", "bad"]]
+    assert [item.ratings for item in read_items(tmp_path / "out.jsonl")] == [(1.0, 5.0), (3.0,), (1.0, 3.0)]
+    good("data", source, "-o", tmp_path / "kept.jsonl", "--keep-rationale", "--sources", "s")
+    assert [row["rationale"] for row in read(tmp_path / "kept.jsonl")] == ["Wrong, no points.", None]
+    good("data", source, "-o", tmp_path / "several.jsonl", "--several-raters")
+    assert [row["id"] for row in read(tmp_path / "several.jsonl")] == ["a", "c"]
+    good("data", source, "-o", tmp_path / "some.jsonl", "--sample", "0", "--keep-improper")
+    assert [row["id"] for row in read(tmp_path / "some.jsonl")] == ["a", "c"]
+    assert "--sources u: not there; there are: s, t" in bad(
+        "data", source, "-o", tmp_path / "no", "--sources", "u"
+    )
+    assert f"{source}, row 1: the id 'a' is that of row 1 too" in bad(
+        "data", source, source, "-o", tmp_path / "no"
+    )
+    other = write(tmp_path / "other.jsonl", [{**SOURCE[0], "id": "z"}, SOURCE[1]])
+    assert f"{other}, row 2: the id 'b' is that of {source}, row 2 too" in bad(
+        "data", source, other, "-o", tmp_path / "no"
+    )
+    assert "no source" in bad("data", "-o", tmp_path / "no")
+    empty = write(tmp_path / "empty.jsonl", [])
+    assert f"no rows in {empty}" in bad("data", empty, "-o", tmp_path / "no")
+    unrated = write(tmp_path / "unrated.jsonl", [{**SOURCE[0], "ratings": []}])
+    assert "(1 answers left out: no rating)" in bad("data", unrated, "-o", tmp_path / "no")
+    assert "give one of them" in bad(
+        "data", source, "-o", tmp_path / "no", "--several-raters", "--sample", "1"
+    )
+    assert "name the place" in bad("data", source)
+    assert not (tmp_path / "no").exists()
+
+
+def test_splits_have_no_common_question_or_model(tmp_path: Path) -> None:
+    rows = [
+        {**SOURCE[number % 3], "id": str(number), "question": f"Q{number // 3}", "candidate": f"{number}",
+         "rationale": None}
+        for number in range(60)
+    ]  # fmt: skip
+    source = write(tmp_path / "rated.jsonl", rows)
+    said = good("data", source, "--split", "questions", "-o", tmp_path / "q").output
+    assert "5 splits by questions" in said
+    assert (
+        "3 splits by models"
+        in good("data", source, "--split", "models", "--held-out", "1", "-o", tmp_path / "m").output
+    )
+    for kind, count in (("q", 5), ("m", 3)):
+        for number in range(count):
+            parts = [
+                read_items(tmp_path / kind / f"split_{number}" / f"{part}.jsonl")
+                for part in ("train", "dev", "test")
+            ]
+            assert sum(map(len, parts)) == 60
+            numbers = question_numbers([item for part in parts for item in part])
+            of_parts = []
+            for part in parts:
+                of_parts.append(set(numbers[: len(part)]))
+                numbers = numbers[len(part) :]
+            assert not of_parts[0] & of_parts[1]
+            if kind == "q":
+                assert not (of_parts[0] | of_parts[1]) & of_parts[2]
+            else:
+                models = [{item.model for item in part} for part in parts]
+                assert not (models[0] | models[1]) & models[2]
+    assert "is there already" in bad("data", source, "--split", "questions", "-o", tmp_path / "q")
+    assert "one of none, questions, models" in bad("data", source, "--split", "days", "-o", tmp_path / "d")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "q", "rated.jsonl"]
+
+
+def test_training_and_scoring_refuse_two_answers_of_one_id(tmp_path: Path) -> None:
+    """Before a model is looked for."""
+    once = write(tmp_path / "once.jsonl", [SOURCE[1]])
+    rows = [{**row, "rationale": None} for row in (SOURCE[2], SOURCE[1], SOURCE[2])]
+    twice = write(tmp_path / "twice.jsonl", rows)
+    told = f"{twice}, row 3: the id 'c' is that of row 1 too; give every answer an id of its own"
+    assert told in bad("score", twice, "--checkpoint", tmp_path / "no")
+    model = ("--model", tmp_path / "no", "--head", "beta", "-o", tmp_path / "out")
+    assert told in bad("train", "--train", twice, "--dev", once, *model)
+    assert told in bad("train", "--train", once, "--dev", twice, *model)
+
+
+def test_a_training_part_of_one_class_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    """Also where other parts have several; a file that is not split may be there to be scored."""
+    rows = [
+        {**SOURCE[1], "id": str(number), "question": f"Q{number}", "ratings": [3], "candidate_model": f"m{number % 3}"}
+        for number in range(20)
+    ]  # fmt: skip
+    same = write(tmp_path / "same.jsonl", rows)
+    for split in ("questions", "models"):
+        said = bad("data", same, "--split", split, "--held-out", "1", "-o", tmp_path / "parts")
+        assert "split_0" in said and "one class only" in said and "nothing is written" in said
+    rows[0]["ratings"] = [4]
+    once = write(tmp_path / "once.jsonl", rows)
+    # One of the models has the one other rating, so that it is in no training part without that model.
+    assert "its training part" in bad(
+        "data", once, "--split", "models", "--held-out", "1", "-o", tmp_path / "parts"
+    )
+    whole = good("data", same, "-o", tmp_path / "whole.jsonl").output
+    assert "note: every rating is" in whole and "`lct orca train` refuses these" in whole
+    told = json.loads(good("data", once, "-o", tmp_path / "twice.jsonl", "--json").stdout)["result"]
+    assert told == {"out": str(tmp_path / "twice.jsonl"), "answers": 20, "notes": []}
+    assert "note" not in good("data", once, "-o", tmp_path / "twice.jsonl").output
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "once.jsonl",
+        "same.jsonl",
+        "twice.jsonl",
+        "whole.jsonl",
+    ]
+
+
+def test_the_real_data_lose_no_rating(shared: Path) -> None:
+    source = shared / "data" / "answer_ratings" / "human_answer_ratings.jsonl.gz"
+    if not source.is_file() or not (shared / "data" / "elitr_bench").is_dir():
+        pytest.skip(f"no {source}")
+    options = DataOptions(elitr=("gold", "silver"), data_dir=shared / "data", keep_improper=True)
+    made = make_rows([source], options)
+    assert [note.split(",")[0] for note in made.notes] == ["2050 rationales went to `feedback`"]
+    assert len(made.rows) == 47244 + 390
+    for row in made.rows:
+        (low, high), given = row["scale_given"], row["ratings_given"]
+        assert row["ratings"] == pytest.approx([1 + 4 * (rating - low) / (high - low) for rating in given])
+    zeros = sum(row["ratings_given"].count(0) for row in made.rows)
+    assert zeros > 10000
+    elitr = made.rows[-390:]
+    assert all(row["scale_given"] == [1, 10] and len(row["ratings"]) == 2 for row in elitr)
+    assert len({row["candidate_model"] for row in elitr}) == 3
+
+
+def test_shuffled_ratings_are_a_control_that_says_so(tmp_path: Path) -> None:
+    rows = [
+        {**SOURCE[0], "id": str(number), "question": f"Q{number}", "ratings": [number % 11, number % 7], "scale": [0, 10],
+         "rationale": f"remark {number}"}
+        for number in range(40)
+    ]  # fmt: skip
+    source = write(tmp_path / "rated.jsonl", rows)
+    told = [
+        good("data", source, "-o", tmp_path / name, *more).output
+        for name, more in (
+            ("true", ()),
+            ("mixed", ("--shuffle-ratings",)),
+            ("again", ("--shuffle-ratings",)),
+            ("other", ("--shuffle-ratings", "--seed", "1")),
+        )
+    ]
+    assert "CONTROL, NO REAL RATINGS" in told[1] and "CONTROL" not in told[0]
+    true, mixed, again, other = (read(tmp_path / name) for name in ("true", "mixed", "again", "other"))
+    assert all("control" not in row for row in true)
+    assert all(row["control"] == "ratings shuffled" for row in mixed)
+    moved = "ratings", "ratings_given", "scale_given"
+    kept = [{name: row[name] for name in row if name not in (*moved, "control")} for row in mixed]
+    assert kept == [{name: row[name] for name in row if name not in moved} for row in true]
+    assert sorted(row["ratings"] for row in mixed) == sorted(row["ratings"] for row in true)
+    assert sum(a["ratings"] != b["ratings"] for a, b in zip(true, mixed, strict=True)) > 30
+    for row in mixed:  # an answer's ratings go together, and as given
+        assert row["ratings"] == pytest.approx([1 + 4 * rating / 10 for rating in row["ratings_given"]])
+    assert mixed == again != other
+    # The parts are those of the true ratings, so the true test part can be scored.
+    for name, more in (("parts", ()), ("mixed_parts", ("--shuffle-ratings",))):
+        good("data", source, "--split", "questions", "--n-splits", "1", "-o", tmp_path / name, *more)
+    for part in ("train", "dev", "test"):
+        a, b = (read(tmp_path / name / "split_0" / f"{part}.jsonl") for name in ("parts", "mixed_parts"))
+        assert [row["id"] for row in a] == [row["id"] for row in b]
+    same = write(tmp_path / "same.jsonl", [{**row, "ratings": [3, 3]} for row in rows])
+    assert "nothing to shuffle" in bad("data", same, "-o", tmp_path / "no", "--shuffle-ratings")
+
+
+def test_no_source_is_written_over(tmp_path: Path) -> None:
+    source = write(tmp_path / "rated.jsonl", SOURCE)
+    before = source.read_bytes()
+    assert "is a source" in bad("data", source, "-o", tmp_path / "." / "rated.jsonl")
+    assert source.read_bytes() == before
+    saved_checkpoint(tmp_path / "judge")
+    scored = write(tmp_path / "dev.jsonl", rows_of(rated_items(6, 9)))
+    assert "written over" in bad("score", scored, "--checkpoint", tmp_path / "judge", "-o", scored)
+    assert read(scored) == rows_of(rated_items(6, 9))

@@ -1,0 +1,241 @@
+"""Agreement, clamping and files of scored answers, by hand and by property; importing costs nothing."""
+
+import json
+import math
+import random
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from long_context_tasks.orca import (
+    COMPOSITES,
+    OrcaItem,
+    agreement,
+    agreement_intervals,
+    clamp,
+    clamp_all,
+    disagreement,
+    find_threshold,
+    item_agreement,
+    read_results,
+    scored_agreement,
+    weights_of,
+    write_results,
+)
+from long_context_tasks.orca.clamp import composite_of
+from long_context_tasks.schema import InputError
+
+UNIT = st.floats(0, 1)
+
+
+def test_figures_by_hand() -> None:
+    found = agreement([0.0, 0.5, 1.0], [0.1, 0.9, 0.8], [0.0, 0.2, 0.1], [0.1, 0.1, 0.2])
+    assert found.rho == pytest.approx(0.5)  # ranks 1 2 3 and 1 3 2
+    assert found.tau == pytest.approx(1 / 3)  # of three pairs two agree
+    assert found.mae == pytest.approx((0.1 + 0.4 + 0.2) / 3)
+    assert found.variance_mae == pytest.approx(0.1)
+    assert (found.n, found.n_variance) == (3, 3)
+    assert math.isnan(agreement([], []).mae) and math.isnan(agreement([1.0], [1.0]).rho)
+    assert math.isnan(agreement([0.5, 0.5], [0.1, 0.2]).tau)
+
+
+def test_variance_is_compared_only_where_three_people_rated() -> None:
+    items = [
+        OrcaItem("a", "q", "r", "c", ratings=(1.0, 5.0)),
+        OrcaItem("b", "q", "r", "c", ratings=(1.0, 1.0, 5.0)),
+        OrcaItem("c", "q", "r", "c"),
+        OrcaItem("d", "q", "r", "c", ratings=(5.0, 5.0, 5.0, 4.0)),
+    ]
+    found = item_agreement(items, [0.5, 0.4, 0.9, None], [0.9, 0.1, 0.1, None])
+    assert (found.n, found.n_variance) == (2, 1)
+    assert found.variance_mae == pytest.approx(statistics.variance([0, 0, 1]) - 0.1)
+    assert found.mae == pytest.approx((0.0 + 0.4 - 1 / 3) / 2)
+    assert item_agreement(items, [0.5] * 4).n_variance == 0
+
+
+def test_intervals_hold_the_figures() -> None:
+    rng = random.Random(0)
+    truth = [rng.random() for _ in range(60)]
+    predicted = [each + rng.gauss(0, 0.1) for each in truth]
+    figures, ends = agreement(truth, predicted), agreement_intervals(truth, predicted, range(60))
+    for name in ("rho", "tau", "mae"):
+        assert getattr(ends, name).low < getattr(figures, name) < getattr(ends, name).high
+    assert ends.rho.low > 0.8 and ends.mae.high < 0.2
+
+
+@given(UNIT, UNIT, UNIT)
+@settings(deadline=None)
+def test_clamping_moves_only_what_is_sure_and_near_an_end(
+    mean: float, variance: float, threshold: float
+) -> None:
+    clamped = clamp(mean, variance, threshold)
+    if variance > threshold or 0.125 <= mean <= 0.875:
+        assert clamped == mean
+    else:
+        assert clamped in (0.0, 1.0) and abs(clamped - mean) < 0.125
+    assert clamp(clamped, variance, threshold) == clamped
+
+
+def test_clamping_golden_cases() -> None:
+    assert clamp_all([0.125, 0.1249, 0.875, 0.8751, 0.1], [0.05, 0.05, 0.0, 0.05, 0.0501], 0.05) == [
+        0.125,
+        0.0,
+        0.875,
+        1.0,
+        0.1,
+    ]
+
+
+def _noisy(n: int, seed: int) -> tuple[list[float], list[float], list[float]]:
+    rng = random.Random(seed)
+    truth = [rng.choice([0.0, 0.0, 0.25, 0.5, 0.75, 1.0, 1.0]) for _ in range(n)]
+    means = [min(max(0.06 + 0.88 * each + rng.gauss(0, 0.06), 0), 1) for each in truth]
+    return truth, means, [rng.uniform(0.0005, 0.08) for _ in range(n)]
+
+
+@given(st.integers(0, 200), st.sampled_from(sorted(COMPOSITES)))
+@settings(deadline=None, max_examples=40)
+def test_the_threshold_is_the_best_of_those_tried(seed: int, name: str) -> None:
+    truth, means, variances = _noisy(25, seed)
+    weights = weights_of(name)
+    found = find_threshold(truth, means, variances, weights)
+    for trial in found.trials:
+        figures = agreement(truth, clamp_all(means, variances, trial.threshold))
+        assert trial.composite == composite_of(figures, weights)
+        assert 1e-6 <= trial.threshold <= 0.05
+    composites = [trial.composite for trial in found.trials]
+    assert found.composite_clamped == max(composites)
+    assert found.best == found.trials[composites.index(max(composites))].threshold
+    assert found.threshold == (found.best if found.composite_clamped > found.composite_baseline else 0.0)
+    assert composite_of(found.baseline, (0, 0, 1)) == agreement(truth, means).mae
+
+
+def test_the_way_of_the_search() -> None:
+    """All variances 0.002: down to there clamping brings as much, so the first threshold stays; or it spoils everything, and none is applied."""
+    truth, means = [0.0, 0.0, 1.0, 1.0], [0.1, 0.05, 0.9, 0.95]
+    found = find_threshold(truth, means, [0.002] * 4, COMPOSITES["released"])
+    assert [trial.threshold for trial in found.trials] == pytest.approx([0.05, 0.01, 0.005, 0.05])
+    assert found.threshold == 0.05
+    spoiled = find_threshold([0.1, 0.05, 0.9, 0.95], means, [0.002] * 4)
+    assert spoiled.threshold == 0.0
+
+
+def test_names_of_composites() -> None:
+    figures = agreement([0.0, 0.5, 1.0], [0.1, 0.9, 0.8])
+    assert composite_of(figures, weights_of("paper")) == pytest.approx(0.5 + 1 / 3 - 0.7 / 3)
+    assert composite_of(figures, weights_of("released")) == pytest.approx(0.5 + 1 / 3)
+    with pytest.raises(InputError, match="composite 'best' is none of paper, released"):
+        weights_of("best")
+
+
+@pytest.mark.parametrize(
+    ("truth", "variances", "message"),
+    [
+        ([], [], "0 items"),
+        ([0.5, 0.5], [0.1, 0.1], "2 items with 1 different"),
+        ([0.0, 1.0], [0.0, 0.0], "no predicted variance"),
+    ],
+)
+def test_a_threshold_needs_something_to_find_it_by(
+    truth: list[float], variances: list[float], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        find_threshold(truth, [0.5] * len(truth), variances)
+
+
+def _score(mean: float | None, variance: float | None, **more: Any) -> Any:
+    fields = {"low": 0.1, "high": 0.9, "params": (0.0, 0.0), "dropped_tokens": 0, "reason": None}
+    return SimpleNamespace(mean=mean, variance=variance, **{**fields, **more})
+
+
+def test_results_come_back_from_their_file(tmp_path: Path) -> None:
+    items = [
+        OrcaItem("a", "q", "r", "c", ratings=(1.0, 1.0, 5.0), row={"question": "q", "note": "kept"}),
+        OrcaItem("b", "q", "r", "c", ratings=(5.0, 4.0)),
+        OrcaItem("c", "q", "r", "c"),
+        OrcaItem("d", "q", "r", "c", ratings=(1.0,)),
+    ]
+    scores = [
+        _score(0.4, 0.05),
+        _score(0.9, 0.01, dropped_tokens=7),
+        _score(0.5, 0.02),
+        _score(None, None, low=None, high=None, params=None, reason="does_not_fit"),
+    ]
+    path = tmp_path / "final_result.jsonl"
+    write_results(path, items, scores)
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert rows[0]["note"] == "kept" and rows[1]["dropped_context_tokens"] == 7
+    assert "rating_ground_truth" not in rows[2] and rows[3]["reason"] == "does_not_fit"
+    back = read_results(path)
+    assert [row.id for row in back] == ["a", "b", "c"]
+    found = scored_agreement(back)
+    assert found == item_agreement(items, [0.4, 0.9, 0.5, None], [0.05, 0.01, 0.02, None])
+
+
+@pytest.mark.parametrize("known_by", ["args", "params", "values"])
+def test_released_results_are_brought_to_one_scale(tmp_path: Path, known_by: str) -> None:
+    """The truth of a multinomial model is on 1 to 5 in released files, whatever says so."""
+    more = {"params": [0.0] * 5} if known_by == "params" else {}
+    if known_by == "args":
+        (tmp_path / "args.yaml").write_text("score_type: multinomial\n")
+    rows = [
+        {
+            "rating_orca": 0.5,
+            "variance_orca": 0.1,
+            "rating_ground_truth": truth,
+            "variance_ground_truth": 4.0,
+            "n_ratings": n,
+            **more,
+        }
+        for truth, n in ((1.0, 3), (5.0, 2))
+    ]
+    folder = tmp_path / "inference" / "dev"
+    folder.mkdir(parents=True)
+    path = folder / "final_result.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert [(row.truth, row.truth_variance) for row in read_results(path)] == [(0.0, 0.25), (1.0, None)]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "row 2: not JSON"),
+        ('{"rating_orca": 1}', "row 2: no rating_orca and variance_orca"),
+        ('{"rating_orca": "1", "variance_orca": 0}', 'row 2: rating_orca is "1", no number'),
+        ('{"rating_orca": NaN, "variance_orca": 0}', "row 2: rating_orca is NaN"),
+    ],
+)
+def test_files_that_are_no_results(tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / "final_result.jsonl"
+    path.write_text('{"rating_orca": 0.5, "variance_orca": 0.1}\n' + line)
+    with pytest.raises(InputError, match=message):
+        read_results(path)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_results(tmp_path / "none.jsonl")
+
+
+def test_reading_and_clamping_need_no_torch() -> None:
+    code = (
+        "import sys, long_context_tasks.orca, long_context_tasks.orca.checkpoint; "
+        "print([m for m in ('torch', 'transformers', 'peft') if m in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
+def test_disagreement_of_two_raters() -> None:
+    """Three answers that differ against two that agree: five of the six pairs stand in the right order, one is a tie."""
+    ratings = [(1.0, 2.0), (5.0, 1.0, 1.0), (2.0, 3.0), (4.0, 4.0), (5.0, 5.0), (3.0,)]
+    items = [OrcaItem(str(place), "q", "r", "c", ratings=given) for place, given in enumerate(ratings)]
+    found = disagreement(items, [0.3, 0.2, 0.1, 0.1, 0.05, 9.0])
+    assert (found.differ, found.agree) == (3, 2)
+    assert found.auc == pytest.approx(5.5 / 6)
+    without = disagreement(items, [0.3, 0.2, 0.1, None, None, None])
+    assert (without.differ, without.agree) == (3, 0) and math.isnan(without.auc)

@@ -1,0 +1,283 @@
+"""Training with tiny random models: that it learns, ends, and goes on after any interruption as if there had been none."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("peft")
+pytest.importorskip("accelerate")
+
+import torch
+import yaml
+from orca_checkpoints import saved_checkpoint
+from orca_training import TINY, files_of, killed_at, rated_items, rows_of, save_tiny_lm, tiny_training
+from typer.testing import CliRunner
+
+from long_context_tasks.cli import app
+from long_context_tasks.orca import item_agreement
+from long_context_tasks.orca.checkpoint import load_checkpoint, save_checkpoint
+from long_context_tasks.orca.scoring import score_items
+from long_context_tasks.orca.train.loop import Start, opened_run, read_log, train, work_folder
+from long_context_tasks.orca.train.processes import Processes
+from long_context_tasks.orca.train.settings import TrainSettings
+from long_context_tasks.orca.train.stages import Stage
+from long_context_tasks.schema import InputError
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_tiny_lm(tmp_path_factory.mktemp("lm") / "tiny")
+
+
+@pytest.fixture(scope="module")
+def whole(model: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, bytes]]:
+    """Results of trainings that nothing interrupted, by method."""
+    folder = tmp_path_factory.mktemp("whole")
+    for method in ("lora", "full"):
+        assert tiny_training(model, folder / method, 2, method=method)
+    return {method: files_of(folder / method) for method in ("lora", "full")}
+
+
+def _log(folder: Path) -> list[dict[str, Any]]:
+    return read_log(folder / "log.jsonl")
+
+
+def _losses(folder: Path) -> list[float]:
+    return [row["loss"] for row in _log(folder) if "loss" in row]
+
+
+@pytest.mark.parametrize("head", ["beta", "multinomial", "bernoulli"])
+@pytest.mark.parametrize("method", ["lora", "full"])
+def test_a_model_learns(model: Path, tmp_path: Path, head: str, method: str) -> None:
+    items, settings = rated_items(8), {**TINY, "steps": 24, "eval_steps": 8, "lora_dropout": 0.0}
+    settings |= {"method": method, "batch_size": 8, "batch_tokens": 8192, "patience": 9}
+    assert train(
+        [Stage("human", tuple(items))],
+        items,
+        Start(str(model), None, head),
+        TrainSettings(**settings),
+        tmp_path / "out",
+        processes=Processes("cpu"),
+    )
+    losses = _losses(tmp_path / "out")
+    assert len(losses) == 24 and losses[-1] < losses[0] - 0.3
+    read = load_checkpoint(tmp_path / "out", device="cpu")
+    scores = score_items(read, items).scores
+    assert item_agreement(items, [score.mean for score in scores]).rho > 0.7
+    # The checkpoint is the one that was best, with the figures it was chosen by.
+    metrics = yaml.safe_load((tmp_path / "out" / "metrics.yaml").read_text())
+    best = min((row for row in _log(tmp_path / "out") if "dev" in row), key=lambda row: row["dev"]["loss"])
+    assert (metrics["step"], metrics["dev"]["loss"]) == (best["step"], best["dev"]["loss"])
+    assert metrics["dev"]["mae"] == pytest.approx(
+        item_agreement(items, [score.mean for score in scores]).mae, abs=1e-5
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("moment", [1, 4, 9, 13, 16, 20, 26, 33, 41, 55, 70, 84])
+def test_a_killed_training_goes_on_as_if_nothing_had_been(
+    model: Path, whole: dict[str, dict[str, bytes]], tmp_path: Path, moment: int
+) -> None:
+    """Killed before a step or in the middle of writing, wherever that is: the same log and the same weights, bit for bit."""
+    method = ("lora", "full")[moment % 2]
+    assert killed_at(moment, lambda: tiny_training(model, tmp_path / "out", 2, method=method)) == -9
+    if (tmp_path / "out").exists():
+        assert files_of(tmp_path / "out") == whole[method]
+    tiny_training(model, tmp_path / "out", 2, method=method)
+    assert files_of(tmp_path / "out") == whole[method]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("moment", [27, 34])
+def test_a_training_that_is_killed_again_and_again_comes_to_its_end(
+    model: Path, whole: dict[str, dict[str, bytes]], tmp_path: Path, moment: int
+) -> None:
+    kills = 0
+    while killed_at(moment, lambda: tiny_training(model, tmp_path / "out", 2)) == -9:
+        kills += 1
+        assert kills < 30
+    assert kills > 2
+    assert files_of(tmp_path / "out") == whole["lora"]
+
+
+def test_what_is_not_finished_is_no_checkpoint(model: Path, tmp_path: Path) -> None:
+    assert killed_at(40, lambda: tiny_training(model, tmp_path / "out", 2)) == -9
+    assert work_folder(tmp_path / "out").is_dir()
+    with pytest.raises(InputError, match="no ORCA checkpoint"):
+        load_checkpoint(tmp_path / "out", device="cpu")
+    with pytest.raises(InputError, match=r"other arguments \(seed\); name another --out"):
+        tiny_training(model, tmp_path / "out", 2, seed=1)
+
+
+def test_a_finished_training_is_left_alone(model: Path, tmp_path: Path) -> None:
+    assert tiny_training(model, tmp_path / "out")
+    before = files_of(tmp_path)
+    work_folder(tmp_path / "out").mkdir()  # killed before it was removed
+    assert not tiny_training(model, tmp_path / "out")
+    assert not tiny_training(model, tmp_path / "out", save_steps=1)  # does not change the result
+    assert files_of(tmp_path) == before and not work_folder(tmp_path / "out").exists()
+    with pytest.raises(InputError, match=r"other arguments \(batch_size, head_lr, lr\)"):
+        tiny_training(model, tmp_path / "out", batch_size=3, lr=1e-3)
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "thesis.txt").write_text("years of work")
+    with pytest.raises(InputError, match="something else than a checkpoint"):
+        tiny_training(model, tmp_path / "thesis")
+
+
+def test_two_trainings_cannot_write_to_one_place(model: Path, tmp_path: Path) -> None:
+    with (
+        opened_run(tmp_path / "out", {}),
+        pytest.raises(InputError, match="another training writes there"),
+    ):
+        tiny_training(model, tmp_path / "out")
+
+
+def test_training_ends_when_the_development_part_no_longer_gains(model: Path, tmp_path: Path) -> None:
+    """Its ratings are turned round, so what is learned harms there."""
+    items = rated_items(8)
+    dev = [replace(item, ratings=tuple(6 - rating for rating in item.ratings)) for item in items]
+    settings = {**TINY, "steps": 200, "eval_steps": 5, "patience": 2, "lora_dropout": 0.0}
+    for select in ("loss", "mae", "rho", "composite"):
+        train(
+            [Stage("human", tuple(items))],
+            dev,
+            Start(str(model), None, "multinomial"),
+            TrainSettings(**settings, select=select),
+            tmp_path / select,
+            processes=Processes("cpu"),
+        )
+        evaluations = [row for row in _log(tmp_path / select) if "dev" in row]
+        assert [row["best"] for row in evaluations][-3:] == [True, False, False]
+        assert evaluations[-1]["step"] < 200
+        metrics = yaml.safe_load((tmp_path / select / "metrics.yaml").read_text())
+        assert metrics["step"] == evaluations[-3]["step"]
+
+
+def test_a_loss_that_is_no_number_ends_training(tmp_path: Path) -> None:
+    start = saved_checkpoint(tmp_path / "start")
+    with torch.no_grad():
+        start.model.lm.model.embed_tokens.weight[:] = float("inf")
+    save_checkpoint(tmp_path / "start", start.model, start.tokenizer, {})
+    arguments = {
+        "stages": [Stage("human", tuple(rated_items(4)))],
+        "dev": rated_items(4, 9),
+        "start": Start(None, tmp_path / "start", "beta"),
+        "settings": TrainSettings(**TINY),
+        "output": tmp_path / "out",
+        "processes": Processes("cpu"),
+    }
+    for _ in range(2):  # the same call does the same again, and never takes the broken model for a result
+        with pytest.raises(
+            InputError, match=r"stage human, step 1: the loss is not a number \(nan\).* lower --lr"
+        ):
+            train(**arguments)
+        assert not (tmp_path / "out").exists()
+
+
+def test_parts_of_a_step_change_nothing(model: Path, tmp_path: Path) -> None:
+    """Nor does computing twice to save memory."""
+    for name, change in {
+        "usual": {},
+        "parts": {"batch_tokens": 1},
+        "twice": {"gradient_checkpointing": True},
+    }.items():
+        tiny_training(model, tmp_path / name, **{"lora_dropout": 0.0, "batch_tokens": 8192, **change})
+        assert _losses(tmp_path / name) == pytest.approx(_losses(tmp_path / "usual"), abs=2e-4)
+    assert _losses(tmp_path / "parts") != _losses(tmp_path / "usual")
+
+
+def test_the_seed_decides(model: Path, tmp_path: Path) -> None:
+    state = torch.get_rng_state()
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        torch.manual_seed(len(name) + seed)
+        tiny_training(model, tmp_path / name, seed=seed)
+    assert _losses(tmp_path / "a") == _losses(tmp_path / "b") != _losses(tmp_path / "c")
+    torch.set_rng_state(state)
+
+
+def test_bfloat16_comes_near(model: Path, tmp_path: Path) -> None:
+    for name, precision, method in (("a", "fp32", "lora"), ("b", "bf16", "lora"), ("c", "bf16", "full")):
+        tiny_training(model, tmp_path / name, precision=precision, method=method, steps=2, head="multinomial")
+        assert _losses(tmp_path / name)[0] == pytest.approx(_losses(tmp_path / "a")[0], abs=0.1)
+    # What is trained is kept in float32.
+    from safetensors.torch import load_file
+
+    for path in ("b/model/lm/adapter_model.safetensors", "c/model/lm/model.safetensors"):
+        assert {each.dtype for each in load_file(tmp_path / path).values()} == {torch.float32}
+
+
+def test_training_goes_on_from_a_checkpoint(model: Path, tmp_path: Path) -> None:
+    """An adapter is trained on or merged; a whole model is trained on or gets an adapter. The first predictions are those of the start."""
+    items = rated_items(6)
+    for made in ("lora", "full"):
+        tiny_training(model, tmp_path / made, method=made)
+        start = load_checkpoint(tmp_path / made, device="cpu")
+        means = [score.mean for score in score_items(start, items).scores]
+        for method in ("lora", "full"):
+            output = tmp_path / f"{made}-{method}"
+            train(
+                [Stage("human", tuple(items))],
+                items,
+                Start(None, tmp_path / made, "beta"),
+                TrainSettings(**{**TINY, "steps": 1, "lr": 1e-9, "method": method}),
+                output,
+                processes=Processes("cpu"),
+            )
+            read = load_checkpoint(output, device="cpu")
+            assert [score.mean for score in score_items(read, items).scores] == pytest.approx(means, abs=1e-4)
+            assert (output / "model" / "lm" / "adapter_config.json").is_file() == (method == "lora")
+
+
+def test_what_does_not_fit_is_left_out_and_said(model: Path, tmp_path: Path) -> None:
+    items = rated_items(6)
+    items[1] = replace(items[1], rationale="word " * 200)
+    items[2] = replace(items[2], candidate="word " * 200)
+    said: list[str] = []
+    train(
+        [Stage("human", tuple(items))],
+        rated_items(4, 9),
+        Start(str(model), None, "beta"),
+        TrainSettings(**{**TINY, "window": 200}),
+        tmp_path / "out",
+        processes=Processes("cpu"),
+        report=said.append,
+    )
+    assert "stage human: 1 contexts shortened to the window of 200 tokens" in said
+    assert any("1 answers left out, longer than the window of 200 tokens" in line for line in said)
+    assert any("stage human: 5 answers, 6 steps" in line for line in said)
+    with pytest.raises(InputError, match="no answer fits the window of 5 tokens"):
+        tiny_training(model, tmp_path / "none", window=5)
+
+
+def test_two_processes_train_as_one(model: Path, tmp_path: Path) -> None:
+    for name, items in (("train", rated_items(10)), ("dev", rated_items(6, 9))):
+        lines = [json.dumps(row) + "\n" for row in rows_of(items)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(lines))
+    script = tmp_path / "run.py"
+    script.write_text(
+        "import torch\ntorch.set_num_threads(1)\nfrom long_context_tasks.cli import app\napp()\n"
+    )
+    common = ["orca", "train", "--train", f"{tmp_path}/train.jsonl", "--dev", f"{tmp_path}/dev.jsonl"]
+    common += ["--model", str(model), "--head", "beta", "--device", "cpu", "--steps", "4", "--lr", "3e-3"]
+    common += ["--batch-size", "5", "--batch-tokens", "1", "--eval-steps", "2", "--lora-rank", "2"]
+    assert CliRunner().invoke(app, [*common, "--out", f"{tmp_path}/one"]).exit_code == 0
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    done = subprocess.run(
+        [*launch, str(script), *common, "--out", f"{tmp_path}/two"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.count("trained") == 1 and "2 processes train together" in done.stderr
+    assert _losses(tmp_path / "two") == pytest.approx(_losses(tmp_path / "one"), abs=1e-4)
+    figures = [
+        [row["dev"]["loss"] for row in _log(tmp_path / name) if "dev" in row] for name in ("one", "two")
+    ]
+    assert figures[0] == pytest.approx(figures[1], abs=1e-4)

@@ -1,0 +1,208 @@
+"""Runs to cells: repeats, coverage, reasons, versions, and what may be ranked."""
+
+import math
+import statistics
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("polars")
+
+from collected_runs import CONVERSATION, METRICS, Run, Turn, simple, write_lm_eval, write_opencompass
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from long_context_tasks.results.cells import Cell, cells_of, shared_turns, turn_values
+from long_context_tasks.results.collect import collect
+from long_context_tasks.results.tidy import Collection
+from long_context_tasks.schema import Score
+from long_context_tasks.stats import mean_of_scores
+
+MADE = "2026-01-0{}T10-00-00.000000"
+
+
+def one(folder: Path) -> Cell:
+    [cell] = cells_of(collect([folder]))
+    return cell
+
+
+def test_a_plain_run(tmp_path: Path) -> None:
+    clusters = {f"c{place}": f"q{place // 2}" for place in range(8)}
+    values = [1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, None]
+    write_lm_eval(tmp_path, Run(simple(values), clusters=clusters))
+    cell = one(tmp_path)
+    expected = mean_of_scores(
+        [Score(value, None if value is not None else "does_not_fit") for value in values],
+        list(clusters.values()),
+    )
+    assert cell.mean == expected and cell.mean.reasons == {"does_not_fit": 1}
+    assert (cell.model, cell.task, cell.metric, cell.points) == (
+        "owl",
+        "ada_leval_bestanswer_1k",
+        METRICS[0],
+        False,
+    )
+    assert list(cell.official) == [METRICS[1]]
+    official = mean_of_scores([Score(value) for value in values], list(clusters.values()))
+    assert cell.official[METRICS[1]] == official  # reasons are the headline's
+    assert (cell.n_runs, cell.run_sd, cell.hosts, cell.truncated) == (1, None, ("lm_eval",), 0)
+    assert (cell.n_cases, cell.n_available) == (8, 8)
+    assert not cell.ranked and cell.why_unranked == "1 of 8 without a score"
+
+
+@pytest.mark.parametrize(("other", "known"), [(2 / 3, False), (1.0, True)])
+def test_one_case_of_a_graded_score_has_no_interval(tmp_path: Path, other: float, known: bool) -> None:
+    """Scores of another model tell whether 0 is a miss."""
+    write_lm_eval(tmp_path, Run(simple([0.0]), model="owl"))
+    write_lm_eval(tmp_path, Run(simple([other]), model="crow"))
+    means = {cell.model: cell.mean for cell in cells_of(collect([tmp_path]))}
+    assert [math.isfinite(mean.high) for mean in means.values()] == [known, known]
+
+
+def test_points_and_turns(tmp_path: Path) -> None:
+    """A conversation counts its turns; points that are all 1 are no hits."""
+    talk = {
+        name: [Turn({"judge_score": 1.0, "answered": 1.0}), Turn({"judge_score": 1.0, "answered": 0.0})]
+        for name in ("m1", "m2", "m3")
+    }
+    write_opencompass(
+        tmp_path,
+        Run(talk, task=CONVERSATION, judge={"name": "j"}, made="20260101_100000", points=("judge_score",)),
+    )
+    cell = one(tmp_path)
+    assert cell.points and cell.judge == "j" and cell.points_metrics == {"judge_score"}
+    assert (cell.mean.n, cell.mean.value, cell.n_cases) == (6, 1.0, 3) and math.isnan(cell.mean.high)
+    assert cell.official["answered"].value == 0.5 and cell.official["answered"].high <= 1
+
+
+def test_the_spread_of_people_widens_the_interval(tmp_path: Path) -> None:
+    told = '{"mean": 0.5, "std": 0.3, "low": 0.1, "high": 0.9, "dropped_tokens": 0}'
+    for name, feedback in (("certain", "none"), ("spread", told)):
+        verdict = {"score": 0.5, "feedback": feedback}
+        talk = {f"m{place}": [Turn({"orca_mean": place / 10}, verdicts=(verdict,))] for place in range(10)}
+        write_lm_eval(tmp_path, Run(talk, task=CONVERSATION, model=name, judge={"name": "orca"}))
+    certain, spread = cells_of(collect([tmp_path]))
+    assert spread.mean.high > certain.mean.high and spread.mean.low < certain.mean.low
+
+
+# --- repeats ----------------------------------------------------------------------------------------------------
+
+
+def test_seeds_are_averaged_case_by_case(tmp_path: Path) -> None:
+    runs = ([1.0, 0.0, None, 0.0], [1.0, 1.0, None, 0.0], [1.0, None, 0.5, 0.0])
+    for place, values in enumerate(runs):
+        write_lm_eval(
+            tmp_path,
+            Run(simple(values), made=MADE.format(place + 1), seed=place, options={"lct_seed": place}),
+        )
+    collection = collect([tmp_path])
+    [cell] = cells_of(collection)
+    assert turn_values(collection, cell)["value"].to_list() == [1.0, 0.5, 0.5, 0.0]
+    # One repeat of three had no score for c1, two of three none for c2.
+    assert turn_values(collection, cell)["reason"].to_list() == [None, None, "does_not_fit", None]
+    assert cell.mean.value == 0.5 and (cell.mean.n, cell.mean.total) == (4, 4)
+    means = [1 / 3, 2 / 3, 0.5]
+    assert cell.n_runs == 3 and cell.run_sd == pytest.approx(statistics.stdev(means))
+    assert cell.made == MADE.format(3) and len(cell.runs) == 3 and cell.runs[-1] == collection.runs["run"][2]
+
+
+def test_repeats_inside_a_run_and_of_both_hosts(tmp_path: Path) -> None:
+    write_opencompass(tmp_path, Run(simple([1.0, 0.0]), made="20260102_100000"), [simple([0.0, 0.0])])
+    write_lm_eval(tmp_path, Run(simple([1.0, 1.0]), made=MADE.format(1)))
+    cell = one(tmp_path)
+    assert (
+        cell.mean.value == pytest.approx(0.5)
+        and cell.n_runs == 3
+        and cell.hosts == ("lm_eval", "opencompass")
+    )
+    assert cell.made == "20260102_100000"
+    # The newest, though the hosts write times differently.
+    write_lm_eval(tmp_path, Run(simple([1.0, 1.0]), made=MADE.format(3)))
+    assert one(tmp_path).made == MADE.format(3)
+
+
+def test_other_settings_are_cells_of_their_own(tmp_path: Path) -> None:
+    write_lm_eval(tmp_path, Run(simple([1.0]), made=MADE.format(1)))
+    write_lm_eval(tmp_path, Run(simple([1.0]), made=MADE.format(2), options={"lct_subset": 200}))
+    write_lm_eval(tmp_path, Run(simple([1.0]), made=MADE.format(3), gen_kwargs={"temperature": 1.0}))
+    write_lm_eval(tmp_path, Run(simple([1.0]), made=MADE.format(4), options={"lct_cut_keep": "front"}))
+    assert sorted(cell.n_runs for cell in cells_of(collect([tmp_path]))) == [1, 1, 2]
+
+
+# --- ranked -----------------------------------------------------------------------------------------------------
+
+
+def why(collection: Collection, **versions: int) -> dict[str, str]:
+    cells = cells_of(collection, versions)
+    assert all(cell.ranked == (not cell.why_unranked) for cell in cells)
+    return {cell.model: cell.why_unranked for cell in cells}
+
+
+def test_only_all_cases_are_ranked(tmp_path: Path) -> None:
+    write_lm_eval(tmp_path, Run(simple([1.0, 0.0]), model="whole", available=2))
+    write_lm_eval(tmp_path, Run(simple([1.0]), model="limit", available=2))
+    # OpenCompass does not say how many there are; the others do.
+    write_opencompass(tmp_path / "oc", Run(simple([1.0]), model="part", made="20260101_100000"))
+    write_opencompass(tmp_path / "oc", Run(simple([0.0, 1.0]), model="full", made="20260101_100000"))
+    assert why(collect([tmp_path])) == {
+        "whole": "",
+        "limit": "1 of 2 cases",
+        "part": "1 of 2 cases",
+        "full": "",
+    }
+
+
+def test_other_tasks_may_have_more_cases(tmp_path: Path) -> None:
+    write_lm_eval(tmp_path, Run(simple([1.0, 0.0])))
+    write_opencompass(tmp_path, Run(simple([1.0]), task="ada_leval_bestanswer_2k", made="20260101_100000"))
+    write_opencompass(
+        tmp_path, Run(simple([1.0]), made="20260101_100000", options={"lct_subset": 50}, model="subset")
+    )
+    assert all(cell.ranked for cell in cells_of(collect([tmp_path])))
+
+
+def test_the_first_cases_are_not_ranked(tmp_path: Path) -> None:
+    write_lm_eval(tmp_path, Run(simple([1.0, 0.0]), model="first", options={"lct_n": 2}))
+    write_lm_eval(tmp_path, Run(simple([1.0, 0.0]), model="all", options={"lct_n": 1000}))
+    assert why(collect([tmp_path])) == {"first": "only the first cases (lct_n)", "all": ""}
+
+
+def test_old_versions_are_not_ranked(tmp_path: Path) -> None:
+    write_lm_eval(tmp_path, Run(simple([1.0]), model="old", version=1))
+    write_lm_eval(tmp_path, Run(simple([1.0]), model="new", version=2))
+    collection = collect([tmp_path])
+    told = "version {} of the task, the newest is {}"
+    assert why(collection) == {"old": told.format(1, 2), "new": ""}
+    assert why(collection, ada_leval=3) == {"old": told.format(1, 3), "new": told.format(2, 3)}
+
+
+def test_nothing(tmp_path: Path) -> None:
+    assert cells_of(collect([tmp_path])) == []
+    write_lm_eval(tmp_path, Run(simple([None, None])))
+    cell = one(tmp_path)
+    assert math.isnan(cell.mean.value) and cell.mean.n == 0 and not cell.ranked and cell.run_sd is None
+
+
+# --- two models -------------------------------------------------------------------------------------------------
+
+VALUES = st.dictionaries(st.sampled_from("abcdef"), st.none() | st.sampled_from([0.0, 1.0]), min_size=1)
+
+
+@settings(max_examples=25, deadline=None)
+@given(first=VALUES, second=VALUES)
+def test_models_are_compared_on_what_both_could_take(
+    first: dict[str, float | None], second: dict[str, float | None], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("both")
+    for model, values in (("first", first), ("second", second)):
+        cases = {case: [Turn(dict.fromkeys(METRICS, value))] for case, value in values.items()}
+        write_lm_eval(folder, Run(cases, model=model))
+    collection = collect([folder])
+    a, b = cells_of(collection)
+    shared = shared_turns(turn_values(collection, a), turn_values(collection, b))
+    both = {
+        case: (first[case], second[case])
+        for case in first
+        if first[case] is not None and second.get(case) is not None
+    }
+    assert {row["case"]: (row["value"], row["other"]) for row in shared.iter_rows(named=True)} == both

@@ -1,0 +1,252 @@
+"""Files of both hosts to tidy tables: every value comes back, and what cannot be read is named."""
+
+import json
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("polars")
+
+from collected_runs import (
+    CONVERSATION,
+    JUDGED_METRICS,
+    METRICS,
+    TASK,
+    TIME,
+    Cases,
+    Run,
+    Turn,
+    rows,
+    simple,
+    write_lm_eval,
+    write_opencompass,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from long_context_tasks.hosts.lm_eval.results import _without_prompt
+from long_context_tasks.results.collect import collect
+from long_context_tasks.stats.summary import REASONS
+
+JUDGE = {"name": "j", "model": "m", "seeds": [1]}
+
+
+VALUE = st.none() | st.floats(0, 10, allow_nan=False)
+NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8).filter(str.isprintable)
+
+
+def turns(metrics: tuple[str, ...]) -> st.SearchStrategy[Turn]:
+    return st.builds(
+        Turn,
+        st.fixed_dictionaries(dict.fromkeys(metrics, VALUE)),
+        st.none() | st.sampled_from(REASONS),
+        st.text(st.characters(codec="utf-8"), max_size=20)
+        | st.sampled_from(['"target_hash": NaN', ', "resps": [["x"]]', "NaN"]),
+    )
+
+
+def cases(metrics: tuple[str, ...], most: int) -> st.SearchStrategy[Cases]:
+    return st.dictionaries(NAMES, st.lists(turns(metrics), min_size=1, max_size=most), min_size=1, max_size=4)
+
+
+PLAIN = st.builds(Run, cases(METRICS, 1), clusters=st.just({}))
+TALKS = st.builds(Run, cases(JUDGED_METRICS, 3), task=st.just(CONVERSATION), judge=st.just(JUDGE))
+
+
+@settings(max_examples=60, deadline=None)
+@given(run=PLAIN | TALKS, opencompass=st.booleans())
+def test_every_value_comes_back(run: Run, opencompass: bool) -> None:
+    run = replace(run, clusters={case: f"cluster of {case}" for case in run.cases})
+    with tempfile.TemporaryDirectory() as folder:
+        if opencompass:
+            write_opencompass(Path(folder), replace(run, made=TIME))
+        else:
+            write_lm_eval(Path(folder), run)
+        collection = collect([Path(folder)])
+    assert not collection.problems
+    expected = {
+        (case, turn, 0, metric): (
+            value,
+            0.0,
+            one.reason if metric == run.metrics[0] else None,
+            f"cluster of {case}",
+        )
+        for case, all_turns in run.cases.items()
+        for turn, one in enumerate(all_turns)
+        for metric, value in one.scores.items()
+    }
+    assert rows(collection) == expected
+    [row] = collection.runs.iter_rows(named=True)
+    assert (row["task"], row["headline"], row["metrics"]) == (run.task, run.metrics[0], list(run.metrics))
+    assert row["judge"] == (run.judge.get("name") if run.judge else None)
+
+
+def test_the_columns_of_a_run(tmp_path: Path) -> None:
+    options = {"lct_seed": 3, "lct_data_dir": "/data", "lct_subset": 200, "lct_cut_keep": "front"}
+    secret = "model=m,base_url=http://me:pw@host/v1,api_key=sk-12345"
+    given_arguments = "temperature=0.5,seed=7"
+    write_lm_eval(
+        tmp_path,
+        Run(simple([1.0, None]), options=options, gen_kwargs=given_arguments, model_args=secret, available=9),
+    )
+    [row] = collect([tmp_path]).runs.iter_rows(named=True)
+    assert (row["host"], row["model"], row["benchmark"], row["family"]) == (
+        "lm_eval",
+        "owl",
+        "ada_leval",
+        "ada_leval_bestanswer",
+    )
+    assert (row["length"], row["variant"], row["wer"], row["version"]) == (1000, "", None, 1)
+    assert json.loads(row["settings"]) == {"lct_subset": 200, "temperature": 0.5}
+    assert json.loads(row["options"]) == options
+    assert (row["n_cases_available"], row["n_truncated"], row["window"]) == (9, 0.0, "8192 (host)")
+    assert (row["host_version"], row["judge"], row["points"]) == ("0.4.13", None, [])
+    told = json.loads(row["provenance"])
+    assert told["commit"] == "abc1234" and told["model_args"].startswith("model=m,base_url=http://host/v1,")
+    assert "sk-12345" not in row["provenance"] and "pw" not in row["provenance"]
+    assert row["source"] == str(tmp_path / "owl")
+
+
+@pytest.mark.parametrize(
+    ("task", "family", "length", "variant", "wer"),
+    [
+        ("ada_leval_tsort_8k", "ada_leval_tsort", 8000, "", None),
+        ("ada_leval_bestanswer_any_front", "ada_leval_bestanswer", 4096, "front", None),
+        ("elitr_bench_qa_test_wer40", "elitr_bench_qa_test", 4096, "wer40", 40),
+    ],
+)
+def test_what_a_task_name_says(
+    tmp_path: Path, task: str, family: str, length: int, variant: str, wer: int | None
+) -> None:
+    write_lm_eval(tmp_path, Run(simple([1.0]), task=task, options={"lct_length": 4096}))
+    [row] = collect([tmp_path]).runs.iter_rows(named=True)
+    assert (row["family"], row["length"], row["variant"], row["wer"]) == (family, length, variant, wer)
+
+
+def test_points_of_a_run_that_does_not_tell_them(tmp_path: Path) -> None:
+    talk = {"m1": [Turn({"judge_score": 7.0, "official_judge_score": 7.0, "answered": 1.0})]}
+    write_lm_eval(tmp_path, Run(talk, task=CONVERSATION, judge=JUDGE))
+    [row] = collect([tmp_path]).runs.iter_rows(named=True)
+    assert row["points"] == ["judge_score", "official_judge_score"]
+
+
+# --- repeats, copies, several folders ---------------------------------------------------------------------------
+
+
+def test_repeats_inside_a_run(tmp_path: Path) -> None:
+    write_opencompass(tmp_path, Run(simple([1.0, 0.0]), made=TIME), [simple([0.0, None])])
+    found = rows(collect([tmp_path]))
+    values = {
+        (case, repeat): value
+        for (case, _, repeat, metric), (value, *_) in found.items()
+        if metric == METRICS[0]
+    }
+    assert values == {("c0", 0): 1.0, ("c1", 0): 0.0, ("c0", 1): 0.0, ("c1", 1): None}
+
+
+def test_several_runs_of_a_model(tmp_path: Path) -> None:
+    for place in range(3):
+        write_lm_eval(tmp_path, Run(simple([1.0]), made=f"2026-01-0{place + 1}T10-00-00.000000", seed=place))
+    write_opencompass(tmp_path / "oc", Run(simple([1.0]), made=TIME))
+    write_opencompass(tmp_path / "oc", Run(simple([0.0]), made="20260102_100000"))
+    runs = collect([tmp_path]).runs
+    assert len(set(runs["run"])) == 5
+    assert sorted(runs.filter(runs["host"] == "lm_eval")["seed"]) == ["0", "1", "2"]
+
+
+def test_a_run_found_twice_counts_once(tmp_path: Path) -> None:
+    write_lm_eval(tmp_path / "a", Run(simple([1.0, 0.0])))
+    write_opencompass(tmp_path / "a" / "oc", Run(simple([1.0, 0.0]), made=TIME))
+    once = collect([tmp_path / "a"])
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    for paths in (
+        [tmp_path],
+        [tmp_path / "a", tmp_path / "a"],
+        [tmp_path / "a" / "owl", tmp_path / "a" / "oc", tmp_path],
+    ):
+        twice = collect(paths)
+        assert set(twice.runs["run"]) == set(once.runs["run"]) and len(twice.scores) == len(once.scores)
+        assert not twice.problems
+
+
+def test_runs_of_one_second_are_told_apart_by_their_responses(tmp_path: Path) -> None:
+    for place, text in enumerate(("A1", "A2")):
+        talk = {"c0": [Turn(dict.fromkeys(METRICS, 1.0), text=text)]}
+        write_opencompass(tmp_path / str(place), Run(talk, made=TIME))
+    assert len(collect([tmp_path]).runs) == 2
+
+
+def test_a_run_evaluated_twice_is_told(tmp_path: Path) -> None:
+    """The same responses with other scores: the fuller evaluation counts."""
+    write_opencompass(tmp_path / "a", Run(simple([1.0, None], "judge_failed"), made=TIME))
+    write_opencompass(tmp_path / "b", Run(simple([1.0, 0.0]), made=TIME))
+    for paths in ([tmp_path / "a", tmp_path / "b"], [tmp_path / "b", tmp_path / "a"]):
+        collection = collect(paths)
+        assert collection.scores["value"].null_count() == 0
+        [problem] = collection.problems
+        assert str(tmp_path / "a") in problem and "with other scores" in problem
+
+
+# --- clusters ---------------------------------------------------------------------------------------------------
+
+
+def test_older_details_without_clusters(tmp_path: Path) -> None:
+    """Without the data every case is its own cluster, and that is said."""
+    run = Run(simple([1.0, 0.0]), made=TIME, options={"lct_data_dir": str(tmp_path / "gone")})
+    write_opencompass(tmp_path / "oc", run, clusters=False)
+    collection = collect([tmp_path / "oc"], tmp_path / "gone")
+    assert {row[3] for row in rows(collection).values()} == {"c0", "c1"}
+    assert len(collection.notes) == 1 and "--data-dir" in collection.notes[0] and not collection.problems
+
+
+def test_older_details_with_the_data_at_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    published = [
+        {"question_id": str(i), "question": "q", "all_answers": ["a", "b"], "answer": "A1", "tags": ["x"]}
+        for i in (5, 6)
+    ]
+    (tmp_path / "data" / "ada_leval").mkdir(parents=True)
+    (tmp_path / "data" / "ada_leval" / "stackselect_1k.json").write_text(json.dumps(published))
+    from long_context_tasks.benchmarks import catalogue
+    from long_context_tasks.schema import Options
+
+    task = catalogue.core("ada_leval", "data").load_task(TASK, Options(data_dir=tmp_path / "data"))
+    turn = Turn(dict.fromkeys(METRICS, 1.0))
+    write_opencompass(tmp_path / "oc", Run({case: [turn] for case in task.by_id}, made=TIME), clusters=False)
+    collection = collect([tmp_path / "oc"], tmp_path / "data")
+    assert {row[3] for row in rows(collection).values()} == {case.cluster for case in task.cases.cases}
+    assert not collection.problems and not collection.notes
+
+
+# --- reading fast -----------------------------------------------------------------------------------------------
+
+
+@given(
+    st.recursive(
+        st.none() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    )
+)
+def test_a_line_without_its_prompt_says_the_rest(value: Any) -> None:
+    """Whatever the prompt, the response and the document hold."""
+    sample = {
+        "doc": {"case": json.dumps(value)},
+        "arguments": {"gen_args_0": {"arg_0": json.dumps(value), "arg_1": value}},
+        "resps": [[json.dumps(value)]],
+        "metrics": ["a"],
+        "target_hash": "0",
+        "a": float("nan"),
+        "a_low": [float("nan"), "c", 0.0],
+    }
+    for ascii_only in (True, False):
+        line = json.dumps(sample, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+        short = json.loads(_without_prompt(line).decode("utf-8", "surrogatepass"))
+        assert "arguments" not in short
+        assert short == {
+            **{key: sample[key] for key in ("doc", "resps", "metrics", "target_hash")},
+            "a": None,
+            "a_low": [None, "c", 0.0],
+        }

@@ -1,0 +1,277 @@
+"""From what the hosts really leave to cells and pages of cases: the numbers are those that the hosts have computed."""
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("lm_eval")
+pytest.importorskip("polars")
+
+from judge_server import judge_server
+from stored_runs import TASKS, judge_by_seed, judge_file, only, run_lm_eval, run_opencompass
+from stub_server import stub_server
+from tiny_model import make_tiny_model
+from typer.testing import CliRunner
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.cli import app
+from long_context_tasks.hosts.stored_task import load_task
+from long_context_tasks.results import find_runs
+from long_context_tasks.results.case_pages import ShownCase, shown_cases
+from long_context_tasks.results.cells import Cell, cells_of, turn_values
+from long_context_tasks.results.collect import collect, collect_with_files
+from long_context_tasks.results.evaluations import unjudged_evaluation
+from long_context_tasks.schema import resolve_options
+
+ADA = "ada_leval_bestanswer_1k"
+CONVERSATION = "elitr_bench_conv_dev"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Published files of two benchmarks, in a folder that options have to name; pairs of Ada's cases share a question."""
+    from both_hosts import write_published_files
+
+    folder = tmp_path_factory.mktemp("published")
+    write_published_files("elitr_bench", folder, 0)
+    rows = [
+        {
+            "question_id": str(i),
+            "question": f"\nWhat is {i}? <script>alert(1)</script>\n",
+            "all_answers": [f"\nIt is {j}.\n" for j in range(3)],
+            "answer": "A2",
+            "tags": ["x"],
+        }
+        for i in range(6)
+    ]
+    (folder / "ada_leval").mkdir()
+    (folder / "ada_leval" / "stackselect_1k.json").write_text(json.dumps(rows))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LCT_CACHE_DIR", str(folder / "cache"))
+        patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def left(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two seeds of a plain task; a judged conversation and judged questions once."""
+    output = tmp_path_factory.mktemp("left")
+    folder = tmp_path_factory.mktemp("judge")
+    with stub_server(answer) as server, judge_server(judge_by_seed) as judging:
+        metadata = {"lct_data_dir": str(data)}
+        for seed in (0, 1):
+            run_lm_eval(output, [ADA], _model(server.url), metadata, random_seed=seed)
+        metadata["lct_judge"] = str(judge_file(folder / "judge.yaml", judging.url))
+        run_lm_eval(output, TASKS, _model(server.url), metadata)
+    return output
+
+
+def answer(messages: list[dict[str, str]]) -> str:
+    """Right, empty, or two answers, by the number that is asked about."""
+    text = messages[-1]["content"]
+    return "A2" if "What is 0?" in text else "" if "What is 1?" in text else "A1 or A3"
+
+
+def _model(url: str) -> str:
+    return f"model=org/stub,base_url={url}/chat/completions,num_concurrent=4,tokenizer_backend=None"
+
+
+def assert_as_the_host_has_it(cell: Cell, numbers: dict[str, float]) -> None:
+    """Mean, interval and every count of a cell."""
+    ours = {cell.metric: cell.mean.value, "n": cell.mean.total, "n_scored": cell.mean.n}
+    ours |= {f"{cell.metric}_low": cell.mean.low, f"{cell.metric}_high": cell.mean.high}
+    ours |= {name: mean.value for name, mean in cell.official.items()}
+    ours |= {f"n_{reason}": count for reason, count in cell.mean.reasons.items()}
+    assert ours == pytest.approx({key: numbers[key] for key in ours}, rel=0, abs=1e-9, nan_ok=True)
+    assert sum(cell.mean.reasons.values()) == sum(
+        value
+        for key, value in numbers.items()
+        if key.startswith("n_") and key not in ("n_scored", "n_truncated")
+    )
+
+
+def test_lm_eval(left: Path, data: Path) -> None:
+    collection = collect([left])
+    assert not collection.problems
+    cells = {cell.task: cell for cell in cells_of(collection)}
+    assert set(cells) == {ADA, *TASKS}
+    for task, cell in cells.items():
+        run = next(run for run in find_runs(left).runs if run.task == task)
+        assert_as_the_host_has_it(cell, dict(run.numbers))
+        loaded = load_task(run)
+        clusters = {
+            row["case"]: row["cluster"] for row in turn_values(collection, cell).iter_rows(named=True)
+        }
+        assert clusters == {case.id: case.cluster for case in loaded.cases.cases}
+        assert cell.points == (task != ADA) and cell.n_available == len(loaded.cases)
+        assert cell.version == loaded.version and cell.judge == (None if task == ADA else "stub-judge")
+    assert cells[ADA].n_runs == 2 and cells[ADA].run_sd == 0 and cells[ADA].ranked
+    runs = collection.runs.filter(collection.runs["task"] == ADA)
+    assert sorted(runs["seed"]) == ["0", "1"]
+
+
+def test_runs_judged_later(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By two judges, one of them twice."""
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    with stub_server() as server, judge_server(judge_by_seed) as judging:
+        run_lm_eval(tmp_path / "out", [CONVERSATION], _model(server.url), {"lct_data_dir": str(data)})
+        assert [cell.judge for cell in cells_of(collect([tmp_path / "out"]))] == [None]
+        for name in ("first", "second", "second"):
+            file = judge_file(tmp_path / "judge.yaml", judging.url, name)
+            done = CliRunner().invoke(app, ["judge", "run", str(tmp_path / "out"), "--judge", str(file)])
+            assert done.exit_code == 0, done.output
+    cells = cells_of(collect([tmp_path / "out"]))
+    assert [cell.judge for cell in cells] == ["first", "second"]
+    for cell in cells:
+        [path] = (tmp_path / "out").rglob(f"judged/{cell.judge}-*/*.json")
+        numbers = {
+            key: math.nan if value is None else value
+            for key, value in json.loads(path.read_text())["numbers"].items()
+        }
+        assert_as_the_host_has_it(cell, numbers)
+
+
+@pytest.mark.hosts
+def test_opencompass(data: Path, left: Path, tmp_path: Path) -> None:
+    """The host's own command writes clusters, and its cells are those of lm-eval's answers."""
+    pytest.importorskip("opencompass")
+    tokenizer = make_tiny_model(tmp_path / "tiny")
+    options = {"LCT_DATA_DIR": str(data), "LCT_TOKENIZER": str(tokenizer)}
+    with stub_server(answer) as server:
+        work, _ = run_opencompass(tmp_path, TASKS, server.url, options)
+    # Without the data, so that the clusters can only come from the files.
+    collection = collect([work], tmp_path / "gone")
+    assert not collection.problems
+    told = collect([left])
+    other = {cell.task: cell for cell in cells_of(told)}
+    for cell in cells_of(collection):
+        assert_as_the_host_has_it(cell, dict(only(work, cell.task).numbers))
+        ours, theirs = turn_values(collection, cell), turn_values(told, other[cell.task])
+        keys = ["case", "turn", "cluster"]
+        assert set(ours.select(keys).rows()) == set(theirs.select(keys).rows())
+
+
+@pytest.mark.hosts
+def test_likelihoods(tmp_path: Path, data: Path) -> None:
+    model = make_tiny_model(tmp_path / "tiny", max_position_embeddings=1300)
+    task = "ada_leval_tsort_any_ppl_synthetic"
+    arguments = f"pretrained={model},dtype=float32"
+    run_lm_eval(
+        tmp_path / "out", [task], arguments, {"lct_length": 1000, "lct_n": 2}, model="hf", device="cpu"
+    )
+    [cell] = cells_of(collect([tmp_path / "out"]))
+    run = only(tmp_path / "out", task)
+    assert_as_the_host_has_it(cell, dict(run.numbers))
+    assert (cell.length, cell.variant) == (1000, "ppl_synthetic")
+    pages = list(shown_cases("k", unjudged_evaluation(run), load_task(run)))
+    assert len(pages) == 2
+    for page in pages:
+        [turn] = page.turns
+        assert page.prompt is None and turn.response is not None and "of 24 is the likeliest" in turn.response
+
+
+def test_likelihoods_of_opencompass_name_clusters() -> None:
+    pytest.importorskip("opencompass")
+    from long_context_tasks.benchmarks.ada_leval.opencompass import AdaLevalDataset, AdaLevalPPLEvaluator
+
+    rows = AdaLevalDataset.load("ada_leval_tsort_any_ppl_synthetic", lct_length=1000, lct_n=2)
+    cases = list(rows["case"])
+    told: dict[str, Any] = {
+        "n_candidate_tokens": [[1] * 24] * 2,
+        "lct_status": [None] * 2,
+        "n_prompt_tokens": [1] * 2,
+    }
+    told |= {"log_likelihoods": [[-1.0] * 24] * 2, "lct_window": ["unchecked"] * 2}
+    given = [json.loads(rows[0]["lct_given"])] * 2
+    result = AdaLevalPPLEvaluator().score(["0", "0"], ["", ""], rows, case=cases, lct_given=given, **told)
+    options = resolve_options({"lct_length": 1000, "lct_n": 2}, {})
+    task = catalogue.core("ada_leval", "data").load_task("ada_leval_tsort_any_ppl_synthetic", options)
+    assert [row["cluster"] for row in result["details"]] == [task.by_id[case].cluster for case in cases]
+
+
+# --- pages of cases ---------------------------------------------------------------------------------------------
+
+
+def pages(left: Path, task: str, *, with_task: bool = True, private: bool = False) -> list[ShownCase]:
+    """Of the newest run of a task."""
+    collected = collect_with_files([left])
+    key, evaluation = next((key, one) for key, one in collected.evaluations.items() if one.run.task == task)
+    loaded = load_task(evaluation.run) if with_task else None
+    found = list(shown_cases(key, evaluation, loaded, private=private))
+    assert {page.run for page in found} == {key}
+    return found
+
+
+def test_all_is_shown_where_the_card_allows_it(left: Path) -> None:
+    found = pages(left, ADA)
+    assert len(found) == 6
+    for page in found:
+        [turn] = page.turns
+        assert page.withheld == "" and page.prompt is not None and turn.gold is not None
+        assert turn.response == answer([{"content": page.prompt[-1][1]}]) and set(turn.scores) > {
+            "strict_accuracy"
+        }
+        assert all(isinstance(value, str) for value in page.labels.values())
+    assert {page.turns[0].reason for page in found} >= {None, "empty"}
+
+
+def test_elitr_bench_shows_responses_and_scores_only(left: Path) -> None:
+    for task in TASKS:
+        run = next(run for run in find_runs(left).runs if run.task == task)
+        loaded = load_task(run)
+        secret = {
+            text
+            for case in loaded.cases.cases
+            for turn in case.turns
+            for text in (turn.question, str(turn.gold))
+        }
+        secret |= {loaded.cases.documents[case.document] for case in loaded.cases.cases if case.document}
+        found = pages(left, task)
+        shown = json.dumps(
+            [
+                [page.prompt, dict(page.labels), [(t.question, t.gold, t.feedback) for t in page.turns]]
+                for page in found
+            ]
+        )
+        assert not any(json.dumps(text)[1:-1] in shown for text in secret if text and len(text) > 12)
+        for page in found:
+            assert page.prompt is None and "do not allow" in page.withheld
+            assert all(turn.question is turn.gold is None and turn.feedback == () for turn in page.turns)
+            assert all("judge_score" in turn.scores for turn in page.turns)
+        assert any(turn.response for page in found for turn in page.turns)
+
+
+def test_private_pages_show_all(left: Path) -> None:
+    [first, *_] = pages(left, CONVERSATION, private=True)
+    assert first.withheld == "" and first.prompt is not None and len(first.turns) == 2
+    # The last turn was sent with the model's own answers before it.
+    assert [role for role, _ in first.prompt][-3:] == ["user", "assistant", "user"]
+    assert first.prompt[-2][1] == first.turns[0].response
+    assert all(turn.question and turn.gold for turn in first.turns)
+    assert any(turn.feedback for turn in first.turns)
+
+
+def test_pages_without_the_data(left: Path) -> None:
+    for page in pages(left, ADA, with_task=False):
+        [turn] = page.turns
+        assert page.prompt is None and turn.gold is None and turn.response is not None
+        assert "data were not there" in page.withheld
+
+
+def test_pages_of_a_later_judge(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    with stub_server() as server, judge_server(judge_by_seed) as judging:
+        run_lm_eval(tmp_path / "out", [CONVERSATION], _model(server.url), {"lct_data_dir": str(data)})
+        file = judge_file(tmp_path / "judge.yaml", judging.url)
+        assert (
+            CliRunner().invoke(app, ["judge", "run", str(tmp_path / "out"), "--judge", str(file)]).exit_code
+            == 0
+        )
+    found = pages(tmp_path / "out", CONVERSATION, private=True)
+    turns = [turn for page in found for turn in page.turns]
+    assert any(turn.scores["judge_score"] is not None and turn.feedback for turn in turns)
+    assert all(turn.response is not None for turn in turns)

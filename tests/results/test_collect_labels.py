@@ -1,0 +1,190 @@
+"""Labels of cases in the tidy tables, and what of a run's options tells it from repeats."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("polars")
+
+from collected_runs import TIME, Run, Turn, simple, write_lm_eval, write_opencompass
+from hypothesis import given
+from hypothesis import strategies as st
+
+from long_context_tasks.results.cells import cells_of
+from long_context_tasks.results.collect import collect, label_texts
+from long_context_tasks.results.settings import without_places
+
+
+@pytest.mark.parametrize("opencompass", [False, True])
+def test_labels_of_cases_and_turns_come_with_every_score(tmp_path: Path, opencompass: bool) -> None:
+    if opencompass:
+        write_opencompass(tmp_path, Run(simple([1.0, 0.0]), made=TIME))
+    else:
+        write_lm_eval(tmp_path, Run(simple([1.0, 0.0])))
+    scores = collect([tmp_path]).scores
+    assert len(scores) == 4 and {json.loads(text)["length"] for text in scores["labels"].to_list()} == {1000}
+
+
+def test_rows_of_a_later_judge_have_the_labels_of_the_run(tmp_path: Path) -> None:
+    from collected_runs import CONVERSATION, UNJUDGED, judged_later
+
+    folder = write_lm_eval(tmp_path, Run(UNJUDGED, task=CONVERSATION))
+    [path] = folder.glob("samples_*")
+    sample = json.loads(path.read_text())
+    sample["doc"] |= {
+        "labels": '{"measured_wer": 0.25}',
+        "turn_labels": '[{"question_type": "who"}, {"question_type": "what"}]',
+    }
+    path.write_text(json.dumps(sample) + "\n")
+    judged_later(folder, "first")
+    rows = collect([tmp_path]).scores.select("turn", "labels").unique().sort("turn").rows()
+    assert [(turn, json.loads(text)) for turn, text in rows] == [
+        (0, {"measured_wer": 0.25, "question_type": "who"}),
+        (1, {"measured_wer": 0.25, "question_type": "what"}),
+    ]
+
+
+def test_the_place_of_the_accepted_answer_comes_from_the_case_s_id() -> None:
+    def place(case: str, **labels: Any) -> str | None:
+        [text] = label_texts("ada_leval", case, labels, [{}])
+        return None if text is None else json.loads(text).get("accepted_answer_at")
+
+    assert [place(f"17_A{n}", num_answers=10) for n in (1, 3, 5, 10)] == [
+        "0–20 %",
+        "20–40 %",
+        "40–60 %",
+        "80–100 %",
+    ]
+    assert place("17_A4", num_answers=3) is None and place("17", num_answers=3) is None
+    assert place("17_A1", num_answers=3, position="front") is None and place("17_A1") is None
+
+
+VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=80) | st.lists(st.text())
+
+
+@given(
+    st.dictionaries(st.text(max_size=5), VALUES),
+    st.lists(st.dictionaries(st.text(max_size=5), VALUES), min_size=1),
+)
+def test_labels_are_json_of_short_values(case: dict[str, Any], turns: list[dict[str, Any]]) -> None:
+    texts = label_texts("ethic", "c", case, turns)
+    assert len(texts) == len(turns)
+    for text, own in zip(texts, turns, strict=True):
+        held = {} if text is None else json.loads(text)
+        assert all(isinstance(value, str | int | float) for value in held.values()) and held.keys() <= {
+            *case,
+            *own,
+        }
+        assert all(len(value) <= 64 for value in held.values() if isinstance(value, str)) and text != "{}"
+
+
+# --- settings ---------------------------------------------------------------------------------------------------
+
+
+def settings_of_runs(
+    tmp_path: Path, *options: dict[str, Any], cases: list[Any] | None = None, task: str = "ada_leval_tsort_8k"
+) -> list[str]:
+    for place, one in enumerate(options):
+        held = cases[place] if cases else simple([1.0, 0.0])
+        write_lm_eval(tmp_path / str(place), Run(held, task=task, options=one, seed=place))
+    return collect([tmp_path]).runs["settings"].to_list()
+
+
+def test_a_length_that_the_name_of_the_task_has_separates_nothing(tmp_path: Path) -> None:
+    """lm-eval writes it down, OpenCompass does not: runs of both are repeats of one another."""
+    own = settings_of_runs(tmp_path, {"lct_length": 2000}, {}, task="ada_leval_tsort_2k_synthetic")
+    assert own == ["{}", "{}"]
+
+
+def test_where_cases_lie_neither_shows_nor_separates(tmp_path: Path) -> None:
+    one, two = settings_of_runs(
+        tmp_path,
+        {"lct_cases": "/home/me/built/cases"},
+        {"lct_cases": "~/elsewhere/cases/", "lct_window": 5, "lct_tokenizer": "/a/b"},
+    )
+    assert one == two == '{"lct_cases": "cases"}'
+    [cell] = cells_of(collect([tmp_path]))
+    assert cell.n_runs == 2
+
+
+def test_cases_of_other_names_seeds_and_lengths_do(tmp_path: Path) -> None:
+    told = settings_of_runs(
+        tmp_path,
+        {"lct_cases": "/x/first"},
+        {"lct_cases": "/x/second"},
+        {"lct_cases": "/x/second", "lct_seed": 3},
+        {"lct_length": "4k"},
+        {"lct_length": 4000},
+        {"lct_seed": 3},
+        {"lct_n": 2},
+    )
+    assert told == [
+        '{"lct_cases": "first"}',
+        '{"lct_cases": "second"}',
+        '{"lct_cases": "second", "lct_seed": 3}',
+        '{"lct_length": 4000}',
+        '{"lct_length": 4000}',
+        "{}",
+        '{"lct_n": 2}',
+    ]
+
+
+def test_the_seed_of_synthetic_cases_separates(tmp_path: Path) -> None:
+    told = settings_of_runs(tmp_path, {"lct_seed": 0}, {"lct_seed": 1}, task="ada_leval_tsort_2k_synthetic")
+    assert told == ["{}", '{"lct_seed": 1}']
+
+
+def test_other_cases_in_a_folder_of_the_same_name_are_told_apart_and_a_part_belongs_to_the_whole(
+    tmp_path: Path,
+) -> None:
+    first = {f"a{place}": [Turn({"strict_accuracy": 1.0})] for place in range(3)}
+    second = {f"b{place}": [Turn({"strict_accuracy": 1.0})] for place in range(3)}
+    part = {"a0": first["a0"]}
+    option = {"lct_cases": "/x/cases"}
+    one, two, three = map(
+        json.loads, settings_of_runs(tmp_path, option, option, option, cases=[first, second, part])
+    )
+    assert one == three != two and {one["lct_cases"][:7], two["lct_cases"][:7]} == {"cases ("}
+
+
+def test_runs_of_one_model_with_other_cases_are_no_repeats_and_that_is_told(tmp_path: Path) -> None:
+    """As where cases were built anew between two runs; a run of a part of the newer cases stays a repeat."""
+    older = {f"a{place}": [Turn({"strict_accuracy": 1.0})] for place in range(3)} | simple([1.0])
+    newer = simple([1.0, 0.0, 0.0])
+    for place, cases in enumerate((older, simple([1.0]), newer)):
+        write_lm_eval(tmp_path / str(place), Run(cases, made=f"2026-01-0{place + 1}T10-00-00.000000"))
+    collection = collect([tmp_path])
+    cells = {cell.n_cases: cell for cell in cells_of(collection)}
+    assert {n: cell.n_runs for n, cell in cells.items()} == {4: 1, 3: 2}
+    assert cells[3].settings == "{}" and list(json.loads(cells[4].settings)) == ["cases"]
+    assert not collection.problems
+    [note] = collection.notes
+    assert note.startswith(
+        "ada_leval_bestanswer_1k, owl: runs with different cases are not counted as repeats: "
+    )
+    assert all(f"2026-01-0{place + 1}T" in note and f"in {place}/owl (" in note for place in (0, 2))
+
+
+def test_runs_on_the_first_cases_stay_unranked(tmp_path: Path) -> None:
+    write_lm_eval(tmp_path, Run(simple([1.0, 0.0]), options={"lct_n": 2}))
+    [cell] = cells_of(collect([tmp_path]))
+    assert not cell.ranked and "lct_n" in cell.why_unranked
+
+
+PARTS = st.lists(
+    st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=6),
+    min_size=2,
+    max_size=5,
+)
+
+
+@given(PARTS, st.sampled_from(["", "~", ".", ".."]))
+def test_of_a_path_the_last_name_stays(parts: list[str], start: str) -> None:
+    path = f"{start}/{'/'.join(parts)}"
+    assert without_places(path) == parts[-1]
+    assert without_places({"a": [f"pretrained={path},dtype=auto"]}) == {
+        "a": [f"pretrained={parts[-1]},dtype=auto"]
+    }
+    assert without_places(f"http://host{path}" if start != "~" else "x") in (f"http://host{path}", "x")

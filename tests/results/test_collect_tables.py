@@ -1,0 +1,189 @@
+"""The files beside the site, and the command that writes them."""
+
+import csv
+import io
+import os
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("polars")
+
+import polars as pl
+from collected_runs import CONVERSATION, METRICS, Run, Turn, simple, write_lm_eval, write_opencompass
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from long_context_tasks.cli import app
+from long_context_tasks.results.cells import cells_of
+from long_context_tasks.results.collect import collect
+from long_context_tasks.results.tables import (
+    COLUMNS,
+    FILES,
+    csv_text,
+    escape_markdown,
+    markdown_text,
+    terminal_rows,
+    write_tables,
+)
+from long_context_tasks.results.tidy import RUNS, SCORES
+from long_context_tasks.schema import InputError
+
+HOSTILE = "=1+1|<script>alert(1)</script>\n| a | [x](http://evil.example) `b` \x1b[31m"
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    folder = tmp_path / "results"
+    write_lm_eval(folder, Run(simple([1.0, 0.0, 1.0]), model="owl"))
+    write_lm_eval(folder / "crow", Run(simple([1.0, None, 1.0]), model=HOSTILE))
+    talk = {
+        "m1": [Turn({"judge_score": 7.5, "answered": 1.0})],
+        "m2": [Turn({"judge_score": 4.5, "answered": 1.0})],
+    }
+    told = {"judge": {"name": "j"}, "points": ("judge_score",), "made": "20260101_100000"}
+    judged = Run(talk, CONVERSATION, "crow", **told)  # type: ignore[arg-type]
+    write_opencompass(folder / "oc", judged)
+    return folder
+
+
+def test_parquet_has_every_score_with_its_run(results: Path, tmp_path: Path) -> None:
+    collection = collect([results])
+    write_tables(tmp_path / "out", collection, cells_of(collection))
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(FILES)
+    found = pl.read_parquet(tmp_path / "out" / "results.parquet")
+    assert len(found) == len(collection.scores) == 3 * 2 + 3 * 2 + 2 * 2
+    assert found["value"].to_list() == collection.scores["value"].to_list()
+    owl = found.filter((pl.col("model") == "owl") & (pl.col("metric") == METRICS[0]))
+    assert owl.select("host", "task", "version", "judge", "length").unique().rows() == [
+        ("lm_eval", "ada_leval_bestanswer_1k", 1, None, 1000)
+    ]
+    runs = pl.read_parquet(tmp_path / "out" / "runs.parquet")
+    assert set(runs["run"]) == set(found["run"].cast(pl.String())) and HOSTILE in set(runs["model"])
+
+
+def test_csv_says_what_belongs_to_a_number(results: Path) -> None:
+    collection = collect([results])
+    rows = list(csv.DictReader(io.StringIO(csv_text(collection, cells_of(collection)))))
+    assert tuple(rows[0]) == COLUMNS and len(rows) == 3
+    by_model = {row["model"]: row for row in rows}
+    owl = by_model["owl"]
+    assert (
+        float(owl["value"]) == pytest.approx(2 / 3) and 0 < float(owl["low"]) < 2 / 3 < float(owl["high"]) < 1
+    )
+    assert (owl["n"], owl["n_scored"], owl["coverage"], owl["ranked"]) == ("3", "3", "1.0", "yes")
+    assert (owl["hosts"], owl["host_versions"], owl["commits"]) == ("lm_eval", "0.4.13", "abc1234")
+    assert owl["made"].startswith("2026-01-01") and owl["version"] == "1" and METRICS[1] in owl["official"]
+    other = by_model["'" + HOSTILE]  # no formula for a sheet
+    assert (other["ranked"], other["reasons"], other["n_scored"]) == ("no", "1 does_not_fit", "2")
+    judged = next(row for row in rows if row["judge"] == "j")
+    assert judged["points"] == "yes" and float(judged["value"]) == 6.0
+
+
+def test_markdown_stays_a_table(results: Path) -> None:
+    text = markdown_text(cells_of(collect([results])))
+    assert "<script>" not in text and "\x1b" not in text and "http://" not in text
+    tables = [block for block in text.split("\n\n") if block.startswith("| task")]
+    assert len(tables) == 2
+    for table in tables:
+        # Cells are between bars that no backslash escapes.
+        widths = {line.replace("\\|", "").count("|") for line in table.splitlines()}
+        assert len(widths) == 1
+    assert "[1]" in text and "1 of 3 without a score (1 does\\_not\\_fit)" in text
+    assert "66.7 (" in text and "6.00 pt" in text
+
+
+@given(st.text(max_size=30))
+def test_escaped_text_has_no_markup(text: str) -> None:
+    escaped = escape_markdown(text)
+    assert len(escaped.splitlines()) <= 1
+    bare = escaped.replace("\\\\", "")
+    for mark in "|<>`*_[]":
+        assert mark not in bare.replace(f"\\{mark}", "")
+
+
+def test_rows_of_the_terminal(results: Path) -> None:
+    rows = terminal_rows(cells_of(collect([results])))
+    assert [row[1][:4] for row in rows] == ["owl", "=1+1", "crow"]
+    assert rows[0][4:7] == ["66.7 %", rows[0][5], "3"] and rows[1][6] == "2/3" and "not ranked" in rows[1][9]
+    assert rows[2][4] == "6.00" and not any("\x1b" in cell or "\n" in cell for row in rows for cell in row)
+
+
+def test_the_terminal_tells_lengths_that_names_do_not(tmp_path: Path) -> None:
+    for length in ("32k", "4k"):
+        task = "ada_leval_bestanswer_any_synthetic"
+        write_lm_eval(tmp_path / length, Run(simple([1.0]), task, options={"lct_length": length}))
+    write_lm_eval(tmp_path / "named", Run(simple([1.0]), "ada_leval_bestanswer_4k"))
+    rows = terminal_rows(cells_of(collect([tmp_path])))
+    assert [row[0].removeprefix("ada_leval_bestanswer_") for row in rows] == [
+        "4k",
+        "any_synthetic 4k",
+        "any_synthetic 32k",
+    ]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written(results: Path, tmp_path: Path) -> None:
+    (tmp_path / "locked").mkdir(mode=0o500)
+    collection = collect([results])
+    with pytest.raises(InputError, match="--out"):
+        write_tables(tmp_path / "locked", collection, [])
+
+
+def test_a_place_that_is_a_file(results: Path) -> None:
+    with pytest.raises(InputError, match="--out"):
+        write_tables(next(results.rglob("*.json")), collect([results]), [])
+
+
+# --- the command ------------------------------------------------------------------------------------------------
+
+
+def test_the_default_command(results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = CliRunner().invoke
+    done = run(app, ["report", str(results)])
+    assert done.exit_code == 0 and "66.7 %" in done.stdout and "3 runs of 3 models" in done.stderr
+    monkeypatch.chdir(results.parent)
+    for arguments in (["results"], ["./results"], ["site", "results"], ["--no-case-pages", "results"]):
+        assert run(app, ["report", *arguments]).exit_code == 0
+    helped = run(app, ["report", "--help"])
+    assert (
+        "RESULTS... --out DIR" in helped.stdout and "elitr-paper" in helped.stdout and "site" in helped.stdout
+    )
+    slip = run(app, ["report", "elitrr"])
+    assert slip.exit_code == 2 and "elitrr" in slip.output
+    missing = run(app, ["report", "./missing"])
+    assert missing.exit_code == 2 and missing.stderr.startswith("error: missing: not there")
+    assert "missing/runs: not there" in run(app, ["report", "missing/runs"]).stderr
+    assert run(app, ["report", "elitr", "--help"]).exit_code == 0
+
+
+def test_problems_are_told(results: Path) -> None:
+    [path] = [path for path in results.rglob("samples_*") if "owl" in path.parts]
+    path.write_bytes(path.read_bytes()[:-30])
+    done = CliRunner().invoke(app, ["report", str(results)])
+    assert done.exit_code == 1 and f"problem: {path}" in done.stderr and "1 problem\n" in done.stderr
+    alone = CliRunner().invoke(app, ["report", str(path.parent)])
+    assert alone.exit_code == 2 and "no run that can be used" in alone.stderr
+
+
+def test_the_site_and_the_files(results: Path, tmp_path: Path) -> None:
+    pytest.importorskip("plotly")
+    pytest.importorskip("jinja2")
+    out = tmp_path / "site"
+    for _ in range(2):  # a second time over the first
+        done = CliRunner().invoke(app, ["report", str(results), "--out", str(out)])
+        assert done.exit_code == 0, done.output
+        assert (out / "index.html").is_file() and all((out / name).is_file() for name in FILES)
+
+
+def test_the_docs_name_every_column() -> None:
+    path = Path(__file__).parents[2] / "docs" / "results_schema.md"
+    if not path.is_file():
+        pytest.skip("an installed package has no docs")
+    text = path.read_text(encoding="utf-8")
+    named = ("benchmark", "task", "model", "metric", "points")  # of the CSV, as in the other tables
+    missing = [
+        name for name in (*RUNS, *SCORES, *FILES, *COLUMNS) if f"`{name}`" not in text and name not in named
+    ]
+    assert not missing

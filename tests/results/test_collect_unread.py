@@ -1,0 +1,120 @@
+"""What of the files of hosts and judges cannot be read is named, and the rest is read."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("polars")
+
+from collected_runs import (
+    CONVERSATION,
+    METRICS,
+    TASK,
+    TIME,
+    UNJUDGED,
+    Run,
+    judged_later,
+    rows,
+    simple,
+    write_lm_eval,
+    write_opencompass,
+)
+
+from long_context_tasks.results.collect import collect
+from long_context_tasks.schema import InputError
+
+
+def damage(path: Path, how: str) -> None:
+    content = path.read_bytes()
+    path.write_bytes(
+        {"cut": content[: len(content) // 2], "empty": b"", "other": b'{"a": [1]}\n', "binary": b"\xff\x00"}[
+            how
+        ]
+    )
+
+
+@pytest.mark.parametrize("how", ["cut", "empty", "other", "binary"])
+@pytest.mark.parametrize(
+    "which", ["results_*.json", "samples_*.jsonl", "predictions/*/*.json", "results/*/*.json"]
+)
+def test_damaged_files_are_named_and_the_others_read(tmp_path: Path, which: str, how: str) -> None:
+    write_lm_eval(tmp_path / "sound", Run(simple([1.0, 0.0]), model="sound"))
+    write_lm_eval(tmp_path / "lm", Run(simple([1.0, 0.0])))
+    write_opencompass(tmp_path / "oc", Run(simple([1.0, 0.0]), made=TIME, model="crow"))
+    [path] = [path for path in tmp_path.rglob(which) if "sound" not in path.parts]
+    damage(path, how)
+    collection = collect([tmp_path])
+    left = {"sound", "owl", "crow"} - {"owl" if "lm" in path.parts else "crow"}
+    passed_over = (
+        how in ("other", "empty") and "predictions" in which
+    )  # of another package, for all one can tell
+    assert set(collection.runs["model"]) == left or how == "other"
+    assert any(str(path) in problem or path.stem in problem for problem in collection.problems) or passed_over
+
+
+@pytest.mark.parametrize("which", ["*.json", "*.jsonl"])
+def test_damaged_files_of_a_later_judge(tmp_path: Path, which: str) -> None:
+    folder = write_lm_eval(tmp_path, Run(UNJUDGED, task=CONVERSATION))
+    judged_later(folder, "first")
+    [path] = folder.glob(f"judged/*/{which}")
+    damage(path, "cut")
+    collection = collect([tmp_path])
+    assert any(str(path) in problem for problem in collection.problems)
+    assert [row["judge"] for row in collection.runs.iter_rows(named=True)] == (
+        [None] if which == "*.json" else []
+    )
+
+
+def test_runs_without_cases_or_scores(tmp_path: Path) -> None:
+    folder = write_lm_eval(tmp_path / "lm", Run(simple([1.0])))
+    next(folder.glob("samples_*")).unlink()
+    work = write_opencompass(tmp_path / "oc", Run(simple([1.0]), made=TIME))
+    shutil.rmtree(work / "results")
+    collection = collect([tmp_path])
+    assert not len(collection.runs) and not len(collection.scores)
+    assert any("--log_samples" in problem for problem in collection.problems)
+    assert any("-m eval -r" in problem for problem in collection.problems)
+
+
+def test_unknown_tasks_files_and_folders(tmp_path: Path) -> None:
+    write_lm_eval(tmp_path / "lm", Run(simple([1.0]), task="ada_leval_of_tomorrow"))
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "notes.txt").write_text("x")
+    collection = collect([tmp_path / "lm", tmp_path / "empty", tmp_path / "notes.txt"])
+    assert not len(collection.runs) and len(collection.problems) == 3
+    with pytest.raises(InputError, match="not there"):
+        collect([tmp_path / "missing"])
+
+
+@pytest.mark.parametrize("others", [True, False])
+def test_a_run_that_was_begun_and_left_no_answers_is_named(tmp_path: Path, others: bool) -> None:
+    """Whether or not other runs lie beside it; a task that has answers is not named."""
+    if others:
+        write_lm_eval(tmp_path, Run(simple([1.0, 0.0])))
+    folder = write_opencompass(tmp_path / "outputs", Run(simple([1.0, 0.0]), made=TIME))
+    datasets = ", ".join(f"dict(abbr='{name}', lct_task='{name}')" for name in (TASK, CONVERSATION))
+    (folder / "configs").mkdir()
+    (folder / "configs" / f"{TIME}_1.py").write_text(
+        f"datasets=[{datasets}]\nmodels=[dict(abbr='owl', type='x')]\n"
+    )
+    if not others:
+        for path in folder.glob("*/owl/*.json"):
+            path.unlink()
+    problems = collect([tmp_path]).problems
+    missing = CONVERSATION if others else f"{TASK}, {CONVERSATION}"
+    [problem] = problems
+    assert problem.startswith(f"{folder}: {missing} (owl) begun, and left no answers")
+
+
+def test_part_of_the_cases_is_not_scored(tmp_path: Path) -> None:
+    """Predictions that were made after the evaluation."""
+    work = write_opencompass(tmp_path, Run(simple([1.0, 0.0]), made=TIME))
+    [path] = work.glob("results/*/*.json")
+    content: dict[str, Any] = json.loads(path.read_text())
+    content["details"] = content["details"][:1]
+    path.write_text(json.dumps(content))
+    found = rows(collect([tmp_path]))
+    assert found["c1", 0, 0, METRICS[0]] == (None, 0.0, "not_scored", "c1")

@@ -1,0 +1,295 @@
+"""The commands that fill the cells still to be run, taken by the hosts' parsers."""
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stored_cells import OTHER, TASK, only_cell, stored
+
+from long_context_tasks.hosts.opencompass.results import find_setups, read_setup
+from long_context_tasks.results import FoundRuns, find_runs
+from long_context_tasks.results.plan.commands_for import (
+    Command,
+    Model,
+    Place,
+    arguments_text,
+    commands,
+    without_judge,
+)
+from long_context_tasks.results.plan.missing import (
+    EVALUATE,
+    FAILED,
+    GO_ON,
+    PARTIAL,
+    Cell,
+    Wanted,
+    find_cells,
+    wanted,
+)
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PLACE = Place(Path("results"), Path("outputs/all"), REPOSITORY / "configs" / "eval_all.py")
+
+
+# --- what OpenCompass was told ----------------------------------------------------------------------------------
+
+CONFIG = """
+datasets=[dict(abbr='{task}', lct_task='{task}', lct_n=4, n=1, type='x'), dict(abbr='{other}', lct_task='{other}', n=1)]
+infer=dict(partitioner=dict(num_worker=3, type='p'), runner=dict(max_num_workers=3))
+models=[dict(abbr='tiny', path='/models/tiny', type='opencompass.models.{kind}', {more})]
+"""
+
+
+def begun(folder: Path, kind: str = "HuggingFacewithChatTemplate", more: str = "") -> Path:
+    """A run's folder with the config that the host writes, and the beginning of the answers to one task."""
+    run = folder / "20260101_000000"
+    (run / "configs").mkdir(parents=True)
+    text = CONFIG.format(task=TASK, other=OTHER, kind=kind, more=more)
+    (run / "configs" / "20260101_000000_1.py").write_text(text)
+    (run / "configs" / "20260101_000000_2.py").write_text("this is no Python (")
+    answers = run / "predictions" / "tiny"
+    answers.mkdir(parents=True)
+    given = {"version": 1, "lct_n": 4, "lct_seed": 0, "lct_length": 1000, "lct_window": 500}
+    (answers / f"tmp_{TASK}_0.jsonl").write_text(json.dumps({"case": "a", "lct_given": given}) + "\n")
+    return run
+
+
+def test_a_task_that_left_nothing_is_told_and_gone_on_with(tmp_path: Path) -> None:
+    run = begun(tmp_path)
+    setups = list(find_setups(tmp_path))
+    assert [setup.folder for setup in setups] == [run] and setups[0].workers == 3
+    cells = find_cells([wanted(TASK), wanted(OTHER)], ["tiny"], [find_runs(tmp_path)], setups)
+    assert [(cell.state, cell.remedy) for cell in cells] == [(PARTIAL, GO_ON), (FAILED, GO_ON)]
+    [command] = commands(cells, [], PLACE)
+    assert command.words == ("opencompass", str(PLACE.config), "-w", str(tmp_path), "-r", run.name)
+    assert command.variables == {
+        "LCT_MODEL": "/models/tiny",
+        "LCT_TASKS": f"{TASK},{OTHER}",
+        # As they were given then: the host refuses to go on with others.
+        "LCT_N": "4",
+        "LCT_WINDOW": "500",
+        "LCT_WORKERS": "3",
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "variables"),
+    [
+        ("HuggingFaceBaseModel", "", {"LCT_MODEL": "/models/tiny", "LCT_MODEL_TYPE": "base"}),
+        ("VLLMwithChatTemplate", "", {"LCT_MODEL": "/models/tiny", "LCT_MODEL_TYPE": "vllm"}),
+        (
+            "HuggingFacewithChatTemplate",
+            "generation_kwargs=dict(do_sample=True, temperature=0.6, top_p=0.9)",
+            {"LCT_MODEL": "/models/tiny", "LCT_TEMPERATURE": "0.6", "LCT_TOP_P": "0.9"},
+        ),
+        (
+            "OpenAISDK",
+            "openai_api_base='http://h/v1', temperature=0.0, key='sk-secret'",
+            {"LCT_API_BASE": "http://h/v1", "LCT_API_MODEL": "/models/tiny"},
+        ),
+    ],
+)
+def test_the_model_comes_from_the_config_of_the_run(
+    kind: str, more: str, variables: Mapping[str, str], tmp_path: Path
+) -> None:
+    run = begun(tmp_path, kind, more)
+    assert read_setup(run).models["tiny"]["path"] == "/models/tiny"
+    cells = find_cells([wanted(TASK)], ["tiny"], [find_runs(tmp_path)], list(find_setups(tmp_path)))
+    [command] = commands(cells, [], PLACE)
+    left_out = ("LCT_TASKS", "LCT_N", "LCT_WINDOW", "LCT_WORKERS")
+    assert {key: value for key, value in command.variables.items() if key not in left_out} == variables
+    assert "secret" not in command.text
+
+
+def failed_cell(run: Path) -> list[Cell]:
+    return find_cells([wanted(OTHER)], ["tiny"], [find_runs(run.parent)], list(find_setups(run.parent)))
+
+
+def test_a_run_without_answers_goes_on_with_the_options_of_the_user(tmp_path: Path) -> None:
+    """The environment that it was begun with is written nowhere."""
+    run = begun(tmp_path)
+    place = replace(PLACE, options={"n": "1", "answer_budget": "64"})
+    [beside] = commands(failed_cell(run), [], place)
+    # The answers to the other task tell it.
+    assert (beside.variables["LCT_N"], beside.variables["LCT_WINDOW"]) == ("4", "500")
+    assert "LCT_ANSWER_BUDGET" not in beside.variables
+    for path in (run / "predictions" / "tiny").iterdir():
+        path.unlink()
+    [alone] = commands(failed_cell(run), [], place)
+    assert "-r" in alone.words
+    assert (alone.variables["LCT_N"], alone.variables["LCT_ANSWER_BUDGET"]) == ("1", "64")
+
+
+# --- judges, models without chat template -----------------------------------------------------------------------
+
+JUDGED, SUMMARY = "elitr_bench_qa_dev", "ethic_summarize_books"
+
+
+def test_judged_tasks_have_a_judge_in_their_commands() -> None:
+    cells = find_cells([wanted(TASK), wanted(JUDGED), wanted(SUMMARY)], ["tiny"], [])
+    for host in ("lm_eval", "opencompass"):
+        [bare] = commands(cells, [], replace(PLACE, host=host))
+        assert "LCT_JUDGE" not in bare.variables and without_judge(cells, [bare]) == [JUDGED, SUMMARY]
+        [named] = commands(cells, [], replace(PLACE, host=host, judge="my judge.yaml"))
+        assert "LCT_JUDGE='my judge.yaml'" in named.text and not without_judge(cells, [named])
+    plain = find_cells([wanted(TASK)], ["tiny"], [])
+    [command] = commands(plain, [], replace(PLACE, host="lm_eval", judge="judge.yaml"))
+    assert not command.variables and not without_judge(plain, [command])
+
+
+def test_the_judge_of_the_runs_before_goes_on() -> None:
+    """Each benchmark with its own; tasks without judge go with the first."""
+    runs = [
+        stored(task="elitr_bench_qa_test", options={"lct_judge": "elitr.yaml"}),
+        stored(task="ethic_summarize_law", options={"lct_judge": "old.yaml"}),
+        stored(task="ethic_summarize_law", options={"lct_judge": "ethic.yaml"}, made="2026-02-01T00-00-00"),
+    ]
+    cells = find_cells([wanted(JUDGED), wanted(SUMMARY), wanted(TASK)], ["tiny"], [])
+    made = commands(cells, [], replace(PLACE, host="lm_eval"), runs)
+    assert [(one.tasks, dict(one.variables)) for one in made] == [
+        ((TASK, JUDGED), {"LCT_JUDGE": "elitr.yaml"}),
+        ((SUMMARY,), {"LCT_JUDGE": "ethic.yaml"}),
+    ]
+    later = stored(task=JUDGED, numbers={"n": 10, "n_scored": 7, "n_not_judged": 3})
+    unjudged = find_cells([Wanted(JUDGED, 1, 10, judged=True)], ["tiny"], [FoundRuns((later,), ())])
+    [command] = commands(unjudged, [], PLACE, runs)
+    assert command.text == f"LCT_JUDGE=elitr.yaml lct judge run results/tiny --tasks {JUDGED}"
+
+
+@pytest.mark.parametrize("folder", ["results/tiny", "tiny.lct.zip"])
+def test_a_base_model_is_run_as_one(folder: str) -> None:
+    told = {"model": "hf", "model_args": {"pretrained": "/models/tiny"}}
+    run = stored(folder=Path(folder), provenance=told)
+    tasks = [wanted(OTHER), wanted("elitr_bench_conv_dev")]
+    cells = find_cells(tasks, ["tiny"], [FoundRuns((run,), ())])
+    [command] = commands(cells, [Model("tiny")], replace(PLACE, host="opencompass"), [run])
+    assert command.tasks == (OTHER,) and command.variables["LCT_MODEL_TYPE"] == "base"
+    [command] = commands(cells, [], replace(PLACE, host="lm_eval"), [run])
+    assert command.tasks == (OTHER,) and "--apply_chat_template" not in command.words
+    templated = replace(run, provenance={**told, "chat_template_sha": "f00"})
+    made = commands(find_cells(tasks, ["tiny"], []), [], replace(PLACE, host="opencompass"), [templated])
+    assert [one.tasks for one in made] == [(OTHER, "elitr_bench_conv_dev")]
+    assert "LCT_MODEL_TYPE" not in made[0].variables
+
+
+# --- commands of lm-eval ----------------------------------------------------------------------------------------
+
+
+def parsed_by_lm_eval(command: Command) -> Any:
+    pytest.importorskip("lm_eval")
+    from lm_eval._cli.harness import HarnessCLI
+
+    cli = HarnessCLI()
+    words = shlex.split(command.text)
+    assert words[0] == "lm_eval"
+    return cli._parser.parse_args(["run", *words[1:]])
+
+
+@pytest.mark.parametrize(
+    ("model", "kind", "arguments", "templated"),
+    [
+        (Model("org/new"), "hf", {"pretrained": "org/new"}, True),
+        (Model("./a model, odd"), "hf", {"pretrained": "./a model, odd"}, True),
+        (Model("org/base", base=True), "hf", {"pretrained": "org/base"}, False),
+        (
+            Model("served", "http://127.0.0.1:8000/v1/"),
+            "local-chat-completions",
+            {
+                "model": "served",
+                "base_url": "http://127.0.0.1:8000/v1/chat/completions",
+                "num_concurrent": 8,
+                "max_retries": 5,
+                "timeout": 3600,
+            },
+            True,
+        ),
+    ],
+)
+def test_lm_eval_takes_the_command(
+    model: Model, kind: str, arguments: Mapping[str, Any], templated: bool
+) -> None:
+    tasks = [wanted(TASK), wanted(OTHER), wanted("ada_leval_tsort_2k_ppl")]
+    cells = find_cells(tasks, [model.name], [])
+    place = replace(PLACE, host="lm_eval", options={"n": "5", "cases": "my cases"})
+    [command] = commands(cells, [model], place)
+    taken = parsed_by_lm_eval(command)
+    assert (taken.model, taken.model_args) == (kind, arguments)
+    # A server gives no likelihoods of prompts.
+    assert taken.tasks == [TASK, OTHER, *([] if model.base_url else ["ada_leval_tsort_2k_ppl"])]
+    assert getattr(taken, "apply_chat_template", False) is templated
+    assert taken.log_samples and taken.output_path == "results"
+    assert taken.metadata == {"lct_n": "5", "lct_cases": "my cases"}
+    assert taken.use_cache.startswith("results/cache/") and Path(taken.use_cache).name.isascii()
+
+
+def test_one_cache_for_each_model() -> None:
+    models = [Model("a/m"), Model("b/m"), Model("a-m")]
+    cells = find_cells([wanted(TASK)], [model.name for model in models], [])
+    made = commands(cells, models, replace(PLACE, host="lm_eval"))
+    assert len({parsed_by_lm_eval(command).use_cache for command in made}) == len(made) == 3
+
+
+def test_a_model_is_run_again_as_it_was(tmp_path: Path) -> None:
+    """With its arguments, but for secrets; into its folder; with its own cache."""
+    row = {
+        "config": {
+            "model": "hf",
+            "model_args": {"pretrained": "/models/tiny", "dtype": "float32", "auth_token": "sk-secret"},
+            "use_cache": "old/cache",
+            "batch_size": 4,
+            "device": "cpu",
+            "gen_kwargs": {"temperature": 0.6, "do_sample": True},
+        },
+        "chat_template": None,
+    }
+    folder = tmp_path / "results" / "tiny"
+    folder.mkdir(parents=True)
+    run = stored(folder=folder, numbers={"n": 4, "n_scored": 4})
+    (folder / f"results_{run.made}.json").write_text(json.dumps(row))
+    [command] = commands([only_cell(run)], [], PLACE)
+    taken = parsed_by_lm_eval(command)
+    assert taken.model_args == {"pretrained": "/models/tiny", "dtype": "float32"}
+    assert (taken.batch_size, taken.device, taken.use_cache) == ("4", "cpu", "old/cache")
+    assert taken.gen_kwargs == {"temperature": 0.6, "do_sample": True}
+    assert not hasattr(taken, "apply_chat_template")
+    assert taken.output_path == str(tmp_path / "results")
+    assert "secret" not in command.text
+
+
+def test_arguments_that_need_json() -> None:
+    assert arguments_text({"a": {"b": 1}}) == '{"a": {"b": 1}}'
+    assert arguments_text({"a": None, "b": True}) == '{"a": null, "b": true}'
+
+
+def test_what_no_new_run_would_help_gets_no_command() -> None:
+    unfit = stored(numbers={"n": 10, "n_scored": 7, "n_does_not_fit": 3})
+    assert not commands([only_cell(unfit), only_cell(stored())], [], PLACE)
+    judged = stored(numbers={"n": 10, "n_scored": 7, "n_not_judged": 3})
+    [command] = commands([only_cell(judged)], [], PLACE)
+    assert command.text == f"lct judge run results/tiny --tasks {TASK}"
+
+
+# --- commands of OpenCompass ------------------------------------------------------------------------------------
+
+
+def test_opencompass_takes_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("opencompass")
+    from opencompass.cli.main import parse_args
+
+    new = find_cells([wanted(TASK), wanted(OTHER)], ["org/new"], [])
+    run = begun(tmp_path)
+    cells = find_cells([wanted(TASK)], ["tiny"], [find_runs(tmp_path)], list(find_setups(tmp_path)))
+    to_evaluate = replace(cells[0], remedy=EVALUATE)
+    place = replace(PLACE, host="opencompass")
+    expected = [("all", None), ("all", run.name), ("eval", run.name)]
+    for one, (mode, reuse) in zip((new, cells, [to_evaluate]), expected, strict=True):
+        [command] = commands(one, [], place)
+        words = [word for word in shlex.split(command.text) if not word.startswith("LCT_")]
+        monkeypatch.setattr("sys.argv", words)
+        taken = parse_args()
+        assert (taken.mode, taken.reuse, taken.config) == (mode, reuse, str(PLACE.config))
+        assert taken.work_dir == (str(tmp_path) if reuse else "outputs/all")

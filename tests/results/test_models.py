@@ -1,0 +1,144 @@
+"""Names of models: what is shown of paths, what counts as one model, and the file of models."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("polars")
+
+from collected_runs import TIME, Run, simple, write_lm_eval, write_opencompass
+from hypothesis import given
+from hypothesis import strategies as st
+
+from long_context_tasks.results.collect import collect_with_files
+from long_context_tasks.results.models import Models, read_models, renamed, shown_name, with_claims
+from long_context_tasks.schema import InputError
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        ("Qwen/Qwen3-8B", "Qwen/Qwen3-8B"),
+        ("gpt-4o", "gpt-4o"),
+        ("/data/models/Qwen3-8B/", "Qwen3-8B"),
+        ("./owl", "owl"),
+        ("~/models/owl", "owl"),
+        (r"C:\models\owl", "owl"),
+        ("runs/a/owl", "owl"),
+        ("/runs/owl/checkpoint-500", "owl/checkpoint-500"),
+        ("/runs/owl/final", "owl/final"),
+        ("/root/.cache/huggingface/hub/models--Qwen--Qwen3-8B/snapshots/9c925d6", "Qwen/Qwen3-8B"),
+        ("http://host/v1/owl", "http://host/v1/owl"),
+    ],
+)
+def test_a_local_path_is_shown_by_its_last_folder_and_a_hub_s_id_whole(told: str, shown: str) -> None:
+    assert shown_name(told) == shown
+
+
+@given(st.text(max_size=30))
+def test_names_are_never_empty_and_stay_what_they_are(told: str) -> None:
+    shown = shown_name(told)
+    assert bool(shown) == bool(told) and shown_name(shown) == shown
+
+
+def test_two_names_of_one_model_in_two_hosts_are_one_and_that_is_told(tmp_path: Path) -> None:
+    write_lm_eval(tmp_path / "lm", Run(simple([1.0, 0.0]), model="/home/me/secret/owl"))
+    write_lm_eval(tmp_path / "hub", Run(simple([1.0, 0.0]), model="org/owl"))
+    write_opencompass(tmp_path / "oc", Run(simple([1.0, 0.0]), made=TIME, model="owl"))
+    collected = collect_with_files([tmp_path])
+    told = {run: one.run.model for run, one in collected.evaluations.items()}
+    found = renamed(collected.collection, Models(), told)
+    # Another organisation's owl is another model.
+    assert sorted(found.runs["model"]) == ["org/owl", "owl", "owl"]
+    [note] = found.notes
+    assert (
+        note.startswith("owl: 2 names of hosts (.../owl, owl)")
+        and "--models" in note
+        and "secret" not in note
+    )
+    assert "secret" not in found.runs.select("model", "provenance", "settings", "options").write_csv()
+
+
+def test_checkpoints_of_two_trainings_stay_two_models(tmp_path: Path) -> None:
+    for place in ("first", "second"):
+        write_lm_eval(tmp_path / place, Run(simple([1.0]), model=f"/runs/{place}/checkpoint-500"))
+    collected = collect_with_files([tmp_path])
+    assert sorted(collected.collection.runs["model"]) == ["first/checkpoint-500", "second/checkpoint-500"]
+
+
+FILE = """
+models:
+  - name: org/owl
+    window: 32k
+    licence: Apache-2.0
+    parameters: 1B
+    aliases: [owl_hf, /home/me/secret/owl]
+  - {name: crow, window: 4096}
+"""
+
+
+def test_the_file_of_models_names_and_joins_them(tmp_path: Path) -> None:
+    path = tmp_path / "models.yaml"
+    path.write_text(FILE)
+    models = read_models(path)
+    assert models.windows == {"org/owl": 32_000, "crow": 4096}
+    assert models.facts["org/owl"].licence == "Apache-2.0" and models.facts["org/owl"].parameters == "1B"
+    write_lm_eval(tmp_path / "lm", Run(simple([1.0]), model="/home/me/secret/owl"))
+    write_lm_eval(tmp_path / "other", Run(simple([1.0]), model="/home/you/owl"))
+    write_opencompass(tmp_path / "oc", Run(simple([1.0]), made=TIME, model="owl_hf"))
+    collected = collect_with_files([tmp_path])
+    told = {run: one.run.model for run, one in collected.evaluations.items()}
+    found = renamed(collected.collection, models, told)
+    # The whole path is an alias, so a folder of the same name elsewhere stays what it is.
+    assert sorted(found.runs["model"]) == ["org/owl", "org/owl", "owl"]
+    assert any(
+        note.startswith("org/owl: 2 names") and "as the file of models says" in note for note in found.notes
+    )
+
+
+def test_claims_count_before_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "models.yaml"
+    path.write_text(FILE)
+    models = with_claims(read_models(path), ["owl_hf=128k", "new=8k"])
+    assert models.windows == {"org/owl": 128_000, "crow": 4096, "new": 8000}
+    assert models.facts["org/owl"].licence == "Apache-2.0"
+    for wrong in ("owl", "=8k", "owl=", "owl=many"):
+        with pytest.raises(InputError, match="--claimed"):
+            with_claims(Models(), [wrong])
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("models: {a: b}", "no list of models"),
+        ("- name: a", "no list of models"),
+        ("models: [{window: 8k}]", "model 1: no name"),
+        ("models: [{name: a, size: 8}]", "unknown keys \\['size'\\]"),
+        ("models: [{name: a, aliases: b}]", "aliases are a list"),
+        ("models: [{name: a, window: big}]", "model 1 \\(a\\): window"),
+        ("models: [{name: a, aliases: [x]}, {name: b, aliases: [x]}]", "model 2: x is a name of a already"),
+        ("models: [{name: a}, {name: a}]", "a is a name of a already"),
+        ("models: [", "cannot be read"),
+    ],
+)
+def test_mistakes_in_the_file_are_named(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "models.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=told) as error:
+        read_models(path)
+    assert str(path) in str(error.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        read_models(tmp_path / "none.yaml")
+
+
+def test_runs_of_bundles_have_no_other_name_than_the_one_shown(tmp_path: Path) -> None:
+    write_lm_eval(tmp_path, Run(simple([1.0]), model="org/owl"))
+    collected = collect_with_files([tmp_path])
+    path = tmp_path / "models.yaml"
+    path.write_text("models: [{name: Owl, aliases: [org/owl]}]")
+    found = renamed(replace(collected.collection, notes=("before",)), read_models(path), {})
+    assert found.runs["model"].to_list() == ["Owl"] and found.notes == ("before",)

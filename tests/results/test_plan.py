@@ -1,0 +1,289 @@
+"""What a run will cost: the sums of a plan are those of the prompts that are rendered."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
+from long_context_tasks.results.plan.cost import (
+    AROUND_MESSAGE,
+    CL100K,
+    Price,
+    Rate,
+    Settings,
+    TaskPlan,
+    expand_tasks,
+    load_tasks,
+    make_plan,
+    plan_case,
+    plan_task,
+)
+from long_context_tasks.schema import (
+    Case,
+    CaseSet,
+    CaseWriter,
+    InputError,
+    LoadedTask,
+    Message,
+    Options,
+    Turn,
+)
+from long_context_tasks.schema.options import resolve_options
+from long_context_tasks.tokens import get_tokenizer
+
+GENERATED = ("ada_leval_bestanswer_1k", "ada_leval_tsort_2k", "ethic_recall_books", "ethic_summarize_law")
+TURN_BY_TURN = (
+    "elitr_bench_qa_dev",
+    "elitr_bench_conv_dev",
+    "elitr_bench_conv_dev_goldhistory",
+    "elitr_bench_qa_test_multiturn",
+)
+
+
+def exact(texts: Sequence[str]) -> list[int]:
+    return get_tokenizer(CL100K).count_many(list(texts))
+
+
+def by_characters(texts: Sequence[str]) -> list[int]:
+    return [len(text) for text in texts]
+
+
+PLAIN = Settings({CL100K: exact})
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    from both_hosts import write_published_files
+
+    folder = tmp_path_factory.mktemp("published")
+    for benchmark in ("ada_leval", "elitr_bench", "ethic"):
+        write_published_files(benchmark, folder, 3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LCT_CACHE_DIR", str(folder / "cache"))
+        patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+        yield folder
+
+
+def load(name: str, data: Path, **options: object) -> LoadedTask:
+    given = {"lct_data_dir": data, **{f"lct_{key}": value for key, value in options.items()}}
+    [task], failed = load_tasks([name], resolve_options(given, {}))
+    assert not failed
+    return task
+
+
+def text_of(messages: Sequence[Message]) -> str:
+    return "\n\n".join(message.content for message in messages)
+
+
+# --- sums ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_stored_counts_are_those_of_the_rendered_prompts(name: str, data: Path) -> None:
+    task = load(name, data)
+    plan = plan_task(task, PLAIN)
+    rendered = exact([text_of(task.messages(case)) for case in task.cases.cases])
+    assert plan.prompt_tokens[CL100K] == sum(rendered) > 0
+    assert plan.longest[CL100K] == max(rendered)
+    assert (plan.cases, plan.requests) == (len(rendered), len(rendered))
+    assert (plan.answer_tokens, plan.history_tokens) == (task.answer_budget * len(rendered), 0)
+
+
+@pytest.mark.parametrize("name", TURN_BY_TURN)
+@pytest.mark.parametrize("style", ["chat", "gpt", "llama-2"])
+def test_every_turn_is_sent_with_its_history(name: str, style: str, data: Path) -> None:
+    """The stub answers nothing, so that only known texts are counted; own answers stand apart."""
+    task = load(name, data, prompt_style=style)
+    plan = plan_task(task, Settings({CL100K: by_characters}))
+    sent = [
+        sum(len(message.content) for message in task.messages(case, turn, [None] * turn))
+        for case in task.cases.cases
+        for turn in range(len(case.turns) if task.is_conversation else 1)
+    ]
+    if style == "chat" and not task.is_conversation:
+        # The stored counts, in tokens.
+        assert plan.prompt_tokens[CL100K] == sum(exact([text_of(task.messages(c)) for c in task.cases.cases]))
+    else:
+        assert plan.prompt_tokens[CL100K] == sum(sent)
+    assert plan.requests == len(sent) > 0
+    assert plan.answer_tokens == len(sent) * task.answer_budget
+    again = sum(turn for case in task.cases.cases for turn in range(len(case.turns)))
+    own = task.is_conversation and "goldhistory" not in name
+    assert plan.history_tokens == (again * task.answer_budget if own else 0)
+    assert again if name.startswith("elitr_bench_conv_dev") else True
+
+
+def test_answers_that_come_stay_below_the_plan(data: Path) -> None:
+    """With answers of exactly the expected length the model reads what the plan says, but for the tags around an answer."""
+    task = load("elitr_bench_conv_dev", data)
+    counted = Settings({CL100K: by_characters}, answer_tokens=7)
+    plan = plan_task(task, counted)
+    read = sum(
+        len(message.content)
+        for case in task.cases.cases
+        for turn in range(len(case.turns))
+        for message in task.messages(case, turn, ["x" * 7] * turn)
+    )
+    assert plan.sent_tokens(CL100K) == read
+
+
+def test_a_task_by_likelihood_sends_every_candidate(data: Path) -> None:
+    task = load("ada_leval_tsort_2k_ppl_synthetic", data, n=2)
+    assert task.candidates is not None
+    plan = plan_task(task, Settings({CL100K: by_characters}))
+    texts = [text for case in task.cases.cases for text in task.candidates(case, task.cases.documents)]
+    assert plan.prompt_tokens[CL100K] == sum(map(len, texts))
+    assert (plan.requests, plan.answer_tokens) == (len(texts), 0) == (48, 0)
+    assert not plan_task(task, replace(PLAIN, window=max(exact(texts)))).does_not_fit
+    assert len(plan_task(task, replace(PLAIN, window=min(exact(texts)) - 1)).does_not_fit) == 2
+
+
+# --- any conversation --------------------------------------------------------------------------------------------
+
+
+def made_up(folder: Path, cases: list[list[str]], budget: int) -> LoadedTask:
+    """A conversation task: one text, then questions, with the model's own answers between."""
+    rows = [
+        Case(str(place), "toy", {"text": "d"}, tuple(Turn("x", question) for question in questions), "d")
+        for place, questions in enumerate(cases)
+    ]
+    with CaseWriter(folder, {}) as writer:
+        writer.add_documents([("d", "the text")])
+        writer.add_cases("toy", rows)
+
+    def render(case: Case, documents: object, turn: int, answers: Sequence[str | None]) -> list[Message]:
+        messages = [Message("system", "the text")]
+        for place in range(turn + 1):
+            messages.append(Message("user", str(case.turns[place].question)))
+            if place < turn and answers[place] is not None:
+                messages.append(Message("assistant", str(answers[place])))
+        return messages
+
+    return LoadedTask(
+        name="toy",
+        version=1,
+        options=Options(),
+        cases=CaseSet.read(folder, "toy"),
+        metrics=("m",),
+        intervals=(),
+        answer_budget=budget,
+        render=lambda case, documents: render(case, documents, 0, ()),
+        score=lambda *_: {},
+        render_turn=render,
+    )
+
+
+QUESTIONS = st.lists(st.lists(st.text(max_size=30), min_size=1, max_size=5), min_size=1, max_size=4)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(QUESTIONS, st.integers(1, 50), st.integers(0, 60), st.integers(1, 3), st.integers(1, 400))
+def test_a_plan_is_the_sum_of_what_is_sent(
+    tmp_path: Path, questions: list[list[str]], budget: int, expected: int, repeats: int, window: int
+) -> None:
+    task = made_up(tmp_path / "toy", questions, budget)
+    how = Settings({CL100K: by_characters}, answer_tokens=expected, repeats=repeats, window=window)
+    plan = plan_task(task, how)
+    length = min(expected, budget)
+    read = answers = 0
+    left_out = []
+    for case in task.cases.cases:
+        whole = task.whole_conversation(case)
+        room = len(case.turns) * budget + AROUND_MESSAGE * len(whole)
+        if sum(len(message.content) for message in whole) + room > window:
+            left_out.append(case.id)
+            continue
+        for turn in range(len(case.turns)):
+            read += sum(len(m.content) for m in task.messages(case, turn, ["a" * length] * turn))
+            answers += length
+    assert list(plan.does_not_fit) == left_out
+    assert plan.sent_tokens(CL100K) == repeats * read
+    assert plan.answer_tokens == repeats * answers
+
+
+# --- windows, hours, price --------------------------------------------------------------------------------------
+
+
+def test_the_case_that_does_not_fit_is_left_out_and_not_counted(data: Path) -> None:
+    task = load("ethic_recall_books", data)
+    sizes = {case.id: case.num_tokens[CL100K] for case in task.cases.cases}
+    largest = max(sizes, key=lambda name: sizes[name])
+    window = sizes[largest] + task.answer_budget + 2 * AROUND_MESSAGE
+    assert not plan_task(task, replace(PLAIN, window=window)).does_not_fit
+    plan = plan_task(task, replace(PLAIN, window=window - 1))
+    assert plan.does_not_fit == (largest,)
+    assert plan.prompt_tokens[CL100K] == sum(sizes.values()) - sizes[largest]
+    assert plan.longest[CL100K] == sizes[largest]
+
+
+def test_hours_and_price_go_by_the_tokenizer_that_is_named() -> None:
+    plan = TaskPlan(
+        "t", prompt_tokens={CL100K: 1, "own": 7_100_000}, history_tokens=100_000, answer_tokens=36_000
+    )
+    assert plan.hours(Rate(1_000, 10), "own") == pytest.approx(2 + 1)
+    assert plan.price(Price(0.5, 10), "own") == pytest.approx(3.6 + 0.36)
+    assert plan.hours(Rate(1_000, 10), CL100K) == pytest.approx(100_001 / 3_600_000 + 1)
+    with pytest.raises(InputError, match="above 0"):
+        Rate(0, 1)
+
+
+def test_the_model_s_tokenizer_is_counted_beside_cl100k(data: Path) -> None:
+    """A case that has one count stored is rendered for the other."""
+    task = load("elitr_bench_qa_dev", data)
+    case = task.cases.cases[0]
+    plan = plan_case(task, case, {CL100K: exact, "own": by_characters})
+    assert plan.prompt_tokens["own"] == sum(len(message.content) for message in task.messages(case))
+    assert plan.prompt_tokens[CL100K] == case.num_tokens[CL100K]
+
+
+# --- names, missing data ----------------------------------------------------------------------------------------
+
+
+def test_names_groups_and_globs_as_lm_eval_takes_them() -> None:
+    groups = lm_eval_groups()
+    assert expand_tasks(["ethic_recall"], groups) == [
+        f"ethic_recall_{domain}" for domain in ("books", "debates", "medicine", "law")
+    ]
+    both = expand_tasks(["ethic_recall", "ethic_recall_synthetic"], groups)
+    assert sorted(expand_tasks(["ethic_recall_*,ethic_recall", "ethic_recall"], groups)) == sorted(both)
+    everything = expand_tasks(["lct_official"], groups)
+    assert everything == [*dict.fromkeys(everything)] and len(everything) > 30
+    with pytest.raises(InputError, match=r"'ethic_recal'; did you mean: ethic_recall"):
+        expand_tasks(["ethic_recal"], groups)
+    with pytest.raises(InputError, match="no tasks"):
+        expand_tasks([","], groups)
+
+
+def test_lct_official_is_what_opencompass_calls_official() -> None:
+    from long_context_tasks.hosts.opencompass.chosen_tasks import task_groups
+
+    theirs = [name for one in catalogue.benchmark_names() for name in task_groups(one)[f"{one}_gen"]]
+    assert sorted(expand_tasks(["lct_official"], lm_eval_groups())) == sorted(theirs)
+
+
+def test_lm_eval_expands_to_the_same_tasks() -> None:
+    pytest.importorskip("lm_eval")
+    from lm_eval.tasks import TaskManager
+
+    from long_context_tasks.hosts.lm_eval.paths import task_folders
+
+    manager = TaskManager(include_defaults=False, include_path=[str(folder) for folder in task_folders()])
+    groups = lm_eval_groups()
+    assert set(groups) == set(manager.all_groups)
+    for word in ("lct_official", "lct_synthetic", "ada_leval_tsort_[24]k*"):
+        matched = manager.match_tasks([word])
+        assert set(expand_tasks(matched, groups)) == set(expand_tasks([word], groups))
+
+
+def test_missing_data_are_named_and_do_not_stop_the_others(data: Path) -> None:
+    names = ["ada_leval_tsort_any", "ada_leval_tsort_2k", "ethic_single_qa_books"]
+    plan = make_plan(names, resolve_options({"lct_data_dir": data}, {}), PLAIN)
+    assert [one.task for one in plan.tasks] == ["ada_leval_tsort_2k"]
+    assert [one.task for one in plan.not_planned] == ["ada_leval_tsort_any", "ethic_single_qa_books"]
+    assert "lct_length=8k" in plan.not_planned[0].message and "lct build" in plan.not_planned[1].message
+    assert plan.total.cases == plan.tasks[0].cases == 3

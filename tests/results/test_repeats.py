@@ -1,0 +1,194 @@
+"""Repeats, hosts, and links to the cases of runs: what is said of several runs of one score."""
+
+import math
+import re
+import statistics
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("polars")
+
+from collected_runs import Run, Turn, simple, write_lm_eval, write_opencompass
+from hypothesis import example, given
+from hypothesis import strategies as st
+from made_up_site import collection_of, made_up_cell, rate
+
+from long_context_tasks.results.cells import Cell, HostsApart, cells_of, pooled_cells, spread_within
+from long_context_tasks.results.collect import collect
+from long_context_tasks.site import SiteOptions, build_site
+from long_context_tasks.site.rows import Names, RunFacts, labels_of, row_of
+from long_context_tasks.site.words import settings_label
+
+MADE = "2026-01-0{}T10-00-00.000000"
+TASK = "ada_leval_bestanswer_1k"
+
+
+def both(folder: Path, first: list[float | None], second: list[float | None]) -> Cell:
+    """The cell of a run of each host."""
+    write_lm_eval(folder, Run(simple(first), made=MADE.format(1)))
+    write_opencompass(folder, Run(simple(second), made="20260102_100000"))
+    [cell] = cells_of(collect([folder]))
+    return cell
+
+
+def notes(cell: Cell) -> list[str]:
+    names = Names({cell.model: "m"}, {cell.task: "t"})
+    return list(row_of(cell, "model", names, SiteOptions(), 1.0).notes)
+
+
+# --- hosts ------------------------------------------------------------------------------------------------------
+
+
+def test_hosts_with_the_same_scores_are_no_repeats(tmp_path: Path) -> None:
+    cell = both(tmp_path, [1.0, 0.0, None], [1.0, 0.0, None])
+    assert cell.n_runs == 2 and cell.run_sd is None
+    assert cell.apart == HostsApart(3, 0, 0.0)
+    assert notes(cell)[-1] == "2 hosts, same scores"
+
+
+def test_hosts_that_differ_say_where_and_by_how_much(tmp_path: Path) -> None:
+    # One case has another value, one is judged in one host only; the means are 2/4 and 2/3.
+    cell = both(tmp_path, [1.0, 0.0, 0.0, 1.0], [1.0, 0.0, 1.0, None])
+    assert cell.run_sd is None and cell.apart is not None
+    assert (cell.apart.turns, cell.apart.differing) == (4, 2)
+    assert cell.apart.spread == pytest.approx(2 / 3 - 0.5)
+    assert notes(cell)[-1] == "2 hosts, 2 of 4 answers scored differently, means 16.7 apart"
+
+
+def test_equal_means_of_different_scores_are_not_the_same(tmp_path: Path) -> None:
+    cell = both(tmp_path, [1.0, 0.0], [0.0, 1.0])
+    assert notes(cell)[-1] == "2 hosts, 2 of 2 answers scored differently, means 0.0 apart"
+
+
+def test_a_metric_beside_the_headline_counts_as_well(tmp_path: Path) -> None:
+    for write, made, official in (
+        (write_lm_eval, MADE.format(1), 0.0),
+        (write_opencompass, "20260102_100000", 1.0),
+    ):
+        case = Turn({"strict_accuracy": 0.0, "official_accuracy": official})
+        write(tmp_path, Run({"c0": [case]}, made=made))
+    [cell] = cells_of(collect([tmp_path]))
+    assert cell.apart == HostsApart(1, 1, 0.0)
+
+
+def test_only_what_both_hosts_ran_is_compared(tmp_path: Path) -> None:
+    cell = both(tmp_path, [1.0, 0.0, 1.0], [1.0])
+    assert cell.apart is not None and (cell.apart.turns, cell.apart.differing) == (1, 0)
+    assert notes(cell)[-1] == "2 hosts, same scores on the 1 answers that all have, means 33.3 apart"
+
+
+def test_repeats_within_hosts_have_a_spread_of_their_own(tmp_path: Path) -> None:
+    for place, values in enumerate(([1.0, 1.0], [0.0, 0.0])):
+        write_lm_eval(tmp_path, Run(simple(values), made=MADE.format(place + 1), seed=place))
+    write_opencompass(tmp_path, Run(simple([1.0, 1.0]), made="20260105_100000"))
+    [cell] = cells_of(collect([tmp_path]))
+    assert cell.run_sd == pytest.approx(statistics.stdev([1.0, 0.0]))
+    assert "3 runs, SD within a host 70.7" in notes(cell) and notes(cell)[-1].startswith("2 hosts, 2 of 2 ")
+
+
+def test_one_host_with_several_seeds_has_the_plain_spread(tmp_path: Path) -> None:
+    for place, values in enumerate(([1.0, 1.0], [0.0, 0.0])):
+        write_lm_eval(tmp_path, Run(simple(values), made=MADE.format(place + 1), seed=place))
+    [cell] = cells_of(collect([tmp_path]))
+    assert cell.apart is None and notes(cell)[-1] == "2 runs, SD between them 70.7"
+
+
+VALUES = st.lists(st.floats(0, 1), min_size=2, max_size=6)
+
+
+@given(VALUES)
+def test_the_spread_of_one_host_is_the_sample_standard_deviation(values: list[float]) -> None:
+    found = spread_within({"lm_eval": [None, *values]})
+    assert found is not None and math.isclose(found, statistics.stdev(values), abs_tol=1e-9)
+
+
+@given(VALUES, VALUES, st.floats(-5, 5))
+def test_a_host_that_is_better_throughout_does_not_widen_the_spread(
+    first: list[float], second: list[float], shift: float
+) -> None:
+    plain = spread_within({"a": first, "b": second})
+    moved = spread_within({"a": first, "b": [value + shift for value in second]})
+    assert plain is not None and moved is not None and math.isclose(plain, moved, abs_tol=1e-6)
+
+
+def test_groups_of_tasks_say_so_too(tmp_path: Path) -> None:
+    tasks = [f"ethic_recall_{domain}" for domain in ("law", "books")]
+    for place, task in enumerate(tasks):
+        write_lm_eval(tmp_path / str(place), Run(simple([1.0, 0.0]), task, made=MADE.format(1)))
+        second = [1.0, float(place)]
+        write_opencompass(tmp_path / str(place), Run(simple(second), task, made="20260102_100000"))
+    collection = collect([tmp_path])
+    cells = cells_of(collection)
+    [group] = pooled_cells(collection, cells, {"ethic_recall": tasks})
+    assert notes(group)[-1] == "2 hosts, 1 of 4 answers scored differently"
+
+
+# --- links to cases ---------------------------------------------------------------------------------------------
+
+FIRST = RunFacts("t", "lm_eval", "", "2026-01-31T10-00-00", "1")
+
+
+@pytest.mark.parametrize(
+    ("other", "labels"),
+    [
+        (RunFacts("t", "opencompass", "", "20260201_100000", "1"), ["lm_eval", "opencompass"]),
+        (RunFacts("t", "lm_eval", "mine", "2026-01-31T10-00-00", "1"), ["", "judge mine"]),
+        (RunFacts("t", "lm_eval", "", "2026-02-01T10-00-00", "1"), ["2026-01-31", "2026-02-01"]),
+        (RunFacts("t", "lm_eval", "", "2026-01-31T11-00-00", "2"), ["seed 1", "seed 2"]),
+        (RunFacts("t", "lm_eval", "", "2026-01-31T11-30-00", "1"), ["10:00:00", "11:30:00"]),
+        (RunFacts("u", "lm_eval", "", "2026-01-31T10-00-00", "1"), ["t", "u"]),
+        (FIRST, ["1", "2"]),
+    ],
+)
+def test_links_say_what_tells_runs_apart(other: RunFacts, labels: list[str]) -> None:
+    assert labels_of([FIRST, other]) == labels
+    assert labels_of([FIRST]) == [""]
+
+
+TEXTS = st.sampled_from(["", "a", "b"])
+
+
+@given(st.lists(st.builds(RunFacts, TEXTS, TEXTS, TEXTS, TEXTS, TEXTS), max_size=6))
+def test_no_two_links_look_the_same(facts: list[RunFacts]) -> None:
+    assert len(set(labels_of(facts))) == len(facts)
+
+
+def test_pages_name_the_hosts_of_links_and_the_page_of_cases_says_whose_they_are(tmp_path: Path) -> None:
+    from long_context_tasks.results.case_pages import ShownCase, ShownTurn
+
+    cells = [
+        made_up_cell("m", TASK, rate(0.5, 2), (run,), benchmark="ada_leval", hosts=(host,))
+        for run, host in (("1", "lm_eval"), ("2", "opencompass"))
+    ]
+    cell = made_up_cell("m", TASK, rate(0.5, 2), ("1", "2"), hosts=("lm_eval", "opencompass"))
+    cases = [ShownCase(run, "c", None, {}, (ShownTurn(None, None, "x", {"accuracy": 1.0}),)) for run in "12"]
+    folder = build_site(tmp_path / "site", collection_of(cells), [cell], cases).index.parent
+    for page in (f"task/{TASK}.html", "model/m.html"):
+        links = re.findall(r'<a href="\.\./case\.html#[^>]*>(.*?)</a>', (folder / page).read_text())
+        assert [re.sub("<[^>]*>", "", link).partition(": ")[2] for link in links] == [
+            "lm_eval",
+            "opencompass",
+        ]
+    lists = [path.read_text() for path in (folder / "data").iterdir() if '"facts"' in path.read_text()]
+    assert sum('["Host","lm_eval"]' in text for text in lists) == 1
+    assert sum('["Host","opencompass"]' in text for text in lists) == 1
+
+
+# --- settings ---------------------------------------------------------------------------------------------------
+
+
+def test_a_short_name_of_settings_says_which_they_are() -> None:
+    told = "answer_budget 96, cases a-folder-with-a-name-of-its-own, first 3 cases"
+    label = settings_label(told)
+    assert "answer_budget 96" in label and "cases a-folder" in label and len(label) < len(told)
+
+
+LONG = "cases one-folder, " * 4
+
+
+@given(st.text(max_size=90), st.text(max_size=90))
+@example(LONG + "first 1 case", LONG + "first 2 cases")
+def test_short_names_of_different_settings_differ_and_fit(first: str, second: str) -> None:
+    assert (settings_label(first) == settings_label(second)) == (first == second)
+    assert len(settings_label(first)) <= 55

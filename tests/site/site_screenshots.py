@@ -1,0 +1,91 @@
+"""Screenshots of the site for the docs, from made-up results: ``python tests/site/site_screenshots.py docs/images``.
+
+Needs chromium, chromedriver, selenium and pillow. With ``--all`` it also takes each page in dark and on a phone, to look at; with
+``--site FOLDER`` it takes pages of a site that is there.
+"""
+
+import argparse
+import io
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+_TESTS = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(_TESTS), str(Path(__file__).parent)]
+
+from headless import MISSING, new_driver  # noqa: E402
+from made_up_site import built_small_site  # noqa: E402
+from site_reader import Reader, media  # noqa: E402
+
+from long_context_tasks.site.words import slug
+
+PAGES = {
+    "site_leaderboard": ("index.html", 1000),
+    "site_model": (f"model/{slug('Quail/Quail3-8B')}.html", 1250),
+    "site_task": ("task/ada_leval_tsort_2k.html", 1150),
+}
+"""Name of a picture to its page and the height shown."""
+_COLORS = 128
+
+
+def picture(reader: Reader, page: str, width: int, height: int) -> bytes:
+    """A page from its top, with the figures that are in sight drawn, as a small PNG."""
+    from PIL import Image
+
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    reader.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    reader.driver.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
+    reader.open(page)
+    if page == "index.html":
+        reader.wait(lambda: reader.js("return document.documentElement.dataset.ready"))
+        for box in reader.all(".board .pick input")[1:3]:
+            box.click()
+        reader.wait(lambda: reader.all("#overlay figure[data-drawn]"))
+        reader.js("scrollTo(0, 0)")
+    else:
+        seen = "[...document.querySelectorAll('[data-figure]')].filter(e => e.getBoundingClientRect().top < innerHeight)"
+        reader.wait(lambda: reader.js(f"return {seen}.every(e => e.dataset.drawn)"))
+    with Image.open(io.BytesIO(reader.driver.get_screenshot_as_png())) as found:
+        small = found.convert("RGB").quantize(_COLORS)
+    stream = io.BytesIO()
+    small.save(stream, "PNG", optimize=True)
+    return stream.getvalue()
+
+
+def write(reader: Reader, folder: Path, pages: dict[str, Any], *, every: bool) -> None:
+    """All pictures; ``every`` adds the dark ones and those of a phone."""
+    for name, (page, height) in pages.items():
+        for scheme, width, end in (
+            ("light", 1280, ""),
+            *((("dark", 1280, "_dark"), ("light", 360, "_phone")) if every else ()),
+        ):
+            media(reader, scheme)
+            content = picture(reader, page, width, height)
+            (folder / f"{name}{end}.png").write_bytes(content)
+            print(f"{folder / f'{name}{end}.png'}: {len(content) / 1e3:.0f} kB")
+
+
+def main() -> None:
+    """See the module."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--site", type=Path)
+    parser.add_argument("--page", action="append", default=[])
+    given = parser.parse_args()
+    if MISSING:
+        sys.exit(MISSING)
+    given.folder.mkdir(parents=True, exist_ok=True)
+    pages = {Path(page).stem: (page, 2300) for page in given.page} or PAGES
+    driver = new_driver()
+    try:
+        with tempfile.TemporaryDirectory() as place:
+            site = given.site or built_small_site(Path(place) / "site", hostile=False).index.parent
+            write(Reader(driver, site.resolve()), given.folder, pages, every=given.all)
+    finally:
+        driver.quit()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,383 @@
+"""The site as files: what is written where, what is escaped, what is replaced. Pages in a browser: test_site_pages.py."""
+
+import json
+import math
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_up_site import (
+    HOSTILE_NAME,
+    HOSTILE_TEXT,
+    collection_of,
+    made_up_cell,
+    rate,
+    run_name,
+    small_cases,
+    small_cells,
+    small_options,
+)
+
+from long_context_tasks.results.case_pages import ShownCase, ShownTurn
+from long_context_tasks.results.cells import Cell
+from long_context_tasks.schema import InputError
+from long_context_tasks.site import BuiltSite, PublishedRow, SiteOptions, build_site
+from long_context_tasks.site.cases import ChunkStore, script_json
+from long_context_tasks.site.leaderboard import index_payload, leading_cells
+from long_context_tasks.site.model_page import without_secrets
+from long_context_tasks.site.words import settings_label, slug
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> BuiltSite:
+    cells = small_cells()
+    folder = tmp_path_factory.mktemp("site") / "made up & <site>"
+    options = small_options()
+    copied = PublishedRow(
+        *("Claude-2", "ada_leval_tsort_2k", "copy_instruction", 0.985, False),
+        *("Ada-LEval paper (NAACL 2024), Table 9", 200),
+    )
+    options = replace(options, published=(*options.published, copied))
+    return build_site(folder, collection_of(cells, small_cases(cells)), cells, small_cases(cells), options)
+
+
+class Tags(HTMLParser):
+    """Tags, attributes and text of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def chunk(path: Path) -> Any:
+    text = path.read_text(encoding="utf-8")
+    found = re.fullmatch(r'LCT\.take\("([0-9a-f]{16})",(.*)\);\n', text, re.DOTALL)
+    assert found and found[1] == path.stem
+    return json.loads(found[2])
+
+
+def pages(site: BuiltSite) -> list[Path]:
+    return sorted(site.index.parent.rglob("*.html"))
+
+
+def test_every_link_leads_to_a_file_of_the_folder(site: BuiltSite) -> None:
+    folder = site.index.parent
+    assert site.models == 5 and site.tasks == 22 and site.cases == 1195
+    for page in pages(site):
+        tags = Tags(page.read_text(encoding="utf-8"))
+        ids = {attributes.get("id") for _, attributes in tags.tags}
+        for _, attributes in tags.tags:
+            for name in ("href", "src"):
+                link = attributes.get(name)
+                if link is None or link == "data:,":
+                    continue
+                path, _, anchor = link.partition("#")
+                target = (page.parent / path) if path else page
+                assert target.resolve().is_relative_to(folder.resolve()) and target.is_file(), (page, link)
+                if path.endswith("case.html"):
+                    assert (folder / "data" / f"{anchor}.js").is_file()
+                elif anchor and path == "":
+                    assert anchor in ids, (page, link)
+        for _, attributes in tags.tags:
+            if "data-figure" in attributes or "data-chunk" in attributes:
+                name = attributes.get("data-figure") or attributes["data-chunk"]
+                assert (folder / "data" / f"{name}.js").is_file()
+
+
+def test_pages_have_a_strict_policy_and_no_script_or_style_inside(site: BuiltSite) -> None:
+    for page in pages(site):
+        text = page.read_text(encoding="utf-8")
+        tags = Tags(text).tags
+        policy = next(a["content"] for t, a in tags if a.get("http-equiv") == "Content-Security-Policy") or ""
+        assert "default-src 'none'" in policy and "script-src 'self';" in policy
+        assert "style-src 'self';" in policy and "connect-src 'none'" in policy
+        assert "unsafe-eval" not in policy and "script-src 'self' 'unsafe" not in policy
+        assert not re.search(r"<script(?![^>]* src=)", text)
+        assert not any(tag in ("style", "img", "iframe", "object") for tag, _ in tags), page
+        assert not any(name == "style" or name.startswith("on") for _, a in tags for name in a), page
+
+
+def test_hostile_names_and_texts_stay_text(site: BuiltSite) -> None:
+    folder = site.index.parent
+    for path in folder.rglob("*"):
+        if path.suffix == ".html":
+            text = path.read_text(encoding="utf-8")
+            assert "<img" not in text and "<script>alert" not in text and "<b>x" not in text, path
+        if path.parent.name == "data":
+            body = path.read_bytes().decode()
+            assert not re.search("[<>&\u2028\u2029]", body), path
+    page = next(folder.glob("model/img-src-x-onerror*"))
+    assert HOSTILE_NAME in Tags(page.read_text(encoding="utf-8")).text
+    assert page.name == f"{slug(HOSTILE_NAME)}.html"
+    held = [chunk(path) for path in (folder / "data").iterdir()]
+    responses = [
+        turn[2]
+        for one in held
+        if isinstance(one, list) and isinstance(one[0][-1], list)
+        for case in one
+        for turn in case[2]
+    ]
+    assert HOSTILE_TEXT in responses
+
+
+def test_a_prompt_that_many_models_saw_is_stored_once(site: BuiltSite) -> None:
+    held = [chunk(path) for path in (site.index.parent / "data").iterdir()]
+    prompts = [
+        one for one in held if isinstance(one, list) and one[0] == ["system", "You put segments in order."]
+    ]
+    assert len(prompts) == 200  # five models, 200 cases
+
+
+def test_what_is_withheld_is_nowhere(tmp_path: Path) -> None:
+    cell = next(cell for cell in small_cells() if cell.task == "elitr_bench_qa_test")
+    case = ShownCase(cell.runs[0], "m1", None, {}, (ShownTurn(None, None, None),), "Withheld by its card.")
+    build_site(tmp_path / "site", collection_of([cell]), [cell], [case])
+    assert [["Withheld by its card.", None, [[None, None, None, [], None, []]]]] in [
+        chunk(path) for path in (tmp_path / "site" / "data").iterdir()
+    ]
+
+
+def test_keys_and_passwords_of_configurations_are_left_out(site: BuiltSite) -> None:
+    for path in site.index.parent.rglob("*"):
+        if path.is_file() and path.name != "plotly.min.js":
+            assert "sk-secret" not in path.read_text(encoding="utf-8"), path
+    assert without_secrets(
+        {
+            "openai_api_key": "a",
+            "headers": {"Authorization": "b"},
+            "url": "http://me:pw@host/x",
+            "eos_token": "c",
+        }
+    ) == {
+        "openai_api_key": "[removed]",
+        "headers": {"Authorization": "[removed]"},
+        "url": "http://[removed]@host/x",
+        "eos_token": "c",
+    }
+
+
+def test_a_number_names_its_host_version_commit_config_date_and_judge(site: BuiltSite) -> None:
+    page = site.index.parent / "model" / f"{slug('Quail/Quail3-8B')}.html"
+    text = Tags(page.read_text(encoding="utf-8")).text
+    for wanted in (
+        "lm_eval 0.4.13", "0123abc", "2026-11-02", "gpt-4-0613", "All settings", "3 unparsed", "3 runs, SD between them 0.08",
+        "1 prompt truncated by the host", "48.1–61.7", "official_accuracy", "instruction_following", "longest context at which",
+    ):  # fmt: skip
+        assert wanted in text, wanted
+    text = Tags((site.index.parent / "task" / "ada_leval_tsort_64k.html").read_text(encoding="utf-8")).text
+    assert "not ranked: 20 of 50 without a score" in text and "30 of 50" in text
+    assert "Chance 4.2" in text
+
+
+def test_a_published_score_is_marked_and_stands_beside_own_ones(site: BuiltSite) -> None:
+    page = (site.index.parent / "task" / "ada_leval_tsort_2k.html").read_text(encoding="utf-8")
+    row = next(part for part in page.split("<tr") if "GPT-4-Turbo-0125" in part and "<td" in part)
+    assert 'class="paper"' in row and "published, not run here" in Tags(row).text and "15.5" in row
+    assert "Ada-LEval paper (NAACL 2024), Table 2" in row and "official_accuracy" in row
+
+
+def test_a_published_figure_by_another_metric_is_marked_and_no_score(site: BuiltSite) -> None:
+    page = (site.index.parent / "task" / "ada_leval_tsort_2k.html").read_text(encoding="utf-8")
+    rows = [part for part in page.split("<tr") if 'class="paper"' in part]
+    [official] = [row for row in rows if "official_accuracy" in row]
+    other = rows[-1]
+    assert "copy_instruction" in other and "† 98.5" in other and "† by another metric than " in other
+    assert 'data-value=""' in other and "data-bar" not in other
+    assert "† 15.5" in official and 'data-value="0.155"' in official and "data-bar" in official
+
+
+def test_a_site_is_replaced_whole_and_other_files_of_its_folder_stay(tmp_path: Path) -> None:
+    cells = small_cells()
+    folder = tmp_path / "site"
+    first = [cell for cell in cells if cell.benchmark == "ethic"]
+    build_site(folder, collection_of(first), first)
+    (folder / "leaderboard.csv").write_text("mine")
+    second = [cell for cell in first if cell.task == "ethic_recall_law"]
+    build_site(folder, collection_of(second), second)
+    assert (folder / "leaderboard.csv").read_text() == "mine"
+    assert not (folder / "task" / "ethic_recall_books.html").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
+def test_what_is_no_site_of_ours_is_not_touched(tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("years of work")
+    cells = small_cells()[:1]
+    with pytest.raises(InputError, match="no site of lct report; choose another folder"):
+        build_site(folder, collection_of(cells), cells)
+    assert [path.name for path in tmp_path.iterdir()] == ["results"]
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="no site"):
+        build_site(tmp_path / "file", collection_of(cells), cells)
+
+
+def test_a_failure_leaves_the_old_site_and_nothing_half_done(tmp_path: Path) -> None:
+    cells = small_cells()[:1]
+    build_site(tmp_path / "site", collection_of(cells), cells)
+
+    def broken() -> Any:
+        yield ShownCase(cells[0].runs[0], "1", None, {}, ())
+        raise InputError("a log was cut")
+
+    before = (tmp_path / "site" / "index.html").read_bytes()
+    with pytest.raises(InputError, match="cut"):
+        build_site(tmp_path / "site", collection_of(cells), cells, broken())
+    assert (tmp_path / "site" / "index.html").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
+def test_nothing_at_all_makes_a_site_too(tmp_path: Path) -> None:
+    built = build_site(
+        tmp_path / "site", collection_of([]), [], options=SiteOptions(downloads=["leaderboard.csv"])
+    )
+    page = built.index.read_text(encoding="utf-8")
+    assert "0 models, 0 tasks, 0 runs" in Tags(page).text and '<a href="leaderboard.csv" download>' in page
+
+
+def test_the_highest_version_leads_and_older_ones_stand_on_the_model_s_page(tmp_path: Path) -> None:
+    def cell(version: int, share: float, made: str) -> Cell:
+        return made_up_cell(
+            "m", "ethic_recall_law", rate(share, 10), (run_name(version),), version=version, made=made
+        )
+
+    cells = [cell(1, 0.9, "2026-12-01"), cell(2, 0.5, "2026-11-01")]
+    leading, others = leading_cells(cells)
+    assert [each.version for each in leading.values()] == [2] and [each.version for each in others] == [1]
+    folder = build_site(tmp_path / "site", collection_of(cells), cells).index.parent
+    text = Tags((folder / "model" / "m.html").read_text(encoding="utf-8")).text
+    assert text.index("50.0") < text.index("Other versions and settings") < text.index("90.0")
+
+
+def test_other_settings_and_judges_are_columns_of_their_own(tmp_path: Path) -> None:
+    first = made_up_cell("a", "ethic_recall_law", rate(0.5, 10), ("1",), judge="j")
+    cells = [
+        first,
+        replace(first, runs=("2",), settings='{"lct_subset": 5}', mean=rate(0.7, 5)),
+        replace(first, runs=("3",), judge="k"),
+        replace(first, runs=("4",), model="b"),
+    ]
+    leading, others = leading_cells(cells)
+    assert len(leading) == 4 and not others
+    payload = index_payload(leading, {"a": "a", "b": "b"}, {"ethic_recall_law": "t"}, SiteOptions())
+    assert payload["groups"] == [
+        ["ethic", "recall_law", "", *of] for of in (["j", ""], ["j", "subset 5"], ["k", ""])
+    ]
+    assert payload["cells"][:3] == [[0, 0, 0, 1], [0, 1, 2, 0], [5000, 8000, 5000, 5000]]
+    folder = build_site(tmp_path / "site", collection_of(cells), cells).index.parent
+    text = Tags((folder / "task" / "ethic_recall_law.html").read_text(encoding="utf-8")).text
+    assert "Models on ethic_recall_law · judge j" in text and "· subset 5 · judge j" in text
+
+
+def test_long_settings_have_a_short_name_and_a_legend(tmp_path: Path) -> None:
+    settings = '{"lct_cases": "/a/long/path/to/some/cases/of/one/s/own", "lct_length": 1000}'
+    cell = made_up_cell("a", "ethic_recall_law", rate(0.5, 10), ("1",), settings=settings)
+    folder = build_site(tmp_path / "site", collection_of([cell]), [cell]).index.parent
+    told = "cases /a/long/path/to/some/cases/of/one/s/own, length 1000"
+    for page in ("index.html", "model/a.html", "task/ethic_recall_law.html"):
+        text = Tags((folder / page).read_text(encoding="utf-8")).text
+        assert text.count(told) == 1 and text.count(settings_label(told)) >= 1, page
+
+
+def test_no_value_is_a_dash_and_null_in_scripts(tmp_path: Path) -> None:
+    nothing = rate(0.5, 4)
+    nothing = type(nothing)(math.nan, math.nan, math.nan, 0, 7, {"does_not_fit": 7})
+    cell = made_up_cell(
+        "m", "ethic_recall_law", nothing, ("r",), ranked=False, why_unranked="nothing scored", truncated=None
+    )
+    folder = build_site(tmp_path / "site", collection_of([cell]), [cell]).index.parent
+    text = Tags((folder / "model" / "m.html").read_text(encoding="utf-8")).text
+    assert (
+        "–" in text
+        and "0 of 7" in text
+        and "7 did not fit the window" in text
+        and not re.search(r"\bnan\b", text)
+    )
+
+
+def test_published_scores_by_the_column_s_metric_come_first() -> None:
+    cells = [cell for cell in small_cells() if cell.task == "ada_leval_tsort_2k"]
+    leading, _ = leading_cells(cells)
+    rows = [
+        PublishedRow("P", "ada_leval_tsort_2k", "strict_accuracy", 0.5, False, "Table 0", subset="who"),
+        PublishedRow("P", "ada_leval_tsort_2k", "official_accuracy", 0.1, False, "Table 1"),
+        PublishedRow("P", "ada_leval_tsort_2k", "strict_accuracy", 0.2, False, "Table 2"),
+        PublishedRow("P", "ada_leval_tsort_2k", "strict_accuracy", 0.3, False, "Table 3", subset="when"),
+        PublishedRow("P", "no_such_task", "strict_accuracy", 0.4, False, "Table 4"),
+    ]
+    names = {cell.model: slug(cell.model) for cell in cells}
+    payload = index_payload(leading, names, {"ada_leval_tsort_2k": "t"}, SiteOptions(published=rows))
+    assert payload["published"] == [[0, 0, 2000, None, "strict_accuracy", "Table 2", 0]]
+    rows = [
+        PublishedRow("P", "ada_leval_tsort_2k", "copy_instruction", 0.9, False, "Table 9"),
+        PublishedRow("Q", "ada_leval_tsort_2k", "copy_instruction", 0.8, False, "Table 9"),
+        PublishedRow("P", "ada_leval_tsort_2k", "official_accuracy", 0.1, False, "Table 1"),
+    ]
+    payload = index_payload(leading, names, {"ada_leval_tsort_2k": "t"}, SiteOptions(published=rows))
+    # The official rule before others; what no rule makes a score of the column is told.
+    assert payload["published"] == [
+        [0, 0, 1000, None, "official_accuracy", "Table 1", 0],
+        [1, 0, 8000, None, "copy_instruction", "Table 9", 1],
+    ]
+
+
+@given(st.lists(st.text(), unique=True, max_size=8))
+def test_slugs_are_safe_and_different(names: list[str]) -> None:
+    slugs = [slug(name) for name in names]
+    assert len({each.lower() for each in slugs}) == len(names)
+    for each in slugs:
+        assert re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,63}", each) and not each.endswith(".")
+        assert each.split(".")[0] not in ("con", "nul", "aux", "prn", "com1", "lpt1")
+
+
+@pytest.mark.parametrize(
+    "name", ["con", "nul.txt", "..", ".", "", "A/B", "a b", "ä", "a" * 200, "../../etc", "x."]
+)
+def test_odd_names_get_a_hash(name: str) -> None:
+    assert re.search(r"-[0-9a-f]{8}$", slug(name)) and "/" not in slug(name)
+
+
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(values)
+def test_a_chunk_means_what_was_put_in_and_cannot_end_its_script(value: Any) -> None:
+    text = script_json(value)
+    assert json.loads(text) == value
+    assert not re.search("[<>&\u2028\u2029\ud800-\udfff]", text)
+
+
+@settings(max_examples=20)
+@given(st.lists(st.characters(), max_size=9).map("".join))
+def test_half_of_a_pair_survives(text: str) -> None:
+    assert json.loads(script_json(["\ud83d" + text, "\udc00"])) == json.loads(
+        json.dumps(["\ud83d" + text, "\udc00"])
+    )
+
+
+def test_a_chunk_is_stored_once_under_its_hash(tmp_path: Path) -> None:
+    store = ChunkStore(tmp_path / "data")
+    names = {store.put(["</script>", "ž"]) for _ in range(3)}
+    assert len(names) == 1 and len(list((tmp_path / "data").iterdir())) == 1
+    assert chunk(tmp_path / "data" / f"{names.pop()}.js") == ["</script>", "ž"]

@@ -1,0 +1,210 @@
+"""The site in a real headless Chromium: hostile texts, themes, small screens, keys, screen readers."""
+
+from collections.abc import Callable
+
+import pytest
+from headless import needs_browser
+from made_up_site import HOSTILE_NAME
+from site_reader import Reader, media, screen
+
+from long_context_tasks.site.words import slug
+
+pytest.importorskip("selenium", reason="selenium is not installed (pip install selenium)")
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+pytestmark = needs_browser
+
+
+def test_hostile_texts_stay_text_everywhere(reader: Reader) -> None:
+    pages = [
+        ("index.html", ""),
+        (f"model/{slug(HOSTILE_NAME)}.html", ""),
+        ("task/ada_leval_tsort_2k.html", ""),
+        ("case.html", reader.cases_of("ada_leval_tsort_2k")),
+        ("case.html", reader.cases_of("elitr_bench_qa_test")),
+    ]
+    for page, anchor in pages:
+        reader.open(page, anchor)
+        reader.wait(
+            lambda: reader.js(
+                "return Boolean(document.documentElement.dataset.ready || document.querySelector('#case-title, [data-figure]'))"
+            )
+        )
+        if page == "index.html":
+            for box in reader.all(".board .pick input")[:4]:
+                box.click()
+            reader.wait(lambda: reader.all("#overlay figure[data-drawn]"))
+        for figure in reader.all("[data-figure]"):
+            reader.js("arguments[0].scrollIntoView()", figure)
+            reader.wait(lambda figure=figure: figure.get_attribute("data-drawn"))  # type: ignore[misc]
+        for details in reader.all("details.prompt"):
+            details.find_element(By.TAG_NAME, "summary").click()
+            reader.wait(lambda: reader.all("details.prompt .text"))
+        wrong = reader.js(
+            "return [...document.querySelectorAll('img, script:not([src]), iframe, object, [onerror], #case table, #case bdi > *, #case .text > *')]"
+            ".map(e => e.outerHTML)"
+        )
+        assert wrong == [], page
+        for address in reader.js("return [...document.querySelectorAll('a[href]')].map(a => a.href)"):
+            assert address.startswith(reader.folder.as_uri()), address
+
+
+def test_texts_in_figures_are_no_markup(reader: Reader) -> None:
+    reader.open(f"model/{slug('Quail/Quail3-8B')}.html")
+    reader.js("[...document.querySelectorAll('[data-figure]')].at(-1).scrollIntoView()")
+    heat = reader.wait(lambda: [text for text in reader.texts(".xtick text") if "b>" in text])
+    assert heat == ["<b>0</b> &amp; 1"]
+
+
+def test_light_and_dark_by_the_system_and_by_the_switch(reader: Reader) -> None:
+    def ground() -> str:
+        return str(reader.js("return getComputedStyle(document.body).backgroundColor"))
+
+    media(reader, "dark")
+    reader.index()
+    dark = ground()
+    assert reader.one("#theme").text == "Light"
+    media(reader, "light")
+    reader.wait(lambda: ground() != dark)
+    light = ground()
+    reader.one("#theme").click()
+    assert ground() == dark and reader.one("#theme").text == "Light"
+    reader.open(f"model/{slug('Quail/Quail3-8B')}.html")
+    assert ground() == dark  # kept from page to page
+    reader.wait(lambda: reader.all("figure[data-drawn]"))
+    line = "return document.querySelector('.scatterlayer .points path')?.style.fill"
+    first = reader.wait(lambda: reader.js(line))
+    reader.one("#theme").click()
+    assert ground() == light
+    reader.wait(lambda: reader.js(line) not in (None, first))  # drawn again in the colours of the theme
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_stand_out_from_their_ground(reader: Reader, scheme: str) -> None:
+    """Contrast of at least 4.5 to 1 for all text (WCAG 2.2, AA), 3 to 1 for the dots of intervals."""
+    media(reader, scheme)
+    for page in ("index.html", "task/ada_leval_tsort_2k.html", "benchmark/ethic.html"):
+        reader.open(page)
+        reader.wait(lambda: reader.all("td .bar"))
+        found = reader.js(CONTRASTS)
+        assert len(found) > 30
+        assert [each for each in found if each[0] < 4.5] == []
+
+
+CONTRASTS = """
+const parse = (text) => text.match(/[\\d.]+/g).map(Number);
+const light = (rgb) => { const [r, g, b] = rgb.slice(0, 3).map((v) => v / 255).map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+const ground = (e) => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] === 1) return c; } return [255, 255, 255]; };
+const found = [];
+for (const e of document.querySelectorAll('main *, header *')) {
+  if (![...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim()) || !e.checkVisibility() || e.closest('svg, .none, option, noscript, :disabled')) continue;
+  const [a, b] = [light(parse(getComputedStyle(e).color)), light(ground(e))].sort((x, y) => y - x);
+  found.push([(a + 0.05) / (b + 0.05), e.tagName + '.' + e.className, e.textContent.slice(0, 30)]);
+}
+return found;
+"""
+
+
+def test_a_phone_of_360_pixels_needs_no_sideways_scrolling_of_the_page(reader: Reader) -> None:
+    screen(reader, 360)
+    lists = [reader.cases_of(task) for task in ("ada_leval_tsort_2k", "elitr_bench_qa_test")]
+    pages = [("index.html", ""), ("task/ada_leval_tsort_2k.html", "")]
+    pages += [("case.html", each) for each in lists]
+    pages += [("benchmark/ethic.html", "")]
+    pages += [(f"model/{slug(name)}.html", "") for name in ("Quail/Quail3-8B", HOSTILE_NAME)]
+    for page, anchor in pages:
+        reader.open(page, anchor)
+        if page == "index.html":
+            reader.wait(lambda: reader.all(".board"))
+            reader.one(".board .pick input").click()
+            reader.wait(lambda: reader.all("#overlay figure[data-drawn]"))
+        elif page == "case.html":
+            reader.wait(lambda: reader.all("#case-title"))
+        elif page.startswith("benchmark"):
+            reader.wait(lambda: reader.all("td .bar"))
+            reader.js("for (const each of document.querySelectorAll('details')) each.open = true")
+        else:
+            reader.js("document.querySelector('[data-figure]').scrollIntoView()")
+            reader.wait(lambda: reader.all("figure[data-drawn]"))
+            reader.js("for (const each of document.querySelectorAll('details')) each.open = true")
+        wide, inner = reader.js("return [document.documentElement.scrollWidth, innerWidth]")
+        assert wide <= inner == 360, page
+
+
+def test_the_keyboard_alone_reaches_a_case(reader: Reader) -> None:
+    reader.index()
+
+    def press(*keys: str) -> None:
+        for key in keys:
+            reader.driver.switch_to.active_element.send_keys(key)
+
+    def tab_to(wanted: Callable[[], bool], most: int = 60) -> None:
+        for _ in range(most):
+            press(Keys.TAB)
+            assert reader.js("return getComputedStyle(document.activeElement).outlineStyle") != "none"
+            if wanted():
+                return
+        raise AssertionError(f"not reached; the focus is on {reader.focused()}")
+
+    press(Keys.TAB)
+    assert reader.focused() == "Skip to the content"
+    press(Keys.ENTER)
+    assert reader.focused() == "main" and "#" not in reader.driver.current_url
+    tab_to(lambda: reader.focused() == "search")
+    press("magpie")
+    assert reader.models() == ["magpie-small-24b"]
+    tab_to(lambda: reader.focused() == "model")
+    press(Keys.ENTER)
+    assert reader.focused() == "model"  # the table was made anew, the focus stayed
+    assert reader.one(".board th.model").get_attribute("aria-sort") == "ascending"
+    tab_to(lambda: reader.focused().startswith("pick-"))
+    press(Keys.SPACE)
+    assert reader.one("#overlay").is_displayed() and reader.focused().startswith("pick-")
+    press(Keys.TAB)
+    assert reader.focused() == "magpie-small-24b"
+    press(Keys.ENTER)
+    reader.wait(lambda: reader.texts("h1") == ["magpie-small-24b"])
+    tab_to(
+        lambda: bool(reader.js("return (document.activeElement.href || '').includes('case.html')")), most=200
+    )
+    press(Keys.ENTER)
+    reader.wait(lambda: reader.all("#case-title"))
+    tab_to(lambda: reader.focused() == "Skip the list")
+    press(Keys.ENTER)
+    assert reader.focused() == "case"
+    tab_to(lambda: reader.js("return document.activeElement.tagName") == "SUMMARY")
+    press(Keys.ENTER)
+    reader.wait(lambda: len(reader.all("details.prompt .text")) == 2)
+
+
+def test_screen_readers_are_told_what_things_are(reader: Reader) -> None:
+    lists = reader.cases_of("ada_leval_tsort_2k")
+    for page, anchor in (
+        ("index.html", ""),
+        (f"model/{slug('Quail/Quail3-8B')}.html", ""),
+        ("task/ada_leval_tsort_2k.html", ""),
+        ("benchmark/ethic.html", ""),
+        ("case.html", lists),
+    ):
+        reader.open(page, anchor)
+        reader.wait(
+            lambda: reader.all(".board, #case-title, figure[data-drawn], .paper .bar, h2#scores-title")
+        )
+        wrong = reader.js("""
+          const bad = [];
+          for (const t of document.querySelectorAll('table')) if (!t.caption || !t.caption.textContent.trim()) bad.push('table without caption');
+          for (const t of document.querySelectorAll('th')) if (!t.scope) bad.push('th without scope: ' + t.textContent);
+          for (const e of document.querySelectorAll('input, select')) if (!e.labels.length && !e.getAttribute('aria-label')) bad.push('no label: ' + e.id);
+          for (const e of document.querySelectorAll('button, a')) if (!(e.textContent.trim() || e.getAttribute('aria-label'))) bad.push('no name: ' + e.outerHTML);
+          for (const e of document.querySelectorAll('[role=img]')) if (!e.getAttribute('aria-label')) bad.push('image without name');
+          const ids = [...document.querySelectorAll('[id]')].map((e) => e.id);
+          for (const id of ids) if (ids.indexOf(id) !== ids.lastIndexOf(id)) bad.push('twice: ' + id);
+          for (const e of document.querySelectorAll('[aria-labelledby]')) if (!document.getElementById(e.getAttribute('aria-labelledby'))) bad.push('labelled by nothing');
+          if (document.querySelectorAll('h1').length !== 1 || document.querySelectorAll('main').length !== 1 || !document.documentElement.lang) bad.push('outline');
+          return bad;""")
+        assert wrong == [], page
+    reader.open(f"model/{slug('Quail/Quail3-8B')}.html")
+    reader.wait(lambda: reader.all("figure[data-drawn]"))
+    assert reader.texts("figure[data-drawn] caption")[0] == "Ada-LEval: length"
+    assert "34.0 (22.4–47.8), n 50" in " ".join(reader.texts("figure[data-drawn] td"))

@@ -1,0 +1,203 @@
+"""The site in a real headless Chromium, from file://: what a reader does, and how fast. Looks and texts: test_site_looks.py."""
+
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from headless import needs_browser
+from made_up_site import HOSTILE_NAME, collection_of, many_cells
+from site_reader import SEEN, Reader, reading
+
+from long_context_tasks.site import build_site
+
+pytest.importorskip("selenium", reason="selenium is not installed (pip install selenium)")
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import Select
+
+pytestmark = needs_browser
+
+
+def test_sort_by_any_column_with_partial_scores_below_and_without_a_rank(reader: Reader) -> None:
+    reader.index()
+    # To begin with, the first column that most models are ranked in.
+    assert (
+        reader.texts(".board [aria-sort] .t") == ["qa_test"] and reader.texts(".board tbody .rank")[4] == "5"
+    )
+    reader.one(".board th.col button").click()
+    best = ["magpie-small-24b", "Quail/Quail3-8B", HOSTILE_NAME]
+    # Lengths are missing or not covered whole: no rank, in the order of their means, below.
+    part = ["meadow/Lark-3.1-8B-Instruct", "goldfinch-3-4b-it"]
+    assert reader.models()[:5] == [*best, *part]
+    assert reader.texts(".board tbody .rank")[:5] == ["1", "2", "3", "", ""]
+    assert reader.texts(".board tbody tr:nth-child(5) td:nth-child(4) .mark") == ["◐ "]
+    first = reader.one(".board th.col button")
+    assert reader.one(".board th.col").get_attribute("aria-sort") == "descending"
+    first.click()
+    assert reader.one(".board th.col").get_attribute("aria-sort") == "ascending"
+    assert reader.models()[:5] == [*best[::-1], *part[::-1]] and reader.texts(".board tbody .rank")[0] == "3"
+    reader.one(".board th.model button").click()
+    assert [name.lower()[:4] for name in reader.models()] == ['"><i', "gold", "gpt-", "magp", "mead", "quai"]
+    assert len(reader.all(".board [aria-sort]")) == 1
+    wer40 = next(each for each in reader.all(".board th.col") if "wer40" in each.text)
+    wer40.find_element(By.TAG_NAME, "button").click()
+    assert reader.models()[:3] == ["magpie-small-24b", "Quail/Quail3-8B", "meadow/Lark-3.1-8B-Instruct"]
+
+
+def test_filter_and_search(reader: Reader) -> None:
+    reader.index()
+    assert len(reader.columns()) == 10
+    reader.choose("benchmark", "ETHIC")
+    assert reader.columns() == ["recall_books", "recall_law"]
+    assert "published" not in " ".join(reader.texts(".board tbody"))  # no published score in these columns
+    reader.choose("benchmark", "All")
+    reader.choose("group", "tsort")
+    assert reader.columns() == [f"tsort {k}k" for k in (1, 2, 4, 8, 16, 32, 64)]
+    reader.choose("length", "2k")
+    assert reader.columns() == ["tsort 2k"]
+    cell = reader.texts(".board tbody tr:first-child td.n")[0]
+    assert cell.startswith("57.5") and "95 % 50.6–64.1, n 200" in cell
+    reader.one("#details").click()
+    assert reader.texts(".board tbody tr:first-child .digits") == ["50.6–64.1", "n 200"]
+    reader.choose("host", "opencompass")
+    assert reader.models() == ["meadow/Lark-3.1-8B-Instruct", "goldfinch-3-4b-it", "GPT-4-Turbo-0125"]
+    reader.choose("host", "All")
+    reader.one("#search").send_keys("QUAIL")
+    assert reader.models() == ["Quail/Quail3-8B"] and reader.texts("#status") == ["1 model in 1 column."]
+    reader.one("#search").send_keys("x")
+    assert reader.models() == [] and reader.texts("#status") == ["0 models in 1 column."]
+
+
+def test_published_scores_look_different_and_can_be_switched_off(reader: Reader) -> None:
+    reader.index()
+    reader.choose("group", "tsort")
+    row = reader.one(".board tr.paper")
+    assert "GPT-4-Turbo-0125" in row.text and "published" in row.text and "15.5" in row.text
+    assert reader.js("return getComputedStyle(arguments[0].querySelector('.v')).fontStyle", row) == "italic"
+    title = row.find_elements(By.CSS_SELECTOR, "td.n")[0].get_attribute("title")
+    assert "Table 2" in title and "by official_accuracy" in title  # the column's metric is another
+    assert row.find_elements(By.TAG_NAME, "a") == []
+    reader.one("#published").click()
+    assert reader.all(".board tr.paper") == [] and len(reader.models()) == 5
+
+
+def test_two_models_over_one_another(reader: Reader) -> None:
+    reader.index()
+    assert not reader.one("#overlay").is_displayed()
+    for box in reader.all(".board .pick input")[1:3]:
+        box.click()
+    reader.wait(lambda: reader.all("#overlay figure[data-drawn]"))
+    assert reader.texts("#overlay-title") == ["2 picked models"]
+    other = "meadow/Lark-3.1-8B-Instruct"
+    window = "claimed window of Quail/Quail3-8B, 32k"
+    assert reader.texts("#overlay .key bdi") == ["Quail/Quail3-8B", other, window]
+    reader.wait(lambda: len(reader.all("#overlay .scatterlayer .trace")) == 4)  # a line and a band each
+    assert reader.texts("#overlay tbody th") == ["Quail/Quail3-8B", other]
+    assert reader.texts("#overlay tbody tr:first-child td")[0] == "92.5 (88.0–95.4), n 200"
+    options = reader.texts("#overlay-group option")
+    assert "qa_test · judge gpt-4-0613 · noise" in options and "ETHIC: all tasks" in options
+    for choice in ("qa_test · judge gpt-4-0613 · noise", "ETHIC: all tasks"):
+        reader.choose("overlay-group", choice)
+        reader.wait(lambda: reader.all("#overlay figure[data-drawn]"))
+    assert reader.texts("#overlay thead th") == ["Task", "recall_books", "recall_law"]
+    reader.wait(lambda: reader.texts("#overlay .ytick text") == ["recall_books", "recall_law"])
+    reader.one("#picked button").click()
+    assert reader.texts("#overlay-title") == ["1 picked model"]
+    assert [box.is_selected() for box in reader.all(".board .pick input")[:3]] == [False, False, True]
+
+
+def test_a_case_with_its_prompt_loaded_on_a_click(reader: Reader) -> None:
+    address = reader.cases_of("ada_leval_tsort_2k")
+    reader.open("case.html", address)
+    reader.wait(lambda: reader.all("#case-title"))
+    took = reader.js("return performance.now()")
+    assert took < 5000  # since the page began to load; the machine may be busy
+    assert len(reader.all("#case-list li")) == 200 and reader.texts("#case-title") == ["tsort_2k_0000"]
+    assert reader.texts("#case .response") == [SEEN]
+    assert not any("segment of a book" in text.lower() for text in reader.texts("body"))
+    scripts = len(reader.all("head script"))
+    before = time.perf_counter()
+    reader.one("details.prompt summary").click()
+    reader.wait(lambda: len(reader.all("details.prompt .text")) == 2)
+    print(f"prompt shown after {time.perf_counter() - before:.2f} s, case after {took / 1000:.2f} s")
+    assert len(reader.all("head script")) == scripts + 1
+    assert "Segment of a book number 0." in reader.texts("details.prompt .text")[1]
+    assert reader.texts("#case .numbers dt")[:3] == ["strict_accuracy", "official_accuracy", "__proto__"]
+    reader.one(".steps button:last-child").click()
+    reader.wait(lambda: reader.texts("#case-title") == ["tsort_2k_0001"])
+    assert reader.all("#case-list [aria-current]")[0].text.startswith("tsort_2k_0001")
+    Select(reader.one("#case-show")).select_by_visible_text("Reason: unparsed")
+    assert 0 < len(reader.all("#case-list li")) < 200
+    Select(reader.one("#case-show")).select_by_visible_text("All")
+    reader.one("#case-search").send_keys("book 17")
+    assert reader.texts("#case-list bdi") == ["tsort_2k_0017"] + [f"tsort_2k_{n:04}" for n in range(170, 180)]
+    reader.one("#case-list li:nth-child(2) a").click()
+    reader.wait(lambda: reader.texts("#case-title") == ["tsort_2k_0170"])
+
+
+def test_what_is_withheld_says_why(reader: Reader) -> None:
+    address = reader.cases_of("elitr_bench_qa_test")
+    reader.open("case.html", f"{address}/3")
+    reader.wait(lambda: reader.all("#case-title"))
+    assert reader.texts(".withheld") == [
+        "ELITR-Bench may not be shown in public: questions, gold answers and transcripts are withheld."
+    ]
+    assert reader.texts("#case .text.none") == ["The prompt is withheld."] + ["Withheld."] * 3
+    assert reader.texts("#case .turn h3") == ["Turn 1", "Turn 2", "Turn 3"]
+    assert any("The answer names the deadline." in text for text in reader.texts("#case .text"))
+
+
+def test_a_table_of_a_page_is_sorted_with_what_has_no_value_last(reader: Reader) -> None:
+    reader.open("task/ada_leval_tsort_64k.html")
+    button = reader.one("table.scores th:nth-child(2) button")
+    button.click()
+    values = [float(text) for text in reader.texts("table.scores td.v")]
+    assert values == sorted(values, reverse=True)
+    button.click()
+    values = [float(text) for text in reader.texts("table.scores td.v")]
+    assert values == sorted(values) and reader.all("table.scores th[aria-sort=ascending]")
+
+
+def test_a_missing_file_is_named(reader: Reader, tmp_path: Path) -> None:
+    shutil.copytree(reader.folder, tmp_path / "site")
+    other = Reader(reader.driver, tmp_path / "site")
+    name = reader.cases_of("ada_leval_tsort_2k")
+    (tmp_path / "site" / "data" / f"{name}.js").unlink()
+    other.open("case.html", name)
+    other.wait(lambda: "missing" in other.texts("#status")[0])
+    assert f"data/{name}.js is missing from the folder" in other.texts("#status")[0]
+    other.open("case.html", "../../x")
+    other.wait(lambda: "names no data" in other.texts("#status")[0])
+    reader.driver.get_log("browser")
+    reader.driver.get_log("performance")
+    reader.index()
+
+
+def test_200_models_by_100_tasks_are_usable_at_once(driver: Any, tmp_path: Path) -> None:
+    cells = many_cells(200, 100)
+    began = time.perf_counter()
+    built = build_site(tmp_path / "site", collection_of(cells), cells)
+    took = time.perf_counter() - began
+    chunk = max((tmp_path / "site" / "data").iterdir(), key=lambda path: path.stat().st_size)
+    steps = reading(driver, tmp_path / "site")
+    reader = next(steps)
+    reader.index()
+    ready = int(reader.js("return document.documentElement.dataset.ready"))
+    assert len(reader.models()) == 50 and len(reader.columns()) == 20
+    began = time.perf_counter()
+    reader.choose("columns", "Every length")
+    assert len(reader.columns()) == 100
+    wide = time.perf_counter() - began
+    began = time.perf_counter()
+    reader.all(".board th.col button")[42].click()
+    sort = time.perf_counter() - began
+    reader.one("#pager button:last-child").click()
+    assert reader.texts("#pager span") == ["26–50 of 200"] and reader.texts(".board .rank")[-1] == "50"
+    print(
+        f"\nusable after {ready} ms, every length after {wide:.2f} s, sorted after {sort:.2f} s; built in {took:.1f} s; "
+        f"{built.files} files, {built.size / 1e6:.1f} MB, leaderboard's data {chunk.stat().st_size / 1e3:.0f} kB"
+    )
+    assert ready < 6000 and wide < 10 and built.size < 60e6 and chunk.stat().st_size < 1e6
+    for _ in steps:
+        pass

@@ -1,0 +1,247 @@
+"""Answers finished cases of the synthetic tasks from what a model sees: the text of the prompt, and nothing else of the case.
+
+Each function takes a prompt apart by its headings, gives the texts to the independent reader of that kind of text (regular expressions
+and a dictionary, none of the writers' bookkeeping), and returns the answer in the form of the gold one.
+"""
+
+import itertools
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import forum_reader
+import meeting_reader
+import novel_reader
+import story_debate_checks
+import synthetic_opinions_reader
+import trials_reader
+
+from long_context_tasks.corpora.medical_abstracts import Review, Study
+from long_context_tasks.synthetic.parts import devices
+
+GENRES = {"books": "story", "debates": "debate"}
+_CONTEXT = re.compile(
+    r"^### Context:\n(.*?)\n\nNow, respond to the instruction\.\n\n### Instruction:\n(.*)", re.DOTALL
+)
+_STUDY = re.compile(r"^ID: (\d+)\nTitle: (.*)\nAbstract: (.*)$", re.MULTILINE)
+_UNEVEN = 0.4
+"""How much a stretch twice as long as the mean has to gain, in shares of what a summary shares with its best paragraph."""
+_TERM = re.compile(r"\d[\d,]*\d|\w+")
+_MILES = re.compile(r"\bMiles\b(?! (?:of|from|to|away|off|and|further|round|on|beyond)\b)")
+_SUBJECT = re.compile(r"the (?:(?!the ).)*?\[PROJECT\d+\]")
+
+
+def between(text: str, start: str, end: str) -> str:
+    """What stands between the last ``start`` and the ``end`` behind it."""
+    return text.rpartition(start)[2].partition(end)[0]
+
+
+# --- ETHIC -------------------------------------------------------------------------------------------------------
+
+
+def context_and_rest(prompt: str) -> tuple[str, str]:
+    """The context of a prompt and what follows the heading of its instruction."""
+    match = _CONTEXT.match(prompt)
+    assert match is not None, prompt[:300]
+    return match[1], match[2]
+
+
+def recalled(prompt: str, domain: str) -> set[str]:
+    """Names, counts of people, or numbers in citations."""
+    context, _ = context_and_rest(prompt)
+    if domain in GENRES:
+        found = set(story_debate_checks.names_in(context, GENRES[domain]))
+        # A common word too, which the reader passes over where it stands first; as such it is followed by a preposition.
+        return found | set(_MILES.findall(context))
+    find = trials_reader.counts if domain == "medicine" else synthetic_opinions_reader.citation_numbers
+    return {found for paragraph in re.split(r"\n\n+", context) for found in find(paragraph)}
+
+
+def ordered(prompt: str) -> list[str]:
+    """The numbers of the options in the order in which the context tells what they say."""
+    context, rest = context_and_rest(prompt)
+    options = re.findall(r"^\[(\d+)\] (.*)$", rest, re.MULTILINE)
+    paragraphs = context.split("\n\n")
+    told = told_in(paragraphs, [text for _, text in options])
+    return [options[place][0] for place in best_order(told, list(map(len, paragraphs)))]
+
+
+def terms(text: str) -> list[str]:
+    """Words, numbers, and pairs of neighbouring ones, small letters."""
+    single = _TERM.findall(text.lower())
+    return [*single, *map(" ".join, itertools.pairwise(single))]
+
+
+def told_in(paragraphs: Sequence[str], summaries: Sequence[str]) -> list[list[list[float]]]:
+    """How much each sentence of each summary shares with each paragraph: rare words, names and numbers count most."""
+    bags = [set(terms(text)) for text in paragraphs]
+    seen = Counter(term for bag in bags for term in bag)
+    weight = {term: math.log((len(bags) + 1) / count) ** 2 for term, count in seen.items()}
+    found = []
+    for summary in summaries:
+        rows = []
+        for sentence in re.split(r"(?<=[a-z0-9”][.?!]) |; ", summary):
+            named = {word.lower() for word in re.findall(r"(?<!^)\b[A-Z][a-z]+|\d[\d,]*\d|\d", sentence)}
+            heavy = {term: 3.0 if named & set(term.split()) else 1.0 for term in terms(sentence)}
+            rows.append(
+                [math.fsum(weight[term] * heavy[term] for term in heavy.keys() & bag) for bag in bags]
+            )
+        found.append(rows)
+    return found
+
+
+def best_order(told: Sequence[Sequence[Sequence[float]]], sizes: Sequence[int]) -> list[int]:
+    """The order in which summaries fit a text best that falls into one stretch of paragraphs for each, all about equally long.
+
+    It begins with the place of what each shares most, and moves single summaries as long as the whole fits better.
+
+    Args:
+        told: see :func:`told_in`.
+        sizes: of the paragraphs.
+    """
+    number = len(sizes)
+    ends = [0, *itertools.accumulate(sizes)]
+    mean = ends[-1] / len(told)
+    together = [[math.fsum(column) for column in zip(*rows, strict=True)] for rows in told]
+    scale = _UNEVEN * math.fsum(map(max, together)) / len(told)
+
+    def inside(rows: Sequence[Sequence[float]], start: int, end: int) -> float:
+        uneven = (ends[end] - ends[start]) / mean - 1
+        return math.fsum(max(row[start:end]) for row in rows) - scale * uneven**2
+
+    stretches = list(itertools.combinations(range(number + 1), 2))
+    shared = [{one: inside(rows, *one) for one in stretches} for rows in told]
+
+    def fit(order: Sequence[int]) -> float:
+        """What all sentences share with the stretches of their summaries, at best."""
+        best = [0.0] + [-math.inf] * number
+        for one in order:
+            best = [-math.inf] + [
+                max(best[start] + shared[one][start, end] for start in range(end))
+                for end in range(1, number + 1)
+            ]
+        return best[number]
+
+    order = sorted(range(len(told)), key=lambda one: together[one].index(max(together[one])))
+    value, better = fit(order), len(order) <= number
+    while better:
+        better = False
+        for one, two in itertools.permutations(range(len(order)), 2):
+            other = list(order)
+            other.insert(one, other.pop(two))
+            if (new := fit(other)) > value + 1e-9:
+                order, value, better = other, new, True
+    return order
+
+
+def included_studies(prompt: str) -> set[str]:
+    """Ids of the studies that meet what the background asks for."""
+    context, rest = context_and_rest(prompt)
+    background = between(rest, "### Background:\n", "\n\nNow, label each study")
+    studies = [Study(*found, included=False) for found in _STUDY.findall(context)]
+    assert len(studies) == context.count("ID: ")
+    return trials_reader.included(Review("", "", background, tuple(studies), pubmed=False))
+
+
+def citing_segments(prompt: str) -> set[str]:
+    """Markers of the segments that describe the case of the target's summary behind a masked citation."""
+    context, rest = context_and_rest(prompt)
+    summary = between(rest, "\nSummary: ", "\n\nNow, label each SEGMENT")
+    _, *parts = re.split(r"^(<Segment \d+>)\n", context, flags=re.MULTILINE)
+    texts = [SimpleNamespace(text=text.strip()) for text in parts[1::2]]
+    group: Any = SimpleNamespace(target=SimpleNamespace(summary=summary), segments=texts)
+    return {
+        marker
+        for marker, cites in zip(parts[::2], synthetic_opinions_reader.citing(group), strict=True)
+        if cites
+    }
+
+
+# --- ELITR-Bench ---------------------------------------------------------------------------------------------------
+
+
+def transcript_of(prompt: str) -> str:
+    """The transcript in the first message."""
+    return between(
+        prompt, "may span over several lines.\n\n", "\n\nAs a professional conversational assistant"
+    )
+
+
+def full_questions(asked: Sequence[str]) -> list[str]:
+    """Questions of a conversation, each with what it is about: a follow-up asks about the subject of the one before.
+
+    >>> full_questions(["When is the report of [PROJECT1] due?", "And by whom is it checked?"])[1]
+    'by whom is it checked? (the report of [PROJECT1])'
+    """
+    subject, full = "", []
+    for question in asked:
+        if found := _SUBJECT.findall(question):
+            subject = found[0]
+            full.append(question)
+        else:
+            question = re.sub(r"^And about what\b", "What is it mainly about", question)
+            full.append(f"{question.removeprefix('And ')} ({subject})")
+    return full
+
+
+def settled(prompts: Sequence[str], options: Sequence[Sequence[str]]) -> list[str | None]:
+    """What the meeting comes to on each question.
+
+    Args:
+        prompts: the messages of the user, in order; the first one holds the transcript.
+        options: for each question, the values that people bring up, in an order that says nothing.
+    """
+    first, *others = prompts
+    transcript = transcript_of(first)
+    questions = full_questions([first.rsplit("\n", 1)[1], *others])
+    return [
+        meeting_reader.answer(transcript, question, values)
+        for question, values in zip(questions, options, strict=True)
+    ]
+
+
+# --- Ada-LEval -----------------------------------------------------------------------------------------------------
+
+
+def sorting_parts(prompt: str) -> tuple[list[str], list[list[str]], list[str]]:
+    """The paragraphs before, of each part, and after."""
+    case = prompt[prompt.rindex("\nBefore: ") :]
+    before, *parts = re.split(r"\n\n(?:Part \d+|After): ", case.removeprefix("\nBefore: "))
+    texts = [[one.strip() for one in text.split("\n\n") if one.strip()] for text in (before, *parts)]
+    return texts[0], texts[1:-1], texts[-1]
+
+
+def sorted_parts(prompt: str) -> list[int]:
+    """The numbers of the parts in the order of the book."""
+    return [place + 1 for place in novel_reader.order(*sorting_parts(prompt))]
+
+
+def question_and_answers(prompt: str) -> tuple[str, list[str]]:
+    """The question and the answers, in order."""
+    case = prompt.rpartition("The question is given below.\n")[2]
+    question, answers = case.split("Possible answers are given below.\n")
+    _, *texts = re.split(r"^A\d+:\n", answers.rpartition("\nNow the answers are over")[0], flags=re.MULTILINE)
+    return question.strip(), [text.strip() for text in texts]
+
+
+def accepted(prompt: str) -> str | None:
+    """The designation of the only answer that meets every point of the question; None where there is not one."""
+    found = forum_reader.choose(*question_and_answers(prompt), [device.name for device in devices()])
+    return f"A{found[0] + 1}" if len(found) == 1 else None
+
+
+READERS: Mapping[str, Callable[[str], Any]] = {
+    **{
+        f"ethic_recall_{domain}_synthetic": lambda prompt, domain=domain: recalled(prompt, domain)
+        for domain in ("books", "debates", "medicine", "law")
+    },
+    **{f"ethic_organize_{domain}_synthetic": ordered for domain in GENRES},
+    "ethic_attribute_medicine_synthetic": included_studies,
+    "ethic_attribute_law_synthetic": citing_segments,
+    "ada_leval_tsort_any_synthetic": sorted_parts,
+    "ada_leval_bestanswer_any_synthetic": accepted,
+}
+"""Task to the function that answers a prompt of it, for tasks of a single message."""

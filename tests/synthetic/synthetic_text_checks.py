@@ -1,0 +1,120 @@
+"""What the tests of synthetic abstracts and opinions measure alike: shortcuts, coverage, shared sentences, variety."""
+
+import gzip
+import os
+import random
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from long_context_tasks.synthetic.document import Document
+
+CASES = int(os.environ.get("LCT_SYNTHETIC_CASES", "40"))
+"""Number of cases that a figure is measured on."""
+_SHARED = Path(os.environ.get("LCT_SHARED", Path(__file__).parents[3] / "shared"))
+
+Heuristics = Mapping[str, Callable[[str], set[str]]]
+"""Ways to answer without reading: a text to the labels that are claimed."""
+
+
+def real_texts(folder: str, file: str) -> Path:
+    """A file of real texts to compare with; skips the test where it is missing."""
+    for path in (_SHARED / folder / file, _SHARED / "data" / folder / file):
+        if path.is_file():
+            return path
+    pytest.skip(f"{folder}/{file} is not here: set LCT_SHARED")
+
+
+def text_of(document: Document) -> str:
+    return "\n\n".join(paragraph.text for paragraph in document.paragraphs)
+
+
+def labels_of(document: Document) -> set[str]:
+    return {label for paragraph in document.paragraphs for label in paragraph.labels}
+
+
+def f1(found: set[str], right: set[str]) -> float:
+    """In percent."""
+    common = len(found & right)
+    return 200 * common / (len(found) + len(right)) if common else 0.0
+
+
+def shortcut_scores(heuristics: Heuristics, documents: Iterable[Document]) -> dict[str, float]:
+    """Mean F1 of each heuristic."""
+    scores: dict[str, list[float]] = {name: [] for name in heuristics}
+    for document in documents:
+        text, gold = text_of(document), labels_of(document)
+        for name, heuristic in heuristics.items():
+            scores[name].append(f1(heuristic(text), gold))
+    return {name: round(sum(values) / len(values), 1) for name, values in scores.items()}
+
+
+def ranked_by_similarity(groups: Iterable[tuple[str, Sequence[str], set[int]]]) -> dict[str, float]:
+    """Mean F1 of texts ranked by how alike their words are to a question's, as many taken as are right, and of chance.
+
+    Args:
+        groups: the question, the texts, and the places of those that are right.
+    """
+    text_features = pytest.importorskip("sklearn.feature_extraction.text")
+    scores: dict[str, list[float]] = {"tf-idf": [], "all": [], "chance": []}
+    generator = random.Random(0)
+    for question, texts, places in groups:
+        matrix = text_features.TfidfVectorizer(sublinear_tf=True).fit_transform([question, *texts])
+        alike = (matrix[1:] @ matrix[0].T).toarray()[:, 0]
+        every = range(len(texts))
+        best = sorted(every, key=lambda place: -alike[place])[: len(places)]
+        right = set(map(str, places))
+        chance = generator.sample(every, len(places))
+        for name, found in (("tf-idf", best), ("all", every), ("chance", chance)):
+            scores[name].append(f1(set(map(str, found)), right))
+    return {name: sum(values) / len(values) for name, values in scores.items()}
+
+
+def shared_sentences(texts: Iterable[str]) -> tuple[list[str], int]:
+    """Sentences of more than 12 words that stand in two of the texts, and the number of all such sentences."""
+    owner: dict[str, int] = {}
+    shared, total = [], 0
+    for number, text in enumerate(texts):
+        for sentence in set(re.split(r"(?<=[.?!]) ", text)):
+            if len(sentence.split()) > 12:
+                total += 1
+                if owner.setdefault(sentence, number) != number:
+                    shared.append(sentence)
+    return shared, total
+
+
+def variety(text: str) -> tuple[float, float]:
+    """Share of distinct 4-grams of words, and of bytes that gzip leaves."""
+    words = text.split()
+    grams = [tuple(words[place : place + 4]) for place in range(len(words) - 3)]
+    return len(set(grams)) / len(grams), len(gzip.compress(text.encode(), 9)) / len(text.encode())
+
+
+def information_coverage(task: str, domain: str, length: int, cases: int) -> float:
+    """Mean share of the chunks of a case's context that its answer needs, in percent; see docs/synthetic.md."""
+    from long_context_tasks.benchmarks.ethic.synthetic import SyntheticSettings, make_case
+    from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, coverage
+    from long_context_tasks.tokens import get_tokenizer
+
+    tokenizer = get_tokenizer("cl100k")
+    settings = SyntheticSettings((length,)).fitted()
+    shares = [
+        coverage(
+            make_case(task, domain, length, settings.fresh(), number), task, GENRES[domain].forms, tokenizer
+        )
+        for number in range(cases)
+    ]
+    return 100 * sum(shares) / len(shares)
+
+
+def print_coverage(domain: str) -> dict[str, float]:
+    """Information coverage of a domain's recall and summarize: 50 cases of 1k tokens and 20 of 8k, fewer in quick tests."""
+    measured = {
+        f"{task} {length}": round(information_coverage(task, domain, length, min(most, CASES // 4)), 1)
+        for task in ("recall", "summarize")
+        for length, most in ((1000, 50), (8000, 20))
+    }
+    print(f"information coverage, {domain}: {measured}")
+    return measured

@@ -1,0 +1,182 @@
+"""Gold answers of finished cases: readers that see the prompt alone come to the same answers, for every synthetic task.
+
+``LCT_SYNTHETIC_CASES`` raises the number of cases of each task, for the figures in the docs. Every disagreement is printed with its case.
+"""
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from case_readers import READERS, context_and_rest, settled, sorting_parts
+from story_debate_checks import common_subsequence, states
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.elitr_bench.answers import INPUT as STATED
+from long_context_tasks.benchmarks.ethic.scoring.fact_recall import INPUT as FACTS
+from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
+from long_context_tasks.benchmarks.ethic.sections import split_sections
+from long_context_tasks.benchmarks.ethic.synthetic import SyntheticSettings, make_case
+from long_context_tasks.hosts.lm_eval.generate import synthetic_tasks
+from long_context_tasks.schema import Case, LoadedTask, Options
+from long_context_tasks.synthetic import write_novel
+from long_context_tasks.synthetic.document import Fact
+
+CASES = int(os.environ.get("LCT_SYNTHETIC_CASES", "20"))
+SEED, LENGTH = 4, 2000
+TSORT = "ada_leval_tsort_any_synthetic"
+MEETINGS = ("elitr_bench_qa_synthetic", "elitr_bench_conv_synthetic")
+SUMMARIES = tuple(f"ethic_summarize_{domain}_synthetic" for domain in DOMAINS["summarize"])
+# Shares of cases on which a reader may differ. Those that put things in order weigh hints; the others read what is said.
+SOLVERS = {
+    TSORT: 0.05,
+    "ethic_organize_books_synthetic": 0.05,
+    "ethic_organize_debates_synthetic": 0.05,
+}
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def load(name: str) -> LoadedTask:
+    """A task as a host loads it."""
+    [spec] = (spec for spec in synthetic_tasks() if spec.name == name)
+    task: LoadedTask = catalogue.core(spec.benchmark, "data").load_task(
+        name, Options(length=LENGTH, n=CASES, seed=SEED)
+    )
+    assert len(task.cases) == CASES
+    return task
+
+
+def asked(task: LoadedTask, case: Case) -> list[str]:
+    """What the user says."""
+    sent = task.whole_conversation(case) if task.is_conversation else task.messages(case)
+    return [message.content for message in sent if message.role == "user"]
+
+
+def in_form(found: Any, gold: Any) -> Any:
+    """A gold list as the reader gives it, which has a set where the order says nothing."""
+    return set(gold) if isinstance(found, set) else gold
+
+
+def response(found: Any, name: str) -> str:
+    """The reader's answer in the words that the instruction asks for."""
+    if isinstance(found, set):
+        if "attribute" in name:
+            text = ", ".join(f"[{mark}]" for mark in sorted(found))
+            return f"- Core IDs: {text}" if "medicine" in name else f"- Related Segments: {text}"
+        return (", " if "books" in name or "debates" in name else "; ").join(sorted(found))
+    if isinstance(found, list):
+        return f"Answer: {found}" if name == TSORT else ", ".join(f"[{number}]" for number in found)
+    return str(found)
+
+
+def difference(found: Any, gold: Any) -> str:
+    """What the reader says, and what the gold answer."""
+    if isinstance(found, set):
+        return f"only the reader: {sorted(found - gold)}; only gold: {sorted(gold - found)}"
+    return f"reader {found}, gold {gold}"
+
+
+def test_every_synthetic_task_is_checked() -> None:
+    assert {spec.name for spec in synthetic_tasks()} == {*READERS, *MEETINGS, *SUMMARIES}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_reader_of_the_prompt_confirms_the_gold_answer(name: str) -> None:
+    task = load(name)
+    wrong = 0
+    common: list[float] = []
+    for case in task.cases.cases:
+        [prompt], [turn] = asked(task, case), case.turns
+        found = READERS[name](prompt)
+        gold = in_form(found, turn.gold)
+        scored = task.score(case, response(found, name), None)[task.metrics[0]].value
+        assert (scored == 1) == (found == gold), (case.id, found, scored)
+        if isinstance(found, list):
+            common.append(common_subsequence([gold.index(one) for one in found]))
+        if found != gold:
+            wrong += 1
+            print(f"{name} {case.id}: {difference(found, gold)}")
+    parts = f"; longest part in order {sum(common) / len(common):.4f}" if common else ""
+    print(f"{name}, {LENGTH} tokens: {wrong} of {CASES} otherwise{parts}")
+    assert wrong <= (1 + SOLVERS[name] * CASES if name in SOLVERS else 0)
+
+
+def test_parts_in_the_gold_order_stand_so_in_the_novel() -> None:
+    """Where the reader above has too few hints, the novel as it was written decides."""
+    task = load(TSORT)
+    for case in task.cases.cases:
+        [prompt], [turn] = asked(task, case), case.turns
+        before, parts, after = sorting_parts(prompt)
+        novel = write_novel(int(case.cluster.rsplit("-", 1)[1]), 8 * LENGTH).book.paragraphs
+        row = [*before, *(text for number in turn.gold for text in parts[number - 1]), *after]
+        start = novel.index(row[0])
+        assert list(novel[start : start + len(row)]) == row, case.id
+
+
+@pytest.mark.parametrize("domain", DOMAINS["organize"])
+def test_options_in_the_gold_order_say_what_is_told_one_after_the_other(domain: str) -> None:
+    """As above; that every statement is told once makes the order the only one."""
+    task = load(f"ethic_organize_{domain}_synthetic")
+    settings = SyntheticSettings((LENGTH,), seed=SEED).fitted()
+    for number, case in enumerate(task.cases.cases):
+        [prompt], [turn] = asked(task, case), case.turns
+        told = make_case("organize", domain, LENGTH, settings.fresh(), number).paragraphs
+        statements = [fact.statement for paragraph in told for fact in paragraph.facts]
+        assert len(set(statements)) == len(statements), case.id
+        context, rest = context_and_rest(prompt)
+        assert context.split("\n\n") == [paragraph.text for paragraph in told], case.id
+        options = [re.search(rf"^\[{mark}\] (.*)$", rest, re.MULTILINE)[1] for mark in turn.gold]
+        places = [[place for place, one in enumerate(statements) if one in option] for option in options]
+        assert all(places), case.id
+        in_order = [place for option in places for place in option]
+        assert in_order == sorted(in_order), case.id
+
+
+@pytest.mark.parametrize("name", MEETINGS)
+def test_a_reader_of_the_transcript_confirms_what_was_settled(name: str) -> None:
+    task = load(name)
+    wrong = total = 0
+    for case in task.cases.cases:
+        values = [[one["right"][0], *(forms[0] for forms in one["wrong"])] for one in case.inputs[STATED]]
+        # In alphabetical order nothing tells which is right.
+        found = settled(asked(task, case), [sorted(four) for four in values])
+        for number, (turn, one) in enumerate(zip(case.turns, found, strict=True)):
+            total += 1
+            if one is None or one != values[number][0] or one.lower() not in turn.gold.lower():
+                wrong += 1
+                print(f"{name} {case.id}, question {number + 1}: reader {one}, gold {turn.gold}")
+    print(f"{name}, {LENGTH} tokens: {wrong} of {total} questions otherwise")
+    assert wrong == 0
+
+
+@pytest.mark.parametrize("domain", DOMAINS["summarize"])
+def test_key_facts_of_a_section_are_stated_there(domain: str) -> None:
+    """There always; by another section now and then, where a text comes back to the same thing."""
+    name = f"ethic_summarize_{domain}_synthetic"
+    task = load(name)
+    facts = own = elsewhere = 0
+    pairs: list[bool] = []
+    for case in task.cases.cases:
+        [prompt], [turn] = asked(task, case), case.turns
+        sections = split_sections(context_and_rest(prompt)[0], domain)
+        assert list(sections) == turn.gold and all(sections.values())
+        for marker, row in zip(turn.gold, case.inputs[FACTS], strict=True):
+            for statement, groups, weight in row["facts"]:
+                fact = Fact(statement, tuple(map(tuple, groups)), weight)
+                besides = [states(text, fact) for other, text in sections.items() if other != marker]
+                there = states(sections[marker], fact)
+                facts, own, elsewhere = facts + 1, own + there, elsewhere + any(besides)
+                pairs += besides
+                if not there:
+                    print(f"{name} {case.id} {marker}: not stated: {fact}")
+    print(
+        f"{name}, {LENGTH} tokens: {own} of {facts} key facts stated by their section, {100 * elsewhere / facts:.1f} % by any other too; "
+        f"a single other section states {100 * sum(pairs) / len(pairs):.1f} %"
+    )
+    assert own == facts
+    assert sum(pairs) < 0.15 * len(pairs)
