@@ -25,7 +25,8 @@ from typing import Any
 import yaml
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.schema import Card, InputError
+from long_context_tasks.schema import InputError
+from long_context_tasks.schema.card import Card
 
 FILE = "published.yaml"
 UNITS: Mapping[str, tuple[float, float]] = {"percent": (0, 100), "points": (1, 10)}

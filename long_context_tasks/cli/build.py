@@ -346,8 +346,9 @@ def build(
     Nothing is left behind when a build fails; an earlier folder of the same task stays as it was until the new one is whole.
     """
     pass  # MOVED
+    from long_context_tasks.benchmarks.catalogue import resolve_options
     from long_context_tasks.cli.output import give
-    from long_context_tasks.schema import InputError, resolve_options
+    from long_context_tasks.schema import InputError
 
     builder = builder_of(task)
     family: Family = builder.FAMILIES[task]

@@ -61,11 +61,12 @@ def coverage(
     One call for each chunk. Answers are kept in the cache: the same command asks only for what is missing. Exit status 1: no
     chunk was judged.
     """
+    from long_context_tasks.benchmarks.catalogue import resolve_options
     from long_context_tasks.coverage.items import item_sources
     from long_context_tasks.coverage.measure import check_evaluator, measure
     from long_context_tasks.judges import Store, check_judge, default_store_path, load_judge
     from long_context_tasks.judges.ask import local_model
-    from long_context_tasks.schema import InputError, resolve_options
+    from long_context_tasks.schema import InputError
     from long_context_tasks.tokens import get_tokenizer
 
     if out.is_dir() or not out.absolute().parent.is_dir():

@@ -456,10 +456,11 @@ def plan(
     be planned, or, with --missing, when a cell is not done.
     """
     pass  # MOVED
+    from long_context_tasks.benchmarks.catalogue import resolve_options
     from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
     from long_context_tasks.results.plan.commands_for import Model
     from long_context_tasks.results.plan.cost import expand_tasks
-    from long_context_tasks.schema import InputError, resolve_options
+    from long_context_tasks.schema import InputError
 
     if not tasks and not missing:
         raise InputError(

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.ethic.build.settings import text_key
 from long_context_tasks.benchmarks.ethic.sections import context_of
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.corpora.plain_files import field_of, kind_of, read_rows
 from long_context_tasks.schema import Case, CaseSet, InputError, Message, Options
 from long_context_tasks.schema.case_folder import read_manifest
@@ -181,15 +182,13 @@ def _published(name: str) -> list[str]:
     groups = {
         spec.name: (f"{spec.family}_{spec.variant}",) if spec.variant else (spec.family, spec.benchmark)
         for spec in specs
-        if spec.length != catalogue.ANY and not spec.card.built_only
+        if spec.length != catalogue.ANY and spec.source != "built"
     }
     return [member for member, own in groups.items() if name in own]
 
 
 def _load(name: str, options: Options) -> CaseSet:
-    benchmark = catalogue.parse_task(name).benchmark
-    cases: CaseSet = catalogue.core(benchmark, "data").load_task(name, options).cases
-    return cases
+    return load_task(name, options).cases
 
 
 def _by_domain(task: str, cases: CaseSet) -> list[BuiltCases]:

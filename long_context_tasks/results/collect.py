@@ -4,12 +4,10 @@ Files are read one run at a time and line by line where they have lines; of a ru
 """
 
 import hashlib
-import importlib.util
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -260,7 +258,7 @@ def label_texts(
     >>> label_texts("ethic", "b1", {"domain": "books", "evidence": ["a text"]}, [{}])
     ('{"domain": "books"}',)
     """
-    common = {**labels, **_derived(benchmark)(case, labels)}
+    common = {**labels, **_derived(benchmark, case, labels)}
     texts = []
     for own in turns:
         kept = {name: value for name, value in {**common, **own}.items() if _short(value)}
@@ -274,20 +272,10 @@ def _short(value: Any) -> bool:
     return isinstance(value, int | float) and math.isfinite(value)
 
 
-@lru_cache
-def _derived(benchmark: str) -> Callable[[str, Mapping[str, Any]], Mapping[str, Any]]:
-    """What a benchmark's own ``labels_of`` makes of a case's id and labels; nothing where it has none."""
-    name = f"{catalogue.PACKAGE}.{benchmark}.breakdown"
-    if importlib.util.find_spec(name) is None:
-        return _nothing
-    found: Callable[[str, Mapping[str, Any]], Mapping[str, Any]] = getattr(
-        catalogue.core(benchmark, "breakdown"), "labels_of", _nothing
-    )
-    return found
-
-
-def _nothing(case: str, labels: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {}
+def _derived(benchmark: str, case: str, labels: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Labels that the benchmark adds; none where it has no function for them."""
+    labels_of = catalogue.benchmark(benchmark).function("labels")
+    return labels_of(case, labels) if labels_of else {}
 
 
 _ENDS = 65_536

@@ -14,15 +14,15 @@ pytest.importorskip("opencompass")
 
 
 from invented_meetings import write_archives
-from opencompass.models.base_api import APITemplateParser
-from opencompass.openicl.icl_retriever import ZeroRetriever
-
-from long_context_tasks.benchmarks.elitr_bench.data import load_task
 from long_context_tasks.benchmarks.elitr_bench.opencompass import (
     ElitrBenchDataset,
     ElitrBenchEvaluator,
     ElitrBenchGenInferencer,
 )
+from opencompass.models.base_api import APITemplateParser
+from opencompass.openicl.icl_retriever import ZeroRetriever
+
+from long_context_tasks.benchmarks.elitr_bench.data import load_task
 from long_context_tasks.hosts.opencompass.send import Sender
 from long_context_tasks.hosts.opencompass.summary import CaseSummarizer
 from long_context_tasks.hosts.opencompass.task import talks

@@ -22,6 +22,7 @@ from typing import Any
 import ijson
 
 from long_context_tasks.benchmarks.ada_leval import prompts, scoring
+from long_context_tasks.benchmarks.ada_leval.options import AdaLevalOptions
 from long_context_tasks.benchmarks.catalogue import ANY, TaskSpec, card, parse_task
 from long_context_tasks.schema import (
     Case,
@@ -79,7 +80,7 @@ def moved(case: Case, position: str) -> Case:
     )
 
 
-def apply(cases: Sequence[Case], variant: str, options: Options) -> list[Case]:
+def apply(cases: Sequence[Case], variant: str, options: AdaLevalOptions) -> list[Case]:
     """The cases as a variant wants them.
 
     Token counts are dropped where the prompt changes; ``data.load`` counts what is missing.
@@ -117,7 +118,7 @@ INTERVALS = ("strict_accuracy", "official_accuracy")
 _ULTRA_LONG = 32_000
 
 
-def load_task(name: str, options: Options) -> LoadedTask:
+def load_task(name: str, options: AdaLevalOptions) -> LoadedTask:
     """A task by name, with everything that a host's adapter needs.
 
     Raises:
@@ -144,10 +145,10 @@ def load_task(name: str, options: Options) -> LoadedTask:
 
 
 def _by_likelihood(spec: TaskSpec) -> bool:
-    return spec.variant.startswith("ppl")
+    return spec.scoring == "likelihood"
 
 
-def load(spec: TaskSpec, options: Options) -> CaseSet:
+def load(spec: TaskSpec, options: AdaLevalOptions) -> CaseSet:
     """The cases of a task as a host runs them: chosen, varied, cases of one text side by side, prompts counted.
 
     Raises:
@@ -158,7 +159,7 @@ def load(spec: TaskSpec, options: Options) -> CaseSet:
         tokenizer_identity(options.tokenizer)  # a wrong name is told before anything is built
     if options.cases is not None:
         cases = _built(spec, options)
-    elif "synthetic" in spec.variant:
+    elif spec.source == "seed":
         cases = _synthetic(spec, options)
     else:
         cases = _official(spec, options)
@@ -213,7 +214,7 @@ def _subset_size(spec: TaskSpec, options: Options) -> int | None:
         return options.n
     if options.subset is not None:
         return options.subset
-    if options.cases is not None or "synthetic" in spec.variant:
+    if options.cases is not None or spec.source == "seed":
         return None
     sizes = card(NAME).subsets["open_models"]
     tokens = spec.tokens or options.length or 0
@@ -226,12 +227,12 @@ def _length(spec: TaskSpec, options: Options) -> int | None:
 
 def family(spec: TaskSpec) -> str:
     """Name of the builder and of its case folder: ``ada_leval_tsort`` or ``ada_leval_tsort_synthetic``."""
-    return f"{spec.family}_synthetic" if "synthetic" in spec.variant else spec.family
+    return f"{spec.family}_synthetic" if spec.source == "seed" else spec.family
 
 
 def case_file(spec: TaskSpec, length: int) -> str:
     """Name of the task whose cases a variant is made from: the plain or the synthetic task of that length."""
-    synthetic = "synthetic" if "synthetic" in spec.variant else ""
+    synthetic = "synthetic" if spec.source == "seed" else ""
     return TaskSpec(spec.benchmark, spec.task, format_length(length), synthetic).name
 
 
@@ -258,7 +259,7 @@ def _place(spec: TaskSpec, options: Options) -> tuple[Path, str]:
     length = _length(spec, options)
     if length is not None:
         return folder, case_file(spec, length)
-    synthetic = "synthetic" in spec.variant
+    synthetic = spec.source == "seed"
     tasks = sorted(
         name
         for name in read_manifest(folder)["tasks"]

@@ -28,6 +28,7 @@ from typing import Any
 
 import typer
 
+from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.elitr_bench.search import (
     SearchCell,
     lm_eval_arguments,
@@ -35,7 +36,7 @@ from long_context_tasks.benchmarks.elitr_bench.search import (
     search_tasks,
 )
 from long_context_tasks.hosts.demo_model import demo_model_path
-from long_context_tasks.schema import InputError, resolve_options
+from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import write_whole
 
 DONE = "done.json"

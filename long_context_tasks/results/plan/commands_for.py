@@ -258,7 +258,7 @@ def _served(kind: str, arguments: Mapping[str, Any]) -> bool:
 
 
 def _by_likelihood(task: str) -> bool:
-    return catalogue.parse_task(task).variant.startswith("ppl")
+    return catalogue.parse_task(task).scoring == "likelihood"
 
 
 def _file_name(text: str) -> str:

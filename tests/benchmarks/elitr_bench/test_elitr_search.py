@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 from long_context_tasks.benchmarks.elitr_bench import prompts, search
 from long_context_tasks.benchmarks.elitr_bench.search import SearchCell, cell_of, search_cells, search_tasks
 from long_context_tasks.cli import app
+from long_context_tasks.hosts.environment import misspelt_variables
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.environment import misspelt_variables
 
 CONFIGS = Path(__file__).resolve().parents[3] / "configs"
 CELL = "greedy_raw_markers_rp1.0"

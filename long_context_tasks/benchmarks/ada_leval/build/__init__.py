@@ -21,15 +21,8 @@ from long_context_tasks.benchmarks.ada_leval.build.windows import TSortSettings
 from long_context_tasks.benchmarks.building import Family
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card
 from long_context_tasks.corpora.books import read_books
-from long_context_tasks.schema import (
-    CaseSet,
-    CaseWriter,
-    InputError,
-    Options,
-    TaskCard,
-    format_length,
-    parse_length,
-)
+from long_context_tasks.schema import CaseSet, CaseWriter, InputError, Options, format_length, parse_length
+from long_context_tasks.schema.card import TaskCard
 from long_context_tasks.schema.case_folder import made_once
 from long_context_tasks.schema.folders import cache_dir
 from long_context_tasks.tokens import tokenizer_identity

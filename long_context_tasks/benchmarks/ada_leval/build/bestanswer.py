@@ -26,7 +26,8 @@ from long_context_tasks.benchmarks.ada_leval.build.posts import (
     read_texts,
 )
 from long_context_tasks.benchmarks.ada_leval.build.tokens import PromptCounter
-from long_context_tasks.schema import Case, CaseWriter, InputError, TaskCard, Turn, format_length
+from long_context_tasks.schema import Case, CaseWriter, InputError, Turn, format_length
+from long_context_tasks.schema.card import TaskCard
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
 

@@ -29,7 +29,8 @@ import numpy.typing as npt
 from long_context_tasks.benchmarks.ada_leval.build.plan import BuildSettings, Progress, bound_of
 from long_context_tasks.benchmarks.ada_leval.build.posts import Ints, Pool, PoolTexts
 from long_context_tasks.benchmarks.ada_leval.build.tokens import PromptCounter
-from long_context_tasks.schema import InputError, TaskCard, format_length, parse_length
+from long_context_tasks.schema import InputError, format_length, parse_length
+from long_context_tasks.schema.card import TaskCard
 
 BOUNDS = ("paper", "round")
 

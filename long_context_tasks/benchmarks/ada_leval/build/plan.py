@@ -4,7 +4,8 @@ import hashlib
 from typing import Any
 
 from long_context_tasks.benchmarks.building import Progress, TaskReport, parse_lengths
-from long_context_tasks.schema import TaskCard, format_length
+from long_context_tasks.schema import format_length
+from long_context_tasks.schema.card import TaskCard
 from long_context_tasks.tokens.build_settings import BuildSettings
 
 __all__ = ["BuildSettings", "Progress", "TaskReport", "bound_of", "parse_lengths", "stable_seed"]
