@@ -50,7 +50,7 @@ def validated(
         InputError: names place and field of the first error, and what is expected; the value may be a secret and is not shown.
     """
     try:
-        checked: _T = _adapter(kind).validate_python(value)
+        checked: _T = _adapter(kind).validate_python(value)  # type: ignore[arg-type]
         return checked
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
