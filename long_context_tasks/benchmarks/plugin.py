@@ -10,14 +10,18 @@ tasks loads no library. A benchmark knows no host: both hosts, ``lct`` and the s
 """
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from long_context_tasks.schema.card import Card
 from long_context_tasks.schema.errors import InputError
 from long_context_tasks.schema.options import Options
+
+if TYPE_CHECKING:
+    from long_context_tasks.benchmarks.building import TaskReport
+    from long_context_tasks.tokens.build_settings import BuildSettings, SourceOption
 
 ENTRY_POINTS = "long_context_tasks.benchmarks"
 """Group of entry points in which another package names its :class:`Benchmark`."""
@@ -32,7 +36,8 @@ class Builder:
         settings: path of a subclass of :class:`~long_context_tasks.tokens.build_settings.BuildSettings`; its fields are the
             options of ``lct build``.
         write: path of ``(name, source, settings, folder, progress) -> list[TaskReport]``.
-        source: option that names the raw data, without dashes; None when the cases are written from a seed.
+        source: path of a :class:`~long_context_tasks.tokens.build_settings.SourceOption` that names the raw data; None when the
+            cases are written from a seed.
         lengths: what ``...`` stands for in ``--length 2k,...,16k``; the lengths of the task's card when empty.
     """
 
@@ -79,6 +84,23 @@ class Benchmark:
     def folder(self) -> Path:
         """Where its card lies."""
         return self.card.folder
+
+    def settings_of(self, builder: Builder) -> "type[BuildSettings]":
+        """Import the class of a builder's settings."""
+        kind: type[BuildSettings] = resolve(builder.settings, f"benchmark {self.name}, settings")
+        return kind
+
+    def source_of(self, builder: Builder) -> "SourceOption | None":
+        """Import the option that names a builder's raw data; None where it needs none."""
+        if builder.source is None:
+            return None
+        source: SourceOption = resolve(builder.source, f"benchmark {self.name}, source")
+        return source
+
+    def writer_of(self, builder: Builder) -> "Callable[..., Sequence[TaskReport]]":
+        """Import the function that builds."""
+        write: Callable[..., Sequence[TaskReport]] = resolve(builder.write, f"benchmark {self.name}, write")
+        return write
 
     def function(self, name: str) -> Any:
         """Import what an attribute such as ``load`` names; None where the benchmark has none.

@@ -73,7 +73,7 @@ def path(name: str, value: Any) -> Path:
     return Path(value).expanduser()
 
 
-def length(name: str, value: Any) -> int:
+def tokens(name: str, value: Any) -> int:
     """A number of tokens, see :func:`parse_length`."""
     return parse_length(value)
 
@@ -138,10 +138,10 @@ class Options:
     """
 
     cases: Path | None = option(path)
-    length: int | None = option(length)
+    length: int | None = option(tokens)
     length_policy: str = option(one_of(*LENGTH_POLICIES), "same_information")
     tokenizer: str | None = option(text)
-    window: int | None = option(length)
+    window: int | None = option(tokens)
     seed: int = option(whole, 0)
     n: int | None = option(positive)
     subset: int | None = option(one_of(*SUBSETS))
@@ -167,7 +167,7 @@ class Options:
     @classmethod
     def of(cls, options: "Options") -> Self:
         """Return the options as this class has them: fields that only one of the two classes has are dropped or take their default."""
-        if isinstance(options, cls):
+        if type(options) is cls:
             return options
         shared = {name: getattr(options, name) for name in cls.names() if hasattr(options, name)}
         return cls(**shared, given=options.given & set(cls.names()))

@@ -19,9 +19,9 @@ from stub_server import judge_by_hash, messages_hash, stub_server
 from tiny_model import make_tiny_model
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.catalogue import ANY
+from long_context_tasks.benchmarks.catalogue import ANY, resolve_options
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.demo_model import demo_model_path
-from long_context_tasks.schema import resolve_options
 
 pytestmark = pytest.mark.hosts
 
@@ -55,9 +55,7 @@ def test_both_hosts_send_and_score_the_same(benchmark: str, built: bool, tmp_pat
     if built:
         options["LCT_CASES"] = str(tmp_path / "data" / benchmark)
     loaded = [
-        catalogue.core(benchmark, "data").load_task(
-            task, resolve_options({key.lower(): value for key, value in options.items()}, {})
-        )
+        load_task(task, resolve_options({key.lower(): value for key, value in options.items()}, {}))
         for task in tasks
     ]
     turns = sum(len(case.turns) for task in loaded for case in task.cases.cases)

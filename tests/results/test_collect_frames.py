@@ -212,9 +212,10 @@ def test_older_details_with_the_data_at_hand(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "data" / "ada_leval").mkdir(parents=True)
     (tmp_path / "data" / "ada_leval" / "stackselect_1k.json").write_text(json.dumps(published))
     from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.loading import load_task
     from long_context_tasks.schema import Options
 
-    task = catalogue.core("ada_leval", "data").load_task(TASK, Options(data_dir=tmp_path / "data"))
+    task = load_task(TASK, Options(data_dir=tmp_path / "data"))
     turn = Turn(dict.fromkeys(METRICS, 1.0))
     write_opencompass(tmp_path / "oc", Run({case: [turn] for case in task.by_id}, made=TIME), clusters=False)
     collection = collect([tmp_path / "oc"], tmp_path / "data")

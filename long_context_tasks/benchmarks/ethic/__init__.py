@@ -6,6 +6,7 @@ from long_context_tasks.schema.card import Card
 
 _SETTINGS, _WRITE = f"{__name__}.build.settings:EthicSettings", f"{__name__}.build:build"
 _SYNTHETIC = f"{__name__}.synthetic:SyntheticSettings"
+_DOCUMENTS = f"{__name__}.build.settings:DOCUMENTS"
 _LENGTHS = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k")
 _TASKS = ("recall", "summarize", "organize", "attribute")
 
@@ -15,11 +16,11 @@ BENCHMARK = Benchmark(
     options=EthicOptions,
     builders={
         **{
-            f"ethic_{task}": Builder(task, _SETTINGS, _WRITE, source="documents", lengths=_LENGTHS)
+            f"ethic_{task}": Builder(task, _SETTINGS, _WRITE, source=_DOCUMENTS, lengths=_LENGTHS)
             for task in _TASKS
         },
         "ethic_recall_counterparts": Builder(
-            "recall", _SETTINGS, _WRITE, source="documents", lengths=_LENGTHS
+            "recall", _SETTINGS, _WRITE, source=_DOCUMENTS, lengths=_LENGTHS
         ),
         **{f"ethic_{task}_synthetic": Builder(task, _SYNTHETIC, _WRITE, lengths=_LENGTHS) for task in _TASKS},
     },

@@ -80,11 +80,17 @@ def _groups(benchmark: str) -> dict[str, tuple[list[str], list[str]]]:
 
 
 def synthetic_tasks() -> tuple[TaskSpec, ...]:
-    """Every task that is answered on texts written from a seed and takes any length, in the order of the cards."""
+    """Every task that is answered on texts written from a seed and takes any length, in the order of the cards.
+
+    A noisy or otherwise changed form of a seeded task is left out.
+    """
     return tuple(
         spec
         for spec in catalogue.task_specs()
-        if spec.source == "seed" and spec.scoring == "generate" and spec.length in ("", catalogue.ANY)
+        if spec.source == "seed"
+        and spec.scoring == "generate"
+        and spec.length in ("", catalogue.ANY)
+        and (not spec.variant or spec.card.source != "seed")
     )
 
 
@@ -92,8 +98,7 @@ def _suite_groups(benchmarks: Sequence[str], groups: Mapping[str, object]) -> di
     """The two groups over all benchmarks; a group of splits stands for the tasks of the splits."""
     synthetic: dict[str, None] = {}
     for spec in synthetic_tasks():
-        # A noisy or otherwise varied form of a seeded task is no task of its own here.
-        if spec.benchmark in benchmarks and (not spec.variant or spec.card.source != "seed"):
+        if spec.benchmark in benchmarks:
             synthetic[spec.group if spec.split and spec.group in groups else spec.name] = None
     official = tuple(
         name

@@ -238,8 +238,8 @@ def eval_synthetic_file() -> str:
     """Text of ``configs/eval_synthetic.py``: all synthetic tasks that take any length, of all benchmarks."""
     own = catalogue.own_benchmark_names()
     tasks = [spec for spec in synthetic_tasks() if spec.benchmark in own]
-    plain = [spec for spec in tasks if not spec.variant or spec.card.source != "seed"]
-    pairs = dict.fromkeys((spec.benchmark, group_of(spec)) for spec in plain)
+    varied = (spec for spec in catalogue.task_specs() if spec.card.source == "seed" and spec.variant)
+    pairs = dict.fromkeys((spec.benchmark, group_of(spec)) for spec in tasks)
     imports = [
         f"    from .datasets.{benchmark}.{group} import {_variable(group)}"
         for benchmark, group in sorted(pairs)
@@ -247,10 +247,10 @@ def eval_synthetic_file() -> str:
     variables = [*(_variable(group) for _, group in pairs), _variable(OTHERS)]
     return EVAL_SYNTHETIC.format(
         header=_HEADER,
-        variant=next((spec.name for spec in tasks if spec not in plain), "see `lct tasks`"),
+        variant=next((spec.name for spec in varied), "see `lct tasks`"),
         imports="\n".join((*imports, _IMPORT_OTHERS)),
         all=" + ".join(variables),
-        tasks=_listed(spec.name for spec in plain),
+        tasks=_listed(spec.name for spec in tasks),
         environment=ENVIRONMENT,
         repeats=REPEATS,
         run=RUN.format(runner="type=LocalRunner, max_num_workers=_workers"),

@@ -15,14 +15,15 @@ from ethic_oracle import (
 )
 from typer.testing import CliRunner
 
+from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic import prompts, scoring
 from long_context_tasks.benchmarks.ethic.build.labels import label_f1
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
-from long_context_tasks.benchmarks.ethic.data import load_task
 from long_context_tasks.benchmarks.ethic.sections import split_sections
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.cli import app
-from long_context_tasks.schema import Case, CaseSet, InputError, resolve_options
+from long_context_tasks.schema import Case, CaseSet, InputError
 from long_context_tasks.tokens import get_tokenizer
 
 DOMAINS = ("books", "debates", "medicine", "law")

@@ -10,13 +10,14 @@ from ethic_oracle import context_of, oracle, paragraph, write_documents, write_r
 from stored_ethic_runs import write_lm_eval
 from typer.testing import CliRunner
 
+from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic import prompts
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.report import context_key
 from long_context_tasks.benchmarks.ethic.sections import split_sections
 from long_context_tasks.cli import app
-from long_context_tasks.schema import Case, CaseSet, LoadedTask, resolve_options
+from long_context_tasks.schema import Case, CaseSet, LoadedTask
 
 
 @pytest.fixture(autouse=True)

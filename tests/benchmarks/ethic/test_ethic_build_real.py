@@ -8,6 +8,7 @@ import pytest
 from ethic_oracle import context_of, oracle
 from judge_server import Answer, judge_server
 
+from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic import prompts
 from long_context_tasks.benchmarks.ethic.build.attribute_law import mask
@@ -16,7 +17,7 @@ from long_context_tasks.benchmarks.ethic.build.sources import cited_cases, inclu
 from long_context_tasks.corpora.court_opinions import read_opinions
 from long_context_tasks.corpora.medical_abstracts import read_reviews
 from long_context_tasks.coverage.items import item_sources
-from long_context_tasks.schema import CaseSet, resolve_options
+from long_context_tasks.schema import CaseSet
 
 FOLDERS = {"books": "books", "debates": "debates", "medicine": "medical_abstracts", "law": "court_opinions"}
 

@@ -11,6 +11,7 @@ from contract_data import write_published_files
 from ethic_oracle import oracle, write_documents, write_rows
 from typer.testing import CliRunner
 
+from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.prompts import template
@@ -23,7 +24,7 @@ from long_context_tasks.coverage.measure import (
     sample,
     split_context,
 )
-from long_context_tasks.schema import Case, CaseWriter, InputError, Turn, resolve_options
+from long_context_tasks.schema import Case, CaseWriter, InputError, Turn
 from long_context_tasks.tokens import get_tokenizer
 
 
