@@ -8,13 +8,12 @@ import random
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib.resources import files
 from math import fsum
+from typing import Any
 
-from long_context_tasks.benchmarks.ethic.build.settings import fill, stable_seed
-from long_context_tasks.benchmarks.ethic.build.sources import Text
-from long_context_tasks.benchmarks.ethic.build.windows import chunks_of, pieces_of
-from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.coverage.items import Item, ItemSource
 from long_context_tasks.judges import (
     UNPARSABLE,
@@ -27,15 +26,18 @@ from long_context_tasks.judges import (
     judge_all,
 )
 from long_context_tasks.schema import InputError, Message, Score
+from long_context_tasks.schema.case_folder import stable_seed
 from long_context_tasks.schema.thinking import without_thinking
 from long_context_tasks.stats import Mean, mean_of_scores
 from long_context_tasks.tokens import Tokenizer
+from long_context_tasks.tokens.chunks import Text, chunks_of, pieces_of
 
 CHUNK_TOKENS = 512
 SAMPLE = 50
 """Cases of each task and domain (section 3.2, Table 2)."""
 _MOST_CHARACTERS = 50_000_000
 """Of the prompts that are in memory together."""
+_SLOT = re.compile("<context>|<query>")
 _PARAGRAPH = re.compile(r"\n\s*\n")
 CUT = "cut"
 """Why a chunk has no judgement: the reply ended at ``max_tokens`` before its score. Beside ``unparsable`` and ``endpoint_failed``."""
@@ -78,8 +80,14 @@ def check_evaluator(config: JudgeConfig) -> None:
 
 
 def evaluator_prompt(passage: str, query: str) -> str:
-    """The prompt of appendix A, to the byte."""
-    return fill(template("coverage_evaluator"), {"context": passage, "query": query})
+    """Return the prompt of appendix A, to the byte; what is filled in is never searched for slots."""
+    values = {"<context>": passage, "<query>": query}
+    return _SLOT.sub(lambda match: values[match[0]], _template())
+
+
+@lru_cache
+def _template() -> str:
+    return (files(__package__) / "evaluator.txt").read_text(encoding="utf-8")
 
 
 def split_context(context: str, tokenizer: Tokenizer, cap: int = CHUNK_TOKENS) -> list[str]:
@@ -107,6 +115,11 @@ class CaseCoverage:
         """Share of the judged chunks that are needed; None when none was judged."""
         judged = [chunk for chunk in self.chunks if chunk is not None]
         return fsum(judged) / len(judged) if judged else None
+
+    def row(self) -> dict[str, Any]:
+        """Return the figures as plain values; ``chunks`` has a sign for each: 1, 0, or - without a judgement."""
+        chunks = "".join("-" if chunk is None else str(chunk) for chunk in self.chunks)
+        return {"id": self.item.id, "cluster": self.item.cluster, "coverage": self.value, "chunks": chunks}
 
 
 @dataclass(frozen=True)
@@ -138,6 +151,24 @@ class GroupCoverage:
     def failures(self) -> Counter[str]:
         """Reason to the number of chunks that have no judgement for it."""
         return Counter(reason for case in self.cases for reason in case.failures)
+
+    def row(self) -> dict[str, Any]:
+        """Return the figures as plain values."""
+        mean = self.mean
+        return {
+            "task": self.task,
+            "domain": self.domain,
+            "cases": mean.n,
+            "sampled": len(self.cases),
+            "available": self.available,
+            "chunks": self.n_chunks,
+            "chunks_judged": self.n_judged,
+            "chunks_failed": dict(self.failures),
+            "coverage": mean.value,
+            "low": mean.low,
+            "high": mean.high,
+            "reasons": dict(mean.reasons),
+        }
 
 
 def sample(source: ItemSource, n: int | None, seed: int) -> list[int]:
@@ -220,7 +251,7 @@ def measure(
 
 def _case(item: Item, verdicts: Sequence[Verdict], store: Store) -> CaseCoverage:
     # Without the texts, of which a group may hold many megabytes.
-    slim = Item(item.id, item.task, item.domain, "", "", item.cluster)
+    slim = replace(item, context="", query="")
     chunks = tuple(None if one.score is None else int(one.score) for one in verdicts)
     return CaseCoverage(
         slim, chunks, tuple(_failure(one, store) for one in verdicts if one.reason is not None)
