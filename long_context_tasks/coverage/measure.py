@@ -1,7 +1,8 @@
-"""Information coverage: which share of a context is needed to answer its query (section 2.3, appendix A).
+"""Measure information coverage: which share of a context is needed to answer its query.
 
-The context is split into chunks of at most 512 tokens; an evaluator model says of each whether it has to be taken into account. The
-coverage of a case is the share of its chunks that have to, that of a set the mean over its cases.
+After Lee et al. (NAACL 2025), section 2.3. The context is split into chunks of at most 512 tokens; an evaluator model says of each
+whether it has to be taken into account. The coverage of a case is the share of its chunks that have to, that of a set the mean over
+its cases. ``evaluator.txt`` is the prompt of appendix A, unchanged, double braces included.
 """
 
 import random
@@ -52,7 +53,7 @@ _SCORE = re.compile(
 
 
 def read_score(reply: str) -> float | None:
-    """The final score of an evaluator's reply, the last one if there are several; None without one. Thinking does not count.
+    """Return the last final score in an evaluator's reply; None without any. Thinking does not count.
 
     >>> read_score("Assessment : needed\\n\\n**Final Score :** 1"), read_score("Final Score : 10"), read_score("1")
     (1.0, None, None)
@@ -67,7 +68,7 @@ RUBRIC = Rubric("coverage", 0.0, 1.0, read_score)
 
 
 def check_evaluator(config: JudgeConfig) -> None:
-    """Whether an evaluator has room for its reply.
+    """Check that an evaluator has room for its reply.
 
     Raises:
         InputError: its ``max_tokens`` are too few.
@@ -91,7 +92,7 @@ def _template() -> str:
 
 
 def split_context(context: str, tokenizer: Tokenizer, cap: int = CHUNK_TOKENS) -> list[str]:
-    """A context in chunks of at most ``cap`` tokens: whole paragraphs as long as they fit, else sentences, else words."""
+    """Split a context into chunks of at most ``cap`` tokens: whole paragraphs as long as they fit, else sentences, else words."""
     texts = [Text(paragraph) for paragraph in _PARAGRAPH.split(context) if paragraph.strip()]
     return [chunk.text for chunk in chunks_of(pieces_of(texts, cap, tokenizer), cap)]
 
@@ -172,7 +173,7 @@ class GroupCoverage:
 
 
 def sample(source: ItemSource, n: int | None, seed: int) -> list[int]:
-    """Numbers of the cases to measure, ascending; the choice depends on seed, task and domain only.
+    """Return the places of the cases to measure, ascending; the choice depends on seed, task and domain only.
 
     Args:
         source: cases of one task and domain.
@@ -198,7 +199,7 @@ def measure(
     cap: int = CHUNK_TOKENS,
     progress: bool = True,
 ) -> GroupCoverage:
-    """Coverage of the cases of one task and domain; calls that the store holds are not made again.
+    """Measure the cases of one task and domain; calls that the store holds are not made again.
 
     Args:
         source: see :mod:`~long_context_tasks.coverage.items`.
@@ -214,7 +215,7 @@ def measure(
     Raises:
         InputError: see :func:`~long_context_tasks.judges.run.judge_all`, or a case without a context or a query.
     """
-    one_seed = config.with_seeds(config.seeds[0])
+    single = config.with_seeds(config.seeds[0])
     cases: list[CaseCoverage] = []
     batch: list[tuple[Item, list[str]]] = []
 
@@ -224,9 +225,7 @@ def measure(
             for item, chunks in batch
             for number, chunk in enumerate(chunks)
         ]
-        verdicts = [
-            row[0] for row in judge_all(requests, one_seed, RUBRIC, store, generate, progress=progress)
-        ]
+        verdicts = [row[0] for row in judge_all(requests, single, RUBRIC, store, generate, progress=progress)]
         start = 0
         for item, chunks in batch:
             cases.append(_case(item, verdicts[start : start + len(chunks)], store))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from contract_data import write_published_files
+from both_hosts import write_published_files
 from ethic_oracle import answer, oracle, write_documents, write_rows
 from judge_server import Answer, Behave, judge_server
 from typer.testing import CliRunner, Result
@@ -219,8 +219,7 @@ def test_published_tasks_by_name(shared: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_group_is_its_tasks(tmp_path: Path) -> None:
-    (tmp_path / "ethic").mkdir()
-    write_published_files(tmp_path / "ethic", 2)
+    write_published_files("ethic", tmp_path, 2)
     options = resolve_options({"lct_data_dir": tmp_path})
     domains = ("books", "debates", "medicine", "law")
     names = [source.task for source in item_sources("ethic_recall", options)]
