@@ -36,6 +36,16 @@ def file_sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
+def text_key(text: str) -> str:
+    """Return the key under which a document table stores a text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def stable_seed(*parts: object) -> str:
+    """Return a seed for ``random.Random`` that depends on the parts only, not on process or Python version."""
+    return hashlib.sha256("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass")).hexdigest()
+
+
 class Documents:
     """Read access to a document table. Opened at first use in each process; safe to pickle."""
 

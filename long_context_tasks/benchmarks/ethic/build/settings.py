@@ -1,6 +1,5 @@
 """Settings of ETHIC's builders, and what all of them share: seeds, counting, prompts, cases."""
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from long_context_tasks.benchmarks.building import min_fill_option
 from long_context_tasks.benchmarks.ethic.build.sources import DOMAINS
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.schema import Case, CaseWriter, Turn, format_length
+from long_context_tasks.schema.case_folder import text_key
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
 from long_context_tasks.tokens.build_settings import (
     BuildSettings,
@@ -159,11 +159,6 @@ class SyntheticSettings(BuildSettings):
         return FittedSettings(lengths=self.lengths, seed=self.seed, n=self.n, counters=counters)
 
 
-def stable_seed(*parts: Any) -> str:
-    """A seed for ``random.Random`` that depends on the parts only."""
-    return hashlib.sha256("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def fill(text: str, values: Mapping[str, str]) -> str:
     """Put values in place of the slots of a prompt; a slot inside a value stays as it is.
 
@@ -290,8 +285,3 @@ class CaseMaker:
         for draft in ordered:
             sizes.setdefault(draft.length, []).append(self.tokens(draft))
         return sizes
-
-
-def text_key(text: str) -> str:
-    """Key under which a text is stored."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
