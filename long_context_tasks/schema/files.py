@@ -52,9 +52,9 @@ def json_rows(path: Path, expected: str) -> Iterator[tuple[str, Any]]:
     try:
         # Lines end as files' do, not as str.splitlines has it: JSON may hold U+2028.
         with (
-            gzip.open(path, "rt", encoding="utf-8")
+            gzip.open(path, "rt", encoding="utf-8-sig")
             if path.suffix == ".gz"
-            else path.open(encoding="utf-8") as file
+            else path.open(encoding="utf-8-sig") as file
         ):
             for number, line in enumerate(file, start=1):
                 if line.strip():
