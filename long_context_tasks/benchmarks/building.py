@@ -1,11 +1,11 @@
-"""What the case builders of all benchmarks have in common, so that ``lct build`` needs to know none of them by name.
+"""What the case builders of all benchmarks have in common: reports, progress, lengths, cases from a seed or from a folder.
 
-A benchmark's ``build.py`` names what it can build in ``FAMILIES`` and has one function for it::
+A :class:`~long_context_tasks.benchmarks.plugin.Builder` names the settings of a builder and the function that builds::
 
-    FAMILIES = {"ada_leval_tsort": Family("tsort", TSortSettings, source="books"), ...}
-    def build(family, source, settings, folder, progress) -> list[TaskReport]
+    def build(name, source, settings, folder, progress) -> list[TaskReport]
 """
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,28 +14,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from long_context_tasks.schema import CaseSet, InputError, Options, format_length, parse_length
+from long_context_tasks.schema.card import TaskCard
 from long_context_tasks.schema.case_folder import cached_folder, read_manifest
 from long_context_tasks.tokens import same_tokenizer, tokenizer_identity
-from long_context_tasks.tokens.build_settings import BuildSettings
+from long_context_tasks.tokens.build_settings import ALL_TASKS, BuildSettings, Check, option
 
 T = TypeVar("T")
 S = TypeVar("S", bound=BuildSettings)
-
-
-@dataclass(frozen=True)
-class Family:
-    """Cases that one builder makes, at any length; its name is that of the case folder too.
-
-    Attributes:
-        task: the task of the card that they belong to.
-        settings: of the builder, a subclass of :class:`long_context_tasks.tokens.build_settings.BuildSettings`; the names of its
-            fields are options of ``lct build``.
-        source: the option of ``lct build`` that names the raw data, without dashes; None when none are needed.
-    """
-
-    task: str
-    settings: type[Any]
-    source: str | None = None
 
 
 class Progress:
@@ -65,6 +50,27 @@ class TaskReport:
     random_guess: float
     dropped: Mapping[str, int] = field(default_factory=Counter)
     notes: Sequence[str] = ()
+
+
+def bound_of(card: TaskCard, length: int) -> int:
+    """Return the most tokens of a prompt of a length: the paper's figure where it has one."""
+    return int(card.bounds.get(format_length(length), length))
+
+
+def stable_seed(*parts: Any) -> str:
+    """Return a seed for ``random.Random`` that depends on the parts only, not on order, process or Python version."""
+    return hashlib.sha256("\x1f".join(map(str, parts)).encode()).hexdigest()
+
+
+def min_fill_option(check: Check) -> Any:
+    """Make the field ``min_fill`` of settings, an option of several builders."""
+    return option(
+        0.8,
+        "Least share of the bound that a case must fill; questions with too few similar answers, or documents that are too "
+        "short, are left out. Default: 0.8",
+        ALL_TASKS,
+        check=check,
+    )
 
 
 def parse_lengths(text: str, published: Sequence[str]) -> tuple[int, ...]:

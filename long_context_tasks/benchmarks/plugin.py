@@ -60,6 +60,8 @@ class Benchmark:
         variables: names of environment variables that it reads beside those of its options.
         labels: path of ``(case_id, labels) -> labels``: labels to add to those that a case carries.
         sections: path of ``(scored_runs) -> list[Section]``: the paper's own tables, for ``lct report`` and the site.
+        split: path of ``(case, turn, documents) -> Parts``: context and query of a case, for information coverage; see
+            :mod:`long_context_tasks.coverage.items`.
         example_files: path of ``(folder, cases) -> None``: writes tiny files in the published form, for the contract tests.
         example_answers: path of ``(case, turn) -> list[str]``: right, wrong and ugly answers, for the contract tests.
         folder: the benchmark's folder, found from the card.
@@ -72,6 +74,7 @@ class Benchmark:
     variables: tuple[str, ...] = ()
     labels: str | None = None
     sections: str | None = None
+    split: str | None = None
     example_files: str | None = None
     example_answers: str | None = None
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import ijson
 
-from long_context_tasks.benchmarks.ada_leval import prompts, scoring
+from long_context_tasks.benchmarks.ada_leval import BENCHMARK, prompts, scoring
 from long_context_tasks.benchmarks.ada_leval.options import AdaLevalOptions
 from long_context_tasks.benchmarks.building import (
     BuiltFile,
@@ -246,10 +246,10 @@ def _built(spec: TaskSpec, options: Options) -> BuiltFile:
 
 
 def _synthetic(spec: TaskSpec, options: Options) -> CaseSet:
-    from long_context_tasks.benchmarks.ada_leval.build import FAMILIES, SYNTHETIC_CASES, build
+    from long_context_tasks.benchmarks.ada_leval.build import SYNTHETIC_CASES, build
 
     builder = family(spec)
-    kind = FAMILIES[builder].settings
+    kind = BENCHMARK.settings_of(BENCHMARK.builders[builder])
     options = replace(options, length=spec.tokens or options.length)
     settings = run_settings(spec.name, kind, options, SYNTHETIC_CASES)
     return cached_cases(

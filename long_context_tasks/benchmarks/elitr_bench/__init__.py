@@ -12,6 +12,7 @@ BENCHMARK = Benchmark(
     load=f"{__name__}.data:load_task",
     options=ElitrBenchOptions,
     variables=("LCT_ELITR_PASSWORD",),
+    split=f"{__name__}.prompts:split_case",
     builders={
         "elitr_bench_qa_synthetic": Builder("qa_synthetic", _SETTINGS, _WRITE, lengths=_LENGTHS),
         "elitr_bench_conv_synthetic": Builder("conv_synthetic", _SETTINGS, _WRITE, lengths=_LENGTHS),

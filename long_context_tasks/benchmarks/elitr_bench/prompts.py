@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from long_context_tasks.coverage.items import split_by_documents
 from long_context_tasks.schema import Case, Documents, InputError, Message
 from long_context_tasks.schema.thinking import without_thinking
 
@@ -257,3 +258,7 @@ def judge_messages(
     language = language or case.inputs["language"]
     prompt = judge_prompt(question_of(case, turn), response, str(case.turns[turn].gold), judge, language)
     return judge_conversation(prompt, judge)
+
+
+split_case = split_by_documents(messages)
+"""Context and query of a case, for information coverage."""

@@ -5,7 +5,7 @@ from long_context_tasks.benchmarks.plugin import Benchmark, Builder
 from long_context_tasks.schema.card import Card
 
 _SETTINGS, _WRITE = f"{__name__}.build.settings:EthicSettings", f"{__name__}.build:build"
-_SYNTHETIC = f"{__name__}.synthetic:SyntheticSettings"
+_SYNTHETIC = f"{__name__}.build.settings:SyntheticSettings"
 _DOCUMENTS = f"{__name__}.build.settings:DOCUMENTS"
 _LENGTHS = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k")
 _TASKS = ("recall", "summarize", "organize", "attribute")
@@ -14,6 +14,7 @@ BENCHMARK = Benchmark(
     card=Card.load(__file__),
     load=f"{__name__}.data:load_task",
     options=EthicOptions,
+    split=f"{__name__}.prompts:split_case",
     builders={
         **{
             f"ethic_{task}": Builder(task, _SETTINGS, _WRITE, source=_DOCUMENTS, lengths=_LENGTHS)

@@ -8,7 +8,7 @@ import pytest
 from published_files import load, record
 
 from long_context_tasks.benchmarks.ada_leval.build import build
-from long_context_tasks.benchmarks.ada_leval.build.choice import BestAnswerSettings
+from long_context_tasks.benchmarks.ada_leval.build.bestanswer import BestAnswerSettings
 from long_context_tasks.benchmarks.ada_leval.build.windows import TSortSettings
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.loading import load_task
