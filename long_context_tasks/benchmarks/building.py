@@ -21,6 +21,7 @@ from long_context_tasks.tokens.build_settings import ALL_TASKS, BuildSettings, C
 
 T = TypeVar("T")
 S = TypeVar("S", bound=BuildSettings)
+Kind = TypeVar("Kind", bound=Options)
 
 
 class Progress:
@@ -173,7 +174,7 @@ class BuiltFile:
         """Read the cases."""
         return CaseSet.read(self.folder, self.task)
 
-    def resolve(self, options: Options) -> Options:
+    def resolve(self, options: Kind) -> Kind:
         """Return the options with the length, length policy, tokenizer and seed that the cases were built with.
 
         Raises:

@@ -24,7 +24,7 @@ def load_task(name: str, options: Options | Mapping[str, Any] | None = None) -> 
     if not isinstance(options, Options):
         options = catalogue.resolve_options(options)
     benchmark = catalogue.benchmark(spec.benchmark)
-    task = benchmark.function("load")(name, benchmark.options.of(options))
+    task: LoadedTask = benchmark.function("load")(name, benchmark.options.of(options))
     _check(task, spec, benchmark.load)
     return replace(task, score=_checked(task.score, task, benchmark.load))
 

@@ -131,7 +131,7 @@ def _parameters() -> list[Any]:
             inspect.Parameter.KEYWORD_ONLY,
             default=None,
             annotation=Annotated[
-                option.type | None,  # type: ignore[valid-type]
+                option.type | None,
                 typer.Option(
                     option.flag,
                     help=option.help,
@@ -265,7 +265,7 @@ def _settings(
     Raises:
         InputError: an option of another builder, or a value that does not fit.
     """
-    from long_context_tasks.schema import InputError, resolve_options
+    from long_context_tasks.schema import InputError, Options, resolve_options
     from long_context_tasks.tokens.build_settings import BuildSettings, build_options
 
     options = {option.name: option for option in build_options(kind)}
@@ -273,7 +273,7 @@ def _settings(
         if option not in options:
             raise InputError(f"{name} takes no --{option.replace('_', '-')}; see `lct build --help`")
     common = [option.name for option in build_options(BuildSettings)]
-    run = resolve_options({f"lct_{option}": typed.get(option) for option in common})
+    run: Options = resolve_options({f"lct_{option}": typed.get(option) for option in common})
     values = {option: getattr(run, option) for option in common if option in run.given}
     values |= {
         option: options[option].value_of(value) for option, value in typed.items() if option not in common

@@ -21,7 +21,7 @@ Scoring = Literal["generate", "likelihood"]
 
 
 class _CardPart(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 
 
 class Variant(_CardPart):
@@ -52,7 +52,7 @@ class TaskCard(_CardPart):
     Attributes:
         source, scoring: see :data:`Source` and :data:`Scoring`.
         headline: metric that stands for the task.
-        chance: what guessing scores, a number or words.
+        chance: what guessing scores: a number from 0 to 1, or words.
         about: one sentence.
         official: metric that follows the paper's code, where there is one.
         answer_budget: tokens that a model may generate by default.
@@ -67,7 +67,7 @@ class TaskCard(_CardPart):
 
     source: Source
     headline: str
-    chance: str | float
+    chance: str
     about: str = ""
     scoring: Scoring = "generate"
     official: str = ""

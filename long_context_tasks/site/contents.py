@@ -274,6 +274,7 @@ def _told(without: Sequence[str]) -> list[str]:
 
 # "1/24 = 4.2 %": the one form of a card that is a single number.
 _CHANCE = re.compile(r"(\d+)/(\d+) = .*", re.ASCII)
+_NUMBER = re.compile(r"[01](?:\.\d+)?")
 _GUESS = "random_guess"
 RATES: Mapping[str, str] = {
     "instruction_following": "Followed the form",
@@ -369,10 +370,13 @@ def chances(cells: "Sequence[Cell]") -> dict[str, float]:
 
     found: dict[str, float] = {}
     for cell in cells:
-        match = _CHANCE.fullmatch(catalogue.parse_task(cell.task).card.chance)
+        chance = catalogue.parse_task(cell.task).card.chance
+        match, number = _CHANCE.fullmatch(chance), _NUMBER.fullmatch(chance)
         guess = cell.official.get(_GUESS)
         if match:
             found[cell.task] = int(match[1]) / int(match[2])
+        elif number:
+            found[cell.task] = float(chance)
         elif guess is not None and guess.n and cell.task not in found:
             found[cell.task] = guess.value
     return found

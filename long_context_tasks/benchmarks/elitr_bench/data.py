@@ -75,7 +75,7 @@ def load_task(name: str, options: ElitrBenchOptions) -> LoadedTask:
             metrics=scoring.INTERVALS,
         ),
         points=frozenset(scoring.INTERVALS),
-        own_template=options.prompt_style if options.prompt_style in prompts.CONVERSATIONS else "",
+        own_template=str(options.prompt_style) if options.prompt_style in prompts.CONVERSATIONS else "",
         asked_and_right=_asked_and_right,
     )
 

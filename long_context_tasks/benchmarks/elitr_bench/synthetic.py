@@ -23,6 +23,7 @@ from long_context_tasks.benchmarks.elitr_bench import prompts
 from long_context_tasks.benchmarks.elitr_bench.answers import INPUT
 from long_context_tasks.benchmarks.elitr_bench.names import SYNTHETIC, TaskName
 from long_context_tasks.benchmarks.elitr_bench.noise import NoiseSettings, noisy
+from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
 from long_context_tasks.schema import (
     Case,
     CaseSet,
@@ -224,7 +225,7 @@ def _stated(question: MeetingQuestion) -> dict[str, Any]:
 # --- loading ---------------------------------------------------------------------------------------------------
 
 
-def resolve(task: TaskName, options: Options) -> Options:
+def resolve(task: TaskName, options: ElitrBenchOptions) -> ElitrBenchOptions:
     """Return the options with the length of the cases, and with what built cases say of their making.
 
     Raises:

@@ -191,7 +191,7 @@ def load_task(name: str, options: EthicOptions) -> LoadedTask:
         if judged
         else None,
         points=frozenset(summaries.POINTS) if judged else frozenset(),
-        own_template=options.prompt_style if options.prompt_style in prompts.OWN_TEMPLATE else "",
+        own_template=str(options.prompt_style) if options.prompt_style in prompts.OWN_TEMPLATE else "",
         asked_and_right=_asked_and_right
         if spec.task in ("single_qa", "multi_qa", "focused_summary")
         else None,

@@ -26,7 +26,8 @@ from long_context_tasks.hosts import turns as built_cases
 from long_context_tasks.hosts.environment import warn_of_misspelt_variables
 from long_context_tasks.hosts.lm_eval.aggregation import aggregation_of, higher_is_better
 from long_context_tasks.hosts.lm_eval.conversation import Conversation, context_of, filler, plain_text
-from long_context_tasks.hosts.lm_eval.refusals import REFUSED, CaseInstance, convert_length_refusals
+from long_context_tasks.hosts.lm_eval.refusals import CaseInstance, convert_length_refusals
+from long_context_tasks.hosts.lm_eval.results import REFUSED
 from long_context_tasks.hosts.lm_eval.window import RunWindow, find_window
 from long_context_tasks.hosts.turns import NO_JUDGE, left_out_from, not_judged_hint, stored, unanswered
 from long_context_tasks.judges.task_judge import Verdicts, score_turns, with_judge
