@@ -22,7 +22,15 @@ from long_context_tasks.results.evaluations import (
 )
 from long_context_tasks.results.settings import DEFAULTS, generation_arguments, telling_options
 from long_context_tasks.schema import Case, InputError, LoadedTask
-from long_context_tasks.stats import Group, Interval, WelchTest, cluster_t, seed_spread, summarize, welch_test
+from long_context_tasks.stats import (
+    GroupMean,
+    Interval,
+    WelchTest,
+    cluster_t,
+    group_mean,
+    seed_spread,
+    welch_test,
+)
 
 __all__ = ["NO_JUDGE", "Evaluation", "evaluations", "unjudged_evaluation"]
 
@@ -112,12 +120,12 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return math.fsum(there) / len(there) if there else None
 
 
-def figures(turns: Sequence[ScoredTurn]) -> Group:
+def figures(turns: Sequence[ScoredTurn]) -> GroupMean:
     """Mean, interval and counts of some turns."""
-    return summarize([turn.value for turn in turns], [turn.meeting for turn in turns])
+    return group_mean([turn.value for turn in turns], [turn.meeting for turn in turns])
 
 
-def by_label(turns: Sequence[ScoredTurn]) -> dict[str, Group]:
+def by_label(turns: Sequence[ScoredTurn]) -> dict[str, GroupMean]:
     """Figures of all turns, of each question type, of each answer position, and of the questions that QA and Conv word differently.
 
     Labels without a turn are left out.

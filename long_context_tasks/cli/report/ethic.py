@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from long_context_tasks.judges import Verdict
     from long_context_tasks.results import StoredRun
     from long_context_tasks.schema import LoadedTask
-    from long_context_tasks.stats import Group
+    from long_context_tasks.stats import GroupMean
 
 _NAME = "ethic"
 _WHO = ("host", "model", "task", "judge", "settings", "domain")
@@ -58,7 +58,7 @@ class Measured:
     cases: "tuple[ScoredCase, ...]"
     parts: "tuple[ScoredPart, ...]"
 
-    def figures(self, group: "Group") -> tuple[str, ...]:
+    def figures(self, group: "GroupMean") -> tuple[str, ...]:
         """Cells of n, mean and interval."""
         from long_context_tasks.benchmarks.elitr_bench.report import count_text, figure_text
 
