@@ -10,16 +10,19 @@ Equal seeds give equal texts on every machine. What a writer hands over stands i
 :mod:`.wording`; all words stand in text files in ``data``.
 """
 
-from long_context_tasks.synthetic.debate import write_debate
+# from long_context_tasks.synthetic.debate import write_debate
 from long_context_tasks.synthetic.document import Document, Fact, Paragraph
-from long_context_tasks.synthetic.event import Event
-from long_context_tasks.synthetic.forum import Thread, ThreadAnswer, post_rows, write_threads
-from long_context_tasks.synthetic.meeting import Meeting, MeetingQuestion, write_meeting
+
+# from long_context_tasks.synthetic.forum import Thread, ThreadAnswer, post_rows, write_threads
+# from long_context_tasks.synthetic.meeting import Meeting, MeetingQuestion, write_meeting
 from long_context_tasks.synthetic.novel import Novel, write_novel
-from long_context_tasks.synthetic.opinions import OpinionGroup, write_opinion_group, write_opinions
+from long_context_tasks.synthetic.people import Event
+
+# from long_context_tasks.synthetic.opinions import OpinionGroup, write_opinion_group, write_opinions
 from long_context_tasks.synthetic.story import write_story
-from long_context_tasks.synthetic.trials import write_abstracts, write_review
-from long_context_tasks.synthetic.world import simulate
+
+# from long_context_tasks.synthetic.trials import write_abstracts, write_review
+from long_context_tasks.synthetic.story.world import simulate
 
 __all__ = [
     "Document",

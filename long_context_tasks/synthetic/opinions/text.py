@@ -5,22 +5,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
 from long_context_tasks.synthetic.document import Fact, Paragraph
-from long_context_tasks.synthetic.opinions_citations import BLANK, CASES, FIRMS, LEAST, CitationWriter
-from long_context_tasks.synthetic.opinions_facts import (
+from long_context_tasks.synthetic.numbers import MONTHS
+from long_context_tasks.synthetic.opinions.citations import BLANK, CASES, FIRMS, LEAST, CitationWriter
+from long_context_tasks.synthetic.opinions.facts import (
     caption_fact,
     cited_fact,
     closing_fact,
     found_facts,
     said_facts,
 )
-from long_context_tasks.synthetic.wording import expand, lines_of, plans, records, repair, words
+from long_context_tasks.synthetic.wording import capital, lines_of, records, repair, words
 
 __all__ = ["Holding", "OpinionWriter", "Parties"]
 
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
 _STREETS = ("Street", "Quay", "Lane", "Row", "Hill", "Market", "Dock", "Gate")
 _NUMBERING = ("[{}] ", "{}. ", "¶ {} ", "({}) ", "")
 _NUMBER = re.compile(r"\d[\d,]*\d|\d")
@@ -62,7 +59,6 @@ class OpinionWriter(CitationWriter):
             masked: whether citations of cases show only when they are described, as marks.
         """
         super().__init__(seed, masked=masked)
-        self.plans = plans("opinions.txt")
         self.mark = ""
         self.text: dict[str, str] = {}
         self.latest = 1990  # year of the opinion
@@ -86,7 +82,7 @@ class OpinionWriter(CitationWriter):
 
     def parties(self, case: Holding) -> Parties:
         """Names and wording of a case at hand, which is decided some year."""
-        self.latest = 1950 + int(self.random() * 70)
+        self.latest = self.whole(1950, 2019)
         one, two = self.surname(), self.surname()
         if self.chance(0.3):
             one = f"the {self.place()} {self.pick(FIRMS)}"
@@ -101,47 +97,32 @@ class OpinionWriter(CitationWriter):
         """A case described in a wording of its own; ``mark`` stands for its citation, else it is cited in full."""
         self.text |= self._words_of(case)
         self.mark = mark
-        text = self._say(f"told.{name}")
+        text = self.say(f"told.{name}")
         self.mark = ""
         return text if self.text.get("open") else _finish(text)
 
     # --- sentences -----------------------------------------------------------------------------------------------
 
-    def _say(self, name: str) -> str:
-        out: list[str] = []
-        expand(self.pick(self.plans[name]), self.fill, self.random, out)
-        return "".join(out)
-
-    def _several(self, name: str, low: int, high: int) -> list[str]:
-        """Fill from ``low`` to ``high`` different plans of a list."""
-        left = list(self.plans[name])
-        found = []
-        for _ in range(low + int(self.random() * (high - low + 1))):
-            out: list[str] = []
-            expand(left.pop(int(self.random() * len(left))), self.fill, self.random, out)
-            found.append("".join(out))
-        return found
-
     def page(self, parties: Parties, cases: Sequence[tuple[Holding, str]]) -> str:
         """A page on the case at hand with described cases, each with its mark."""
         self.text = {**parties.text, "open": "yes"}
-        parts = self._several("own.open", 0, 1) + self._several("own.facts", 1, 2)
-        parts += self._several("own.record", 0, 1) + self._several("page.open", 0, 1)
-        reasons = self._several("own.reason", 1, len(cases))
+        parts = self.several("own.open", 0, 1) + self.several("own.facts", 1, 2)
+        parts += self.several("own.record", 0, 1) + self.several("page.open", 0, 1)
+        reasons = self.several("own.reason", 1, len(cases))
         for case, mark in cases:
             parts.append(self.told("case", case, mark))
             if reasons and self.chance(0.6):
                 parts.append(reasons.pop())
         parts += reasons
         if self.chance(0.15):
-            parts.append(self._say("own.close"))
+            parts.append(self.say("own.close"))
         return _finish(" ".join(parts))
 
     def caption(self, parties: Parties) -> Paragraph:
         """The first paragraph of an opinion."""
         self._begin(parties)
         self.text["title"] = parties.title
-        text = _finish(self._say("caption"))
+        text = _finish(self.say("caption"))
         return Paragraph(text, self._in_order(text), (caption_fact(parties.title, self.text),))
 
     def _begin(self, parties: Parties) -> None:
@@ -153,27 +134,27 @@ class OpinionWriter(CitationWriter):
         """A paragraph of the body: ``facts``, ``cited``, ``told``, ``reason`` or ``close``."""
         self._begin(parties)
         if kind == "facts":
-            parts = self._several("own.open", int(number == 1), 1) + self._several("own.facts", 1, 3)
-            parts += self._several("own.law", 0, 1) if self.chance(0.8) else []
+            parts = self.several("own.open", int(number == 1), 1) + self.several("own.facts", 1, 3)
+            parts += self.several("own.law", 0, 1) if self.chance(0.8) else []
         elif kind == "cited":
-            parts = self.shuffled(self._several("own.cited", 1, 1) + self._several("own.reason", 1, 2))
+            parts = self.shuffled(self.several("own.cited", 1, 1) + self.several("own.reason", 1, 2))
         elif kind == "told":
             parts = [self.told("case", self.holding()), self._short()]
-            parts += self._several("own.cited", 0, 1) + self._several("own.reason", 0, 1)
+            parts += self.several("own.cited", 0, 1) + self.several("own.reason", 0, 1)
         elif kind == "reason":
-            parts = self.shuffled(self._several("own.reason", 2, 3) + self._several("own.facts", 0, 1))
+            parts = self.shuffled(self.several("own.reason", 2, 3) + self.several("own.facts", 0, 1))
         else:
-            parts = self._several("own.reason", 0, 1) + self._several("own.close", 1, 1)
+            parts = self.several("own.reason", 0, 1) + self.several("own.close", 1, 1)
         if kind != "close":
-            parts += self._several("own.record", int(self.chance(0.7)), 1 + int(self.chance(0.25)))
+            parts += self.several("own.record", int(self.chance(0.7)), 1 + int(self.chance(0.25)))
         text = parties.numbering.format(number) + _finish(" ".join(filter(None, parts)))
         return Paragraph(text, self._in_order(text), self._facts([_finish(one) for one in parts], kind))
 
     def footnote(self, parties: Parties) -> Paragraph:
         """A note under the text."""
         self._begin(parties)
-        number = 1 + int(self.random() * (LEAST - 1))
-        parts = self._several(self.pick(("own.reason", "own.cited", "own.facts")), 1, 1)
+        number = self.whole(1, LEAST - 1)
+        parts = self.several(self.pick(("own.reason", "own.cited", "own.facts")), 1, 1)
         text = f"{self.pick(('Footnote {}: ', 'n. {}: ', '*{} '))}".format(number) + _finish(" ".join(parts))
         return Paragraph(text, self._in_order(text), ())
 
@@ -207,17 +188,13 @@ class OpinionWriter(CitationWriter):
         elif role == "statute":
             text = self.statute()
         else:
-            text = self._other(role)
-        return _capital(text) if form == "cap" else text
-
-    def _other(self, role: str) -> str:
-        """A number that stands in no citation, or a name."""
-        return _OTHERS[role](self)
+            text = _OTHERS[role](self)
+        return capital(text) if form == "cap" else text
 
     def date(self) -> str:
         """A day of the years before the opinion; citations have neither such days nor such years."""
-        day, month = 1 + int(self.random() * 28), self.pick(_MONTHS)
-        year = self.latest - int(self.random() * 4)
+        day, month = self.whole(1, 28), self.pick(MONTHS)
+        year = self.latest - self.below(4)
         return self.pick((f"{month} {day}, {year}", f"{day} {month} {year}"))
 
     def _short(self) -> str:
@@ -234,17 +211,13 @@ _OTHERS: dict[str, Callable[[OpinionWriter], str]] = {
     "i": lambda writer: writer.ordinal(29_999),
     "id": lambda writer: f"{writer.pick(('No. ', 'No. ', ''))}{writer.ordinal(99_999)}",
     "money": lambda writer: writer.money(),
-    "year": lambda writer: str(writer.latest - 5 - int(writer.random() * 40)),
-    "month": lambda writer: writer.pick(_MONTHS),
+    "year": lambda writer: str(writer.latest - 5 - writer.below(40)),
+    "month": lambda writer: writer.pick(MONTHS),
     "date": OpinionWriter.date,
     "street": lambda writer: f"{writer.place()} {writer.pick(_STREETS)}",
     "person": OpinionWriter.person,
     "judge": OpinionWriter.surname,
 }
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _finish(text: str) -> str:

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from long_context_tasks.corpora.court_opinions import Opinion
-from long_context_tasks.schema import InputError
-from long_context_tasks.synthetic.document import Document, Fact, Paragraph
-from long_context_tasks.synthetic.opinions_text import Holding, OpinionWriter
+from long_context_tasks.synthetic.document import Document, Paragraph, check_length, main_facts, paragraphs_of
+from long_context_tasks.synthetic.opinions.text import Holding, OpinionWriter
 from long_context_tasks.synthetic.wording import stream
 
 __all__ = [
@@ -121,7 +120,7 @@ class _Companions:
         the target's features on the page is the same on average.
         """
         random = self.writer.random
-        count = 2 + int(random() * 3)
+        count = self.writer.whole(2, 4)
         features = self.writer.shuffled(_FEATURES)
         if not citing:
             return [self._missing((features[place],)) for place in range(count)]
@@ -151,7 +150,7 @@ def write_opinion_group(
     Raises:
         InputError: ``num_tokens`` is below 1.
     """
-    _check(num_tokens, "a group of opinions")
+    check_length(num_tokens, "a group of opinions")
     writer = OpinionWriter(stream(seed, "opinion group"), masked=True)
     holding = writer.holding()
     parties = writer.parties(holding)
@@ -166,7 +165,7 @@ def write_opinion_group(
         if not left:
             parties = writer.parties(writer.holding())
             titles.append(parties.title)
-            left = 4 + int(writer.random() * 6)
+            left = writer.whole(4, 9)
         left -= 1
         # The first two differ, so that the shortest group has something to tell apart.
         citing = writer.chance(CITING) if len(pages) > 1 else first is (len(pages) == 0)
@@ -195,10 +194,8 @@ def _paragraphs(writer: OpinionWriter) -> Iterator[Paragraph]:
     while True:
         parties = writer.parties(writer.holding())
         yield writer.caption(parties)
-        plan = ["facts"] * (2 + int(writer.random() * 3))
-        plan += [
-            writer.pick(("cited", "cited", "told", "reason")) for _ in range(4 + int(writer.random() * 9))
-        ]
+        plan = ["facts"] * writer.whole(2, 4)
+        plan += [writer.pick(("cited", "cited", "told", "reason")) for _ in range(writer.whole(4, 12))]
         for number, kind in enumerate((*plan, "close"), start=1):
             yield writer.paragraph(kind, parties, number)
             if writer.chance(0.12):
@@ -213,16 +210,9 @@ def write_opinions(
     Labels are the numbers in citations of cases, statutes and rules, digits only. A longer text of the same seed begins with the
     shorter one. The arguments and errors are those of :func:`write_opinion_group`.
     """
-    _check(num_tokens, "opinions")
     writer = OpinionWriter(stream(seed, "opinions"), masked=False)
-    paragraphs: list[Paragraph] = []
-    length = 0
-    for paragraph in _paragraphs(writer):
-        paragraphs.append(paragraph)
-        length += len(paragraph.text) + 2
-        if length >= num_tokens * characters_per_token:
-            break
-    return Document(f"synthetic-opinions-{seed}", "Opinions of the courts", tuple(paragraphs))
+    paragraphs = paragraphs_of(_paragraphs(writer), num_tokens, characters_per_token, "opinions")
+    return Document(f"synthetic-opinions-{seed}", "Opinions of the courts", paragraphs)
 
 
 def begins_opinion(text: str) -> bool:
@@ -234,13 +224,4 @@ def begins_opinion(text: str) -> bool:
     return _CAPTION.match(text) is not None
 
 
-def summary_of(paragraphs: Sequence[Paragraph], most: int = 5) -> str:
-    """A summary of paragraphs from their facts: the weightiest, at most so many, in the order of the text."""
-    facts: list[Fact] = [fact for paragraph in paragraphs for fact in paragraph.facts]
-    chosen = sorted(sorted(range(len(facts)), key=lambda place: -facts[place].weight)[:most])
-    return " ".join(facts[place].statement for place in chosen)
-
-
-def _check(num_tokens: int, what: str) -> None:
-    if num_tokens < 1:
-        raise InputError(f"{what} of {num_tokens} tokens cannot be written: ask for at least 1 token")
+summary_of = main_facts

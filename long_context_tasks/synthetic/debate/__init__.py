@@ -8,45 +8,47 @@ person only where that person is named beside it, so that the name is a label in
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import cache
 from random import Random
 
-from long_context_tasks.synthetic.debate_facts import detail, fact_of_act, summarize
-from long_context_tasks.synthetic.debate_house import Act, House, Member, Names, sit
-from long_context_tasks.synthetic.document import Document, Fact, Paragraph, paragraphs_of
-from long_context_tasks.synthetic.story import spoken_in
-from long_context_tasks.synthetic.teller import PRONOUNS
-from long_context_tasks.synthetic.wording import expand, plans, repair, stream, words
+from long_context_tasks.synthetic.debate.house import Act, Member, Names, sit
+from long_context_tasks.synthetic.document import (
+    Document,
+    Fact,
+    FactTable,
+    Paragraph,
+    paragraphs_of,
+    ranked_facts,
+    telling_words,
+)
+from long_context_tasks.synthetic.wording import (
+    PRONOUNS,
+    Writer,
+    capital,
+    parted,
+    repair,
+    spoken_in,
+    stream,
+    words,
+)
 
-__all__ = ["CHARACTERS_PER_TOKEN", "stream_debate", "summary_of", "write_debate"]
+__all__ = ["CHARACTERS_PER_TOKEN", "detail", "fact_of_act", "stream_debate", "summary_of", "write_debate"]
 
 # Measured with cl100k: 3.93 to 3.96 characters a token, 4.06 in a short one; a little more, so that a debate is never too short.
 CHARACTERS_PER_TOKEN = 4.15
 # What a speech may hold beside its purpose; those of DETAILS name somebody or something new and make a fact.
 DETAILS = ("case", "witness")
 BODY = (
-    *(
-        "point",
-        "point",
-        "point",
-        "point",
-        "tour",
-        "tour",
-        "tour",
-        "tour",
-        "refer",
-        "history",
-        "history",
-        "history",
-        "money",
-        "press",
-        "scene",
-        "remark",
-        "remark",
-    ),
+    *["point"] * 4,
+    *["tour"] * 4,
+    "refer",
+    *["history"] * 3,
+    *("money", "press", "scene", "remark", "remark"),
     *DETAILS,
 )
+MOST_FACTS = 3  # in the summary of a part
 BRIEF = frozenset(
     ("call", "ask", "answer", "order_raise", "order_rule", "accept", "withdraw", "divide", "petition")
 )
@@ -54,15 +56,13 @@ CLOSING = {"support": "close_for", "oppose": "close_against", "move": "close_for
 MONTHS, WEEKDAYS = words("story_names.txt", "months"), words("story_names.txt", "weekdays")
 
 
-class Reporter:
+class Reporter(Writer):
     """Writes down one speech after the other."""
 
     def __init__(self, seed: int) -> None:
         """Begin with nothing on record."""
-        self.random = Random(stream(seed, "reporter")).random
+        super().__init__(Random(stream(seed, "reporter")).random, "debate.txt")
         self.names = Names(self.random)
-        self.scenes = plans("debate.txt")
-        self.house: House | None = None
         self.people: dict[str, Member] = {}
         self.text: dict[str, str] = {}
         self.spoken: dict[str, None] = {}
@@ -71,15 +71,10 @@ class Reporter:
         self.used: deque[tuple[str, int]] = deque(maxlen=40)  # plans of late
         self.said: deque[tuple[Member, str]] = deque(maxlen=40)  # who spoke of which place of late
 
-    def chance(self, probability: float) -> bool:
-        """Answer yes with the given probability."""
-        return self.random() < probability
-
-    def speech(self, house: House, act: Act) -> Paragraph:
+    def speech(self, act: Act) -> Paragraph:
         """Write a speech, with its labels and facts."""
         self.spoken, self.shown = {}, set()
-        self.house = house
-        self.begin(house, act)
+        self.begin(act)
         parts: list[str] = []
         facts: list[Fact] = []
         label = self.label(act)
@@ -94,7 +89,7 @@ class Reporter:
         facts.append(fact_of_act(act, self.people, self.text, parts[-1]))
         for kind in self.body(act.kind, long):
             self.refresh()
-            self.text["big"] = f"{self.names.whole(1001, 29_989):,}"
+            self.text["big"] = f"{self.whole(1001, 29_989):,}"
             if kind == "refer":
                 self.look_back(act.other)
             parts.append(self.say(kind))
@@ -107,19 +102,17 @@ class Reporter:
 
     def body(self, kind: str, long: bool) -> list[str]:
         """Choose what else a speech has."""
-        number = (
-            (3 if kind in ("tribute", "figure", "correct") else 4) + int(self.random() * 6) if long else 0
-        )
+        number = (3 if kind in ("tribute", "figure", "correct") else 4) + self.below(6) if long else 0
         if kind in ("ask", "answer") and self.chance(0.4):
             number = 1
         chosen: list[str] = []
         while len(chosen) < number:
-            one = BODY[int(self.random() * len(BODY))]
-            if not chosen or chosen[-1] != one or one == "point":
-                chosen.append(one)
+            part = self.pick(BODY)
+            if not chosen or chosen[-1] != part or part == "point":
+                chosen.append(part)
         return chosen
 
-    def begin(self, house: House, act: Act) -> None:
+    def begin(self, act: Act) -> None:
         """Say who and what the fields of the plans mean in this speech."""
         issue = act.issue
         self.people = {"M": issue.mover, "N": issue.minister, "P": act.other}
@@ -133,18 +126,11 @@ class Reporter:
             "line": str(issue.line),
             "old": issue.old,
             "new": issue.new,
-            "subject": topic.subject,
-            "single": topic.single,
-            "group": topic.group,
-            "one": topic.one,
-            "unit": topic.unit,
-            "aim": topic.aim,
-            "harm": topic.harm,
-            "office": topic.office,
+            **asdict(topic),
             "office_bare": topic.office.removeprefix("the "),
-            "big": f"{act.figure or self.names.whole(1001, 29_989):,}",
+            "big": f"{act.figure or self.whole(1001, 29_989):,}",
             "wrong": f"{act.wrong:,}",
-            "small": str(self.names.whole(101, 989)),
+            "small": str(self.whole(101, 989)),
             "ayes": str(act.ayes),
             "noes": str(act.noes),
             "result": "agreed to" if act.ayes > act.noes else "negatived",
@@ -184,16 +170,14 @@ class Reporter:
         return f"The Member for {speaker.seat} ({name}): " if mark < 0.8 else f"{name}: "
 
     def say(self, name: str) -> str:
-        """Write one of the plans of a list."""
-        options = self.scenes[name]
-        out: list[str] = []
-        at = int(self.random() * len(options))
+        """Fill one of the plans of a list, if possible none of late."""
+        options = self.plans[name]
+        at = self.below(len(options))
         while (name, at) in self.used and len(options) > 4:
-            at = int(self.random() * len(options))
+            at = self.below(len(options))
             self.used.popleft()
         self.used.append((name, at))
-        expand(options[at], self.fill, self.random, out)
-        return "".join(out)
+        return self.written(options[at])
 
     def fill(self, field: tuple[str, str], out: list[str]) -> str:
         """Return the text of a field."""
@@ -206,7 +190,7 @@ class Reporter:
             text = self.other(role)
         if "{" in text:
             text = text.replace("{place}", self.text["place"])
-        return text[0].upper() + text[1:] if form == "cap" else text
+        return capital(text) if form == "cap" else text
 
     def person(self, person: Member, form: str) -> str:
         """A person in one of the forms."""
@@ -303,25 +287,65 @@ OWN = re.compile(rf"\d{{3}}|\b(?!(?:{COMMON})\b)[A-Z][a-z]{{5,}}")
 
 def take_apart(text: str) -> str:
     """Make two sentences of every long one that has neither a number nor a longer proper name in it."""
-    return " ".join(_shorter(sentence) for sentence in re.split(r"(?<=[a-z”][.?!])\s+", text))
+    return " ".join(parted(sentence, OWN, JOINTS) for sentence in re.split(r"(?<=[a-z”][.?!])\s+", text))
 
 
-def _shorter(sentence: str) -> str:
-    if len(sentence.split()) <= 12 or OWN.search(sentence[1:]):
-        return sentence
-    joint = JOINTS.search(sentence)
-    if joint is None:
-        return sentence
-    head, tail = sentence[: joint.start()], sentence[joint.end() :]
-    link = "But " if joint[0] == ", but " else ""
-    return f"{head}. {_shorter(link + tail if link else tail[0].upper() + tail[1:])}"
+# --- facts -----------------------------------------------------------------------------------------------------------
+
+_FACTS = FactTable("debate_facts.txt")
+
+
+def fact_of_act(act: Act, people: Mapping[str, Member], text: Mapping[str, str], said: str) -> Fact:
+    """Return the fact of a speech's purpose.
+
+    Args:
+        act: the speech.
+        people: who "Q" is, the person outside the House.
+        text: the fields of the speech.
+        said: the words of the speech to this purpose.
+    """
+    issue, place = act.issue, text["place"]
+    also, about = (f", and of {place}", f" about {place}") if place in said else ("", "")
+    fields = {
+        **people,
+        **text,
+        "act": act,
+        "issue": issue,
+        "speaker": act.speaker,
+        "carried": "carried" if act.ayes > act.noes else "lost",
+        "matter": f"{issue.topic.subject} {issue.topic.single} {issue.topic.aim}",
+        "also": also,
+        "about": about,
+    }
+    return _FACTS.fact("petition_act" if act.kind == "petition" else act.kind, fields)
+
+
+def detail(kind: str, people: Mapping[str, Member], text: Mapping[str, str], said: str) -> Fact:
+    """Return the fact of a case that was told or of evidence that was quoted; titles may have been left out of the speech.
+
+    Args:
+        kind: "case" or "witness".
+        people: who "Q" (of the case) and "W" (the witness) are.
+        text: the fields of the speech.
+        said: the words of the speech about it.
+    """
+    plight = ", ".join(word for word in telling_words(said) if word in _plights())
+    kind = "case_of_place" if kind == "case" and text["place"] in said else kind
+    return _FACTS.fact(kind, {**people, **text, "plight": plight})
+
+
+@cache
+def _plights() -> frozenset[str]:
+    """Return the telling words of what people suffer."""
+    plans = [*words("debate.txt", "plight"), *words("debate.txt", "plight_i")]
+    return frozenset(telling_words(re.sub(r"[\[\]|]", " ", " ".join(plans))))
 
 
 def stream_debate(seed: int) -> Iterator[Paragraph]:
     """Yield speech after speech for ever; memory does not grow."""
     reporter = Reporter(seed)
-    for house, act in sit(stream(seed, "house")):
-        yield reporter.speech(house, act)
+    for act in sit(stream(seed, "house")):
+        yield reporter.speech(act)
 
 
 def write_debate(
@@ -348,4 +372,4 @@ def summary_of(paragraphs: Sequence[Paragraph]) -> str:
     Args:
         paragraphs: speeches, one after the other.
     """
-    return summarize([fact for paragraph in paragraphs for fact in paragraph.facts])
+    return " ".join(dict.fromkeys(fact.statement for fact in ranked_facts(paragraphs)[:MOST_FACTS]))

@@ -3,9 +3,9 @@
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from long_context_tasks.synthetic.meeting_points import Point, change, discuss, make_point
-from long_context_tasks.synthetic.meeting_speech import Speech, turn
-from long_context_tasks.synthetic.meeting_world import CLASSES, TYPES, kinds_of, make_subject, nouns, pick
+from long_context_tasks.synthetic.meeting.points import Point, change, discuss, make_point
+from long_context_tasks.synthetic.meeting.speech import Speech, turn
+from long_context_tasks.synthetic.meeting.world import TYPES, draw_subject, kinds_of, make_subject
 
 __all__ = ["Talk"]
 
@@ -31,20 +31,19 @@ class Talk:
 
     def another_point(self) -> Point:
         """A point that nobody asks about: often of a noun that is asked about, in another project."""
-        speech, random = self.speech, self.speech.random
+        speech, projects = self.speech, self.speech.cast.projects
         for _ in range(30):
             if self.asked_nouns and speech.chance(0.3):
-                group, place = self.asked_nouns[int(random() * len(self.asked_nouns))]
+                noun = speech.pick(self.asked_nouns)
+                subject = make_subject(*noun, speech.pick(projects))
             else:
-                group = CLASSES[int(random() * len(CLASSES))]
-                place = int(random() * len(nouns(group)))
-            subject = make_subject(group, place, speech.pick(speech.cast.projects))
-            kind = pick(kinds_of(TYPES[int(random() * 4)], group), random)
+                subject, noun = draw_subject(speech, projects)
+            kind = speech.pick(kinds_of(speech.pick(TYPES), subject.group))
             if subject.text not in self.reserved and (subject.text, kind.name) not in self.taken:
                 break
         else:
             while subject.text in self.reserved:
-                subject = make_subject(group, place, speech.pick(speech.cast.projects))
+                subject = make_subject(*noun, speech.pick(projects))
         self.taken.add((subject.text, kind.name))
         return make_point(speech, subject, kind, 1 if speech.chance(0.35) else 0)
 
@@ -75,9 +74,7 @@ class Talk:
 
     def _next_item(self) -> list[str]:
         speech = self.speech
-        group = pick(CLASSES, speech.random)
-        place = int(speech.random() * len(nouns(group)))
-        item = make_subject(group, place, speech.pick(speech.cast.projects))
+        item, _ = draw_subject(speech, speech.cast.projects)
         speech.new_item()
         return turn(speech.cast.present[0], speech.sentence("item", s=item.text))
 
@@ -106,7 +103,7 @@ class Talk:
         speech = self.speech
         one, other = speech.several(2)
         lines: list[str] = []
-        for _ in range(1 + int(speech.random() * 2)):
+        for _ in range(speech.whole(1, 2)):
             lines += self._say(one, *(["tiny"] if speech.chance(0.25) else []), "ask")
             more = ["report"] if speech.chance(0.3) else ["think"] if speech.chance(0.3) else []
             lines += self._say(other, "answer", *more)
@@ -119,12 +116,12 @@ class Talk:
         one, other = speech.several(2)
         begun = speech.plain("unfinished" if speech.chance(0.6) else "start")
         lines = turn(one, f"{speech.spoken(begun.rstrip('.'))}-" if speech.chance(0.6) else f"{begun} -.")
-        lines += self._say(other, pick(["tech", "back", "joining", "ask"], speech.random))
+        lines += self._say(other, speech.pick(("tech", "back", "joining", "ask")))
         return lines + self._say(one, "back", "report") if speech.chance(0.6) else lines
 
     def _aside(self) -> list[str]:
         speech = self.speech
-        name = pick(["digress", "digress", "tech", "joining", "away"], speech.random)
+        name = speech.pick(("digress", "digress", "tech", "joining", "away"))
         one, other = speech.several(2)
         lines = self._say(one, name)
         lines += self._say(other, name if speech.chance(0.55) else "back")

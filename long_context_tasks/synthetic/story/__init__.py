@@ -1,6 +1,6 @@
-"""The synthetic novel as a document for recall, organizing and summarizing: :mod:`.novel` told with titles, surnames and asides.
+"""Stories for recall, organizing and summarizing: events of a small world, told with titles, surnames and asides.
 
-The events and most sentence plans are those of the novel. What differs: people are called by first name, surname, full
+Most sentence plans are those of the novel. What differs: people are called by first name, surname, full
 name, with or without a title, and by epithet ("the captain"); asides bring in places, houses, ships, laws, newspapers,
 songs and feasts, none of which is named after a person. The labels of a paragraph are the parts of the names of
 people that stand in it, each once, titles left out, as the recall task asks for.
@@ -8,29 +8,53 @@ people that stand in it, each once, titles left out, as the recall task asks for
 
 import hashlib
 import re
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from long_context_tasks.synthetic.document import Document, Fact, Paragraph, paragraphs_of
-from long_context_tasks.synthetic.event import Event
-from long_context_tasks.synthetic.people import Person, pick
-from long_context_tasks.synthetic.story_facts import facts_of
-from long_context_tasks.synthetic.story_towns import two_words
-from long_context_tasks.synthetic.teller import MEMORY, Teller
-from long_context_tasks.synthetic.wording import plans, records, repair, stream, words
-from long_context_tasks.synthetic.world import simulate
+from long_context_tasks.synthetic.document import (
+    Document,
+    Fact,
+    FactTable,
+    Paragraph,
+    paragraphs_of,
+    ranked_facts,
+    telling_words,
+)
+from long_context_tasks.synthetic.people import Event, Person, two_words
+from long_context_tasks.synthetic.story.world import simulate
+from long_context_tasks.synthetic.teller import Teller
+from long_context_tasks.synthetic.wording import (
+    LONG,
+    NAME,
+    SENTENCE,
+    parted,
+    records,
+    repair,
+    spoken_in,
+    stream,
+    words,
+)
 
-__all__ = ["CHARACTERS_PER_TOKEN", "spoken_in", "stream_story", "summary_of", "write_story"]
+__all__ = ["CHARACTERS_PER_TOKEN", "stream_story", "summary_of", "take_apart", "write_story"]
 
 # Measured with cl100k: 4.05 to 4.09 characters a token; a little more, so that a story is never too short.
 CHARACTERS_PER_TOKEN = 4.1
 MOST_FACTS = 3  # in the summary of a part
 TITLED = 55  # of 100 people have a title
 FULL_TITLED = 0.15  # share of full names of such people that have it
-NAME = re.compile(r"\b[A-Z][a-z]+\b")
-LONG = 12  # words; a longer sentence without a proper name may come in other stories too, and is taken apart
-SENTENCE = re.compile(r"(?<=[.?!])\s+|(?<=[.?!]\")\s+")
+MEMORY = 60  # events that somebody may still speak of
+# What more may be told of an event, beside its own sentences.
+DETAILS = {
+    "arrive": "detail.arrive",
+    "meet": "detail.meet",
+    "join": "detail.join",
+    "find": "detail.thing",
+    "gift": "detail.thing",
+    "study": "detail.thing",
+    "accept": "detail.thing",
+}
 SUBJECT = (
     r"(?=(?:he|she|it|they|there|the|an?|one|nobody|no one|somebody|someone|every|everyone|some|her|his|its|their|in the|"
     r"that|half|people|somewhere|far off|out of sight|by|when|then|at|a|beyond|down|across|behind|nothing|all|until|as)\b)"
@@ -62,6 +86,10 @@ class Style:
     epithet: str
 
 
+def _names(name: str) -> tuple[str, ...]:
+    return words("story_names.txt", name)
+
+
 @lru_cache(maxsize=128)
 def _style(seed: int, person: Person) -> Style:
     """The style of a person, the same at any time: nothing needs to be remembered of people who are gone."""
@@ -80,33 +108,82 @@ class StoryTeller(Teller):
 
     def __init__(self, seed: int) -> None:
         """Begin with an empty memory."""
-        super().__init__(stream(seed, "teller"))
+        super().__init__(stream(seed, "teller"), "story.txt")
         self.seed = seed
-        self.scenes = plans("scenes.txt", "scenery.txt", "story.txt")
-        self.proper = {
-            field: tuple(words("story_names.txt", name) for name in names) for field, names in PROPER.items()
-        }
-        self.halls, self.books = (
-            words("story_names.txt", "hall_last"),
-            tuple(words("story_names.txt", name) for name in ("book_first", "book_last")),
-        )
-        self.titles = words("story_names.txt", "titles_things")
-        self.place_names = words("names.txt", "place_first"), words("names.txt", "place_last")
-        self.surnames = words("names.txt", "surname_first"), words("names.txt", "surname_last")
-        self.first_names = words("names.txt", "women"), words("names.txt", "men")
+        self.memories: deque[Event] = deque(maxlen=MEMORY)
+        self.before: Event | None = None
         self.spoken: dict[str, None] = {}
         self.party: tuple[Person, ...] = ()
 
     def tell(self, event: Event) -> Paragraph:
         """Write the paragraph of the next event, with its labels and facts."""
         self.spoken = {}
-        text, _ = self.paragraph(event)
+        text = self.paragraph(event)
         if self.chance(0.88):
-            aside = self.aside("aside_person" if self.chance(0.07) else "aside", event)
+            # Pronouns must not reach back over what was told in between.
+            name = "aside_person" if self.chance(0.07) else "aside"
+            self.last = None
+            aside = repair(self.say_of(name, event))
             text = f"{text} {aside}" if self.chance(0.75) else f"{aside} {text}"
         away = event.kind in ("depart", "road")
         text = take_apart(text, f"{'outside' if away else 'at'} {event.place.name}", self.in_full)
-        return Paragraph(text, spoken_in(text, self.spoken), facts_of(event))
+        return Paragraph(text, spoken_in(text, self.spoken), (fact_of(event),))
+
+    def paragraph(self, event: Event) -> str:
+        """Write what happens, without asides."""
+        self.last, self.named = None, []
+        before = self.before
+        parts: list[str] = []
+        scenery = self.scenery(event)
+        if scenery is not None and self.chance(0.35):
+            parts.append(self.say_of(scenery, event))
+            scenery = None
+        if before is not None:
+            parts.append(self.say_of(f"after.{before.kind}", before, event))
+        if scenery is not None and self.chance(0.5):
+            parts.append(self.say_of(scenery, event))
+            scenery = None
+        kind = f"depart.{event.reason}" if event.kind == "depart" else event.kind
+        parts.append(self.say_of(f"tell.{kind}", event))
+        if self.chance(0.5):
+            parts.append(self.say_of(DETAILS.get(event.kind, "detail.talk"), event))
+        if scenery is not None:
+            parts.append(self.say_of(scenery, event))
+        length = sum(map(len, parts))
+        goal = 170 + 230 * self.random()
+        extras = ["gesture", "story", "memory"]
+        while length < goal and extras:
+            extra = extras.pop(self.below(len(extras)))
+            if extra != "memory":
+                parts.append(self.say_of(extra, event))
+            elif (memory := self.recall(event)) is not None:
+                parts.append(self.say_of(f"memory.{memory.kind}", memory, event))
+            else:
+                continue
+            length += len(parts[-1])
+        self.remember(event)
+        return repair(" ".join(parts))
+
+    def scenery(self, event: Event) -> str | None:
+        """Choose what is said of the weather or the time of day; what has changed more often than what has not."""
+        before = self.before
+        if before is not None and before.weather != event.weather:
+            return f"weather.{event.weather}"
+        if before is not None and before.hour != event.hour and self.chance(0.4):
+            return f"hour.{event.hour}"
+        return f"sky.{event.weather}" if self.chance(0.45) else None
+
+    def remember(self, event: Event) -> None:
+        """Take note of an event, told or not."""
+        self.memories.append(event)
+        self.before = event
+
+    def recall(self, event: Event) -> Event | None:
+        """Choose an event of some time ago that somebody may speak of now."""
+        old = self.memories[self.below(len(self.memories) - 12)]
+        if f"memory.{old.kind}" not in self.plans:
+            return None
+        return None if old.kind in ("mend", "heal") and old.actor not in event.party else old
 
     def in_full(self, sentence: str) -> str:
         """Add the surname to the first name of somebody who is there."""
@@ -116,12 +193,6 @@ class StoryTeller(Teller):
                 self.speak(person.name, person.surname)
                 return changed
         return sentence
-
-    def aside(self, name: str, event: Event) -> str:
-        """Write something beside the point."""
-        # Pronouns must not reach back over what was told in between.
-        self.last = None
-        return repair(self.say(name, event))
 
     def set_fields(self, event: Event, now: Event) -> None:
         """Say who and what the fields of a plan mean; places far away are new each time."""
@@ -147,33 +218,36 @@ class StoryTeller(Teller):
         if role == "town":
             return self.new_place()
         if role == "titled":
-            return f"{pick(self.titles, self.random)} {self.plain_place()}"
+            return f"{self.pick(_names('titles_things'))} {self.plain_place()}"
         if role == "hall":
-            return f"{self.plain_place()} {pick(self.halls, self.random)}"
+            return f"{self.plain_place()} {self.pick(_names('hall_last'))}"
         if role == "far_cap":
             return self.text["far"].upper()
         if role in ("book", "book_bare"):
-            book = f"{pick(self.books[0], self.random)} of {pick(self.books[1], self.random)}"
+            book = f"{self.pick(_names('book_first'))} of {self.pick(_names('book_last'))}"
             return book if role == "book" else f"the {self.new_place()} Almanac"
-        name = " ".join(pick(lines, self.random) for lines in self.proper[role.removesuffix("_cap")])
+        name = " ".join(self.pick(_names(part)) for part in PROPER[role.removesuffix("_cap")])
         return name.upper() if role.endswith("_cap") else name
 
     def new_place(self) -> str:
         """Make the name of a place that nobody in the story goes to, as a rule; many have two words, as people do."""
-        return two_words(self.plain_place(), self.random)
+        return two_words(self.plain_place(), self)
 
     def plain_place(self) -> str:
         """Make a name of one word."""
         while True:
-            first, last = pick(self.place_names[0], self.random), pick(self.place_names[1], self.random)
+            first = self.pick(words("names.txt", "place_first"))
+            last = self.pick(words("names.txt", "place_last"))
             if first[-1] != last[0] and first.lower() not in last:
                 return first + last
 
     def passer(self) -> Person:
         """Make somebody who is only spoken of."""
         female = self.chance(0.5)
-        surname = pick(self.surnames[0], self.random) + pick(self.surnames[1], self.random)
-        return Person(pick(self.first_names[0 if female else 1], self.random), surname, female, "stranger")
+        surname = self.made_up("surname")
+        return Person(
+            self.pick(words("names.txt", "women" if female else "men")), surname, female, "stranger"
+        )
 
     def speak(self, *parts: str) -> str:
         """Note the parts of a name that is about to be written."""
@@ -209,19 +283,6 @@ class StoryTeller(Teller):
         name = super().name(person, out)
         return name if name in ("he", "she") else self.call(person)
 
-    def alone(self, person: Person) -> bool:
-        """Whether nobody else in this paragraph has the same trade or sex."""
-        return all(other is person or other.female != person.female for other in self.named)
-
-
-def spoken_in(text: str, names: Container[str]) -> tuple[str, ...]:
-    """The names that stand in a text as words, in order, each once.
-
-    >>> spoken_in("Ann met Bob. Bobby met Ann.", {"Bob", "Ann", "Eve"})
-    ('Ann', 'Bob')
-    """
-    return tuple(dict.fromkeys(word for word in NAME.findall(text) if word in names))
-
 
 def take_apart(text: str, where: str = "", in_full: Callable[[str], str] | None = None) -> str:
     """Make two or more sentences of every long one that has no rare name in it; what cannot be parted gets one.
@@ -237,7 +298,7 @@ def take_apart(text: str, where: str = "", in_full: Callable[[str], str] | None 
     parts: list[str] = []
     spoken = False
     for sentence in SENTENCE.split(text):
-        for one in SENTENCE.split(_shorter(sentence)):
+        for one in SENTENCE.split(parted(sentence, INNER, JOINTS)):
             named = in_full(one) if in_full is not None and _common(one) else one
             parts.append(named if not where or spoken or '"' in sentence else _placed(named, where))
         spoken ^= sentence.count('"') % 2 == 1
@@ -266,15 +327,28 @@ def _rare() -> frozenset[str]:
     return frozenset(one + two for first, last in (lists[:2], lists[2:]) for one in first for two in last)
 
 
-def _shorter(sentence: str) -> str:
-    if len(sentence.split()) > LONG and not INNER.search(sentence):
-        joint = JOINTS.search(sentence)
-        if joint is None:
-            return sentence
-        head, tail = sentence[: joint.start()], sentence[joint.end() :]
-        tail = f"But {tail}" if joint[0] == ", but " else tail[0].upper() + tail[1:]
-        return f"{head}. {_shorter(tail)}"
-    return sentence
+_FACTS = FactTable("story_facts.txt")
+_PEOPLE = ("place", "target", "actor", "other", "third", "thing", "deed", "wound", "spot")
+
+
+def fact_of(event: Event) -> Fact:
+    """Return what an event comes down to.
+
+    What begins something (somebody is met, a thing comes to light) weighs 1; what follows from it weighs less. Short summaries
+    are made of heavy facts, so that summaries of neighbouring parts share few words: their order has to be read from the text.
+    """
+    fields: dict[str, object] = {name: getattr(event, name) for name in _PEOPLE}
+    if event.kind == "arrive":
+        fields["longest"] = ", ".join(sorted(telling_words(event.spot), key=len)[-2:])
+    if event.kind == "hurt" and event.wound is not None:
+        fields["told"], fields["keys"] = _hurts()[event.wound.part]
+    return _FACTS.fact(f"depart.{event.reason}" if event.kind == "depart" else event.kind, fields)
+
+
+@cache
+def _hurts() -> dict[str, tuple[str, str]]:
+    """Return of each part of the body how its injury is told, and the words for it."""
+    return {part: (told, keys) for part, told, keys in records("story_names.txt", "hurts")}
 
 
 def stream_story(seed: int) -> Iterator[Paragraph]:
@@ -314,13 +388,6 @@ def summary_of(paragraphs: Sequence[Paragraph]) -> str:
     Args:
         paragraphs: one after the other.
     """
-    chosen: list[Fact] = []
-    facts = [fact for paragraph in paragraphs for fact in paragraph.facts]
-    for fact in sorted(facts, key=lambda fact: (-fact.weight, _mark(fact.statement))):
-        if len(chosen) < MOST_FACTS and (not chosen or fact.weight > 0.5):
-            chosen.append(fact)
-    return " ".join(fact.statement for fact in facts if fact in chosen)
-
-
-def _mark(text: str) -> bytes:
-    return hashlib.sha256(text.encode()).digest()
+    ranked = ranked_facts(paragraphs)[:MOST_FACTS]
+    chosen = [fact for fact in ranked if fact is ranked[0] or fact.weight > 0.5]
+    return " ".join(fact.statement for part in paragraphs for fact in part.facts if fact in chosen)

@@ -11,15 +11,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from long_context_tasks.corpora.books import Book
-from long_context_tasks.schema import InputError
-from long_context_tasks.synthetic.company import Company
-from long_context_tasks.synthetic.event import Event
-from long_context_tasks.synthetic.people import Place
-from long_context_tasks.synthetic.story import LONG, SENTENCE
+from long_context_tasks.synthetic.document import check_length
+from long_context_tasks.synthetic.novel.company import Company
+from long_context_tasks.synthetic.numbers import in_words
+from long_context_tasks.synthetic.people import Event, Place
 from long_context_tasks.synthetic.teller import Teller
-from long_context_tasks.synthetic.trials_numbers import in_words
-from long_context_tasks.synthetic.wording import expand, plans, repair, stream
+from long_context_tasks.synthetic.wording import LONG, SENTENCE, repair, stream
 
 __all__ = ["CHARACTERS_PER_TOKEN", "Novel", "tell", "write_novel"]
 
@@ -42,11 +39,18 @@ DETAILS = {
 class Novel:
     """A novel and what happens in it.
 
-    ``events[i]`` are the events that ``book.paragraphs[i]`` tells: the main one
-    first, then what was counted and what changed hands.
+    Attributes:
+        id: the same for the same seed.
+        title: for people.
+        paragraphs: in order, one line each.
+        chapters: index of the first paragraph of each chapter, ascending, beginning with 0.
+        events: of each paragraph what it tells: the main event first, then what was counted and what changed hands.
     """
 
-    book: Book
+    id: str
+    title: str
+    paragraphs: tuple[str, ...]
+    chapters: tuple[int, ...]
     events: tuple[tuple[Event, ...], ...]
 
 
@@ -55,9 +59,8 @@ class NovelTeller(Teller):
 
     def __init__(self, seed: int, region: Sequence[Place]) -> None:
         """Begin anywhere in a region."""
-        super().__init__(seed)
+        super().__init__(seed, "novel.txt")
         self.region = region
-        self.scenes = plans("scenes.txt", "scenery.txt", "novel.txt")
 
     def write(self, events: Sequence[Event]) -> str:
         """Write the paragraph of what happens next."""
@@ -72,9 +75,9 @@ class NovelTeller(Teller):
         extras = [f"sky.{event.weather}", f"hour.{event.hour}", "gesture", "story", "turn"]
         extras.append(DETAILS.get(event.kind, "detail.talk"))
         while len(main) + sum(map(len, rest)) < goal and extras:
-            rest.append(self.part(extras.pop(int(self.random() * len(extras))), event))
-        mixed = [rest.pop(int(self.random() * len(rest))) for _ in range(len(rest))]
-        mixed.insert(0 if self.chance(0.5) else int(self.random() * (len(mixed) + 1)), main)
+            rest.append(self.part(extras.pop(self.below(len(extras))), event))
+        mixed = self.shuffled(rest)
+        mixed.insert(0 if self.chance(0.5) else self.below(len(mixed) + 1), main)
         return repair(" ".join(mixed))
 
     def plan_of(self, event: Event) -> str:
@@ -88,13 +91,15 @@ class NovelTeller(Teller):
     def part(self, name: str, event: Event) -> str:
         """Write a sentence or two that may stand anywhere in a paragraph: no pronoun reaches back over its beginning."""
         self.last = None
-        return " ".join(self.vouched(one, event) for one in SENTENCE.split(self.say(name, event)))
+        return " ".join(
+            self.vouched(sentence, event) for sentence in SENTENCE.split(self.say_of(name, event))
+        )
 
     def vouched(self, sentence: str, event: Event) -> str:
         """Say by whose word it is in a long sentence that names nobody and counts nothing: other novels may have the same."""
         if len(sentence.split()) <= LONG or not sentence.endswith(".") or OWN.search(sentence[1:]):
             return sentence
-        return f"{sentence[:-1]}, {self.say('vouched', event)}."
+        return f"{sentence[:-1]}, {self.say_of('vouched', event)}."
 
     def set_fields(self, event: Event, now: Event) -> None:
         """Say who and what the fields of a plan mean; only moves name the place where the company is."""
@@ -103,10 +108,9 @@ class NovelTeller(Teller):
         if event.kind == "move":
             text["look"] = event.spot
         else:
-            text["place"], text["kind"] = self.line("here"), self.line("noise")
-        other = [place for place in self.region if place is not event.place and place is not event.target]
-        first = other.pop(int(self.random() * len(other)))
-        text["P"], text["Q"] = first.name, other[int(self.random() * len(other))].name
+            text["place"], text["kind"] = self.say("here"), self.say("noise")
+        others = [place for place in self.region if place is not event.place and place is not event.target]
+        text["P"], text["Q"] = (place.name for place in self.sample(others, 2))
         if event.kind == "hand":
             assert event.actor is not None and event.other is not None
             self.roles |= {"G": event.actor, "K": event.other}
@@ -116,20 +120,13 @@ class NovelTeller(Teller):
             text["left"] = in_words(event.left)
             for number, change, reason in zip(("", "two"), event.changes, event.reasons, strict=False):
                 text[f"change{number}"], text[f"why{number}"] = in_words(abs(change)), reason
-                text[f"came{number}"] = self.line("came" if change > 0 else "went")
+                text[f"came{number}"] = self.say("came" if change > 0 else "went")
 
     def fill(self, field: tuple[str, str], out: list[str]) -> str:
         """Return the text of a field; N is any number."""
         if field[0] == "N":
-            return in_words(2 + int(98 * self.random()))
+            return in_words(self.whole(2, 99))
         return super().fill(field, out)
-
-    def line(self, name: str) -> str:
-        """One of the plans of a list that has no fields."""
-        out: list[str] = []
-        options = self.scenes[name]
-        expand(options[int(self.random() * len(options))], self.fill, self.random, out)
-        return "".join(out)
 
 
 def tell(seed: int) -> Iterator[tuple[str, tuple[Event, ...]]]:
@@ -152,8 +149,7 @@ def write_novel(seed: int, num_tokens: int, *, characters_per_token: float = CHA
     Raises:
         InputError: ``num_tokens`` is below 1.
     """
-    if num_tokens < 1:
-        raise InputError(f"a novel of {num_tokens} tokens cannot be written: ask for at least 1 token")
+    check_length(num_tokens, "a novel")
     wanted = num_tokens * characters_per_token
     paragraphs: list[str] = []
     events: list[tuple[Event, ...]] = []
@@ -167,10 +163,10 @@ def write_novel(seed: int, num_tokens: int, *, characters_per_token: float = CHA
         length += len(text) + 2  # paragraphs are joined by an empty line
         if length >= wanted:
             break
-    book = Book(
+    return Novel(
         id=f"synthetic-novel-{seed}",
         title=f"The Roads of {told[0].party[0].surname}",
         paragraphs=tuple(paragraphs),
         chapters=tuple(chapters),
+        events=tuple(events),
     )
-    return Novel(book, tuple(events))

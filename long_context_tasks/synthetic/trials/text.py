@@ -1,13 +1,13 @@
 """Sentences of medical abstracts: names, counts of people and other numbers, a study and the earlier one that it reports."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from random import Random
 
 from long_context_tasks.synthetic.document import Fact
-from long_context_tasks.synthetic.trials_numbers import Numbers, in_words
-from long_context_tasks.synthetic.wording import expand, plans, repair, words
+from long_context_tasks.synthetic.numbers import MONTHS, Numbers, in_words
+from long_context_tasks.synthetic.wording import Writer, capital, repair, words
 
 __all__ = ["VERSUS", "WAYS", "WHO", "Abstract", "Features", "Topic", "TrialWriter"]
 
@@ -18,15 +18,12 @@ _AGES = {"child": (3, 11), "teen": (13, 17), "adult": (28, 55), "old": (66, 91)}
 _FEATURES = ("disease", "drug", "who", "way", "versus")
 _YEARS = {"year": (1948, 2023), "yeara": (1948, 1985), "yearb": (1986, 2023)}
 _RANGES = {"weeks": (3, 104), "dose": (5, 900)}
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
 _SECTIONS = (
     ("BACKGROUND: ", "METHODS: ", "RESULTS: ", "CONCLUSION: "),
     ("OBJECTIVE: ", "PATIENTS AND METHODS: ", "RESULTS: ", "CONCLUSIONS: "),
     ("Aims: ", "Design and setting: ", "Findings: ", "Interpretation: "),
 )
+_FILE = "trials.txt"
 _LOOSE = re.compile(r" +([.,;: ])")
 _PLAIN = ("", "", "", "")
 
@@ -61,47 +58,34 @@ class Abstract:
     facts: tuple[Fact, ...]
 
 
-class TrialWriter:
+class TrialWriter(Writer):
     """Writes one abstract after the other."""
 
     def __init__(self, seed: int) -> None:
         """Begin with no topic; the seed also divides the numbers."""
-        self.random = Random(seed).random
+        super().__init__(Random(seed).random, _FILE)
         self.numbers = Numbers(seed, self.random)
-        self.plans = plans("trials.txt")
         self.text: dict[str, str] = {}
         self.people: dict[str, int] = {}
         self.labels: dict[str, None] = {}
 
-    def pick(self, options: Sequence[str]) -> str:
-        """Choose one of the options."""
-        return options[int(self.random() * len(options))]
-
-    def chance(self, probability: float) -> bool:
-        """Answer yes with the given probability."""
-        return self.random() < probability
-
     # --- names ---------------------------------------------------------------------------------------------------
 
-    def _distinct(self, number: int, *lists: tuple[str, str]) -> tuple[str, ...]:
+    def _distinct(self, number: int, *lists: str) -> tuple[str, ...]:
         """So many different names, made of one word of each list; no two share their first word."""
         names: dict[str, str] = {}
         while len(names) < number:
-            parts = [self.pick(words(*one)) for one in lists]
+            parts = [self.pick(_words(name)) for name in lists]
             names.setdefault(parts[0], "".join(parts))
         return tuple(names.values())
 
     def topic(self) -> Topic:
         """Draw the names of a review."""
-        kinds = self._distinct(4, ("trials.txt", "disease_kind"))
-        diseases = tuple(f"{kind} {self.pick(words('trials.txt', 'disease_name'))}" for kind in kinds)
-        drugs = [
-            name.lower()
-            for name in self._distinct(
-                5, ("trials.txt", "drug_first"), ("trials.txt", "drug_middle"), ("trials.txt", "drug_last")
-            )
-        ]
-        return Topic(diseases, tuple(drugs[:4]), drugs[4])
+        kinds = self._distinct(4, "disease_kind")
+        diseases = tuple(f"{kind} {self.pick(_words('disease_name'))}" for kind in kinds)
+        drugs = self._distinct(5, "drug_first", "drug_middle", "drug_last")
+        *drugs, std = (name.lower() for name in drugs)
+        return Topic(diseases, tuple(drugs), std)
 
     def criteria(self, topic: Topic) -> Features:
         """What a review of the topic asks for."""
@@ -132,28 +116,12 @@ class TrialWriter:
 
     # --- text ----------------------------------------------------------------------------------------------------
 
-    def say(self, name: str) -> str:
-        """Fill one of the plans of a list."""
-        out: list[str] = []
-        expand(self.pick(self.plans[name]), self.fill, self.random, out)  # type: ignore[arg-type]
-        return "".join(out)
-
-    def several(self, name: str, low: int, high: int) -> list[str]:
-        """Fill from ``low`` to ``high`` different plans of a list."""
-        left = list(self.plans[name])
-        found = []
-        for _ in range(low + int(self.random() * (high - low + 1))):
-            out: list[str] = []
-            expand(left.pop(int(self.random() * len(left))), self.fill, self.random, out)
-            found.append("".join(out))
-        return found
-
     def fill(self, field: tuple[str, str], out: list[str]) -> str:
         """Return the text of a field."""
         role, form = field
         if role in self.text:
             text = self.text[role]
-            return text[0].upper() + text[1:] if form == "cap" else text
+            return capital(text) if form == "cap" else text
         if role in self.people:
             return self._count(self.people[role], spelled=form == "w")
         if role in ("n", "few", "big"):
@@ -194,30 +162,23 @@ class TrialWriter:
             return f"{self.numbers.draw(3, 96, asked=False)}{self.pick(('%', '%', ' per cent', ' percent'))}"
         return f"{self.decimal(3, 93)}%"
 
-    def digit(self, number: int) -> int:
-        """One of so many, from 0."""
-        return int(self.random() * number)
-
     def interval(self) -> str:
         """A confidence interval."""
         levels = [one for one in (90, 95, 99) if not self.numbers.is_asked(one)]
-        level = f"{levels[int(self.random() * len(levels))]}% " if levels else ""
+        level = f"{self.pick(levels)}% " if levels else ""
         return f"{level}confidence interval {self.decimal(1, 9)} to {self.decimal(10, 30)}"
 
     def _name(self, role: str) -> str:
         if role == "month":
-            return self.pick(_MONTHS)
+            return self.pick(MONTHS)
         if role == "kindname":
-            return self.pick(words("trials.txt", "disease_kind"))
-        parts = "surname" if role == "surname" else "place"
-        name = self.pick(words("names.txt", f"{parts}_first")) + self.pick(
-            words("names.txt", f"{parts}_last")
-        )
-        return name if role in ("place", "surname") else f"the {name} {self.pick(words('trials.txt', role))}"
+            return self.pick(_words("disease_kind"))
+        name = self.made_up("surname" if role == "surname" else "place")
+        return name if role in ("place", "surname") else f"the {name} {self.pick(_words(role))}"
 
     def decimal(self, low: int, high: int) -> str:
         """A number with one decimal."""
-        return f"{low + int(self.random() * (high - low))}.{1 + int(self.random() * 9)}"
+        return f"{self.whole(low, high - 1)}.{self.whole(1, 9)}"
 
     def _group(self, who: str) -> str:
         """People of an age: as a noun, or by years."""
@@ -261,20 +222,14 @@ class TrialWriter:
     def _set_names(self, topic: Topic, own: Features, earlier: Features) -> None:
         self.text = {"std": topic.std}
         self.text |= {name: self._name(name.rstrip("b")) for name in ("place", "surname", "surnameb")}
-        hospital = self.pick(words("trials.txt", "hospital"))
+        hospital = self.pick(_words("hospital"))
         self.text["hospital"] = f"the {self._name('place')} {hospital}"
-        noun, kind = (
-            self.pick(words("trials.txt", "scale_noun")),
-            self.pick(words("trials.txt", "scale_kind")),
-        )
+        noun, kind = self.pick(_words("scale_noun")), self.pick(_words("scale_kind"))
         self.text["scale"] = f"{self._name('surname')} {noun} {kind}"
         names = {"disease": own.disease, "diseaseb": earlier.disease}
         names |= {"drug": own.drug, "drugb": earlier.drug}
         # Where both are spoken of at once, none has a place of its own.
-        for kind, one, two in (
-            ("d", own.disease, earlier.disease),
-            ("r", own.drug, earlier.drug),
-        ):
+        for kind, one, two in (("d", own.disease, earlier.disease), ("r", own.drug, earlier.drug)):
             first, second = (one, two) if self.chance(0.5) else (two, one)
             names |= {f"{kind}a": first, f"{kind}b": second}
         for end, study in (("", own), ("b", earlier)):
@@ -310,7 +265,7 @@ class TrialWriter:
             *self.several("results.harm", 0, 2),
             *self.several("results.extra", 0, 2),
         ]
-        heads = _PLAIN if self.chance(0.45) else _SECTIONS[int(self.random() * len(_SECTIONS))]
+        heads = _PLAIN if self.chance(0.45) else self.pick(_SECTIONS)
         parts = (background, methods, results, self.several("close", 1, 1))
         text = " ".join(
             head + _tidy(" ".join(sentences)) for head, sentences in zip(heads, parts, strict=True)
@@ -347,6 +302,10 @@ class TrialWriter:
         return _tidy(" ".join(parts))
 
 
+def _words(name: str) -> tuple[str, ...]:
+    return words(_FILE, name)
+
+
 def _tidy(text: str) -> str:
     """Sentences as they are printed."""
     return _LOOSE.sub(r"\1", repair(text))
@@ -357,7 +316,7 @@ _OTHERS: dict[str, Callable[[TrialWriter], str]] = {
     "pct": TrialWriter.percentage,
     "ci": TrialWriter.interval,
     "dec": lambda writer: writer.decimal(1, 40),
-    "kappa": lambda writer: f"0.{2 + writer.digit(7)}{1 + writer.digit(9)}",
-    "p": lambda writer: f"0.0{1 + writer.digit(9)}",
-    "p_eq": lambda writer: f"p {writer.pick('=<')} 0.{writer.digit(3)}{1 + writer.digit(9)}",
+    "kappa": lambda writer: f"0.{2 + writer.below(7)}{1 + writer.below(9)}",
+    "p": lambda writer: f"0.0{1 + writer.below(9)}",
+    "p_eq": lambda writer: f"p {writer.pick('=<')} 0.{writer.below(3)}{1 + writer.below(9)}",
 }

@@ -4,17 +4,16 @@ Citations have many forms, so that no one pattern finds most of their numbers, a
 longer text has more of them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from random import Random
-from typing import TypeVar
 
-from long_context_tasks.synthetic.trials_numbers import Numbers
-from long_context_tasks.synthetic.wording import records, stream, words
+from long_context_tasks.synthetic.numbers import Numbers
+from long_context_tasks.synthetic.wording import Writer, clause, expand, records, stream, words
 
-__all__ = ["BLANK", "CASES", "FIRMS", "CitationWriter"]
+__all__ = ["BLANK", "CASES", "FIRMS", "LEAST", "CitationWriter"]
 
-T = TypeVar("T")
 CASES = "opinions_cases.txt"
+FORMS = "opinions_citations.txt"
 FIRMS = ("Company", "Mills", "Bank", "Ferry Company", "Guild", "Orphanage", "Brewery", "Canal Trust")
 BLANK = "\x00"
 """A blank inside a citation, until sentences have their capitals: "412 Marr. at 118" begins no sentence."""
@@ -22,16 +21,20 @@ LEAST = 29
 """Numbers in citations are at least that: days of a month and numbers of paragraphs are below."""
 _YEARS = range(1890, 2031)
 """Never in citations: the years of dates."""
-# Largest numbers, as they occur in real ones.
-_VOLUMES, _PAGES, _SECTIONS, _RULES = 999, 2_999, 29_999, 999
-_DOCKETS = (1_500, 99_999)
+# Numbers, as they occur in real ones.
+_RANGES = {
+    "volume": (LEAST, 999),
+    "page": (LEAST, 2_999),
+    "section": (LEAST, 29_999),
+    "rule": (LEAST, 999),
+    "docket": (1_500, 99_999),
+}
 
 
-class CitationWriter:
+class CitationWriter(Writer):
     """Chooses, and writes names, citations and other numbers.
 
     Attributes:
-        random: numbers from 0 to 1.
         numbers: divided into those for citations and others.
         masked: whether citations of cases are written elsewhere, as marks.
         labels: numbers in the citations so far, in order.
@@ -42,7 +45,7 @@ class CitationWriter:
 
     def __init__(self, seed: int, *, masked: bool) -> None:
         """Begin; the seed also divides the numbers."""
-        self.random = Random(seed).random
+        super().__init__(Random(seed).random, "opinions.txt")
         self.numbers = Numbers(stream(seed, "numbers"), self.random)
         self.masked = masked
         self.labels: dict[str, None] = {}
@@ -50,20 +53,7 @@ class CitationWriter:
         self.cited: list[tuple[str, tuple[str, ...]]] = []
         self.short = ""
 
-    # --- choices and names ---------------------------------------------------------------------------------------
-
-    def pick(self, options: Sequence[T]) -> T:
-        """Choose one of the options."""
-        return options[int(self.random() * len(options))]
-
-    def chance(self, probability: float) -> bool:
-        """Answer yes with the given probability."""
-        return self.random() < probability
-
-    def shuffled(self, values: Sequence[T]) -> list[T]:
-        """The values in random order, the same on every Python version."""
-        left = list(values)
-        return [left.pop(int(self.random() * len(left))) for _ in values]
+    # --- names ---------------------------------------------------------------------------------------------------
 
     def person(self) -> str:
         """First name and surname."""
@@ -71,11 +61,11 @@ class CitationWriter:
 
     def surname(self) -> str:
         """A surname."""
-        return self.pick(words("names.txt", "surname_first")) + self.pick(words("names.txt", "surname_last"))
+        return self.made_up("surname")
 
     def place(self) -> str:
         """Name of a place."""
-        return self.pick(words("names.txt", "place_first")) + self.pick(words("names.txt", "place_last"))
+        return self.made_up("place")
 
     def court(self) -> str:
         """Name of a court."""
@@ -91,7 +81,7 @@ class CitationWriter:
 
     def small(self, low: int, high: int) -> str:
         """A small number, each as likely."""
-        return str(self.other(lambda: low + int(self.random() * (high - low + 1))))
+        return str(self.other(lambda: self.whole(low, high)))
 
     def large(self, high: int) -> str:
         """A number of the size of those in citations."""
@@ -108,13 +98,26 @@ class CitationWriter:
 
     # --- citations -----------------------------------------------------------------------------------------------
 
-    def _number(self, high: int, low: int = LEAST) -> str:
+    def _number(self, low: int, high: int) -> str:
         """A number in a citation, which becomes a label."""
         number = _YEARS.start
         while number in _YEARS:
             number = self.numbers.draw(low, high, asked=True)
         self.labels[str(number)] = None
         return str(number)
+
+    def _written(self, line: str, **fields: str) -> str:
+        """Fill a form of citation; numbers that are not given are drawn."""
+
+        def fill(field: tuple[str, str], _: list[str]) -> str:
+            role = field[0]
+            if role in fields:
+                return fields[role]
+            return self.court() if role == "court" else self._number(*_RANGES[role])
+
+        out: list[str] = []
+        expand(clause(line), fill, self.random, out)
+        return "".join(out).replace(" ", BLANK)
 
     def citation(self) -> str:
         """A case cited in full; the short form after it names the same numbers."""
@@ -123,75 +126,37 @@ class CitationWriter:
         title = self.pick((f"{name} v. {other}", f"{name} v. {other}", f"In re {name}", f"Estate of {name}"))
         names = (name, other.split()[0]) if " v. " in title else (name,)
         self.cited.append((title, names))
-        text = self._docket(name, title) if self.chance(0.3) else self._reported(name, title)
-        return text.replace(" ", BLANK)
+        return self._docket(name, title) if self.chance(0.3) else self._reported(name, title)
+
+    def _form(self, name: str) -> list[str]:
+        """Choose one of the forms of a list by their shares."""
+        mark = self.random()
+        return next(forms for share, *forms in records(FORMS, name) if mark < float(share))
 
     def _docket(self, name: str, title: str) -> str:
         """By the number of the case."""
-        number = self._number(_DOCKETS[1], _DOCKETS[0])
+        number = self._number(*_RANGES["docket"])
         self.short = f"{name}, No. {number}."
-        form = self.random()
-        if form < 0.4:
-            return f"{title}, No. {number} of {self.court()}"
-        if form < 0.65:
-            return f"{title}, {self.pick(('docket', 'cause', 'roll'))} {number} of {self.court()}"
-        if form < 0.85:
-            return f"{title} ({self.court()}, {self.pick(('case', 'suit', 'docket'))} {number})"
-        return f"{title}, No. {number}, joined with No. {self._number(_DOCKETS[1], _DOCKETS[0])}, of {self.court()}"
+        [form] = self._form("docket")
+        return self._written(form, title=title, number=number)
 
     def _reported(self, name: str, title: str) -> str:
         """By volume and page of a reporter, and maybe another page."""
         short, long = self.pick(tuple(records(CASES, "reporters")))
-        volume, page = self._number(_VOLUMES), self._number(_PAGES)
-        pin = self._number(_PAGES) if self.chance(0.3) else ""
+        volume, page = self._number(*_RANGES["volume"]), self._number(*_RANGES["page"])
+        pin = self._number(*_RANGES["page"]) if self.chance(0.3) else ""
         at = f" at {pin}" if pin else ""
         self.short = self.pick(
             (f"Id.{at}.", f"{name}, {volume} {short} at {pin or page}.", f"Ibid.{at}.", f"{name}, supra{at}.")
         )
-        form = self.random()
-        if form < 0.32:
-            return f"{title}, {volume} {short} {page}" + (f", {pin}" if pin else "")
-        if form < 0.52:
-            where = (
-                f"{self.pick(('volume', 'vol.'))} {volume} of the {long}, {self.pick(('page', 'p.'))} {page}"
-            )
-            return f"{title}, {where}" + (f" (and {pin})" if pin else "")
-        if form < 0.65:
-            return f"{title} ({short}, book {volume}, folio {page}" + (f", at {pin})" if pin else ")")
-        if form < 0.76:
-            return f"{title}, {short} {volume}:{page}" + (f", {pin}" if pin else "")
-        if form < 0.88:
-            return f"{title}, reported on page {page} of volume {volume} of the {long}" + (
-                f", note to {pin}" if pin else ""
-            )
-        return f"{title} ({long} {volume}, {page}" + (f"; {pin})" if pin else ")")
+        plain, pinned = self._form("reported")
+        fields = {"title": title, "volume": volume, "page": page, "pin": pin, "short": short, "long": long}
+        return self._written(pinned if pin else plain, **fields)
 
     def statute(self) -> str:
         """A statute or rule, cited in one of several forms."""
-        act = self.pick(words(CASES, "acts"))
-        form = int(self.random() * 15)
-        if form == 0:
-            return f"Rule {self._number(_RULES)} of the Rules of Process".replace(" ", BLANK)
-        if form == 1:
-            return f"chapter {self._number(_RULES)} of the Revised Ordinances".replace(" ", BLANK)
+        act, form = self.pick(words(CASES, "acts")), self.pick(words(FORMS, "statute"))
+        if "{act}" not in form:
+            return self._written(form)
         self.acts[act] = None
-        number = self._number(_SECTIONS)
-        if form < 4:
-            text = f"section {number} of the {act}"
-        elif form == 4:
-            text = f"section {number}, with section {self._number(_SECTIONS)}, of the {act}"
-        elif form == 5:
-            text = f"the {act}, s. {number},"
-        elif form == 6:
-            text = f"the {act}, ss. {number}, {self._number(_SECTIONS)},"
-        elif form == 7:
-            text = f"article {number} of the {act}"
-        elif form == 8:
-            text = f"the {act} ({self.pick(('§', 'art.', 'sec.'))} {number})"
-        elif form == 9:
-            text = f"part {self._number(_RULES)}, section {number}, of the {act}"
-        elif form == 10:
-            text = f"the {act} in its section {number}"
-        else:
-            text = f"{act} {number}"
-        return text.replace(" ", BLANK)
+        return self._written(form, act=act, number=self._number(*_RANGES["section"]))

@@ -1,16 +1,29 @@
 """The small world of the meetings: who is there, what has to be settled, and which values somebody may bring up for it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeVar
 
-from long_context_tasks.synthetic.wording import records, words
+from long_context_tasks.synthetic.numbers import in_words, ordinal
+from long_context_tasks.synthetic.wording import Dice, records, words
 
-__all__ = ["TYPES", "Cast", "Kind", "Subject", "Value", "draw_values", "kinds", "make_cast", "pick", "sample"]
-
-T = TypeVar("T")
-Random = Callable[[], float]
+__all__ = [
+    "CLASSES",
+    "FILE",
+    "JOINED",
+    "TYPES",
+    "Cast",
+    "Kind",
+    "Subject",
+    "Value",
+    "draw_subject",
+    "draw_values",
+    "kinds",
+    "kinds_of",
+    "make_cast",
+    "make_subject",
+    "nouns",
+]
 
 FILE = "meeting_things.txt"
 CLASSES = ("document", "event", "system", "data")
@@ -26,29 +39,6 @@ _NUMBERS = {
     "machines": (2, 48, 1),
     "euros": (200, 9000, 50),
 }
-ONES = (
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-)
-TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _TAGS = 24  # numbers that tags take
 
 
@@ -116,17 +106,6 @@ class Cast:
     locations: tuple[str, ...]
 
 
-def pick(items: Sequence[T], random: Random) -> T:
-    """Choose one item."""
-    return items[int(random() * len(items))]
-
-
-def sample(items: Sequence[T], number: int, random: Random) -> list[T]:
-    """Choose so many different items, in random order."""
-    rest = list(items)
-    return [rest.pop(int(random() * len(rest))) for _ in range(number)]
-
-
 @cache
 def kinds() -> tuple[Kind, ...]:
     """Every kind of question."""
@@ -154,15 +133,22 @@ def make_subject(group: str, place: int, project: str) -> Subject:
     return Subject(f"the {noun} {word} {project}".replace(" ", JOINED), plural, group)
 
 
-def make_cast(random: Random, num_tokens: int) -> Cast:
+def draw_subject(dice: Dice, projects: Sequence[str]) -> tuple[Subject, tuple[str, int]]:
+    """Draw a subject; return it with the class and the place of its noun."""
+    group = dice.pick(CLASSES)
+    place = dice.below(len(nouns(group)))
+    return make_subject(group, place, dice.pick(projects)), (group, place)
+
+
+def make_cast(dice: Dice, num_tokens: int) -> Cast:
     """Choose who and what a meeting speaks of; long meetings speak of more projects."""
 
     def tags(name: str, number: int, among: int) -> list[str]:
-        return [f"[{name}{one}]" for one in sample(range(1, among + 1), number, random)]
+        return [f"[{name}{one}]" for one in dice.sample(range(1, among + 1), number)]
 
-    present = 7 + int(random() * 3)
+    present = dice.whole(7, 9)
     people = tags("PERSON", present + 9, _TAGS)
-    projects = min(6 + int(random() * 4) + num_tokens // 10_000, 60)
+    projects = min(dice.whole(6, 9) + num_tokens // 10_000, 60)
     return Cast(
         present=tuple(people[:present]),
         absent=tuple(people[present:]),
@@ -172,61 +158,34 @@ def make_cast(random: Random, num_tokens: int) -> Cast:
     )
 
 
-def spelled(number: int) -> str:
-    """A number below ten thousand in words.
-
-    >>> spelled(14), spelled(250), spelled(1200)
-    ('fourteen', 'two hundred fifty', 'one thousand two hundred')
-    """
-    parts = []
-    for size, name in ((1000, "thousand"), (100, "hundred")):
-        if number >= size:
-            parts.append(f"{ONES[number // size]} {name}")
-            number %= size
-    if number >= 20:
-        parts.append(TENS[number // 10 - 2])
-        number %= 10
-        parts += [ONES[number]] if number else []
-    elif number or not parts:
-        parts.append(ONES[number])
-    return " ".join(parts)
-
-
-def ordinal(day: int) -> str:
-    """The day of a month as it is written: 1st, 2nd, 3rd, 11th."""
-    ending = "th" if 10 <= day % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
-    return f"{day}{ending}"
-
-
-def draw_values(domain: str, number: int, random: Random, people: Sequence[str]) -> list[Value]:
+def draw_values(domain: str, number: int, dice: Dice, people: Sequence[str]) -> list[Value]:
     """Draw different values of one kind.
 
     Args:
         domain: kind of value.
         number: how many.
-        random: from 0 to 1.
+        dice: of the meeting.
         people: tags that may be values where people are asked for.
     """
     if domain == "person":
-        return [Value(tag, (tag[1:-1],)) for tag in sample(people, number, random)]
+        return [Value(tag, (tag[1:-1],)) for tag in dice.sample(people, number)]
     if domain in _NUMBERS:
-        least, most, step = _NUMBERS[domain]
-        return [
-            Value(str(one), (str(one), spelled(one)))
-            for one in sample(range(least, most, step), number, random)
-        ]
+        return [_number(value) for value in dice.sample(range(*_NUMBERS[domain]), number)]
     if domain == "date":
-        first = int(random() * 12)
+        first = dice.below(12)
         months = [words(FILE, "month")[(first + ahead) % 12] for ahead in (0, 1)]
-        days = sample(range(1, 29), number, random)
-        return [_date(day, months[int(random() * 2)]) for day in days]
+        return [_date(day, dice.pick(months)) for day in dice.sample(range(1, 29), number)]
     if domain == "weekday":
-        days_of_week = sample(words(FILE, "day"), number, random)
         times = words(FILE, "daytime")
-        return [Value(_joined(f"{day} {times[int(random() * len(times))]}"), (day,)) for day in days_of_week]
+        days = dice.sample(words(FILE, "day"), number)
+        return [Value(_joined(f"{day} {dice.pick(times)}"), (day,)) for day in days]
     if domain == "time":
-        return [_time(one) for one in sample(range(32, 76), number, random)]
-    return [Value(_joined(one), (_bare(one),)) for one in sample(words(FILE, domain), number, random)]
+        return [_time(quarter) for quarter in dice.sample(range(32, 76), number)]
+    return [Value(_joined(text), (_bare(text),)) for text in dice.sample(words(FILE, domain), number)]
+
+
+def _number(value: int) -> Value:
+    return Value(str(value), (str(value), in_words(value, link=" ", dash=" ")))
 
 
 def _joined(text: str) -> str:

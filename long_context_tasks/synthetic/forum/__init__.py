@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from html import escape
+from itertools import count
 from random import Random
 
 from long_context_tasks.schema import InputError
-from long_context_tasks.synthetic.parts import (
+from long_context_tasks.synthetic.forum.parts import (
     LEVELS,
     Device,
     Levels,
@@ -28,8 +29,7 @@ from long_context_tasks.synthetic.parts import (
     model_name,
     point,
 )
-from long_context_tasks.synthetic.people import pick
-from long_context_tasks.synthetic.wording import clause, plans, repair, stream, variants, words
+from long_context_tasks.synthetic.wording import Dice, clause, plans, repair, stream, variants, words
 
 __all__ = ["MOST_THREADS", "Thread", "ThreadAnswer", "asides", "post_rows", "with_asides", "write_threads"]
 
@@ -78,10 +78,10 @@ class Thread:
 class Shelf:
     """What has been asked and answered about one device."""
 
-    def __init__(self, device: Device, random: Random) -> None:
+    def __init__(self, device: Device, dice: Dice) -> None:
         """Draw the values that the traits have on this device."""
         self.device = device
-        self.levels: list[Levels] = [draw_levels(trait, random.random) for trait in device.traits]
+        self.levels: list[Levels] = [draw_levels(trait, dice) for trait in device.traits]
         self.asked: set[Choice] = set()
         self.answered: set[Choice] = set()
 
@@ -92,29 +92,24 @@ def sentences() -> dict[str, tuple[tuple[str, ...], ...]]:
     return {name: tuple(map(variants, lines)) for name, lines in plans(FILE).items()}
 
 
-class Forum:
+class Forum(Dice):
     """Writes one thread after the other and keeps in mind what was asked and answered before."""
 
     def __init__(self, seed: int) -> None:
         """Begin with an empty forum."""
-        generator = Random(seed)
-        self.random = generator.random
-        self.shelves = [Shelf(device, generator) for device in devices()]
+        super().__init__(Random(seed).random)
+        self.shelves = [Shelf(device, self) for device in devices()]
         self.turn: list[Shelf] = []
         self.now = FIRST_DAY
         self.number = 0
 
     # --- chance
 
-    def below(self, number: int) -> int:
-        """Draw a whole number from 0 on."""
-        return int(self.random() * number)
-
     def mixed(self, number: int) -> list[int]:
         """Draw an order of the numbers from 0 on."""
         order = list(range(number))
         for last in range(number - 1, 0, -1):
-            other = int(self.random() * (last + 1))
+            other = self.below(last + 1)
             order[last], order[other] = order[other], order[last]
         return order
 
@@ -145,9 +140,7 @@ class Forum:
 
     def say(self, name: str, fields: dict[str, object]) -> str:
         """Write one line of a list."""
-        lines = sentences()[name]
-        options = lines[int(self.random() * len(lines))]
-        return options[int(self.random() * len(options))].format_map(fields)
+        return self.pick(self.pick(sentences()[name])).format_map(fields)
 
     def ask(self, points: Sequence[Point], fields: dict[str, object]) -> str:
         """Write the text of a question."""
@@ -156,7 +149,7 @@ class Forum:
             fields["v"], fields["w"] = wish.values[0], wish.values[-1]
             wishes.append(self.say(f"{wish.trait}.{wish.relation}", fields))
         opening = self.say("question.open", fields)
-        if self.random() < 0.5:
+        if self.chance(0.5):
             opening += " " + self.say("question.middle", fields)
         return repair(f"\n{opening}\n{' '.join(wishes)}\n{self.say('question.close', fields)}\n")
 
@@ -164,7 +157,7 @@ class Forum:
         """Make up three names of models; their makers differ."""
         found: list[str] = []
         while len(found) < LEVELS:
-            maker = pick(makers(), self.random)
+            maker = self.pick(makers())
             if maker not in found:
                 found.append(maker)
         return found
@@ -181,7 +174,7 @@ class Forum:
             return f"{name}: {', '.join(said)}."
         text, subject = [], f"The {name}"
         while said:
-            number = len(said) if len(said) < 4 else 2 + self.below(3)
+            number = len(said) if len(said) < 4 else self.whole(2, 4)
             now, said = said[:number], said[number:]
             listed = f"{', '.join(now[:-1])} and {now[-1]}" if len(now) > 1 else now[0]
             text.append(f"{subject} {listed}.")
@@ -201,21 +194,16 @@ class Forum:
         Where the recommended part stands among them, and in which words each is told, does not depend on anything.
         """
         turns = [self.below(2) for _ in choice]
-        parts = [
-            choice,
-            *(
-                tuple(
-                    (level + 1 + (turn ^ other)) % LEVELS for level, turn in zip(choice, turns, strict=True)
-                )
-                for other in range(2)
-            ),
-        ]
+        parts = [choice]
+        for other in range(2):
+            levels = zip(choice, turns, strict=True)
+            parts.append(tuple((level + 1 + (turn ^ other)) % LEVELS for level, turn in levels))
         order = self.mixed(LEVELS)
         parts = [parts[at] for at in order]
         short = self.names()
-        full = [model_name(name, self.random) for name in short]
+        full = [model_name(name, self) for name in short]
         made = order.index(0)
-        early, listed, notes = self.random() < 0.5, self.random() < 0.3, self.random() < 0.5
+        early, listed, notes = self.chance(0.5), self.chance(0.3), self.chance(0.5)
         mixed = self.mixed(len(choice))
         compared = self.below(2)
         fields: dict[str, object] = {"device": shelf.device.name}
@@ -236,9 +224,9 @@ class Forum:
             text.insert(self.below(len(text) + 1), self.say("answer.filler", fields))
         if not early:
             text.append(chosen)
-        if self.random() < 0.4:
+        if self.chance(0.4):
             text.append(self.say("answer.close", fields))
-        cut = 1 + self.below(len(text) - 1) if len(text) > 1 else 1
+        cut = self.whole(1, len(text) - 1) if len(text) > 1 else 1
         whole = f"{' '.join(text[:cut])}\n{' '.join(text[cut:])}" if len(text) > 1 else text[0]
         return f"\n{whole}\n"
 
@@ -248,59 +236,44 @@ class Forum:
 
     def thread(self) -> Thread:
         """Write the next thread; the devices take turns, in another order each time."""
-        self.now += timedelta(seconds=600 + int(self.random() * 40000))
+        self.now += timedelta(seconds=600 + self.below(40_000))
         if not self.turn:
             self.turn = [self.shelves[at] for at in self.mixed(len(self.shelves))]
         shelf = self.turn.pop()
         device = shelf.device
-        choices = self.draw(shelf, 2 + self.below(MOST_ANSWERS - 1))
+        choices = self.draw(shelf, self.whole(2, MOST_ANSWERS))
         points = tuple(
-            point(device.traits[at], shelf.levels[at], choices[0][at], self.random)
+            point(device.traits[at], shelf.levels[at], choices[0][at], self)
             for at in self.mixed(len(shelf.levels))
         )
         fields: dict[str, object] = {
             "device": device.name,
-            "part": pick(variants(plans(FILE)["part"][0]), self.random),
-            "aim": pick(variants(clause(device.aims)), self.random),
+            "part": self.pick(variants(plans(FILE)["part"][0])),
+            "aim": self.pick(variants(clause(device.aims))),
         }
         title, body = repair(self.say("title", fields)), self.ask(points, fields)
         dates = sorted(self.later(300) for _ in choices)
         # The accepted answer is mostly the last one, sometimes any.
-        at = len(choices) - 1 if self.random() < 0.7 else self.below(len(choices))
+        at = len(choices) - 1 if self.chance(0.7) else self.below(len(choices))
         ordered = choices[1:]
         ordered.insert(at, choices[0])
         first = FIRST_ID + self.number * IDS_PER_THREAD
         answers = tuple(
-            ThreadAnswer(
-                first + 1 + i, self.answer(shelf, choice), _date(date), self.below(12), _spec(shelf, choice)
-            )
-            for i, (choice, date) in enumerate(zip(ordered, dates, strict=True))
+            ThreadAnswer(post, self.answer(shelf, choice), _date(date), self.below(12), _spec(shelf, choice))
+            for post, choice, date in zip(count(first + 1), ordered, dates, strict=False)
         )
-        tags = (*device.tags, pick(words(FILE, "tags"), self.random))
+        tags = (*device.tags, self.pick(words(FILE, "tags")))
         # Few questions are popular. (A product, since powers may differ in the last bit between machines.)
         score = int(self.random() * self.random() * self.random() * 120)
         views = score * 40 + self.below(900)
         self.number += 1
-        return Thread(
-            first,
-            title,
-            body,
-            tags,
-            _date(self.now),
-            score,
-            views,
-            answers,
-            first + 1 + at,
-            device.name,
-            points,
-        )
+        date, accepted = _date(self.now), first + 1 + at
+        return Thread(first, title, body, tags, date, score, views, answers, accepted, device.name, points)
 
 
 def _spec(shelf: Shelf, choice: Choice) -> Spec:
-    return {
-        trait.name: levels[level]
-        for trait, levels, level in zip(shelf.device.traits, shelf.levels, choice, strict=True)
-    }
+    known = zip(shelf.device.traits, shelf.levels, choice, strict=True)
+    return {trait.name: levels[level] for trait, levels, level in known}
 
 
 def _date(moment: datetime) -> str:
@@ -334,9 +307,9 @@ def asides(seed: int) -> list[str]:
     Args:
         seed: Of words and order; the same sentences for the same seed on every machine and Python version.
     """
-    random = Random(stream(seed, "asides")).random
-    said = [pick(options, random) for options in sentences()["question.aside"]]
-    return sorted(said, key=lambda _: random())
+    dice = Dice(Random(stream(seed, "asides")).random)
+    said = [dice.pick(options) for options in sentences()["question.aside"]]
+    return sorted(said, key=lambda _: dice.random())
 
 
 def with_asides(body: str, added: Sequence[str]) -> str:

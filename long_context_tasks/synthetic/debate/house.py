@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
 
-from long_context_tasks.synthetic.people import pick
-from long_context_tasks.synthetic.story_towns import two_words
-from long_context_tasks.synthetic.wording import records, words
+from long_context_tasks.synthetic.people import two_words
+from long_context_tasks.synthetic.wording import Dice, records, words
 
 __all__ = ["Act", "House", "Issue", "Member", "Names", "Topic", "sit"]
 
@@ -23,6 +22,7 @@ OPEN_ISSUES = 3
 RUN_IN = 120  # speeches before the first that is told
 MINISTERS = 6
 CHAIRS = 2
+UNITS = ("days", "months", "crowns", "miles", "hundredweight", "shillings", "acres", "hours")
 TITLED = 0.5  # share of Members who have a title
 WITH_FIRST_NAME = ("Sir", "Dame", "Sister")
 
@@ -124,41 +124,27 @@ class Act:
     noes: int = 0
 
 
-class Names:
+class Names(Dice):
     """Makes names of people and of everything else; what is drawn is new nearly every time."""
 
     def __init__(self, random: Callable[[], float]) -> None:
         """Draw with ``random``."""
-        self.random = random
-        self.lists = {
-            name: words(FILE, name)
-            for name in (
-                *("women", "men", "surname_first", "surname_last", "titles_women", "titles_men", "parties"),
-                *("titles_outside_women", "titles_outside_men", "portfolios", "seat_side", "inst_last"),
-                *("committee", "department", "law_kind", "law_subject", "paper_last", "peoples", "countries"),
-                *("ship_first", "ship_last", "hall_last", "river_last", "titles_things"),
-            )
-        }
-        self.place_names = words("names.txt", "place_first"), words("names.txt", "place_last")
+        super().__init__(random)
         self.used: deque[int] = deque(maxlen=24)  # places that were named of late
 
     def draw(self, name: str) -> str:
-        """One line of a list."""
-        return pick(self.lists[name], self.random)
-
-    def whole(self, low: int, high: int) -> int:
-        """A whole number from ``low`` to ``high``."""
-        return low + int(self.random() * (high - low + 1))
+        """Draw a line of a list."""
+        return self.pick(words(FILE, name))
 
     def place(self) -> str:
         """The name of a town that was not named of late; many have two words, as people do."""
-        return two_words(self.plain_place(), self.random)
+        return two_words(self.plain_place(), self)
 
     def plain_place(self) -> str:
         """A name of one word."""
-        firsts, lasts = self.place_names
+        firsts, lasts = words("names.txt", "place_first"), words("names.txt", "place_last")
         while True:
-            code = int(self.random() * len(firsts) * len(lasts))
+            code = self.below(len(firsts) * len(lasts))
             first, last = firsts[code // len(lasts)], lasts[code % len(lasts)]
             if code not in self.used and first[-1] != last[0] and first.lower() not in last:
                 self.used.append(code)
@@ -192,12 +178,12 @@ class Names:
         return f"{self.whole(11, 98)}.{self.whole(1, 9)} million crowns"
 
 
-class House:
+class House(Dice):
     """The members and what is before them; `step` has the next speech."""
 
     def __init__(self, seed: int) -> None:
         """Elect the House; the same House for the same seed on every machine."""
-        self.random = Random(seed).random
+        super().__init__(Random(seed).random)
         self.names = Names(self.random)
         self.topics = tuple(Topic(*row) for row in records("debate_topics.txt", "topics"))
         parties: list[str] = []
@@ -219,7 +205,7 @@ class House:
             ]
             female = self.random() < 0.45
             title = self.names.draw("titles_women" if female else "titles_men")
-            title = title if self.random() < TITLED else ""
+            title = title if self.chance(TITLED) else ""
             name = self.names.draw("women" if female else "men")
             self.members.append(Member(title, name, surname, female, self.names.seat(), party, office))
         self.chairs = self.members[MINISTERS : MINISTERS + CHAIRS]
@@ -233,14 +219,12 @@ class House:
         self.at = 0
 
     def _issue(self) -> Issue:
-        while (topic := self.topics[int(self.random() * len(self.topics))]).subject in self.used:
+        while (topic := self.pick(self.topics)).subject in self.used:
             pass
         self.used.append(topic.subject)
-        whole = self.names.whole
+        whole = self.whole
         old, new = whole(2, 59), whole(2, 59)
-        unit = pick(
-            ("days", "months", "crowns", "miles", "hundredweight", "shillings", "acres", "hours"), self.random
-        )
+        unit = self.pick(UNITS)
         return Issue(
             topic=topic,
             number=whole(2, 498),
@@ -250,25 +234,25 @@ class House:
             old=f"{old} {unit}",
             new=f"{new + (new == old)} {unit}",
             mover=self._member(),
-            minister=self.members[int(self.random() * MINISTERS)],
+            minister=self.members[self.below(MINISTERS)],
             left=whole(7, 15),
         )
 
     def _member(self, *without: Member | None) -> Member:
         while True:
-            member = self.members[MINISTERS + CHAIRS + int(self.random() * (SEATS - MINISTERS - CHAIRS))]
+            member = self.members[self.whole(MINISTERS + CHAIRS, SEATS - 1)]
             if member not in self.recent and member not in without:
                 self.recent.append(member)
                 return member
 
     def step(self) -> Act:
         """Return the next speech and change what is before the House accordingly."""
-        if self.random() < 0.01:
-            self.chair = self.chairs[int(self.random() * CHAIRS)]
+        if self.chance(0.01):
+            self.chair = self.pick(self.chairs)
         if self.waiting:
             return self.waiting.popleft()
-        if self.random() < 0.35:
-            self.at = int(self.random() * OPEN_ISSUES)
+        if self.chance(0.35):
+            self.at = self.below(OPEN_ISSUES)
         issue = self.issues[self.at]
         last = issue.last or issue.mover
         issue.left -= 1
@@ -286,7 +270,7 @@ class House:
             self.waiting.append(Act("order_rule", issue, self.chair, asker))
             return Act("order_raise", issue, asker, last)
         if mark < 0.36:
-            kind = pick(("petition", "tribute"), self.random) if mark < 0.28 else "reply"
+            kind = self.pick(("petition", "tribute")) if mark < 0.28 else "reply"
             return Act(kind, issue, issue.minister if kind == "reply" else self._member(last), last)
         speaker = self._member(last, issue.mover, issue.figure[1] if issue.figure else None)
         issue.last = speaker
@@ -296,10 +280,10 @@ class House:
         if issue.figure is None and mark < 0.55:
             issue.figure = self._figure(0), speaker
             return Act("figure", issue, speaker, last, figure=issue.figure[0])
-        return Act(pick(("support", "oppose"), self.random), issue, speaker, last)
+        return Act(self.pick(("support", "oppose")), issue, speaker, last)
 
     def _figure(self, near: int) -> int:
-        while (number := self.names.whole(1001, 29_989)) % 10 == 0 or number == near:
+        while (number := self.whole(1001, 29_989)) % 10 == 0 or number == near:
             pass
         return number
 
@@ -314,14 +298,14 @@ class House:
             return Act("accept", issue, issue.minister, issue.mover)
         if mark < 0.66:
             return Act("withdraw", issue, issue.mover, issue.minister)
-        ayes, noes = self.names.whole(21, 239), self.names.whole(21, 239)
+        ayes, noes = self.whole(21, 239), self.whole(21, 239)
         return Act("divide", issue, None, self._member(issue.mover), ayes=ayes, noes=noes + (ayes == noes))
 
 
-def sit(seed: int) -> Iterator[tuple[House, Act]]:
-    """Yield the House with one speech after the other for ever."""
+def sit(seed: int) -> Iterator[Act]:
+    """Yield one speech after the other for ever."""
     house = House(seed)
     for _ in range(RUN_IN):
         house.step()
     while True:
-        yield house, house.step()
+        yield house.step()

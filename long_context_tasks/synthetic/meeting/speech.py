@@ -3,97 +3,25 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 
-from long_context_tasks.synthetic.meeting_world import FILE, JOINED, Cast, ordinal, sample
-from long_context_tasks.synthetic.wording import expand, plans, repair, words
+from long_context_tasks.synthetic.meeting.world import FILE, JOINED, Cast
+from long_context_tasks.synthetic.numbers import ordinal
+from long_context_tasks.synthetic.wording import Writer, repair, words
 
-__all__ = ["FILES", "Speech"]
+__all__ = ["Speech", "turn"]
 
 FILES = ("meeting_questions.txt", "meeting_flow.txt", "meeting_talk.txt")
-
-PAUSES = (
-    "uh",
-    "uh,",
-    "um",
-    "um,",
-    "ehm,",
-    "eh",
-    "hm,",
-    "like,",
-    "you know,",
-    "I mean,",
-    "kind of",
-    "sort of",
-)
-NOISES = ("<laugh/>", "<laugh/>", "<unintelligible/>", "<parallel_talk/>", "<other_noise/>")
-REPEATED = frozenset(
-    {
-        "the",
-        "a",
-        "an",
-        "i",
-        "we",
-        "you",
-        "it",
-        "they",
-        "this",
-        "that",
-        "is",
-        "was",
-        "to",
-        "of",
-        "in",
-        "for",
-        "with",
-        "on",
-        "and",
-        "but",
-        "so",
-        "if",
-        "because",
-        "at",
-        "do",
-        "can",
-        "could",
-        "would",
-        "what",
-        "how",
-        "not",
-        "no",
-        "yes",
-        "yeah",
-        "my",
-        "our",
-        "some",
-        "there",
-        "then",
-        "have",
-        "has",
-    }
-)
-_ASKS = (
-    "What about ",
-    "Why not ",
-    "Could ",
-    "Can ",
-    "Is it ",
-    "Was it ",
-    "Who knows ",
-    "Do we ",
-    "Did we ",
-    "Has any",
-)
+VOICE = "meeting_voice.txt"
 _ITEM = {"gadget": 5, "thing": 4, "units": 3}  # how many of each an item has
 _PAUSE, _REPEAT, _RESTART, _DROP, _NOISE = 0.045, 0.085, 0.05, 0.03, 0.012
 
 
-class Speech:
+class Speech(Writer):
     """Speaks for everybody in one meeting."""
 
     def __init__(self, cast: Cast, random: Callable[[], float]) -> None:
         """Speak of what the cast has, with these random numbers."""
+        super().__init__(random, *FILES)
         self.cast = cast
-        self.random = random
-        self.plans = plans(*FILES)
         self.values: Mapping[str, str] = {}
         self.avoided: Sequence[str] = ()
         self.used: dict[str, str] = {}
@@ -101,28 +29,20 @@ class Speech:
         self._makers: dict[str, Callable[[], str]] = {
             **{role: partial(self._person, role) for role in "abc"},
             "n": self._number,
-            "m": lambda: str(1 + int(random() * int(self.used.get("n", "40")))),
+            "m": lambda: str(1 + self.below(int(self.used.get("n", "40")))),
             **{role: partial(self._spoken_of, role) for role in ("gadget", "thing", "units")},
             "project": lambda: self.pick(cast.projects),
             "org": lambda: self.pick(cast.organizations),
             "loc": lambda: self.pick(cast.locations),
             "laugh": lambda: self.pick(("<laugh/>", "<laugh/>", "Ha.", "Oh.", "Ah, nice.")),
-            "date": lambda: f"the {ordinal(1 + int(random() * 28))} of {self.pick(words(FILE, 'month'))}",
-            "time": lambda: f"{8 + int(random() * 11)}:{self.pick(('00', '15', '30', '45'))}",
+            "date": lambda: f"the {ordinal(self.whole(1, 28))} of {self.pick(words(FILE, 'month'))}",
+            "time": lambda: f"{self.whole(8, 18)}:{self.pick(('00', '15', '30', '45'))}",
         }
 
     def new_item(self) -> None:
         """Go on to other things: what people work on, and what it is counted in."""
         self.known = {}
         self.known = {role: [self._new(role) for _ in range(size)] for role, size in _ITEM.items()}
-
-    def chance(self, probability: float) -> bool:
-        """Answer yes with the given probability."""
-        return self.random() < probability
-
-    def pick(self, items: Sequence[str]) -> str:
-        """Choose one."""
-        return items[int(self.random() * len(items))]
 
     def plain(self, name: str, **values: str) -> str:
         """A sentence of a list without hesitations.
@@ -132,24 +52,16 @@ class Speech:
             values: of its fields; tags and numbers that are not given are chosen.
         """
         self.values, self.used = values, {}
-        options = self.plans[name]
-        out: list[str] = []
-        expand(options[int(self.random() * len(options))], self._fill, self.random, out)
-        return _tidy("".join(out))
+        return _tidy(self.say(name))
 
     def sentence(self, name: str, **values: str) -> str:
         """A sentence of a list as somebody says it."""
         return self.spoken(self.plain(name, **values))
 
-    def _fill(self, field: tuple[str, str], out: list[str]) -> str:
-        role = field[0]
-        given = self.values.get(role)
-        if given is not None:
-            return given
-        makers = self._makers
-        if role not in makers:
-            raise KeyError(f"a sentence plan of the meetings has an unknown field {role!r}")
-        return makers[role]()
+    def fill(self, field: tuple[str, str], out: list[str]) -> str:
+        """Return the text of a field: what is given, else something new."""
+        given = self.values.get(field[0])
+        return self._makers[field[0]]() if given is None else given
 
     def _person(self, role: str) -> str:
         if role not in self.used:
@@ -167,10 +79,7 @@ class Speech:
         return self.pick(known) if known and self.chance(0.75) else self._new(role)
 
     def _new(self, role: str) -> str:
-        out: list[str] = []
-        options = self.plans["gadget.thing" if role == "thing" else role]
-        expand(options[int(self.random() * len(options))], self._fill, self.random, out)
-        return "".join(out)
+        return self.say("gadget.thing" if role == "thing" else role)
 
     def spoken(self, text: str) -> str:
         """The sentence with hesitations, repeated and dropped words and false starts."""
@@ -184,9 +93,9 @@ class Speech:
             if place and bare in ("the", "a") and random() < _DROP:
                 continue
             if place and random() < _PAUSE:
-                out.append(PAUSES[int(random() * len(PAUSES))])
+                out.append(self.pick(words(VOICE, "pauses")))
             out.append(word)
-            if bare in REPEATED and not word.endswith((".", "?", ",")) and random() < _REPEAT:
+            if bare in _repeated() and not word.endswith((".", "?", ",")) and random() < _REPEAT:
                 out.append(word if place else _small(word))
         if random() < _RESTART:
             cut = 1 + int(random() * min(3, len(parts) - 1))
@@ -194,7 +103,7 @@ class Speech:
             if begun:
                 out = [*begun[:-1], begun[-1].rstrip(",.?") + "-", _small(out[0]), *out[1:]]
         if random() < _NOISE:
-            out.append(NOISES[int(random() * len(NOISES))])
+            out.append(self.pick(words(VOICE, "noises")))
         return " ".join(out).replace(JOINED, " ")
 
     def others(self, *without: str) -> str:
@@ -203,7 +112,7 @@ class Speech:
 
     def several(self, number: int, *without: str) -> list[str]:
         """Different people who are there and none of these."""
-        return sample([one for one in self.cast.present if one not in without], number, self.random)
+        return self.sample([one for one in self.cast.present if one not in without], number)
 
 
 def _tidy(text: str) -> str:
@@ -214,7 +123,18 @@ def _tidy(text: str) -> str:
     for mark in "?.,":
         text = text.replace(f" {mark}", mark)
     text = text.replace("..", ".")
-    return f"{text[:-1]}?" if text.endswith(".") and text.startswith(_ASKS) else text
+    return f"{text[:-1]}?" if text.endswith(".") and text.startswith(_asks()) else text
+
+
+@cache
+def _asks() -> tuple[str, ...]:
+    # "Has any" begins "Has anybody", too.
+    return tuple(begin if begin == "Has any" else f"{begin} " for begin in words(VOICE, "asks"))
+
+
+@cache
+def _repeated() -> frozenset[str]:
+    return frozenset(" ".join(words(VOICE, "repeated")).split())
 
 
 def _small(word: str) -> str:

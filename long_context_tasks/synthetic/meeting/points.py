@@ -8,8 +8,8 @@ knows. Later the meeting may come back to a point and settle it otherwise.
 
 from dataclasses import dataclass, field
 
-from long_context_tasks.synthetic.meeting_speech import Speech, turn
-from long_context_tasks.synthetic.meeting_world import FILE, Kind, Subject, Value, draw_values, sample
+from long_context_tasks.synthetic.meeting.speech import Speech, turn
+from long_context_tasks.synthetic.meeting.world import FILE, Kind, Subject, Value, draw_values
 from long_context_tasks.synthetic.wording import words
 
 __all__ = ["CANDIDATES", "Block", "Point", "change", "discuss", "keep", "make_point", "stale"]
@@ -67,19 +67,18 @@ class Block:
 
 def make_point(speech: Speech, subject: Subject, kind: Kind, changes: int) -> Point:
     """Draw values, people and the course of a point; what is taken does not depend on anything else."""
-    random = speech.random
     cast = speech.cast
     leader = cast.present[0] if speech.chance(0.75) else speech.others(cast.present[0])
     speakers = tuple(speech.several(CANDIDATES, leader))
     people = [one for one in (*cast.present, *cast.absent) if one not in (*speakers, leader, cast.present[0])]
-    values = tuple(draw_values(kind.domain, CANDIDATES, random, people))
+    values = tuple(draw_values(kind.domain, CANDIDATES, speech, people))
     reasons: tuple[str, ...] = ()
     if speech.chance(0.45):
-        reasons = tuple(sample(words(FILE, "reason"), CANDIDATES, random))
-    course = [int(random() * CANDIDATES)]
+        reasons = tuple(speech.sample(words(FILE, "reason"), CANDIDATES))
+    course = [speech.below(CANDIDATES)]
     for _ in range(changes):
         # Drawn backwards: the last one is as likely to be any, whatever was taken before it.
-        course.insert(0, (course[0] + 1 + int(random() * (CANDIDATES - 1))) % CANDIDATES)
+        course.insert(0, (course[0] + speech.whole(1, CANDIDATES - 1)) % CANDIDATES)
     return Point(subject, kind, values, speakers, reasons, leader, tuple(course))
 
 
@@ -108,15 +107,14 @@ def discuss(speech: Speech, point: Point, brief: bool = False) -> Block:
     # Whoever is spoken to in between is nobody whom the point is about.
     speech.avoided = (*values, *point.speakers, point.leader)
     block.say(point.leader, speech.sentence("open", topic=topic(speech, point)))
-    order = range(CANDIDATES)
-    for place in order:
+    for place in range(CANDIDATES):
         speaker = point.speakers[place]
         if not brief and speech.chance(0.3):
             block.say(_bystander(speech, point), speech.sentence("back"))
         _bring_up(speech, block, point, place)
         if speech.chance(0.1 if brief else 0.22):
             asker = _bystander(speech, point)
-            again = speech.plain("echo", v=values[int(speech.random() * (place + 1))])
+            again = speech.plain("echo", v=values[speech.below(place + 1)])
             block.say(asker, speech.spoken(again))
             block.say(speaker, speech.sentence("echo.yes" if values[place] in again else "doubt"))
         elif not brief and speech.chance(0.25):
@@ -152,7 +150,7 @@ def _bring_up(speech: Speech, block: Block, point: Point, place: int) -> None:
 def _settle(speech: Speech, block: Block, point: Point, step: int) -> None:
     """Say which value is taken, without naming it."""
     chosen = point.course[step]
-    others = sample([place for place in range(CANDIDATES) if place != chosen], CANDIDATES - 1, speech.random)
+    others = speech.shuffled([place for place in range(CANDIDATES) if place != chosen])
     roll = speech.random()
     if point.reasons and roll < 0.4:
         way, values = "reason", {"r": point.reasons[chosen]}
@@ -199,7 +197,7 @@ def keep(speech: Speech, point: Point) -> Block:
 def stale(speech: Speech, point: Point) -> Block:
     """Somebody reads a value, any of them, from notes that are out of date."""
     block = Block()
-    value = point.values[int(speech.random() * CANDIDATES)]
+    value = speech.pick(point.values)
     reader = speech.others(point.leader)
     block.say(reader, speech.sentence("stale", v=value.text, s=point.subject.text))
     block.say(speech.others(reader), speech.sentence("stale.no"))

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from long_context_tasks.synthetic.document import Fact
-from long_context_tasks.synthetic.opinions_citations import CASES
-from long_context_tasks.synthetic.wording import lines_of, records, words
+from long_context_tasks.synthetic.opinions.citations import CASES
+from long_context_tasks.synthetic.wording import capital, lines_of, records, words
 
 __all__ = ["alternatives", "caption_fact", "cited_fact", "closing_fact", "found_facts", "said_facts"]
 
@@ -66,10 +66,6 @@ def _parties(own: Text) -> tuple[str, ...]:
     return _short(own["pl"]), _short(own["df"])
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def caption_fact(title: str, own: Text) -> Fact:
     """Who is before the court, and where the case comes from."""
     groups = (*((one,) for one in _parties(own)), (_seat(own["court"]),))
@@ -80,7 +76,7 @@ def found_facts(parts: Sequence[str], own: Text) -> list[Fact]:
     """What happened in the case at hand, and what is pleaded, where one of the sentences says so."""
     statements = {
         own["oE"]: f"In the case of {own['pl']} it is found that {own['oE']}.",
-        own["oC"]: f"{_capital(own['df'])} pleads that {own['oC']}.",
+        own["oC"]: f"{capital(own['df'])} pleads that {own['oC']}.",
     }
     found = []
     for wording, statement in statements.items():

@@ -7,13 +7,12 @@ one: what an abstract mentions is then the same for studies that are included an
 which of the two tells.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from random import Random
 
 from long_context_tasks.corpora.medical_abstracts import Review, Study
-from long_context_tasks.schema import InputError
-from long_context_tasks.synthetic.document import Document, Paragraph
-from long_context_tasks.synthetic.trials_text import TrialWriter
+from long_context_tasks.synthetic.document import Document, Paragraph, check_length, main_facts, paragraphs_of
+from long_context_tasks.synthetic.trials.text import TrialWriter
 from long_context_tasks.synthetic.wording import stream
 
 __all__ = ["summary_of", "write_abstracts", "write_review"]
@@ -22,11 +21,6 @@ __all__ = ["summary_of", "write_abstracts", "write_review"]
 CHARACTERS_PER_TOKEN = 4.18
 INCLUDED = 0.4
 """Share of studies that a review includes."""
-
-
-def _check(num_tokens: int, what: str) -> None:
-    if num_tokens < 1:
-        raise InputError(f"{what} of {num_tokens} tokens cannot be written: ask for at least 1 token")
 
 
 def _ids(random: Random) -> Iterator[str]:
@@ -52,7 +46,7 @@ def write_review(seed: int, num_tokens: int, *, characters_per_token: float = CH
     Raises:
         InputError: ``num_tokens`` is below 1.
     """
-    _check(num_tokens, "a review")
+    check_length(num_tokens, "a review")
     writer = TrialWriter(stream(seed, "review"))
     topic = writer.topic()
     wanted = writer.criteria(topic)
@@ -79,27 +73,22 @@ def write_abstracts(
     Labels are the counts of people in digits, without commas. A longer text of the same seed begins with the shorter one.
     The arguments and errors are those of :func:`write_review`.
     """
-    _check(num_tokens, "a set of abstracts")
+    paragraphs = paragraphs_of(_abstracts(seed), num_tokens, characters_per_token, "a set of abstracts")
+    return Document(f"synthetic-abstracts-{seed}", "Abstracts of clinical studies", paragraphs)
+
+
+def _abstracts(seed: int) -> Iterator[Paragraph]:
+    """Yield abstract after abstract for ever; five to twelve of one topic."""
     writer = TrialWriter(stream(seed, "abstracts"))
     ids = _ids(Random(stream(seed, "abstract ids")))
-    paragraphs: list[Paragraph] = []
-    length, left = 0, 0
-    while length < num_tokens * characters_per_token:
-        if not left:
-            topic = writer.topic()
-            wanted = writer.criteria(topic)
-            left = 5 + int(writer.random() * 8)
-        left -= 1
-        features = writer.features(topic, wanted, included=writer.chance(INCLUDED))
-        abstract = writer.abstract(topic, *features)
-        text = f"ID: {next(ids)} Title: {abstract.title} Abstract: {abstract.text}"
-        paragraphs.append(Paragraph(text, abstract.labels, abstract.facts))
-        length += len(text) + 2
-    return Document(f"synthetic-abstracts-{seed}", "Abstracts of clinical studies", tuple(paragraphs))
+    while True:
+        topic = writer.topic()
+        wanted = writer.criteria(topic)
+        for _ in range(writer.whole(5, 12)):
+            features = writer.features(topic, wanted, included=writer.chance(INCLUDED))
+            abstract = writer.abstract(topic, *features)
+            text = f"ID: {next(ids)} Title: {abstract.title} Abstract: {abstract.text}"
+            yield Paragraph(text, abstract.labels, abstract.facts)
 
 
-def summary_of(paragraphs: Sequence[Paragraph], most: int = 5) -> str:
-    """A summary of paragraphs from their facts: the weightiest, at most so many, in the order of the text."""
-    facts = [fact for paragraph in paragraphs for fact in paragraph.facts]
-    chosen = sorted(sorted(range(len(facts)), key=lambda place: -facts[place].weight)[:most])
-    return " ".join(facts[place].statement for place in chosen)
+summary_of = main_facts

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from long_context_tasks.schema import InputError
-from long_context_tasks.synthetic.meeting_points import (
+from long_context_tasks.synthetic.meeting.points import (
     Block,
     Point,
     change,
@@ -19,21 +19,17 @@ from long_context_tasks.synthetic.meeting_points import (
     make_point,
     stale,
 )
-from long_context_tasks.synthetic.meeting_speech import Speech, turn
-from long_context_tasks.synthetic.meeting_talk import Talk
-from long_context_tasks.synthetic.meeting_world import (
-    CLASSES,
+from long_context_tasks.synthetic.meeting.speech import Speech, turn
+from long_context_tasks.synthetic.meeting.talk import Talk
+from long_context_tasks.synthetic.meeting.world import (
     JOINED,
     TYPES,
     Subject,
+    draw_subject,
     kinds_of,
     make_cast,
-    make_subject,
-    nouns,
-    pick,
-    sample,
 )
-from long_context_tasks.synthetic.wording import stream
+from long_context_tasks.synthetic.wording import Dice, stream
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
 __all__ = ["POSITIONS", "SHORTEST", "Meeting", "MeetingQuestion", "Tokens", "write_meeting"]
@@ -132,7 +128,7 @@ def write_meeting(
     # Passages that happen to be long may not leave room for the last ones; then another draft is written.
     for draft in range(_DRAFTS):
         random = Random(stream(seed, f"meeting {draft}")).random
-        writer = _Writer(Speech(make_cast(random, rough), random), count)
+        writer = _Writer(Speech(make_cast(Dice(random), rough), random), count)
         asked = writer.ask(num_questions, first, rough)
         total = rough if isinstance(num_tokens, int) else num_tokens([one.question for one in asked])
         lines = list(writer.write(asked, total))
@@ -175,7 +171,7 @@ class _Writer:
 
     def ask(self, number: int, first: int, num_tokens: int) -> list[_Asked]:
         """The points that are asked about; two questions that follow each other are about one subject."""
-        speech, random = self.speech, self.speech.random
+        speech = self.speech
         brief = num_tokens < 3000
         asked: list[_Asked] = []
         subject: Subject | None = None
@@ -187,7 +183,7 @@ class _Writer:
             if not follows or subject is None:
                 subject = self._new_subject()
                 self.talk.reserved.add(subject.text)
-            kind = pick(kinds_of(kind_type, subject.group), random)
+            kind = speech.pick(kinds_of(kind_type, subject.group))
             # In one third a point may be changed too, where there is room; in several places it always is.
             changes = 1 if position == "S" or (num_tokens >= 1600 and speech.chance(0.4)) else 0
             point = make_point(speech, subject, kind, changes)
@@ -198,13 +194,10 @@ class _Writer:
 
     def _new_subject(self) -> Subject:
         """A subject that no point that is asked about has; its noun may come again with another project."""
-        random = self.speech.random
         while True:
-            group = CLASSES[int(random() * len(CLASSES))]
-            place = int(random() * len(nouns(group)))
-            subject = make_subject(group, place, self.speech.pick(self.speech.cast.projects))
+            subject, noun = draw_subject(self.speech, self.speech.cast.projects)
             if subject.text not in self.talk.reserved:
-                self.talk.asked_nouns.append((group, place))
+                self.talk.asked_nouns.append(noun)
                 return subject
 
     def _question(self, point: Point, position: str, follows: bool) -> MeetingQuestion:
@@ -214,7 +207,7 @@ class _Writer:
         text = speech.plain(f"{name}.ask", **about)
         follow = speech.plain(f"{name}.follow", **about) if follows else None
         answer = speech.plain(f"{point.kind.domain}.answer", v=point.answer.text)
-        options = sample(point.values, len(point.values), speech.random)
+        options = speech.shuffled(point.values)
         return MeetingQuestion(
             type=point.kind.type,
             position=position,
@@ -260,8 +253,8 @@ class _Writer:
         thirds: list[list[Block]] = [[], [], []]
         for one in asked:
             if one.position == "S":
-                early = int(random() * 2)
-                late = early + 1 + int(random() * (2 - early))
+                early = self.speech.below(2)
+                late = self.speech.whole(early + 1, 2)
                 thirds[early].append(one.blocks[0])
                 thirds[late] += one.blocks[1:]
             else:
@@ -274,7 +267,7 @@ class _Writer:
         extra: list[tuple[float, Block]] = []
         planned: list[tuple[float, Block]] = []
         for third, mixed in enumerate(thirds):
-            blocks = _in_order(sample(mixed, len(mixed), random), follows)
+            blocks = _in_order(self.speech.shuffled(mixed), follows)
             sizes = [self._tokens(block.lines) for block in blocks]
             start = max(self.used if not third else 0, total * third / 3 + (8 if third else 0))
             end = total * (third + 1) / 3 - (_CLOSING if third == 2 else 8)

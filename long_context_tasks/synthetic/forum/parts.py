@@ -1,12 +1,11 @@
 """Spare parts for invented devices: what can be said of one, what is asked of one, and whether the two agree."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
-from long_context_tasks.synthetic.people import pick
-from long_context_tasks.synthetic.wording import records, words
+from long_context_tasks.synthetic.wording import Dice, records, words
 
 __all__ = [
     "LEVELS",
@@ -22,7 +21,6 @@ __all__ = [
     "traits",
 ]
 
-Random = Callable[[], float]
 FILE = "forum.txt"
 THREADS, PLACES, TRAITS_PER_DEVICE = 40, 16, 8
 LEVELS = 3  # values that a trait has on one device, and parts that every answer compares
@@ -82,7 +80,7 @@ class Device:
 
 
 def meets(points: tuple[Point, ...], spec: Spec) -> bool:
-    """Say whether a part meets every point."""
+    """Return whether a part meets every point."""
     return all(one.holds(spec.get(one.trait)) for one in points)
 
 
@@ -116,12 +114,12 @@ def devices() -> tuple[Device, ...]:
     return tuple(result)
 
 
-def draw_levels(trait: Trait, random: Random) -> Levels:
+def draw_levels(trait: Trait, dice: Dice) -> Levels:
     """Draw the three values that a trait has on a device, numbers in ascending order and not next to each other."""
     while True:
         places: list[int] = []
         while len(places) < LEVELS:
-            place = int(random() * len(trait.values))
+            place = dice.below(len(trait.values))
             if place not in places:
                 places.append(place)
         if trait.is_measure:
@@ -131,13 +129,13 @@ def draw_levels(trait: Trait, random: Random) -> Levels:
         return tuple(trait.values[place] for place in places)
 
 
-def point(trait: Trait, levels: Levels, right: int, random: Random) -> Point:
+def point(trait: Trait, levels: Levels, right: int, dice: Dice) -> Point:
     """Draw a point that the value of one level meets and those of the other two do not."""
     if not trait.is_measure:
-        if random() < 0.5:
+        if dice.chance(0.5):
             return Point(trait.name, "is", (levels[right],))
         others = [value for level, value in enumerate(levels) if level != right]
-        if random() < 0.5:
+        if dice.chance(0.5):
             others.reverse()
         return Point(trait.name, "neither", tuple(others))
     values = trait.values
@@ -146,17 +144,11 @@ def point(trait: Trait, levels: Levels, right: int, random: Random) -> Point:
     highest = values.index(levels[right + 1]) - 1 if right + 1 < LEVELS else 0
     lowest = values.index(levels[right - 1]) + 1 if right else 0
     if right == 0:
-        return Point(trait.name, "max", (values[place + int(random() * (highest - place + 1))],))
+        return Point(trait.name, "max", (values[dice.whole(place, highest)],))
     if right == LEVELS - 1:
-        return Point(trait.name, "min", (values[place - int(random() * (place - lowest + 1))],))
-    return Point(
-        trait.name,
-        "between",
-        (
-            values[place - 1 - int(random() * (place - lowest))],
-            values[place + 1 + int(random() * (highest - place))],
-        ),
-    )
+        return Point(trait.name, "min", (values[place - dice.below(place - lowest + 1)],))
+    bounds = (values[place - 1 - dice.below(place - lowest)], values[dice.whole(place + 1, highest)])
+    return Point(trait.name, "between", bounds)
 
 
 @cache
@@ -167,6 +159,6 @@ def makers() -> tuple[str, ...]:
     return tuple(name for name in found if name not in threads)
 
 
-def model_name(maker: str, random: Random) -> str:
+def model_name(maker: str, dice: Dice) -> str:
     """Make up the name of a model: the maker, a letter, a number."""
-    return f"{maker} {pick(tuple('ABCDEFGHKLMNPRSTUVWXZ'), random)}{10 + int(random() * 90)}"
+    return f"{maker} {dice.pick('ABCDEFGHKLMNPRSTUVWXZ')}{dice.whole(10, 99)}"
