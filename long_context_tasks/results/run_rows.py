@@ -23,13 +23,6 @@ _SECRET_ARGUMENT = re.compile(
 _QUERY = re.compile(r"(://[^\s,;\"'?]+)\?[^\s,;\"'}]+", re.ASCII)
 _USER_IN_ADDRESS = re.compile(r"(?<=://)[^/@\s]+@")
 _HIDDEN = "(not shown)"
-# Runs from before lm-eval's files told which metrics are points.
-_POINTS = frozenset(
-    (
-        *("judge_score", "official_judge_score"),
-        *("summary_score", "official_summary_score", "consistency", "faithfulness", "relevance"),
-    )
-)
 
 
 def described(one: Evaluation, source: str) -> dict[str, Any]:
@@ -79,8 +72,8 @@ def described(one: Evaluation, source: str) -> dict[str, Any]:
 
 def told_points(one: Evaluation, metrics: Sequence[str]) -> list[str]:
     """The metrics of a run that are points of a scale."""
-    told = one.told.get("points", one.run.points)
-    return [name for name in metrics if name in (_POINTS if told is None else told)]
+    points = one.told.get("points", one.run.points) or ()
+    return [name for name in metrics if name in points]
 
 
 def as_json(value: Mapping[str, Any]) -> str:
