@@ -52,7 +52,8 @@ def marked(tmp_path_factory: pytest.TempPathFactory) -> BuiltSite:
 
 @pytest.fixture
 def page(driver: Any, marked: BuiltSite) -> Iterator[Reader]:
-    yield from reading(driver, marked.index.parent)
+    with reading(driver, marked.index.parent) as found:
+        yield found
 
 
 def legend(page: Reader, sign: str) -> bool:
@@ -102,12 +103,9 @@ def test_the_legend_has_the_dagger_exactly_when_one_stands_in_the_table(page: Re
 def test_a_site_without_published_figures_has_no_legend_for_them(driver: Any, tmp_path: Path) -> None:
     cells = [cell for cell in small_cells() if cell.benchmark == "ethic"]
     build_site(tmp_path / "site", collection_of(cells), cells)
-    steps = reading(driver, tmp_path / "site")
-    page = next(steps)
-    page.index()
-    assert "†" not in " ".join(page.texts(".read")) and page.all(".read li")
-    for _ in steps:
-        pass
+    with reading(driver, tmp_path / "site") as page:
+        page.index()
+        assert "†" not in " ".join(page.texts(".read")) and page.all(".read li")
 
 
 def test_links_to_cases_name_their_hosts_and_so_does_the_page_of_cases(page: Reader) -> None:
@@ -135,12 +133,9 @@ def test_settings_of_a_whole_benchmark_stand_in_its_heading(driver: Any, tmp_pat
     cells = [cell for cell in small_cells() if cell.benchmark == "ethic"]
     cells = [replace(cell, settings=SETTINGS) for cell in cells]
     build_site(tmp_path / "site", collection_of(cells), cells)
-    steps = reading(driver, tmp_path / "site")
-    page = next(steps)
-    page.index()
-    assert page.texts(".board .bench .sub") == [TOLD] and page.texts(".board th.col .sub") == []
-    for _ in steps:
-        pass
+    with reading(driver, tmp_path / "site") as page:
+        page.index()
+        assert page.texts(".board .bench .sub") == [TOLD] and page.texts(".board th.col .sub") == []
 
 
 def test_cells_of_a_map_say_on_how_many_cases_they_rest(page: Reader) -> None:

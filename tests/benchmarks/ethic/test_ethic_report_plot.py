@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from long_context_tasks.cli.report.elitr import write_plot
 from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 from long_context_tasks.cli import app
-from long_context_tasks.cli.report.elitr import write_plot
 
 
 @pytest.mark.parametrize("report", ["ethic", "elitr"])

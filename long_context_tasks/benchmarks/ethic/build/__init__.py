@@ -16,11 +16,10 @@ from long_context_tasks.benchmarks.ethic.build.attribute_medicine import build_a
 from long_context_tasks.benchmarks.ethic.build.contexts import build_organize, build_recall, build_summarize
 from long_context_tasks.benchmarks.ethic.build.counterparts import build_counterparts
 from long_context_tasks.benchmarks.ethic.build.labels import LabelQuality, label_quality, read_labelled_chunks
-from long_context_tasks.benchmarks.ethic.build.settings import LENGTHS, EthicSettings
+from long_context_tasks.benchmarks.ethic.build.settings import LENGTHS, EthicSettings, SyntheticSettings
 from long_context_tasks.benchmarks.ethic.build.sources import places, read_sources
 from long_context_tasks.benchmarks.ethic.build.windows import Built, write
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
-from long_context_tasks.benchmarks.ethic.synthetic import SyntheticSettings, build_synthetic
 from long_context_tasks.corpora.court_opinions import read_opinions
 from long_context_tasks.corpora.medical_abstracts import read_reviews
 from long_context_tasks.schema import CaseWriter, InputError
@@ -61,6 +60,9 @@ def build(
         raise InputError(f"nothing builds {family!r}; there are: {', '.join(FAMILIES)}")
     progress = progress or Progress()
     if isinstance(settings, SyntheticSettings):
+        # The synthetic edition is built with the builders of this folder.
+        from long_context_tasks.benchmarks.ethic.synthetic import build_synthetic
+
         return build_synthetic(FAMILIES[family].task, settings, folder, progress)
     return _build_from_documents(family, source, settings, folder, progress)
 

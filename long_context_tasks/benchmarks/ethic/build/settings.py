@@ -3,15 +3,24 @@
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from long_context_tasks.benchmarks.ethic.build.sources import DOMAINS
 from long_context_tasks.benchmarks.ethic.prompts import template
-from long_context_tasks.schema import Case, CaseWriter, InputError, Turn, format_length
+from long_context_tasks.schema import Case, CaseWriter, Turn, format_length
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
-from long_context_tasks.tokens.build_settings import BuildSettings
+from long_context_tasks.tokens.build_settings import (
+    BuildSettings,
+    SourceOption,
+    at_least,
+    between,
+    each,
+    one_of,
+    option,
+    whole_numbers,
+)
 
 LENGTHS = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k")
 """What ``...`` stands for in a list of lengths; the paper's own cases have the lengths of their documents."""
@@ -19,7 +28,25 @@ RESERVE = 500
 """Tokens of a prompt that are no context: system message and instruction have some 200, a question or background the rest.
 
 The same for all tasks, so that they are built from the same contexts."""
+PANEL = "ETHIC (documents)"
+"""Title of the options in the help of `lct build`."""
+DOCUMENTS = SourceOption(
+    "documents",
+    "Folder of documents of one domain: novels as for --books; debates as .jsonl or .txt; systematic reviews with abstracts as "
+    ".csv, .jsonl or MS^2 .json; court opinions as .jsonl or .txt. Or a folder with the folders books, debates, medicine, law.",
+    PANEL,
+)
 _SLOT = re.compile(r"<(passages|num_sections|options|background|target_case|title|question|context|query)>")
+
+
+def domain_option() -> Any:
+    """Make the field ``domain`` of settings."""
+    return option(
+        None,
+        "books, debates, medicine or law. Default: read from the documents' form; plain texts are books.",
+        PANEL,
+        check=one_of(DOMAINS),
+    )
 
 
 @dataclass(frozen=True)
@@ -40,28 +67,42 @@ class EthicSettings(BuildSettings):
     SHORTEST: ClassVar[int] = 1_000
     INSTRUCTION: ClassVar[str] = str(RESERVE)
 
-    domain: str | None = None
-    annotator: Path | None = None
-    chunk_tokens: int = 1024
-    section_tokens: int | None = None
-    items: tuple[int, ...] = ()
-    min_document: int = 10_000
-    min_fill: float = 0.8
-    check_labels: Path | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be built, before any costly work."""
-        super().__post_init__()
-        if self.domain is not None and self.domain not in DOMAINS:
-            raise InputError(f"--domain {self.domain}: must be one of {', '.join(DOMAINS)}")
-        for name, low in (("chunk_tokens", 32), ("section_tokens", 32), ("min_document", 0)):
-            value = getattr(self, name)
-            if value is not None and value < low:
-                raise InputError(f"--{name.replace('_', '-')} must be at least {low}, not {value}")
-        if wrong := [number for number in self.items if number < 2]:
-            raise InputError(f"--items must be at least 2, not {wrong[0]}")
-        if not 0 <= self.min_fill <= 1:
-            raise InputError(f"--min-fill must be from 0 to 1, not {self.min_fill}")
+    domain: str | None = domain_option()
+    annotator: Path | None = option(
+        None,
+        "Model that labels and summarizes chunks: a YAML file as for judges. Its answers are kept in the cache; the same command "
+        "asks only for what is missing.",
+        PANEL,
+    )
+    chunk_tokens: int = option(1024, "Most tokens of a chunk. Default: 1024", PANEL, check=at_least(32))
+    section_tokens: int | None = option(
+        None,
+        "Tokens of a section to be summarized, about. Default: 1024, or an eighth of the length if that is more.",
+        PANEL,
+        check=at_least(32),
+    )
+    items: tuple[int, ...] = option(
+        (),
+        "Numbers of options (ethic_organize) or sections (ethic_summarize), with commas: 2,4,8 makes a case of each from the same "
+        "context, so that the answer's length varies and the input's does not. Default: as many as the text gives",
+        PANEL,
+        check=each(at_least(2)),
+        read=whole_numbers,
+    )
+    min_document: int = option(
+        10_000, "Leave out documents of fewer tokens. Default: 10000", PANEL, check=at_least(0)
+    )
+    min_fill: float = option(
+        0.8,
+        "Least share of the length that a context must fill; documents that are too short are left out. Default: 0.8",
+        PANEL,
+        check=between(0, 1),
+    )
+    check_labels: Path | None = option(
+        None,
+        'Chunks labelled by hand, .jsonl with "domain", "passage", "labels": reports the F1 of the annotator\'s labels.',
+        PANEL,
+    )
 
     @property
     def counted_in(self) -> tuple[Tokenizer, ...]:
@@ -75,6 +116,51 @@ class EthicSettings(BuildSettings):
             template("build_attribute_law")
         )
         return max(0, length - max(RESERVE, 2 * longest))
+
+
+@dataclass(frozen=True)
+class FittedSettings(EthicSettings):
+    """Settings of the builders for contexts that are fitted already; counts are remembered for one case only.
+
+    Attributes:
+        counters: the tokenizer of the lengths first; then those in which prompts are counted as well.
+    """
+
+    counters: tuple[Tokenizer, ...] = ()
+
+    @property
+    def measure(self) -> Tokenizer:
+        """The tokenizer of the lengths."""
+        return self.counters[0]
+
+    @property
+    def counted_in(self) -> tuple[Tokenizer, ...]:
+        """The tokenizers in which prompts are counted."""
+        return tuple({one.name: one for one in self.counters}.values())
+
+    def fresh(self) -> "FittedSettings":
+        """The same without what was counted, so that memory does not grow with the number of cases."""
+        forgetful = (one.fresh() for one in self.counters)
+        return replace(self, counters=tuple(forgetful))
+
+
+@dataclass(frozen=True)
+class SyntheticSettings(BuildSettings):
+    """Settings of synthetic cases; a length is the most tokens of a prompt, ``n`` counts for each domain.
+
+    Attributes:
+        domain: the only one to build; None for all that the task has.
+    """
+
+    SHORTEST: ClassVar[int] = 1_000
+
+    domain: str | None = domain_option()
+
+    def fitted(self) -> FittedSettings:
+        """The settings of the builders, with the tokenizers that count."""
+        other = self.other_tokenizer
+        counters = (self.measure, get_tokenizer(CL100K), *([other] if other is not None else []))
+        return FittedSettings(lengths=self.lengths, seed=self.seed, n=self.n, counters=counters)
 
 
 def stable_seed(*parts: Any) -> str:

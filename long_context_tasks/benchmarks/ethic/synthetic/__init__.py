@@ -1,25 +1,23 @@
 """The way in to synthetic cases, for ``lct build`` and for the hosts, which have them made at first use."""
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from math import nan
 from pathlib import Path
 
-from long_context_tasks import __version__
-from long_context_tasks.benchmarks.building import Progress, TaskReport
+from long_context_tasks.benchmarks.building import Progress, TaskReport, cached_cases, run_settings
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card
-from long_context_tasks.benchmarks.ethic.build.settings import CaseMaker, task_name
+from long_context_tasks.benchmarks.ethic.build.settings import (
+    CaseMaker,
+    FittedSettings,
+    SyntheticSettings,
+    task_name,
+)
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import INPUT
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.synthetic.attribute import attribute
-from long_context_tasks.benchmarks.ethic.synthetic.maker import FittedSettings, Made, Maker
+from long_context_tasks.benchmarks.ethic.synthetic.maker import Made, Maker
 from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Options, format_length
-from long_context_tasks.schema.case_folder import made_once
-from long_context_tasks.schema.folders import cache_dir
-from long_context_tasks.tokens import CL100K, get_tokenizer, tokenizer_identity
-from long_context_tasks.tokens.build_settings import BuildSettings
 
 SYNTHETIC = "synthetic"
 CASES = 200
@@ -27,32 +25,6 @@ CASES = 200
 WRITINGS = 40
 """Documents that are tried for a case. At 1k half of the groups of opinions make none for attributing: eight were not enough for 200
 cases."""
-
-
-@dataclass(frozen=True)
-class SyntheticSettings(BuildSettings):
-    """Settings of synthetic cases; a length is the most tokens of a prompt, ``n`` counts for each domain.
-
-    Attributes:
-        domain: the only one to build; None for all that the task has.
-    """
-
-    SHORTEST = 1_000
-
-    domain: str | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be built, before any costly work."""
-        super().__post_init__()
-        every = DOMAINS["recall"]
-        if self.domain is not None and self.domain not in every:
-            raise InputError(f"--domain {self.domain}: must be one of {', '.join(every)}")
-
-    def fitted(self) -> FittedSettings:
-        """The settings of the builders, with the tokenizers that count."""
-        other = self.other_tokenizer
-        counters = (self.measure, get_tokenizer(CL100K), *([other] if other is not None else []))
-        return FittedSettings(lengths=self.lengths, seed=self.seed, n=self.n, counters=counters)
 
 
 def family_of(task: str) -> str:
@@ -149,29 +121,10 @@ def cached_synthetic(spec: TaskSpec, options: Options) -> CaseSet:
     Raises:
         InputError: no length, one too short for a case, or a tokenizer that cannot be had.
     """
-    if options.length is None:
-        raise InputError(
-            f"{spec.name}: give a length (lct_length=8k) or a folder of built cases (lct_cases=DIR)"
-        )
-    same_tokens = options.length_policy == "same_tokens"
-    settings = SyntheticSettings(
-        lengths=(options.length,),
-        seed=options.seed,
-        n=options.n or CASES,
-        # The same cases for every tokenizer that only counts them.
-        tokenizer=options.tokenizer if same_tokens else None,
-        length_policy=options.length_policy,
-        domain=spec.split,
-    )
-    made_from = {
-        **asdict(settings),
-        "tokenizer": tokenizer_identity(settings.tokenizer) if settings.tokenizer else None,
-        "version": __version__,
-        "card": card("ethic").version,
-    }
-    digest = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:16]
-    name = f"{spec.name}_{format_length(options.length)}-{digest}"
-    folder = cache_dir() / "cases" / name / family_of(spec.task)
-    return CaseSet.read(
-        made_once(folder, lambda: build_synthetic(spec.task, settings, folder, Progress())), spec.name
+    settings = run_settings(spec.name, SyntheticSettings, options, CASES, domain=spec.split)
+    return cached_cases(
+        spec.name,
+        settings,
+        card("ethic").version,
+        lambda folder: build_synthetic(spec.task, settings, folder, Progress()),
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from long_context_tasks.benchmarks.ethic.build.contexts import even_sections, recall_draft, sections_draft
-from long_context_tasks.benchmarks.ethic.build.settings import Draft, EthicSettings, stable_seed
+from long_context_tasks.benchmarks.ethic.build.settings import Draft, FittedSettings, stable_seed
 from long_context_tasks.benchmarks.ethic.build.sources import Source
 from long_context_tasks.benchmarks.ethic.build.windows import JOINT, Chunk, Piece, Window, chunks_of
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import SectionFacts, states
@@ -181,32 +181,6 @@ LEAST_FACTS = 6
 """Key facts of a section, where it has so many."""
 _TRIES = 12
 _WRITINGS = 5
-
-
-@dataclass(frozen=True)
-class FittedSettings(EthicSettings):
-    """Settings of the builders for contexts that are fitted already; counts are remembered for one case only.
-
-    Attributes:
-        counters: the tokenizer of the lengths first; then those in which prompts are counted as well.
-    """
-
-    counters: tuple[Tokenizer, ...] = ()
-
-    @property
-    def measure(self) -> Tokenizer:
-        """The tokenizer of the lengths."""
-        return self.counters[0]
-
-    @property
-    def counted_in(self) -> tuple[Tokenizer, ...]:
-        """The tokenizers in which prompts are counted."""
-        return tuple({one.name: one for one in self.counters}.values())
-
-    def fresh(self) -> "FittedSettings":
-        """The same without what was counted, so that memory does not grow with the number of cases."""
-        forgetful = (one.fresh() for one in self.counters)
-        return replace(self, counters=tuple(forgetful))
 
 
 @dataclass(frozen=True)

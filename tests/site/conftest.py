@@ -1,4 +1,4 @@
-"""The site with made-up results in a browser, for the tests of its pages. Nothing is imported before a test wants it."""
+"""The site with made-up results, and a browser that reads it. Nothing is imported before a test asks for it."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -11,17 +11,9 @@ if TYPE_CHECKING:
     from long_context_tasks.site import BuiltSite
 
 
-@pytest.fixture(scope="module")
-def driver() -> Iterator[Any]:
-    from headless import new_driver
-
-    found = new_driver(requests=True)
-    yield found
-    found.quit()
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def small_site(tmp_path_factory: pytest.TempPathFactory) -> "BuiltSite":
+    """The site with everything that a page can show. Tests read it and leave it as it is."""
     from made_up_site import built_small_site
 
     return built_small_site(tmp_path_factory.mktemp("site") / "made up & <site>")
@@ -29,7 +21,8 @@ def small_site(tmp_path_factory: pytest.TempPathFactory) -> "BuiltSite":
 
 @pytest.fixture
 def reader(driver: Any, small_site: "BuiltSite") -> "Iterator[Reader]":
-    """Every test ends with: no error in the console, no request that left the folder."""
+    """The small site in the browser; the console stays empty and no request leaves the folder."""
     from site_reader import reading
 
-    yield from reading(driver, small_site.index.parent)
+    with reading(driver, small_site.index.parent) as found:
+        yield found
