@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -165,19 +165,6 @@ class TurnScores:
     stds: Mapping[str, float] = field(default_factory=dict)
     cluster: str | None = None
     verdicts: tuple[Mapping[str, Any], ...] = ()
-
-
-def evaluations(runs: Iterable[StoredRun]) -> list[list[Evaluation]]:
-    """What judges said of each run: the one that the host had, then those of ``lct judge run``.
-
-    Where one name stands for several settings (other seeds, say), in any of the runs, its digits tell them apart in all.
-
-    Raises:
-        InputError: a damaged file of ``lct judge run``.
-    """
-    found = [judged_evaluations(run)[0] for run in runs]
-    names = short_names(one.judge for judged in found for one in judged)
-    return [[replace(one, judge=names[one.judge]) for one in judged] for judged in found]
 
 
 def short_names(labels: Iterable[str]) -> dict[str, str]:

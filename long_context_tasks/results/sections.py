@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.hosts.stored import StoredRun
 from long_context_tasks.hosts.stored_task import load_task
 from long_context_tasks.results.evaluations import Evaluation, needs_no_judge, scored_cases
 from long_context_tasks.results.tidy import Collection
@@ -97,8 +98,7 @@ def benchmark_sections(
         collection.runs.filter(pl.col("benchmark") == benchmark), evaluations, wanted
     )
     problems = tuple(
-        f"left out: {run}: not judged yet; lct judge run {run.folder} --judge judge.yaml"
-        for run in dict.fromkeys(unjudged)
+        f"left out: {run}: not judged yet; lct judge run {run.folder} --judge judge.yaml" for run in unjudged
     )
     if not runs and problems:
         raise InputError("no run has been judged yet; `lct judge run RESULTS --judge judge.yaml` does it")
@@ -142,7 +142,7 @@ def paper_sections(benchmark: str, data_dir: Path | None, only: str = "") -> lis
 
 def scored_runs(
     runs: pl.DataFrame, evaluations: Mapping[str, Evaluation], wanted: Wanted
-) -> tuple[list[ScoredRun], list[Any]]:
+) -> tuple[list[ScoredRun], list[StoredRun]]:
     """Runs for a benchmark's sections, and those whose answers no judge has read.
 
     Args:

@@ -87,7 +87,9 @@ def write_lm_eval(root: Path, run: Run) -> Path:
             file.write(json.dumps(_sample(run, place, case, turns, keys), ensure_ascii=False) + "\n")
     turns = [turn for one in run.cases.values() for turn in one]
     metadata = {"version": run.version, **run.options, "benchmark": "b", "headline": run.metrics[0]}
-    metadata |= {"points": list(run.points)} | {
+    metadata |= {
+        "points": list(run.points or [name for name in run.metrics if name.endswith("judge_score")])
+    } | {
         "n_cases_available": run.available or len(run.cases),
         "window": "8192 (host)",
     }
@@ -189,7 +191,7 @@ def write_opencompass(root: Path, run: Run, repeats: Sequence[Cases] = ()) -> Pa
     told = {
         "lct_task": run.task,
         "headline": run.metrics[0],
-        "points": list(run.points),
+        "points": list(run.points or [name for name in run.metrics if name.endswith("judge_score")]),
         "judge": dict(run.judge),
     }
     result |= {key: [value] for key, value in told.items()}  # type: ignore[misc]

@@ -126,13 +126,6 @@ def test_what_a_task_name_says(
     assert (row["family"], row["length"], row["variant"], row["wer"]) == (family, length, variant, wer)
 
 
-def test_points_of_a_run_that_does_not_tell_them(tmp_path: Path) -> None:
-    talk = {"m1": [Turn({"judge_score": 7.0, "official_judge_score": 7.0, "answered": 1.0})]}
-    write_lm_eval(tmp_path, Run(talk, task=CONVERSATION, judge=JUDGE))
-    [row] = collect([tmp_path]).runs.iter_rows(named=True)
-    assert row["points"] == ["judge_score", "official_judge_score"]
-
-
 # --- repeats, copies, several folders ---------------------------------------------------------------------------
 
 

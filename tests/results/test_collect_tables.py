@@ -153,7 +153,7 @@ def test_the_default_command(results: Path, tmp_path: Path, monkeypatch: pytest.
     missing = run(app, ["report", "./missing"])
     assert missing.exit_code == 2 and missing.stderr.startswith("error: missing: not there")
     assert "missing/runs: not there" in run(app, ["report", "missing/runs"]).stderr
-    assert run(app, ["report", "elitr", "--help"]).exit_code == 0
+    assert run(app, ["report", "paper", "--help"]).exit_code == 0
 
 
 def test_problems_are_told(results: Path) -> None:

@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from long_context_tasks.cli.options import DataDir, Json, complete_benchmark, examples, with_default
-from long_context_tasks.cli.output import say
 from long_context_tasks.cli.report.compare import EXAMPLES, compare
 from long_context_tasks.cli.report.pack import CHECK_EXAMPLES, PACK_EXAMPLES, check, pack
 from long_context_tasks.cli.report.site import SITE_EXAMPLES, print_section, site
@@ -52,7 +51,5 @@ def paper(
     sections = paper_sections(benchmark, data_dir, only)
     for section in sections:
         print_section(section)
-    if problems := [problem for section in sections for problem in section.problems]:
-        for problem in problems:
-            say(problem)
+    if any(section.problems for section in sections):
         raise typer.Exit(1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from long_context_tasks.cli.options import CSV, Json, RunsDataDir, RunsOrBundles, examples
+from long_context_tasks.cli.options import CSV, Json, RunsDataDir, RunsOrBundles, complete_benchmark, examples
 from long_context_tasks.cli.output import end_with_problems, give, print_table, say, tell
 
 if TYPE_CHECKING:
@@ -31,13 +31,6 @@ SITE_EXAMPLES = examples(
     "lct report results/ --section ethic --csv tables/ --plot positions.svg",
     "lct report results/ --by prompt_style,temperature",
 )
-
-
-def complete_sections(incomplete: str) -> list[str]:
-    """Benchmarks with tables of their own that begin like what was typed."""
-    from long_context_tasks.results.sections import with_sections
-
-    return [name for name in with_sections() if name.startswith(incomplete)]
 
 
 def site(
@@ -84,7 +77,7 @@ def site(
         typer.Option(
             "--section",
             help="Print a benchmark's own tables in place of the leaderboard; repeatable.",
-            autocompletion=complete_sections,
+            autocompletion=complete_benchmark,
             rich_help_panel=_SECTIONS,
         ),
     ] = None,
@@ -149,12 +142,10 @@ def site(
     from long_context_tasks.results.models import Models, read_models, renamed, with_claims
     from long_context_tasks.results.sections import Wanted, check_plot
     from long_context_tasks.results.tables import (
-        FILES,
         TERMINAL_COLUMNS,
         settings_table,
         summary,
         terminal_rows,
-        write_tables,
     )
     from long_context_tasks.schema import InputError
     from long_context_tasks.site.contents import read_agreement
@@ -196,18 +187,43 @@ def site(
         "problems": list(collection.problems)
     }
     give(None, **result)
-    if out is None:
-        end_with_problems(collection.problems)
-        return
+    if out is not None:
+        _write_site(
+            out,
+            replace(collected, collection=collection),
+            cells,
+            known,
+            data_dir,
+            title,
+            agreement,
+            with_cases,
+            private,
+        )
+    end_with_problems(collection.problems)
+
+
+def _write_site(
+    out: Path,
+    collected: "Collected",
+    cells: "Sequence[Cell]",
+    models: "Models",
+    data_dir: Path | None,
+    title: str,
+    agreement: Path | None,
+    with_cases: bool,
+    private: bool,
+) -> None:
+    from long_context_tasks.results.tables import FILES, write_tables
     from long_context_tasks.site.build import build_site
     from long_context_tasks.site.contents import site_contents
 
+    collection = collected.collection
     shown = site_contents(
         collection,
         cells,
         collected.evaluations,
         title=title,
-        models=known,
+        models=models,
         data_dir=data_dir,
         agreement=agreement,
     )
@@ -222,7 +238,6 @@ def site(
     )
     say(f"tables: {', '.join(path.name for path in paths)} in {out}")
     give(index=built.index, files=built.files, bytes=built.size, cases=built.cases, tables=paths)
-    end_with_problems(collection.problems)
 
 
 def _print_sections(
@@ -251,7 +266,7 @@ def _print_sections(
 
 def print_section(section: "Section", csv_dir: Path | None = None) -> None:
     """Print the tables and notes of a section; problems go to standard error, tables into a folder too where one is given."""
-    for problem in section.problems if csv_dir is not None or section.tables else ():
+    for problem in section.problems:
         typer.echo(problem, err=True)
     _give_tables(section.tables, csv_dir)
     for note in section.notes:

@@ -1,4 +1,4 @@
-"""`lct report elitr` and `elitr-search` on stored runs: invented ones, and the published responses and scores."""
+"""`lct report --section elitr_bench` on stored runs: invented ones, and the published responses and scores."""
 
 import csv
 import json
@@ -24,7 +24,7 @@ from long_context_tasks.benchmarks.elitr_bench.report import (
 )
 from long_context_tasks.cli import app
 from long_context_tasks.results import find_runs
-from long_context_tasks.results.evaluations import judged_path, write_judged
+from long_context_tasks.results.evaluations import judged_evaluations, judged_path, short_names, write_judged
 from long_context_tasks.schema import Case, InputError, Options
 from long_context_tasks.schema.report import mean_over_repeats
 
@@ -43,7 +43,7 @@ def lct(*words: Any) -> Result:
 
 
 def tables(tmp_path: Path, *words: Any) -> dict[str, list[dict[str, str]]]:
-    """The tables of ``lct report elitr`` by name, as their CSV files have them."""
+    """The tables by name, as their CSV files have them."""
     result = lct(tmp_path / "runs", "--csv", tmp_path / "csv", *words)
     assert result.exit_code == 0, result.output
     found = {}
@@ -205,10 +205,10 @@ def test_bad_input(options: Options, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     write_run(runs, options, QA, lambda *_: None, judge={})
     for words, message in (
-        ((tmp_path / "nowhere"), "nowhere: not there"),
-        ((tmp_path / "empty"), "no runs of elitr_bench"),
-        ((runs), "no run has been judged yet; `lct judge run"),
-        ((runs, "--metric", "accuracy"), "--metric accuracy: there are judge_score"),
+        ((tmp_path / "nowhere",), "nowhere: not there"),
+        ((tmp_path / "empty",), "no run that can be used"),
+        ((runs,), "no run has been judged yet; `lct judge run"),
+        ((runs, "--metric", "accuracy"), "no run has been judged yet"),
         ((runs, "--plot", "x.pdf"), "--plot x.pdf: give a name that ends with .svg"),
     ):
         result = lct(*words)
@@ -218,7 +218,12 @@ def test_bad_input(options: Options, tmp_path: Path) -> None:
         (("--test", "owl"), "--test owl: give two names"),
         (("--test", "owl,dog"), "--test dog: no judged run; models: owl; tasks: elitr_bench_qa_dev"),
         (("--test", "owl,owl"), "no task (or model) and judge in common"),
-        (("--plot", tmp_path / "x.svg"), "no runs on noisy transcripts"),
+        (("--plot", tmp_path / "x.svg"), "nothing to draw in ELITR-Bench"),
+        (
+            ("--metric", "accuracy"),
+            "--metric accuracy: no judged run has it; there are answered, judge_score",
+        ),
+        (("--bins", "4"), "the report of elitr_bench has no scores by part of a context"),
     ):
         result = lct(runs, *words)
         assert result.exit_code == 2 and message in result.stderr, result.output
@@ -226,15 +231,12 @@ def test_bad_input(options: Options, tmp_path: Path) -> None:
         assert not result.stdout
 
 
-def test_runs_of_other_data_are_refused(options: Options, tmp_path: Path) -> None:
+def test_runs_without_labels_are_refused(options: Options, tmp_path: Path) -> None:
     write_run(tmp_path / "runs", options, QA, lambda *_: 2.0)
     [samples] = (tmp_path / "runs").rglob("samples_*")
-    text = samples.read_text(encoding="utf-8")
-    samples.write_text(text.replace("meeting_en_dev_002", "meeting_en_dev_009"), encoding="utf-8")
+    samples.write_text(samples.read_text(encoding="utf-8").replace("question_type", "type"), encoding="utf-8")
     result = lct(tmp_path / "runs")
-    assert (
-        result.exit_code == 2 and "the task does not have" in result.stderr and "--data-dir" in result.stderr
-    )
+    assert result.exit_code == 2 and "has no label 'question_type'; run the task again" in result.stderr
 
 
 @pytest.mark.vectors
@@ -280,34 +282,13 @@ def test_the_published_scores_come_out_as_in_the_paper(
             assert f"{float(row['p']):.3f}" == f"{float(printed[row['model']]):.3f}"
 
 
-def test_names_of_judges(options: Options, tmp_path: Path) -> None:
-    """Of OpenCompass, whose runs have a folder in their labels; with two judges of one name."""
-    from long_context_tasks.results.evaluations import evaluations
-
-    write_run(tmp_path / "runs", options, QA, lambda *_: 2.0, judge={})
-    [lm_eval_run] = find_runs(tmp_path / "runs").runs
-    run = replace(lm_eval_run, label="owl/elitr_bench_qa_dev")
-    assert evaluations([run]) == [[]]
-    for name, seed in (("first", 1), ("second", 1), ("second", 2)):
-        description = {"name": name, "seeds": [seed]}
-        write_judged(judged_path(run, name, description), {"judge": description, "numbers": {}}, [])
-    names = [one.judge for one in evaluations([run])[0]]
-    assert names[0] == "first" and len(set(names)) == 3
-    assert all(name.startswith("second-") and len(name) == 15 for name in names[1:])
-
-
-def test_a_judge_has_one_name_in_all_runs(options: Options, tmp_path: Path) -> None:
-    """Also where only one of them was judged a second time, by the same judge with more seeds."""
-    from long_context_tasks.results.evaluations import evaluations
-
-    write_run(tmp_path / "runs", options, QA, lambda *_: 2.0, judge={"name": "j", "seeds": [1]})
-    [run] = find_runs(tmp_path / "runs").runs
-    again, other = replace(run, label="a"), replace(run, label="b")
-    description = {"name": "j", "seeds": [1, 2]}
-    write_judged(judged_path(again, "j", description), {"judge": description, "numbers": {}}, [])
-    [[own, more], [alone]] = evaluations([again, other])
-    assert own.judge == alone.judge != more.judge and {own.judge[:2], more.judge[:2]} == {"j-"}
-    assert [one.judge for [one] in evaluations([other, other])] == ["j", "j"]
+def test_names_of_judges() -> None:
+    """With two judges of one name, digits tell them apart in all runs."""
+    assert short_names(["first-1", "second-1", "second-2"]) == {
+        "first-1": "first",
+        "second-1": "second-1",
+        "second-2": "second-2",
+    }
 
 
 def test_a_broken_file_of_a_later_judge_is_named(options: Options, tmp_path: Path) -> None:
@@ -316,7 +297,5 @@ def test_a_broken_file_of_a_later_judge_is_named(options: Options, tmp_path: Pat
     path = judged_path(run, "second", {})
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"judge": {}}), encoding="utf-8")
-    from long_context_tasks.results.evaluations import evaluations
-
     with pytest.raises(InputError, match=r"judged/second-.*make it again with `lct judge run`"):
-        evaluations([run])
+        judged_evaluations(run)
