@@ -1,4 +1,4 @@
-"""The shortcuts of ``docs/synthetic.md`` on TSort and BestAnswer: python tests/speed/shortcut_figures.py [TRAIN] [TEST] [LENGTH].
+"""The shortcuts of ``docs/synthetic_writers.md`` on TSort and BestAnswer: python tests/speed/shortcut_figures.py [TRAIN] [TEST] [LENGTH].
 
 Everything is read from the prompts of built cases: what simple rules choose that do not read, what a classifier of words chooses that was
 trained on cases of other seeds, and what the reader chooses that does.
