@@ -38,17 +38,16 @@ def ask_model(
         InputError: the file names no model, the model cannot be reached or loaded, or ``prompts`` raises it.
     """
     from long_context_tasks.judges import Store, check_judge, default_store_path, load_judge
-    from long_context_tasks.judges.ask import ask_all, local_model, says_something
+    from long_context_tasks.judges.ask import ask_all, says_something
     from long_context_tasks.schema import InputError
 
     if (config := load_judge(file)) is None:
         raise InputError(f"{file}: names no model")
     ready = prompts(config.name)
-    generate = local_model(config)
     if ready:
-        check_judge(config)
+        check_judge(config, reads_prompts=True)
     store = Store(default_store_path(config))
-    return config.name, ask_all(ready, config, store, generate, usable=usable or says_something)
+    return config.name, ask_all(ready, config, store, usable=usable or says_something)
 
 
 def _texts(name: str, asked: "Asked", questions: "Sequence[Question]") -> "list[tuple[Question, str]]":

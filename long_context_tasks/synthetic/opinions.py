@@ -28,7 +28,7 @@ __all__ = [
     "write_opinions",
 ]
 
-# Measured with cl100k: see docs/synthetic_medicine_and_law.md.
+# Mean of many texts, in cl100k tokens.
 CHARACTERS_PER_TOKEN = 3.72
 MASKED_CHARACTERS_PER_TOKEN = 4.36
 CITING = 0.4

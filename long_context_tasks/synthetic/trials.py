@@ -18,7 +18,7 @@ from long_context_tasks.synthetic.wording import stream
 
 __all__ = ["summary_of", "write_abstracts", "write_review"]
 
-# Measured with cl100k: see docs/synthetic_medicine_and_law.md.
+# Mean of many texts, in cl100k tokens.
 CHARACTERS_PER_TOKEN = 4.18
 INCLUDED = 0.4
 """Share of studies that a review includes."""

@@ -11,23 +11,19 @@ from hypothesis import strategies as st
 from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.benchmarks.ethic.build.contexts import even_sections, split_sections
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
-from long_context_tasks.benchmarks.ethic.build.sources import Source, Text
+from long_context_tasks.benchmarks.ethic.build.sources import Source
 from long_context_tasks.benchmarks.ethic.build.windows import (
-    JOINT,
     LOOSE,
     NOT_CHOSEN,
-    Chunk,
-    Piece,
     choice_key,
     chunk_source,
-    chunks_of,
     first_n,
-    pieces_of,
     plan_windows,
     window,
 )
 from long_context_tasks.coverage.measure import split_context
 from long_context_tasks.tokens import Tokenizer, get_tokenizer
+from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, Text, chunks_of, pieces_of
 
 WORDS = st.text(alphabet="abcXYZ .,;!?'\"()-—ß漢字12\n", min_size=1, max_size=400)
 TEXTS = st.lists(WORDS, min_size=1, max_size=12)

@@ -6,9 +6,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from long_context_tasks.benchmarks.ada_leval.build.plan import Progress, stable_seed
 from long_context_tasks.benchmarks.ada_leval.build.posts import PostText
 from long_context_tasks.benchmarks.ada_leval.build.windows import TSortSettings, caps_for
+from long_context_tasks.benchmarks.building import Progress, stable_seed
 from long_context_tasks.corpora.books import Book
 from long_context_tasks.corpora.stack_exchange import Answers, PostIndex, Questions
 from long_context_tasks.schema import TaskCard

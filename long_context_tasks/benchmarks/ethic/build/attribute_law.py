@@ -15,21 +15,12 @@ from typing import Any
 from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.benchmarks.ethic.build.annotator import Annotator, first_sentences, parse_spans
 from long_context_tasks.benchmarks.ethic.build.settings import Draft, EthicSettings, fill
-from long_context_tasks.benchmarks.ethic.build.sources import CitedCase, Text, cited_cases, opinion_texts
-from long_context_tasks.benchmarks.ethic.build.windows import (
-    JOINT,
-    TOO_SHORT,
-    UNFILLED,
-    Built,
-    Chunk,
-    Plan,
-    chunks_of,
-    first_n,
-    pieces_of,
-)
+from long_context_tasks.benchmarks.ethic.build.sources import CitedCase, cited_cases, opinion_texts
+from long_context_tasks.benchmarks.ethic.build.windows import TOO_SHORT, UNFILLED, Built, Plan, first_n
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.corpora.court_opinions import Opinion
 from long_context_tasks.schema import InputError
+from long_context_tasks.tokens.chunks import JOINT, Chunk, Text, chunks_of, pieces_of
 
 # Citations in a legal text: where they stand, and which of them are of the target case. Found by
 # eyecite.

@@ -12,21 +12,19 @@ from dataclasses import dataclass
 from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.benchmarks.ethic.build.annotator import Annotator
 from long_context_tasks.benchmarks.ethic.build.settings import Draft, EthicSettings, fill
-from long_context_tasks.benchmarks.ethic.build.sources import Text, included_elsewhere, study_text
+from long_context_tasks.benchmarks.ethic.build.sources import included_elsewhere, study_text
 from long_context_tasks.benchmarks.ethic.build.windows import (
-    JOINT,
     TOO_SHORT,
     UNFILLED,
     Built,
-    Piece,
     Plan,
     choice_key,
     first_n,
-    pieces_of,
     shuffled,
 )
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.corpora.medical_abstracts import Review
+from long_context_tasks.tokens.chunks import JOINT, Piece, Text, pieces_of
 
 NONE = "none"
 OTHER, OWN = "another review", "the finished review"

@@ -8,16 +8,15 @@ from long_context_tasks.benchmarks.ethic.build.labels import gold_labels, merge_
 from long_context_tasks.benchmarks.ethic.build.settings import Draft, EthicSettings
 from long_context_tasks.benchmarks.ethic.build.sources import Source
 from long_context_tasks.benchmarks.ethic.build.windows import (
-    JOINT,
     LOOSE,
     Built,
-    Chunk,
     Window,
     distinct_texts,
     plan_windows,
     shuffled,
 )
 from long_context_tasks.benchmarks.ethic.sections import find_markers
+from long_context_tasks.tokens.chunks import JOINT, Chunk
 
 FEW = "the context has fewer chunks or paragraphs than --items"
 MARKER = {"law": "Segment"}

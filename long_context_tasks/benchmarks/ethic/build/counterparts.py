@@ -13,7 +13,8 @@ from long_context_tasks.benchmarks.ethic.build.annotator import Annotator
 from long_context_tasks.benchmarks.ethic.build.contexts import context_strings, window_labels
 from long_context_tasks.benchmarks.ethic.build.settings import Draft, EthicSettings
 from long_context_tasks.benchmarks.ethic.build.sources import Source
-from long_context_tasks.benchmarks.ethic.build.windows import JOINT, Built, Window, plan_windows, shuffled
+from long_context_tasks.benchmarks.ethic.build.windows import Built, Window, plan_windows, shuffled
+from long_context_tasks.tokens.chunks import JOINT
 
 SINGLE_QA, MULTI_QA, FOCUSED_SUMMARY = "single_qa", "multi_qa", "focused_summary"
 COUNTERPARTS = {

@@ -1,15 +1,16 @@
 """Settings of ETHIC's builders, and what all of them share: seeds, counting, prompts, cases."""
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from long_context_tasks.benchmarks.building import min_fill_option
 from long_context_tasks.benchmarks.ethic.build.sources import DOMAINS
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.schema import Case, CaseWriter, Turn, format_length
+from long_context_tasks.schema.case_folder import text_key
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
 from long_context_tasks.tokens.build_settings import (
     BuildSettings,
@@ -92,12 +93,7 @@ class EthicSettings(BuildSettings):
     min_document: int = option(
         10_000, "Leave out documents of fewer tokens. Default: 10000", PANEL, check=at_least(0)
     )
-    min_fill: float = option(
-        0.8,
-        "Least share of the length that a context must fill; documents that are too short are left out. Default: 0.8",
-        PANEL,
-        check=between(0, 1),
-    )
+    min_fill: float = min_fill_option(between(0, 1))
     check_labels: Path | None = option(
         None,
         'Chunks labelled by hand, .jsonl with "domain", "passage", "labels": reports the F1 of the annotator\'s labels.',
@@ -161,11 +157,6 @@ class SyntheticSettings(BuildSettings):
         other = self.other_tokenizer
         counters = (self.measure, get_tokenizer(CL100K), *([other] if other is not None else []))
         return FittedSettings(lengths=self.lengths, seed=self.seed, n=self.n, counters=counters)
-
-
-def stable_seed(*parts: Any) -> str:
-    """A seed for ``random.Random`` that depends on the parts only."""
-    return hashlib.sha256("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
@@ -294,8 +285,3 @@ class CaseMaker:
         for draft in ordered:
             sizes.setdefault(draft.length, []).append(self.tokens(draft))
         return sizes
-
-
-def text_key(text: str) -> str:
-    """Key under which a text is stored."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

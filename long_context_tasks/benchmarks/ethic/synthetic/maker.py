@@ -10,16 +10,18 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from long_context_tasks.benchmarks.ethic.build.contexts import even_sections, recall_draft, sections_draft
-from long_context_tasks.benchmarks.ethic.build.settings import Draft, FittedSettings, stable_seed
+from long_context_tasks.benchmarks.ethic.build.settings import Draft, FittedSettings
 from long_context_tasks.benchmarks.ethic.build.sources import Source
-from long_context_tasks.benchmarks.ethic.build.windows import JOINT, Chunk, Piece, Window, chunks_of
+from long_context_tasks.benchmarks.ethic.build.windows import Window
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import SectionFacts, states
 from long_context_tasks.benchmarks.ethic.sections import context_of
 from long_context_tasks.benchmarks.ethic.synthetic.fit import Forms, as_written, fit, whole_word
 from long_context_tasks.coverage.measure import CHUNK_TOKENS, split_context
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.case_folder import stable_seed
 from long_context_tasks.synthetic.document import Document, Fact, Paragraph
 from long_context_tasks.tokens import CL100K, Tokenizer
+from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, chunks_of
 
 __all__ = ["GENRES", "Genre"]
 
