@@ -9,26 +9,17 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from long_context_tasks.schema import InputError
+
 if TYPE_CHECKING:
+    from long_context_tasks.benchmarks.ethic.report import ScoredPart
     from long_context_tasks.results.cells import Cell
     from long_context_tasks.results.evaluations import Evaluation
     from long_context_tasks.results.lengths import FamilyLength
     from long_context_tasks.results.models import Models
     from long_context_tasks.results.tidy import Collection
-    from long_context_tasks.site.shown import PublishedRow, SiteOptions
-if TYPE_CHECKING:
-    from long_context_tasks.results.tidy import Collection
-if TYPE_CHECKING:
-    from long_context_tasks.benchmarks.ethic.report import ScoredPart
-    from long_context_tasks.results.cells import Cell
-    from long_context_tasks.results.evaluations import Evaluation
-    from long_context_tasks.results.tidy import Collection
     from long_context_tasks.schema import LoadedTask
-    from long_context_tasks.site.shown import HeatMap
-
-# Sentences on how judges agree with people: measured by the user, else as a paper prints it, else
-# none.
-
+    from long_context_tasks.site.shown import HeatMap, SiteOptions
 
 _PEOPLE = ("people", "human", "gold", "annotator", "rater")
 _FORM = "expected what `lct judge compare FILES --out FILE` writes"
@@ -88,8 +79,6 @@ def read_agreement(path: Path) -> dict[str, str]:
     Raises:
         InputError: it cannot be read, has another form, or names no people.
     """
-    from long_context_tasks.schema import InputError
-
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         found = (
@@ -193,7 +182,6 @@ def heat_maps(
         bins: parts of a context.
     """
     from long_context_tasks.benchmarks import catalogue
-    from long_context_tasks.schema import InputError
 
     wanted = [
         (cell, spec.task)
@@ -229,7 +217,6 @@ def _task(evaluation: "Evaluation", data_dir: Path | None) -> "LoadedTask":
 
 def _parts(evaluation: "Evaluation", task: "LoadedTask", name: str, metric: str) -> "list[ScoredPart]":
     from long_context_tasks.cli.report.ethic import scores_of
-    from long_context_tasks.schema import InputError
 
     try:
         return scores_of(evaluation, task, name, metric)[1]
@@ -288,6 +275,13 @@ def _told(without: Sequence[str]) -> list[str]:
 # "1/24 = 4.2 %": the one form of a card that is a single number.
 _CHANCE = re.compile(r"(\d+)/(\d+) = .*", re.ASCII)
 _GUESS = "random_guess"
+RATES: Mapping[str, str] = {
+    "instruction_following": "Followed the form",
+    "copy_instruction": "Copied the example",
+    "answered": "Answered",
+    "sections_covered": "Sections covered",
+    "judged_share": "Judgements with a rating",
+}
 POSITION_LABELS = ("answer_position", "accepted_answer_at", "position")
 POSITION_VARIANTS = ("front", "mid", "rear")
 
@@ -332,13 +326,10 @@ def site_contents(
         InputError: the file of agreement cannot be read.
     """
     from long_context_tasks.benchmarks import catalogue
-
-    pass  # MOVED
-    pass  # MOVED
+    from long_context_tasks.benchmarks.published import published
     from long_context_tasks.results.cells import pooled_cells
     from long_context_tasks.results.lengths import family_lengths
-    from long_context_tasks.site.shown import ModelNote, ShownLength, SiteOptions
-    from long_context_tasks.site.words import settings as in_words
+    from long_context_tasks.site.shown import SiteOptions
 
     judges = judge_sentences(collection, agreement)
     benchmarks = sorted(collection.runs["benchmark"].unique())
@@ -350,31 +341,14 @@ def site_contents(
     options = SiteOptions(
         title=title,
         made=date.today().isoformat(),
-        published=[row for benchmark in benchmarks for row in published_rows(benchmark)],
+        published=[score for benchmark in benchmarks for score in published(benchmark)],
         groups=pooled_cells(collection, cells, pooled_groups(benchmarks)),
-        lengths=[
-            ShownLength(
-                model=one.model,
-                family=one.family,
-                length=str(one.found),
-                interval=(one.found.interval.low, one.found.interval.high),
-                definition=one.found.definition,
-                variant=one.variant,
-                judge=one.judge or "",
-                settings=in_words(one.settings),
-                benchmark=one.benchmark,
-            )
-            for one in lengths
-        ],
+        lengths=lengths,
         heat_maps=maps,
         label_values=label_values(),
         positions=POSITION_LABELS,
         position_variants=POSITION_VARIANTS,
-        claimed_windows=models.windows,
-        models={
-            name: ModelNote(one.licence, one.parameters, _shown_aliases(name, one.aliases))
-            for name, one in models.facts.items()
-        },
+        models=models,
         measured_wer=measured_wer(collection),
         chance=chance,
         judges=judges,
@@ -384,6 +358,7 @@ def site_contents(
         metrics={
             metric: about for name in benchmarks for metric, about in catalogue.card(name).metrics.items()
         },
+        rates=RATES,
     )
     return SiteContents(options, lengths, notes)
 
@@ -401,28 +376,6 @@ def chances(cells: "Sequence[Cell]") -> dict[str, float]:
         elif guess is not None and guess.n and cell.task not in found:
             found[cell.task] = guess.value
     return found
-
-
-def published_rows(benchmark: str) -> "list[PublishedRow]":
-    """The figures of a benchmark's paper."""
-    from long_context_tasks.benchmarks.published import published
-    from long_context_tasks.site.shown import PublishedRow
-
-    return [
-        PublishedRow(
-            model=one.model,
-            task=one.task,
-            metric=one.metric,
-            value=one.score,
-            points=one.unit == "points",
-            source=one.source,
-            n=one.n,
-            setting=one.setting,
-            subset=one.subset,
-            benchmark=benchmark,
-        )
-        for one in published(benchmark)
-    ]
 
 
 def pooled_groups(benchmarks: Sequence[str]) -> dict[str, list[str]]:
@@ -454,9 +407,3 @@ def _about(benchmark: str) -> str:
         filter(None, (card.paper.get("title"), card.paper.get("authors"), card.paper.get("venue")))
     )
     return f"{' '.join(card.about.split())} Paper: {paper}."
-
-
-def _shown_aliases(name: str, aliases: Sequence[str]) -> list[str]:
-    from long_context_tasks.results.models import shown_name
-
-    return [one for one in dict.fromkeys(map(shown_name, aliases)) if one != name]
