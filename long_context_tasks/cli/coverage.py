@@ -64,7 +64,6 @@ def coverage(
     """
     from long_context_tasks.coverage.measure import check_evaluator, measure
     from long_context_tasks.judges import Store, check_judge, default_store_path, load_judge
-    from long_context_tasks.judges.ask import local_model
     from long_context_tasks.schema import InputError, resolve_options
     from long_context_tasks.tokens import get_tokenizer
 
@@ -77,11 +76,10 @@ def coverage(
     wanted = [word.strip() for word in tasks.split(",") if word.strip()]
     sources = item_sources(cases, resolve_options({"lct_data_dir": data_dir}), wanted)
     measure_in = get_tokenizer(tokenizer)
-    generate = local_model(config)
-    check_judge(config)
+    check_judge(config, reads_prompts=True)
     store = Store(default_store_path(config))
     groups = [
-        measure(source, config, store, measure_in, generate, n=n or None, seed=seed, cap=chunk_tokens)
+        measure(source, config, store, measure_in, n=n or None, seed=seed, cap=chunk_tokens)
         for source in sources
     ]
     settings = {"cases": cases, "n": n, "seed": seed, "chunk_tokens": chunk_tokens, "tokenizer": tokenizer}

@@ -18,7 +18,6 @@ from typing import Any
 from long_context_tasks.coverage.items import Item, ItemSource
 from long_context_tasks.judges import (
     UNPARSABLE,
-    Generate,
     JudgeConfig,
     JudgeRequest,
     Rubric,
@@ -192,7 +191,6 @@ def measure(
     config: JudgeConfig,
     store: Store,
     tokenizer: Tokenizer,
-    generate: Generate | None = None,
     *,
     n: int | None = SAMPLE,
     seed: int = 0,
@@ -206,7 +204,6 @@ def measure(
         config: the evaluator; of its seeds the first counts.
         store: of its replies.
         tokenizer: in which chunks are counted.
-        generate: for an evaluator of kind ``local``.
         n: cases to sample; None for all.
         seed: of the sample.
         cap: most tokens of a chunk.
@@ -215,7 +212,7 @@ def measure(
     Raises:
         InputError: see :func:`~long_context_tasks.judges.run.judge_all`, or a case without a context or a query.
     """
-    single = config.with_seeds(config.seeds[0])
+    single = config.changed(seeds=config.seeds[:1])
     cases: list[CaseCoverage] = []
     batch: list[tuple[Item, list[str]]] = []
 
@@ -225,7 +222,7 @@ def measure(
             for item, chunks in batch
             for number, chunk in enumerate(chunks)
         ]
-        verdicts = [row[0] for row in judge_all(requests, single, RUBRIC, store, generate, progress=progress)]
+        verdicts = [row[0] for row in judge_all(requests, single, RUBRIC, store, progress=progress)]
         start = 0
         for item, chunks in batch:
             cases.append(_case(item, verdicts[start : start + len(chunks)], store))

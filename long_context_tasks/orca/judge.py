@@ -12,15 +12,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import model_validator
 
 from long_context_tasks.judges.config import JudgeConfig
-from long_context_tasks.judges.run import Generate, GenerateSettings
+from long_context_tasks.judges.kinds import Generate, GenerateSettings, Kind
 from long_context_tasks.judges.verdict import Reply, Rubric
 from long_context_tasks.orca.checkpoint import find_checkpoint, read_args
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.inputs import InputFormat
-from long_context_tasks.schema import InputError, Message
+from long_context_tasks.schema import InputError, LoadedTask, Message
 
 if TYPE_CHECKING:
     from long_context_tasks.orca.checkpoint import Checkpoint
@@ -29,6 +31,36 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _TELLS_APART = ("model/config.yaml", "model/model_minus_lm.pt")
 _NEEDED = ("torch", "transformers", "peft")
+
+
+class OrcaConfig(JudgeConfig):
+    """A trained judge, which reads question, reference and response once; ``model`` is the folder of its checkpoint.
+
+    It replies neither by chance nor in words, so it has no sampling settings, prompt template or rubric.
+
+    Attributes:
+        base_model: folder or hub id of the model below an adapter, where the adapter's own name for it leads nowhere.
+    """
+
+    kind: Literal["orca"] = "orca"  # type: ignore[assignment]
+    base_model: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fixed(cls, row: Any) -> Any:
+        return {**row, "seeds": [None], "temperature": 0.0} if isinstance(row, dict) else row
+
+    def _foreign(self) -> tuple[str, ...]:
+        return (*super()._foreign(), "prompt_template", "logprobs", "rubric")
+
+    @property
+    def transport(self) -> str | None:
+        """None: there is one way."""
+        return None
+
+    def description(self) -> dict[str, Any]:
+        """Return what results say of the judge."""
+        return {"name": self.name, "kind": self.kind, "model": self.model, "revision": self.revision}
 
 
 @dataclass(frozen=True)
@@ -143,6 +175,7 @@ def load_orca_judge(config: JudgeConfig) -> Generate:
     Raises:
         InputError: see :func:`~long_context_tasks.orca.checkpoint.load_checkpoint`.
     """
+    assert isinstance(config, OrcaConfig)
     checkpoint = _loaded(config.model, config.base_model)
 
     def predict(prompts: Sequence[Sequence[Message]], settings: GenerateSettings) -> list[Reply]:
@@ -167,3 +200,28 @@ def _loaded(model: str, base_model: str | None) -> "Checkpoint":
     from long_context_tasks.orca.checkpoint import load_checkpoint
 
     return load_checkpoint(Path(model).expanduser(), base_model=base_model)
+
+
+def _with_revision(config: JudgeConfig, place: str) -> JudgeConfig:
+    if config.revision is not None:
+        return config
+    return config.changed(revision=fingerprint(Path(config.model), f"{place}: model: "))
+
+
+def _prepare(task: LoadedTask, config: JudgeConfig) -> LoadedTask:
+    from long_context_tasks.orca.open_ended import judged_by_orca
+
+    return judged_by_orca(task, config)
+
+
+KIND = Kind(
+    check=check_orca_judge,
+    load=load_orca_judge,
+    config=OrcaConfig,
+    complete=_with_revision,
+    prepare=_prepare,
+    reads_prompts=False,
+    # Enough responses to make batches of like length.
+    chunk=256,
+)
+"""ORCA among the kinds of judges."""

@@ -12,6 +12,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
@@ -232,6 +233,7 @@ class CaseWriter:
             _aside(self.folder).replace(self.folder)
         if self.folder.exists() and any(self.folder.iterdir()):
             read_manifest(self.folder)
+        self._new_parent = not self.folder.parent.exists()
         try:
             self.folder.parent.mkdir(parents=True, exist_ok=True)
             self._temporary = Path(tempfile.mkdtemp(prefix=f".{self.folder.name}.", dir=self.folder.parent))
@@ -272,6 +274,9 @@ class CaseWriter:
                 self._finish()
         finally:
             shutil.rmtree(self._temporary, ignore_errors=True)
+            if kind is not None and self._new_parent:
+                with suppress(OSError):  # something else is in it
+                    self.folder.parent.rmdir()
 
     def _finish(self) -> None:
         from long_context_tasks import __version__

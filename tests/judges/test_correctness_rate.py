@@ -43,7 +43,7 @@ def by_rule(body: dict[str, Any], _: int) -> Answer:
 def test_a_score_for_every_condition_and_a_second_run_is_free(tmp_path: Path) -> None:
     answers = items(rationale="why", transcription="said")
     with judge_server(by_rule) as server:
-        config = JudgeConfig("m", name="tiny", base_url=server.url, seeds=(1,))
+        config = JudgeConfig(model="m", name="tiny", base_url=server.url, seeds=(1,))
         store = Store(tmp_path / "s.jsonl")
         assert anything_to_ask(requests_of(answers, CONDITIONS, "paper"), config, store)
         rated = rate_answers(answers, config, CONDITIONS, "paper", store, progress=False)
@@ -70,7 +70,7 @@ def test_a_score_for_every_condition_and_a_second_run_is_free(tmp_path: Path) ->
 
 def test_conditions_with_one_prompt_are_asked_once(tmp_path: Path) -> None:
     with judge_server(by_rule) as server:
-        config = JudgeConfig("m", name="tiny", base_url=server.url, seeds=(1,))
+        config = JudgeConfig(model="m", name="tiny", base_url=server.url, seeds=(1,))
         rated = rate_answers(
             items(), config, CONDITIONS, "paper", Store(tmp_path / "s.jsonl"), progress=False
         )
@@ -87,7 +87,7 @@ def test_seeds_and_replies_without_a_score(tmp_path: Path) -> None:
         return by_rule(body, number)
 
     with judge_server(behave) as server:
-        config = JudgeConfig("m", name="tiny", base_url=server.url, seeds=(1, 2), asks=2)
+        config = JudgeConfig(model="m", name="tiny", base_url=server.url, seeds=(1, 2), asks=2)
         rated = rate_answers(
             items(), config, ["without_context"], "paper", Store(tmp_path / "s.jsonl"), progress=False
         )

@@ -7,10 +7,18 @@ from typing import Any
 
 import pytest
 from headless import needs_browser
-from made_up_site import collection_of, made_up_cell, rate, small_cases, small_cells, small_options
+from made_up_site import (
+    collection_of,
+    made_up_cell,
+    published_score,
+    rate,
+    small_cases,
+    small_cells,
+    small_options,
+)
 from site_reader import Reader, reading, screen
 
-from long_context_tasks.site import BuiltSite, PublishedRow, build_site
+from long_context_tasks.site import BuiltSite, build_site
 from long_context_tasks.site.words import slug
 
 pytest.importorskip("selenium", reason="selenium is not installed (pip install selenium)")
@@ -36,7 +44,7 @@ def marked(tmp_path_factory: pytest.TempPathFactory) -> BuiltSite:
     ]  # fmt: skip
     cases = list(small_cases(cells))
     options = small_options()
-    copied = PublishedRow(COPIED, TASK, "copy_instruction", 0.985, False, "Ada-LEval paper, Table 9", 200)
+    copied = published_score(COPIED, TASK, "copy_instruction", "98.5", "Ada-LEval paper, Table 9", n=200)
     [heat] = options.heat_maps
     counts = [[7] * 5 for _ in heat.y]
     heat = replace(heat, x=heat.x[:5], values=[row[:5] for row in heat.values], counts=counts)

@@ -12,11 +12,10 @@ from long_context_tasks.cli.options import WORDING, DataDir, Json, Judges, Judge
 from long_context_tasks.cli.output import give, print_table, say
 
 if TYPE_CHECKING:
-    from long_context_tasks.judges import Generate, GenerateSettings, JudgeConfig, Reply
+    from long_context_tasks.judges import JudgeConfig
     from long_context_tasks.orca import OrcaItem
     from long_context_tasks.orca.study.correctness import Condition, Wording
     from long_context_tasks.orca.study.rate import Column
-    from long_context_tasks.schema import Message
 
 _CONDITIONS = (
     "What a judge is shown beside reference and candidate, with commas. with_context: question, rationale and transcript; "
@@ -130,7 +129,7 @@ def _rate(answers: Path, out: Path, options: _Options) -> None:
 def _judges(options: _Options) -> "list[JudgeConfig]":
     """The judges, checked as far as that costs nothing."""
     from long_context_tasks.cli.judge import named_judges
-    from long_context_tasks.judges.local import check_local_judge
+    from long_context_tasks.judges.kinds import check_judge, kind_of
     from long_context_tasks.results.rejudge import with_seeds
     from long_context_tasks.schema import InputError
 
@@ -138,14 +137,14 @@ def _judges(options: _Options) -> "list[JudgeConfig]":
         return []
     configs = [with_seeds(one, options.seeds) for one in named_judges(options.judge_files)]
     for number, config in enumerate(configs):
-        if config.kind not in ("openai", "local"):
+        if not kind_of(config).reads_prompts:
             raise InputError(
                 f"judge {config.name}: is of kind {config.kind}, which reads no prompt; use `lct orca score` for it"
             )
         if config.name in [other.name for other in configs[:number]]:
             raise InputError(f"two judges are called {config.name}; give one of them another `name`")
-        if config.kind == "local":
-            check_local_judge(config)
+        if config.in_process:
+            check_judge(config)
     return configs
 
 
@@ -155,26 +154,11 @@ def _asked(items: "Sequence[OrcaItem]", config: "JudgeConfig", options: _Options
 
     store = Store(default_store_path(config))
     requests = requests_of(items, options.conditions, options.wording)
-    if anything_to_ask(requests, config, store):
+    if not config.in_process and anything_to_ask(requests, config, store):
         check_judge(config)
-    generate = _when_needed(config) if config.kind == "local" else None
-    rated = rate_answers(items, config, options.conditions, options.wording, store, generate)
+    rated = rate_answers(items, config, options.conditions, options.wording, store)
     say(f"{config.name}: {rated.summary}")
     return rated.columns
-
-
-def _when_needed(config: "JudgeConfig") -> "Generate":
-    """A local model that is loaded with the first prompt that was never answered."""
-    from long_context_tasks.judges.ask import local_model
-
-    loaded: list[Generate] = []
-
-    def generate(prompts: "Sequence[Sequence[Message]]", settings: "GenerateSettings") -> "list[Reply]":
-        if not loaded and (model := local_model(config)) is not None:
-            loaded.append(model)
-        return loaded[0](prompts, settings)
-
-    return generate
 
 
 def _baselines(items: "Sequence[OrcaItem]") -> "list[Column]":

@@ -8,7 +8,7 @@ from typing import Any
 
 from long_context_tasks.judges.config import JudgeConfig
 from long_context_tasks.judges.request import Ask, JudgeRequest, ask_key
-from long_context_tasks.judges.run import Generate, judge_all
+from long_context_tasks.judges.run import judge_all
 from long_context_tasks.judges.store import Store
 from long_context_tasks.judges.verdict import Summary, panel, summarize
 from long_context_tasks.orca.data import OrcaItem
@@ -96,7 +96,6 @@ def rate_answers(
     conditions: Sequence[Condition],
     wording: Wording,
     store: Store,
-    generate: Generate | None = None,
     *,
     progress: bool = True,
 ) -> Rated:
@@ -108,14 +107,13 @@ def rate_answers(
         conditions: what it is shown; see :data:`~long_context_tasks.orca.study.correctness.Condition`.
         wording: of the prompt.
         store: of the replies.
-        generate: for a judge of kind ``local``.
         progress: show a progress bar on standard error.
 
     Raises:
         InputError: an answer lacks a text; see also :func:`~long_context_tasks.judges.run.judge_all`.
     """
     requests = requests_of(items, conditions, wording)
-    verdicts = judge_all(requests, config, RUBRIC, store, generate, progress=progress)
+    verdicts = judge_all(requests, config, RUBRIC, store, progress=progress)
     columns = []
     for number, condition in enumerate(conditions):
         own = verdicts[number * len(items) : (number + 1) * len(items)]

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from long_context_tasks.benchmarks.building import min_fill_option
 from long_context_tasks.benchmarks.ethic.build.sources import DOMAINS
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
@@ -87,12 +88,7 @@ class EthicSettings(BuildSettings):
     min_document: int = option(
         10_000, "Leave out documents of fewer tokens. Default: 10000", PANEL, check=at_least(0)
     )
-    min_fill: float = option(
-        0.8,
-        "Least share of the length that a context must fill; documents that are too short are left out. Default: 0.8",
-        PANEL,
-        check=between(0, 1),
-    )
+    min_fill: float = min_fill_option(between(0, 1))
     check_labels: Path | None = option(
         None,
         'Chunks labelled by hand, .jsonl with "domain", "passage", "labels": reports the F1 of the annotator\'s labels.',

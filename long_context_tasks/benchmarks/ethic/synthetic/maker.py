@@ -86,7 +86,7 @@ def _abstracts_summary(paragraphs: Sequence[Paragraph]) -> str:
 
 
 def _forms_of_count(label: str) -> tuple[str, ...]:
-    from long_context_tasks.synthetic.trials_numbers import in_words
+    from long_context_tasks.synthetic.numbers import in_words
 
     number = int(label)
     return (label, f"{number:,}", *((in_words(number),) if number < 1000 else ()))
