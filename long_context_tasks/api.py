@@ -43,10 +43,9 @@ def load_task(name: str, **options: Any) -> "Task":
     Raises:
         InputError: unknown task or option, a value that does not fit, or missing data; the message says what to do.
     """
-    from long_context_tasks.hosts.own.export import load
-    from long_context_tasks.schema import resolve_options
+    from long_context_tasks.benchmarks import loading
 
-    return Task(load(name, resolve_options({f"lct_{key}": value for key, value in options.items()})))
+    return Task(loading.load_task(name, {f"lct_{key}": value for key, value in options.items()}))
 
 
 @dataclass(frozen=True)
@@ -151,7 +150,7 @@ class Task:
         Args:
             scores: id of a case to the scores of its turns; cases that are missing are not counted.
         """
-        from long_context_tasks.stats.summary import summarize
+        from long_context_tasks.stats.means import task_numbers
 
         turns = [turn for scored in scores.values() for turn in scored]
         clusters = [self._case(name).cluster for name, scored in scores.items() for _ in scored]
@@ -159,7 +158,7 @@ class Task:
         own = not turns or set(self.metrics) <= set(turns[0])
         metrics = self.metrics if own else tuple(turns[0])
         intervals = self.loaded.intervals if own else metrics[:1]
-        return summarize(turns, clusters, metrics, intervals, points=self.loaded.points)
+        return task_numbers(turns, clusters, metrics, intervals, points=self.loaded.points)
 
     def save(
         self, responses: Mapping[str, ResponseText], model: str, folder: str | Path, pipeline: str = ""
@@ -271,7 +270,7 @@ def leaderboard(*paths: str | Path, data_dir: str | Path | None = None) -> "pl.D
 def _collection(paths: Sequence[str | Path], data_dir: str | Path | None) -> "Collection":
     from long_context_tasks.results.collect import collect
 
-    collection = collect([Path(path) for path in paths], None if data_dir is None else Path(data_dir))
+    collection = collect([Path(path) for path in paths])
     for problem in collection.problems:
         warnings.warn(problem, stacklevel=3)
     return collection

@@ -60,6 +60,8 @@ class Benchmark:
         variables: names of environment variables that it reads beside those of its options.
         labels: path of ``(case_id, labels) -> labels``: labels to add to those that a case carries.
         sections: path of ``(scored_runs) -> list[Section]``: the paper's own tables, for ``lct report`` and the site.
+        heat_maps: path of ``(scored_runs) -> list[HeatMap]``: scores by place in the context, for the site.
+        paper_tables: path of ``(options, only) -> list[Section]``: the paper's tables, made again from what its authors published.
         split: path of ``(case, turn, documents) -> Parts``: context and query of a case, for information coverage; see
             :mod:`long_context_tasks.coverage.items`.
         example_files: path of ``(folder, cases) -> None``: writes tiny files in the published form, for the contract tests.
@@ -74,6 +76,8 @@ class Benchmark:
     variables: tuple[str, ...] = ()
     labels: str | None = None
     sections: str | None = None
+    heat_maps: str | None = None
+    paper_tables: str | None = None
     split: str | None = None
     example_files: str | None = None
     example_answers: str | None = None

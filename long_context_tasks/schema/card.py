@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import ConfigDict, Field, PrivateAttr
 
 from long_context_tasks.schema.errors import InputError
+from long_context_tasks.schema.validated import Checked, validated
 
 Source = Literal["published", "seed", "built"]
 """Where cases come from: published files, a seed, or only what a user has built (``lct_cases``)."""
@@ -20,8 +21,8 @@ Scoring = Literal["generate", "likelihood"]
 """Whether the model answers in words, or candidates are compared by log-likelihood."""
 
 
-class _CardPart(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
+class _CardPart(Checked):
+    model_config = ConfigDict(coerce_numbers_to_str=True)
 
 
 class Variant(_CardPart):
@@ -99,12 +100,13 @@ class TaskCard(_CardPart):
 class Card(_CardPart):
     """A benchmark's card; the fields are those of the YAML file. Required are ``name``, ``title``, ``metrics`` and ``tasks``.
 
-    Public pages and bundles show of the data only what ``redistribute`` allows; what it does not mention is not shown.
+    ``points`` names the metrics that are points of a scale and no rates. Public pages and bundles show of the data only what ``redistribute`` allows; what it does not mention is not shown.
     """
 
     name: str
     title: str
     metrics: Mapping[str, str]
+    points: tuple[str, ...] = ()
     tasks: Mapping[str, TaskCard] = Field(min_length=1)
     version: int = Field(default=1, ge=1)
     about: str = ""
@@ -143,15 +145,10 @@ class Card(_CardPart):
                 ``metrics`` does not describe; each with ``place`` and the key.
         """
         try:
-            card = cls.model_validate(yaml.load(text, Loader=_LOADER))
+            row = yaml.load(text, Loader=_LOADER)
         except yaml.YAMLError as error:
             raise InputError(f"{place}: not YAML ({error})") from error
-        except ValidationError as error:
-            wrong = "; ".join(
-                f"{'.'.join(map(str, found['loc'])) or 'the card'}: {found['msg']}"
-                for found in error.errors(include_url=False, include_input=False)
-            )
-            raise InputError(f"{place}: {wrong}") from None
+        card = validated(cls, row, place)
         for name, task in card.tasks.items():
             for metric in (*task.main_metrics, *(variant.headline for variant in task.variants)):
                 if metric and metric not in card.metrics:

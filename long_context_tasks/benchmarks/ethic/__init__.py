@@ -14,6 +14,8 @@ BENCHMARK = Benchmark(
     card=Card.load(__file__),
     load=f"{__name__}.data:load_task",
     options=EthicOptions,
+    sections=f"{__name__}.report:sections",
+    heat_maps=f"{__name__}.report:heat_maps",
     split=f"{__name__}.prompts:split_case",
     builders={
         **{
