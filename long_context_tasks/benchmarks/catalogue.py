@@ -181,6 +181,13 @@ def resolve_options(
     return options.resolve_options(given, environ, _every_option())
 
 
+def task_options(
+    name: str, given: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None
+) -> Options:
+    """Resolve the options that a task's benchmark has; see :func:`resolve_options`."""
+    return benchmark(parse_task(name).benchmark).options.of(resolve_options(given, environ))
+
+
 @lru_cache
 def _every_option() -> type[Options]:
     """Options with the fields of all benchmarks."""

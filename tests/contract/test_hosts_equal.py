@@ -40,11 +40,11 @@ def _assert_same_results(ours: TaskRun, theirs: TaskRun, task: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("benchmark", "built"), sorted({(spec.benchmark, spec.card.built_only) for spec in ANSWERED})
+    ("benchmark", "built"), sorted({(spec.benchmark, spec.source == "built") for spec in ANSWERED})
 )
 def test_both_hosts_send_and_score_the_same(benchmark: str, built: bool, tmp_path: Path) -> None:
     """Every task that is answered, against one local server; its window is not known to either host."""
-    tasks = [spec.name for spec in ANSWERED if (spec.benchmark, spec.card.built_only) == (benchmark, built)]
+    tasks = [spec.name for spec in ANSWERED if (spec.benchmark, spec.source == "built") == (benchmark, built)]
     write_published_files(benchmark, tmp_path / "data", CASES, built=built)
     options = {
         "LCT_DATA_DIR": str(tmp_path / "data"),

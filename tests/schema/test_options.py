@@ -70,7 +70,7 @@ def test_resolved_options_come_back_equal() -> None:
     }
     options = resolve_options(given_options, {})
     assert resolve_options(options.resolved(), {}) == options
-    assert set(options.resolved()) <= {f"lct_{name}" for name in Options.names()}
+    assert set(options.resolved()) <= {f"lct_{name}" for name in type(options).names()}
 
 
 def test_a_benchmark_takes_the_options_that_it_has() -> None:

@@ -37,7 +37,8 @@ def task_folders() -> list[Path]:
     """The folders with our YAML files: one for each benchmark, those of other packages too, and one for groups over all."""
     benchmarks = Path(__file__).resolve().parents[2] / "benchmarks"
     folders = sorted(folder for folder in benchmarks.glob(f"*/{TASK_FOLDER}") if folder.is_dir())
-    return [*folders, *_folders_of_other_packages(), SUITE_FOLDER]
+    suite = [SUITE_FOLDER] if SUITE_FOLDER.is_dir() else []
+    return [*folders, *_folders_of_other_packages(), *suite]
 
 
 def _folders_of_other_packages() -> list[Path]:

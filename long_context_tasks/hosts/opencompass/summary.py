@@ -243,11 +243,8 @@ def given_now(config: Mapping[str, Any]) -> dict[str, Any]:
     """Version and options that a run of a dataset's config would have now; see ``opencompass.given_of``."""
     task = str(config["lct_task"])
     options = {key: value for key, value in config.items() if key.startswith("lct_") and key != "lct_task"}
-    told = answering_options(resolve_options(options))
-    try:
-        return {"version": catalogue.card(catalogue.parse_task(task).benchmark).version, **told}
-    except InputError:
-        return told  # a task from elsewhere, whose version nobody knows here
+    version = catalogue.card(catalogue.parse_task(task).benchmark).version
+    return {"version": version, **answering_options(catalogue.task_options(task, options))}
 
 
 def judge_now(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from opencompass.utils.logging import get_logger
 from tqdm import tqdm
 
 import long_context_tasks
-from long_context_tasks.benchmarks.catalogue import benchmark, parse_task, resolve_options
+from long_context_tasks.benchmarks.catalogue import task_options
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts import turns as built_cases
 from long_context_tasks.hosts.environment import warn_of_misspelt_variables
@@ -179,8 +179,7 @@ class CaseDataset(BaseDataset):  # type: ignore[misc]
                 f"dataset {lct_task}: unknown arguments {foreign}; options begin with lct_, like lct_n=50"
             )
         warn_of_misspelt_variables()
-        kind = benchmark(parse_task(lct_task).benchmark).options
-        given = kind.of(resolve_options(options))
+        given = task_options(lct_task, options)
         return dataset_of(load_task(lct_task, given), given)
 
 

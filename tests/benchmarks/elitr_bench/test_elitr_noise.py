@@ -13,6 +13,7 @@ from invented_meetings import write_archives
 from long_context_tasks.benchmarks.elitr_bench import data
 from long_context_tasks.benchmarks.elitr_bench.names import parse_name
 from long_context_tasks.benchmarks.elitr_bench.noise import NoiseSettings
+from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.noise import word_error_rate
 from long_context_tasks.schema import CaseSet, InputError, Options
@@ -31,7 +32,7 @@ COUNTS = {
 def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
     write_archives(tmp_path / "data")
-    return Options(data_dir=tmp_path / "data")
+    return ElitrBenchOptions(data_dir=tmp_path / "data")
 
 
 @pytest.fixture
