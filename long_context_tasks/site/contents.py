@@ -55,7 +55,7 @@ def judge_sentences(collection: "Collection", agreement: Path | None) -> dict[st
 def published_sentence(model: str) -> str:
     """What the ELITR-Bench paper prints on a judge's agreement with people; empty for other models.
 
-    >>> published_sentence("gpt-4-0613").startswith("Pearson correlation with people 0.82 (gold) and 0.78 (silver)")
+    >>> published_sentence("gpt-4-0613").startswith("Pearson correlation with people 0.82 (gold) and 0.78 (silver scores)")
     True
     """
     from long_context_tasks.benchmarks.elitr_bench.paper.tables import published

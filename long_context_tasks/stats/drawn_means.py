@@ -143,7 +143,7 @@ def quantiles(df: Array) -> Array:
     """97.5 % quantile of Student's t for each number of degrees of freedom, 1 or more; from a table, to one in a million.
 
     >>> [round(float(one), 3) for one in quantiles(np.array([1.0, 2.5, 1000.0]))]
-    [12.706, 3.558, 1.962]
+    [12.706, 3.575, 1.962]
     """
     steps, there = _table()
     found: Array = np.interp(1 / df, steps, there)

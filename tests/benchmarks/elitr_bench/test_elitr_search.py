@@ -1,7 +1,5 @@
 """The configuration search: its cells, its two scripts, and the real hosts on a tiny model."""
 
-import doctest
-import importlib
 import json
 import os
 import subprocess
@@ -22,12 +20,6 @@ from long_context_tasks.schema.environment import misspelt_variables
 
 CONFIGS = Path(__file__).resolve().parents[3] / "configs"
 CELL = "greedy_raw_markers_rp1.0"
-
-
-@pytest.mark.parametrize("name", ["breakdown", "names", "prompts", "responses", "scoring", "search"])
-def test_examples_in_docstrings(name: str) -> None:
-    results = doctest.testmod(importlib.import_module(f"long_context_tasks.benchmarks.elitr_bench.{name}"))
-    assert not results.failed
 
 
 def test_all_cells_of_the_paper_are_there() -> None:
