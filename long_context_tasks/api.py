@@ -151,7 +151,7 @@ class Task:
         Args:
             scores: id of a case to the scores of its turns; cases that are missing are not counted.
         """
-        from long_context_tasks.stats.summary import summarize
+        from long_context_tasks.stats.means import task_numbers
 
         turns = [turn for scored in scores.values() for turn in scored]
         clusters = [self._case(name).cluster for name, scored in scores.items() for _ in scored]
@@ -159,7 +159,7 @@ class Task:
         own = not turns or set(self.metrics) <= set(turns[0])
         metrics = self.metrics if own else tuple(turns[0])
         intervals = self.loaded.intervals if own else metrics[:1]
-        return summarize(turns, clusters, metrics, intervals, points=self.loaded.points)
+        return task_numbers(turns, clusters, metrics, intervals, points=self.loaded.points)
 
     def save(
         self, responses: Mapping[str, ResponseText], model: str, folder: str | Path, pipeline: str = ""

@@ -12,8 +12,6 @@ from long_context_tasks.cli.options import JUDGE, WORDING, Json, examples
 from long_context_tasks.cli.output import give, print_table, say
 
 if TYPE_CHECKING:
-    from long_context_tasks.annotation import Study
-if TYPE_CHECKING:
     from long_context_tasks.annotation import Question, Study
     from long_context_tasks.judges.ask import Asked, Prompt
 
@@ -463,7 +461,7 @@ def stats(
         keep_databases(out)
     with _opened(study) as opened:
         figures = study_figures(opened, level)
-        labels = {each.code: each.label for each in opened.scale.codes}
+        labels = {code: each.label for code, each in opened.scale.codes.items()}
     for table in figure_tables(figures, labels):
         print_table(table.title, table.columns, table.rows, table.left)
     if out is not None:

@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any
 from long_context_tasks.schema import InputError
 
 if TYPE_CHECKING:
-    from long_context_tasks.benchmarks.ethic.report import ScoredPart
     from long_context_tasks.results.cells import Cell
     from long_context_tasks.results.evaluations import Evaluation
     from long_context_tasks.results.lengths import FamilyLength
     from long_context_tasks.results.models import Models
     from long_context_tasks.results.tidy import Collection
-    from long_context_tasks.schema import LoadedTask
     from long_context_tasks.site.shown import HeatMap, SiteOptions
 
 _PEOPLE = ("people", "human", "gold", "annotator", "rater")
@@ -55,7 +53,7 @@ def judge_sentences(collection: "Collection", agreement: Path | None) -> dict[st
 def published_sentence(model: str) -> str:
     """What the ELITR-Bench paper prints on a judge's agreement with people; empty for other models.
 
-    >>> published_sentence("gpt-4-0613").startswith("Pearson correlation with people 0.82 (gold) and 0.78 (silver scores)")
+    >>> published_sentence("gpt-4-0613").startswith("Pearson correlation with people 0.82 (gold)")
     True
     """
     from long_context_tasks.benchmarks.elitr_bench.paper.tables import published
@@ -139,11 +137,6 @@ def _are_people(name: str) -> bool:
 
 
 _WER = "measured_wer"
-# Task of the card to what a cell of its map is.
-_MAPPED = {
-    "summarize": "Mean score of the sections (1 to 5) that stand in this part of the context; a section left out has 1.",
-    "recall": "Percent of the names or numbers recalled, by the part of the context that first names them.",
-}
 
 
 def measured_wer(collection: "Collection") -> dict[str, float]:
@@ -169,107 +162,51 @@ def measured_wer(collection: "Collection") -> dict[str, float]:
 
 
 def heat_maps(
-    cells: "Sequence[Cell]", evaluations: "Mapping[str, Evaluation]", data_dir: Path | None, bins: int = 5
+    collection: "Collection",
+    cells: "Sequence[Cell]",
+    evaluations: "Mapping[str, Evaluation]",
+    data_dir: Path | None,
 ) -> "tuple[list[HeatMap], list[str]]":
-    """ETHIC's scores by place in the context and its length (Fig. 5 of the paper), for each cell; and what has none, with the reason.
-
-    The parts and their means are those of ``lct report ethic``. They need the task's data.
+    """Scores over two axes, such as place in the context and its length, from the reports of the benchmarks that have such; and
+    what has none, with the reason. They need the task's data.
 
     Args:
+        collection: that the cells are of.
         cells: any.
         evaluations: run to what its files hold.
         data_dir: where the data lie.
-        bins: parts of a context.
     """
-    from long_context_tasks.benchmarks import catalogue
+    import polars as pl
 
-    wanted = [
-        (cell, spec.task)
-        for cell in cells
-        if cell.benchmark == "ethic" and (spec := catalogue.parse_task(cell.task)).task in _MAPPED
-        and any(run in evaluations for run in cell.runs)
-    ]  # fmt: skip
-    maps, without = [], []
-    loaded: tuple[str, LoadedTask | None] = ("", None)
-    for cell, task in sorted(wanted, key=lambda one: one[0].task):
-        parts: list[ScoredPart] = []
-        for run in cell.runs:
-            if (evaluation := evaluations.get(run)) is None:
-                continue
-            try:
-                if loaded[0] != evaluation.run.task_key or loaded[1] is None:
-                    loaded = (evaluation.run.task_key, _task(evaluation, data_dir))
-                assert loaded[1] is not None
-                parts += _parts(evaluation, loaded[1], task, cell.metric)
-            except InputError as error:
-                without.append(f"{cell.task}, {cell.model}: {error}")
-                break
-        if parts:
-            maps.append(_map(cell, task, parts, bins))
-    return maps, _told(without)
-
-
-def _task(evaluation: "Evaluation", data_dir: Path | None) -> "LoadedTask":
-    from long_context_tasks.hosts.stored_task import load_task
-
-    return load_task(evaluation.run, data_dir)
-
-
-def _parts(evaluation: "Evaluation", task: "LoadedTask", name: str, metric: str) -> "list[ScoredPart]":
-    from long_context_tasks.cli.report.ethic import scores_of
-
-    try:
-        return scores_of(evaluation, task, name, metric)[1]
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{evaluation.run}: its scores cannot be laid beside its cases ({error!r})"
-        ) from error
-
-
-def _map(cell: "Cell", task: str, parts: "Sequence[ScoredPart]", bins: int) -> "HeatMap":
-    from long_context_tasks.benchmarks.ethic.report import (
-        by_position,
-        length_text,
-        mean_over_runs,
-        position_text,
-    )
+    from long_context_tasks.results.sections import Wanted, hook, scored_runs
     from long_context_tasks.site import words
     from long_context_tasks.site.shown import HeatMap
 
-    table = by_position(mean_over_runs(parts), bins)
-    scale, low, high = (1, 1.0, 5.0) if cell.points else (100, 0.0, 100.0)
-    told = (words.short_name(cell.task, cell.benchmark), words.settings_label(words.settings(cell.settings)))
-    who = [*told, cell.judge and f"judge {cell.judge}"]
-    return HeatMap(
-        model=cell.model,
-        task=cell.task,
-        title=" · ".join(one for one in who if one),
-        caption=_MAPPED[task],
-        x_title="Place in the context",
-        y_title="Length of the context",
-        x=[position_text(place, bins) for place in range(bins)],
-        y=[length_text(span) for span in table],
-        values=[
-            [_finite(scale * row[place].mean) if place in row else None for place in range(bins)]
-            for row in table.values()
-        ],
-        low=low,
-        high=high,
-        counts=[
-            [row[place].clusters if place in row else 0 for place in range(bins)] for row in table.values()
-        ],
-    )
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    maps, without = [], []
+    for cell in sorted(cells, key=lambda cell: cell.task):
+        made = hook(cell.benchmark, "report", "heat_maps")
+        if made is None:
+            continue
+        rows = collection.runs.filter(pl.col("run").is_in(cell.runs))
+        try:
+            runs, _ = scored_runs(rows, evaluations, Wanted(data_dir=data_dir))
+            # The repeats of a cell count together, of whatever host.
+            found = made([replace(run, host="") for run in runs])
+        except InputError as error:
+            without.append(f"{cell.task}, {cell.model}: {error}")
+            continue
+        settings = words.settings_label(words.settings(cell.settings))
+        who = (words.short_name(cell.task, cell.benchmark), settings, cell.judge and f"judge {cell.judge}")
+        title = " · ".join(part for part in who if part)
+        maps += [HeatMap(**{**vars(one), "title": title}, model=cell.model, task=cell.task) for one in found]
+    return maps, _told(without)
 
 
 def _told(without: Sequence[str]) -> list[str]:
     if not without:
         return []
     shown = "; ".join(list(dict.fromkeys(without))[:2]) + ("; ..." if len(without) > 2 else "")
-    return [f"{len(without)} cells of ETHIC have no scores by place in the context: {shown}"]
+    return [f"{len(without)} cells have no scores by place in the context: {shown}"]
 
 
 # "1/24 = 4.2 %": the one form of a card that is a single number.
@@ -337,7 +274,7 @@ def site_contents(
     specs = {task: catalogue.parse_task(task) for task in tasks}
     chance = chances(cells)
     lengths = family_lengths(collection, cells, chance)
-    maps, notes = heat_maps(cells, evaluations, data_dir)
+    maps, notes = heat_maps(collection, cells, evaluations, data_dir)
     options = SiteOptions(
         title=title,
         made=date.today().isoformat(),

@@ -26,7 +26,7 @@ from long_context_tasks.benchmarks.ada_leval.build.bestanswer import BestAnswerS
 from long_context_tasks.benchmarks.ada_leval.build.windows import TSortSettings
 from long_context_tasks.benchmarks.ada_leval.data import load_task
 from long_context_tasks.schema import Options
-from long_context_tasks.synthetic.trials_numbers import in_words
+from long_context_tasks.synthetic.numbers import in_words
 from long_context_tasks.synthetic.wording import words
 
 TEST_SEED, TRAIN_SEED, PER_SEED, READ = 7, 1001, 1000, 200

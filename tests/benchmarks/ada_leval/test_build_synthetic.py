@@ -24,7 +24,7 @@ from long_context_tasks.schema import CaseSet, InputError, Options, format_lengt
 from long_context_tasks.schema.folders import cache_dir
 from long_context_tasks.synthetic import write_novel, write_threads
 from long_context_tasks.synthetic.forum import asides, with_asides
-from long_context_tasks.synthetic.parts import devices, meets, traits
+from long_context_tasks.synthetic.forum.parts import devices, meets, traits
 from long_context_tasks.tokens import get_tokenizer
 
 TSORT, BEST = "ada_leval_tsort_synthetic", "ada_leval_bestanswer_synthetic"
@@ -240,7 +240,8 @@ def test_paragraphs_count_as_in_the_whole_text(tmp_path):
     made.pre_tokenizer = pre_tokenizers.Split(Regex(r"\n*\S+ ?|\n+"), "isolated")
     made.save(str(tmp_path / "tokenizer.json"))
     tokenizer = get_tokenizer(str(tmp_path))
-    alone = CountedBook.of(write_novel(0, 5000).book, tokenizer)
+    novel = write_novel(0, 5000)
+    alone = CountedBook.of(Book(novel.id, novel.title, novel.paragraphs, novel.chapters), tokenizer)
     together = synthetic_fit.as_counted_together(alone, tokenizer)
     assert together.cumulated[-1] == tokenizer.count(alone.document) < alone.cumulated[-1] - 40
     assert synthetic_fit.as_counted_together(alone, get_tokenizer("cl100k")) is alone

@@ -9,7 +9,7 @@ from typing import Any
 from long_context_tasks.benchmarks.ethic.data import load_task
 from long_context_tasks.judges import JudgeRequest, Verdict
 from long_context_tasks.schema import Case, CaseScores, LoadedTask, Options
-from long_context_tasks.stats.summary import summarize
+from long_context_tasks.stats.means import task_numbers
 
 Answers = Callable[[LoadedTask, Case], str]
 Rates = Callable[[Case, JudgeRequest], float | None]
@@ -41,7 +41,7 @@ def scored(
 
 def _numbers(task: LoadedTask, rows: Sequence[tuple[Case, str, Any, CaseScores]]) -> dict[str, float]:
     scores, clusters = [row[3] for row in rows], [row[0].cluster for row in rows]
-    return summarize(scores, clusters, task.metrics, task.intervals, points=task.points)
+    return task_numbers(scores, clusters, task.metrics, task.intervals, points=task.points)
 
 
 def write_lm_eval(
@@ -67,7 +67,12 @@ def write_lm_eval(
             record = {"response": text, "status": None, "prompt_sha256": [], "verdicts": [verdicts]}
             values = {metric: math.nan if one.value is None else one.value for metric, one in scores.items()}
             sample = {
-                "doc": {"case": case.id, "cluster": case.cluster},
+                "doc": {
+                    "case": case.id,
+                    "cluster": case.cluster,
+                    "labels": json.dumps(dict(case.labels)),
+                    "turn_labels": "[]",
+                },
                 "resps": [[text]],
                 "filtered_resps": [json.dumps(record) if task.judging is not None else text],
                 "metrics": [*values, "n"],
@@ -76,6 +81,7 @@ def write_lm_eval(
             }
             file.write(json.dumps(sample) + "\n")
     metadata = {**task.description(), "benchmark": "ethic", "headline": task.metrics[0]}
+    metadata["points"] = sorted(task.points)
     if any(row[2] for row in rows):
         metadata["judge"] = JUDGE
     result = {
@@ -105,6 +111,8 @@ def write_opencompass(
     details = [
         {
             "case": [case.id],
+            "cluster": [case.cluster],
+            "labels": [dict(case.labels)],
             **{metric: ["" if one.value is None else one.value] for metric, one in scores.items()},
             "reason": [scores[task.metrics[0]].reason or ""],
             "verdicts": [[verdicts]],

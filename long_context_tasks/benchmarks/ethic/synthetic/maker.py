@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from long_context_tasks.benchmarks.ethic.build.contexts import even_sections, recall_draft, sections_draft
-from long_context_tasks.benchmarks.ethic.build.settings import Draft, FittedSettings
+from long_context_tasks.benchmarks.ethic.build.drafts import Draft
+from long_context_tasks.benchmarks.ethic.build.settings import FittedSettings
 from long_context_tasks.benchmarks.ethic.build.sources import Source
 from long_context_tasks.benchmarks.ethic.build.windows import Window
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import SectionFacts, states
@@ -85,7 +86,7 @@ def _abstracts_summary(paragraphs: Sequence[Paragraph]) -> str:
 
 
 def _forms_of_count(label: str) -> tuple[str, ...]:
-    from long_context_tasks.synthetic.trials_numbers import in_words
+    from long_context_tasks.synthetic.numbers import in_words
 
     number = int(label)
     return (label, f"{number:,}", *((in_words(number),) if number < 1000 else ()))
