@@ -8,8 +8,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from long_context_tasks.orca.data import OrcaItem
-from long_context_tasks.stats import Interval, correlate, interval_of_mean
-from long_context_tasks.stats.correlation import correlation
+from long_context_tasks.stats import Interval, correlate, correlate_raters, interval_of_mean
 
 
 @dataclass(frozen=True)
@@ -153,7 +152,7 @@ def agreement_intervals(
         ValueError: no items, or lengths differ.
     """
     raters = ("human", truth), ("predicted", predicted)
-    rho = correlation(*raters, clusters, "spearman", seed)
-    tau = correlation(*raters, clusters, "kendall", seed)
+    rho = correlate_raters(*raters, clusters, "spearman", seed)
+    tau = correlate_raters(*raters, clusters, "kendall", seed)
     errors = [abs(a - b) for a, b in zip(truth, predicted, strict=True)]
     return Intervals(rho.interval, tau.interval, interval_of_mean(errors, clusters, rates=False))

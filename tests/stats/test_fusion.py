@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from long_context_tasks.orca.study.fusion import average, calibrate, fuse
-from long_context_tasks.stats.rater_differences import mae_difference, rho_difference
+from long_context_tasks.stats.correlation import mae_difference, rho_difference
 
 UNIT = st.floats(0, 1)
 
@@ -132,6 +132,6 @@ def test_equal_raters_and_too_little_data_are_open() -> None:
 def test_large_data_take_the_slow_way_to_the_same_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     good, poor, truth, clusters = drawn(30)
     fast = rho_difference(good, poor, truth, clusters)
-    monkeypatch.setattr("long_context_tasks.stats.rater_differences.MOST_ROWS", 1)
+    monkeypatch.setattr("long_context_tasks.stats.correlation.MOST_ROWS", 1)
     slow = rho_difference(good, poor, truth, clusters)
     assert (slow.interval.low, slow.interval.high) == pytest.approx((fast.interval.low, fast.interval.high))

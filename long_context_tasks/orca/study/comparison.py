@@ -17,7 +17,7 @@ from long_context_tasks.orca.study.fusion import Fusion, average, fuse
 from long_context_tasks.orca.study.splits import SplitItems, all_items, question_numbers
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_rows
-from long_context_tasks.stats.rater_differences import Difference, mae_difference, rho_difference
+from long_context_tasks.stats import Difference, mae_difference, rho_difference
 
 Kind = Literal["judge", "baseline", "average", "fusion", "orca"]
 _FEWEST = 2

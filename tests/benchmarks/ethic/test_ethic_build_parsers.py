@@ -15,6 +15,7 @@ from long_context_tasks.benchmarks.ethic.build.attribute_law import (
     mask,
     may_refer,
 )
+from long_context_tasks.benchmarks.ethic.build.drafts import fill
 from long_context_tasks.benchmarks.ethic.build.labels import (
     gold_labels,
     label_f1,
@@ -22,7 +23,6 @@ from long_context_tasks.benchmarks.ethic.build.labels import (
     parse_labels,
     read_labelled_chunks,
 )
-from long_context_tasks.benchmarks.ethic.build.settings import fill
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.scoring.repaired import recall_f1, recall_labels, recalled_items
 from long_context_tasks.corpora.court_opinions import Opinion

@@ -32,11 +32,6 @@ PAIRS = [(task, domain) for task, domains in DOMAINS.items() for domain in domai
 count = get_tokenizer("cl100k").count
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
-
-
 def made_case(task: str, domain: str, length: int, number: int, seed: int = 3) -> Made:
     return make_case(task, domain, length, SyntheticSettings((length,), seed=seed).fitted().fresh(), number)
 

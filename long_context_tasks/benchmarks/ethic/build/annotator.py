@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from long_context_tasks.benchmarks.ethic.build.drafts import fill
 from long_context_tasks.benchmarks.ethic.build.labels import NAMES, occurring, parse_labels
-from long_context_tasks.benchmarks.ethic.build.settings import fill
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.scoring.repaired import LIST_MARK, NONE, answer_of, is_refusal
 from long_context_tasks.judges import ENDPOINT_FAILED, JudgeConfig, Store, check_judge, load_judge

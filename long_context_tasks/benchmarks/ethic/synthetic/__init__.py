@@ -7,12 +7,8 @@ from pathlib import Path
 
 from long_context_tasks.benchmarks.building import Progress, TaskReport, cached_cases, run_settings
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card
-from long_context_tasks.benchmarks.ethic.build.settings import (
-    CaseMaker,
-    FittedSettings,
-    SyntheticSettings,
-    task_name,
-)
+from long_context_tasks.benchmarks.ethic.build.drafts import task_name
+from long_context_tasks.benchmarks.ethic.build.settings import FittedSettings, SyntheticSettings
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import INPUT
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.synthetic.attribute import attribute
@@ -87,9 +83,7 @@ def _cases(
         for number in progress.over(range(settings.n or CASES), what, "case"):
             own = fitted.fresh()
             made = make_case(task, domain, length, own, number)
-            maker = CaseMaker(own, writer, task, domain)
-            maker.name = name_of(task, domain)
-            case = maker.case(made.draft)
+            case = made.draft.case(name_of(task, domain), domain, own, writer)
             if task == "summarize":
                 case = replace(case, inputs={**case.inputs, INPUT: [one.row() for one in made.facts]})
             sizes[length].append(case.num_tokens[own.measure.name])
