@@ -261,9 +261,11 @@ def leaderboard(*paths: str | Path) -> "pl.DataFrame":
     """
     import polars as pl
 
+    from long_context_tasks.benchmarks import catalogue
     from long_context_tasks.results.cells import cells_of
 
-    return pl.DataFrame([_row(cell) for cell in cells_of(_collection(paths))])
+    versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
+    return pl.DataFrame([_row(cell) for cell in cells_of(_collection(paths), versions)])
 
 
 def _collection(paths: Sequence[str | Path]) -> "Collection":
