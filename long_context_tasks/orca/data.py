@@ -6,16 +6,19 @@ Ratings are brought from their scale to 1 ... 5, so a 0 of a scale that begins a
 """
 
 import json
-import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeVar, get_args
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_rows
 
+HeadName = Literal["beta", "multinomial", "bernoulli"]
+HEAD_NAMES: tuple[HeadName, ...] = get_args(HeadName)
 SCALE = (1.0, 5.0)
 """Lowest and highest rating as the models are trained on them."""
 MIN_FOR_VARIANCE = 3
@@ -27,6 +30,76 @@ keeps a 0 below the scale of 1 ... 5, and writes None for a text that is null.""
 ROWS = "JSON Lines, one rated answer a row"
 """What a file of answers holds, for messages."""
 _MODEL_FIELDS = ("candidate_model", "source_model", "model")
+
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+
+
+def _rising(ends: list[float]) -> list[float]:
+    if ends[0] >= ends[1]:
+        raise ValueError("the first must be below the second")
+    return ends
+
+
+Ends = Annotated[list[Number], Field(min_length=2, max_length=2), AfterValidator(_rising)]
+"""Lowest and highest rating of a scale."""
+Row = TypeVar("Row", bound="RowModel")
+
+
+class RowModel(BaseModel):
+    """Fields of a JSON row that are read; a row may have others."""
+
+    model_config = ConfigDict(strict=True, hide_input_in_errors=True)
+
+    @classmethod
+    def remedy(cls, name: str) -> str:
+        """Return what to do about a wrong value of the field ``name``, for messages."""
+        raise NotImplementedError
+
+    @classmethod
+    def read(cls: type[Row], row: Any, where: str) -> Row:
+        """Check a row.
+
+        Args:
+            row: as JSON has it.
+            where: names it in messages, such as ``train.jsonl, row 3``.
+
+        Raises:
+            InputError: it is no object, or a field is missing or wrong.
+        """
+        if not isinstance(row, Mapping):
+            raise InputError(f"{where}: not a JSON object; write one object a line")
+        try:
+            return cls.model_validate(row)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            name = str(first["loc"][0])
+            wrong = f'no "{name}"' if first["type"] == "missing" else f'"{name}" is {json.dumps(row[name])[:40]}'
+            raise InputError(f"{where}: {wrong} ({first['msg'].lower()}); {cls.remedy(name)}") from error
+
+
+class _AnswerRow(RowModel):
+    question: str
+    reference: str
+    candidate: str
+    rationale: str | None = None
+    transcription: str | None = None
+    ratings: list[Number | None] | None = None
+    scale: Ends | None = None
+
+    @classmethod
+    def remedy(cls, name: str) -> str:
+        return {
+            "rationale": "write text or null",
+            "transcription": "write text or null",
+            "ratings": "write a list with a number or null for each rater",
+            "scale": "write the lowest and the highest rating, such as [1, 5]",
+        }.get(name, "write question, reference and candidate as text")
+
+
+class _ReleasedRow(_AnswerRow):
+    question: str | None  # type: ignore[assignment]
+    reference: str | None  # type: ignore[assignment]
+    candidate: str | None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
@@ -107,22 +180,19 @@ def item_of_row(row: Any, where: str = "row", rules: Rules = "checked") -> OrcaI
     Raises:
         InputError: a field is missing or is no text, a rating is no number or outside its scale.
     """
-    if not isinstance(row, Mapping):
-        raise InputError(f"{where}: not a JSON object; write one object a line")
-    texts = {name: _text(row, name, where, rules) for name in ("question", "reference", "candidate")}
-    context = {name: _context(row, name, where) for name in ("rationale", "transcription")}
-    ratings, masked = _ratings(row, where, rules)
+    read = (_AnswerRow if rules == "checked" else _ReleasedRow).read(row, where)
+    ratings = _ratings(read, where, rules)
     group, _, rest = str(row.get("source") or "").partition("/")
     model = next((row[name] for name in _MODEL_FIELDS if row.get(name) is not None), None)
     return OrcaItem(
         id=str(row["id"]) if row.get("id") is not None else where.rpartition(", ")[2],
-        question=texts["question"],
-        reference=texts["reference"],
-        candidate=texts["candidate"],
-        rationale=context["rationale"],
-        transcription=context["transcription"],
+        question=read.question,
+        reference=read.reference,
+        candidate=read.candidate,
+        rationale=read.rationale,
+        transcription=read.transcription,
         ratings=ratings,
-        masked=masked,
+        masked=len(read.ratings or ()) - len(ratings),
         question_id=None if row.get("question_id") is None else str(row["question_id"]),
         model=None if model is None else str(model),
         domain=str(row.get("domain") or row.get("modality") or group),
@@ -131,74 +201,24 @@ def item_of_row(row: Any, where: str = "row", rules: Rules = "checked") -> OrcaI
     )
 
 
-def _text(row: Mapping[str, Any], name: str, where: str, rules: Rules) -> str | None:
-    if name not in row:
-        raise InputError(f'{where}: no "{name}"; each row needs question, reference and candidate')
-    value = row[name]
-    if isinstance(value, str):
-        return value
-    if rules == "released" and value is None:
-        return None
-    raise InputError(
-        f'{where}: "{name}" is not text but {json.dumps(value)[:40]}; write it in quotation marks'
-    )
-
-
-def _context(row: Mapping[str, Any], name: str, where: str) -> str | None:
-    value = row.get(name)
-    if value is not None and not isinstance(value, str):
-        raise InputError(f'{where}: "{name}" is not text but {json.dumps(value)[:40]}; write text or null')
-    return value
-
-
-def _scale(row: Mapping[str, Any], where: str) -> tuple[float, float]:
-    given = row.get("scale")
-    if given is None:
-        return SCALE
-    if (
-        not isinstance(given, Sequence)
-        or len(given) != 2
-        or not all(map(_is_number, given))
-        or given[0] >= given[1]
-    ):
-        raise InputError(
-            f'{where}: "scale" is {json.dumps(given)[:40]}; write the lowest and the highest rating, such as [1, 5]'
-        )
-    return float(given[0]), float(given[1])
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _ratings(row: Mapping[str, Any], where: str, rules: Rules) -> tuple[tuple[float, ...], int]:
-    given = row.get("ratings")
-    if given is None:
-        return (), 0
-    if not isinstance(given, list):
-        raise InputError(
-            f'{where}: "ratings" is {json.dumps(given)[:40]}; write a list with one number per rater'
-        )
-    scale = _scale(row, where)
-    kept: list[float] = []
-    for rating in given:
+def _ratings(row: _AnswerRow, where: str, rules: Rules) -> tuple[float, ...]:
+    """The ratings that count, on 1 ... 5."""
+    low, high = row.scale or SCALE
+    kept = []
+    for rating in row.ratings or ():
         if rating is None:
             continue
-        if not _is_number(rating):
-            raise InputError(
-                f"{where}: the rating {json.dumps(rating)[:40]} is no number; write a number or null"
-            )
-        if rules == "released" and scale == SCALE:
-            kept += [float(rating)] if 0 <= rating <= SCALE[1] else []
-        elif scale[0] <= rating <= scale[1]:
-            kept.append(to_training_scale(rating, scale))
+        if rules == "released" and (low, high) == SCALE:
+            kept += [rating] if 0 <= rating <= high else []
+        elif low <= rating <= high:
+            kept.append(to_training_scale(rating, (low, high)))
         else:
-            named = "" if row.get("scale") is not None else ' (the row has no "scale")'
+            named = "" if row.scale else ' (the row has no "scale")'
             raise InputError(
-                f"{where}: the rating {rating:g} is outside the scale {scale[0]:g} to {scale[1]:g}{named}; "
+                f"{where}: the rating {rating:g} is outside the scale {low:g} to {high:g}{named}; "
                 'correct the rating, or give "scale": [lowest, highest]'
             )
-    return tuple(kept), len(given) - len(kept)
+    return tuple(kept)
 
 
 def read_items(path: Path, *, rules: Rules = "checked", need_ratings: bool = False) -> list[OrcaItem]:
