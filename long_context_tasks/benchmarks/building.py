@@ -6,15 +6,20 @@ A benchmark's ``build.py`` names what it can build in ``FAMILIES`` and has one f
     def build(family, source, settings, folder, progress) -> list[TaskReport]
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
-from long_context_tasks.schema import parse_length
-from long_context_tasks.schema.errors import InputError
+from long_context_tasks.schema import CaseSet, InputError, Options, format_length, parse_length
+from long_context_tasks.schema.case_folder import cached_folder, read_manifest
+from long_context_tasks.tokens import same_tokenizer, tokenizer_identity
+from long_context_tasks.tokens.build_settings import BuildSettings
 
 T = TypeVar("T")
+S = TypeVar("S", bound=BuildSettings)
 
 
 @dataclass(frozen=True)
@@ -85,3 +90,116 @@ def parse_lengths(text: str, published: Sequence[str]) -> tuple[int, ...]:
             raise InputError(f"--length {text}: {words[place - 1]} is not shorter than {words[place + 1]}")
         lengths.update(length for length in known if low < length < high)
     return tuple(sorted(lengths))
+
+
+# --- cases of a run: from a seed, or from a folder of built cases ----------------------------------------------------
+
+
+def run_settings(task: str, kind: type[S], options: Options, cases: int, **own: Any) -> S:
+    """Return a builder's settings for a run whose cases are written from a seed.
+
+    A tokenizer that only counts changes no case, so only ``same_tokens`` keeps it.
+
+    Args:
+        task: name, for messages.
+        kind: class of the settings.
+        options: length, length policy, tokenizer, seed and number of cases count.
+        cases: number of cases without ``lct_n`` and ``lct_subset``.
+        own: fields of the builder's own.
+
+    Raises:
+        InputError: no length, or one that is too short.
+    """
+    if options.length is None:
+        raise no_length(task)
+    return kind(
+        lengths=(options.length,),
+        seed=options.seed,
+        n=options.n or options.subset or cases,
+        tokenizer=options.tokenizer if options.length_policy == "same_tokens" else None,
+        length_policy=options.length_policy,
+        **own,
+    )
+
+
+def no_length(task: str) -> InputError:
+    """Return the error for a task of any length without one."""
+    return InputError(f"{task}: give a length (lct_length=8k) or a folder of built cases (lct_cases=DIR)")
+
+
+def cached_cases(
+    task: str, settings: BuildSettings, version: int, write: Callable[[Path], object]
+) -> CaseSet:
+    """Return the cases that a builder makes, written once into the user's cache.
+
+    Args:
+        task: name of the file of cases, which ``write`` gives them.
+        settings: everything that the cases depend on.
+        version: of the benchmark's card.
+        write: writes the case folder.
+
+    Raises:
+        InputError: the settings' tokenizer cannot be had, or the cases cannot be made.
+    """
+    made_from = {
+        **asdict(settings),
+        "tokenizer": tokenizer_identity(settings.tokenizer) if settings.tokenizer else None,
+        "card": version,
+    }
+    return CaseSet.read(cached_folder(task, made_from, write), task)
+
+
+@dataclass(frozen=True)
+class BuiltFile:
+    """A file of built cases.
+
+    Attributes:
+        folder: the case folder.
+        task: name of the file in it.
+        length: of the cases, in tokens.
+    """
+
+    folder: Path
+    task: str
+    length: int
+
+    def read(self) -> CaseSet:
+        """Read the cases."""
+        return CaseSet.read(self.folder, self.task)
+
+    def resolve(self, options: Options) -> Options:
+        """Return the options with the length, length policy, tokenizer and seed that the cases were built with.
+
+        Raises:
+            InputError: an option was given that contradicts them.
+        """
+        recorded = read_manifest(self.folder).get("options") or {}
+        return replace(options.as_built(recorded, self.folder, same_tokenizer), length=self.length)
+
+
+def family_folder(root: Path, family: str) -> Path:
+    """Return the case folder of a family: the folder of that name in ``root``, else ``root`` itself."""
+    return root / family if (root / family).is_dir() else root
+
+
+def built_file(root: Path, family: str, name: str, length: int | None) -> BuiltFile:
+    """Return the file of built cases that a run reads.
+
+    Args:
+        root: ``lct_cases``: a case folder, or a folder of those that `lct build` made.
+        family: name of the builder and of its case folder.
+        name: of the files, with ``*`` in place of the length: ``ada_leval_tsort_*_synthetic``.
+        length: in tokens; None for the only one that is there.
+
+    Raises:
+        InputError: no such folder, or not exactly one length.
+    """
+    folder = family_folder(root, family)
+    if length is not None:
+        return BuiltFile(folder, name.replace("*", format_length(length)), length)
+    form = re.compile(re.escape(name).replace(r"\*", "([^_]+)"))
+    found = [match for task in sorted(read_manifest(folder)["tasks"]) if (match := form.fullmatch(task))]
+    if len(found) != 1:
+        there = ", ".join(match[0] for match in found) or f"no cases of {family}"
+        raise InputError(f"{folder}: holds {there}; choose one with lct_length")
+    return BuiltFile(folder, found[0][0], parse_length(found[0][1]))

@@ -221,6 +221,7 @@ class InvalidPost(InputError):
     """A row that cannot be used, with its line and Id."""
 
     def __init__(self, path: Path, line: int | None, post_id: str | None, problem: str) -> None:
+        """Name the file, the line and the Id."""
         place = f"{path}, line {line}" + (f", row Id {post_id}" if post_id else "")
         super().__init__(f"{place}: {problem}. {_REMEDY}")
 

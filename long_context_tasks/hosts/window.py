@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-DOES_NOT_FIT = "does_not_fit"
 UNCHECKED = "unchecked"
 # A text whose likelihood is wanted needs this much room: lm-eval scores in windows, of which some of its models keep two tokens.
 LIKELIHOOD_RESERVE = 2

@@ -16,8 +16,6 @@ from long_context_tasks.judges.run import Generate, GenerateSettings, check_judg
 from long_context_tasks.judges.store import Store, default_store_path
 from long_context_tasks.judges.task_judge import Judging
 from long_context_tasks.judges.verdict import (
-    ENDPOINT_FAILED,
-    UNPARSABLE,
     Panel,
     Reply,
     Rubric,
@@ -28,6 +26,7 @@ from long_context_tasks.judges.verdict import (
     panel,
     summarize,
 )
+from long_context_tasks.schema.reasons import ENDPOINT_FAILED, UNPARSABLE
 
 __all__ = [
     "ENDPOINT_FAILED",

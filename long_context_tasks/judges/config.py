@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.secrets import holds_secret, is_secret_name
 
 KINDS = ("openai", "local", "orca")
 APIS = ("chat", "completions")
@@ -28,11 +29,6 @@ RESERVED = (
 )
 PROMPT_FIELD = "{prompt}"
 _PREFIX = "LCT_JUDGE_"
-# Names under which a key might be written into the file: refused without repeating what stands there.
-_LOOKS_SECRET = re.compile(
-    r"\b(sk|hf|ghp|glpat)[-_][A-Za-z0-9_-]{6,}|\b(bearer|basic)\s+\S{6,}", re.ASCII | re.IGNORECASE
-)
-_SECRET = re.compile(r"(^|_)(key|apikey|token|secret|password|passwd|auth|authorization|bearer)s?$", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -262,25 +258,13 @@ def _body(value: Any) -> dict[str, Any]:
         raise _Bad("must be a mapping of fields of the request")
     if taken := sorted(set(value) & set(RESERVED)):
         raise _Bad(f"must not set {', '.join(taken)}: they have fields of their own or are ours")
-    if _has_secret(value):
+    if holds_secret(value):
         raise _Bad("must hold no key or token; keys come from the environment variable in api_key_env")
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
         raise _Bad("must be plain values that JSON can hold") from None
     return value
-
-
-def _has_secret(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(_is_secret(key) or _has_secret(item) for key, item in value.items())
-    if isinstance(value, list):
-        return any(map(_has_secret, value))
-    return isinstance(value, str) and bool(_LOOKS_SECRET.search(value))
-
-
-def _is_secret(key: object) -> bool:
-    return bool(_SECRET.search(str(key).lower().replace("-", "_")) or _LOOKS_SECRET.search(str(key)))
 
 
 _PARSERS: dict[str, Callable[[Any], Any]] = {
@@ -315,7 +299,7 @@ FIELDS = tuple(item.name for item in fields(JudgeConfig))
 
 def _unknown(key: object, known: Mapping[str, str], place: str) -> InputError:
     """``known``: name as the user writes it -> field."""
-    if _is_secret(key):
+    if is_secret_name(key) or holds_secret(key):
         return InputError(
             f"{place}: holds a key or token. Remove it, put it into an environment variable and name that variable: "
             f"{next(name for name, item in known.items() if item == 'api_key_env')}: OPENAI_API_KEY"

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from long_context_tasks.judges.config import JudgeConfig
 from long_context_tasks.judges.request import Ask, JudgeRequest, ask_key, raw_prompt
 from long_context_tasks.judges.store import Store
-from long_context_tasks.judges.verdict import ENDPOINT_FAILED, UNPARSABLE, Reply, Rubric, Usage, Verdict
+from long_context_tasks.judges.verdict import Reply, Rubric, Usage, Verdict
 from long_context_tasks.schema import InputError, Message
+from long_context_tasks.schema.reasons import ENDPOINT_FAILED, UNPARSABLE
 
 if TYPE_CHECKING:
     from long_context_tasks.judges.client import EndpointClient

@@ -10,6 +10,7 @@ from long_context_tasks.judges.run import Generate, GenerateSettings, check_judg
 from long_context_tasks.judges.store import Store, default_store_path
 from long_context_tasks.judges.verdict import Reply, Rubric, Verdict, summarize
 from long_context_tasks.schema import Case, CaseScores, LoadedTask, Message, Score
+from long_context_tasks.schema.reasons import NOT_JUDGED
 from long_context_tasks.schema.response import Response
 
 # What a benchmark tells of a task whose responses a judge scores; hosts and ``lct judge run`` do the
@@ -156,9 +157,6 @@ def with_judge(task: LoadedTask, config: JudgeConfig | None = None) -> tuple[Loa
 
 # Responses and what a judge said of them to scores, turn by turn: for both hosts, and for stored runs
 # that are scored again.
-
-
-NOT_JUDGED = "not_judged"
 
 
 def score_turns(

@@ -8,9 +8,6 @@ from typing import Any
 
 from long_context_tasks.judges.config import JudgeConfig
 
-UNPARSABLE = "unparsable"
-ENDPOINT_FAILED = "endpoint_failed"
-
 TopLogprobs = tuple[tuple[str, "float | None"], ...]
 """Tokens that were likely at the first place of a reply, with their natural log-probabilities (None where one is not known)."""
 

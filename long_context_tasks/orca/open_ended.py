@@ -9,11 +9,19 @@ from dataclasses import replace
 from long_context_tasks.judges.config import JudgeConfig
 from long_context_tasks.judges.request import JudgeRequest
 from long_context_tasks.judges.task_judge import Judging
-from long_context_tasks.judges.verdict import ENDPOINT_FAILED, Rubric, Verdict
+from long_context_tasks.judges.verdict import Rubric, Verdict
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.inputs import InputFormat
 from long_context_tasks.orca.judge import RUBRIC, answer_message, input_format, read_prediction
 from long_context_tasks.schema import Case, CaseScores, InputError, LoadedTask, Score
+from long_context_tasks.schema.reasons import (
+    ANSWER_CUT,
+    EMPTY,
+    ENDPOINT_FAILED,
+    JUDGE_FAILED,
+    JUDGE_UNPARSABLE,
+    NOT_JUDGED,
+)
 from long_context_tasks.schema.thinking import without_thinking
 
 METRICS = ("orca_mean", "orca_std")
@@ -115,14 +123,14 @@ def _orca_scores(response: str | None, verdicts: Sequence[Verdict], status: str 
     if status is not None:
         return dict.fromkeys(METRICS, Score(None, status))
     if not answer.text.strip():
-        why = "answer_cut" if answer.unclosed else "empty"
+        why = ANSWER_CUT if answer.unclosed else EMPTY
         return {METRICS[0]: Score(0.0, why), METRICS[1]: Score(0.0, why)}
     if not verdicts:
-        return dict.fromkeys(METRICS, Score(None, "not_judged"))
+        return dict.fromkeys(METRICS, Score(None, NOT_JUDGED))
     [verdict] = verdicts
     prediction = None if verdict.feedback is None else read_prediction(verdict.feedback)
     if verdict.score is None or prediction is None:
-        why = "judge_failed" if verdict.reason == ENDPOINT_FAILED else "judge_unparsable"
+        why = JUDGE_FAILED if verdict.reason == ENDPOINT_FAILED else JUDGE_UNPARSABLE
         return dict.fromkeys(METRICS, Score(None, why))
     if prediction.std is None:
         return {METRICS[0]: Score(prediction.mean), METRICS[1]: Score(None, "not_predicted")}

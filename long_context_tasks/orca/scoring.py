@@ -14,9 +14,7 @@ from long_context_tasks.orca.heads import Head
 from long_context_tasks.orca.inputs import InputFormat, encode_items
 from long_context_tasks.orca.model import OrcaModel
 from long_context_tasks.schema import InputError
-
-DOES_NOT_FIT = "does_not_fit"
-"""Reason of an item that is longer than the window without any context."""
+from long_context_tasks.schema.reasons import DOES_NOT_FIT
 
 
 @dataclass(frozen=True)

@@ -40,13 +40,10 @@ from long_context_tasks.results.settings import cases_told_apart, other_cases_to
 from long_context_tasks.results.tidy import RUNS, SCORES, Collection
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_value
+from long_context_tasks.schema.reasons import NOT_SCORED
 from long_context_tasks.schema.response import writable
 
 # The scores of a run as rows of :data:`long_context_tasks.results.tidy.SCORES`.
-
-
-NOT_SCORED = "not_scored"
-"""Reason of a case that the host has not scored though it has scored others."""
 
 
 def _no_labels(case: str, turn: int) -> str | None:

@@ -12,8 +12,7 @@ from long_context_tasks.judges.task_judge import with_judge
 from long_context_tasks.results.evaluations import judged_path, needs_no_judge, write_judged
 from long_context_tasks.results.scored_again import ROW_KEYS, ScoredAgain, scores_of
 from long_context_tasks.schema import InputError, LoadedTask
-
-JUDGE_FAILED = "judge_failed"
+from long_context_tasks.schema.reasons import JUDGE_FAILED
 
 
 @dataclass(frozen=True)

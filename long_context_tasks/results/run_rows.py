@@ -12,17 +12,9 @@ from long_context_tasks.results.models import shown_name
 from long_context_tasks.results.settings import seed_of, settings_of, without_places
 from long_context_tasks.schema import InputError, parse_length
 from long_context_tasks.schema.files import json_value
+from long_context_tasks.schema.secrets import without_secrets
 
 _WER = re.compile(r"(?:^|_)wer(\d+)(?:_|$)", re.ASCII)
-_SECRET_NAME = re.compile(
-    r"(?i)(api[_-]?key|(^|[_-])key$|headers?$|auth|bearer|credential|passw|secret|(^|_)token$|access_token|hf_token|signature)"
-)
-_SECRET_ARGUMENT = re.compile(
-    r"(?i)\b([\w.-]*(?:api_?key|auth\w*|credential\w*|passw\w*|secret\w*|token)\s*[=:]\s*)(?:\(not shown\)|[^,;\s]+)"
-)
-_QUERY = re.compile(r"(://[^\s,;\"'?]+)\?[^\s,;\"'}]+", re.ASCII)
-_USER_IN_ADDRESS = re.compile(r"(?<=://)[^/@\s]+@")
-_HIDDEN = "(not shown)"
 # Runs from before lm-eval's files told which metrics are points.
 _POINTS = frozenset(
     (
@@ -91,27 +83,6 @@ def as_json(value: Mapping[str, Any]) -> str:
     """
     shown = without_places(without_secrets(json_value(value)))
     return json.dumps(shown, sort_keys=True, ensure_ascii=False, default=str)
-
-
-def without_secrets(value: Any) -> Any:
-    """A value without what may be a password or a key; both hosts write down what models were called with.
-
-    What is sent in headers is not shown at all, and of addresses nothing behind a question mark.
-
-    >>> without_secrets({"api_key": "sk-1", "tokenizer": "gpt2", "url": "http://host/v1?key=1", "header": [{"X-Owl": "x"}]})
-    {'api_key': '(not shown)', 'tokenizer': 'gpt2', 'url': 'http://host/v1', 'header': '(not shown)'}
-    """
-    if isinstance(value, Mapping):
-        return {
-            key: _HIDDEN if each is not None and _SECRET_NAME.search(str(key)) else without_secrets(each)
-            for key, each in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [without_secrets(each) for each in value]
-    if isinstance(value, str):
-        value = _USER_IN_ADDRESS.sub("", _QUERY.sub(r"\1", value))
-        return _SECRET_ARGUMENT.sub(rf"\g<1>{_HIDDEN}", value)
-    return value
 
 
 def _judged(one: Evaluation) -> dict[str, Any]:

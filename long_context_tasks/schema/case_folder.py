@@ -19,6 +19,7 @@ from typing import Any
 
 from long_context_tasks.schema.case import Case
 from long_context_tasks.schema.errors import InputError
+from long_context_tasks.schema.folders import cache_dir
 
 FORMAT = 1
 _DOCUMENTS = "documents.sqlite"
@@ -159,26 +160,29 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
-def made_once(folder: Path, make: Callable[[], object]) -> Path:
-    """A case folder in the cache, made when it is not there.
+def cached_folder(name: str, made_from: Mapping[str, Any], write: Callable[[Path], object]) -> Path:
+    """Return a case folder in the user's cache, written at first use.
 
-    Several processes of a host may ask at once: one makes it, the others wait.
+    Several processes of a host may ask at once: the first writes it, the others wait.
 
     Args:
-        folder: whose name holds what determines its content.
-        make: writes the folder, whole or not at all, as :class:`CaseWriter` does.
-
-    Returns:
-        The folder.
+        name: readable beginning of the folder's name.
+        made_from: everything that the content depends on besides the version of this package; a hash of it completes the name.
+        write: writes a folder, whole or not at all, as :class:`CaseWriter` does.
     """
     from filelock import FileLock
 
+    from long_context_tasks import __version__
+
+    facts = json.dumps({"long_context_tasks": __version__, **made_from}, sort_keys=True, default=str)
+    digest = hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    folder = cache_dir() / "cases" / f"{name}-{digest}"
     if not (folder / _MANIFEST).is_file():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_name(f".{folder.name}.lock")):
-            # Another process may have made it while this one waited.
+            # Another process may have written it while this one waited.
             if not (folder / _MANIFEST).is_file():
-                make()
+                write(folder)
     return folder
 
 

@@ -1,7 +1,6 @@
 """The page of a model."""
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +9,7 @@ import polars as pl
 
 from long_context_tasks.results.cells import Cell
 from long_context_tasks.results.models import shown_source
+from long_context_tasks.schema.secrets import without_secrets
 from long_context_tasks.site import words
 from long_context_tasks.site.figures import (
     heat_figure,
@@ -22,17 +22,6 @@ from long_context_tasks.site.figures import (
 from long_context_tasks.site.leaderboard import leaf_of, ordered_leaves
 from long_context_tasks.site.rows import Names, Row, label_tables, quality_table, row_of, top_of
 from long_context_tasks.site.shown import Breakdown, ModelNote, SiteOptions
-
-# What tells how a run was made, as a page shows it.
-
-
-# Not max_tokens, and not the name of the environment variable that a key is in, which is no secret.
-_SECRET = re.compile(r"(api_?key|secret|password|passwd|authorization|bearer|(access|auth|hf)_?token)$", re.I)
-_SECRET_IN_TEXT = re.compile(
-    r"((?:api_?key|secret|password|passwd|authorization|(?:access|auth|hf)_?token)\s*=\s*)[^\s,;&]+", re.I
-)
-_LINKED_LOGIN = re.compile(r"(?<=://)[^/@\s]+:[^/@\s]+@")
-REMOVED = "[removed]"
 
 
 @dataclass(frozen=True)
@@ -117,24 +106,6 @@ def shown_runs(runs: pl.DataFrame) -> tuple[list[ShownRun], list[ShownConfig]]:
             )
         )
     return shown, list(configs.values())
-
-
-def without_secrets(value: Any) -> Any:
-    """A configuration without what looks like a key or a password.
-
-    >>> without_secrets({"api_key": "sk-1", "model_args": "pretrained=m,api_key=sk-1", "max_tokens": 5})
-    {'api_key': '[removed]', 'model_args': 'pretrained=m,api_key=[removed]', 'max_tokens': 5}
-    """
-    if isinstance(value, Mapping):
-        return {
-            key: REMOVED if each and _SECRET.search(str(key)) else without_secrets(each)
-            for key, each in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [without_secrets(each) for each in value]
-    if isinstance(value, str):
-        return _LINKED_LOGIN.sub(f"{REMOVED}@", _SECRET_IN_TEXT.sub(rf"\1{REMOVED}", value))
-    return value
 
 
 def _shown(text: Any) -> Any:

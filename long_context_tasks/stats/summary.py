@@ -8,12 +8,8 @@ import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from long_context_tasks.schema import CaseScores
+from long_context_tasks.schema.reasons import REASONS
 from long_context_tasks.stats.means import mean_of_scores
-
-UNSCORED = ("does_not_fit", "endpoint_failed", "not_judged", "judge_failed", "judge_unparsable")
-"""Why a response has no score, through no fault of the model."""
-REASONS = (*UNSCORED, "answer_cut", "empty", "refused", "unparsed", "ambiguous", "wrong_length")
-"""All that is counted; the others give the lowest score."""
 
 
 def result_keys(metrics: Sequence[str], intervals: Sequence[str]) -> tuple[str, ...]:

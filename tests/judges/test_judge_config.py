@@ -1,5 +1,6 @@
 """Judge files and environment variables: what is read, what is refused, and that no key is ever shown."""
 
+import re
 from dataclasses import asdict
 from pathlib import Path
 
@@ -127,6 +128,25 @@ def test_a_key_in_the_file_is_refused_and_not_repeated(tmp_path: Path, text: str
     while chain is not None:
         assert SECRET not in str(chain)
         chain = chain.__cause__ or (None if chain.__suppress_context__ else chain.__context__)
+
+
+EXAMPLES = {
+    **{"model": "m", "name": "n", "kind": "openai", "base_url": "http://h/v1", "api_key_env": "MY_KEY"},
+    **{"api": "completions", "engine": "hf", "prompt_template": "[INST] {prompt} [/INST]", "revision": "r"},
+    **{"rubric": "prometheus", "seeds": [None], "base_model": None, "temperature": None},
+}
+
+
+def test_every_field_that_the_page_names_is_accepted(tmp_path: Path) -> None:
+    page = (REPOSITORY / "docs" / "judges.md").read_text(encoding="utf-8")
+    rows = [row.split("|") for row in re.findall(r"^\| `.*", page.partition("## What happens")[0], re.M)]
+    named = [name for row in rows for name in re.findall(r"`(\w+)`", row[1])]
+    assert sorted(named) == sorted(asdict(JudgeConfig(model="m", base_url="http://h/v1")))
+    [body] = [re.findall(r"`(\w+)`", row[3]) for row in rows if "`extra_body`" in row[1]]
+    assert len(body) >= 2
+    values = {name: EXAMPLES.get(name, 1) for name in named} | {"extra_body": dict.fromkeys(body, 5)}
+    config = load_judge(write(tmp_path, yaml.safe_dump(values)), {})
+    assert config is not None and config.extra_body == values["extra_body"]
 
 
 def test_a_key_in_the_wrong_variable_is_refused_and_not_repeated() -> None:

@@ -30,7 +30,7 @@ from hypothesis import strategies as st
 
 from long_context_tasks.hosts.lm_eval.results import _without_prompt
 from long_context_tasks.results.collect import collect
-from long_context_tasks.stats.summary import REASONS
+from long_context_tasks.schema.reasons import REASONS
 
 JUDGE = {"name": "j", "model": "m", "seeds": [1]}
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Turn
-from long_context_tasks.schema.case_folder import made_once
+from long_context_tasks.schema.case_folder import cached_folder
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 _VALUE = st.recursive(
@@ -169,26 +169,28 @@ def test_a_folder_lost_between_the_last_two_steps_comes_back(tmp_path: Path) -> 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["toy"]
 
 
-def test_a_folder_in_the_cache_is_made_once(tmp_path: Path) -> None:
+def test_a_folder_in_the_cache_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By one of those that ask at the same time; after a failure, by the next that asks."""
-    folder, made, together = tmp_path / "cache" / "toy", [], Barrier(4)
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path))
+    written, together = [], Barrier(4)
 
-    def make() -> None:
-        made.append(folder)
+    def write(folder: Path) -> None:
+        written.append(folder)
         time.sleep(0.05)
         _write(folder, "a")
 
     def ask(_: int) -> int:
         together.wait()
-        return len(CaseSet.read(made_once(folder, make), "toy_1k"))
+        return len(CaseSet.read(cached_folder("toy", {"seed": 1}, write), "toy_1k"))
 
-    def fail() -> None:
+    def fail(_: Path) -> None:
         raise InputError("no room")
 
     with pytest.raises(InputError, match="no room"):
-        made_once(folder, fail)
-    assert not folder.exists()
+        cached_folder("toy", {"seed": 1}, fail)
+    assert [path for path in tmp_path.glob("cases/*") if path.suffix != ".lock"] == []
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(ask, range(4))) == [1] * 4
-    assert made == [folder]
-    assert made_once(folder, fail) == folder
+    assert written == [cached_folder("toy", {"seed": 1}, fail)]
+    other = cached_folder("toy", {"seed": 2}, write)
+    assert written == [written[0], other] and other != written[0]

@@ -18,7 +18,7 @@ from headless import MISSING, new_driver  # noqa: E402
 from made_up_site import built_small_site  # noqa: E402
 from site_reader import Reader, media  # noqa: E402
 
-from long_context_tasks.site.words import slug
+from long_context_tasks.site.words import slug  # noqa: E402
 
 PAGES = {
     "site_leaderboard": ("index.html", 1000),

@@ -22,7 +22,14 @@ from typing import Any
 import ijson
 
 from long_context_tasks.benchmarks.ada_leval import prompts, scoring
-from long_context_tasks.benchmarks.catalogue import ANY, TaskSpec, card, parse_task
+from long_context_tasks.benchmarks.building import (
+    BuiltFile,
+    built_file,
+    cached_cases,
+    no_length,
+    run_settings,
+)
+from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
 from long_context_tasks.schema import (
     Case,
     CaseSet,
@@ -36,14 +43,13 @@ from long_context_tasks.schema import (
     format_length,
     parse_length,
 )
-from long_context_tasks.schema.case_folder import made_once, read_manifest
-from long_context_tasks.schema.folders import cache_dir, data_dir
+from long_context_tasks.schema.case_folder import cached_folder
+from long_context_tasks.schema.folders import data_dir
 from long_context_tasks.tokens import (
     CL100K,
     Countable,
     count_cases,
     get_tokenizer,
-    same_tokenizer,
     tokenizer_identity,
 )
 
@@ -125,7 +131,9 @@ def load_task(name: str, options: Options) -> LoadedTask:
     """
     spec = parse_task(name)
     # What stands in the results is what was run: a task's own length wins over lct_length.
-    options = _as_built(spec, replace(options, length=spec.tokens or options.length))
+    options = replace(options, length=spec.tokens or options.length)
+    if options.cases is not None:
+        options = _built(spec, options).resolve(options)
     cases = load(spec, options)
     by_likelihood = _by_likelihood(spec)
     return LoadedTask(
@@ -157,7 +165,7 @@ def load(spec: TaskSpec, options: Options) -> CaseSet:
     if options.tokenizer is not None and options.cases is None and not _by_likelihood(spec):
         tokenizer_identity(options.tokenizer)  # a wrong name is told before anything is built
     if options.cases is not None:
-        cases = _built(spec, options)
+        cases = _built(spec, options).read()
     elif "synthetic" in spec.variant:
         cases = _synthetic(spec, options)
     else:
@@ -220,84 +228,44 @@ def _subset_size(spec: TaskSpec, options: Options) -> int | None:
     return int(sizes["from_32k"] if tokens >= _ULTRA_LONG else sizes["below_32k"])
 
 
-def _length(spec: TaskSpec, options: Options) -> int | None:
-    return spec.tokens if spec.length != ANY else options.length
-
-
 def family(spec: TaskSpec) -> str:
     """Name of the builder and of its case folder: ``ada_leval_tsort`` or ``ada_leval_tsort_synthetic``."""
     return f"{spec.family}_synthetic" if "synthetic" in spec.variant else spec.family
 
 
-def case_file(spec: TaskSpec, length: int) -> str:
-    """Name of the task whose cases a variant is made from: the plain or the synthetic task of that length."""
+def case_file(spec: TaskSpec, length: str) -> str:
+    """Return the name of the task whose cases a variant is made from: the plain or the synthetic task of a length."""
     synthetic = "synthetic" if "synthetic" in spec.variant else ""
-    return TaskSpec(spec.benchmark, spec.task, format_length(length), synthetic).name
+    return TaskSpec(spec.benchmark, spec.task, length, synthetic).name
 
 
-def _as_built(spec: TaskSpec, options: Options) -> Options:
-    """The options with what built cases say of their making: length, length policy, tokenizer, seed.
-
-    Raises:
-        InputError: no such cases, or options that contradict them.
-    """
-    if options.cases is None:
-        return options
-    folder, task = _place(spec, options)
-    recorded = read_manifest(folder).get("options") or {}
-
-    length = parse_length(_length_of(task))
-    return replace(options.as_built(recorded, folder, same_tokenizer), length=length)
-
-
-def _place(spec: TaskSpec, options: Options) -> tuple[Path, str]:
-    """The case folder of a run on built cases, and the name of the task in it."""
-    root = options.cases
-    assert root is not None
-    folder = root / family(spec) if (root / family(spec)).is_dir() else root
-    length = _length(spec, options)
-    if length is not None:
-        return folder, case_file(spec, length)
-    synthetic = "synthetic" in spec.variant
-    tasks = sorted(
-        name
-        for name in read_manifest(folder)["tasks"]
-        if name.startswith(spec.family + "_") and name.endswith("_synthetic") == synthetic
-    )
-    if len(tasks) != 1:
-        raise InputError(
-            f"{folder}: holds {', '.join(tasks) or 'no cases of ' + spec.family}; choose one with lct_length"
-        )
-    return folder, tasks[0]
-
-
-def _built(spec: TaskSpec, options: Options) -> CaseSet:
-    return CaseSet.read(*_place(spec, options))
+def _built(spec: TaskSpec, options: Options) -> BuiltFile:
+    assert options.cases is not None
+    return built_file(options.cases, family(spec), case_file(spec, "*"), spec.tokens or options.length)
 
 
 def _synthetic(spec: TaskSpec, options: Options) -> CaseSet:
-    from long_context_tasks.benchmarks.ada_leval.build import cached_synthetic
+    from long_context_tasks.benchmarks.ada_leval.build import FAMILIES, SYNTHETIC_CASES, build
 
-    length = _length(spec, options)
-    if length is None:
-        raise InputError(
-            f"{spec.name}: give a length (lct_length=8k) or a folder of built cases (lct_cases=DIR)"
-        )
-    if options.length_policy == "same_information":
-        # The same cases for every tokenizer; it only counts them, and its counts are kept by what its files hold.
-        options = replace(options, tokenizer=None)
-    return cached_synthetic(spec, length, options)
+    builder = family(spec)
+    kind = FAMILIES[builder].settings
+    options = replace(options, length=spec.tokens or options.length)
+    settings = run_settings(spec.name, kind, options, SYNTHETIC_CASES)
+    return cached_cases(
+        case_file(spec, format_length(settings.lengths[0])),
+        settings,
+        card(NAME).version,
+        lambda folder: build(builder, None, settings, folder),
+    )
 
 
 # --- published files -------------------------------------------------------------------------------------------
 
 
 def _official(spec: TaskSpec, options: Options) -> CaseSet:
-    length = _length(spec, options)
+    length = spec.tokens or options.length
     if length is None:
-        raise InputError(
-            f"{spec.name}: give a length (lct_length=8k) or a folder of built cases (lct_cases=DIR)"
-        )
+        raise no_length(spec.name)
     if options.length_policy != "same_information":
         raise InputError(
             f"{spec.name}: the published files are same_information (cl100k lengths); for lct_length_policy=same_tokens build "
@@ -311,11 +279,14 @@ def _official(spec: TaskSpec, options: Options) -> CaseSet:
             f"length with `lct build {spec.family} --length {name}` and run on them with lct_cases"
         )
     path = find_published(file_name, options)
-    task = case_file(spec, length)
-    checksum = file_sha256(path)
-    folder = cache_dir() / "cases" / f"{task}-{checksum[:16]}-v{card(NAME).version}"
-    made_from = {"file": path.name, "sha256": checksum}
-    return CaseSet.read(made_once(folder, lambda: convert(path, spec.task, task, folder, made_from)), task)
+    task = case_file(spec, name)
+    made_from = {"file": path.name, "sha256": file_sha256(path)}
+    folder = cached_folder(
+        task,
+        {**made_from, "card": card(NAME).version},
+        lambda folder: convert(path, spec.task, task, folder, made_from),
+    )
+    return CaseSet.read(folder, task)
 
 
 def find_published(file_name: str, options: Options) -> Path:

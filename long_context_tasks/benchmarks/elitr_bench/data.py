@@ -4,7 +4,6 @@ The archives are decrypted in memory; what is made of them (questions, gold answ
 case folder in the user's cache, the only place where it lies unencrypted. Later runs read that.
 """
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -29,8 +28,7 @@ from long_context_tasks.schema import (
     Turn,
     file_sha256,
 )
-from long_context_tasks.schema.case_folder import made_once
-from long_context_tasks.schema.folders import cache_dir
+from long_context_tasks.schema.case_folder import cached_folder
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
 
@@ -44,7 +42,7 @@ def load_task(name: str, options: Options) -> LoadedTask:
     written = task.split == SYNTHETIC
     # What stands in the results is what was run: published meetings have the length they have.
     options = replace(
-        synthetic.as_built(task, options) if written else replace(options, length=None),
+        synthetic.resolve(task, options) if written else replace(options, length=None),
         prompt_style=options.prompt_style or prompts.CHAT,
         question_markers=bool(options.question_markers),
         noise_mode=(options.noise_mode or NoiseSettings().mode) if task.wer else None,
@@ -131,10 +129,12 @@ def load(
     _check(options, task.name)
     archives = Archives.of(options)
     made_from = _made_from(archives, task, options, noise)
-    digest = hashlib.sha256(repr(sorted(made_from.items())).encode()).hexdigest()[:16]
     stored = replace(task, gold_history=False)
-    folder = cache_dir() / "cases" / f"{_folder_name(stored)}-{digest}-v{card(NAME).version}"
-    made_once(folder, lambda: convert(archives, stored, folder, made_from, options, noise))
+    folder = cached_folder(
+        _folder_name(stored),
+        {"files": made_from, "card": card(NAME).version},
+        lambda folder: convert(archives, stored, folder, made_from, options, noise),
+    )
     cases = CaseSet.read(folder, stored.name)
     return cases.selected(_asked(case, task, style, markers) for case in cases.cases[: options.n])
 

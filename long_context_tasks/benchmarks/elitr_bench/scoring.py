@@ -21,6 +21,7 @@ from long_context_tasks.judges import (
     panel,
 )
 from long_context_tasks.schema import Case, CaseScores, InputError, Score
+from long_context_tasks.schema.reasons import EMPTY, JUDGE_FAILED, JUDGE_UNPARSABLE, NOT_JUDGED
 from long_context_tasks.schema.thinking import without_thinking
 
 # What the official scripts make of a model's text before it is judged.
@@ -69,10 +70,6 @@ INTERVALS = ("judge_score", "official_judge_score")
 SYNTHETIC_METRICS = (answer_found.METRIC, *METRICS)
 """Of synthetic cases, whose answers have a score without a judge too."""
 
-NOT_JUDGED = "not_judged"
-JUDGE_FAILED = "judge_failed"
-JUDGE_UNPARSABLE = "judge_unparsable"
-EMPTY = "empty"
 CUT = "answer_cut"
 
 

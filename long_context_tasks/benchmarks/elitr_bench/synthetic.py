@@ -4,16 +4,21 @@ A case has the form of the published ones, so that prompts, judges and noise are
 forms the right value and the others may be stated, see :mod:`.answer_found`.
 """
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import nan
 from pathlib import Path
 from typing import Any
 
-from long_context_tasks import __version__
-from long_context_tasks.benchmarks.building import Family, Progress, TaskReport
+from long_context_tasks.benchmarks.building import (
+    BuiltFile,
+    Family,
+    Progress,
+    TaskReport,
+    built_file,
+    cached_cases,
+    run_settings,
+)
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.benchmarks.elitr_bench import prompts
 from long_context_tasks.benchmarks.elitr_bench.answers import INPUT
@@ -27,13 +32,11 @@ from long_context_tasks.schema import (
     Options,
     Turn,
     format_length,
-    parse_length,
 )
-from long_context_tasks.schema.case_folder import made_once, read_manifest
-from long_context_tasks.schema.folders import cache_dir
+from long_context_tasks.schema.case_folder import cached_folder
 from long_context_tasks.synthetic.meeting import Meeting, MeetingQuestion, write_meeting
 from long_context_tasks.synthetic.wording import stream
-from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer, same_tokenizer, tokenizer_identity
+from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer, tokenizer_identity
 from long_context_tasks.tokens.build_settings import BuildSettings
 
 __all__ = ["FAMILIES", "LENGTHS", "build"]
@@ -225,37 +228,23 @@ def _stated(question: MeetingQuestion) -> dict[str, Any]:
 # --- loading ---------------------------------------------------------------------------------------------------
 
 
-def as_built(task: TaskName, options: Options) -> Options:
-    """The options with the length of the cases, and with what built cases say of their making.
+def resolve(task: TaskName, options: Options) -> Options:
+    """Return the options with the length of the cases, and with what built cases say of their making.
 
     Raises:
         InputError: no such cases, or options that contradict them.
     """
-    if options.cases is None:
-        if options.tokenizer is not None:
-            tokenizer_identity(options.tokenizer)  # a wrong name is told before anything is written
-        return replace(options, length=options.length or LENGTH)
-    folder, file = _place(task, options)
-    recorded = read_manifest(folder).get("options") or {}
-    return replace(
-        options.as_built(recorded, folder, same_tokenizer), length=parse_length(file.rsplit("_", 1)[1])
-    )
+    if options.cases is not None:
+        return _built(task, options).resolve(options)
+    if options.tokenizer is not None:
+        tokenizer_identity(options.tokenizer)  # an unknown name is reported before anything is written
+    return replace(options, length=options.length or LENGTH)
 
 
-def _place(task: TaskName, options: Options) -> tuple[Path, str]:
-    """The case folder of a run on built cases, and the name of the file in it."""
-    root = options.cases
-    assert root is not None
+def _built(task: TaskName, options: Options) -> BuiltFile:
+    assert options.cases is not None
     family = family_of(task)
-    folder = root / family if (root / family).is_dir() else root
-    if options.length is not None:
-        return folder, file_of(family, options.length)
-    there = sorted(name for name in read_manifest(folder)["tasks"] if name.startswith(f"{family}_"))
-    if len(there) != 1:
-        raise InputError(
-            f"{folder}: holds {', '.join(there) or f'no cases of {family}'}; choose one with lct_length"
-        )
-    return folder, there[0]
+    return built_file(options.cases, family, f"{family}_*", options.length)
 
 
 def cases_of(task: TaskName, options: Options) -> CaseSet:
@@ -263,34 +252,20 @@ def cases_of(task: TaskName, options: Options) -> CaseSet:
 
     Args:
         task: which questions.
-        options: from :func:`as_built`.
+        options: from :func:`resolve`.
 
     Raises:
         InputError: a length that is too short, or cases that cannot be read.
     """
     if options.cases is not None:
-        return CaseSet.read(*_place(task, options))
+        return _built(task, options).read()
     family = family_of(task)
-    length = options.length or LENGTH
-    same_tokens = options.length_policy == "same_tokens"
-    settings = MeetingSettings(
-        lengths=(length,),
-        seed=options.seed,
-        n=options.n or options.subset or CASES,
-        # Cases of one information are the same for every tokenizer.
-        tokenizer=options.tokenizer if same_tokens else None,
-        length_policy=options.length_policy,
-    )
-    made_from = {
-        **asdict(settings),
-        "tokenizer": tokenizer_identity(settings.tokenizer) if settings.tokenizer else None,
-        "version": __version__,
-        "card": card(NAME).version,
-    }
-    digest = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:16]
-    folder = cache_dir() / "cases" / f"{file_of(family, length)}-{digest}" / family
-    return CaseSet.read(
-        made_once(folder, lambda: build(family, None, settings, folder)), file_of(family, length)
+    settings = run_settings(task.name, MeetingSettings, options, CASES)
+    return cached_cases(
+        file_of(family, settings.lengths[0]),
+        settings,
+        card(NAME).version,
+        lambda folder: build(family, None, settings, folder),
     )
 
 
@@ -318,18 +293,15 @@ def noisy_cases(task: TaskName, cases: CaseSet, options: Options, noise: NoiseSe
         "n": len(wanted),
         "wer": task.wer,
         "seed": options.seed,
-        "version": __version__,
         "card": card(NAME).version,
         **noise.description(),
     }
-    digest = hashlib.sha256(json.dumps(made_from, sort_keys=True, default=str).encode()).hexdigest()[:16]
-    folder = cache_dir() / "cases" / f"{file}_wer{task.wer}-{digest}" / family
 
-    def make() -> None:
+    def write(folder: Path) -> None:
         with CaseWriter(folder, {"made_from": made_from}) as writer:
             writer.add_cases(file, _noisy(task, wanted, cases, options, noise, writer))
 
-    return CaseSet.read(made_once(folder, make), file)
+    return CaseSet.read(cached_folder(f"{file}_wer{task.wer}", made_from, write), file)
 
 
 def _noisy(

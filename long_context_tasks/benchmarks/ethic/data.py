@@ -14,6 +14,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+from long_context_tasks.benchmarks.building import family_folder
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
 from long_context_tasks.benchmarks.ethic import prompts, scoring
 from long_context_tasks.benchmarks.ethic.files import (
@@ -23,7 +24,6 @@ from long_context_tasks.benchmarks.ethic.files import (
     Row,
     Source,
     case_of,
-    digest_of,
     source_of,
 )
 from long_context_tasks.benchmarks.ethic.scoring import fact_recall, summaries
@@ -42,8 +42,7 @@ from long_context_tasks.schema import (
     Options,
     format_length,
 )
-from long_context_tasks.schema.case_folder import made_once, read_manifest
-from long_context_tasks.schema.folders import cache_dir
+from long_context_tasks.schema.case_folder import cached_folder, read_manifest
 from long_context_tasks.schema.system_role import folded, takes_system
 from long_context_tasks.tokens import CL100K, count_cases, same_tokenizer, tokenizer_identity
 from long_context_tasks.tokens.count_cache import cached_counts
@@ -262,7 +261,7 @@ def built_folder(spec: TaskSpec, root: Path) -> Path:
     family = spec.family if spec.task in CONFIGURATIONS else COUNTERPARTS
     if spec.variant == SYNTHETIC:
         family = family_of(spec.task)
-    return root / family if (root / family).is_dir() else root
+    return family_folder(root, family)
 
 
 def _of_length(cases: CaseSet, tokens: int | None, *, several: bool) -> CaseSet:
@@ -309,9 +308,9 @@ def converted(task: str, options: Options) -> tuple[Path, str]:
     """
     source = source_of(task, options)
     made_from = source.made_from()
-    digest = digest_of(made_from)
-    folder = cache_dir() / "cases" / f"{NAME}_{task}-{digest}-v{card(NAME).version}"
-    return made_once(folder, lambda: convert(source, task, folder, made_from)), folder.name
+    facts = {"files": made_from, "card": card(NAME).version}
+    folder = cached_folder(f"{NAME}_{task}", facts, lambda folder: convert(source, task, folder, made_from))
+    return folder, folder.name
 
 
 def convert(source: Source, task: str, folder: Path, made_from: Mapping[str, str]) -> None:

@@ -109,11 +109,6 @@ def _sha256(path: Path, size: int, mtime_ns: int) -> str:
     return file_sha256(path)
 
 
-def digest_of(made_from: Mapping[str, Any]) -> str:
-    """A short name for the data that cases are made from."""
-    return hashlib.sha256(repr(sorted(made_from.items())).encode()).hexdigest()[:16]
-
-
 def source_of(task: str, options: Options) -> Source:
     """The local copy of a task's data, else the hub's data set.
 

@@ -19,12 +19,12 @@ from typing import Any
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import CachingLM, hash_args
 
+from long_context_tasks.hosts.lm_eval.results import REFUSED
 from long_context_tasks.hosts.turns import thinking_of
 from long_context_tasks.hosts.window import is_length_refusal
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.thinking import OPEN
 
-REFUSED = "[long_context_tasks: the server refused this prompt for its length]"
 _API_MODELS = "lm_eval.models.api_models"
 _CONVERTS = "_lct_converts_refusals"
 

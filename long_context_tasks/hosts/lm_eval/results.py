@@ -22,6 +22,7 @@ from long_context_tasks.hosts.stored import (
 )
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import loads
+from long_context_tasks.schema.reasons import DOES_NOT_FIT
 from long_context_tasks.schema.response import Response, from_stored_form
 
 _TIME = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
@@ -34,9 +35,8 @@ _RECORD_KEYS = {"response", "status", "prompt_sha256", "verdicts"}
 _PROMPT, _BEHIND_PROMPT = b', "arguments": {', b', "resps": '
 _METRICS = b', "target_hash": '
 _NAN = re.compile(rb"([:,] |\[)NaN")
-DOES_NOT_FIT = "does_not_fit"
 REFUSED = "[long_context_tasks: the server refused this prompt for its length]"
-"""What stands in the log for a prompt that the server refused; written by ``hosts.lm_eval_refusals``."""
+"""The reply in the log for a prompt that the server refused; ``refusals`` writes it."""
 
 Found = StoredRun | tuple[Path, str]
 """A run, or a file that cannot be used and why."""

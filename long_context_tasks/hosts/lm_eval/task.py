@@ -27,7 +27,6 @@ from long_context_tasks.hosts.lm_eval.conversation import Conversation, context_
 from long_context_tasks.hosts.lm_eval.refusals import REFUSED, CaseInstance, convert_length_refusals
 from long_context_tasks.hosts.lm_eval.window import RunWindow, find_window
 from long_context_tasks.hosts.turns import NO_JUDGE, left_out_from, not_judged_hint, stored, unanswered
-from long_context_tasks.hosts.window import DOES_NOT_FIT
 from long_context_tasks.judges.task_judge import Verdicts, score_turns, with_judge
 from long_context_tasks.schema import (
     Case,
@@ -40,8 +39,9 @@ from long_context_tasks.schema import (
     resolve_options,
 )
 from long_context_tasks.schema.environment import warn_of_misspelt_variables
+from long_context_tasks.schema.reasons import DOES_NOT_FIT, REASONS
 from long_context_tasks.schema.response import Response, writable
-from long_context_tasks.stats.summary import REASONS, result_keys
+from long_context_tasks.stats.summary import result_keys
 
 # What lm-eval's command line says of where the responses go; the host does not tell its tasks.
 

@@ -30,8 +30,9 @@ from long_context_tasks.hosts.opencompass.task import (
     task_of,
     told_by,
 )
-from long_context_tasks.hosts.window import DOES_NOT_FIT, LIKELIHOOD_RESERVE, Window
+from long_context_tasks.hosts.window import LIKELIHOOD_RESERVE, Window
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.reasons import DOES_NOT_FIT
 
 # Tokens per forward pass: bounds the logits, which take four bytes for each token and each word of the vocabulary.
 _STEP = 512

@@ -24,8 +24,9 @@ from opencompass.models.base_api import APITemplateParser
 from opencompass.utils.prompt import PromptList
 
 from long_context_tasks.hosts.turns import thinking_of
-from long_context_tasks.hosts.window import DOES_NOT_FIT, Window, is_length_refusal
+from long_context_tasks.hosts.window import Window, is_length_refusal
 from long_context_tasks.schema import InputError, LoadedTask, Message
+from long_context_tasks.schema.reasons import DOES_NOT_FIT
 from long_context_tasks.schema.response import writable
 from long_context_tasks.schema.system_role import folded, takes_system
 from long_context_tasks.schema.thinking import OPEN

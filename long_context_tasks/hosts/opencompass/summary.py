@@ -26,7 +26,7 @@ from long_context_tasks.hosts.opencompass.chosen_tasks import not_run
 from long_context_tasks.hosts.opencompass.rows import GIVEN, answering_options, difference
 from long_context_tasks.judges import load_judge
 from long_context_tasks.schema import InputError, format_length, parse_length, resolve_options
-from long_context_tasks.stats.summary import UNSCORED
+from long_context_tasks.schema.reasons import JUDGE_FAILED, NOT_JUDGED, UNSCORED
 
 # Results of a run of OpenCompass as a table: a row for each task family and model, a column for each
 # length.
@@ -416,7 +416,7 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
             notes.append(
                 f"* scored/all cases; without a score: {why or 'no reason told'}. Compare models on cases that both could take."
             )
-            if counts["not_judged"] or counts["judge_failed"]:
+            if counts[NOT_JUDGED] or counts[JUDGE_FAILED]:
                 folder = shlex.quote(str(Path(self.work_dir).resolve()))
                 notes.append(f"The responses are kept: lct judge run {folder} --judge judge.yaml")
         if cut := _total(results, "n_truncated"):

@@ -30,7 +30,7 @@ from long_context_tasks.hosts import turns as built_cases
 from long_context_tasks.hosts.opencompass.rows import CASE, GIVEN, RowStore, answering_options, difference
 from long_context_tasks.hosts.opencompass.send import Answer, Sender, check_roles, find_window, told_of_model
 from long_context_tasks.hosts.turns import left_out_from, not_judged_hint, read_back, stored
-from long_context_tasks.hosts.window import DOES_NOT_FIT, UNCHECKED
+from long_context_tasks.hosts.window import UNCHECKED
 from long_context_tasks.judges.task_judge import Verdicts, score_turns, with_judge
 from long_context_tasks.schema import (
     CaseScores,
@@ -42,6 +42,7 @@ from long_context_tasks.schema import (
     resolve_options,
 )
 from long_context_tasks.schema.environment import warn_of_misspelt_variables
+from long_context_tasks.schema.reasons import DOES_NOT_FIT
 from long_context_tasks.schema.response import Response
 from long_context_tasks.stats.summary import summarize
 

@@ -15,6 +15,7 @@ from long_context_tasks.hosts.stored import OWN, StoredCase, StoredRun, labels_o
 from long_context_tasks.judges.task_judge import score_turns
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
 from long_context_tasks.schema.files import json_rows, json_value, loads, write_whole
+from long_context_tasks.schema.reasons import DOES_NOT_FIT, ENDPOINT_FAILED
 from long_context_tasks.schema.response import Response, from_stored_form, stored_form, writable
 from long_context_tasks.stats.summary import summarize
 
@@ -129,7 +130,7 @@ def _short(error: Exception) -> str:
     return f"no {error.args[0]}" if isinstance(error, KeyError) else str(error)[:200]
 
 
-STATES = ("does_not_fit", "endpoint_failed")
+STATES = (DOES_NOT_FIT, ENDPOINT_FAILED)
 """Why there is no response, through no fault of the model."""
 _EXPECTED = '{"id": CASE, "response": TEXT} in each row, with "turn" in conversations'
 

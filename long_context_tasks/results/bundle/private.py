@@ -4,17 +4,13 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from long_context_tasks.results.run_rows import without_secrets
 from long_context_tasks.results.settings import without_places
+from long_context_tasks.schema.secrets import HIDDEN, without_secrets
 
 OF_THE_MACHINE = ("lct_data_dir", "lct_judge")
 """Options that tell a place and nothing about the task; left out."""
-# Beginnings that the large providers give their keys.
-_KEY = re.compile(
-    r"\b(?:sk|pk|hf|gh[opsu]|github_pat|glpat|xox[abp]|AKIA|AIza)[-_]?[A-Za-z0-9_-]{16,}", re.ASCII
-)
 _FILE = re.compile(r"\bfile://+", re.ASCII)
-_HIDDEN, _WORD = "(not shown)", "(not_shown)"
+_WORD = "(not_shown)"
 _ROUNDS = 8
 
 
@@ -34,9 +30,10 @@ def fit_to_travel(value: Any) -> Any:
 
 def _once(value: Any) -> Any:
     # In one word, so that what was hidden before is hidden as a whole.
-    before = _each(value, lambda text: text.replace(_HIDDEN, _WORD))
+    before = _each(value, lambda text: text.replace(HIDDEN, _WORD))
     return _each(
-        without_places(_each(without_secrets(before), _text)), lambda text: text.replace(_WORD, _HIDDEN)
+        without_places(_each(without_secrets(before), lambda text: _FILE.sub("/", text))),
+        lambda text: text.replace(_WORD, HIDDEN),
     )
 
 
@@ -47,7 +44,3 @@ def _each(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, list | tuple):
         return [_each(each, change) for each in value]
     return change(value) if isinstance(value, str) else value
-
-
-def _text(text: str) -> str:
-    return _KEY.sub(_HIDDEN, _FILE.sub("/", text))

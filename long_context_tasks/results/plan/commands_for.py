@@ -26,12 +26,12 @@ from long_context_tasks.results.plan.missing import (
 )
 from long_context_tasks.results.plan.rates import results_of
 from long_context_tasks.results.settings import DEFAULTS
+from long_context_tasks.schema.secrets import is_secret_name
 
 BOTH = "both"
 CONCURRENT = 8
 """Requests side by side to a server; both hosts ask one at a time when they are told nothing."""
 _TIMEOUT = 3600
-_SECRET = re.compile(r"(?i)key|auth|bearer|credential|passw|secret|(^|_)token$")
 _SIMPLE = re.compile(r"[\w./:@+~-]+", re.ASCII)
 
 
@@ -232,7 +232,7 @@ def _lm_eval_model(model: Model, config: Mapping[str, Any]) -> tuple[str, dict[s
     if isinstance(given, str):
         given = dict(item.split("=", 1) for item in given.split(",") if "=" in item)
     if config.get("model") and isinstance(given, Mapping) and given:
-        return str(config["model"]), {key: value for key, value in given.items() if not _SECRET.search(key)}
+        return str(config["model"]), {key: value for key, value in given.items() if not is_secret_name(key)}
     if model.base_url:
         url = f"{model.base_url.rstrip('/')}/chat/completions"
         more = {"num_concurrent": CONCURRENT, "max_retries": 5, "timeout": _TIMEOUT}

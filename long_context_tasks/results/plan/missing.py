@@ -15,6 +15,7 @@ from long_context_tasks.results.evaluations import Evaluation, judged_evaluation
 from long_context_tasks.results.find import FoundRuns, Problem
 from long_context_tasks.results.settings import DEFAULTS, OF_THE_PLACE
 from long_context_tasks.schema import InputError, LoadedTask, Options
+from long_context_tasks.schema.reasons import DOES_NOT_FIT, ENDPOINT_FAILED, OF_THE_JUDGE
 
 # Whether a run was made as it is asked for, as far as its options tell; of built cases what they hold
 # counts, and not where they lie.
@@ -167,8 +168,6 @@ RUN, GO_ON, EVALUATE, JUDGE, NOTHING = "run", "go on", "evaluate", "judge", "not
 """What helps: a new run, OpenCompass's ``-r``, its ``-m eval -r``, ``lct judge run``, or nothing but another window."""
 
 _BY_A_JUDGE = ("judge_score", "summary_score")
-_WINDOW = "does_not_fit"
-_OF_THE_JUDGE = ("not_judged", "judge_failed", "judge_unparsable")
 _SAMPLES = re.compile(r"samples_(?P<task>.+)_\d{4}-\d\d-\d\dT.*\.jsonl", re.ASCII)
 
 
@@ -411,15 +410,16 @@ def _best_scores(run: StoredRun, version: int) -> Evaluation:
 def _uncovered(numbers: Mapping[str, float], n: int, scored: int) -> tuple[str, str]:
     """Why responses have no score, and what helps."""
     counts = {
-        reason: _whole(numbers.get(f"n_{reason}")) for reason in (_WINDOW, "endpoint_failed", *_OF_THE_JUDGE)
+        reason: _whole(numbers.get(f"n_{reason}"))
+        for reason in (DOES_NOT_FIT, ENDPOINT_FAILED, *OF_THE_JUDGE)
     }
     told = ", ".join(f"{count} {reason}" for reason, count in counts.items() if count)
     why = f"{scored} of {n} responses scored" + (f" ({told})" if told else "")
-    if counts["endpoint_failed"]:
+    if counts[ENDPOINT_FAILED]:
         return why, RUN
-    if any(counts[reason] for reason in _OF_THE_JUDGE):
+    if any(counts[reason] for reason in OF_THE_JUDGE):
         return why, JUDGE
-    return why, NOTHING if counts[_WINDOW] else RUN
+    return why, NOTHING if counts[DOES_NOT_FIT] else RUN
 
 
 def _whole(number: float | None) -> int:

@@ -18,9 +18,9 @@ from long_context_tasks.benchmarks.ada_leval.build import fit as synthetic_fit
 from long_context_tasks.benchmarks.ada_leval.build.choice import BestAnswerSettings
 from long_context_tasks.benchmarks.ada_leval.build.windows import Caps, CountedBook, TSortSettings, caps_for
 from long_context_tasks.benchmarks.ada_leval.data import load_task
-from long_context_tasks.benchmarks.catalogue import parse_task
 from long_context_tasks.corpora.books import Book
 from long_context_tasks.schema import CaseSet, InputError, Options, format_length, parse_length
+from long_context_tasks.schema.folders import cache_dir
 from long_context_tasks.synthetic import write_novel, write_threads
 from long_context_tasks.synthetic.forum import asides, with_asides
 from long_context_tasks.synthetic.parts import devices, meets, traits
@@ -169,14 +169,14 @@ def test_a_task_builds_its_cases_once(name, tmp_path, monkeypatch):
 
 
 def test_any_length_and_default_number(tmp_path):
-    cases = build.cached_synthetic(parse_task("ada_leval_bestanswer_any_synthetic"), 3000, Options())
+    cases = load_task("ada_leval_bestanswer_any_synthetic", Options(length=3000)).cases
     assert len(cases) == 200 and cases.cases[0].task == "ada_leval_bestanswer_3k_synthetic"
 
 
 def test_too_short_a_length():
     with pytest.raises(InputError, match=r"too short|leave no room"):
         load_task("ada_leval_tsort_any_synthetic", Options(length=400, n=2))
-    assert not list(Path(build.cache_dir()).glob("cases/*/ada*"))
+    assert not list(cache_dir().glob("cases/ada*"))
 
 
 # --- length control ------------------------------------------------------------------------------------------------

@@ -3,14 +3,11 @@
 The rules stand in ``tsort_builder`` and ``bestanswer_builder``; here is the way in for the command line and the hosts.
 """
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from long_context_tasks import __version__
 from long_context_tasks.benchmarks.ada_leval.build.bestanswer import build_bestanswer
 from long_context_tasks.benchmarks.ada_leval.build.choice import BestAnswerSettings
 from long_context_tasks.benchmarks.ada_leval.build.plan import BuildSettings, Progress, TaskReport
@@ -19,20 +16,15 @@ from long_context_tasks.benchmarks.ada_leval.build.synthetic import ForumPosts, 
 from long_context_tasks.benchmarks.ada_leval.build.tsort import build_tsort
 from long_context_tasks.benchmarks.ada_leval.build.windows import TSortSettings
 from long_context_tasks.benchmarks.building import Family
-from long_context_tasks.benchmarks.catalogue import TaskSpec, card
+from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.corpora.books import read_books
 from long_context_tasks.schema import (
-    CaseSet,
     CaseWriter,
     InputError,
-    Options,
     TaskCard,
     format_length,
     parse_length,
 )
-from long_context_tasks.schema.case_folder import made_once
-from long_context_tasks.schema.folders import cache_dir
-from long_context_tasks.tokens import tokenizer_identity
 
 NAME = "ada_leval"
 FAMILIES: Mapping[str, Family] = {
@@ -191,34 +183,3 @@ def _build_bestanswer_synthetic(
             progress=progress,
         )
     return reports
-
-
-def cached_synthetic(spec: TaskSpec, length: int, options: Options) -> CaseSet:
-    """The synthetic cases of a task at a length, written once into the cache.
-
-    Args:
-        spec: a task whose variant is a synthetic one.
-        length: in tokens.
-        options: seed, number of cases, tokenizer and length policy count.
-
-    Raises:
-        InputError: the length is too short for a case, or the tokenizer cannot be had.
-    """
-    family = f"{spec.family}_synthetic"
-    settings: BuildSettings = FAMILIES[family].settings(
-        lengths=(length,),
-        seed=options.seed,
-        n=options.n or options.subset or SYNTHETIC_CASES,
-        tokenizer=options.tokenizer,
-        length_policy=options.length_policy,
-    )
-    made_from = {
-        **asdict(settings),
-        "tokenizer": tokenizer_identity(settings.tokenizer) if settings.tokenizer else None,
-        "version": __version__,
-        "card": card(NAME).version,
-    }
-    digest = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:16]
-    task = task_name(family)(length)
-    folder = cache_dir() / "cases" / f"{task}-{digest}" / family
-    return CaseSet.read(made_once(folder, lambda: build(family, None, settings, folder)), task)

@@ -18,6 +18,7 @@ from long_context_tasks.benchmarks.ethic.scoring.repaired import REFUSED, UNPARS
 from long_context_tasks.benchmarks.ethic.sections import context_of, split_sections, summaries
 from long_context_tasks.judges import ENDPOINT_FAILED, JudgeRequest, Rubric, Verdict, last_boxed
 from long_context_tasks.schema import Case, CaseScores, Documents, InputError, Message, Score
+from long_context_tasks.schema.reasons import JUDGE_FAILED, JUDGE_UNPARSABLE, NOT_JUDGED
 from long_context_tasks.schema.thinking import without_thinking
 
 # What a judge is asked about the summary of a section, and how its reply is read.
@@ -129,10 +130,6 @@ _NAMES = {"con": "consistency", "faith": "faithfulness", "rel": "relevance"}
 POINTS = ("summary_score", "official_summary_score", *_NAMES.values())
 METRICS = (*POINTS, "sections_covered", "judged_share")
 """The first five are points from 1 to 5, the last two shares."""
-
-NOT_JUDGED = "not_judged"
-JUDGE_FAILED = "judge_failed"
-JUDGE_UNPARSABLE = "judge_unparsable"
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,11 @@
 """The way in to synthetic cases, for ``lct build`` and for the hosts, which have them made at first use."""
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from math import nan
 from pathlib import Path
 
-from long_context_tasks import __version__
-from long_context_tasks.benchmarks.building import Progress, TaskReport
+from long_context_tasks.benchmarks.building import Progress, TaskReport, cached_cases, run_settings
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card
 from long_context_tasks.benchmarks.ethic.build.settings import CaseMaker, task_name
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import INPUT
@@ -16,9 +13,7 @@ from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.synthetic.attribute import attribute
 from long_context_tasks.benchmarks.ethic.synthetic.maker import FittedSettings, Made, Maker
 from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Options, format_length
-from long_context_tasks.schema.case_folder import made_once
-from long_context_tasks.schema.folders import cache_dir
-from long_context_tasks.tokens import CL100K, get_tokenizer, tokenizer_identity
+from long_context_tasks.tokens import CL100K, get_tokenizer
 from long_context_tasks.tokens.build_settings import BuildSettings
 
 SYNTHETIC = "synthetic"
@@ -149,29 +144,10 @@ def cached_synthetic(spec: TaskSpec, options: Options) -> CaseSet:
     Raises:
         InputError: no length, one too short for a case, or a tokenizer that cannot be had.
     """
-    if options.length is None:
-        raise InputError(
-            f"{spec.name}: give a length (lct_length=8k) or a folder of built cases (lct_cases=DIR)"
-        )
-    same_tokens = options.length_policy == "same_tokens"
-    settings = SyntheticSettings(
-        lengths=(options.length,),
-        seed=options.seed,
-        n=options.n or CASES,
-        # The same cases for every tokenizer that only counts them.
-        tokenizer=options.tokenizer if same_tokens else None,
-        length_policy=options.length_policy,
-        domain=spec.split,
-    )
-    made_from = {
-        **asdict(settings),
-        "tokenizer": tokenizer_identity(settings.tokenizer) if settings.tokenizer else None,
-        "version": __version__,
-        "card": card("ethic").version,
-    }
-    digest = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:16]
-    name = f"{spec.name}_{format_length(options.length)}-{digest}"
-    folder = cache_dir() / "cases" / name / family_of(spec.task)
-    return CaseSet.read(
-        made_once(folder, lambda: build_synthetic(spec.task, settings, folder, Progress())), spec.name
+    settings = run_settings(spec.name, SyntheticSettings, options, CASES, domain=spec.split)
+    return cached_cases(
+        spec.name,
+        settings,
+        card("ethic").version,
+        lambda folder: build_synthetic(spec.task, settings, folder, Progress()),
     )

@@ -1,0 +1,137 @@
+"""The one rule of what a secret is: by the name of a field, by the form of a text, inside containers and model arguments.
+
+Judge files refuse what :func:`holds_secret` finds; results, bundles, commands and pages show values through :func:`without_secrets`.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+HIDDEN = "(not shown)"
+"""Shown in place of a secret."""
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", re.ASCII)
+# Secret wherever they stand in a name; ``api_key_env`` names a variable and is none.
+_ANYWHERE = frozenset(
+    (
+        *("auth", "authentication", "authorization", "bearer", "cookie", "credential", "credentials"),
+        *("passphrase", "passwd", "password", "passwords", "pwd", "secret", "secrets", "signature"),
+    )
+)
+_LAST = frozenset(("header", "headers", "key", "keys"))
+_JOINED = ("apikey", "apikeys", "accesskey", "secretkey", "accesstoken", "authtoken")
+_NAMES_A_VARIABLE = frozenset(("env", "variable"))
+# A tokenizer's tokens are text; ``token`` after any other word, or alone, opens a door.
+_TEXT_TOKENS = frozenset(
+    (
+        *(
+            "add",
+            "bos",
+            "cls",
+            "decoder",
+            "end",
+            "eos",
+            "first",
+            "image",
+            "last",
+            "mask",
+            "next",
+            "pad",
+            "per",
+        ),
+        *("prefix", "sep", "special", "start", "stop", "think", "unk"),
+    )
+)
+_KEYS_TO_DOORS = frozenset(("access", "api", "auth", "bearer", "hf", "refresh", "secret", "session"))
+# The forms in which large providers give out keys, and what a header says before one. Long, or with a digit:
+# "sk-learn" and "hf_transfer" are no keys.
+_KEY_TEXT = re.compile(
+    r"\b(?:(?:sk|pk|glpat|xox[abprs])[-_](?=[\w-]{16}|[\w-]*\d)[\w-]{6,}|(?:hf|gh[oprsu]|github_pat)_\w{16,}"
+    r"|AKIA[0-9A-Z]{12,}|AIza[\w-]{16,})|\b(?i:bearer|basic)\s+(?=\S*[\d=])[^\s,;\"']{6,}",
+    re.ASCII,
+)
+# ``name=value``, ``"name": "value"`` and ``--name value`` inside a text, up to the value.
+_NAME = re.compile(
+    r"(?:(?P<option>--[\w-]+)\s+(?!-)|(?<![\w.-])(?P<name>[\w.-]+)\\?[\"']?\s{0,9}[=:]\s{0,9}(?!//))",
+    re.ASCII,
+)
+_VALUE = re.compile(
+    r"\(not shown\)|\\?(?P<quote>[\"']).*?(?P=quote)|(?:(?i:bearer|basic|token)\s+)?[^\s,;&\"'}]+", re.ASCII
+)
+_PLAIN = frozenset(("true", "false", "none", "null"))
+_QUERY = re.compile(r"(://[^\s,;\"'?]+)\?[^\s,;\"'}]+", re.ASCII)
+_LOGIN = re.compile(r"(?<=://)[^/@\s]+@")
+
+
+def is_secret_name(name: object) -> bool:
+    """Whether a field, header, environment variable or argument of this name holds a secret.
+
+    >>> [is_secret_name(name) for name in ("x-api-key", "openaiKey", "HF_TOKEN", "monkey", "max_tokens", "api_key_env")]
+    [True, True, True, False, False, False]
+    """
+    parts = [part.lower() for part in _PARTS.findall(str(name))]
+    if not parts or parts[-1] in _NAMES_A_VARIABLE:
+        return False
+    last, before = parts[-1], parts[-2] if len(parts) > 1 else ""
+    if last == "token":
+        return before not in _TEXT_TOKENS
+    if last == "tokens":
+        return before in _KEYS_TO_DOORS
+    return last in _LAST or any(part in _ANYWHERE or part.endswith(_JOINED) for part in parts)
+
+
+def holds_secret(value: Any) -> bool:
+    """Whether a value has a field with a secret name, or a text in the form of a key, at any depth."""
+    if isinstance(value, Mapping):
+        return any(
+            is_secret_name(key) or holds_secret(key) or holds_secret(each) for key, each in value.items()
+        )
+    if isinstance(value, list | tuple):
+        return any(map(holds_secret, value))
+    return isinstance(value, str) and _KEY_TEXT.search(value) is not None
+
+
+def without_secrets(value: Any) -> Any:
+    """Return a value with :data:`HIDDEN` in place of its secrets; of addresses without login and query.
+
+    What is sent in headers is hidden as a whole.
+
+    >>> without_secrets({"api_key": "sk-1", "tokenizer": "gpt2", "url": "http://me:pw@host/v1?key=1", "header": [{"X-Owl": "x"}]})
+    {'api_key': '(not shown)', 'tokenizer': 'gpt2', 'url': 'http://host/v1', 'header': '(not shown)'}
+    >>> without_secrets("pretrained=m,api_key=sk-1,max_tokens=5")
+    'pretrained=m,api_key=(not shown),max_tokens=5'
+    """
+    if isinstance(value, Mapping):
+        return {
+            _text_without(key) if isinstance(key, str) else key: HIDDEN
+            if _is_given(each) and is_secret_name(key)
+            else without_secrets(each)
+            for key, each in value.items()
+        }
+    if isinstance(value, list | tuple):
+        # A command line has an option's name and its value in two words.
+        return [
+            HIDDEN if _is_option(before) and isinstance(each, str) else without_secrets(each)
+            for before, each in zip((None, *value), value, strict=False)
+        ]
+    return _text_without(value) if isinstance(value, str) else value
+
+
+def _is_given(value: Any) -> bool:
+    return value is not None and not isinstance(value, bool)
+
+
+def _is_option(word: object) -> bool:
+    return isinstance(word, str) and word.startswith("--") and "=" not in word and is_secret_name(word)
+
+
+def _text_without(text: str) -> str:
+    text = _LOGIN.sub("", _QUERY.sub(r"\1", text))
+    parts, end = [], 0
+    for found in _NAME.finditer(text):
+        value = _VALUE.match(text, found.end())
+        if value is None or found.start() < end or not is_secret_name(found["option"] or found["name"]):
+            continue
+        if value[0].lower() not in _PLAIN:
+            parts += [text[end : found.end()], HIDDEN]
+            end = value.end()
+    return _KEY_TEXT.sub(HIDDEN, "".join((*parts, text[end:])))

@@ -1,0 +1,100 @@
+"""Check what comes from outside against pydantic models; every error becomes one :class:`InputError` that repeats no value.
+
+A model derives from :class:`Checked`, and a validator of its own raises ``ValueError("must be ...")``.
+"""
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
+
+from long_context_tasks.schema.errors import InputError
+from long_context_tasks.schema.secrets import holds_secret, is_secret_name
+
+_T = TypeVar("_T")
+
+
+class Checked(BaseModel):
+    """A record whose fields are checked: unknown ones are refused, numbers are finite, nothing changes later."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, allow_inf_nan=False)
+
+
+def _no_bool(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("must be a number")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_no_bool)]
+"""A whole number, also as text; pydantic's own ``int`` takes ``true`` for 1."""
+Number = Annotated[float, BeforeValidator(_no_bool)]
+"""A finite number, also as text."""
+
+
+def validated(
+    kind: type[_T], value: Any, place: str, *, places: Mapping[str, str] | None = None, remedy: str = ""
+) -> _T:
+    """Return a value as an instance of a type.
+
+    Args:
+        kind: a :class:`Checked` model, a dataclass, or any type that pydantic knows.
+        value: from a file, mostly a mapping.
+        place: begins the message: ``FILE, row 3``.
+        places: place of a field where it is another one, such as the environment variable that holds it.
+        remedy: ends the message.
+
+    Raises:
+        InputError: names place and field of the first error, and what is expected; the value may be a secret and is not shown.
+    """
+    try:
+        checked: _T = _adapter(kind).validate_python(value)  # type: ignore[arg-type]
+        return checked
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        text = _message(kind, first, place, places or {})
+    raise InputError(text + (f"; {remedy}" if remedy else ""))
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def _message(kind: type, error: Mapping[str, Any], place: str, places: Mapping[str, str]) -> str:
+    location: Sequence[str | int] = error["loc"]
+    if error["type"] == "extra_forbidden":
+        inside = _path(location[:-1])
+        known = getattr(kind, "model_fields", ()) if not inside else ()
+        return unknown_key(location[-1], known, place + (f": {inside}" if inside else ""))
+    said = str(error["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    for english, ours in (
+        ("Input should be", "must be"),
+        ("Field required", "is missing"),
+        ("should", "must"),
+    ):
+        said = said.replace(english, ours)
+    if error["type"] in ("model_type", "dataclass_type"):
+        said = "must be keys and values"
+    if not location:
+        return f"{place}: {said}"
+    name, rest = str(location[0]), location[1:]
+    return f"{places.get(name, f'{place}: {name}')}{f', {_path(rest)}' if rest else ''} {said}"
+
+
+def _path(location: Sequence[str | int]) -> str:
+    return ", ".join(f"item {part + 1}" if isinstance(part, int) else str(part)[:40] for part in location)
+
+
+def unknown_key(key: object, known: Iterable[str], place: str) -> str:
+    """Return a message that names an unknown key and the nearest known one; a key that may be a secret is not repeated."""
+    if is_secret_name(key) or holds_secret(str(key)):
+        return f"{place}: holds a key or token; remove it and put it into an environment variable"
+    known = list(known)
+    near = difflib.get_close_matches(str(key), known, n=1)
+    hint = f"; did you mean {near[0]}?" if near else ";"
+    return f"{place}: unknown key {str(key)[:40]!r}" + (
+        f"{hint} keys are: {', '.join(known)}" if known else "; remove it"
+    )
