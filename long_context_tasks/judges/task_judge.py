@@ -145,7 +145,7 @@ def with_judge(task: LoadedTask, config: JudgeConfig | None = None) -> tuple[Loa
         return task, None
     config = config or load_judge(task.options.judge)
     if config is not None and config.kind == "orca":
-        from long_context_tasks.orca.open_ended import judged_by_orca
+        from long_context_tasks.orca.judge import judged_by_orca
 
         task = judged_by_orca(task, config)
     if config is None or task.judging is None:

@@ -5,17 +5,17 @@ one; ``ratings``, a list of numbers with ``null`` for a rater who gave none; ``s
 Ratings are brought from their scale to 1 ... 5, so a 0 of a scale that begins at 0 becomes a 1 and is kept.
 """
 
-import json
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field
 
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_rows
+from long_context_tasks.schema.validated import Checked, Number, validated
 
 HeadName = Literal["beta", "multinomial", "bernoulli"]
 HEAD_NAMES: tuple[HeadName, ...] = get_args(HeadName)
@@ -31,53 +31,24 @@ ROWS = "JSON Lines, one rated answer a row"
 """What a file of answers holds, for messages."""
 _MODEL_FIELDS = ("candidate_model", "source_model", "model")
 
-Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-
 
 def _rising(ends: list[float]) -> list[float]:
     if ends[0] >= ends[1]:
-        raise ValueError("the first must be below the second")
+        raise ValueError("must rise from the lowest to the highest rating")
     return ends
 
 
 Ends = Annotated[list[Number], Field(min_length=2, max_length=2), AfterValidator(_rising)]
 """Lowest and highest rating of a scale."""
-Row = TypeVar("Row", bound="RowModel")
 
 
-class RowModel(BaseModel):
-    """Fields of a JSON row that are read; a row may have others."""
+class Row(Checked):
+    """Fields that are read from a JSON row, which may have others; nothing is converted."""
 
-    model_config = ConfigDict(strict=True, hide_input_in_errors=True)
-
-    @classmethod
-    def remedy(cls, name: str) -> str:
-        """Return what to do about a wrong value of the field ``name``, for messages."""
-        raise NotImplementedError
-
-    @classmethod
-    def read(cls: type[Row], row: Any, where: str) -> Row:
-        """Check a row.
-
-        Args:
-            row: as JSON has it.
-            where: names it in messages, such as ``train.jsonl, row 3``.
-
-        Raises:
-            InputError: it is no object, or a field is missing or wrong.
-        """
-        if not isinstance(row, Mapping):
-            raise InputError(f"{where}: not a JSON object; write one object a line")
-        try:
-            return cls.model_validate(row)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            name = str(first["loc"][0])
-            wrong = f'no "{name}"' if first["type"] == "missing" else f'"{name}" is {json.dumps(row[name])[:40]}'
-            raise InputError(f"{where}: {wrong} ({first['msg'].lower()}); {cls.remedy(name)}") from error
+    model_config = ConfigDict(extra="ignore", strict=True)
 
 
-class _AnswerRow(RowModel):
+class _AnswerRow(Row):
     question: str
     reference: str
     candidate: str
@@ -86,20 +57,17 @@ class _AnswerRow(RowModel):
     ratings: list[Number | None] | None = None
     scale: Ends | None = None
 
-    @classmethod
-    def remedy(cls, name: str) -> str:
-        return {
-            "rationale": "write text or null",
-            "transcription": "write text or null",
-            "ratings": "write a list with a number or null for each rater",
-            "scale": "write the lowest and the highest rating, such as [1, 5]",
-        }.get(name, "write question, reference and candidate as text")
-
 
 class _ReleasedRow(_AnswerRow):
     question: str | None  # type: ignore[assignment]
     reference: str | None  # type: ignore[assignment]
     candidate: str | None  # type: ignore[assignment]
+
+
+_REMEDY = (
+    "each row needs question, reference and candidate as text; rationale and transcription are text or null, ratings a list with a number or null "
+    "for each rater, scale the lowest and the highest rating, such as [1, 5]"
+)
 
 
 @dataclass(frozen=True)
@@ -149,7 +117,7 @@ class OrcaItem:
 
 
 def to_training_scale(rating: float, scale: tuple[float, float]) -> float:
-    """A rating on 1 ... 5.
+    """Bring a rating to 1 ... 5.
 
     >>> to_training_scale(0, (0, 1)), to_training_scale(10, (1, 10)), to_training_scale(2.5, (0, 5))
     (1.0, 5.0, 3.0)
@@ -161,7 +129,7 @@ def to_training_scale(rating: float, scale: tuple[float, float]) -> float:
 
 
 def from_unit(value: float, scale: tuple[float, float]) -> float:
-    """A predicted mean of 0 ... 1 on a scale of ratings.
+    """Bring a predicted mean of 0 ... 1 to a scale of ratings.
 
     >>> from_unit(0.5, (1, 10))
     5.5
@@ -178,9 +146,9 @@ def item_of_row(row: Any, where: str = "row", rules: Rules = "checked") -> OrcaI
         rules: see :data:`Rules`.
 
     Raises:
-        InputError: a field is missing or is no text, a rating is no number or outside its scale.
+        InputError: a field is missing or wrong, or a rating is outside its scale.
     """
-    read = (_AnswerRow if rules == "checked" else _ReleasedRow).read(row, where)
+    read = validated(_AnswerRow if rules == "checked" else _ReleasedRow, row, where, remedy=_REMEDY)
     ratings = _ratings(read, where, rules)
     group, _, rest = str(row.get("source") or "").partition("/")
     model = next((row[name] for name in _MODEL_FIELDS if row.get(name) is not None), None)
@@ -250,7 +218,7 @@ def read_items(path: Path, *, rules: Rules = "checked", need_ratings: bool = Fal
 
 
 def check_own_id(item: OrcaItem, where: str, place_of: dict[str, str]) -> None:
-    """Refuse a second answer of one id: scores, ratings and splits are joined to answers by it.
+    """Refuse a second answer with the same id: scores, ratings and splits are joined to answers by it.
 
     Args:
         item: any.
@@ -264,13 +232,13 @@ def check_own_id(item: OrcaItem, where: str, place_of: dict[str, str]) -> None:
         file, _, row = place_of[item.id].rpartition(", ")
         before = row if file == where.rpartition(", ")[0] else place_of[item.id]
         raise InputError(
-            f"{where}: the id {item.id!r} is that of {before} too; give every answer an id of its own, or take one of the rows out"
+            f"{where}: the id {item.id!r} is that of {before} too; give every answer its own id, or take one of the rows out"
         )
     place_of[item.id] = where
 
 
 def check_trainable(items: Sequence[OrcaItem], source: str) -> None:
-    """Refuse data that teach nothing, before a model is loaded.
+    """Refuse data from which nothing can be learned, before a model is loaded.
 
     Args:
         items: of one part, such as the training part.
@@ -284,5 +252,5 @@ def check_trainable(items: Sequence[OrcaItem], source: str) -> None:
         raise InputError(f"{source}: no ratings in {len(items)} rows; training needs rated answers")
     if len(values) == 1:
         raise InputError(
-            f"{source}: every rating is {values.pop():g} (on 1 to 5), one class only; add answers that were rated otherwise"
+            f"{source}: every rating is {values.pop():g} (on 1 to 5), one class only; add answers with other ratings"
         )

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from long_context_tasks.orca.data import OrcaItem
+from long_context_tasks.orca.splits import question_numbers
 from long_context_tasks.schema import InputError
 from long_context_tasks.stats import Interval, correlate, interval_of_mean
 from long_context_tasks.stats.correlation import correlation
@@ -137,17 +138,18 @@ def disagreement(items: Sequence[OrcaItem], variances: Sequence[float | None]) -
 
 @dataclass(frozen=True)
 class Intervals:
-    """95 % intervals of the figures of the mean, over clusters (questions, meetings)."""
+    """95 % intervals of the figures of the mean, and the number of clusters that they draw."""
 
     rho: Interval
     tau: Interval
     mae: Interval
+    clusters: int
 
 
 def agreement_intervals(
     truth: Sequence[float], predicted: Sequence[float], clusters: Sequence[Hashable], seed: int = 0
 ) -> Intervals:
-    """Compute intervals that draw whole clusters; see :mod:`long_context_tasks.stats`.
+    """Compute intervals that draw whole clusters (questions, meetings); see :mod:`long_context_tasks.stats`.
 
     Raises:
         ValueError: no items, or lengths differ.
@@ -156,7 +158,22 @@ def agreement_intervals(
     rho = correlation(*raters, clusters, "spearman", seed)
     tau = correlation(*raters, clusters, "kendall", seed)
     errors = [abs(a - b) for a, b in zip(truth, predicted, strict=True)]
-    return Intervals(rho.interval, tau.interval, interval_of_mean(errors, clusters, rates=False))
+    mae = interval_of_mean(errors, clusters, rates=False)
+    return Intervals(rho.interval, tau.interval, mae, len(set(clusters)))
+
+
+def item_intervals(items: Sequence[OrcaItem], means: Sequence[float | None]) -> Intervals:
+    """Compute intervals over the questions of items; those without a rating or a prediction are left out.
+
+    Raises:
+        ValueError: no items are left, or lengths differ.
+    """
+    rows = [
+        (item.rating_mean, mean, number)
+        for item, mean, number in zip(items, means, question_numbers(items), strict=True)
+        if item.rating_mean is not None and mean is not None
+    ]
+    return agreement_intervals([a for a, _, _ in rows], [b for _, b, _ in rows], [c for _, _, c in rows])
 
 
 @dataclass(frozen=True)

@@ -18,17 +18,17 @@ class OrcaModel(nn.Module):
     token; here no item depends on its batch.)
 
     Attributes:
-        lm: causal language model of transformers, or such a one with a LoRA adapter of peft. Its vocabulary projection is never run.
+        lm: causal language model of transformers, plain or with a LoRA adapter of peft. Its vocabulary projection is never run.
         head: see :mod:`~long_context_tasks.orca.heads`.
         linear: hidden state -> parameters; float32.
         cls_token: the learned vector, or None.
-        init_type: how ``linear`` was begun; stands in the checkpoint.
+        init_type: how ``linear`` was initialised; stored in the checkpoint.
     """
 
     def __init__(
         self, lm: Any, head: Head, use_cls_token: bool = False, init_type: str = "xavier_normal"
     ) -> None:
-        """Put a fresh head on ``lm``; drawn from torch's global generator."""
+        """Put a fresh head on ``lm``, drawn from torch's global generator."""
         super().__init__()
         self.lm = lm
         self.head = head
@@ -41,24 +41,24 @@ class OrcaModel(nn.Module):
 
     @property
     def window(self) -> int | None:
-        """Most tokens of an item; None when the model names no limit."""
+        """Most tokens of an item; None where the model names no limit."""
         limit = getattr(text_config(self.lm), "max_position_embeddings", None)
         return None if limit is None else int(limit) - (self.cls_token is not None)
 
     @property
     def device(self) -> torch.device:
-        """Where the model is."""
+        """Device of the model."""
         return self.linear.weight.device
 
     def body(self) -> Any:
-        """The language model without its vocabulary projection; adapters included."""
+        """Return the language model without its vocabulary projection; adapters included."""
         lm = self.lm.get_base_model() if hasattr(self.lm, "get_base_model") else self.lm
         body = lm.get_decoder()
-        # Older families (GPT-2, GPT-NeoX) name no decoder and give themselves; their base model is it.
+        # Older families (GPT-2, GPT-NeoX) return themselves as decoder; it is their base model.
         return lm.base_model if body is lm else body
 
     def forward(self, input_ids: Tensor, lengths: Tensor) -> Tensor:
-        """Parameters of each item.
+        """Compute the parameters of each item.
 
         Args:
             input_ids: tokens, padded on the right; shape (items, longest).
@@ -85,7 +85,7 @@ class OrcaModel(nn.Module):
 
 
 def text_config(lm: Any) -> Any:
-    """Configuration of the text part: of the model itself, except in models that also take pictures."""
+    """Return the configuration of the text part, which models that also take pictures hold inside their own."""
     return getattr(lm.config, "text_config", None) or lm.config
 
 
@@ -112,7 +112,7 @@ def collate(
     ratings: Sequence[Sequence[float]] | None = None,
     head: Head | None = None,
 ) -> Batch:
-    """Pad some items.
+    """Pad some items to a batch.
 
     Args:
         ids: tokens of each item.
@@ -136,11 +136,11 @@ def collate(
 
 
 def length_batches(lengths: Sequence[int], most_tokens: int, most_items: int) -> list[list[int]]:
-    """Indices of the items of each batch: the longest first, so that what needs most memory is tried first and little is padding.
+    """Put items into batches by their indices: the longest first, so that what needs most memory is tried first and little is padding.
 
     Args:
         lengths: tokens of each item.
-        most_tokens: of a batch, padding included; an item longer than that is a batch of its own.
+        most_tokens: of a batch, padding included; a longer item is a batch alone.
         most_items: of a batch.
 
     >>> length_batches([3, 9, 4, 8], most_tokens=18, most_items=8)

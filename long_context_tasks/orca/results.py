@@ -16,10 +16,11 @@ import yaml
 from pydantic import Field
 
 from long_context_tasks.orca.checkpoint import read_args, read_yaml_mapping
-from long_context_tasks.orca.data import MIN_FOR_VARIANCE, SCALE, Number, OrcaItem, RowModel
+from long_context_tasks.orca.data import MIN_FOR_VARIANCE, SCALE, OrcaItem, Row
 from long_context_tasks.orca.metrics import Agreement, Weights, agreement, clamp, clamp_all, find_threshold
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_rows, json_value, write_whole
+from long_context_tasks.schema.validated import Number, validated
 
 if TYPE_CHECKING:
     from long_context_tasks.orca.scoring import OrcaScore
@@ -28,21 +29,21 @@ _MANY = 99
 """Ratings of a row that does not say how many, as in the released code."""
 _MULTINOMIAL_OUTPUTS = 5
 _SCORED = "answers that `lct orca score` scored"
+_REMEDY = "name a file that `lct orca score` wrote, or score the answers again"
 
 
-class _ScoredRow(RowModel):
-    rating_orca: Number | None
-    variance_orca: Number | None
+_Unit = Annotated[Number, Field(ge=0, le=1)]
+
+
+class _ScoredRow(Row):
+    rating_orca: _Unit | None
+    variance_orca: _Unit | None
     low_orca: Number | None = None
     rating_ground_truth: Number | None = None
     variance_ground_truth: Number | None = None
-    rating_orca_clamped: Number | None = None
+    rating_orca_clamped: _Unit | None = None
     params: list[Number] | None = None
     n_ratings: Annotated[int, Field(ge=0)] = _MANY
-
-    @classmethod
-    def remedy(cls, name: str) -> str:
-        return "name a file that `lct orca score` wrote, or score the answers again"
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,9 @@ def read_results(path: Path) -> list[Scored]:
     Raises:
         InputError: the file cannot be read, or a row is none of a scored answer.
     """
-    rows = [(_ScoredRow.read(row, where), row) for where, row in json_rows(path, _SCORED)]
+    rows = [
+        (validated(_ScoredRow, row, where, remedy=_REMEDY), row) for where, row in json_rows(path, _SCORED)
+    ]
     score_type = read_args(path.parent).get("score_type")
     raw = (
         score_type == "multinomial"
@@ -313,7 +316,11 @@ def write_clamped(
             lines.append(json.dumps(row, ensure_ascii=False) + "\n")
         write_whole(target, lines)
     figures = {
-        each.path.stem: {"n_clamped": each.changed, "before": asdict(each.before), "clamped": asdict(each.after)}
+        each.path.stem: {
+            "n_clamped": each.changed,
+            "before": asdict(each.before),
+            "clamped": asdict(each.after),
+        }
         for each in files
     }
     released = {each.path.stem: released_clamp_scores(each.after, threshold) for each in files}

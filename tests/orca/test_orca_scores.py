@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from orca_checkpoints import byte_tokenizer, tiny_checkpoint
 
 from long_context_tasks.orca import InputFormat, OrcaItem, input_text
-from long_context_tasks.orca.batches import collate, length_batches
 from long_context_tasks.orca.checkpoint import Checkpoint
 from long_context_tasks.orca.inputs import RELEASED_FORMAT, encode_items, input_pieces
+from long_context_tasks.orca.model import collate, length_batches
 from long_context_tasks.orca.scoring import DOES_NOT_FIT, predict, score_items
 from long_context_tasks.schema import InputError
 

@@ -17,9 +17,8 @@ from long_context_tasks.orca.inputs import InputFormat
 from long_context_tasks.orca.metrics import agreement
 from long_context_tasks.orca.scoring import score_items
 from long_context_tasks.orca.train.loop import Start, train
-from long_context_tasks.orca.train.processes import Processes
-from long_context_tasks.orca.train.settings import TrainSettings
-from long_context_tasks.orca.train.stages import Stage
+from long_context_tasks.orca.train.plan import Stage, TrainSettings
+from long_context_tasks.orca.train.trainable import Processes
 
 MEANS = {"wrong": 0.2, "half right": 0.5, "right": 0.8}
 CERTAINTIES = {"surely": 30.0, "maybe": 4.0, "who knows": 1.2}

@@ -24,9 +24,8 @@ from long_context_tasks.orca import item_agreement
 from long_context_tasks.orca.checkpoint import load_checkpoint, save_checkpoint
 from long_context_tasks.orca.scoring import score_items
 from long_context_tasks.orca.train.loop import Start, opened_run, read_log, train, work_folder
-from long_context_tasks.orca.train.processes import Processes
-from long_context_tasks.orca.train.settings import TrainSettings
-from long_context_tasks.orca.train.stages import Stage
+from long_context_tasks.orca.train.plan import Stage, TrainSettings
+from long_context_tasks.orca.train.trainable import Processes
 from long_context_tasks.schema import InputError
 
 

@@ -28,9 +28,8 @@ from long_context_tasks.orca import (
     scored_agreement,
 )
 from long_context_tasks.orca.checkpoint import load_checkpoint
-from long_context_tasks.orca.clamp import composite_of
 from long_context_tasks.orca.heads import HEADS, beta_loss, params_kl
-from long_context_tasks.orca.metrics import Agreement
+from long_context_tasks.orca.metrics import Agreement, composite_of
 from long_context_tasks.orca.scoring import score_items
 
 pytestmark = pytest.mark.vectors

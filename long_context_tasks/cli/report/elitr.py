@@ -69,7 +69,7 @@ def elitr(
     from long_context_tasks.benchmarks.elitr_bench import report as elitr_tables
     from long_context_tasks.benchmarks.elitr_bench.report import elitr_runs, measure
     from long_context_tasks.benchmarks.elitr_bench.scoring import METRICS
-    from long_context_tasks.orca.open_ended import METRICS as ORCA_METRICS
+    from long_context_tasks.orca.judge import METRICS as ORCA_METRICS
     from long_context_tasks.schema import InputError
 
     if metric not in (*METRICS, *ORCA_METRICS):
