@@ -1,7 +1,9 @@
 """Fixtures that all tests share."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,3 +25,13 @@ def _no_options_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith("LCT_") and name not in ("LCT_SHARED", "LCT_CACHE_DIR", "LCT_DEMO_MODEL"):
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def driver() -> Iterator[Any]:
+    """One headless browser for all tests of pages; see ``headless.needs_browser``."""
+    from headless import new_driver
+
+    found = new_driver(requests=True)
+    yield found
+    found.quit()

@@ -5,8 +5,8 @@ from itertools import pairwise
 from math import ceil
 
 from long_context_tasks.benchmarks.ada_leval import prompts
-from long_context_tasks.benchmarks.ada_leval.build.choice import shuffled
-from long_context_tasks.benchmarks.ada_leval.build.plan import stable_seed
+from long_context_tasks.benchmarks.ada_leval.build.bestanswer import shuffled
+from long_context_tasks.benchmarks.building import stable_seed
 from long_context_tasks.corpora.html_text import html_to_text, is_text_only
 
 

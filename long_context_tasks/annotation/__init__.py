@@ -4,9 +4,18 @@ Sedláček et al., "ORCA: Open-ended Response Correctness Assessment for Audio Q
 Appendix A. A study is one SQLite file.
 """
 
-from long_context_tasks.annotation.agreement import LEVELS, Alpha, Level, krippendorff_alpha
 from long_context_tasks.annotation.changes import add, add_answers, annotate, review, set_rationales
-from long_context_tasks.annotation.figures import CodeCount, Figures, ModelRow, Part, study_figures
+from long_context_tasks.annotation.figures import (
+    LEVELS,
+    Alpha,
+    CodeCount,
+    Figures,
+    Level,
+    ModelRow,
+    Part,
+    krippendorff_alpha,
+    study_figures,
+)
 from long_context_tasks.annotation.records import (
     Annotation,
     Candidate,

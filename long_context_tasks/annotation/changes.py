@@ -247,10 +247,6 @@ def review(study: Study, reviews: Sequence[Review], editor: str) -> tuple[int, i
 
 def _note_seen(study: Study, review: int | None, asked: Question, one: Review) -> None:
     """Remember which flags a decision to keep answers. One that came later, or from another machine, is shown to the expert then."""
-    study.db.execute(
-        "CREATE TABLE IF NOT EXISTS seen (review INTEGER NOT NULL REFERENCES reviews (id), candidate TEXT NOT NULL, "
-        "annotator TEXT NOT NULL, codes TEXT NOT NULL, comment TEXT NOT NULL)"
-    )
     flags = one.seen
     if flags is None:
         there = study.db.execute(

@@ -5,27 +5,31 @@ import statistics
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Strict
 
 from long_context_tasks.annotation.records import (
     FIELDS,
     TIME,
     Annotation,
+    Id,
+    Perhaps,
     Review,
+    Text,
+    Words,
     check_annotation,
-    identifier,
     rows,
-    text,
 )
 from long_context_tasks.annotation.scale import CODES, QUESTION_CODES, Scale
 from long_context_tasks.annotation.study import Study
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import write_whole
+from long_context_tasks.schema.validated import Checked, validated
 
 _ANNOTATION = '{"item": "q1/m", "annotator": "ana", "rating": 4, "codes": ["A"], "comment": "", "at": ""}'
 _REVIEW = '{"question_id": "q1", "version": 1, "decision": "keep, correct or remove", "question": "...", "note": "..."}'
 _SQLITE = b"SQLite format 3\0"
-_REVIEW_FIELDS = {"question_id", "version", "decision", "note", "flags", *FIELDS}
 
 
 def write_rows(path: Path, found: Iterable[Mapping[str, Any]]) -> int:
@@ -73,8 +77,32 @@ def annotation_rows(study: Study) -> list[dict[str, Any]]:
     ]
 
 
+def _whole(value: Any) -> Any:
+    if isinstance(value, bool | str) or (isinstance(value, float) and not value.is_integer()):
+        raise ValueError("must be a whole number, or null")
+    return value
+
+
+def _time(value: str) -> str:
+    try:
+        if value:
+            datetime.strptime(value, TIME)
+    except ValueError:
+        raise ValueError("must be a time of UTC such as 2026-01-31T12:00:00Z, or left out") from None
+    return value
+
+
+class _AnnotationRow(Checked):
+    item: Id
+    annotator: Text
+    rating: Annotated[int | None, BeforeValidator(_whole)] = None
+    codes: tuple[Literal["Q", "A", "R", "U", "E"], ...] = ()
+    comment: Words = ""
+    at: Annotated[Words, AfterValidator(_time)] = ""
+
+
 def read_annotations(path: Path, scale: Scale) -> list[Annotation]:
-    """Annotations from JSON Lines, all of them checked.
+    """Read annotations from JSON Lines and check all of them.
 
     Raises:
         InputError: names file, row and remedy.
@@ -82,16 +110,9 @@ def read_annotations(path: Path, scale: Scale) -> list[Annotation]:
     found: dict[tuple[str, str], str] = {}
     annotations = []
     for where, row in rows(path, _ANNOTATION):
-        if unknown := sorted(set(row) - {"item", "annotator", "rating", "codes", "comment", "at"}):
-            raise InputError(f"{where}: unknown field {', '.join(unknown)}; expected {_ANNOTATION}")
-        one = Annotation(
-            identifier(row, "item", where),
-            text(row, "annotator", where) or "",
-            _rating(row.get("rating"), where),
-            _codes(row.get("codes", []), where),
-            (text(row, "comment", where, needed=False, empty=True) or "").strip(),
-            _time(row, where),
-        )
+        given = validated(_AnnotationRow, row, where, remedy=f"expected {_ANNOTATION}")
+        codes = "".join(code for code in CODES if code in given.codes)
+        one = Annotation(given.item, given.annotator, given.rating, codes, given.comment.strip(), given.at)
         try:
             check_annotation(one, scale)
         except InputError as error:
@@ -106,38 +127,6 @@ def read_annotations(path: Path, scale: Scale) -> list[Annotation]:
     if not annotations:
         raise InputError(f"{path}: no annotations; expected {_ANNOTATION}")
     return annotations
-
-
-def _rating(value: Any, where: str) -> int | None:
-    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
-        return value
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    raise InputError(
-        f"{where}: rating {json.dumps(value)[:40]} is no whole number; correct it, or write null"
-    )
-
-
-def _time(row: Mapping[str, Any], where: str) -> str:
-    given = text(row, "at", where, needed=False, empty=True) or ""
-    try:
-        if given:
-            datetime.strptime(given, TIME)
-    except ValueError as error:
-        raise InputError(
-            f"{where}: at is {json.dumps(given)[:40]}; write a time of UTC such as 2026-01-31T12:00:00Z, or leave it out"
-        ) from error
-    return given
-
-
-def _codes(value: Any, where: str) -> str:
-    if not isinstance(value, list) or not all(
-        isinstance(code, str) and len(code) == 1 and code in CODES for code in value
-    ):
-        raise InputError(
-            f"{where}: codes is {json.dumps(value)[:40]}; write a list of letters among {', '.join(CODES)}"
-        )
-    return "".join(code for code in CODES if code in value)
 
 
 def review_rows(study: Study, *, every: bool = False) -> list[dict[str, Any]]:
@@ -186,51 +175,47 @@ def review_rows(study: Study, *, every: bool = False) -> list[dict[str, Any]]:
     ]
 
 
+class _Flag(Checked):
+    item: str
+    annotator: str
+    codes: str
+    comment: str
+
+
+class _ReviewRow(Checked):
+    question_id: Id
+    decision: Literal["keep", "correct", "remove"]
+    version: Annotated[int, Strict()] | None = None
+    question: Text = ""
+    reference: Text = ""
+    rationale: Perhaps = None
+    transcription: Perhaps = None
+    note: Words = ""
+    flags: tuple[_Flag, ...] | None = None
+
+
 def read_reviews(path: Path) -> list[Review]:
-    """Experts' decisions from JSON Lines, as :func:`review_rows` gives them, edited.
+    """Read experts' decisions from JSON Lines, as :func:`review_rows` gives them, edited.
 
     Raises:
         InputError: names file, row and remedy.
     """
     reviews: dict[str, Review] = {}
+    remedy = f"leave version and flags as `lct annotate review` wrote them; expected {_REVIEW}"
     for where, row in rows(path, _REVIEW):
-        if unknown := sorted(set(row) - _REVIEW_FIELDS):
-            raise InputError(f"{where}: unknown field {', '.join(unknown)}; expected {_REVIEW}")
-        key = identifier(row, "question_id", where)
-        decision, version = row.get("decision"), row.get("version")
-        if decision not in ("keep", "correct", "remove"):
+        one = validated(_ReviewRow, row, where, remedy=remedy)
+        if one.question_id in reviews:
             raise InputError(
-                f"{where}: decision is {json.dumps(decision)[:40]}; write keep, correct or remove"
+                f"{where}: question {one.question_id} came before; keep one row of each question"
             )
-        if version is not None and (isinstance(version, bool) or not isinstance(version, int)):
-            raise InputError(
-                f"{where}: version is {json.dumps(version)[:40]}; leave it as `lct annotate review` wrote it"
-            )
-        if key in reviews:
-            raise InputError(f"{where}: question {key} came before; keep one row of each question")
-        changes: dict[str, str | None] = {}
-        for name in FIELDS:
-            if name in row:
-                optional = name in ("rationale", "transcription")
-                changes[name] = text(row, name, where, needed=not optional, empty=optional) or None
-        note = text(row, "note", where, needed=False, empty=True) or ""
-        reviews[key] = Review(key, decision, changes, note, version, _flags(row.get("flags"), where))
+        changes = {name: getattr(one, name) for name in FIELDS if name in row}
+        seen = None
+        if one.flags is not None:
+            seen = tuple((each.item, each.annotator, each.codes, each.comment) for each in one.flags)
+        reviews[one.question_id] = Review(one.question_id, one.decision, changes, one.note, one.version, seen)
     if not reviews:
         raise InputError(f"{path}: no reviews; expected {_REVIEW}")
     return list(reviews.values())
-
-
-def _flags(given: Any, where: str) -> tuple[tuple[str, str, str, str], ...] | None:
-    if given is None:
-        return None
-    names = ("item", "annotator", "codes", "comment")
-    if not isinstance(given, list) or not all(
-        isinstance(each, Mapping) and all(isinstance(each.get(name), str) for name in names) for each in given
-    ):
-        raise InputError(
-            f"{where}: flags are not as `lct annotate review` wrote them; leave them as they were"
-        )
-    return tuple((each["item"], each["annotator"], each["codes"], each["comment"]) for each in given)
 
 
 def question_rows(study: Study) -> list[dict[str, Any]]:

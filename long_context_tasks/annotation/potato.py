@@ -96,14 +96,16 @@ def potato_config(scale: Scale, port: int = 8000) -> dict[str, Any]:
             {
                 "annotation_type": "multiselect",
                 "name": FEEDBACK,
-                "description": html.escape("; ".join(f"{each.code}: {each.label}" for each in scale.codes)),
+                "description": html.escape(
+                    "; ".join(f"{code}: {each.label}" for code, each in scale.codes.items())
+                ),
                 "labels": [
                     {
-                        "name": each.code,
+                        "name": code,
                         "tooltip": html.escape(f"{each.label}: {each.text}"),
-                        "key_value": each.code.lower(),
+                        "key_value": code.lower(),
                     }
-                    for each in scale.codes
+                    for code, each in scale.codes.items()
                 ],
             },
             {

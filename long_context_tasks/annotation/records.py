@@ -1,20 +1,56 @@
 """What a study holds: questions in versions, candidate answers, annotations, corrections."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict
 
 from long_context_tasks.annotation.scale import CODES, Scale
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_rows
+from long_context_tasks.schema.validated import Checked, validated
 
 FIELDS = ("question", "reference", "rationale", "transcription")
 """What a correction can change."""
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 """How times are written; always UTC."""
-_MAY_BE_EMPTY = ("rationale", "transcription")
+
+
+def _encodable(value: str | None) -> str | None:
+    try:
+        (value or "").encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(f"holds broken text ({error.reason}); save it anew as UTF-8") from None
+    return value
+
+
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise ValueError("is empty; write text")
+    return value
+
+
+def _as_text(value: Any) -> Any:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _one_line(value: str) -> str:
+    if not value.strip() or not value.isprintable():
+        raise ValueError("must be a short text on one line")
+    return value
+
+
+Sound = Annotated[str, AfterValidator(_encodable)]
+"""Text that UTF-8 can hold."""
+Text = Annotated[Sound, AfterValidator(_not_blank)]
+Words = Annotated[Sound, BeforeValidator(lambda value: "" if value is None else value)]
+"""Text that may be empty or null."""
+Perhaps = Annotated[str | None, BeforeValidator(lambda value: value or None), AfterValidator(_encodable)]
+"""Text; None where it is empty."""
+Id = Annotated[str, BeforeValidator(_as_text), AfterValidator(_one_line)]
+"""Text, or a whole number, of printable characters on one line."""
 
 
 @dataclass(frozen=True)
@@ -31,15 +67,15 @@ class Question:
         version: 1 as it came, one more after each correction.
     """
 
-    id: str
-    question: str
-    reference: str
-    rationale: str | None = None
-    transcription: str | None = None
-    document: str | None = None
-    domain: str = ""
-    category: str = ""
-    source: str = ""
+    id: Id
+    question: Text
+    reference: Text
+    rationale: Perhaps = None
+    transcription: Perhaps = None
+    document: Id | None = None
+    domain: Words = ""
+    category: Words = ""
+    source: Words = ""
     version: int = 1
 
     def field(self, name: str) -> str | None:
@@ -126,53 +162,6 @@ def rows(path: Path, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
         yield where, row
 
 
-def text(
-    row: Mapping[str, Any], name: str, where: str, *, needed: bool = True, empty: bool = False
-) -> str | None:
-    """A field that holds text.
-
-    Args:
-        row: of a file.
-        name: of the field.
-        where: names the row in messages.
-        needed: whether it may be missing or null.
-        empty: whether it may hold nothing but white space.
-
-    Raises:
-        InputError: it is missing, no text, empty, or holds half of a surrogate pair.
-    """
-    value = row.get(name)
-    if value is None and not needed:
-        return None
-    if not isinstance(value, str):
-        raise InputError(
-            f"{where}: {name} is {'missing' if value is None else json.dumps(value)[:40]}; write text"
-        )
-    if not empty and not value.strip():
-        raise InputError(f"{where}: {name} is empty; write text")
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise InputError(
-            f"{where}: {name} holds broken text ({error.reason}); save it anew as UTF-8"
-        ) from error
-    return value
-
-
-def identifier(row: Mapping[str, Any], name: str, where: str) -> str:
-    """An id: text or a whole number, of printable characters on one line.
-
-    Raises:
-        InputError: anything else.
-    """
-    value = row.get(name)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    if not isinstance(value, str) or not value.strip() or not value.isprintable():
-        raise InputError(f"{where}: {name} is {json.dumps(value)[:40]}; give it a short text on one line")
-    return value
-
-
 _ROW = (
     '{"id": "q1", "question": "...", "reference": "...", "candidates": [{"model": "m", "text": "..."}]} or '
     '{"id": "q1/m", "question_id": "q1", "question": "...", "reference": "...", "candidate": "...", "candidate_model": "m"}'
@@ -210,38 +199,49 @@ def read_questions(path: Path) -> list[Incoming]:
     return list(found.values())
 
 
+class _Candidate(Checked):
+    model_config = ConfigDict(extra="ignore")
+
+    model: Id
+    text: Sound
+    id: Id | None = None
+
+
+class _Listed(Checked):
+    model_config = ConfigDict(extra="ignore")
+
+    candidates: tuple[_Candidate, ...] | None = None
+
+
+_OF_QUESTIONS = tuple(name for name in Question.__dataclass_fields__ if name not in ("id", "version"))
+
+
 def _incoming(row: Mapping[str, Any], where: str) -> Incoming:
     flat = "candidate" in row
     if flat and "candidates" in row:
         raise InputError(f"{where}: has both candidate and candidates; keep one")
-    question = Question(
-        identifier(row, "question_id" if flat else "id", where),
-        text(row, "question", where) or "",
-        text(row, "reference", where) or "",
-        text(row, "rationale", where, needed=False, empty=True) or None,
-        text(row, "transcription", where, needed=False, empty=True) or None,
-        identifier(row, "document", where) if row.get("document") is not None else None,
-        domain=text(row, "domain", where, needed=False, empty=True) or "",
-        category=text(row, "category", where, needed=False, empty=True) or "",
-        source=text(row, "source", where, needed=False, empty=True) or "",
-    )
+    key = "question_id" if flat else "id"
+    given = {name: row[name] for name in _OF_QUESTIONS if name in row}
+    given |= {"id": row[key]} if key in row else {}
+    question = validated(Question, given, where, places={"id": f"{where}: {key}"})
     if flat:
-        model = identifier(row, "candidate_model", where)
-        given = (identifier(row, "id", where), model, text(row, "candidate", where, empty=True) or "")
-        return Incoming(question, (given,), where)
-    listed = row.get("candidates") or []
-    if not isinstance(listed, list):
-        raise InputError(f'{where}: candidates must be a list such as [{{"model": "m", "text": "..."}}]')
-    candidates = []
-    for number, each in enumerate(listed, start=1):
-        place = f"{where}, candidate {number}"
-        if not isinstance(each, Mapping):
-            raise InputError(f'{place}: write {{"model": "m", "text": "..."}}')
-        own = identifier(each, "id", place) if each.get("id") is not None else None
-        candidates.append(
-            (own, identifier(each, "model", place), text(each, "text", place, empty=True) or "")
-        )
-    return Incoming(question, tuple(candidates), where)
+        names = {"id": "id", "model": "candidate_model", "text": "candidate"}
+        places = {ours: f"{where}: {theirs}" for ours, theirs in names.items()}
+        given = {ours: row[theirs] for ours, theirs in names.items() if theirs in row}
+        if "id" not in given:
+            raise InputError(f"{where}: id is missing")
+        listed: tuple[_Candidate, ...] = (validated(_Candidate, given, where, places=places),)
+    else:
+        remedy = 'candidates are a list such as [{"model": "m", "text": "..."}]'
+        listed = validated(_Listed, row, where, remedy=remedy).candidates or ()
+    return Incoming(question, tuple((each.id, each.model, each.text) for each in listed), where)
+
+
+class _Document(Checked):
+    model_config = ConfigDict(extra="ignore")
+
+    id: Id
+    text: Text
 
 
 def read_documents(path: Path) -> dict[str, str]:
@@ -261,14 +261,11 @@ def read_documents(path: Path) -> dict[str, str]:
             raise InputError(f"{path}: holds no .txt files")
         return found
     for where, row in rows(path, '{"id": "meeting1", "text": "..."}'):
-        key = identifier(row, "id", where)
-        if key in found:
-            raise InputError(f"{where}: document {key} came before; give each its own id")
-        found[key] = text(row, "text", where) or ""
+        one = validated(_Document, row, where)
+        if one.id in found:
+            raise InputError(f"{where}: document {one.id} came before; give each its own id")
+        found[one.id] = one.text
     return found
-
-
-# What an annotation may hold, wherever it comes from: the page, a file, or the study itself.
 
 
 NAME_MAX = 64

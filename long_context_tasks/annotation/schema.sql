@@ -56,7 +56,7 @@ CREATE TABLE corrections (
     PRIMARY KEY (review, field)
 );
 -- What the expert had before them when they decided to keep a question: only other flags ask for a new review.
-CREATE TABLE IF NOT EXISTS seen (
+CREATE TABLE seen (
     review INTEGER NOT NULL REFERENCES reviews (id),
     candidate TEXT NOT NULL,
     annotator TEXT NOT NULL,

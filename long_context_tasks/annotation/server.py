@@ -17,15 +17,17 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, replace
 from importlib import resources
-from typing import Any
+from typing import Annotated, Any
 
 from aiohttp import web
+from pydantic import Strict
 
 from long_context_tasks.annotation.changes import annotate, now
-from long_context_tasks.annotation.records import COMMENT_MAX, NAME_MAX, Annotation, name_problem
+from long_context_tasks.annotation.records import COMMENT_MAX, NAME_MAX, Annotation, Sound, name_problem
 from long_context_tasks.annotation.scale import CODES
 from long_context_tasks.annotation.study import Study
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.validated import Checked, validated
 
 HOST = "127.0.0.1"
 _BODY_MAX = 8 * COMMENT_MAX
@@ -189,19 +191,20 @@ class _Page:
         return web.json_response({"saved": one.candidate})
 
 
+class _Posted(Checked):
+    item: Sound
+    annotator: Sound
+    rating: Annotated[int, Strict()] | None
+    codes: str
+    comment: Sound
+
+
 def _annotation_of(row: Any) -> Annotation:
-    if not isinstance(row, dict) or set(row) != {"item", "annotator", "rating", "codes", "comment"}:
-        raise InputError("needs item, annotator, rating, codes, comment")
-    texts = [row["item"], row["annotator"], row["codes"], row["comment"]]
-    rating = row["rating"]
-    if not all(isinstance(each, str) and _is_unicode(each) for each in texts) or not (
-        rating is None or (isinstance(rating, int) and not isinstance(rating, bool))
-    ):
-        raise InputError("a field has the wrong type")
-    codes = "".join(code for code in CODES if code in row["codes"])
-    if len(codes) != len(row["codes"]):
+    one = validated(_Posted, row, "annotation")
+    codes = "".join(code for code in CODES if code in one.codes)
+    if len(codes) != len(one.codes):
         raise InputError("unknown or repeated codes")
-    return Annotation(row["item"], row["annotator"], rating, codes, row["comment"].strip())
+    return Annotation(one.item, one.annotator, one.rating, codes, one.comment.strip())
 
 
 def _annotator(query: Mapping[str, str]) -> str:
@@ -209,10 +212,6 @@ def _annotator(query: Mapping[str, str]) -> str:
     if problem := name_problem(name):
         raise InputError(problem)
     return name
-
-
-def _is_unicode(text: str) -> bool:
-    return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _equal(given: str, expected: str) -> bool:

@@ -20,8 +20,9 @@ from long_context_tasks.annotation.records import (
     check_annotation,
     check_types,
 )
-from long_context_tasks.annotation.scale import Scale, parse_scale
+from long_context_tasks.annotation.scale import Scale
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.validated import validated
 
 _APPLICATION = 0x4C435441  # "LCTA", in the head of the SQLite file
 _FORMAT = 1
@@ -67,7 +68,7 @@ class Study:
             row = json.loads(setting)
         except ValueError as error:
             raise InputError(f"{self.path}: setting scale is not JSON ({error}); {_EDITED}") from error
-        return parse_scale(row, f"{self.path}, setting scale")
+        return validated(Scale, row, f"{self.path}, setting scale", remedy=_EDITED)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -173,10 +174,6 @@ class Study:
 
     def seen(self) -> dict[tuple[str, int], set[tuple[str, str, str, str]]]:
         """Question and version to the flags that experts saw when they kept it: ``(candidate, annotator, codes, comment)``."""
-        if not self.db.execute(
-            "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'seen'"
-        ).fetchone():
-            return {}  # a study from before there was this table
         found: dict[tuple[str, int], set[tuple[str, str, str, str]]] = {}
         for question, version, *flag in self.db.execute(
             "SELECT r.question_id, r.version, s.candidate, s.annotator, s.codes, s.comment FROM seen s JOIN reviews r ON r.id = s.review"

@@ -6,6 +6,7 @@ A benchmark's ``build.py`` names what it can build in ``FAMILIES`` and has one f
     def build(family, source, settings, folder, progress) -> list[TaskReport]
 """
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,10 +14,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from long_context_tasks.schema import CaseSet, InputError, Options, format_length, parse_length
+from long_context_tasks.schema import CaseSet, InputError, Options, TaskCard, format_length, parse_length
 from long_context_tasks.schema.case_folder import cached_folder, read_manifest
 from long_context_tasks.tokens import same_tokenizer, tokenizer_identity
-from long_context_tasks.tokens.build_settings import BuildSettings
+from long_context_tasks.tokens.build_settings import ALL_TASKS, BuildSettings, Check, option
 
 T = TypeVar("T")
 S = TypeVar("S", bound=BuildSettings)
@@ -65,6 +66,27 @@ class TaskReport:
     random_guess: float
     dropped: Mapping[str, int] = field(default_factory=Counter)
     notes: Sequence[str] = ()
+
+
+def bound_of(card: TaskCard, length: int) -> int:
+    """Return the most tokens of a prompt of a length: the paper's figure where it has one."""
+    return int(card.bounds.get(format_length(length), length))
+
+
+def stable_seed(*parts: Any) -> str:
+    """Return a seed for ``random.Random`` that depends on the parts only, not on order, process or Python version."""
+    return hashlib.sha256("\x1f".join(map(str, parts)).encode()).hexdigest()
+
+
+def min_fill_option(check: Check) -> Any:
+    """Make the field ``min_fill`` of settings, an option of several builders."""
+    return option(
+        0.8,
+        "Least share of the bound that a case must fill; questions with too few similar answers, or documents that are too "
+        "short, are left out. Default: 0.8",
+        ALL_TASKS,
+        check=check,
+    )
 
 
 def parse_lengths(text: str, published: Sequence[str]) -> tuple[int, ...]:

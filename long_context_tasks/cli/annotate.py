@@ -12,8 +12,6 @@ from long_context_tasks.cli.options import JUDGE, WORDING, Json, examples
 from long_context_tasks.cli.output import give, print_table, say
 
 if TYPE_CHECKING:
-    from long_context_tasks.annotation import Study
-if TYPE_CHECKING:
     from long_context_tasks.annotation import Question, Study
     from long_context_tasks.judges.ask import Asked, Prompt
 
@@ -38,17 +36,16 @@ def ask_model(
         InputError: the file names no model, the model cannot be reached or loaded, or ``prompts`` raises it.
     """
     from long_context_tasks.judges import Store, check_judge, default_store_path, load_judge
-    from long_context_tasks.judges.ask import ask_all, local_model, says_something
+    from long_context_tasks.judges.ask import ask_all, says_something
     from long_context_tasks.schema import InputError
 
     if (config := load_judge(file)) is None:
         raise InputError(f"{file}: names no model")
     ready = prompts(config.name)
-    generate = local_model(config)
     if ready:
-        check_judge(config)
+        check_judge(config, reads_prompts=True)
     store = Store(default_store_path(config))
-    return config.name, ask_all(ready, config, store, generate, usable=usable or says_something)
+    return config.name, ask_all(ready, config, store, usable=usable or says_something)
 
 
 def _texts(name: str, asked: "Asked", questions: "Sequence[Question]") -> "list[tuple[Question, str]]":
@@ -464,7 +461,7 @@ def stats(
         keep_databases(out)
     with _opened(study) as opened:
         figures = study_figures(opened, level)
-        labels = {each.code: each.label for each in opened.scale.codes}
+        labels = {code: each.label for code, each in opened.scale.codes.items()}
     for table in figure_tables(figures, labels):
         print_table(table.title, table.columns, table.rows, table.left)
     if out is not None:

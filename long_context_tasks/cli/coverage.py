@@ -3,6 +3,7 @@
 import json
 import math
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,12 +13,12 @@ from long_context_tasks.cli.options import DataDir, Json, OneJudge, OnlyTasks, e
 from long_context_tasks.cli.output import give, say
 
 if TYPE_CHECKING:
+    from long_context_tasks.coverage.items import ItemSource, Split
     from long_context_tasks.coverage.measure import GroupCoverage
     from long_context_tasks.judges import JudgeConfig
+    from long_context_tasks.schema import Options
 
 app = typer.Typer(add_completion=False)
-_SIGNS = {1: "1", 0: "0", None: "-"}
-"""A chunk that is needed, one that is not, and one without a judgement, in the written figures."""
 
 
 @app.command(
@@ -61,10 +62,8 @@ def coverage(
     One call for each chunk. Answers are kept in the cache: the same command asks only for what is missing. Exit status 1: no
     chunk was judged.
     """
-    from long_context_tasks.coverage.items import item_sources
     from long_context_tasks.coverage.measure import check_evaluator, measure
     from long_context_tasks.judges import Store, check_judge, default_store_path, load_judge
-    from long_context_tasks.judges.ask import local_model
     from long_context_tasks.schema import InputError, resolve_options
     from long_context_tasks.tokens import get_tokenizer
 
@@ -77,11 +76,10 @@ def coverage(
     wanted = [word.strip() for word in tasks.split(",") if word.strip()]
     sources = item_sources(cases, resolve_options({"lct_data_dir": data_dir}), wanted)
     measure_in = get_tokenizer(tokenizer)
-    generate = local_model(config)
-    check_judge(config)
+    check_judge(config, reads_prompts=True)
     store = Store(default_store_path(config))
     groups = [
-        measure(source, config, store, measure_in, generate, n=n or None, seed=seed, cap=chunk_tokens)
+        measure(source, config, store, measure_in, n=n or None, seed=seed, cap=chunk_tokens)
         for source in sources
     ]
     settings = {"cases": cases, "n": n, "seed": seed, "chunk_tokens": chunk_tokens, "tokenizer": tokenizer}
@@ -91,6 +89,75 @@ def coverage(
     give(f"every case: {out}", file=out)
     if not any(group.n_judged for group in groups):
         raise typer.Exit(1)
+
+
+def item_sources(what: str, options: "Options", tasks: Sequence[str] = ()) -> "Sequence[ItemSource]":
+    """Return the cases that a user names, by task and domain, in their order.
+
+    Args:
+        what: a case folder, a folder of case folders, a JSON Lines file, or the name of a task with published data or of a group.
+        options: for a task by name: ``lct_data_dir`` and the like.
+        tasks: only these; all when empty.
+
+    Raises:
+        InputError: there are none, or they are damaged.
+    """
+    from long_context_tasks.benchmarks import catalogue
+    from long_context_tasks.coverage.items import file_cases, folder_cases, split_cases
+    from long_context_tasks.schema import InputError
+
+    path = Path(what).expanduser()
+    found: list[ItemSource]
+    if path.is_dir():
+        found = [*folder_cases(path, _split_of, tasks)]
+    elif path.is_file():
+        found = [*file_cases(path, tasks)]
+    elif names := _published(what):
+        found = [
+            source
+            for name in names
+            if not tasks or name in tasks
+            for source in split_cases(
+                name,
+                catalogue.core(catalogue.parse_task(name).benchmark, "data").load_task(name, options).cases,
+                _split_of(name),
+            )
+        ]
+    else:
+        raise InputError(
+            f"{what}: neither a folder of cases, nor a .jsonl file, nor a task or a group of tasks (see `lct tasks`); correct the name"
+        )
+    if not found:
+        raise InputError(f"{what}: holds no cases{' of ' + ', '.join(tasks) if tasks else ''}")
+    return found
+
+
+def _split_of(task: str) -> "Split":
+    """How the benchmark of a task takes its cases apart."""
+    from long_context_tasks.benchmarks import catalogue
+    from long_context_tasks.coverage.items import split_by_documents
+    from long_context_tasks.schema import InputError
+
+    benchmark = next((name for name in catalogue.benchmark_names() if task.startswith(f"{name}_")), None)
+    if benchmark is None:
+        raise InputError(f"no benchmark has a task {task}; see `lct tasks`")
+    prompts = catalogue.core(benchmark, "prompts")
+    return getattr(prompts, "split_case", None) or split_by_documents(prompts.messages)
+
+
+def _published(name: str) -> list[str]:
+    """The tasks that a name stands for: itself, or the members of the group that hosts know by it; none for another name."""
+    from long_context_tasks.benchmarks import catalogue
+
+    specs = catalogue.task_specs()
+    if name in {spec.name for spec in specs}:
+        return [name]
+    groups = {
+        spec.name: (f"{spec.family}_{spec.variant}",) if spec.variant else (spec.family, spec.benchmark)
+        for spec in specs
+        if spec.length != catalogue.ANY and not spec.card.built_only
+    }
+    return [member for member, own in groups.items() if name in own]
 
 
 def _warn(groups: "list[GroupCoverage]", config: "JudgeConfig") -> None:
@@ -118,31 +185,13 @@ def _warn(groups: "list[GroupCoverage]", config: "JudgeConfig") -> None:
         typer.echo(f"  {count} {said}", err=True)
 
 
-def _figures(group: "GroupCoverage") -> dict[str, Any]:
-    mean = group.mean
-    return {
-        "task": group.task,
-        "domain": group.domain,
-        "cases": mean.n,
-        "sampled": len(group.cases),
-        "available": group.available,
-        "chunks": group.n_chunks,
-        "chunks_judged": group.n_judged,
-        "chunks_failed": dict(group.failures),
-        "coverage": mean.value,
-        "low": mean.low,
-        "high": mean.high,
-        "reasons": dict(mean.reasons),
-    }
-
-
 def _print(groups: "list[GroupCoverage]", config: "JudgeConfig") -> None:
     from long_context_tasks.cli.output import interval_text, print_table
     from long_context_tasks.stats import Interval
 
     rows = []
     for group in groups:
-        row = _figures(group)
+        row = group.row()
         interval = Interval(100 * row["low"], 100 * row["high"])
         mark = "*" if row["chunks_judged"] < row["chunks"] else ""
         value = "-" if math.isnan(row["coverage"]) else f"{100 * row['coverage']:.1f}{mark}"
@@ -161,7 +210,7 @@ def _print(groups: "list[GroupCoverage]", config: "JudgeConfig") -> None:
         ["task", "domain", "cases", "chunks judged", "coverage", "95 % interval"],
         rows,
         ("domain",),
-        [{**_figures(group), "evaluator": config.name} for group in groups],
+        [{**group.row(), "evaluator": config.name} for group in groups],
     )
     if any(group.n_judged < group.n_chunks for group in groups):
         say("* of the chunks that were judged")
@@ -179,16 +228,8 @@ def _write(
         "settings": settings,
         "groups": [
             {
-                **{name: json_value(value) for name, value in _figures(group).items()},
-                "every_case": [
-                    {
-                        "id": case.item.id,
-                        "cluster": case.item.cluster,
-                        "coverage": case.value,
-                        "chunks": "".join(_SIGNS[chunk] for chunk in case.chunks),
-                    }
-                    for case in group.cases
-                ],
+                **{name: json_value(value) for name, value in group.row().items()},
+                "every_case": [case.row() for case in group.cases],
             }
             for group in groups
         ],

@@ -1,29 +1,36 @@
-"""Context and query of the cases of any benchmark, for information coverage.
+"""Take cases apart into context and query.
 
-Cases come from folders of built cases, from a task or a group by name (its published data), or from a foreign JSON Lines file with
-the columns ``id``, ``task``, ``domain``, ``context``, ``question`` and ``answer``, of which ``context`` and ``question`` are needed.
+Cases come from folders of built cases, from loaded tasks, or from a JSON Lines file with the columns ``id``, ``task``, ``domain``,
+``context``, ``question`` and ``answer``, of which ``context`` and ``question`` are needed. How a case of a benchmark is taken apart
+is a :data:`Split`: the benchmark's own, else :func:`split_by_documents`.
 """
 
-import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.ethic.build.settings import text_key
-from long_context_tasks.benchmarks.ethic.sections import context_of
-from long_context_tasks.corpora.plain_files import field_of, kind_of, read_rows
-from long_context_tasks.schema import Case, CaseSet, InputError, Message, Options
-from long_context_tasks.schema.case_folder import read_manifest
+from long_context_tasks.schema import Case, CaseSet, Documents, InputError, Message
+from long_context_tasks.schema.case_folder import read_manifest, text_key
+from long_context_tasks.schema.files import json_rows
 
 COLUMNS = "id, task, domain, context, question, answer (context and question are needed)"
 _QUERY_INPUTS = frozenset(
     ("question", "query", "instruction", "options", "system", "language", "style", "history")
 )
 _GAP = "[...]"
-_AFTER = re.compile(r"^\s*Now, respond to the instruction\.?\s*")
+
+
+class Parts(NamedTuple):
+    """What is split into chunks, and what has to be answered; either is empty where they cannot be told apart."""
+
+    context: str
+    query: str
+
+
+Split = Callable[[Case, int, Documents], Parts]
+"""Takes a turn of a case apart."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +39,8 @@ class Item:
 
     Attributes:
         id, task, domain: for the result.
-        context: what is split into chunks.
-        query: what has to be answered, without the context.
+        context: is split into chunks.
+        query: has to be answered; without the context.
         cluster: the unit of intervals, mostly the document.
     """
 
@@ -60,7 +67,7 @@ class ItemSource(Protocol):
         """Number of cases."""
 
     def read(self, place: int) -> Item:
-        """The case at a place."""
+        """Return the case at a place."""
 
 
 @dataclass(frozen=True)
@@ -76,31 +83,32 @@ class Rows:
         return len(self.items)
 
     def read(self, place: int) -> Item:
-        """The case at a place."""
+        """Return the case at a place."""
         return self.items[place]
 
 
 @dataclass(frozen=True)
-class BuiltCases:
-    """Cases of this package, one for each turn; their long texts are read when they are asked for."""
+class SplitCases:
+    """Cases of a benchmark, one for each turn; their long texts are read on demand."""
 
     task: str
     domain: str
-    cases: CaseSet
     turns: tuple[tuple[Case, int], ...]
+    documents: Documents
+    split: Split
 
     def __len__(self) -> int:
         """Number of cases."""
         return len(self.turns)
 
     def read(self, place: int) -> Item:
-        """The case at a place.
+        """Return the case at a place.
 
         Raises:
             InputError: its context cannot be told from its query.
         """
         case, turn = self.turns[place]
-        context, query = parts_of(case, turn, self.cases)
+        context, query = self.split(case, turn, self.documents)
         name = case.id if len(case.turns) == 1 else f"{case.id}_{turn}"
         if not context.strip() or not query.strip():
             raise InputError(
@@ -110,42 +118,28 @@ class BuiltCases:
         return Item(name, self.task, self.domain, context, query, case.cluster)
 
 
-def item_sources(what: str, options: Options, tasks: Sequence[str] = ()) -> list[ItemSource]:
-    """The cases that a user names, by task and domain, in their order.
+def split_cases(task: str, cases: CaseSet, split: Split) -> list[SplitCases]:
+    """Return the cases of a task, by domain."""
+    groups: dict[str, list[tuple[Case, int]]] = {}
+    for case in cases.cases:
+        own = groups.setdefault(str(case.labels.get("domain", "")), [])
+        own += [(case, turn) for turn in range(len(case.turns))]
+    return [
+        SplitCases(task, domain, tuple(turns), cases.documents, split) for domain, turns in groups.items()
+    ]
+
+
+def folder_cases(path: Path, split_of: Callable[[str], Split], tasks: Sequence[str] = ()) -> list[SplitCases]:
+    """Return the cases of a case folder, or of those one or two levels below, by task and domain.
 
     Args:
-        what: a case folder, a folder of case folders (or of such folders; a task that several hold is then named with its
-            folder), a JSON Lines file, or the name of a task with published data or of a group of them.
-        options: for a task by name: ``lct_data_dir`` and the like.
-        tasks: only these; all without.
+        path: of the folder; a task that several folders below hold is named with its folder.
+        split_of: name of a task to how its cases are taken apart.
+        tasks: only these; all when empty.
 
     Raises:
-        InputError: nothing of this is there, or damaged.
+        InputError: no case folder, or a damaged one.
     """
-    path = Path(what).expanduser()
-    found: list[ItemSource]
-    if path.is_dir():
-        found = _in_folders(path, tasks)
-    elif path.is_file():
-        found = [source for source in read_foreign(path) if not tasks or source.task in tasks]
-    elif names := _published(what):
-        found = [
-            source
-            for name in names
-            if not tasks or name in tasks
-            for source in _by_domain(name, _load(name, options))
-        ]
-    else:
-        raise InputError(
-            f"{what}: neither a folder of cases, nor a .jsonl file, nor a task or a group of tasks (see `lct tasks`); correct the name"
-        )
-    if not found:
-        raise InputError(f"{what}: holds no cases{' of ' + ', '.join(tasks) if tasks else ''}")
-    return found
-
-
-def _in_folders(path: Path, tasks: Sequence[str]) -> list[ItemSource]:
-    """The cases of a case folder, or of those one or two levels below."""
     folders = [path] if (path / "manifest.json").is_file() else _case_folders(path)
     if not folders:
         read_manifest(path)
@@ -154,7 +148,7 @@ def _in_folders(path: Path, tasks: Sequence[str]) -> list[ItemSource]:
         for folder in folders
         for task in sorted(read_manifest(folder)["tasks"])
         if not tasks or task in tasks
-        for source in _by_domain(task, CaseSet.read(folder, task))
+        for source in split_cases(task, CaseSet.read(folder, task), split_of(task))
     ]
     holders = Counter((source.task, source.domain) for _, source in found)
     return [
@@ -166,120 +160,107 @@ def _in_folders(path: Path, tasks: Sequence[str]) -> list[ItemSource]:
 
 
 def _case_folders(path: Path) -> list[Path]:
-    # Hidden ones belong to builds that were stopped.
-    found = (one.parent for depth in ("*", "*/*") for one in path.glob(f"{depth}/manifest.json"))
+    # Hidden folders belong to builds that were stopped.
+    found = (manifest.parent for depth in ("*", "*/*") for manifest in path.glob(f"{depth}/manifest.json"))
     return sorted(
-        one for one in found if not any(part.startswith(".") for part in one.relative_to(path).parts)
+        folder for folder in found if not any(part.startswith(".") for part in folder.relative_to(path).parts)
     )
 
 
-def _published(name: str) -> list[str]:
-    """The tasks that a name stands for: itself, or the members of the group that hosts know by it; none for another name."""
-    specs = catalogue.task_specs()
-    if name in {spec.name for spec in specs}:
-        return [name]
-    groups = {
-        spec.name: (f"{spec.family}_{spec.variant}",) if spec.variant else (spec.family, spec.benchmark)
-        for spec in specs
-        if spec.length != catalogue.ANY and not spec.card.built_only
-    }
-    return [member for member, own in groups.items() if name in own]
+def file_cases(path: Path, tasks: Sequence[str] = ()) -> list[Rows]:
+    """Return the cases of a JSON Lines file, plain or gzipped, by task and domain.
 
-
-def _load(name: str, options: Options) -> CaseSet:
-    benchmark = catalogue.parse_task(name).benchmark
-    cases: CaseSet = catalogue.core(benchmark, "data").load_task(name, options).cases
-    return cases
-
-
-def _by_domain(task: str, cases: CaseSet) -> list[BuiltCases]:
-    groups: dict[str, list[tuple[Case, int]]] = {}
-    for case in cases.cases:
-        own = groups.setdefault(str(case.labels.get("domain", "")), [])
-        own += [(case, turn) for turn in range(len(case.turns))]
-    return [BuiltCases(task, domain, cases, tuple(turns)) for domain, turns in groups.items()]
-
-
-def read_foreign(path: Path) -> list[ItemSource]:
-    """Cases of a JSON Lines file, plain or gzipped.
+    Args:
+        path: of the file.
+        tasks: only these; all when empty.
 
     Raises:
-        InputError: a row without a context or a question, with file and line.
+        InputError: a row without a context or a question, with file and row.
     """
-    if kind_of(path) != "jsonl":
+    if not path.name.lower().endswith((".jsonl", ".jsonl.gz")):
         raise InputError(f"{path}: must be a .jsonl or .jsonl.gz file with the columns {COLUMNS}")
     groups: dict[tuple[str, str], list[Item]] = {}
     seen: set[tuple[str, str, str]] = set()
-    for number, (place, row) in enumerate(read_rows(path, "a case"), start=1):
+    for number, (place, row) in enumerate(json_rows(path, "a case as one JSON object a line"), start=1):
+        if not isinstance(row, dict):
+            raise InputError(f"{place}: not a JSON object; the columns are {COLUMNS}")
         for name in ("context", "question"):
             if not isinstance(row.get(name), str) or not row[name].strip():
                 raise InputError(f"{place}: no {name!r}, which must be a text; the columns are {COLUMNS}")
-        own_id = field_of(row, ("id",), place, needed=False) or str(number)
-        task = field_of(row, ("task",), place, needed=False) or path.name.split(".")[0]
-        domain = field_of(row, ("domain",), place, needed=False)
-        if (task, domain, own_id) in seen:
+        task, domain = _word(row, "task") or path.name.split(".")[0], _word(row, "domain")
+        case_id = _word(row, "id") or str(number)
+        if (task, domain, case_id) in seen:
             raise InputError(
-                f"{place}: the id {own_id!r} occurs twice; give each case of a task an id of its own"
+                f"{place}: the id {case_id!r} occurs twice; give each case of a task a different id"
             )
-        seen.add((task, domain, own_id))
+        seen.add((task, domain, case_id))
+        context, query = (_whole(row[name]) for name in ("context", "question"))
         # Questions on one context are not independent.
-        item = Item(own_id, task, domain, row["context"], row["question"], text_key(row["context"]))
+        item = Item(case_id, task, domain, context, query, text_key(context))
         groups.setdefault((task, domain), []).append(item)
-    return [Rows(task, domain, tuple(items)) for (task, domain), items in groups.items()]
+    return [
+        Rows(task, domain, tuple(items))
+        for (task, domain), items in groups.items()
+        if not tasks or task in tasks
+    ]
 
 
-def parts_of(case: Case, turn: int, cases: CaseSet) -> tuple[str, str]:
-    """Context and query of a turn of a case of this package; either may be empty when they cannot be told apart.
+def _word(row: Mapping[str, Any], name: str) -> str:
+    """A text or a number, stripped; empty where there is none."""
+    value = row.get(name)
+    known = isinstance(value, str | int) and not isinstance(value, bool)
+    return _whole(str(value)).strip() if known else ""
 
-    In ETHIC's prompts the context stands between "### Context:" and "Now, respond to the instruction". For other benchmarks the
-    context is what the case takes from its document table, but for the question; the query is the turn's question, else the prompt
-    with the context taken out.
+
+def _whole(text: str) -> str:
+    """A text with a question mark for half of a surrogate pair, which has no bytes."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def split_by_documents(messages: Callable[[Case, Documents], Sequence[Message]]) -> Split:
+    """Return the split for benchmarks without one of their own.
+
+    The context is what the case takes from its document table, but for the question. The query is the turn's question, else the
+    last user message with the context taken out.
+
+    Args:
+        messages: renders the prompt of a case.
     """
-    documents = cases.documents
-    user = _last_user(case, cases)
-    if (context := context_of(user)) is not None:
-        return context, _AFTER.sub("", user.split(context, 1)[1]).strip()
-    texts = _context_texts(case, documents)
-    context = "\n\n".join(texts)
-    question = case.turns[turn].question
-    if question:
-        return context, question
-    for text in sorted(texts, key=len, reverse=True):
-        # The last place: what stands before the texts may hold a short one by chance.
-        before, found, after = user.rpartition(text)
-        user = f"{before}{_GAP}{after}" if found else user
-    return context, user.strip()
+
+    def split(case: Case, turn: int, documents: Documents) -> Parts:
+        texts = list(dict.fromkeys(text for text in _context_texts(case, documents) if text.strip()))
+        context = "\n\n".join(texts)
+        if question := case.turns[turn].question:
+            return Parts(context, question)
+        sent = messages(case, documents)
+        user = next((message.content for message in reversed(sent) if message.role == "user"), "")
+        for text in sorted(texts, key=len, reverse=True):
+            # The last place: what stands before the texts may hold a short one by chance.
+            before, found, after = user.rpartition(text)
+            user = f"{before}{_GAP}{after}" if found else user
+        return Parts(context, user.strip())
+
+    return split
 
 
-def _last_user(case: Case, cases: CaseSet) -> str:
-    benchmark = next((name for name in catalogue.benchmark_names() if case.task.startswith(f"{name}_")), None)
-    if benchmark is None:
-        raise InputError(f"case {case.id}: no benchmark has a task {case.task}")
-    messages: Sequence[Message] = catalogue.core(benchmark, "prompts").messages(case, cases.documents)
-    return next((message.content for message in reversed(messages) if message.role == "user"), "")
-
-
-def _context_texts(case: Case, documents: Any) -> list[str]:
+def _context_texts(case: Case, documents: Documents) -> Iterator[str]:
     """The texts that a case's inputs name: keys of documents, or character spans of the case's own document."""
-    found: list[str] = []
 
-    def walk(value: Any) -> None:
+    def walk(value: Any) -> Iterator[str]:
         if isinstance(value, Mapping):
-            for one in value.values():
-                walk(one)
-        elif isinstance(value, list | tuple):
-            if len(value) == 2 and all(type(one) is int for one in value) and case.document is not None:
-                found.append(documents[case.document][value[0] : value[1]])
+            value = list(value.values())
+        if isinstance(value, list | tuple):
+            if len(value) == 2 and all(type(part) is int for part in value) and case.document is not None:
+                yield documents[case.document][value[0] : value[1]]
                 return
-            for one in value:
-                walk(one)
+            for part in value:
+                yield from walk(part)
         elif isinstance(value, str):
             try:
-                found.append(documents[value])
+                yield documents[value]
             except InputError:
                 return
 
     for name, value in case.inputs.items():
         if name not in _QUERY_INPUTS:
-            walk(value)
-    return list(dict.fromkeys(text for text in found if text.strip()))
+            yield from walk(value)

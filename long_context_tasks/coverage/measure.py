@@ -1,24 +1,23 @@
-"""Information coverage: which share of a context is needed to answer its query (section 2.3, appendix A).
+"""Measure information coverage: which share of a context is needed to answer its query.
 
-The context is split into chunks of at most 512 tokens; an evaluator model says of each whether it has to be taken into account. The
-coverage of a case is the share of its chunks that have to, that of a set the mean over its cases.
+After Lee et al. (NAACL 2025), section 2.3. The context is split into chunks of at most 512 tokens; an evaluator model says of each
+whether it has to be taken into account. The coverage of a case is the share of its chunks that have to, that of a set the mean over
+its cases. ``evaluator.txt`` is the prompt of appendix A, unchanged, double braces included.
 """
 
 import random
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib.resources import files
 from math import fsum
+from typing import Any
 
-from long_context_tasks.benchmarks.ethic.build.settings import fill, stable_seed
-from long_context_tasks.benchmarks.ethic.build.sources import Text
-from long_context_tasks.benchmarks.ethic.build.windows import chunks_of, pieces_of
-from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.coverage.items import Item, ItemSource
 from long_context_tasks.judges import (
     UNPARSABLE,
-    Generate,
     JudgeConfig,
     JudgeRequest,
     Rubric,
@@ -27,15 +26,18 @@ from long_context_tasks.judges import (
     judge_all,
 )
 from long_context_tasks.schema import InputError, Message, Score
+from long_context_tasks.schema.case_folder import stable_seed
 from long_context_tasks.schema.thinking import without_thinking
 from long_context_tasks.stats import Mean, mean_of_scores
 from long_context_tasks.tokens import Tokenizer
+from long_context_tasks.tokens.chunks import Text, chunks_of, pieces_of
 
 CHUNK_TOKENS = 512
 SAMPLE = 50
 """Cases of each task and domain (section 3.2, Table 2)."""
 _MOST_CHARACTERS = 50_000_000
 """Of the prompts that are in memory together."""
+_SLOT = re.compile("<context>|<query>")
 _PARAGRAPH = re.compile(r"\n\s*\n")
 CUT = "cut"
 """Why a chunk has no judgement: the reply ended at ``max_tokens`` before its score. Beside ``unparsable`` and ``endpoint_failed``."""
@@ -50,7 +52,7 @@ _SCORE = re.compile(
 
 
 def read_score(reply: str) -> float | None:
-    """The final score of an evaluator's reply, the last one if there are several; None without one. Thinking does not count.
+    """Return the last final score in an evaluator's reply; None without any. Thinking does not count.
 
     >>> read_score("Assessment : needed\\n\\n**Final Score :** 1"), read_score("Final Score : 10"), read_score("1")
     (1.0, None, None)
@@ -65,7 +67,7 @@ RUBRIC = Rubric("coverage", 0.0, 1.0, read_score)
 
 
 def check_evaluator(config: JudgeConfig) -> None:
-    """Whether an evaluator has room for its reply.
+    """Check that an evaluator has room for its reply.
 
     Raises:
         InputError: its ``max_tokens`` are too few.
@@ -78,12 +80,18 @@ def check_evaluator(config: JudgeConfig) -> None:
 
 
 def evaluator_prompt(passage: str, query: str) -> str:
-    """The prompt of appendix A, to the byte."""
-    return fill(template("coverage_evaluator"), {"context": passage, "query": query})
+    """Return the prompt of appendix A, to the byte; what is filled in is never searched for slots."""
+    values = {"<context>": passage, "<query>": query}
+    return _SLOT.sub(lambda match: values[match[0]], _template())
+
+
+@lru_cache
+def _template() -> str:
+    return (files(__package__) / "evaluator.txt").read_text(encoding="utf-8")
 
 
 def split_context(context: str, tokenizer: Tokenizer, cap: int = CHUNK_TOKENS) -> list[str]:
-    """A context in chunks of at most ``cap`` tokens: whole paragraphs as long as they fit, else sentences, else words."""
+    """Split a context into chunks of at most ``cap`` tokens: whole paragraphs as long as they fit, else sentences, else words."""
     texts = [Text(paragraph) for paragraph in _PARAGRAPH.split(context) if paragraph.strip()]
     return [chunk.text for chunk in chunks_of(pieces_of(texts, cap, tokenizer), cap)]
 
@@ -107,6 +115,11 @@ class CaseCoverage:
         """Share of the judged chunks that are needed; None when none was judged."""
         judged = [chunk for chunk in self.chunks if chunk is not None]
         return fsum(judged) / len(judged) if judged else None
+
+    def row(self) -> dict[str, Any]:
+        """Return the figures as plain values; ``chunks`` has a sign for each: 1, 0, or - without a judgement."""
+        chunks = "".join("-" if chunk is None else str(chunk) for chunk in self.chunks)
+        return {"id": self.item.id, "cluster": self.item.cluster, "coverage": self.value, "chunks": chunks}
 
 
 @dataclass(frozen=True)
@@ -139,9 +152,27 @@ class GroupCoverage:
         """Reason to the number of chunks that have no judgement for it."""
         return Counter(reason for case in self.cases for reason in case.failures)
 
+    def row(self) -> dict[str, Any]:
+        """Return the figures as plain values."""
+        mean = self.mean
+        return {
+            "task": self.task,
+            "domain": self.domain,
+            "cases": mean.n,
+            "sampled": len(self.cases),
+            "available": self.available,
+            "chunks": self.n_chunks,
+            "chunks_judged": self.n_judged,
+            "chunks_failed": dict(self.failures),
+            "coverage": mean.value,
+            "low": mean.low,
+            "high": mean.high,
+            "reasons": dict(mean.reasons),
+        }
+
 
 def sample(source: ItemSource, n: int | None, seed: int) -> list[int]:
-    """Numbers of the cases to measure, ascending; the choice depends on seed, task and domain only.
+    """Return the places of the cases to measure, ascending; the choice depends on seed, task and domain only.
 
     Args:
         source: cases of one task and domain.
@@ -160,21 +191,19 @@ def measure(
     config: JudgeConfig,
     store: Store,
     tokenizer: Tokenizer,
-    generate: Generate | None = None,
     *,
     n: int | None = SAMPLE,
     seed: int = 0,
     cap: int = CHUNK_TOKENS,
     progress: bool = True,
 ) -> GroupCoverage:
-    """Coverage of the cases of one task and domain; calls that the store holds are not made again.
+    """Measure the cases of one task and domain; calls that the store holds are not made again.
 
     Args:
         source: see :mod:`~long_context_tasks.coverage.items`.
         config: the evaluator; of its seeds the first counts.
         store: of its replies.
         tokenizer: in which chunks are counted.
-        generate: for an evaluator of kind ``local``.
         n: cases to sample; None for all.
         seed: of the sample.
         cap: most tokens of a chunk.
@@ -183,7 +212,7 @@ def measure(
     Raises:
         InputError: see :func:`~long_context_tasks.judges.run.judge_all`, or a case without a context or a query.
     """
-    one_seed = config.with_seeds(config.seeds[0])
+    single = config.changed(seeds=config.seeds[:1])
     cases: list[CaseCoverage] = []
     batch: list[tuple[Item, list[str]]] = []
 
@@ -193,9 +222,7 @@ def measure(
             for item, chunks in batch
             for number, chunk in enumerate(chunks)
         ]
-        verdicts = [
-            row[0] for row in judge_all(requests, one_seed, RUBRIC, store, generate, progress=progress)
-        ]
+        verdicts = [row[0] for row in judge_all(requests, single, RUBRIC, store, progress=progress)]
         start = 0
         for item, chunks in batch:
             cases.append(_case(item, verdicts[start : start + len(chunks)], store))
@@ -220,7 +247,7 @@ def measure(
 
 def _case(item: Item, verdicts: Sequence[Verdict], store: Store) -> CaseCoverage:
     # Without the texts, of which a group may hold many megabytes.
-    slim = Item(item.id, item.task, item.domain, "", "", item.cluster)
+    slim = replace(item, context="", query="")
     chunks = tuple(None if one.score is None else int(one.score) for one in verdicts)
     return CaseCoverage(
         slim, chunks, tuple(_failure(one, store) for one in verdicts if one.reason is not None)

@@ -5,14 +5,15 @@ has not paid yet.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.kinds import check_reads_prompts
 from long_context_tasks.judges.request import JudgeRequest
-from long_context_tasks.judges.run import Generate, judge_all
+from long_context_tasks.judges.run import judge_all
 from long_context_tasks.judges.store import Store
 from long_context_tasks.judges.verdict import Rubric, Summary, summarize
-from long_context_tasks.schema import InputError, Message
+from long_context_tasks.schema import Message
 
 Prompt = tuple[Message, ...]
 
@@ -51,7 +52,6 @@ def ask_all(
     prompts: Sequence[Prompt],
     config: JudgeConfig,
     store: Store,
-    generate: Generate | None = None,
     *,
     usable: Callable[[str], bool] = says_something,
     progress: bool = True,
@@ -62,17 +62,17 @@ def ask_all(
         prompts: in any number.
         config: the model; of its seeds the first counts, log-probabilities are not asked for.
         store: of the replies.
-        generate: for a model of kind ``local``, see :func:`local_model`.
         usable: whether an answer can be used; otherwise it is asked for again, up to ``asks`` times.
         progress: show a progress bar on standard error.
 
     Raises:
         InputError: see :func:`~long_context_tasks.judges.run.judge_all`.
     """
-    config = replace(config, seeds=config.seeds[:1], logprobs=None)
+    check_reads_prompts(config)
+    config = config.changed(seeds=config.seeds[:1], logprobs=None)
     rubric = Rubric("text", 0.0, 1.0, lambda reply: 1.0 if usable(reply) else None)
     requests = [JudgeRequest(str(number), prompt) for number, prompt in enumerate(prompts)]
-    verdicts = judge_all(requests, config, rubric, store, generate, progress=progress)
+    verdicts = judge_all(requests, config, rubric, store, progress=progress)
     answers = []
     for (verdict,) in verdicts:
         reply = store.get(verdict.key) if verdict.score is not None else None
@@ -80,18 +80,3 @@ def ask_all(
         text = verdict.feedback if verdict.score is not None else None
         answers.append(Answer(text, verdict.reason, cut, verdict.error))
     return Asked(tuple(answers), summarize(verdicts, config))
-
-
-def local_model(config: JudgeConfig) -> Generate | None:
-    """Loads a model of kind ``local`` into this process; None for one at an endpoint.
-
-    Raises:
-        InputError: it cannot be loaded here.
-    """
-    if config.kind == "orca":
-        raise InputError(f"judge {config.name}: a judge of kind orca writes no text; name a language model")
-    if config.kind != "local":
-        return None
-    from long_context_tasks.judges.local import load_local_judge
-
-    return load_local_judge(config)

@@ -9,12 +9,12 @@ import json
 import logging
 import math
 import os
-from collections.abc import Mapping
-from dataclasses import replace
+import threading
+from collections.abc import Coroutine, Mapping
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -22,6 +22,7 @@ import aiohttp
 import stamina
 
 from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.kinds import Kind
 from long_context_tasks.judges.request import Ask, raw_prompt
 from long_context_tasks.judges.verdict import Reply, TopLogprobs
 from long_context_tasks.schema import InputError, Message
@@ -29,6 +30,7 @@ from long_context_tasks.schema import InputError, Message
 # Its own line for each try comes without the reason in most log formats; a failure is told here, with its reason.
 logging.getLogger("stamina").setLevel(logging.ERROR)
 
+_T = TypeVar("_T")
 _TRY_AGAIN = frozenset((408, 409, 425, 429, 500, 502, 503, 504, 529))
 _WAIT_MAX = 30.0
 _CONNECT_SECONDS = 20.0
@@ -287,7 +289,7 @@ async def probe(config: JudgeConfig) -> None:
         InputError: it was not answered; says what is wrong and what to do.
     """
     tokens = None if config.max_tokens is None else min(config.max_tokens, PROBE_TOKENS)
-    small = replace(config, max_tokens=tokens, retries=min(config.retries, PROBE_RETRIES))
+    small = config.changed(max_tokens=tokens, retries=min(config.retries, PROBE_RETRIES))
     async with EndpointClient(small) as client:
         try:
             reply = await client.complete(
@@ -321,3 +323,29 @@ def _diagnosis(config: JudgeConfig, error: EndpointError, models: list[str]) -> 
     else:
         said = f"cannot be reached ({error}); start the server, or correct base_url"
     return f"judge {config.name} at {config.base_url} {said}"
+
+
+def wait_for(work: Coroutine[Any, Any, _T]) -> _T:
+    """Run a coroutine to its end, also where an event loop runs already (a notebook, a host)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    outcome: list[Any] = []
+
+    def run() -> None:
+        try:
+            outcome.append((asyncio.run(work), None))
+        except BaseException as error:
+            outcome.append((None, error))
+
+    thread = threading.Thread(target=run, name="judge")
+    thread.start()
+    thread.join()
+    value, error = outcome[0]
+    if error is not None:
+        raise error
+    return value  # type: ignore[no-any-return]
+
+
+KIND = Kind(check=lambda config: wait_for(probe(config)))

@@ -1,4 +1,4 @@
-"""A judge in this process: on plain transformers here, on vLLM in ``local_vllm.py``."""
+"""A judge in this process: on plain transformers, or on vLLM, which takes the GPU for as long as the process lives."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -8,27 +8,10 @@ from importlib.util import find_spec
 from typing import Any
 
 from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.kinds import Generate, GenerateSettings, Kind
 from long_context_tasks.judges.request import raw_prompt
-from long_context_tasks.judges.run import Generate, GenerateSettings
 from long_context_tasks.judges.verdict import Reply, TopLogprobs
 from long_context_tasks.schema import InputError, Message
-
-
-def load_local_judge(config: JudgeConfig) -> Generate:
-    """Load the judge's model with the engine that it names.
-
-    Raises:
-        InputError: see :func:`load_hf_judge`.
-    """
-    if config.kind == "orca":
-        from long_context_tasks.orca.judge import load_orca_judge
-
-        return load_orca_judge(config)
-    if config.engine == "vllm":
-        from long_context_tasks.judges.local_vllm import load_vllm_judge
-
-        return load_vllm_judge(config)
-    return load_hf_judge(config)
 
 
 def load_hf_judge(config: JudgeConfig, *, device: str = "auto", dtype: str = "auto") -> Generate:
@@ -67,11 +50,6 @@ def check_local_judge(config: JudgeConfig) -> None:
     Raises:
         InputError: the engine is not installed, or there is no such model.
     """
-    if config.kind == "orca":
-        from long_context_tasks.orca.judge import check_orca_judge
-
-        check_orca_judge(config)
-        return
     if config.engine == "vllm" and find_spec("vllm") is None:
         raise InputError(
             f"judge {config.name}: vLLM is not installed; install it in this environment, take engine: hf, or start the model "
@@ -222,3 +200,78 @@ class _Gumbel:
         )
         gumbel = -torch.log(-torch.log(noise.clamp(1e-10, 1 - 1e-7)))
         return scores.float() + gumbel.to(scores.device)
+
+
+def load_vllm_judge(config: JudgeConfig) -> Generate:
+    """Load the judge's model with vLLM and return what generates its replies.
+
+    Every prompt has a seed of its own (judge's seed, attempt, prompt), as with transformers.
+
+    Args:
+        config: a judge of kind ``local``, engine ``vllm``.
+
+    Raises:
+        InputError: vLLM is missing, or the model cannot be loaded.
+    """
+    with named_failures(config):
+        model = _loaded_vllm(config.model)
+    tokenizer = model.get_tokenizer()
+
+    def generate(prompts: Sequence[Sequence[Message]], settings: GenerateSettings) -> list[Reply]:
+        from vllm import SamplingParams
+
+        texts = [prompt_text(tokenizer, prompt, settings.prompt_template) for prompt in prompts]
+        # A chat template writes the beginning-of-sequence token itself.
+        special = settings.prompt_template is not None or tokenizer.chat_template is None
+        tokens = [
+            {"prompt_token_ids": tokenizer(text, add_special_tokens=special)["input_ids"]} for text in texts
+        ]
+        plans = [
+            SamplingParams(
+                temperature=settings.temperature or 0.0,
+                top_p=1.0 if settings.top_p is None else settings.top_p,
+                max_tokens=settings.max_tokens,
+                seed=row_seed(text, settings),
+                logprobs=settings.logprobs,
+            )
+            for text in texts
+        ]
+        return [_vllm_reply(one) for one in model.generate(tokens, plans, use_tqdm=False)]
+
+    return generate
+
+
+def _vllm_reply(answered: Any) -> Reply:
+    """VLLM's RequestOutput with one completion. Its log-probabilities are those before temperature and sampling."""
+    [said] = answered.outputs
+    likely = said.logprobs[0] if said.logprobs else None
+    return Reply(
+        str(said.text),
+        len(answered.prompt_token_ids),
+        len(said.token_ids),
+        said.finish_reason,
+        # The token that was drawn stands among them also where it is not one of the likeliest.
+        None
+        if likely is None
+        else tuple((str(one.decoded_token), float(one.logprob)) for one in likely.values()),
+    )
+
+
+@lru_cache(maxsize=1)
+def _loaded_vllm(name: str) -> Any:
+    """The model, once for all tasks of a run."""
+    from vllm import LLM
+
+    return LLM(model=name, trust_remote_code=False)
+
+
+def load_local_judge(config: JudgeConfig) -> Generate:
+    """Load the judge's model with the engine that it names.
+
+    Raises:
+        InputError: see :func:`load_hf_judge`.
+    """
+    return load_vllm_judge(config) if config.engine == "vllm" else load_hf_judge(config)
+
+
+KIND = Kind(check=check_local_judge, load=load_local_judge)

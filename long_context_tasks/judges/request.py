@@ -71,7 +71,7 @@ def ask_key(ask: Ask, config: JudgeConfig) -> str:
     row = {
         "format": _KEY_FORMAT,
         "kind": config.kind,
-        "transport": {"local": config.engine, "orca": None}.get(config.kind, config.api),
+        "transport": config.transport,
         "model": config.model,
         "revision": config.revision,
         "prompt_template": config.prompt_template,

@@ -2,12 +2,12 @@
 
 import asyncio
 import logging
-import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.kinds import Generate, GenerateSettings, kind_of
 from long_context_tasks.judges.request import Ask, JudgeRequest, ask_key, raw_prompt
 from long_context_tasks.judges.store import Store
 from long_context_tasks.judges.verdict import Reply, Rubric, Usage, Verdict
@@ -18,41 +18,11 @@ if TYPE_CHECKING:
     from long_context_tasks.judges.client import EndpointClient
 
 _LOG = logging.getLogger(__name__)
-_T = TypeVar("_T")
 # Batches in a row that a local model may fail before the rest is given up.
 _FAILED_BATCHES = 3
 # Calls in a row that an endpoint may fail, each after all its tries, or as many as are in flight if that is more.
 _FAILED_CALLS = 3
 _SYNC_SECONDS = 0.25
-ORCA_CHUNK = 256
-"""Answers that a trained judge reads, and stores, at a time: enough to make batches of like length."""
-
-
-@dataclass(frozen=True)
-class GenerateSettings:
-    """What a generator of local replies has to honour.
-
-    Attributes:
-        temperature, top_p, max_tokens: of sampling; temperature 0 or None is greedy.
-        seed, attempt: together they choose the draw, so that a second attempt at a temperature is another draw of the
-            same settings.
-        prompt_template: when given, the prompt is sent as plain text in it, without the chat template.
-        batch_size: prompts generated together.
-        logprobs: how many likely tokens of a reply's first place to tell, with their log-probabilities; None: not asked for.
-    """
-
-    temperature: float | None
-    top_p: float | None
-    max_tokens: int
-    seed: int | None
-    attempt: int
-    prompt_template: str | None
-    batch_size: int
-    logprobs: int | None = None
-
-
-Generate = Callable[[Sequence[Sequence[Message]], GenerateSettings], list[Reply]]
-"""Replies of a model that the host has loaded, one per prompt, in order."""
 
 
 @dataclass
@@ -115,20 +85,15 @@ def judge_all(
         config: the judge.
         rubric: of the benchmark; reads the replies.
         store: of the replies.
-        generate: for a judge of kind ``local`` or ``orca``, what its model answers.
+        generate: of a model that the caller has loaded; otherwise a judge in this process is loaded when something must be asked.
         progress: show a progress bar on standard error.
 
     Returns:
         For each request its verdicts, one per seed of the judge, in the order given.
 
     Raises:
-        InputError: no key, a local judge without a model, a prompt that cannot be sent, or a store that cannot be written.
+        InputError: no key, a model that cannot be loaded, a prompt that cannot be sent, or a store that cannot be written.
     """
-    if config.in_process and generate is None:
-        raise InputError(
-            f"judge {config.name} is of kind {config.kind}, but no model was loaded for it; run it in a host, or use a server "
-            "(kind: openai)"
-        )
     check_prompts(requests, config)
     jobs: dict[tuple[tuple[Message, ...], int | None], _Job] = {}
     for request in requests:
@@ -138,10 +103,13 @@ def judge_all(
     if open_jobs:
         with _bar(len(jobs), config, progress) as bar:
             bar.update(len(jobs) - len(open_jobs))
-            if generate is not None and config.in_process:
-                _run_local(open_jobs, config, rubric, store, generate, bar)
+            load = kind_of(config).load
+            if load is None:
+                from long_context_tasks.judges.client import wait_for
+
+                wait_for(_run_endpoint(open_jobs, config, rubric, store, bar))
             else:
-                _wait_for(_run_endpoint(open_jobs, config, rubric, store, bar))
+                _run_local(open_jobs, config, rubric, store, generate or load(config), bar)
     return [tuple(jobs[request.messages, seed].verdict() for seed in config.seeds) for request in requests]
 
 
@@ -154,18 +122,6 @@ def check_prompts(requests: Sequence[JudgeRequest], config: JudgeConfig) -> None
     plain = config.prompt_template is not None or (config.kind == "openai" and config.api == "completions")
     for request in requests if plain else ():
         raw_prompt(request.messages, config.prompt_template)
-
-
-def check_judge(config: JudgeConfig) -> None:
-    """One tiny call, to be made before costly work; a judge that is loaded here is checked by ``local.check_local_judge``.
-
-    Raises:
-        InputError: unreachable, wrong key, unknown model, refused settings; says what to do.
-    """
-    if config.kind == "openai":
-        from long_context_tasks.judges.client import probe
-
-        _wait_for(probe(config))
 
 
 def _from_store(job: _Job, config: JudgeConfig, rubric: Rubric, store: Store) -> bool:
@@ -184,29 +140,6 @@ def _bar(total: int, config: JudgeConfig, progress: bool) -> Any:
     from tqdm import tqdm
 
     return tqdm(total=total, desc=f"judge {config.name}", unit="verdict", disable=not progress)
-
-
-def _wait_for(work: Coroutine[Any, Any, _T]) -> _T:
-    """Run a coroutine to its end, also where an event loop runs already (a notebook, a host)."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    outcome: list[Any] = []
-
-    def run() -> None:
-        try:
-            outcome.append((asyncio.run(work), None))
-        except BaseException as error:
-            outcome.append((None, error))
-
-    thread = threading.Thread(target=run, name="judge")
-    thread.start()
-    thread.join()
-    value, error = outcome[0]
-    if error is not None:
-        raise error
-    return value  # type: ignore[no-any-return]
 
 
 async def _run_endpoint(
@@ -321,7 +254,7 @@ def _run_local(
                 and not _from_store(job, config, rubric, store)
                 and len(job.replies) == attempt
             ]
-            size = ORCA_CHUNK if config.kind == "orca" else config.batch_size
+            size = kind_of(config).chunk or config.batch_size
             for start in range(0, len(group), size):
                 batch = group[start : start + size]
                 if failed_batches >= _FAILED_BATCHES:

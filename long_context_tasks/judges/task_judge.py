@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from long_context_tasks.judges.config import JudgeConfig, load_judge
+from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.kinds import check_judge, kind_of, load_judge
 from long_context_tasks.judges.request import JudgeRequest
-from long_context_tasks.judges.run import Generate, GenerateSettings, check_judge, check_prompts, judge_all
+from long_context_tasks.judges.run import check_prompts, judge_all
 from long_context_tasks.judges.store import Store, default_store_path
-from long_context_tasks.judges.verdict import Reply, Rubric, Verdict, summarize
-from long_context_tasks.schema import Case, CaseScores, LoadedTask, Message, Score
+from long_context_tasks.judges.verdict import Rubric, Verdict, summarize
+from long_context_tasks.schema import Case, CaseScores, LoadedTask, Score
 from long_context_tasks.schema.reasons import NOT_JUDGED
 from long_context_tasks.schema.response import Response
 
@@ -78,10 +79,6 @@ class TaskJudge:
             case = task.cases.cases[0]
             requests = self.judging.requests(case, ["."] * len(case.turns), self.rubric_name)
             check_prompts(requests[:1], self.config)
-        if self.config.in_process:
-            from long_context_tasks.judges.local import check_local_judge
-
-            check_local_judge(self.config)
         check_judge(self.config)
 
     def verdicts(self, task: LoadedTask, responses: Mapping[str, Sequence[Response]]) -> tuple[Verdicts, str]:
@@ -107,25 +104,13 @@ class TaskJudge:
             places += [(case_id, int(request.meta["turn"])) for request in asked]
         store = Store(default_store_path(self.config))
         rubric = self.judging.rubric(self.rubric_name)
-        judged = judge_all(requests, self.config, rubric, store, self._generate())
+        judged = judge_all(requests, self.config, rubric, store)
         found: dict[str, list[Sequence[Verdict]]] = {
             case_id: [()] * len(turns) for case_id, turns in responses.items()
         }
         for (case_id, place), verdicts in zip(places, judged, strict=True):
             found[case_id][place] = (*found[case_id][place], *verdicts)
         return found, str(summarize(judged, self.config))
-
-    def _generate(self) -> Generate | None:
-        """What a local judge answers; its model is loaded when something has to be asked."""
-        if not self.config.in_process:
-            return None
-
-        def generate(prompts: Sequence[Sequence[Message]], settings: GenerateSettings) -> list[Reply]:
-            from long_context_tasks.judges.local import load_local_judge
-
-            return load_local_judge(self.config)(prompts, settings)
-
-        return generate
 
 
 def with_judge(task: LoadedTask, config: JudgeConfig | None = None) -> tuple[LoadedTask, TaskJudge | None]:
@@ -136,7 +121,7 @@ def with_judge(task: LoadedTask, config: JudgeConfig | None = None) -> tuple[Loa
         config: a judge that was read already.
 
     Returns:
-        The task, with other metrics where the judge is ORCA, and its judge: None without one, or when the task needs none.
+        The task, with the metrics of the judge's kind where it has its own, and its judge: None without one, or when the task needs none.
 
     Raises:
         InputError: a judge file that cannot be used, a rubric that the benchmark does not have, or a judge that cannot judge the task.
@@ -144,10 +129,8 @@ def with_judge(task: LoadedTask, config: JudgeConfig | None = None) -> tuple[Loa
     if task.judging is None and task.asked_and_right is None:
         return task, None
     config = config or load_judge(task.options.judge)
-    if config is not None and config.kind == "orca":
-        from long_context_tasks.orca.judge import judged_by_orca
-
-        task = judged_by_orca(task, config)
+    if config is not None and (prepare := kind_of(config).prepare) is not None:
+        task = prepare(task, config)
     if config is None or task.judging is None:
         return task, None
     judge = TaskJudge(config, task.judging)

@@ -12,13 +12,13 @@ from dataclasses import replace
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.kinds import Generate, GenerateSettings, Kind
 from long_context_tasks.judges.request import JudgeRequest
-from long_context_tasks.judges.run import Generate, GenerateSettings
 from long_context_tasks.judges.task_judge import Judging
 from long_context_tasks.judges.verdict import Reply, Rubric, Verdict
 from long_context_tasks.orca.checkpoint import find_checkpoint, read_args
@@ -39,6 +39,36 @@ NOT_PREDICTED = "not_predicted"
 _IDENTIFYING = ("model/config.yaml", "model/model_minus_lm.pt")
 _NEEDED = ("torch", "transformers", "peft")
 _Unit = Annotated[float, Field(ge=0, le=1)]
+
+
+class OrcaConfig(JudgeConfig):
+    """A trained judge, which reads question, reference and response once; ``model`` is the folder of its checkpoint.
+
+    It replies neither by chance nor in words, so it has no sampling settings, prompt template or rubric.
+
+    Attributes:
+        base_model: folder or hub id of the model below an adapter, where the adapter's own name for it leads nowhere.
+    """
+
+    kind: Literal["orca"] = "orca"  # type: ignore[assignment]
+    base_model: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fixed(cls, row: Any) -> Any:
+        return {**row, "seeds": [None], "temperature": 0.0} if isinstance(row, dict) else row
+
+    def _foreign(self) -> tuple[str, ...]:
+        return (*super()._foreign(), "prompt_template", "logprobs", "rubric")
+
+    @property
+    def transport(self) -> str | None:
+        """None: there is one way."""
+        return None
+
+    def description(self) -> dict[str, Any]:
+        """Return what results say of the judge."""
+        return {"name": self.name, "kind": self.kind, "model": self.model, "revision": self.revision}
 
 
 class Prediction(Checked):
@@ -255,6 +285,7 @@ def load_orca_judge(config: JudgeConfig) -> Generate:
     Raises:
         InputError: see :func:`~long_context_tasks.orca.checkpoint.load_checkpoint`.
     """
+    assert isinstance(config, OrcaConfig)
     checkpoint = _loaded(config.model, config.base_model)
 
     def predict(prompts: Sequence[Sequence[Message]], settings: GenerateSettings) -> list[Reply]:
@@ -288,3 +319,22 @@ def _reply(score: "OrcaScore", spread: bool) -> Reply:
     row: dict[str, float | None] = {"mean": min(max(score.mean, 0.0), 1.0)}
     row |= {"std": score.std, "low": score.low, "high": score.high} if spread else {}
     return Reply(json.dumps(row | {"dropped_tokens": score.dropped_tokens}), score.tokens, 0)
+
+
+def _with_revision(config: JudgeConfig, place: str) -> JudgeConfig:
+    if config.revision is not None:
+        return config
+    return config.changed(revision=fingerprint(Path(config.model), f"{place}: model: "))
+
+
+KIND = Kind(
+    check=check_orca_judge,
+    load=load_orca_judge,
+    config=OrcaConfig,
+    complete=_with_revision,
+    prepare=judged_by_orca,
+    reads_prompts=False,
+    # Enough responses to make batches of similar length.
+    chunk=256,
+)
+"""ORCA among the kinds of judges."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.stored import StoredCase
-from long_context_tasks.results.evaluations import Evaluation, TurnScores, scores_of_case, turn_scores
+from long_context_tasks.results.evaluations import Evaluation, TurnScores, scored_cases
 from long_context_tasks.schema import Case, InputError, LoadedTask
 from long_context_tasks.schema.response import Response
 
@@ -79,9 +79,7 @@ def shown_cases(
     rules = catalogue.card(catalogue.parse_task(evaluation.run.task).benchmark).redistribute
     allowed = {what: private or bool(rules.get(what)) for what in ("prompts", "gold", "responses")}
     withheld = _withheld(allowed, task)
-    later = _later_scores(evaluation)
-    for stored in evaluation.run.cases():
-        turns = list(scores_of_case(stored)) if later is None else _of_case(stored, later)
+    for stored, turns in scored_cases(evaluation):
         yield _shown(key, stored, turns, task, allowed, withheld)
 
 
@@ -98,20 +96,6 @@ def _withheld(allowed: Mapping[str, bool], task: LoadedTask | None) -> str:
             "The task's data were not there when this page was made, so prompts and gold answers are missing."
         )
     return " ".join(parts)
-
-
-def _later_scores(evaluation: Evaluation) -> dict[tuple[str, int, int], TurnScores] | None:
-    """Scores of ``lct judge run`` by case, repeat and turn; None where they stand in the host's files."""
-    if evaluation.rows is None:
-        return None
-    return {(one.case, one.repeat, one.turn): one for one in turn_scores(evaluation)}
-
-
-def _of_case(stored: StoredCase, later: Mapping[tuple[str, int, int], TurnScores]) -> list[TurnScores]:
-    return [
-        later.get((stored.id, stored.repeat, turn), TurnScores(stored.id, turn, stored.repeat, {}))
-        for turn in range(len(stored.responses))
-    ]
 
 
 def _shown(

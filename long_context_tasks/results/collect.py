@@ -4,7 +4,6 @@ Files are read one run at a time and line by line where they have lines; of a ru
 """
 
 import hashlib
-import importlib.util
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +17,6 @@ import polars as pl
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.opencompass.results import find_setups
 from long_context_tasks.hosts.stored import StoredRun
-from long_context_tasks.hosts.stored_task import load_task
 from long_context_tasks.results.bundle.check import numbers_of, read_bundle
 from long_context_tasks.results.bundle.format import BundleRun, bundles_below, is_bundle
 from long_context_tasks.results.bundle.runs import evaluation_of
@@ -36,6 +34,7 @@ from long_context_tasks.results.evaluations import (
 from long_context_tasks.results.find import find_runs
 from long_context_tasks.results.plan.missing import without_answers
 from long_context_tasks.results.run_rows import described, told_points
+from long_context_tasks.results.sections import hook
 from long_context_tasks.results.settings import cases_told_apart, other_cases_told_apart
 from long_context_tasks.results.tidy import RUNS, SCORES, Collection
 from long_context_tasks.schema import InputError
@@ -61,7 +60,6 @@ class ScoreColumns:
         self,
         run: str,
         headline: str | None,
-        cluster_of: Callable[[str], str],
         labels_of: Callable[[str, int], str | None] = _no_labels,
     ) -> None:
         """Begin.
@@ -69,12 +67,10 @@ class ScoreColumns:
         Args:
             run: key of the run.
             headline: the metric whose reasons are kept; None: the first one.
-            cluster_of: tells the cluster of a case where the files do not.
             labels_of: case and turn to their labels as JSON; None without any.
         """
         self._run = run
         self._headline = headline
-        self._cluster_of = cluster_of
         self._labels_of = labels_of
         self._turns: list[tuple[str, str, int, int, str | None, str | None]] = []
         self._values: dict[str, list[float | None]] = {}
@@ -88,7 +84,7 @@ class ScoreColumns:
     def add(self, turn: TurnScores) -> None:
         """Take a turn."""
         place = len(self._turns)
-        cluster = turn.cluster if turn.cluster is not None else self._cluster_of(turn.case)
+        cluster = turn.case if turn.cluster is None else turn.cluster
         reason = turn.reason if turn.scores else NOT_SCORED
         labels = self._labels_of(turn.case, turn.turn)
         self._turns.append((writable(turn.case), writable(cluster), turn.turn, turn.repeat, reason, labels))
@@ -138,58 +134,6 @@ def empty_scores() -> pl.DataFrame:
     return pl.DataFrame(schema=SCORES)
 
 
-# Which cases belong together, for runs whose files do not say so.
-
-
-_SHOWN = 3
-
-
-class ClusterFinder:
-    """Asks the task of a run, where its data are here; tasks are loaded when they are needed, and once.
-
-    lm-eval's logs name the cluster of each case, OpenCompass' results too, unless an earlier state of this package wrote them.
-    """
-
-    def __init__(self, data_dir: Path | None = None) -> None:
-        """Begin; see :func:`long_context_tasks.hosts.stored_task.load_task`."""
-        self._data_dir = data_dir
-        self._known: dict[str, Mapping[str, str] | None] = {}
-        self._without: dict[str, None] = {}
-
-    def of(self, run: StoredRun) -> Callable[[str], str]:
-        """Case to cluster; a case that nobody knows is a cluster of its own."""
-
-        def cluster(case: str) -> str:
-            known = self._task(run)
-            if known is None or case not in known:
-                self._without[str(run)] = None
-                return case
-            return known[case]
-
-        return cluster
-
-    def _task(self, run: StoredRun) -> Mapping[str, str] | None:
-        key = run.task_key
-        if key not in self._known:
-            try:
-                task = load_task(run, self._data_dir)
-                self._known[key] = {case.id: case.cluster for case in task.cases.cases}
-            except InputError:
-                self._known[key] = None
-        return self._known[key]
-
-    def problems(self) -> list[str]:
-        """One line on all runs whose clusters nobody knows."""
-        if not self._without:
-            return []
-        shown = "; ".join(list(self._without)[:_SHOWN]) + ("; ..." if len(self._without) > _SHOWN else "")
-        return [
-            f"{len(self._without)} runs do not say which cases belong together (one meeting, one book), and their data are not here: their "
-            "cases count as independent, so that intervals may be too narrow. Give the folder of the data (--data-dir), or evaluate "
-            f"again (OpenCompass: -m eval -r): {shown}"
-        ]
-
-
 # Labels of cases and turns (question type, where the answer lies, measured word error rate), for
 # scores split by them.
 
@@ -199,54 +143,40 @@ _Known = dict[str, tuple[str | None, ...]]
 
 
 class LabelFinder:
-    """Reads the labels of a task's cases from the first run that has them, where its files tell, else from the task itself.
+    """Reads the labels of a task's cases from the first run that has them.
 
-    Both hosts' files tell labels, unless an earlier state of this package wrote them. The rows of ``lct judge run`` do not: the
-    labels of the run that was judged count.
+    The hosts' files have labels. The rows of ``lct judge run`` do not: the labels of the run that was judged count.
     """
 
-    def __init__(self, data_dir: Path | None = None) -> None:
-        """Begin; see :func:`long_context_tasks.hosts.stored_task.load_task`."""
-        self._data_dir = data_dir
+    def __init__(self) -> None:
+        """Begin without any."""
         self._known: dict[str, _Known] = {}
 
     def of(self, run: StoredRun) -> Callable[[str, int], str | None]:
-        """Case and turn to their labels as JSON; None where there are none or nobody knows."""
+        """Case and turn to their labels as JSON; None where there are none."""
         known = self._known.setdefault(run.task_key, {})
-        asked = False
+        read = False
 
         def labels(case: str, turn: int) -> str | None:
-            nonlocal asked
-            if case not in known and not asked:
-                asked = True
-                self._read(run, known)
-            told = known.get(case, ())
-            return told[turn] if turn < len(told) else None
+            nonlocal read
+            if case not in known and not read:
+                read = True
+                _read_labels(run, known)
+            found = known.get(case, ())
+            return found[turn] if turn < len(found) else None
 
         return labels
 
-    def _read(self, run: StoredRun, known: _Known) -> None:
-        benchmark = catalogue.parse_task(run.task).benchmark
-        silent: list[str] = []
-        try:
-            for stored in run.cases():
-                if stored.id in known:
-                    continue
+
+def _read_labels(run: StoredRun, known: _Known) -> None:
+    benchmark = catalogue.parse_task(run.task).benchmark
+    try:
+        for stored in run.cases():
+            if stored.id not in known:
                 turns = stored.turn_labels or ({},) * len(stored.responses)
                 known[stored.id] = label_texts(benchmark, stored.id, stored.labels, turns)
-                if not stored.labels and not any(stored.turn_labels):
-                    silent.append(stored.id)
-        except InputError:
-            return  # reading its scores tells why
-        if not silent:
-            return
-        try:
-            task = load_task(run, self._data_dir)
-        except InputError:
-            return
-        for name in silent:
-            if (case := task.by_id.get(name)) is not None:
-                known[name] = label_texts(benchmark, name, case.labels, [turn.labels for turn in case.turns])
+    except InputError:
+        pass  # reading its scores reports why
 
 
 def label_texts(
@@ -274,17 +204,7 @@ def _short(value: Any) -> bool:
 @lru_cache
 def _derived(benchmark: str) -> Callable[[str, Mapping[str, Any]], Mapping[str, Any]]:
     """What a benchmark's own ``labels_of`` makes of a case's id and labels; nothing where it has none."""
-    name = f"{catalogue.PACKAGE}.{benchmark}.breakdown"
-    if importlib.util.find_spec(name) is None:
-        return _nothing
-    found: Callable[[str, Mapping[str, Any]], Mapping[str, Any]] = getattr(
-        catalogue.core(benchmark, "breakdown"), "labels_of", _nothing
-    )
-    return found
-
-
-def _nothing(case: str, labels: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {}
+    return hook(benchmark, "data", "labels_of") or (lambda case, labels: {})
 
 
 _ENDS = 65_536
@@ -305,12 +225,12 @@ class Collected:
     labels: Mapping[str, str]
 
 
-def collect(paths: Sequence[Path], data_dir: Path | None = None) -> Collection:
+def collect(paths: Sequence[Path]) -> Collection:
     """All runs of both hosts and in bundles under some folders, each as often as judges have scored it; see :func:`collect_with_files`."""
-    return collect_with_files(paths, data_dir).collection
+    return collect_with_files(paths).collection
 
 
-def collect_with_files(paths: Sequence[Path], data_dir: Path | None = None) -> Collected:
+def collect_with_files(paths: Sequence[Path]) -> Collected:
     """The runs under some folders as tables, and which files each came from.
 
     A run that is found twice counts once. A file that cannot be used is named in the problems, and its run left out. A task that
@@ -319,8 +239,6 @@ def collect_with_files(paths: Sequence[Path], data_dir: Path | None = None) -> C
 
     Args:
         paths: folders that lm-eval's ``--output_path`` or OpenCompass's ``-w`` names, or above; bundles, or folders with some.
-        data_dir: where the published files lie, for runs whose files do not tell which cases belong together; None: see
-            :func:`long_context_tasks.hosts.stored_task.options_of`.
 
     Raises:
         InputError: no such folder.
@@ -334,12 +252,12 @@ def collect_with_files(paths: Sequence[Path], data_dir: Path | None = None) -> C
     chosen, doubles = _without_doubles(found)
     problems += doubles
     bundled = list(_bundled(paths, problems))
-    clusters, case_labels = ClusterFinder(data_dir), LabelFinder(data_dir)
+    case_labels = LabelFinder()
     labels = {key: _label(one) for key, (_, one) in chosen.items()}
     names = short_names([*labels.values(), *(run.label for _, run in bundled)])
     read: dict[str, tuple[BundleRun, Evaluation]] = {}
     for key, (source, one) in chosen.items():
-        columns = ScoreColumns(key, one.headline, clusters.of(one.run), case_labels.of(one.run))
+        columns = ScoreColumns(key, one.headline, case_labels.of(one.run))
         try:
             for turn in turn_scores(one):
                 columns.add(turn)
@@ -365,7 +283,7 @@ def collect_with_files(paths: Sequence[Path], data_dir: Path | None = None) -> C
     scores = pl.concat([one.scores for one, _ in read.values()]) if read else empty_scores()
     runs, notes = other_cases_told_apart(cases_told_apart(runs, scores), scores)
     return Collected(
-        Collection(runs, scores, tuple(dict.fromkeys(problems)), (*clusters.problems(), *notes)),
+        Collection(runs, scores, tuple(dict.fromkeys(problems)), tuple(notes)),
         {key: one for key, (_, one) in read.items()},
         {key: one.label for key, (one, _) in read.items()},
     )

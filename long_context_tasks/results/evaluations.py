@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -167,19 +167,6 @@ class TurnScores:
     verdicts: tuple[Mapping[str, Any], ...] = ()
 
 
-def evaluations(runs: Iterable[StoredRun]) -> list[list[Evaluation]]:
-    """What judges said of each run: the one that the host had, then those of ``lct judge run``.
-
-    Where one name stands for several settings (other seeds, say), in any of the runs, its digits tell them apart in all.
-
-    Raises:
-        InputError: a damaged file of ``lct judge run``.
-    """
-    found = [judged_evaluations(run)[0] for run in runs]
-    names = short_names(one.judge for judged in found for one in judged)
-    return [[replace(one, judge=names[one.judge]) for one in judged] for judged in found]
-
-
 def short_names(labels: Iterable[str]) -> dict[str, str]:
     """Labels of judges (name and digits) to names; with the digits where a name stands for several settings.
 
@@ -328,6 +315,21 @@ def scores_of_case(case: StoredCase) -> Iterator[TurnScores]:
             cluster=case.cluster,
             verdicts=verdicts,
         )
+
+
+def scored_cases(evaluation: Evaluation) -> Iterator[tuple[StoredCase, list[TurnScores]]]:
+    """The cases of a run with the scores of their turns; a turn that a later judge's rows lack has no scores.
+
+    Raises:
+        InputError: a damaged file.
+    """
+    if evaluation.rows is None:
+        yield from ((stored, list(scores_of_case(stored))) for stored in evaluation.run.cases())
+        return
+    later = {(turn.case, turn.repeat, turn.turn): turn for turn in turn_scores(evaluation)}
+    for stored in evaluation.run.cases():
+        places = ((stored.id, stored.repeat, turn) for turn in range(len(stored.responses)))
+        yield stored, [later.get(place) or TurnScores(place[0], place[2], place[1], {}) for place in places]
 
 
 def _judged_rows(path: Path, headline: str | None, command: str) -> Iterator[TurnScores]:

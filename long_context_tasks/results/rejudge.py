@@ -1,7 +1,7 @@
 """Stored runs with the tasks behind them, judged again, with their results beside them: ``lct judge run``."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -48,24 +48,24 @@ class JudgedRun:
 
 
 def prepare(
-    runs: Sequence[StoredRun], data_dir: Path | None, *, orca: bool = False
+    runs: Sequence[StoredRun], data_dir: Path | None, *, any_task: bool = False
 ) -> tuple[list[tuple[StoredRun, LoadedTask]], list[str]]:
     """The runs that can be judged with their tasks, and what is wrong with others; everything is read once.
 
     Args:
         runs: any; those of tasks without a judge are passed over.
         data_dir: folder of the published files; None: the runs' own.
-        orca: ORCA is among the judges: it can judge any task that is answered in words, also one that needs no judge.
+        any_task: among the judges is one that judges every task with free responses, also one that needs no judge.
     """
     tasks: dict[str, LoadedTask] = {}
     ready, skipped = [], []
     for run in runs:
-        if not orca and needs_no_judge(run):
+        if not any_task and needs_no_judge(run):
             continue
         key = run.task_key
         try:
             task = tasks[key] = tasks.get(key) or load_task(run, data_dir)
-            if task.judging is not None or (orca and task.asked_and_right is not None):
+            if task.judging is not None or (any_task and task.asked_and_right is not None):
                 responses_to(run, task)
                 ready.append((run, task))
         except InputError as error:
@@ -132,4 +132,4 @@ def with_seeds(config: JudgeConfig, text: str) -> JudgeConfig:
             f"judge {config.name}: the results have a column of that name; give the judge another `name`"
         )
     # The configuration reads the text as it reads a variable of the environment.
-    return replace(config, seeds=text) if text else config  # type: ignore[arg-type]
+    return config.changed(seeds=text) if text else config

@@ -15,7 +15,7 @@ import long_context_tasks
 from long_context_tasks.hosts.stored import StoredCase, StoredRun, metric_names
 from long_context_tasks.hosts.stored_task import cases_of, in_repeats, load_task
 from long_context_tasks.judges import ENDPOINT_FAILED, UNPARSABLE, Judging, Reply, Rubric, Usage, Verdict
-from long_context_tasks.judges.task_judge import NOT_JUDGED, Verdicts
+from long_context_tasks.judges.task_judge import Verdicts
 from long_context_tasks.orca.judge import with_predictions_of_orca
 from long_context_tasks.results.evaluations import (
     BEFORE,
@@ -32,6 +32,7 @@ from long_context_tasks.results.evaluations import (
 from long_context_tasks.results.rejudge import naming
 from long_context_tasks.results.scored_again import ROW_KEYS, ScoredAgain, scores_of
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
+from long_context_tasks.schema.reasons import NOT_JUDGED
 
 # What a judge said, as it stands in the files of a run, read again by today's rules; nothing is
 # asked.

@@ -15,13 +15,6 @@ from long_context_tasks.schema.files import json_value
 from long_context_tasks.schema.secrets import without_secrets
 
 _WER = re.compile(r"(?:^|_)wer(\d+)(?:_|$)", re.ASCII)
-# Runs from before lm-eval's files told which metrics are points.
-_POINTS = frozenset(
-    (
-        *("judge_score", "official_judge_score"),
-        *("summary_score", "official_summary_score", "consistency", "faithfulness", "relevance"),
-    )
-)
 
 
 def described(one: Evaluation, source: str) -> dict[str, Any]:
@@ -71,8 +64,8 @@ def described(one: Evaluation, source: str) -> dict[str, Any]:
 
 def told_points(one: Evaluation, metrics: Sequence[str]) -> list[str]:
     """The metrics of a run that are points of a scale."""
-    told = one.told.get("points", one.run.points)
-    return [name for name in metrics if name in (_POINTS if told is None else told)]
+    points = one.told.get("points", one.run.points) or ()
+    return [name for name in metrics if name in points]
 
 
 def as_json(value: Mapping[str, Any]) -> str:

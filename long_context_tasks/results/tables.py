@@ -18,9 +18,11 @@ import polars as pl
 from long_context_tasks.results.cells import Cell, held_settings
 from long_context_tasks.results.lengths import FamilyLength, ends_words, length_words
 from long_context_tasks.results.models import shown_source
+from long_context_tasks.results.settings import DEFAULTS
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError, format_length
 from long_context_tasks.schema.files import write_whole
+from long_context_tasks.schema.report import Table, count_text, settings_text
 from long_context_tasks.stats import Mean
 
 RESULTS = "results.parquet"
@@ -377,3 +379,68 @@ def summary(collection: Collection) -> Mapping[str, int]:
         "problem": len(collection.problems),
         **({"note": len(collection.notes)} if collection.notes else {}),
     }
+
+
+def settings_table(cells: Sequence[Cell], names: Sequence[str]) -> Table:
+    """A row for each cell, best first, with a column for each setting: to choose one among configurations.
+
+    Cells without some scores stand behind the others, those without any last.
+
+    Args:
+        cells: any.
+        names: of settings, with or without ``lct_``; a cell that does not name one has its default.
+
+    Raises:
+        InputError: a setting that no cell has.
+    """
+    held = [held_settings(cell.settings) for cell in cells]
+    known = {key.removeprefix("lct_") for settings in held for key in settings}
+    short = [name.removeprefix("lct_") for name in names]
+    if unknown := [name for name in short if name not in known and f"lct_{name}" not in DEFAULTS]:
+        raise InputError(
+            f"--by {', '.join(unknown)}: no run differs in it; settings of these runs: {', '.join(sorted(known)) or 'none'}"
+        )
+
+    def place(cell: Cell) -> tuple[bool, bool, float]:
+        mean = cell.mean
+        return mean.n < mean.total, math.isnan(mean.value), -mean.value
+
+    def text(settings: Mapping[str, Any], name: str) -> str:
+        value = settings.get(name, settings.get(f"lct_{name}", DEFAULTS.get(f"lct_{name}")))
+        return "" if value is None else printable(str(value))
+
+    rows = []
+    for cell in sorted(cells, key=place):
+        settings, mean = held_settings(cell.settings), cell.mean
+        others = {key: value for key, value in settings.items() if key.removeprefix("lct_") not in short}
+        score = score_text(mean.value, points=cell.points)
+        rows.append(
+            (
+                *(" ".join(cell.hosts), printable(cell.model), _task_at_length(cell), cell.judge or ""),
+                *(text(settings, name) for name in short),
+                printable(settings_text(others)),
+                cell.metric,
+                score if score == "-" or cell.points else f"{score} %",
+                *(interval_text(mean, points=cell.points), count_text(mean.n, mean.total), str(cell.n_runs)),
+            )
+        )
+    ending = ("other settings", "metric", "score", "95 % interval", "n", "runs")
+    columns = ("host", "model", "task", "judge", *short, *ending)
+    return Table("settings", f"by {', '.join(short)}", columns, tuple(rows), frozenset((*short, ending[0])))
+
+
+def write_csv(tables: Sequence[Table], folder: Path) -> None:
+    """Write each table as ``<key>.csv``.
+
+    Raises:
+        InputError: the folder cannot be written.
+    """
+    remedy = "choose another folder with --csv"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made ({error.strerror}); {remedy}") from error
+    for table in tables:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([table.columns, *table.rows])
+        write_whole(folder / f"{table.key}.csv", text.getvalue(), remedy=remedy)

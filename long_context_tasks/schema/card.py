@@ -96,6 +96,7 @@ class Card:
     settings: tuple[Mapping[str, Any], ...]
     deviations: tuple[str, ...]
     tasks: Mapping[str, TaskCard] = field(default_factory=dict)
+    points: tuple[str, ...] = ()  # metrics that are points of a scale and no rates
 
 
 def _checked(kind: type[Any], row: Mapping[str, Any], place: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
@@ -33,6 +34,16 @@ def file_sha256(path: Path) -> str:
         while piece := file.read(1 << 20):
             digest.update(piece)
     return digest.hexdigest()
+
+
+def text_key(text: str) -> str:
+    """Return the key under which a document table stores a text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def stable_seed(*parts: object) -> str:
+    """Return a seed for ``random.Random`` that depends on the parts only, not on process or Python version."""
+    return hashlib.sha256("\x1f".join(map(str, parts)).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Documents:
@@ -222,6 +233,7 @@ class CaseWriter:
             _aside(self.folder).replace(self.folder)
         if self.folder.exists() and any(self.folder.iterdir()):
             read_manifest(self.folder)
+        self._new_parent = not self.folder.parent.exists()
         try:
             self.folder.parent.mkdir(parents=True, exist_ok=True)
             self._temporary = Path(tempfile.mkdtemp(prefix=f".{self.folder.name}.", dir=self.folder.parent))
@@ -262,6 +274,9 @@ class CaseWriter:
                 self._finish()
         finally:
             shutil.rmtree(self._temporary, ignore_errors=True)
+            if kind is not None and self._new_parent:
+                with suppress(OSError):  # something else is in it
+                    self.folder.parent.rmdir()
 
     def _finish(self) -> None:
         from long_context_tasks import __version__

@@ -52,9 +52,9 @@ def json_rows(path: Path, expected: str) -> Iterator[tuple[str, Any]]:
     try:
         # Lines end as files' do, not as str.splitlines has it: JSON may hold U+2028.
         with (
-            gzip.open(path, "rt", encoding="utf-8")
+            gzip.open(path, "rt", encoding="utf-8-sig")
             if path.suffix == ".gz"
-            else path.open(encoding="utf-8") as file
+            else path.open(encoding="utf-8-sig") as file
         ):
             for number, line in enumerate(file, start=1):
                 if line.strip():
@@ -67,6 +67,31 @@ def json_rows(path: Path, expected: str) -> Iterator[tuple[str, Any]]:
         raise InputError(
             f"{path}: cannot be read (not UTF-8: {error.reason}); expected {expected}"
         ) from error
+
+
+def read_yaml(path: Path, what: str, *, remedy: str) -> Any:
+    """Return what a YAML file holds. Messages do not repeat its text, which may hold a key.
+
+    Args:
+        path: of the file.
+        what: begins messages: ``judge file``.
+        remedy: what to write instead.
+
+    Raises:
+        InputError: the file cannot be read, or is not YAML; names the line.
+    """
+    import yaml
+
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{what} {path}: there is no such file; {remedy}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{what} {path}: cannot be read ({type(error).__name__}); {remedy}") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        raise InputError(f"{what} {path}{line}: not YAML; {remedy}") from None
 
 
 def _json(line: str, place: str, expected: str) -> Any:

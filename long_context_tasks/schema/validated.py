@@ -14,6 +14,21 @@ from long_context_tasks.schema.errors import InputError
 from long_context_tasks.schema.secrets import holds_secret, is_secret_name
 
 _T = TypeVar("_T")
+# What pydantic says, and what a user understands who knows no Python.
+_WORDS = {
+    "Input should be": "must be",
+    "Field required": "is missing",
+    "a valid integer": "a whole number",
+    "a valid number": "a number",
+    "a valid string": "text",
+    "a valid dictionary": "a mapping",
+    "a valid list": "a list",
+    "a valid tuple": "a list",
+    "greater than or equal to": "at least",
+    "less than or equal to": "at most",
+    "greater than": "above",
+    "less than": "below",
+}
 
 
 class Checked(BaseModel):
@@ -70,13 +85,9 @@ def _message(kind: type, error: Mapping[str, Any], place: str, places: Mapping[s
         known = getattr(kind, "model_fields", ()) if not inside else ()
         return unknown_key(location[-1], known, place + (f": {inside}" if inside else ""))
     said = str(error["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    for english, ours in (
-        ("Input should be", "must be"),
-        ("Field required", "is missing"),
-        ("should", "must"),
-    ):
-        said = said.replace(english, ours)
-    if error["type"] in ("model_type", "dataclass_type"):
+    for theirs, ours in _WORDS.items():
+        said = said.replace(theirs, ours)
+    if error["type"] in ("model_type", "model_attributes_type", "dataclass_type"):
         said = "must be keys and values"
     if not location:
         return f"{place}: {said}"
@@ -88,10 +99,18 @@ def _path(location: Sequence[str | int]) -> str:
     return ", ".join(f"item {part + 1}" if isinstance(part, int) else str(part)[:40] for part in location)
 
 
-def unknown_key(key: object, known: Iterable[str], place: str) -> str:
-    """Return a message that names an unknown key and the nearest known one; a key that may be a secret is not repeated."""
+def unknown_key(key: object, known: Iterable[str], place: str, *, variable: str = "") -> str:
+    """Return a message that names an unknown key and the nearest known one; a key that may be a secret is not repeated.
+
+    Args:
+        key: as a user wrote it.
+        known: the keys that there are.
+        place: begins the message.
+        variable: the field that names an environment variable with a key, where there is one.
+    """
     if is_secret_name(key) or holds_secret(str(key)):
-        return f"{place}: holds a key or token; remove it and put it into an environment variable"
+        where = f" and name that variable: {variable}: OPENAI_API_KEY" if variable else ""
+        return f"{place}: holds a key or token; remove it, put it into an environment variable{where}"
     known = list(known)
     near = difflib.get_close_matches(str(key), known, n=1)
     hint = f"; did you mean {near[0]}?" if near else ";"

@@ -1,22 +1,6 @@
 """The leaderboard as a folder of pages that open without a network."""
 
 from long_context_tasks.site.build import BuiltSite, build_site
-from long_context_tasks.site.shown import (
-    Breakdown,
-    HeatMap,
-    ModelNote,
-    PublishedRow,
-    ShownLength,
-    SiteOptions,
-)
+from long_context_tasks.site.shown import Breakdown, HeatMap, SiteOptions
 
-__all__ = [
-    "Breakdown",
-    "BuiltSite",
-    "HeatMap",
-    "ModelNote",
-    "PublishedRow",
-    "ShownLength",
-    "SiteOptions",
-    "build_site",
-]
+__all__ = ["Breakdown", "BuiltSite", "HeatMap", "SiteOptions", "build_site"]

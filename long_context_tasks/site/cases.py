@@ -1,4 +1,7 @@
-"""Cases as chunks: a list for each run, packs of cases, and each prompt by itself, loaded when it is asked for."""
+"""Cases as chunks that pages load when they need them: a list for each run, packs of cases, and each prompt by itself.
+
+Chunks are scripts: pages opened from a folder cannot fetch data, but they can add a script.
+"""
 
 import hashlib
 import json
@@ -6,16 +9,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from long_context_tasks.results.case_pages import ShownCase
 from long_context_tasks.results.cells import Cell
 from long_context_tasks.schema.files import json_value, write_whole
 from long_context_tasks.site import words
-from long_context_tasks.site.rows import RunFacts
-
-# Data as scripts: pages opened from a folder cannot fetch, but they can add a script.
-
+from long_context_tasks.site.rows import Names, RunFacts
 
 # What could end a script or a line of one in an old browser.
 _UNSAFE = {character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
@@ -24,9 +24,9 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def script_json(value: Any) -> str:
-    r"""JSON that means the same inside a script, whatever texts are in it.
+    r"""Return JSON that means the same inside a script, whatever texts are in it.
 
-    Keys of objects must be names of our own: a text of somebody else goes into lists (``__proto__`` is a key with a meaning).
+    Keys of objects must be names of ours: texts from outside go into lists (``__proto__`` is a key with a meaning).
 
     >>> script_json(["</script>", float("nan")])
     '["\\u003c/script\\u003e",null]'
@@ -42,13 +42,13 @@ class ChunkStore:
     """Chunks in a folder, each once, under 16 digits of the SHA-256 of its content."""
 
     def __init__(self, folder: Path) -> None:
-        """Args: folder: is made."""
+        """Make the folder."""
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._known: set[str] = set()
 
     def put(self, value: Any) -> str:
-        """Store a value and give its name.
+        """Store a value and return its name.
 
         Raises:
             InputError: the file cannot be written.
@@ -62,7 +62,7 @@ class ChunkStore:
 
 
 PACK = 64_000
-"""Characters of cases in one pack, about: small enough to come at once, large enough that files stay few."""
+"""Approximate characters of cases in a pack: small enough to load at once, large enough to keep files few."""
 
 
 @dataclass
@@ -74,13 +74,12 @@ class _Run:
     size: int = 0
 
 
-@dataclass(frozen=True)
-class WrittenCases:
-    """What became of the cases.
+class WrittenCases(NamedTuple):
+    """Cases on disk.
 
     Attributes:
         lists: run to the chunk with the list of its cases.
-        n_cases: all of them.
+        n_cases: of all runs.
     """
 
     lists: Mapping[str, str]
@@ -90,17 +89,15 @@ class WrittenCases:
 def write_cases(
     cases: Iterable[ShownCase],
     by_run: Mapping[str, Cell],
-    facts: Mapping[str, RunFacts],
-    slugs: Mapping[str, str],
+    names: Names,
     store: ChunkStore,
 ) -> WrittenCases:
-    """Store all cases, one at a time in memory beside a pack for each run.
+    """Store all cases; in memory are one case and a pack for each run.
 
     Args:
         cases: in any order; those of runs that are not in ``by_run`` are left out.
-        by_run: run to the cell that it is in.
-        facts: run to what tells it from others.
-        slugs: model and task to the names of their pages, under ``model/...`` and ``task/...``.
+        by_run: run to its cell.
+        names: of files, and facts of runs.
         store: for the chunks.
     """
     runs: dict[str, _Run] = {}
@@ -124,24 +121,20 @@ def write_cases(
                 "run": name,
                 "model": cell.model,
                 "task": cell.task,
-                "modelPage": slugs[f"model/{cell.model}"],
-                "taskPage": slugs[f"task/{cell.task}"],
+                "modelPage": f"model/{names.models[cell.model]}.html",
+                "taskPage": f"task/{names.tasks[cell.task]}.html",
                 "metric": cell.metric,
                 "points": int(cell.points),
-                "facts": _facts(facts.get(name), words.settings(cell.settings)),
+                "facts": _facts(names.runs.get(name, RunFacts()), words.settings(cell.settings)),
                 "cases": run.rows,
             }
         )
     return WrittenCases(lists, sum(len(run.rows) for run in runs.values()))
 
 
-def _facts(run: RunFacts | None, settings: str) -> list[list[str]]:
-    """What the page of a run's cases says of it: names and texts."""
-    named = (
-        ()
-        if run is None
-        else (("Host", run.host), ("Judge", run.judge), ("Made", words.day(run.made)), ("Seed", run.seed))
-    )
+def _facts(run: RunFacts, settings: str) -> list[list[str]]:
+    """Names and texts that head the page of a run's cases."""
+    named = ("Host", run.host), ("Judge", run.judge), ("Made", words.day(run.made)), ("Seed", run.seed)
     return [[name, text] for name, text in (*named, ("Settings", settings)) if text]
 
 

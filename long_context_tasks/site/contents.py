@@ -4,10 +4,12 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from long_context_tasks.schema import InputError
 
 if TYPE_CHECKING:
     from long_context_tasks.results.cells import Cell
@@ -15,20 +17,7 @@ if TYPE_CHECKING:
     from long_context_tasks.results.lengths import FamilyLength
     from long_context_tasks.results.models import Models
     from long_context_tasks.results.tidy import Collection
-    from long_context_tasks.site.shown import PublishedRow, SiteOptions
-if TYPE_CHECKING:
-    from long_context_tasks.results.tidy import Collection
-if TYPE_CHECKING:
-    from long_context_tasks.benchmarks.ethic.report import ScoredPart
-    from long_context_tasks.results.cells import Cell
-    from long_context_tasks.results.evaluations import Evaluation
-    from long_context_tasks.results.tidy import Collection
-    from long_context_tasks.schema import LoadedTask
-    from long_context_tasks.site.shown import HeatMap
-
-# Sentences on how judges agree with people: measured by the user, else as a paper prints it, else
-# none.
-
+    from long_context_tasks.site.shown import HeatMap, SiteOptions
 
 _PEOPLE = ("people", "human", "gold", "annotator", "rater")
 _FORM = "expected what `lct judge compare FILES --out FILE` writes"
@@ -88,8 +77,6 @@ def read_agreement(path: Path) -> dict[str, str]:
     Raises:
         InputError: it cannot be read, has another form, or names no people.
     """
-    from long_context_tasks.schema import InputError
-
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         found = (
@@ -150,11 +137,6 @@ def _are_people(name: str) -> bool:
 
 
 _WER = "measured_wer"
-# Task of the card to what a cell of its map is.
-_MAPPED = {
-    "summarize": "Mean score of the sections (1 to 5) that stand in this part of the context; a section left out has 1.",
-    "recall": "Percent of the names or numbers recalled, by the part of the context that first names them.",
-}
 
 
 def measured_wer(collection: "Collection") -> dict[str, float]:
@@ -180,114 +162,63 @@ def measured_wer(collection: "Collection") -> dict[str, float]:
 
 
 def heat_maps(
-    cells: "Sequence[Cell]", evaluations: "Mapping[str, Evaluation]", data_dir: Path | None, bins: int = 5
+    collection: "Collection",
+    cells: "Sequence[Cell]",
+    evaluations: "Mapping[str, Evaluation]",
+    data_dir: Path | None,
 ) -> "tuple[list[HeatMap], list[str]]":
-    """ETHIC's scores by place in the context and its length (Fig. 5 of the paper), for each cell; and what has none, with the reason.
-
-    The parts and their means are those of ``lct report ethic``. They need the task's data.
+    """Scores over two axes, such as place in the context and its length, from the reports of the benchmarks that have such; and
+    what has none, with the reason. They need the task's data.
 
     Args:
+        collection: that the cells are of.
         cells: any.
         evaluations: run to what its files hold.
         data_dir: where the data lie.
-        bins: parts of a context.
     """
-    from long_context_tasks.benchmarks import catalogue
-    from long_context_tasks.schema import InputError
+    import polars as pl
 
-    wanted = [
-        (cell, spec.task)
-        for cell in cells
-        if cell.benchmark == "ethic" and (spec := catalogue.parse_task(cell.task)).task in _MAPPED
-        and any(run in evaluations for run in cell.runs)
-    ]  # fmt: skip
-    maps, without = [], []
-    loaded: tuple[str, LoadedTask | None] = ("", None)
-    for cell, task in sorted(wanted, key=lambda one: one[0].task):
-        parts: list[ScoredPart] = []
-        for run in cell.runs:
-            if (evaluation := evaluations.get(run)) is None:
-                continue
-            try:
-                if loaded[0] != evaluation.run.task_key or loaded[1] is None:
-                    loaded = (evaluation.run.task_key, _task(evaluation, data_dir))
-                assert loaded[1] is not None
-                parts += _parts(evaluation, loaded[1], task, cell.metric)
-            except InputError as error:
-                without.append(f"{cell.task}, {cell.model}: {error}")
-                break
-        if parts:
-            maps.append(_map(cell, task, parts, bins))
-    return maps, _told(without)
-
-
-def _task(evaluation: "Evaluation", data_dir: Path | None) -> "LoadedTask":
-    from long_context_tasks.hosts.stored_task import load_task
-
-    return load_task(evaluation.run, data_dir)
-
-
-def _parts(evaluation: "Evaluation", task: "LoadedTask", name: str, metric: str) -> "list[ScoredPart]":
-    from long_context_tasks.cli.report.ethic import scores_of
-    from long_context_tasks.schema import InputError
-
-    try:
-        return scores_of(evaluation, task, name, metric)[1]
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{evaluation.run}: its scores cannot be laid beside its cases ({error!r})"
-        ) from error
-
-
-def _map(cell: "Cell", task: str, parts: "Sequence[ScoredPart]", bins: int) -> "HeatMap":
-    from long_context_tasks.benchmarks.ethic.report import (
-        by_position,
-        length_text,
-        mean_over_runs,
-        position_text,
-    )
+    from long_context_tasks.results.sections import Wanted, hook, scored_runs
     from long_context_tasks.site import words
     from long_context_tasks.site.shown import HeatMap
 
-    table = by_position(mean_over_runs(parts), bins)
-    scale, low, high = (1, 1.0, 5.0) if cell.points else (100, 0.0, 100.0)
-    told = (words.short_name(cell.task, cell.benchmark), words.settings_label(words.settings(cell.settings)))
-    who = [*told, cell.judge and f"judge {cell.judge}"]
-    return HeatMap(
-        model=cell.model,
-        task=cell.task,
-        title=" · ".join(one for one in who if one),
-        caption=_MAPPED[task],
-        x_title="Place in the context",
-        y_title="Length of the context",
-        x=[position_text(place, bins) for place in range(bins)],
-        y=[length_text(span) for span in table],
-        values=[
-            [_finite(scale * row[place].mean) if place in row else None for place in range(bins)]
-            for row in table.values()
-        ],
-        low=low,
-        high=high,
-        counts=[
-            [row[place].clusters if place in row else 0 for place in range(bins)] for row in table.values()
-        ],
-    )
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    maps, without = [], []
+    for cell in sorted(cells, key=lambda cell: cell.task):
+        made = hook(cell.benchmark, "report", "heat_maps")
+        if made is None:
+            continue
+        rows = collection.runs.filter(pl.col("run").is_in(cell.runs))
+        try:
+            runs, _ = scored_runs(rows, evaluations, Wanted(data_dir=data_dir))
+            # The repeats of a cell count together, of whatever host.
+            found = made([replace(run, host="") for run in runs])
+        except InputError as error:
+            without.append(f"{cell.task}, {cell.model}: {error}")
+            continue
+        settings = words.settings_label(words.settings(cell.settings))
+        who = (words.short_name(cell.task, cell.benchmark), settings, cell.judge and f"judge {cell.judge}")
+        title = " · ".join(part for part in who if part)
+        maps += [HeatMap(**{**vars(one), "title": title}, model=cell.model, task=cell.task) for one in found]
+    return maps, _told(without)
 
 
 def _told(without: Sequence[str]) -> list[str]:
     if not without:
         return []
     shown = "; ".join(list(dict.fromkeys(without))[:2]) + ("; ..." if len(without) > 2 else "")
-    return [f"{len(without)} cells of ETHIC have no scores by place in the context: {shown}"]
+    return [f"{len(without)} cells have no scores by place in the context: {shown}"]
 
 
 # "1/24 = 4.2 %": the one form of a card that is a single number.
 _CHANCE = re.compile(r"(\d+)/(\d+) = .*", re.ASCII)
 _GUESS = "random_guess"
+RATES: Mapping[str, str] = {
+    "instruction_following": "Followed the form",
+    "copy_instruction": "Copied the example",
+    "answered": "Answered",
+    "sections_covered": "Sections covered",
+    "judged_share": "Judgements with a rating",
+}
 POSITION_LABELS = ("answer_position", "accepted_answer_at", "position")
 POSITION_VARIANTS = ("front", "mid", "rear")
 
@@ -332,13 +263,10 @@ def site_contents(
         InputError: the file of agreement cannot be read.
     """
     from long_context_tasks.benchmarks import catalogue
-
-    pass  # MOVED
-    pass  # MOVED
+    from long_context_tasks.benchmarks.published import published
     from long_context_tasks.results.cells import pooled_cells
     from long_context_tasks.results.lengths import family_lengths
-    from long_context_tasks.site.shown import ModelNote, ShownLength, SiteOptions
-    from long_context_tasks.site.words import settings as in_words
+    from long_context_tasks.site.shown import SiteOptions
 
     judges = judge_sentences(collection, agreement)
     benchmarks = sorted(collection.runs["benchmark"].unique())
@@ -346,35 +274,18 @@ def site_contents(
     specs = {task: catalogue.parse_task(task) for task in tasks}
     chance = chances(cells)
     lengths = family_lengths(collection, cells, chance)
-    maps, notes = heat_maps(cells, evaluations, data_dir)
+    maps, notes = heat_maps(collection, cells, evaluations, data_dir)
     options = SiteOptions(
         title=title,
         made=date.today().isoformat(),
-        published=[row for benchmark in benchmarks for row in published_rows(benchmark)],
+        published=[score for benchmark in benchmarks for score in published(benchmark)],
         groups=pooled_cells(collection, cells, pooled_groups(benchmarks)),
-        lengths=[
-            ShownLength(
-                model=one.model,
-                family=one.family,
-                length=str(one.found),
-                interval=(one.found.interval.low, one.found.interval.high),
-                definition=one.found.definition,
-                variant=one.variant,
-                judge=one.judge or "",
-                settings=in_words(one.settings),
-                benchmark=one.benchmark,
-            )
-            for one in lengths
-        ],
+        lengths=lengths,
         heat_maps=maps,
         label_values=label_values(),
         positions=POSITION_LABELS,
         position_variants=POSITION_VARIANTS,
-        claimed_windows=models.windows,
-        models={
-            name: ModelNote(one.licence, one.parameters, _shown_aliases(name, one.aliases))
-            for name, one in models.facts.items()
-        },
+        models=models,
         measured_wer=measured_wer(collection),
         chance=chance,
         judges=judges,
@@ -384,6 +295,7 @@ def site_contents(
         metrics={
             metric: about for name in benchmarks for metric, about in catalogue.card(name).metrics.items()
         },
+        rates=RATES,
     )
     return SiteContents(options, lengths, notes)
 
@@ -401,28 +313,6 @@ def chances(cells: "Sequence[Cell]") -> dict[str, float]:
         elif guess is not None and guess.n and cell.task not in found:
             found[cell.task] = guess.value
     return found
-
-
-def published_rows(benchmark: str) -> "list[PublishedRow]":
-    """The figures of a benchmark's paper."""
-    from long_context_tasks.benchmarks.published import published
-    from long_context_tasks.site.shown import PublishedRow
-
-    return [
-        PublishedRow(
-            model=one.model,
-            task=one.task,
-            metric=one.metric,
-            value=one.score,
-            points=one.unit == "points",
-            source=one.source,
-            n=one.n,
-            setting=one.setting,
-            subset=one.subset,
-            benchmark=benchmark,
-        )
-        for one in published(benchmark)
-    ]
 
 
 def pooled_groups(benchmarks: Sequence[str]) -> dict[str, list[str]]:
@@ -454,9 +344,3 @@ def _about(benchmark: str) -> str:
         filter(None, (card.paper.get("title"), card.paper.get("authors"), card.paper.get("venue")))
     )
     return f"{' '.join(card.about.split())} Paper: {paper}."
-
-
-def _shown_aliases(name: str, aliases: Sequence[str]) -> list[str]:
-    from long_context_tasks.results.models import shown_name
-
-    return [one for one in dict.fromkeys(map(shown_name, aliases)) if one != name]

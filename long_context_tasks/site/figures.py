@@ -1,24 +1,23 @@
-"""What figures draw, as data for figures.js; every figure comes with its numbers as a table."""
+"""What figures.js draws, as data; it shows the numbers of every figure as a table as well."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from long_context_tasks.results.cells import Cell
 from long_context_tasks.results.lengths import settings_without_length
+from long_context_tasks.site import words
 from long_context_tasks.site.shown import Breakdown, HeatMap, SiteOptions
-from long_context_tasks.site.words import scale_top, settings, settings_label, short_name, tokens
+from long_context_tasks.site.words import scale_top, tokens
 from long_context_tasks.stats import Mean
 
 MOST_LINES = 6
-"""Curves in one figure: more cannot be told apart."""
+"""Curves in one figure: more cannot be distinguished."""
 
 _WER = re.compile(r"(^|_)wer[0-9]+")
 
 
-@dataclass(frozen=True)
-class Figure:
+class Figure(NamedTuple):
     """A figure on a page.
 
     Attributes:
@@ -43,11 +42,11 @@ def length_figures(
     options: SiteOptions,
     title: str,
 ) -> list[Figure]:
-    """Score against length: a line for each name with two lengths or more, points of a scale apart from shares.
+    """Return score against length: a line for each name with two lengths or more, points of a scale apart from shares.
 
     Args:
         cells: at most one for each name and length.
-        name: of the line that a cell belongs to.
+        name: of the line of a cell.
         windows: label to a claimed context length to mark.
         options: of the site.
         title: of the figure.
@@ -58,18 +57,15 @@ def length_figures(
     for points in (False, True):
         lines = _lines((cell for cell in cells if cell.points == points), name, lambda cell: cell.length)
         for part in _parts(lines):
-            data = _curves(part, "Length in tokens", points, log=True) | {
-                "marks": marks,
-                "chance": _chance(part, options),
-            }
-            found.append(Figure(title, caption, data))
+            data = _curves(_means(part), "Length in tokens", points, log=True)
+            found.append(Figure(title, caption, data | {"marks": marks, "chance": _chance(part, options)}))
     return found
 
 
 def wer_figures(
     cells: Sequence[Cell], name: Callable[[Cell], str], options: SiteOptions, title: str
 ) -> list[Figure]:
-    """Score against the word error rate of the transcripts, measured where that is known, else aimed at."""
+    """Return score against the word error rate of the transcripts, measured where that is known, else the target."""
     noisy = {(cell.family, plain_variant(cell)) for cell in cells if cell.wer is not None}
 
     def place(cell: Cell) -> float | None:
@@ -82,22 +78,16 @@ def wer_figures(
     x_title = f"{'Measured' if measured else 'Target'} word error rate, percent"
     if not measured and any(cell.task in options.measured_wer for cell in cells if cell.wer is not None):
         x_title = "Word error rate, measured or else target, percent"
-    found = []
-    for points in (False, True):
-        lines = _lines((cell for cell in cells if cell.points == points), name, place)
-        found += [
-            Figure(
-                title,
-                f"Score against the word error rate of the transcripts. {_BAND}",
-                _curves(part, x_title, points, log=False),
-            )
-            for part in _parts(lines)
-        ]
-    return found
+    caption = f"Score against the word error rate of the transcripts. {_BAND}"
+    return [
+        Figure(title, caption, _curves(_means(part), x_title, points))
+        for points in (False, True)
+        for part in _parts(_lines((cell for cell in cells if cell.points == points), name, place))
+    ]
 
 
 def heat_figure(given: HeatMap, *, named: bool = False) -> Figure:
-    """A heat map; ``named`` puts the model in front of its title."""
+    """Return a heat map; ``named`` puts the model in front of its title."""
     return Figure(
         f"{given.model} · {given.title}" if named and given.model else given.title,
         given.caption if given.counts is None else f"{given.caption} {_COUNTS}",
@@ -118,31 +108,31 @@ def heat_figure(given: HeatMap, *, named: bool = False) -> Figure:
 def position_figures(
     breakdowns: Sequence[Breakdown], name: Callable[[Breakdown], str], options: SiteOptions
 ) -> list[Figure]:
-    """Score by where in the context something stands: a figure for each label of ``options.positions``.
+    """Return score by where in the context something is: a figure for each label of ``options.positions``.
 
     Args:
         breakdowns: of one model or one task.
-        name: of the line that one belongs to.
+        name: of the line of a breakdown.
         options: of the site.
     """
     groups: dict[tuple[str, bool, tuple[str, ...]], list[_Named]] = {}
     for each in breakdowns:
         if each.label in options.positions:
-            key = (each.label, each.points, tuple(value for value, _ in each.groups))
-            groups.setdefault(key, []).append((name(each), list(each.groups)))
+            key = (each.label, each.cell.points, tuple(value for value, _ in each.groups))
+            groups.setdefault(key, []).append((name(each), each.groups))
     return [
-        _named(f"Score by {label.replace('_', ' ')}", part, values, points)
+        _place_figure(f"Score by {label.replace('_', ' ')}", part, values, points)
         for (label, points, values), lines in groups.items()
-        for part in (lines[start : start + MOST_LINES] for start in range(0, len(lines), MOST_LINES))
+        for part in _parts(lines)
     ]
 
 
 def moved_figures(cells: Sequence[Cell], name: Callable[[Cell], str], options: SiteOptions) -> list[Figure]:
-    """Score by where the variants of a task put the answer; a figure for each length.
+    """Return score by where the variants of a task put the answer; a figure for each length.
 
     Args:
         cells: of one family, at most one for each name, length and variant.
-        name: of the line that a cell belongs to.
+        name: of the line of a cell.
         options: of the site.
     """
     places = {variant: number for number, variant in enumerate(options.position_variants)}
@@ -160,41 +150,23 @@ def moved_figures(cells: Sequence[Cell], name: Callable[[Cell], str], options: S
                 for line, means in lines.items()
             ]
             title = f"Score by where the answer was put{f', {tokens(length)}' if length else ''}"
-            found.append(_named(title, named[:MOST_LINES], values, points))
+            found.append(_place_figure(title, named[:MOST_LINES], values, points))
     return found
 
 
-_Named = tuple[str, list[tuple[str, Mean]]]
+_Named = tuple[str, Sequence[tuple[str, Mean]]]
 
 
-def _named(title: str, lines: Sequence[_Named], values: Sequence[str], points: bool) -> Figure:
+def _place_figure(title: str, lines: Sequence[_Named], values: Sequence[str], points: bool) -> Figure:
     """Dots with intervals, a row for each value."""
     place = {value: number for number, value in enumerate(values)}
-    highs = [mean.high for _, groups in lines for _, mean in groups if mean.high == mean.high]
-    data = {
-        "kind": "curves",
-        "xTitle": "Place",
-        "yTitle": "Score, points" if points else "Score, percent",
-        "log": 0,
-        "points": int(points),
-        "top": scale_top(max(highs, default=0.0), points=points),
-        "names": list(values),
-        "lines": [
-            [
-                line,
-                [
-                    [place[value], mean.value, mean.low, mean.high, mean.n, mean.total]
-                    for value, mean in groups
-                ],
-            ]
-            for line, groups in lines
-        ],
-    }
+    placed = [(name, [(place[value], mean) for value, mean in groups]) for name, groups in lines]
+    data = _curves(placed, "Place", points) | {"names": list(values)}
     return Figure(title, "Bars are 95 % intervals; groups may hold different cases.", data)
 
 
 def plain_variant(cell: Cell) -> str:
-    """The variant of a cell without its noise: cells that differ in noise alone have the same.
+    """Return the variant of a cell without its noise: cells that differ in noise alone have the same.
 
     ``czech_wer20`` becomes ``czech``.
     """
@@ -202,15 +174,15 @@ def plain_variant(cell: Cell) -> str:
 
 
 def line_name(cell: Cell, *, noise: bool = False) -> str:
-    """Family, variant and judge of a cell, for a legend; ``noise`` leaves the noise out."""
+    """Return family, variant, settings and judge of a cell for a legend; ``noise`` leaves the noise out."""
     variant = plain_variant(cell) if noise else cell.variant
-    name = short_name(cell.family, cell.benchmark)
-    told = settings(settings_without_length(cell.settings))
-    parts = (name, variant, settings_label(told), cell.judge and f"judge {cell.judge}")
-    return " · ".join(part for part in parts if part)
+    settings = words.settings(settings_without_length(cell.settings))
+    family = words.short_name(cell.family, cell.benchmark)
+    return words.joined(family, variant, words.setting_label(settings, cell.judge))
 
 
 _Line = tuple[str, list[tuple[float, Cell]]]
+_Part = TypeVar("_Part")
 
 
 def _lines(
@@ -229,28 +201,32 @@ def _lines(
     ]
 
 
-def _parts(lines: Sequence[_Line]) -> list[Sequence[_Line]]:
+def _parts(lines: Sequence[_Part]) -> list[Sequence[_Part]]:
     return [lines[start : start + MOST_LINES] for start in range(0, len(lines), MOST_LINES)]
 
 
-def _curves(lines: Sequence[_Line], x_title: str, points: bool, *, log: bool) -> dict[str, Any]:
-    cells = [cell for _, line in lines for _, cell in line]
-    top = max([cell.mean.high for cell in cells if cell.mean.high == cell.mean.high], default=0.0)
+def _means(lines: Sequence[_Line]) -> list[tuple[str, list[tuple[float, Mean]]]]:
+    return [(name, [(x, cell.mean) for x, cell in line]) for name, line in lines]
+
+
+def _curves(
+    lines: Sequence[tuple[str, Sequence[tuple[float, Mean]]]],
+    x_title: str,
+    points: bool,
+    *,
+    log: bool = False,
+) -> dict[str, Any]:
+    """What figures.js draws as lines: of each its name, and x, mean, low, high, n, total of its places."""
+    highs = [mean.high for _, line in lines for _, mean in line if mean.high == mean.high]
     return {
         "kind": "curves",
         "xTitle": x_title,
         "yTitle": "Score, points" if points else "Score, percent",
         "log": int(log),
         "points": int(points),
-        "top": scale_top(top, points=points),
+        "top": scale_top(max(highs, default=0.0), points=points),
         "lines": [
-            [
-                name,
-                [
-                    [x, cell.mean.value, cell.mean.low, cell.mean.high, cell.mean.n, cell.mean.total]
-                    for x, cell in line
-                ],
-            ]
+            [name, [[x, mean.value, mean.low, mean.high, mean.n, mean.total] for x, mean in line]]
             for name, line in lines
         ],
     }

@@ -1,99 +1,81 @@
-"""What the templates get: numbers already as text, links made, nothing escaped (the templates escape)."""
+"""Tables of the pages as templates take them: numbers as text, links made, nothing escaped (the templates escape)."""
 
 import json
 import math
-import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import polars as pl
 
 from long_context_tasks.results.cells import Cell, HostsApart, mean_of, turns_of_cells
-from long_context_tasks.results.lengths import ends_words, length_words
+from long_context_tasks.results.lengths import FamilyLength, ends_words, length_words
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.site import words
-from long_context_tasks.site.leaderboard import Leaf, is_score_of, leaf_of
-from long_context_tasks.site.shown import Breakdown, PublishedRow, ShownLength, SiteOptions
+from long_context_tasks.site.leaderboard import is_score_of
+from long_context_tasks.site.shown import Breakdown, SiteOptions
 from long_context_tasks.stats import Mean
 
-# Links from a score to the cases of its runs, each named by what tells it from the others: host,
-# judge, day, seed.
+if TYPE_CHECKING:
+    from long_context_tasks.benchmarks.published import PublishedScore
+
+About = Literal["model", "task"]
+"""What rows are about: models on a task's page, tasks on a model's page."""
 
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What tells a run from others of the same score; texts, empty where nobody says.
+    """What distinguishes a run from others of the same score; texts, empty where unknown.
 
     Attributes:
         task, host, judge, made, seed: as in the tidy schema.
     """
 
-    task: str
-    host: str
-    judge: str
-    made: str
-    seed: str
-
-    @property
-    def told(self) -> str:
-        """All but the task in one line, for the title of a link."""
-        parts = (self.host, self.judge and f"judge {self.judge}", words.day(self.made), self._seed)
-        return ", ".join(part for part in parts if part)
+    task: str = ""
+    host: str = ""
+    judge: str = ""
+    made: str = ""
+    seed: str = ""
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What may stand in a link, in the order in which it is asked for."""
-        judge = self.judge and f"judge {self.judge}"
-        return self.task, self.host, judge, words.day(self.made), self._seed, _time(self.made)
+        """What a link may show, in the order in which it is needed."""
+        seed = self.seed and f"seed {self.seed}"
+        judge = words.judged_by(self.judge)
+        return self.task, self.host, judge, words.day(self.made), seed, words.time_of_day(self.made)
 
     @property
-    def _seed(self) -> str:
-        return self.seed and f"seed {self.seed}"
+    def line(self) -> str:
+        """All but the task and the time of day in one line, for the title of a link."""
+        return ", ".join(filter(None, self.parts[1:5]))
 
 
-@dataclass(frozen=True)
-class RunLink:
+class RunLink(NamedTuple):
     """A link to the cases of a run.
 
     Attributes:
         label: what it shows; empty where it is the only one.
-        told: the run in one line.
+        line: the run in one line.
         chunk: with the list of its cases.
     """
 
     label: str
-    told: str
+    line: str
     chunk: str
 
 
 def facts_of(runs: pl.DataFrame) -> dict[str, RunFacts]:
-    """Run to its facts; see :data:`long_context_tasks.results.tidy.RUNS`."""
+    """Return run to its facts; see :data:`long_context_tasks.results.tidy.RUNS`."""
     columns = ("task", "host", "judge", "made", "seed")
     return {
-        str(run): RunFacts(*("" if one is None else str(one) for one in facts))
+        str(run): RunFacts(*("" if fact is None else str(fact) for fact in facts))
         for run, *facts in runs.select("run", *columns).iter_rows()
     }
 
 
-def run_links(runs: Sequence[str], facts: Mapping[str, RunFacts], lists: Mapping[str, str]) -> list[RunLink]:
-    """Links of the runs that have a list of cases.
-
-    Args:
-        runs: of one score.
-        facts: see :func:`facts_of`; a run without any has a number.
-        lists: run to the chunk with the list of its cases.
-    """
-    shown = [run for run in runs if run in lists]
-    known = [facts.get(run, RunFacts("", "", "", "", "")) for run in shown]
-    return [
-        RunLink(label, one.told, lists[run])
-        for run, one, label in zip(shown, known, labels_of(known), strict=True)
-    ]
-
-
 def labels_of(facts: Sequence[RunFacts]) -> list[str]:
-    """As much of each as tells them apart, and a number where nothing does; empty for a single one.
+    """Return as much of each run as distinguishes them, and a number where nothing does; empty for a single run.
 
     >>> first = RunFacts("t", "lm_eval", "", "2026-01-31T10-00-00", "1")
     >>> labels_of([first, RunFacts("t", "opencompass", "", "20260131_100000", "1")])
@@ -102,31 +84,45 @@ def labels_of(facts: Sequence[RunFacts]) -> list[str]:
     (['seed 1', 'seed 2'], ['1', '2'])
     """
     labels = [""] * len(facts)
-    for texts in zip(*(one.parts for one in facts), strict=True):
+    for texts in zip(*(run.parts for run in facts), strict=True):
         longer = [" ".join(filter(None, pair)) for pair in zip(labels, texts, strict=True)]
         if len(set(longer)) > len(set(labels)):
             labels = longer
-    counted: dict[str, int] = {}
+    seen: Counter[str] = Counter()
     numbered = []
     for label in labels:
-        counted[label] = counted.get(label, 0) + 1
-        same = labels.count(label) > 1
-        numbered.append(" ".join(filter(None, (label, str(counted[label]) if same else ""))))
+        seen[label] += 1
+        number = str(seen[label]) if labels.count(label) > 1 else ""
+        numbered.append(" ".join(filter(None, (label, number))))
     return numbered
 
 
-def _time(made: str) -> str:
-    """Time of the day in a moment as a host wrote it; empty where it has none.
-
-    >>> _time("20260131_100230"), _time("2026-01-31")
-    ('10:02:30', '')
-    """
-    digits = re.sub(r"\D", "", made)
-    return f"{digits[8:10]}:{digits[10:12]}:{digits[12:14]}" if len(digits) >= 14 else ""
-
-
 @dataclass(frozen=True)
-class Other:
+class Names:
+    """Slugs of models and tasks; of runs, the chunks with the lists of their cases and what distinguishes them."""
+
+    models: Mapping[str, str]
+    tasks: Mapping[str, str]
+    case_lists: Mapping[str, str] = field(default_factory=dict)
+    runs: Mapping[str, RunFacts] = field(default_factory=dict)
+
+    def link(self, about: About, model: str, task: str) -> str:
+        """Return the link to the page of a model or task, from a page one folder down."""
+        return (
+            f"../model/{self.models[model]}.html" if about == "model" else f"../task/{self.tasks[task]}.html"
+        )
+
+    def run_links(self, runs: Sequence[str]) -> list[RunLink]:
+        """Return links to the cases of the runs of one score, for those that have any."""
+        listed = [run for run in runs if run in self.case_lists]
+        known = [self.runs.get(run, RunFacts()) for run in listed]
+        return [
+            RunLink(label, facts.line, self.case_lists[run])
+            for run, facts, label in zip(listed, known, labels_of(known), strict=True)
+        ]
+
+
+class Other(NamedTuple):
     """A metric beside the headline: name, value, interval, and what it is."""
 
     name: str
@@ -135,96 +131,65 @@ class Other:
     about: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Row:
-    """A score in a table.
+    """A score in a table; all texts.
 
     Attributes:
         name: of the model or task that the row is about.
-        link: to its page, from a page one folder down; empty where it has none.
+        link: to its page; empty where it has none.
         anchor: of the row.
-        value, interval, cases: as text.
-        bar: low, mean, high in per mille of the scale, for the script that draws it; empty where there is nothing to draw.
-        sort: what the score column is sorted by, empty where there is none.
-        notes: coverage, reasons, why it is not ranked: short texts.
-        ranked: False marks it.
-        metric, judge, made, host: as text.
+        value, interval, cases: of the score.
+        bar: see :func:`bar`; empty where there is nothing to draw.
+        sort: what the score column is sorted by; empty without a value.
+        notes: coverage, reasons, why it is not ranked.
+        ranked: False marks the row.
+        metric, judge, made, host: of the score.
         others: other metrics.
-        runs: links to the cases of the cell's runs.
-        published: source of the figure, of a published one; empty for an own one.
+        runs: links to the cases of its runs.
+        published: source of a published figure; empty for a score of runs.
         settings: a short name for those that differ from the defaults; empty where the table names them.
     """
 
     name: str
-    link: str
-    anchor: str
     value: str
-    interval: str
     cases: str
     bar: str
     sort: str
     notes: Sequence[str]
-    ranked: bool
     metric: str
-    judge: str
-    made: str
-    host: str
+    ranked: bool = False
+    link: str = ""
+    anchor: str = ""
+    interval: str = ""
+    judge: str = ""
+    made: str = ""
+    host: str = ""
     others: Sequence[Other] = ()
     runs: Sequence[RunLink] = ()
     published: str = ""
     settings: str = ""
 
 
-@dataclass(frozen=True)
-class LabelTable:
-    """A breakdown: name of the table, names of the columns, and rows of a name, a link and a cell for each column."""
-
-    title: str
-    about: str
-    columns: Sequence[str]
-    rows: Sequence[tuple[str, str, Sequence["LabelCell | None"]]]
-
-
-@dataclass(frozen=True)
-class LabelCell:
-    """Value, interval, n and bar of one cell of a breakdown."""
-
-    value: str
-    interval: str
-    n: str
-    bar: str
-
-
-@dataclass(frozen=True)
-class Names:
-    """Slugs of models and tasks; of runs, the chunks with the lists of their cases and what tells them apart."""
-
-    models: Mapping[str, str]
-    tasks: Mapping[str, str]
-    case_lists: Mapping[str, str] = field(default_factory=dict)
-    runs: Mapping[str, RunFacts] = field(default_factory=dict)
-
-
-def row_of(cell: Cell, about: str, names: Names, options: SiteOptions, top: float, shared: str = "") -> Row:
-    """A cell as a row.
+def row_of(cell: Cell, about: About, names: Names, options: SiteOptions, top: float, shared: str = "") -> Row:
+    """Return a cell as a row.
 
     Args:
-        cell: with what a row says.
-        about: ``model`` for rows of models on a task's page, ``task`` for rows of tasks on a model's page.
+        cell: of a model on a task.
+        about: see :data:`About`.
         names: of files.
         options: of the site.
         top: upper end of the bars.
         shared: settings that the table names, in words.
     """
-    mean: Mean = cell.mean
-    name, link = row_name(cell, about, names)
-    told = words.settings(cell.settings)
+    mean = cell.mean
+    settings = words.settings(cell.settings)
     anchor = names.models[cell.model] if about == "model" else names.tasks[cell.task]
     return Row(
-        name=name,
-        link=link,
-        # A cell with settings of its own stands beside the plain one, which has the anchor.
-        anchor="" if told else f"{about}-{anchor}",
+        name=_row_name(cell, about),
+        link=names.link(about, cell.model, cell.task),
+        # A cell with settings of its own is in the same table as the plain one, which has the anchor.
+        anchor="" if settings else f"{about}-{anchor}",
         value=words.score(mean.value, points=cell.points),
         interval=words.interval(mean, points=cell.points),
         cases=words.cases(mean),
@@ -246,16 +211,19 @@ def row_of(cell: Cell, about: str, names: Names, options: SiteOptions, top: floa
             for metric, value in cell.official.items()
             if metric != cell.metric
         ],
-        runs=run_links(cell.runs, names.runs, names.case_lists),
-        settings="" if told == shared else words.settings_label(told),
+        runs=names.run_links(cell.runs),
+        settings="" if settings == shared else words.settings_label(settings),
     )
 
 
-def row_name(cell: Cell, about: str, names: Names) -> tuple[str, str]:
-    """Name of a row and the link to its page, from a page one folder down; see :func:`row_of`."""
-    if about == "model":
-        return cell.model, f"../model/{names.models[cell.model]}.html"
-    return words.short_name(cell.task, cell.benchmark), f"../task/{names.tasks[cell.task]}.html"
+def _row_name(cell: Cell, about: About) -> str:
+    return cell.model if about == "model" else words.short_name(cell.task, cell.benchmark)
+
+
+def _distinct_names(cells: Sequence[Cell], about: About) -> list[str]:
+    """Names of rows; those that occur more than once with settings and judge."""
+    labels = [words.setting_label(words.settings(cell.settings), cell.judge) for cell in cells]
+    return words.told_apart([_row_name(cell, about) for cell in cells], labels)
 
 
 def _notes(cell: Cell) -> list[str]:
@@ -271,30 +239,21 @@ def _notes(cell: Cell) -> list[str]:
         notes.append(f"no interval: {why}it needs 2 clusters{spread}")
     if cell.truncated:
         notes.append(f"{cell.truncated:,} prompt{'s' * (cell.truncated != 1)} truncated by the host")
-    notes += _repeats(cell)
+    # Repeats are within a host: hosts are no repeats of one another.
+    n_hosts = len(cell.hosts)
+    if cell.n_runs > n_hosts:
+        known = cell.run_sd is not None and math.isfinite(cell.run_sd)
+        between = "between them" if n_hosts == 1 else "within a host"
+        spread = f", SD {between} {words.score(cell.run_sd or 0.0, points=cell.points)}" if known else ""
+        notes.append(f"{cell.n_runs} runs{spread}")
+    if cell.apart is not None:
+        notes.append(f"{n_hosts} hosts{_hosts_note(cell.apart, points=cell.points)}")
     if cell.version is not None and cell.version > 1:
         notes.append(f"version {cell.version}")
     return notes
 
 
-def _repeats(cell: Cell) -> list[str]:
-    """Repeats within a host with their spread, and how hosts differ: they are no repeats of one another."""
-    notes = []
-    n_hosts = len(cell.hosts)
-    if cell.n_runs > n_hosts:
-        between = "between them" if n_hosts == 1 else "within a host"
-        spread = (
-            f", SD {between} {words.score(cell.run_sd, points=cell.points)}"
-            if cell.run_sd is not None and math.isfinite(cell.run_sd)
-            else ""
-        )
-        notes.append(f"{cell.n_runs} runs{spread}")
-    if cell.apart is not None:
-        notes.append(f"{n_hosts} hosts{_apart(cell.apart, points=cell.points)}")
-    return notes
-
-
-def _apart(apart: HostsApart, *, points: bool) -> str:
+def _hosts_note(apart: HostsApart, *, points: bool) -> str:
     far = math.isfinite(apart.spread) and apart.spread > 1e-9
     parts = []
     if apart.turns and not apart.differing:
@@ -307,207 +266,141 @@ def _apart(apart: HostsApart, *, points: bool) -> str:
     return "".join(f", {part}" for part in parts)
 
 
-def published_row(row: PublishedRow, about: str, benchmark: str, top: float, metric: str = "") -> Row:
-    """A published figure as a row.
+def published_row(paper: "PublishedScore", top: float, metric: str = "") -> Row:
+    """Return a published figure as a row about its model.
 
     Args:
-        row: the figure.
-        about: see :func:`row_of`.
-        benchmark: of its task.
+        paper: the figure.
         top: upper end of the bars.
-        metric: of the table's scores; a figure by another one is marked, and neither drawn nor sorted among the scores unless it is the
-            official form of it. Empty: the table names the metric of each row.
+        metric: of the table's scores. A figure by another metric is marked, and neither drawn nor sorted among the scores unless it is
+            the official form of it. Empty: the table names the metric of each row.
     """
-    name = row.model if about == "model" else words.short_name(row.task, benchmark)
-    notes = [text for text in (row.subset and f"only {row.subset}", row.setting) if text]
-    nowhere = math.nan
-    other = metric not in ("", row.metric)
-    alike = not other or is_score_of(row.metric, metric)
+    notes = [text for text in (paper.subset and f"only {paper.subset}", paper.setting) if text]
+    other = metric not in ("", paper.metric)
+    alike = not other or is_score_of(paper.metric, metric)
     if other:
         notes.insert(0, f"† by another metric than {metric}")
     return Row(
-        name=name,
-        link="",
-        anchor="",
-        value=("† " if other else "") + words.score(row.value, points=row.points),
-        interval="",
-        cases="" if row.n is None else f"{row.n:,}",
-        bar=bar(Mean(row.value, nowhere, nowhere, row.n or 0, row.n or 0, {}), top) if alike else "",
-        sort=f"{row.value:.6g}" if alike and math.isfinite(row.value) else "",
+        name=paper.model,
+        value=("† " if other else "") + words.score(paper.score, points=paper.unit == "points"),
+        cases="" if paper.n is None else f"{paper.n:,}",
+        bar=bar(Mean(paper.score, math.nan, math.nan, 0, 0, {}), top) if alike else "",
+        sort=f"{paper.score:.6g}" if alike and math.isfinite(paper.score) else "",
         notes=notes,
-        ranked=False,
-        metric=row.metric,
-        judge="",
-        made="",
-        host="",
-        published=row.source,
+        metric=paper.metric,
+        published=paper.source,
     )
 
 
 def bar(mean: Mean, top: float) -> str:
-    """Low, mean and high in per mille of a scale from 0 to ``top``; without an interval the mean thrice.
+    """Return low, mean and high in per mille of a scale from 0 to ``top``, for the script that draws them; without an interval the mean thrice.
 
     >>> bar(Mean(0.5, 0.4, 0.61, 9, 9, {}), 1.0)
     '400 500 610'
     """
     if not math.isfinite(mean.value):
         return ""
-    ends = (
-        (mean.low, mean.value, mean.high)
-        if math.isfinite(mean.low) and math.isfinite(mean.high)
-        else (mean.value,) * 3
-    )
+    known = math.isfinite(mean.low) and math.isfinite(mean.high)
+    ends = (mean.low, mean.value, mean.high) if known else (mean.value,) * 3
     return " ".join(str(round(1000 * min(max(end / top, 0.0), 1.0))) for end in ends)
 
 
-def top_of(cells: Iterable[Cell]) -> dict[Leaf, float]:
-    """Upper ends of the bars of each column."""
-    highest: dict[Leaf, float] = {}
-    points: dict[Leaf, bool] = {}
-    for cell in cells:
-        leaf = leaf_of(cell)
-        points[leaf] = cell.points
-        ends = [end for end in (cell.mean.value, cell.mean.high) if math.isfinite(end)]
-        highest[leaf] = max([highest.get(leaf, 0.0), *ends])
-    return {leaf: words.scale_top(high, points=points[leaf]) for leaf, high in highest.items()}
+class LabelCell(NamedTuple):
+    """Value, interval, n and bar of one cell of a breakdown."""
+
+    value: str
+    interval: str
+    n: str
+    bar: str
 
 
-def label_tables(
-    breakdowns: Sequence[Breakdown], about: str, names: Names, benchmarks: Mapping[str, str]
-) -> list[LabelTable]:
-    """Breakdowns by the same label as one table each: rows are models on a task's page, tasks on a model's.
+class LabelTable(NamedTuple):
+    """A breakdown: name of the table, names of the columns, and rows of a name, a link and a cell for each column."""
 
-    Args:
-        breakdowns: of one model or of one task.
-        about: ``model`` or ``task``: what rows are.
-        names: of files.
-        benchmarks: task to its benchmark.
-    """
-    tables: dict[tuple[str, str, tuple[str, ...]], list[Breakdown]] = {}
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[tuple[str, str, Sequence[LabelCell | None]]]
+
+
+def label_tables(breakdowns: Sequence[Breakdown], about: About, names: Names) -> list[LabelTable]:
+    """Return the breakdowns of one model or task, those by the same label and values in one table."""
+    tables: dict[tuple[str, tuple[str, ...]], list[Breakdown]] = {}
     for each in breakdowns:
         columns = tuple(value for value, _ in each.groups)
-        tables.setdefault((each.label, each.about, columns), []).append(each)
+        tables.setdefault((each.label, columns), []).append(each)
     found = []
-    for (label, text, columns), members in tables.items():
+    for (label, columns), members in tables.items():
         rows = []
-        named = words.told_apart(
-            [
-                each.model if about == "model" else words.short_name(each.task, benchmarks.get(each.task, ""))
-                for each in members
-            ],
-            [words.told_of(each.settings, each.judge) for each in members],
-        )
-        for each, name in zip(members, named, strict=True):
-            link = (
-                f"../model/{names.models[each.model]}.html"
-                if about == "model"
-                else f"../task/{names.tasks[each.task]}.html"
-            )
+        for each, name in zip(members, _distinct_names([each.cell for each in members], about), strict=True):
+            points = each.cell.points
             ends = [end for _, mean in each.groups for end in (mean.value, mean.high) if math.isfinite(end)]
-            top = words.scale_top(max(ends, default=0.0), points=each.points)
-            rows.append((name, link, [_label_cell(mean, each.points, top) for _, mean in each.groups]))
-        found.append(LabelTable(label.replace("_", " "), text, columns, rows))
+            top = words.scale_top(max(ends, default=0.0), points=points)
+            link = names.link(about, each.cell.model, each.cell.task)
+            rows.append((name, link, [_label_cell(mean, points, top) for _, mean in each.groups]))
+        found.append(LabelTable(label.replace("_", " "), columns, rows))
     return found
 
 
 def _label_cell(mean: Mean, points: bool, top: float) -> LabelCell | None:
     if mean.n == 0:
         return None
-    return LabelCell(
-        words.score(mean.value, points=points),
-        words.interval(mean, points=points),
-        words.cases(mean),
-        bar(mean, top),
-    )
+    value, interval = words.score(mean.value, points=points), words.interval(mean, points=points)
+    return LabelCell(value, interval, words.cases(mean), bar(mean, top))
 
 
-# What became of the responses: how many were scored, cut, empty, unparsable or not judged, and the
-# rates beside the score.
-
-
-RATES: Mapping[str, str] = {
-    "instruction_following": "Followed the form",
-    "copy_instruction": "Copied the example",
-    "answered": "Answered",
-    "sections_covered": "Sections covered",
-    "judged_share": "Judgements with a rating",
-}
-"""Metrics that tell how a model responds rather than how well."""
-
-
-@dataclass(frozen=True)
-class QualityTable:
-    """Columns, and rows of a name, a link and a text for each column."""
+class QualityTable(NamedTuple):
+    """What became of the responses: columns, and rows of a name, a link and a text for each column."""
 
     columns: Sequence[str]
     rows: Sequence[tuple[str, str, Sequence[str]]]
 
 
-def quality_table(cells: Sequence[Cell], about: str, names: Names) -> QualityTable | None:
-    """A row for each cell; of reasons and rates those columns that some cell has.
+def quality_table(
+    cells: Sequence[Cell], about: About, names: Names, rates: Mapping[str, str]
+) -> QualityTable | None:
+    """Return coverage, reasons and rates with a row for each cell; of reasons and rates those that some cell has.
 
     Args:
         cells: of a page, in its order.
-        about: ``model`` or ``task``: what rows are.
+        about: see :data:`About`.
         names: of files.
+        rates: metric to heading; see :class:`SiteOptions`.
     """
     if not cells:
         return None
-    counted: dict[str, int] = {}
+    counted: Counter[str] = Counter()
     for cell in cells:
-        for reason, count in cell.mean.reasons.items():
-            counted[reason] = counted.get(reason, 0) + count
-    reasons = sorted(
-        (reason for reason, count in counted.items() if count), key=lambda one: (-counted[one], one)
-    )
-    rates = [metric for metric in RATES if any(_value(cell, metric) for cell in cells)]
+        counted.update(cell.mean.reasons)
+    reasons = sorted((reason for reason in counted if counted[reason]), key=lambda r: (-counted[r], r))
+    metrics = [metric for metric in rates if any(_rate(cell, metric) for cell in cells)]
+    headings = (words.reason_words(reason) for reason in reasons)
     columns = (
-        "Scored",
-        "Coverage",
-        "Cut by the host",
-        *map(_heading, reasons),
-        *(RATES[metric] for metric in rates),
+        *("Scored", "Coverage", "Cut by the host"),
+        *(text[:1].upper() + text[1:] for text in headings),
+        *(rates[metric] for metric in metrics),
     )
     rows = []
-    named = [row_name(cell, about, names) for cell in cells]
-    labels = [words.told_of(words.settings(cell.settings), cell.judge or "") for cell in cells]
-    apart = words.told_apart([name for name, _ in named], labels)
-    for cell, name, (_, link) in zip(cells, apart, named, strict=True):
-        truncated = "unknown" if cell.truncated is None else f"{cell.truncated:,}"
-        rows.append(
-            (
-                name,
-                link,
-                (
-                    words.cases(cell.mean),
-                    f"{100 * cell.mean.coverage:.1f} %" if cell.mean.total else "–",
-                    truncated,
-                    *(f"{cell.mean.reasons.get(reason, 0):,}" for reason in reasons),
-                    *(_value(cell, metric) or "–" for metric in rates),
-                ),
-            )
+    for cell, name in zip(cells, _distinct_names(cells, about), strict=True):
+        texts = (
+            words.cases(cell.mean),
+            f"{100 * cell.mean.coverage:.1f} %" if cell.mean.total else "–",
+            "unknown" if cell.truncated is None else f"{cell.truncated:,}",
+            *(f"{cell.mean.reasons.get(reason, 0):,}" for reason in reasons),
+            *(_rate(cell, metric) or "–" for metric in metrics),
         )
+        rows.append((name, names.link(about, cell.model, cell.task), texts))
     return QualityTable(columns, rows)
 
 
-def _heading(reason: str) -> str:
-    text = words.reason_words(reason)
-    return text[:1].upper() + text[1:]
-
-
-def _value(cell: Cell, metric: str) -> str:
+def _rate(cell: Cell, metric: str) -> str:
     mean = cell.official.get(metric)
     if mean is None or not math.isfinite(100 * mean.value):
         return ""
     return f"{100 * mean.value:.1f} %"
 
 
-# Means of a cell's turns by the labels that they carry (question type, where the answer lies,
-# domain).
-
-
 MOST_VALUES = 12
-"""A label with more values, as an id, is none to break scores down by."""
+"""A label with more values, such as an id, breaks down nothing."""
 
 
 def label_breakdowns(
@@ -515,27 +408,29 @@ def label_breakdowns(
     cells: Sequence[Cell],
     orders: Mapping[str, Mapping[str, str]] | None = None,
 ) -> list[Breakdown]:
-    """Breakdowns of all cells by each label with 2 to :data:`MOST_VALUES` values and two turns or more a value on average.
+    """Return means of the turns of each cell by each label with 2 to :data:`MOST_VALUES` values and on average two turns or more a value.
 
-    Measured quantities, which are no whole numbers, are none to break scores down by.
+    Measured quantities, which are no whole numbers, break down nothing.
 
     Args:
         collection: that the cells are of.
         cells: any.
         orders: label to its values in the order to show, each with the words for it; others go by size or name.
     """
-    found: list[Breakdown] = []
-    for place, turns in turns_of_cells(collection, cells).items():
-        found += _of_cell(cells[place], turns, orders or {})
-    return found
+    return [
+        breakdown
+        for place, turns in turns_of_cells(collection, cells).items()
+        for breakdown in _breakdowns_of(cells[place], turns, orders or {})
+    ]
 
 
-def _of_cell(cell: Cell, turns: pl.DataFrame, orders: Mapping[str, Mapping[str, str]]) -> list[Breakdown]:
+def _breakdowns_of(
+    cell: Cell, turns: pl.DataFrame, orders: Mapping[str, Mapping[str, str]]
+) -> Iterable[Breakdown]:
     texts = turns["labels"].cast(pl.String()).to_list()
-    read = {text: _labels(text) for text in dict.fromkeys(texts) if text}
-    breakdowns = []
-    for name in dict.fromkeys(name for labels in read.values() for name in labels):
-        values = [read[text].get(name) if text else None for text in texts]
+    parsed = {text: _parsed_labels(text) for text in dict.fromkeys(texts) if text}
+    for name in dict.fromkeys(name for labels in parsed.values() for name in labels):
+        values = [parsed[text].get(name) if text else None for text in texts]
         different = dict.fromkeys(value for value in values if value is not None)
         n = sum(value is not None for value in values)
         if not 2 <= len(different) <= MOST_VALUES or 2 * len(different) > n:
@@ -548,25 +443,15 @@ def _of_cell(cell: Cell, turns: pl.DataFrame, orders: Mapping[str, Mapping[str, 
             .partition_by("value_of_label", as_dict=True)
         )
         graded = not turns["value"].drop_nulls().is_in([0.0, 1.0]).all()
+        ordered = sorted(different, key=lambda value: (place.get(value, len(place)), *_natural(value)))
         groups = [
             (shown.get(value, value), mean_of(parts[(value,)], points=cell.points, graded=graded))
-            for value in sorted(different, key=lambda one: (place.get(one, len(place)), *_natural(one)))
+            for value in ordered
         ]
-        breakdowns.append(
-            Breakdown(
-                cell.model,
-                cell.task,
-                name,
-                groups,
-                cell.points,
-                cell.judge or "",
-                settings=words.settings(cell.settings),
-            )
-        )
-    return breakdowns
+        yield Breakdown(cell, name, groups)
 
 
-def _labels(text: str) -> dict[str, str]:
+def _parsed_labels(text: str) -> dict[str, str]:
     """The labels that are words, whole numbers, yes or no."""
     try:
         held = json.loads(text)
@@ -574,10 +459,10 @@ def _labels(text: str) -> dict[str, str]:
         return {}
     if not isinstance(held, dict):
         return {}
-    return {str(name): _word(value) for name, value in held.items() if isinstance(value, str | int)}
+    return {str(name): _label_word(value) for name, value in held.items() if isinstance(value, str | int)}
 
 
-def _word(value: Any) -> str:
+def _label_word(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value)
@@ -585,18 +470,13 @@ def _word(value: Any) -> str:
 
 def _natural(text: str) -> tuple[float, str]:
     """Numbers by size, before words."""
-    head = text.partition("–")[0]
     try:
-        return (float(head), text)
+        return (float(text.partition("–")[0]), text)
     except ValueError:
-        return (float("inf"), text)
+        return (math.inf, text)
 
 
-# The first page's table of effective context lengths: models by families of tasks.
-
-
-@dataclass(frozen=True)
-class LengthCell:
+class LengthCell(NamedTuple):
     """A length in words, its interval, the number of its definition below the table, and what the column is sorted by."""
 
     length: str
@@ -606,8 +486,7 @@ class LengthCell:
     sort: str
 
 
-@dataclass(frozen=True)
-class LengthRow:
+class LengthRow(NamedTuple):
     """A model, the file of its page, and a cell for each column; None without one."""
 
     model: str
@@ -615,45 +494,43 @@ class LengthRow:
     cells: Sequence[LengthCell | None]
 
 
-@dataclass(frozen=True)
-class LengthTable:
-    """Names of the columns, rows, and the definitions in the order of their numbers."""
+class LengthTable(NamedTuple):
+    """Effective context lengths of models by families of tasks; definitions in the order of their numbers."""
 
     columns: Sequence[str]
     rows: Sequence[LengthRow]
     definitions: Sequence[str]
 
 
-def length_table(lengths: Sequence[ShownLength], names: Names) -> LengthTable | None:
-    """The table; None without any length of a model that has a page."""
+def length_table(lengths: Sequence[FamilyLength], names: Names) -> LengthTable | None:
+    """Return the first page's table; None without a length of any model that has a page."""
     shown = [each for each in lengths if each.model in names.models]
     if not shown:
         return None
-    columns = {each.name: words.short_name(each.name, each.benchmark) for each in shown}
+    columns = {
+        words.length_name(each): words.short_name(words.length_name(each), each.benchmark) for each in shown
+    }
     marks = {text: number for number, text in enumerate(dict.fromkeys(map(_definition, shown)), start=1)}
-    by_place = {(each.model, each.name): each for each in shown}
+    by_place = {(each.model, words.length_name(each)): each for each in shown}
     rows = []
     for model in sorted({each.model for each in shown}, key=str.lower):
         found = [by_place.get((model, column)) for column in columns]
-        rows.append(
-            LengthRow(
-                model, names.models[model], [None if one is None else _cell(one, marks) for one in found]
-            )
-        )
+        cells = [None if each is None else _length_cell(each, marks) for each in found]
+        rows.append(LengthRow(model, names.models[model], cells))
     return LengthTable(list(columns.values()), rows, list(marks))
 
 
-def _definition(one: ShownLength) -> str:
-    """Without the lengths that decided nothing, which differ from model to model."""
-    return one.definition.partition("; not decided")[0]
+def _definition(each: FamilyLength) -> str:
+    """Without the lengths that decide nothing, which differ from model to model."""
+    return each.found.definition.partition("; not decided")[0]
 
 
-def _cell(one: ShownLength, marks: dict[str, int]) -> LengthCell:
-    digits = "".join(character for character in one.length if character.isdecimal())
+def _length_cell(each: FamilyLength, marks: Mapping[str, int]) -> LengthCell:
+    found = each.found
     return LengthCell(
-        length_words(one.length),
-        "" if one.interval is None else ends_words(*one.interval),
-        marks[_definition(one)],
-        one.definition,
-        digits or ("0" if one.length == "none" else ""),
+        length_words(str(found)),
+        ends_words(found.interval.low, found.interval.high),
+        marks[_definition(each)],
+        found.definition,
+        "" if found.length is None else str(found.length),
     )

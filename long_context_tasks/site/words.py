@@ -1,4 +1,4 @@
-"""Numbers and names as pages show them."""
+"""Numbers and names as pages show them, and names of files."""
 
 import hashlib
 import json
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from long_context_tasks.results.lengths import FamilyLength, tokens_text
 from long_context_tasks.stats import Mean
 
 _REASONS = {
@@ -19,7 +20,7 @@ _REASONS = {
 
 
 def score(value: float, *, points: bool) -> str:
-    """A score: percent with one digit, points with two; a dash where there is none.
+    """Return percent with one digit or points with two; a dash for a value that is not finite.
 
     >>> score(0.4567, points=False), score(7.5, points=True), score(float("nan"), points=False)
     ('45.7', '7.50', '–')
@@ -31,7 +32,7 @@ def score(value: float, *, points: bool) -> str:
 
 
 def interval(mean: Mean, *, points: bool) -> str:
-    """Ends of an interval; empty where there is none.
+    """Return the ends of an interval; empty where they are not finite.
 
     >>> interval(Mean(0.5, 0.4, 0.61, 9, 9, {}), points=False)
     '40.0–61.0'
@@ -42,42 +43,61 @@ def interval(mean: Mean, *, points: bool) -> str:
 
 
 def cases(mean: Mean) -> str:
-    """Cases of a mean: ``200``, or ``180 of 200`` below full coverage."""
+    """Return the number of cases: ``200``, or ``180 of 200`` below full coverage."""
     return f"{mean.n:,}" if mean.n == mean.total else f"{mean.n:,} of {mean.total:,}"
 
 
 def tokens(length: int | None) -> str:
-    """A length as tasks' names have it.
+    """Return a length as task names spell it; empty for None.
 
     >>> tokens(128000), tokens(16384), tokens(None), tokens(1500)
     ('128k', '16k', '', '1,500')
     """
-    if length is None:
-        return ""
-    for thousand in (1000, 1024):
-        if length >= thousand and length % thousand == 0:
-            return f"{length // thousand}k"
-    return f"{length:,}"
+    return "" if length is None else tokens_text(length)
 
 
 def day(made: str) -> str:
-    """The day in a time as a host wrote it; the text itself where it has no eight digits.
+    """Return the day of a time as a host wrote it; the text itself where it has fewer than eight digits.
 
     >>> day("2026-01-31T10-00-00.5"), day("20260131_100000")
     ('2026-01-31', '2026-01-31')
     """
-    digits = re.sub(r"\D", "", made)
+    digits = moment(made)
     return f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}" if len(digits) >= 8 else made
 
 
+def time_of_day(made: str) -> str:
+    """Return the time of day of a time as a host wrote it; empty where it has none.
+
+    >>> time_of_day("20260131_100230"), time_of_day("2026-01-31")
+    ('10:02:30', '')
+    """
+    digits = moment(made)
+    return f"{digits[8:10]}:{digits[10:12]}:{digits[12:14]}" if len(digits) >= 14 else ""
+
+
 def moment(made: str) -> str:
-    """What times as hosts wrote them are ordered by."""
+    """Return the digits of a time as a host wrote it, by which times are sorted."""
     return re.sub(r"\D", "", made)[:20]
+
+
+def joined(*parts: str | None) -> str:
+    """Join the parts that are not empty with a middle dot.
+
+    >>> joined("tsort", "", "front")
+    'tsort · front'
+    """
+    return " · ".join(filter(None, parts))
+
+
+def judged_by(judge: str | None) -> str:
+    """Return the judge for a label; empty without one."""
+    return f"judge {judge}" if judge else ""
 
 
 @lru_cache(maxsize=10_000)
 def settings(text: str) -> str:
-    """Settings of a cell that differ from the defaults, in a few words; empty where none does.
+    """Return in a few words the settings of a cell that differ from the defaults.
 
     >>> settings('{"lct_subset": 200, "lct_cases": true}'), settings('{"lct_n": 6}'), settings("{}")
     ('subset 200, cases true', 'first 6 cases', '')
@@ -99,24 +119,24 @@ def _setting(name: str, value: Any) -> str:
 
 
 SHORT = 48
-"""Characters of settings that still fit into a heading."""
+"""Characters of settings that fit into a heading."""
 _PART = 20
 
 
-def settings_label(told: str) -> str:
-    """A short name for settings in words, as good as surely different for different ones.
+def settings_label(text: str) -> str:
+    """Return a short name for settings in words, almost certainly different for different settings.
 
-    Themselves; where they are long, each cut, and a few digits of their hash, by which the legend of the page has them whole.
+    Long ones are cut and get four digits of their hash; the legend of the page has them in full.
 
     >>> settings_label("answer_budget 96, n 1")
     'answer_budget 96, n 1'
     >>> settings_label("cases a-folder-with-a-long-name-of-its-own, answer_budget 96, n 1")
     'cases a-folder-with…, answer_budget 96, n 1 (b8aa)'
     """
-    if len(told) <= SHORT:
-        return told
-    parts = [_cut(part, _PART) for part in told.split(", ")]
-    digits = hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:4]
+    if len(text) <= SHORT:
+        return text
+    parts = [_cut(part, _PART) for part in text.split(", ")]
+    digits = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:4]
     return f"{_cut(', '.join(parts), SHORT)} ({digits})"
 
 
@@ -124,71 +144,73 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1].rstrip(' ,-/')}…"
 
 
-def told_of(told: str, judge: str) -> str:
-    """A short name for settings in words, and the judge.
+def setting_label(settings_text: str, judge: str | None) -> str:
+    """Return a short name for settings in words and the judge.
 
-    >>> told_of("subset 200", "mine"), told_of("", "")
+    >>> setting_label("subset 200", "mine"), setting_label("", "")
     ('subset 200 · judge mine', '')
     """
-    return " · ".join(filter(None, (settings_label(told), judge and f"judge {judge}")))
+    return joined(settings_label(settings_text), judged_by(judge))
 
 
 def told_apart(names: Sequence[str], labels: Sequence[str]) -> list[str]:
-    """Names, those that occur more than once with their labels.
+    """Return the names; those that occur more than once with their labels.
 
     >>> told_apart(["a", "a", "b"], ["", "subset 200", "subset 50"])
     ['a', 'a · subset 200', 'b']
     """
     return [
-        f"{name} · {label}" if label and names.count(name) > 1 else name
+        joined(name, label) if names.count(name) > 1 else name
         for name, label in zip(names, labels, strict=True)
     ]
 
 
 def long_settings(texts: Iterable[str]) -> dict[str, str]:
-    """Label to words, of all settings that pages show by a label that does not say all; for a legend."""
-    told = (settings(text) for text in texts)
-    return dict(sorted((settings_label(each), each) for each in told if len(each) > SHORT))
+    """Return label to words of all settings that pages abbreviate, for a legend."""
+    in_words = (settings(text) for text in texts)
+    return dict(sorted((settings_label(each), each) for each in in_words if len(each) > SHORT))
 
 
-def common(told: Iterable[str]) -> str:
-    """What all have in common: the text of all, or nothing where two differ.
+def shared(texts: Iterable[str]) -> str:
+    """Return the text that all have in common; empty where two differ.
 
-    >>> common(["n 1", "n 1"]), common(["n 1", ""]), common([])
+    >>> shared(["n 1", "n 1"]), shared(["n 1", ""]), shared([])
     ('n 1', '', '')
     """
-    different = set(told)
+    different = set(texts)
     return different.pop() if len(different) == 1 else ""
 
 
+def length_name(length: FamilyLength) -> str:
+    """Return the family of an effective length with everything that distinguishes it from others."""
+    return joined(length.family, length.variant, settings(length.settings), judged_by(length.judge))
+
+
 def reasons(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Reasons in words with their counts, the most frequent first."""
+    """Return reasons in words with their counts, the most frequent first."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return [(reason_words(reason), count) for reason, count in ordered]
 
 
 def reason_words(reason: str) -> str:
-    """A reason as pages show it."""
+    """Return a reason as pages show it."""
     return _REASONS.get(reason, reason.replace("_", " "))
 
 
 def scale_top(high: float, *, points: bool) -> float:
-    """The upper end of the bars of a column: 1 for shares, and the usual scale that holds the points."""
+    """Return the upper end of the bars of a column: 1 for shares, else the usual scale that holds the points."""
     if not points:
         return 1.0
     return next((top for top in (5.0, 10.0, 100.0) if high <= top), high)
 
 
 def short_name(task: str, benchmark: str) -> str:
-    """A task or family without the benchmark's name in front, where a heading names that.
+    """Return a task or family without the benchmark in front, for places whose heading names the benchmark.
 
     >>> short_name("ada_leval_tsort_8k", "ada_leval")
     'tsort_8k'
     """
     return task.removeprefix(f"{benchmark}_") or task
-
-
-# Names of files for names of models and tasks, which may hold anything.
 
 
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
@@ -197,10 +219,10 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?")
 
 
 def slug(name: str) -> str:
-    """A name that is good for a file on any system, different for different names.
+    """Return a file name that is valid on every system and different for different names, which may hold anything.
 
-    Small letters, digits, ``.``, ``_`` and ``-`` stay; a name that loses something, that some system keeps for itself, or that ends as
-    if it had them, gets eight digits of its hash.
+    Small letters, digits, ``.``, ``_`` and ``-`` stay. A name that loses something, that a system reserves, or that ends like a hashed
+    name gets eight digits of its hash.
 
     >>> slug("ada_leval_tsort_8k")
     'ada_leval_tsort_8k'

@@ -1,25 +1,23 @@
-"""The embedded corpus: texts written from a seed, so that nobody can have read them before, with answers that the writer decided.
+"""Texts written from a seed, so that nobody can have read them before, with answers that the writer decided.
 
-A novel tells what happens to a company of travellers (:mod:`.novel`, :mod:`.company`). Stories tell of a small world that goes on by
-itself (:mod:`.world`, of :mod:`.people`), and know the names and facts of their paragraphs (:mod:`.story`); the sentences of both are
-made by :mod:`.teller`. Beside them there are debates (:mod:`.debate`), meetings with questions
-(:mod:`.meeting`), abstracts and reviews of trials (:mod:`.trials`), court opinions (:mod:`.opinions`), and a forum (:mod:`.forum`)
-that asks for parts of invented devices (:mod:`.parts`).
+One folder a kind: a novel about a company of travellers (:mod:`.novel`); stories of a small world, with the names and facts of
+their paragraphs (:mod:`.story`); debates (:mod:`.debate`); meetings with questions (:mod:`.meeting`); abstracts and reviews of
+trials (:mod:`.trials`); court opinions (:mod:`.opinions`); and a forum that asks for parts of invented devices (:mod:`.forum`).
 
-Equal seeds give equal texts on every machine. What a writer hands over stands in :mod:`.document`, how sentences are made in
-:mod:`.wording`; all words stand in text files in ``data``.
+Equal seeds give equal texts on every machine. What a writer returns is in :mod:`.document`, how sentences are made in
+:mod:`.wording`; all words are in text files in ``data``.
 """
 
 from long_context_tasks.synthetic.debate import write_debate
 from long_context_tasks.synthetic.document import Document, Fact, Paragraph
-from long_context_tasks.synthetic.event import Event
 from long_context_tasks.synthetic.forum import Thread, ThreadAnswer, post_rows, write_threads
 from long_context_tasks.synthetic.meeting import Meeting, MeetingQuestion, write_meeting
 from long_context_tasks.synthetic.novel import Novel, write_novel
 from long_context_tasks.synthetic.opinions import OpinionGroup, write_opinion_group, write_opinions
+from long_context_tasks.synthetic.people import Event
 from long_context_tasks.synthetic.story import write_story
+from long_context_tasks.synthetic.story.world import simulate
 from long_context_tasks.synthetic.trials import write_abstracts, write_review
-from long_context_tasks.synthetic.world import simulate
 
 __all__ = [
     "Document",

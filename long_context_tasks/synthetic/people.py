@@ -1,20 +1,43 @@
-"""What the small world is made of: people, places, things, misdeeds, injuries."""
+"""What the small worlds of novels and stories are made of: people, places, things, misdeeds, injuries, and events."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from random import Random
+from typing import TypeVar
 
-from long_context_tasks.synthetic.wording import records, words
+from long_context_tasks.synthetic.wording import Dice, records, words
 
-__all__ = ["Deed", "Goods", "Inventory", "Person", "Place", "Thing", "Wound", "pick"]
+__all__ = [
+    "STAGES",
+    "WEATHER",
+    "Deed",
+    "Event",
+    "Goods",
+    "Inventory",
+    "Journey",
+    "Person",
+    "Place",
+    "Thing",
+    "Wound",
+    "two_words",
+]
 
-Random = Callable[[], float]
-
-
-def pick(options: tuple[str, ...], random: Random) -> str:
-    """Choose one of the options; the same choice on every Python version."""
-    return options[int(random() * len(options))]
+T = TypeVar("T")
+WEATHER = ("clear", "rain", "fog", "wind")
+STAGES = {
+    "study": ("new", "known"),
+    "mend": ("known", "whole"),
+    "use": ("whole", "used"),
+    "sell": ("used", ""),
+    "give": ("used", ""),
+    "lose": ("used", ""),
+}
+"""Kind of event -> how far a thing has come before it and after it; an empty word ends its story."""
+_BEFORE, _AFTER = 0.35, 0.42  # shares of towns that have a second word before or after the name
+# How long a name, a trade, a noun stays out of use after it was drawn.
+_MEMORY = {"name": 60, "trade": 14, "noun": 28, "deed": 12, "official": 8, "wound": 8}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +48,11 @@ class Person:
     surname: str
     female: bool
     trade: str
+
+    @property
+    def full(self) -> str:
+        """First name and surname."""
+        return f"{self.name} {self.surname}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +75,11 @@ class Thing:
     flaw: str
     fix: str
     use: str
+
+    @property
+    def whole(self) -> str:
+        """Adjective and noun."""
+        return f"{self.adjective} {self.noun}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +113,44 @@ class Goods:
     gained: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened.
+
+    ``kind`` is one of the kinds in ``story.world.WEIGHTS``, or "meet", "arrive", "depart", "road", "confirm", "deliver" or
+    "settle"; ``place`` is where it happened (the place left behind while on the road), ``target`` the place that it
+    points to; ``actor``, ``other`` and ``third`` are its people; ``party`` the travellers after it, the leader first;
+    ``causes`` the numbers of the events without which it could not have happened. Numbers count from 0; what happened
+    before the first event of the text has numbers below zero.
+
+    A company (:mod:`.novel.company`) knows moves ("move"), outings ("outing") and news ("news") besides, and what happens to the same things
+    all the time. Its goods are counted ("count"): ``changes`` came, or went if below 0, for ``reasons``, or a share of them went or came
+    (``reason``), and ``left`` are left. An object goes from hand to hand ("hand"): from ``actor`` to ``other``; ``spot`` is the object.
+    """
+
+    number: int
+    kind: str
+    day: int
+    hour: int
+    weather: str
+    place: Place
+    party: tuple[Person, ...]
+    target: Place | None = None
+    actor: Person | None = None
+    other: Person | None = None
+    third: Person | None = None
+    thing: Thing | None = None
+    deed: Deed | None = None
+    wound: Wound | None = None
+    spot: str = ""
+    reason: str = ""
+    causes: tuple[int, ...] = ()
+    goods: Goods | None = None
+    changes: tuple[int, ...] = ()
+    reasons: tuple[str, ...] = ()
+    left: int = 0
+
+
 def _split(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(";"))
 
@@ -93,114 +164,139 @@ def place_kinds() -> tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]:
 
 
 @cache
-def thing_kinds() -> tuple[tuple[str, tuple[str, ...], tuple[tuple[str, str], ...], tuple[str, ...]], ...]:
+def thing_kinds() -> tuple[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...], tuple[str, ...]], ...]:
     """Return the kinds of things: noun, adjectives, pairs of flaw and repair, uses."""
-    kinds = []
-    for noun, adjectives, flaws, uses in records("things.txt", "things"):
-        pairs = [tuple(part.strip() for part in pair.split(" = ")) for pair in _split(flaws)]
-        kinds.append((noun, _split(adjectives), tuple((flaw, fix) for flaw, fix in pairs), _split(uses)))
-    return tuple(kinds)
+    return tuple(
+        (noun, _split(adjectives), tuple(tuple(pair.split(" = ")) for pair in _split(flaws)), _split(uses))
+        for noun, adjectives, flaws, uses in records("things.txt", "things")
+    )
 
 
 @cache
 def goods_kinds() -> tuple[Goods, ...]:
     """Return everything that a company may count."""
+    spent_too, gained_too = words("goods.txt", "spent"), words("goods.txt", "gained")
     return tuple(
-        Goods(
-            name,
-            store,
-            (*_split(spent), *words("goods.txt", "spent")),
-            (*_split(gained), *words("goods.txt", "gained")),
-        )
+        Goods(name, store, (*_split(spent), *spent_too), (*_split(gained), *gained_too))
         for name, store, spent, gained in records("goods.txt", "goods")
     )
 
 
-class Inventory:
+def two_words(place: str, dice: Dice) -> str:
+    """Give most names of towns a second word, so that they look like names of people: "Great Otterwold", "Otterwold Cross"."""
+    mark = dice.random()
+    if mark < _BEFORE:
+        return f"{dice.pick(words('story_names.txt', 'town_first'))} {place}"
+    return f"{place} {dice.pick(words('story_names.txt', 'town_last'))}" if mark < _BEFORE + _AFTER else place
+
+
+class Inventory(Dice):
     """Makes people, places, things, deeds and wounds; nothing is repeated within living memory."""
 
-    def __init__(self, random: Random, side: int) -> None:
+    def __init__(self, random: Callable[[], float], side: int) -> None:
         """Draw the names of ``side`` x ``side`` places; everything else is made when asked for."""
-        self.random = random
-        self.women, self.men = words("names.txt", "women"), words("names.txt", "men")
-        self.trades = words("names.txt", "trades_women"), words("names.txt", "trades_men")
-        self.first, self.last = words("names.txt", "surname_first"), words("names.txt", "surname_last")
-        self.deeds = tuple(records("troubles.txt", "deeds"))
-        self.officials = words("troubles.txt", "officials")
-        self.wounds = tuple(records("wounds.txt", "wounds"))
-        # How long a name, a trade, a noun stays out of use after it was drawn.
-        self.used: dict[str, deque[object]] = {
-            "name": deque(maxlen=60),
-            "trade": deque(maxlen=14),
-            "noun": deque(maxlen=28),
-            "deed": deque(maxlen=12),
-            "official": deque(maxlen=8),
-            "wound": deque(maxlen=8),
-        }
+        super().__init__(random)
+        self.used: dict[str, deque[object]] = {what: deque(maxlen=size) for what, size in _MEMORY.items()}
         self.places = self._map(side * side)
 
-    def fresh(self, what: str, draw: Callable[[], object]) -> object:
-        """Draw until something comes that was not drawn lately."""
+    def fresh(self, what: str, options: Sequence[T], without: Sequence[T] = ()) -> T:
+        """Draw an option that was not drawn lately and is none of those ``without``."""
         used = self.used[what]
-        while (drawn := draw()) in used:
-            pass
-        used.append(drawn)
-        return drawn
+        while True:
+            if (drawn := self.pick(options)) not in used:
+                used.append(drawn)
+                if drawn not in without:
+                    return drawn
 
     def _map(self, number: int) -> tuple[Place, ...]:
-        first, last = words("names.txt", "place_first"), words("names.txt", "place_last")
-        names = [one.lower() for one in first], last
-        kinds = place_kinds()
-        seen: dict[int, bool] = {}
+        firsts, lasts = words("names.txt", "place_first"), words("names.txt", "place_last")
+        seen: set[int] = set()
         places: list[Place] = []
         while len(places) < number:
-            code = int(self.random() * len(first) * len(last))
-            beginning, end = names[0][code // len(last)], names[1][code % len(last)]
+            code = self.below(len(firsts) * len(lasts))
+            first, last = firsts[code // len(lasts)].lower(), lasts[code % len(lasts)]
             # "Lambbeck" and the like: three equal letters or the same letter at the seam read badly.
-            if code in seen or beginning[-1] == end[0] or beginning in end:
+            if code in seen or first[-1] == last[0] or first in last:
                 continue
-            seen[code] = True
-            kind, spots, looks = kinds[int(self.random() * len(kinds))]
-            places.append(Place(len(places), (beginning + end).capitalize(), kind, spots, looks))
+            seen.add(code)
+            kind, spots, looks = self.pick(place_kinds())
+            places.append(Place(len(places), (first + last).capitalize(), kind, spots, looks))
         return tuple(places)
 
     def person(self, known: Sequence[Person] = ()) -> Person:
-        """Make someone whose first name and trade nobody of late has, and nobody of those ``known``."""
+        """Make a person whose first name and trade are not those of anybody of late, nor of anybody ``known``."""
         taken = [person.name for person in known] + [person.trade for person in known]
         female = self.random() < 0.5
-        while (
-            name := self.fresh("name", lambda: pick(self.women if female else self.men, self.random))
-        ) in taken:
-            pass
-        trades = self.trades[0 if female else 1]
-        while (trade := self.fresh("trade", lambda: pick(trades, self.random))) in taken:
-            pass
-        surname = pick(self.first, self.random) + pick(self.last, self.random)
-        return Person(str(name), surname, female, str(trade))
+        name = self.fresh("name", words("names.txt", "women" if female else "men"), taken)
+        trade = self.fresh("trade", self.trades(female), taken)
+        return Person(name, self.made_up("surname"), female, trade)
+
+    @staticmethod
+    def trades(female: bool) -> tuple[str, ...]:
+        """Return what women or men may be."""
+        return words("names.txt", "trades_women" if female else "trades_men")
 
     def thing(self) -> Thing:
-        """Make a thing of a kind that nobody has now."""
-        kinds = thing_kinds()
-        number = self.fresh("noun", lambda: int(self.random() * len(kinds)))
-        assert isinstance(number, int)
-        return self.thing_of(number)
+        """Make a thing of a kind that no one has now."""
+        return self.thing_of(self.fresh("noun", thing_kinds()))
 
-    def thing_of(self, number: int) -> Thing:
-        """Make a thing of a kind, by its place in the list of kinds."""
-        noun, adjectives, flaws, uses = thing_kinds()[number]
-        flaw, fix = flaws[int(self.random() * len(flaws))]
-        return Thing(pick(adjectives, self.random), noun, flaw, fix, pick(uses, self.random))
+    def thing_of(
+        self, kind: tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...], tuple[str, ...]]
+    ) -> Thing:
+        """Make a thing of one of :func:`thing_kinds`."""
+        noun, adjectives, flaws, uses = kind
+        flaw, fix = self.pick(flaws)
+        return Thing(self.pick(adjectives), noun, flaw, fix, self.pick(uses))
 
     def deed(self, teller: Person, place: Place) -> Deed:
         """Make a misdeed of an official of ``place``, as told by ``teller``."""
-        number = self.fresh("deed", lambda: int(self.random() * len(self.deeds)))
-        official = self.fresh("official", lambda: pick(self.officials, self.random))
-        assert isinstance(number, int)
-        crime, evidence, outcome = self.deeds[number]
-        return Deed(str(official), crime, evidence, outcome, teller, place)
+        crime, evidence, outcome = self.fresh("deed", tuple(records("troubles.txt", "deeds")))
+        official = self.fresh("official", words("troubles.txt", "officials"))
+        return Deed(official, crime, evidence, outcome, teller, place)
 
     def wound(self) -> Wound:
-        """Make an injury of a kind that nobody has now."""
-        number = self.fresh("wound", lambda: int(self.random() * len(self.wounds)))
-        assert isinstance(number, int)
-        return Wound(*self.wounds[number])
+        """Make an injury of a kind that no one has now."""
+        return Wound(*self.fresh("wound", tuple(records("wounds.txt", "wounds"))))
+
+
+class Journey(Dice):
+    """People who travel a small world: what time it is, where they are, and what happens there.
+
+    Attributes:
+        number: of the last event; what happened before the first one of the text has numbers below 0.
+        place: where the people are.
+        party: the people, the leader first.
+    """
+
+    place: Place
+    party: tuple[Person, ...]
+
+    def __init__(self, seed: int, side: int, run_in: int) -> None:
+        """Make the map; ``run_in`` events come before the first one of the text."""
+        super().__init__(Random(seed).random)
+        self.inventory = Inventory(self.random, side)
+        self.number = -run_in - 1
+        self.day = self.hour = 0
+        self.weather = WEATHER[0]
+
+    def pass_time(self) -> None:
+        """Go on to the next event, some hours later."""
+        self.number += 1
+        self.hour += self.pick((0, 1, 1, 1, 2))
+        if self.hour > 5:
+            self.hour -= 6
+            self.day += 1
+
+    def event(self, kind: str, *causes: int, **fields: object) -> Event:
+        """Record what happens here and now."""
+        return Event(
+            number=self.number,
+            causes=causes,
+            kind=kind,
+            day=self.day,
+            hour=self.hour,
+            weather=self.weather,
+            place=self.place,
+            party=self.party,
+            **fields,  # type: ignore[arg-type]
+        )

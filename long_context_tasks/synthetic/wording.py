@@ -7,18 +7,50 @@ lines that begin with ``#`` are comments.
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
-__all__ = ["Plan", "clause", "expand", "plans", "records", "repair", "stream", "variants", "words"]
+__all__ = [
+    "LONG",
+    "PRONOUNS",
+    "SENTENCE",
+    "Dice",
+    "Plan",
+    "Writer",
+    "capital",
+    "clause",
+    "expand",
+    "parted",
+    "plans",
+    "records",
+    "repair",
+    "spoken_in",
+    "stream",
+    "variants",
+    "words",
+]
 
+T = TypeVar("T")
 Plan = tuple[tuple[int, object], ...]
 TEXT, FIELD, CHOICE = 0, 1, 2
 
 FOLDER = Path(__file__).parent / "data"
 TOKEN = re.compile(r"[\[\]|]|<[a-z_.0-9]+>|\{[A-Za-z_.]+\}|[^\[\]|<{]+")
 ARTICLE = re.compile(r"\b([Aa])\(n\) (.)")
+NAME = re.compile(r"\b[A-Z][a-z]+\b")
+SENTENCE = re.compile(r"(?<=[.?!])\s+|(?<=[.?!]\")\s+")
+LONG = 12
+"""Words; a longer sentence without a proper name may come in other texts too."""
+PRONOUNS = {
+    "he": ("she", "he"),
+    "He": ("She", "He"),
+    "him": ("her", "him"),
+    "his": ("her", "his"),
+    "himself": ("herself", "himself"),
+    "person": ("woman", "man"),
+}
 SENTENCE_START = re.compile(r"((?:[.?!]|\.\") |^)([a-z])")
 
 
@@ -149,6 +181,115 @@ def repair(text: str) -> str:
     return SENTENCE_START.sub(lambda found: found[1] + found[2].upper(), text)
 
 
+def capital(text: str) -> str:
+    """Begin a text with a capital."""
+    return text[:1].upper() + text[1:]
+
+
+def parted(sentence: str, own: re.Pattern[str], joints: re.Pattern[str]) -> str:
+    """Make two or more sentences of a long one that another text may have too.
+
+    Args:
+        sentence: any.
+        own: finds behind the first letter what no other text has; such a sentence stays whole.
+        joints: where a sentence may be parted.
+    """
+    if len(sentence.split()) <= LONG or own.search(sentence, 1):
+        return sentence
+    joint = joints.search(sentence)
+    if joint is None:
+        return sentence
+    head, tail = sentence[: joint.start()], sentence[joint.end() :]
+    return f"{head}. {parted(f'But {tail}' if joint[0] == ', but ' else capital(tail), own, joints)}"
+
+
+def spoken_in(text: str, names: Container[str]) -> tuple[str, ...]:
+    """Return the names that stand in a text as words, in order, each once.
+
+    >>> spoken_in("Ann met Bob. Bobby met Ann.", {"Bob", "Ann", "Eve"})
+    ('Ann', 'Bob')
+    """
+    return tuple(dict.fromkeys(word for word in NAME.findall(text) if word in names))
+
+
+# --- chance ----------------------------------------------------------------------------------------------------------
+
+
 def stream(seed: int, name: str) -> int:
     """Derive the seed of one of several independent streams of random numbers."""
     return int.from_bytes(hashlib.sha256(f"{name}:{seed}".encode()).digest()[:8], "big")
+
+
+class Dice:
+    """Draws from one stream of random numbers; the same draws on every Python version and machine."""
+
+    def __init__(self, random: Callable[[], float]) -> None:
+        """Draw with ``random``, which gives numbers from 0 to 1."""
+        self.random = random
+
+    def chance(self, probability: float) -> bool:
+        """Return True with the given probability."""
+        return self.random() < probability
+
+    def below(self, number: int) -> int:
+        """Draw a whole number from 0 on."""
+        return int(self.random() * number)
+
+    def whole(self, low: int, high: int) -> int:
+        """Draw a whole number from ``low`` to ``high``."""
+        return low + int(self.random() * (high - low + 1))
+
+    def pick(self, options: Sequence[T]) -> T:
+        """Choose one of the options."""
+        return options[int(self.random() * len(options))]
+
+    def sample(self, options: Iterable[T], number: int) -> list[T]:
+        """Choose so many different options, in random order."""
+        rest = list(options)
+        return [rest.pop(int(self.random() * len(rest))) for _ in range(number)]
+
+    def shuffled(self, options: Sequence[T]) -> list[T]:
+        """Return all options in random order."""
+        return self.sample(options, len(options))
+
+    def weighted(self, weights: Mapping[str, float]) -> str:
+        """Choose a key of ``weights`` with that share of their sum."""
+        mark = self.random() * sum(weights.values())
+        for option, weight in weights.items():
+            mark -= weight
+            if mark < 0:
+                return option
+        return option
+
+    def made_up(self, kind: str) -> str:
+        """Make the name of a ``place`` or a ``surname`` of two parts."""
+        return self.pick(words("names.txt", f"{kind}_first")) + self.pick(words("names.txt", f"{kind}_last"))
+
+
+class Writer(Dice):
+    """Fills sentence plans; a writer of a kind says in :meth:`fill` what their fields mean."""
+
+    def __init__(self, random: Callable[[], float], *files: str) -> None:
+        """Write by the plans of some data files."""
+        super().__init__(random)
+        self.plans = plans(*files)
+
+    def fill(self, field: tuple[str, str], out: list[str]) -> str:
+        """Return the text of a field (role, form); ``out`` is what stands before it in the sentence."""
+        raise NotImplementedError
+
+    def written(self, plan: Plan) -> str:
+        """Fill a plan."""
+        out: list[str] = []
+        expand(plan, self.fill, self.random, out)
+        return "".join(out)
+
+    def say(self, name: str) -> str:
+        """Fill one of the plans of a list."""
+        return self.written(self.pick(self.plans[name]))
+
+    def several(self, name: str, low: int, high: int) -> list[str]:
+        """Fill from ``low`` to ``high`` different plans of a list."""
+        left = list(self.plans[name])
+        number = self.whole(low, high)
+        return [self.written(left.pop(int(self.random() * len(left)))) for _ in range(number)]

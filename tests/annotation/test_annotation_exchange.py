@@ -33,8 +33,9 @@ from long_context_tasks.annotation.exchange import (
     write_rows,
 )
 from long_context_tasks.annotation.potato import export_potato, import_potato, potato_config
-from long_context_tasks.annotation.scale import parse_scale
+from long_context_tasks.annotation.scale import Scale
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.validated import validated
 
 CANDIDATES = [f"q{n}/{model}" for n in (1, 2, 3) for model in ("small", "large/x")]
 ROUND_TRIP = settings(
@@ -113,7 +114,7 @@ def test_potato_gets_a_project_without_markup_from_the_study(tmp_path: Path) -> 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_scales(name: str) -> None:
     scale = load_scale(name)
-    assert parse_scale(scale.as_row(), "again") == scale
+    assert validated(Scale, scale.as_row(), "again") == scale
     assert scale.bounds == ((1, 10) if name == "elitr_bench" else (1, 5))
     labels = [label["name"] for label in potato_config(scale)["annotation_schemes"][0]["labels"]]
     assert labels == [str(value) for value in scale.values]
@@ -122,17 +123,17 @@ def test_shipped_scales(name: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"colour": 1}, "unknown key colour"),
-        ({"scale": []}, "scale must be a list"),
+        ({"colour": 1}, "unknown key 'colour'"),
+        ({"scale": []}, "scale must hold 2 to 11 ratings"),
         ({"scale": [{"values": [1]}, {"values": [3]}]}, "follow each other"),
-        ({"scale": [{"values": ["1"]}]}, "whole numbers"),
+        ({"scale": [{"values": ["1"]}]}, "scale, item 1, values, item 1 must be a whole number"),
         ({"codes": {"Q": {"label": "x"}}}, "exactly Q, A, R, U, E"),
         ({"title": 3}, "title must be text"),
     ],
 )
 def test_a_wrong_scale_is_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        parse_scale({**load_scale().as_row(), **change}, "s.yaml")
+        validated(Scale, {**load_scale().as_row(), **change}, "s.yaml")
 
 
 GOOD = {"item": "q1/small", "annotator": "ana", "rating": 4, "codes": ["A"], "comment": "", "at": ""}
@@ -147,12 +148,15 @@ GOOD = {"item": "q1/small", "annotator": "ana", "rating": 4, "codes": ["A"], "co
             json.dumps({**GOOD, "annotator": "b", "rating": 7}),
             "row 2: .*rating 7 is no whole number from 1 to 5",
         ),
-        (json.dumps({**GOOD, "annotator": "b", "rating": "4"}), 'row 2: rating "4" is no whole number'),
-        (json.dumps({**GOOD, "annotator": "b", "rating": 3.5}), "row 2: rating 3.5"),
-        ('{"item": "q1/small", "annotator": "b", "rating": NaN}', "row 2: rating NaN"),
+        (json.dumps({**GOOD, "annotator": "b", "rating": "4"}), "row 2: rating must be a whole number"),
+        (json.dumps({**GOOD, "annotator": "b", "rating": 3.5}), "row 2: rating must be a whole number"),
+        ('{"item": "q1/small", "annotator": "b", "rating": NaN}', "row 2: rating must be a whole number"),
         (json.dumps({**GOOD, "annotator": "b", "codes": ["X"]}), "row 2: codes"),
         (json.dumps({**GOOD, "annotator": ""}), "row 2: annotator is empty"),
-        (json.dumps({**GOOD, "annotator": "b", "rateing": 4}), "row 2: unknown field rateing"),
+        (
+            json.dumps({**GOOD, "annotator": "b", "rateing": 4}),
+            "row 2: unknown key 'rateing'; did you mean rating",
+        ),
         (json.dumps(GOOD), "row 2: ana annotated q1/small before, in .*row 1"),
         (json.dumps({"item": "q1/small", "annotator": "b"}), "row 2: .*says nothing"),
     ],
@@ -222,10 +226,10 @@ def test_reviews_go_out_and_come_back(tmp_path: Path) -> None:
         annotate(study, [Annotation("q1/large/x", "ben", 2, "Q", "", "2999-01-01T00:00:00Z")])
         assert [row["flags"][0]["annotator"] for row in review_rows(study)] == ["ben"]  # what came later
     for change, message in (
-        ({"decision": "maybe"}, "decision is"),
+        ({"decision": "maybe"}, "decision must be 'keep'"),
         ({"question": ""}, "question is empty"),
-        ({"refrence": "x"}, "unknown field refrence"),
-        ({"version": "1"}, "version is"),
+        ({"refrence": "x"}, "unknown key 'refrence'; did you mean reference"),
+        ({"version": "1"}, "version must be a whole number"),
     ):
         (tmp_path / "r.jsonl").write_text(json.dumps({**rows[0], **change}))
         with pytest.raises(InputError, match=f"r.jsonl, row 1: {message}"):
@@ -258,7 +262,7 @@ def test_flat_rows_of_one_question_are_joined(tmp_path: Path) -> None:
     [
         ({"id": "q", "question": "Q?"}, "reference is missing"),
         ({"id": "q", "question": " ", "reference": "R"}, "question is empty"),
-        ({"id": "a\nb", "question": "Q", "reference": "R"}, "id is"),
+        ({"id": "a\nb", "question": "Q", "reference": "R"}, "id must be a short text"),
         ({"id": "q", "question": "Q", "reference": "\ud800"}, "reference holds broken text"),
         (
             {"id": "q", "question": "Q", "reference": "R", "candidates": {"m": "x"}},
@@ -266,7 +270,7 @@ def test_flat_rows_of_one_question_are_joined(tmp_path: Path) -> None:
         ),
         (
             {"id": "q", "question": "Q", "reference": "R", "candidates": [{"model": "m"}]},
-            "candidate 1: text is missing",
+            "candidates, item 1, text is missing",
         ),
     ],
 )
@@ -314,14 +318,16 @@ def test_a_decision_without_its_flags_answers_all_that_there_are(tmp_path: Path)
         review(study, [Review("q1", "keep", {})], "eva")
         assert [row["question_id"] for row in review_rows(study)] == ["q2", "q3"]
     write_rows(tmp_path / "r.jsonl", [{"question_id": "q2", "decision": "keep", "flags": [3]}])
-    with pytest.raises(InputError, match="row 1: flags are not as `lct annotate review` wrote them"):
+    with pytest.raises(
+        InputError, match="row 1: flags, item 1 must be keys and values; leave version and flags as"
+    ):
         read_reviews(tmp_path / "r.jsonl")
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"at": "yesterday"}, 'row 1: at is "yesterday"; write a time of UTC'),
+        ({"at": "yesterday"}, "row 1: at must be a time of UTC"),
         ({"rating": None, "comment": "  "}, "says nothing"),
     ],
 )

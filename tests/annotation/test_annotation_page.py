@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from annotation_study import HOSTILE, make_study, served
-from headless import needs_browser, new_driver
+from headless import needs_browser
 
 from long_context_tasks.annotation import Annotation, Review, annotate, open_study, review
 
@@ -57,13 +57,6 @@ class Page:
     def checked(self) -> list[str]:
         found = self.driver.find_elements(By.CSS_SELECTOR, "#rating input:checked")
         return [one.get_attribute("value") for one in found]
-
-
-@pytest.fixture(scope="module")
-def driver() -> Iterator[Any]:
-    found = new_driver()
-    yield found
-    found.quit()
 
 
 @pytest.fixture

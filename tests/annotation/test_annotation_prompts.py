@@ -32,8 +32,8 @@ def test_the_default_scale_stands_in_the_paper(shared: Path) -> None:
     scale = load_scale()
     for step in scale.steps:
         assert f"{step.values[0]}. {step.label}: {step.text}" in printed
-    for code in scale.codes:
-        assert f"- **{code.code}:** {code.label}: {code.text}" in printed
+    for letter, code in scale.codes.items():
+        assert f"- **{letter}:** {code.label}: {code.text}" in printed
 
 
 def test_the_elitr_scale_is_that_of_its_judge_prompt() -> None:

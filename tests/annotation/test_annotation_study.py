@@ -105,7 +105,7 @@ EDITS = {
     "DELETE FROM versions WHERE question_id = 'q1'": "names a row of versions",
     "DELETE FROM settings WHERE name = 'seed'": "setting seed is missing",
     "UPDATE settings SET value = '{' WHERE name = 'scale'": "setting scale is not JSON",
-    "UPDATE settings SET value = '{}' WHERE name = 'scale'": "scale must be a list",
+    "UPDATE settings SET value = '{}' WHERE name = 'scale'": "scale is missing",
     "UPDATE candidates SET text = x'ff'": "row 1 of candidates holds something that is no text",
     "DROP TABLE annotations": "no such table: annotations",
     "PRAGMA user_version = 7": "format 7",

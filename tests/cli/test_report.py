@@ -1,4 +1,4 @@
-"""`lct report elitr-paper` and `lct judge compare`: what a user types and reads."""
+"""`lct report paper` and `lct judge compare`: what a user types and reads."""
 
 import json
 import re
@@ -55,7 +55,7 @@ def data_dir(shared: Path) -> Path:
 
 @pytest.mark.vectors
 def test_the_paper_comes_out_and_no_text_of_the_archives_is_printed(data_dir: Path) -> None:
-    code, out = run(report.app, "elitr-paper", "--data-dir", data_dir)
+    code, out = run(report.app, "paper", "elitr_bench", "--data-dir", data_dir)
     assert code == 0
     assert "83 of 83 figures that can be recomputed come out as printed" in out
     assert re.search(
@@ -73,14 +73,14 @@ def test_the_paper_comes_out_and_no_text_of_the_archives_is_printed(data_dir: Pa
 
 @pytest.mark.vectors
 def test_only_some_tables_and_a_figure_that_fails(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code, out = run(report.app, "elitr-paper", "--data-dir", data_dir, "--only", "table4, fig2b")
+    code, out = run(report.app, "paper", "elitr_bench", "--data-dir", data_dir, "--only", "table4, fig2b")
     assert code == 0 and "Table 4" in out and "Figure 2b" in out and "Table 2" not in out
     with pytest.raises(InputError, match=r"--only table99: there are table1, table2"):
-        run(report.app, "elitr-paper", "--data-dir", data_dir, "--only", "table99")
+        run(report.app, "paper", "elitr_bench", "--data-dir", data_dir, "--only", "table99")
     figures = paper_tables.published()
     figures["table4"]["rows"]["GPT-4"][0], before = "8.34", figures["table4"]["rows"]["GPT-4"][0]
     try:
-        code, out = run(report.app, "elitr-paper", "--data-dir", data_dir, "--only", "table4")
+        code, out = run(report.app, "paper", "elitr_bench", "--data-dir", data_dir, "--only", "table4")
     finally:
         figures["table4"]["rows"]["GPT-4"][0] = before
     assert code == 1 and "11 of 12 figures" in out
@@ -88,7 +88,7 @@ def test_only_some_tables_and_a_figure_that_fails(data_dir: Path, monkeypatch: p
 
 def test_missing_archives_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"elitr_bench/data\.zip is missing.*lct data fetch elitr_bench"):
-        run(report.app, "elitr-paper", "--data-dir", tmp_path)
+        run(report.app, "paper", "elitr_bench", "--data-dir", tmp_path)
 
 
 def test_compare_prints_every_part(tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def test_what_is_judged_once_is_read_from_the_store(judge: Path, monkeypatch: py
         def load(*_: Any) -> None:
             raise AssertionError("the model is loaded for nothing")
 
-        monkeypatch.setattr("long_context_tasks.orca.judge.load_orca_judge", load)
+        monkeypatch.setattr("long_context_tasks.orca.judge._loaded", load)
         again = metrics_of(run(QA, server.url), QA)
     assert again["n_scored"] == 3 and again["orca_mean"] == first["orca_mean"]
 
@@ -191,8 +191,8 @@ def test_bad_judge_files(judge: Path, checkpoint: Path, lines: str, message: str
 
 
 def test_a_base_model_belongs_to_orca() -> None:
-    with pytest.raises(InputError, match="base_model belongs to a judge of kind orca"):
-        JudgeConfig("m", base_url="http://x/v1", base_model="b")
+    with pytest.raises(ValueError, match="base_model"):
+        JudgeConfig(model="m", base_url="http://x/v1", base_model="b")
 
 
 def test_trained_again_is_another_judge(checkpoint: Path, tmp_path: Path) -> None:

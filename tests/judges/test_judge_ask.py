@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from judge_server import Answer, item_of, judge_server
 
-from long_context_tasks.judges import Generate, JudgeConfig, Store
-from long_context_tasks.judges.ask import Asked, Prompt, ask_all, local_model
+from long_context_tasks.judges import JudgeConfig, Store, check_judge
+from long_context_tasks.judges.ask import Asked, Prompt, ask_all
 from long_context_tasks.schema import InputError, Message
 
 
@@ -75,26 +75,22 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_tiny_model(tmp_path_factory.mktemp("asked") / "model", 512)
 
 
-def test_a_model_in_this_process(model: Path, tmp_path: Path) -> None:
+def test_a_model_in_this_process(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = JudgeConfig(model=str(model), kind="local", max_tokens=4)
-    generate: Generate | None = local_model(config)
-    assert generate is not None
     store = Store(tmp_path / "s")
-    first = ask_all([prompt(1), prompt(2)], config, store, generate, usable=lambda _: True, progress=False)
+    first = ask_all([prompt(1), prompt(2)], config, store, usable=lambda _: True, progress=False)
     assert all(one.text is not None for one in first.answers) and len(store) == 2
 
     def never(*_: Any) -> list[str]:
         raise AssertionError("asked again")
 
-    assert ask_all(
-        [prompt(2), prompt(1)], config, store, never, usable=lambda _: True, progress=False
-    ).answers == (
+    monkeypatch.setattr("long_context_tasks.judges.local._loaded", never)
+    assert ask_all([prompt(2), prompt(1)], config, store, usable=lambda _: True, progress=False).answers == (
         first.answers[1],
         first.answers[0],
     )
 
 
-def test_where_a_model_cannot_be_loaded() -> None:
-    assert local_model(JudgeConfig(model="m", base_url="http://127.0.0.1:1/v1")) is None
-    with pytest.raises(InputError, match="judge m: a local judge needs"):
-        local_model(JudgeConfig(model="m", kind="local", engine="vllm"))
+def test_a_model_that_cannot_be_loaded_is_named() -> None:
+    with pytest.raises(InputError, match="judge m: "):
+        check_judge(JudgeConfig(model="m", kind="local", engine="vllm"), reads_prompts=True)

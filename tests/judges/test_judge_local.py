@@ -17,8 +17,8 @@ pytest.importorskip("torch")
 from tiny_model import make_tiny_model
 from transformers import AutoTokenizer
 
-from long_context_tasks.judges import Generate, GenerateSettings, JudgeConfig, Reply, local_vllm
-from long_context_tasks.judges.local import check_local_judge, load_hf_judge, load_local_judge
+from long_context_tasks.judges import Generate, GenerateSettings, JudgeConfig, Reply
+from long_context_tasks.judges.local import _loaded_vllm, check_local_judge, load_hf_judge, load_local_judge
 from long_context_tasks.schema import InputError, Message
 
 PROMPTS = [
@@ -134,7 +134,7 @@ def test_vllm_is_asked_as_transformers_is(tmp_path: Path, monkeypatch: pytest.Mo
             ]
 
     monkeypatch.setitem(sys.modules, "vllm", SimpleNamespace(LLM=LLM, SamplingParams=SimpleNamespace))
-    local_vllm._loaded.cache_clear()
+    _loaded_vllm.cache_clear()
     config = JudgeConfig(model=str(folder), kind="local", engine="vllm")
     replies = load_local_judge(config)(PROMPTS, replace(SETTINGS, logprobs=2))
     assert [reply.text for reply in replies] == ["Score 0", "Score 1", "Score 2"]
@@ -146,7 +146,7 @@ def test_vllm_is_asked_as_transformers_is(tmp_path: Path, monkeypatch: pytest.Mo
     plan = asked[0][1]
     assert (plan.temperature, plan.top_p, plan.max_tokens, plan.logprobs) == (0.8, 0.9, 12, 2)
     assert len({plan.seed for _, plan in asked}) == 3
-    local_vllm._loaded.cache_clear()
+    _loaded_vllm.cache_clear()
 
 
 def test_what_is_missing_is_said_before_the_run(tmp_path: Path) -> None:

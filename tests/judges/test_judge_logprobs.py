@@ -127,5 +127,5 @@ def test_a_judge_without_them_is_told_before_costly_work() -> None:
             InputError, match="gives no log-probabilities; leave logprobs out and take several samples"
         ):
             check_judge(JudgeConfig(model="m", base_url=server.url, logprobs=10))
-    with pytest.raises(InputError, match="extra_body must not set logprobs"):
+    with pytest.raises(ValueError, match="must not set logprobs"):
         JudgeConfig(model="m", base_url="http://x/v1", extra_body={"logprobs": True})

@@ -121,7 +121,7 @@ def test_bad_input_is_named_before_anything_costly(
     assert "--head is missing; it is one of beta, multinomial, bernoulli" in bad(
         *train(place, out, *model[:2])
     )
-    assert "lct orca train: batch_size must be greater than or equal to 1" in bad(
+    assert "lct orca train: batch_size must be at least 1" in bad(
         *train(place, out, *model, "--batch-size", 0)
     )
     assert "scenario 'all' is none of" in bad(*train(place, out, *model, "--scenario", "all"))
@@ -285,4 +285,4 @@ def test_figures_in_the_files_of_the_released_code(
 def test_scored_rows_edited_by_hand_are_named(tmp_path: Path, wrong: dict[str, Any]) -> None:
     [name] = wrong
     path = write(tmp_path / "scored.jsonl", [{"rating_orca": 0.5, "variance_orca": 0.1, **wrong}])
-    assert f"scored.jsonl, row 1: {name} must be a valid" in bad("clamp", "--threshold", "0.1", path)
+    assert f"scored.jsonl, row 1: {name} must be a" in bad("clamp", "--threshold", "0.1", path)

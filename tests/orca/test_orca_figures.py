@@ -208,7 +208,7 @@ def test_released_results_are_brought_to_one_scale(tmp_path: Path, known_by: str
     [
         ("{", "row 2: not JSON"),
         ('{"rating_orca": 1}', "row 2: variance_orca is missing; name a file that `lct orca score` wrote"),
-        ('{"rating_orca": "1", "variance_orca": 0}', "row 2: rating_orca must be a valid number"),
+        ('{"rating_orca": "1", "variance_orca": 0}', "row 2: rating_orca must be a number"),
         ('{"rating_orca": NaN, "variance_orca": 0}', "row 2: rating_orca must be a finite number"),
     ],
 )

@@ -116,11 +116,11 @@ def test_shared_questions_are_counted() -> None:
         ({"method": "half"}, "training: method must be 'lora' or 'full'"),
         ({"precision": "fp8"}, "precision must be 'auto', 'fp32' or 'bf16'"),
         ({"select": "best"}, "select must be 'loss'"),
-        ({"batch_size": 0}, "batch_size must be greater than or equal to 1"),
-        ({"eval_steps": 0}, "eval_steps must be greater than or equal to 1"),
-        ({"lr": -1.0}, "lr must be greater than 0"),
+        ({"batch_size": 0}, "batch_size must be at least 1"),
+        ({"eval_steps": 0}, "eval_steps must be at least 1"),
+        ({"lr": -1.0}, "lr must be above 0"),
         ({"lr": float("nan")}, "lr must be a finite number"),
-        ({"warmup": 1.0}, "warmup must be less than 1"),
+        ({"warmup": 1.0}, "warmup must be below 1"),
     ],
 )
 def test_settings_are_checked(change: dict[str, object], message: str) -> None:

@@ -228,7 +228,7 @@ def test_files_that_do_not_go_together(tmp_path: Path, folder: Path, rated: Path
     for row, message in (
         ({"id": 1}, "row 1: rating_orca is missing; name a file that `lct orca score` wrote"),
         ({"rating_orca": 1, "variance_orca": 0}, "an answer has no id"),
-        ({"id": 1, "rating_orca": 1.5, "variance_orca": 0}, "rating_orca must be less than or equal to 1"),
+        ({"id": 1, "rating_orca": 1.5, "variance_orca": 0}, "rating_orca must be at most 1"),
     ):
         write_rows(path, [row])
         done = lct(rated, "--splits", folder, "--orca", pattern)

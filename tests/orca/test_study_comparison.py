@@ -289,7 +289,6 @@ def test_a_contrary_judge_counts_nothing_and_predictions_stay_in_range() -> None
 
 @given(st.lists(UNIT, min_size=2, max_size=6))
 def test_average_and_its_spread(scores: list[float]) -> None:
-    mean, variance = average(scores)
-    assert mean == pytest.approx(sum(scores) / len(scores))
-    assert variance == pytest.approx(np.var(scores, ddof=1))
-    assert average(scores[:1]) == (scores[0], None)
+    [estimates] = averaged("mean", [rater("", {"a": score}, 1) for score in scores]).by_split
+    assert estimates["a"].mean == pytest.approx(sum(scores) / len(scores))
+    assert estimates["a"].variance == pytest.approx(np.var(scores, ddof=1))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judge_server import Answer, judge_server
+from judge_server import Answer, JudgeServer, judge_server
 
 from long_context_tasks.judges import JudgeConfig, Store
 from long_context_tasks.orca import OrcaItem, item_of_row
@@ -45,10 +45,15 @@ def by_rule(body: dict[str, Any], _: int) -> Answer:
     return Answer(f"Explanation: 5 of 5.\n\nScore: {max(1, shown - (body['seed'] == 2))}")
 
 
+def asked(server: JudgeServer) -> list[dict[str, Any]]:
+    """Requests to rate, without the trial call before."""
+    return [body for body in server.bodies if "andidate" in body["messages"][0]["content"]]
+
+
 def test_a_score_for_every_condition_and_a_second_run_is_free(tmp_path: Path) -> None:
     answers = items(rationale="why", transcription="said")
     with judge_server(by_rule) as server:
-        config = JudgeConfig("m", name="tiny", base_url=server.url, seeds=(1,))
+        config = JudgeConfig(model="m", name="tiny", base_url=server.url, seeds=(1,))
         store = Store(tmp_path / "s.jsonl")
         assert anything_to_ask(requests_of(answers, CONDITIONS, "paper"), config, store)
         rated = rate_answers(answers, config, CONDITIONS, "paper", store, progress=False)
@@ -58,8 +63,8 @@ def test_a_score_for_every_condition_and_a_second_run_is_free(tmp_path: Path) ->
             "tiny:without_context": {2},
             "tiny:without_question": {1},
         }
-        assert len(server.bodies) == 12 and rated.summary.spent.replies == 12
-        sent = {body["messages"][0]["content"] for body in server.bodies}
+        assert len(asked(server)) == 12 and rated.summary.spent.replies == 12
+        sent = {body["messages"][0]["content"] for body in asked(server)}
         assert sent == {
             judge_prompt(fields_of(one), condition)[0].content for one in answers for condition in CONDITIONS
         }
@@ -68,18 +73,18 @@ def test_a_score_for_every_condition_and_a_second_run_is_free(tmp_path: Path) ->
         assert (
             rate_answers(answers, config, CONDITIONS, "paper", again, progress=False).columns == rated.columns
         )
-        assert len(server.bodies) == 12
+        assert len(asked(server)) == 12
         # The other wording is another prompt.
         assert anything_to_ask(requests_of(answers, CONDITIONS[:1], "modified"), config, again)
 
 
 def test_conditions_with_one_prompt_are_asked_once(tmp_path: Path) -> None:
     with judge_server(by_rule) as server:
-        config = JudgeConfig("m", name="tiny", base_url=server.url, seeds=(1,))
+        config = JudgeConfig(model="m", name="tiny", base_url=server.url, seeds=(1,))
         rated = rate_answers(
             items(), config, CONDITIONS, "paper", Store(tmp_path / "s.jsonl"), progress=False
         )
-    assert len(server.bodies) == 6  # without any context the first three conditions are one
+    assert len(asked(server)) == 6  # without any context the first three conditions are one
     assert [set(one.scores) for one in rated.columns] == [{2}, {2}, {2}, {1}]
 
 
@@ -92,7 +97,7 @@ def test_seeds_and_replies_without_a_score(tmp_path: Path) -> None:
         return by_rule(body, number)
 
     with judge_server(behave) as server:
-        config = JudgeConfig("m", name="tiny", base_url=server.url, seeds=(1, 2), asks=2)
+        config = JudgeConfig(model="m", name="tiny", base_url=server.url, seeds=(1, 2), asks=2)
         rated = rate_answers(
             items(), config, ["without_context"], "paper", Store(tmp_path / "s.jsonl"), progress=False
         )

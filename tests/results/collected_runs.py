@@ -87,7 +87,12 @@ def write_lm_eval(root: Path, run: Run) -> Path:
             file.write(json.dumps(_sample(run, place, case, turns, keys), ensure_ascii=False) + "\n")
     turns = [turn for one in run.cases.values() for turn in one]
     metadata = {"version": run.version, **run.options, "benchmark": "b", "headline": run.metrics[0]}
-    metadata |= {"n_cases_available": run.available or len(run.cases), "window": "8192 (host)"}
+    metadata |= {
+        "points": list(run.points or [name for name in run.metrics if name.endswith("judge_score")])
+    } | {
+        "n_cases_available": run.available or len(run.cases),
+        "window": "8192 (host)",
+    }
     content = {
         "model_name": run.model,
         "lm_eval_version": "0.4.13",
@@ -159,14 +164,13 @@ def _metrics(run: Run, case: str, turn: Turn, keys: Sequence[str]) -> dict[str, 
     return row | ({f"n_{turn.reason}": 1} if turn.reason else {})
 
 
-def write_opencompass(root: Path, run: Run, repeats: Sequence[Cases] = (), *, clusters: bool = True) -> Path:
+def write_opencompass(root: Path, run: Run, repeats: Sequence[Cases] = ()) -> Path:
     """Predictions and results as OpenCompass 0.5.4 leaves them, into ``root/<made>``; gives that folder.
 
     Args:
         root: what ``-w`` names.
         run: the run; ``made`` is a time stamp of the host.
         repeats: the same cases, answered again.
-        clusters: False: as before the details told them.
     """
     given = {"version": run.version, **run.options}
     folder = root / run.made
@@ -178,8 +182,7 @@ def write_opencompass(root: Path, run: Run, repeats: Sequence[Cases] = (), *, cl
             store.add([{"case": case, "prediction": text, "lct_status": status, "lct_window": "unchecked"}])
             detail = details.setdefault(case, {})
             for key, value in _detail(run, case, turns).items():
-                if clusters or key != "cluster":
-                    detail.setdefault(key, []).append(value)
+                detail.setdefault(key, []).append(value)
     store.finish()
     turns = [turn for one in run.cases.values() for turn in one]
     numbers = _numbers(run, turns)
@@ -188,7 +191,7 @@ def write_opencompass(root: Path, run: Run, repeats: Sequence[Cases] = (), *, cl
     told = {
         "lct_task": run.task,
         "headline": run.metrics[0],
-        "points": list(run.points),
+        "points": list(run.points or [name for name in run.metrics if name.endswith("judge_score")]),
         "judge": dict(run.judge),
     }
     result |= {key: [value] for key, value in told.items()}  # type: ignore[misc]

@@ -86,7 +86,7 @@ def test_any_value_in_any_place(sound: Path, which: str, other: Any, draw: st.Da
         value = json.loads(lines[0])
         lines[0] = json.dumps(replaced(value, draw.draw(st.sampled_from(list(places(value)))), other))
         path.write_text("\n".join(lines) + "\n")
-        collected = collect_with_files([root], Path(name) / "no_data")
+        collected = collect_with_files([root])
         collection = collected.collection
         assert set(collected.evaluations) == set(collection.runs["run"])
         cells = cells_of(collection)

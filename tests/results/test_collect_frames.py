@@ -15,7 +15,6 @@ from collected_runs import (
     CONVERSATION,
     JUDGED_METRICS,
     METRICS,
-    TASK,
     TIME,
     Cases,
     Run,
@@ -127,13 +126,6 @@ def test_what_a_task_name_says(
     assert (row["family"], row["length"], row["variant"], row["wer"]) == (family, length, variant, wer)
 
 
-def test_points_of_a_run_that_does_not_tell_them(tmp_path: Path) -> None:
-    talk = {"m1": [Turn({"judge_score": 7.0, "official_judge_score": 7.0, "answered": 1.0})]}
-    write_lm_eval(tmp_path, Run(talk, task=CONVERSATION, judge=JUDGE))
-    [row] = collect([tmp_path]).runs.iter_rows(named=True)
-    assert row["points"] == ["judge_score", "official_judge_score"]
-
-
 # --- repeats, copies, several folders ---------------------------------------------------------------------------
 
 
@@ -189,37 +181,6 @@ def test_a_run_evaluated_twice_is_told(tmp_path: Path) -> None:
         assert collection.scores["value"].null_count() == 0
         [problem] = collection.problems
         assert str(tmp_path / "a") in problem and "with other scores" in problem
-
-
-# --- clusters ---------------------------------------------------------------------------------------------------
-
-
-def test_older_details_without_clusters(tmp_path: Path) -> None:
-    """Without the data every case is its own cluster, and that is said."""
-    run = Run(simple([1.0, 0.0]), made=TIME, options={"lct_data_dir": str(tmp_path / "gone")})
-    write_opencompass(tmp_path / "oc", run, clusters=False)
-    collection = collect([tmp_path / "oc"], tmp_path / "gone")
-    assert {row[3] for row in rows(collection).values()} == {"c0", "c1"}
-    assert len(collection.notes) == 1 and "--data-dir" in collection.notes[0] and not collection.problems
-
-
-def test_older_details_with_the_data_at_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
-    published = [
-        {"question_id": str(i), "question": "q", "all_answers": ["a", "b"], "answer": "A1", "tags": ["x"]}
-        for i in (5, 6)
-    ]
-    (tmp_path / "data" / "ada_leval").mkdir(parents=True)
-    (tmp_path / "data" / "ada_leval" / "stackselect_1k.json").write_text(json.dumps(published))
-    from long_context_tasks.benchmarks import catalogue
-    from long_context_tasks.schema import Options
-
-    task = catalogue.core("ada_leval", "data").load_task(TASK, Options(data_dir=tmp_path / "data"))
-    turn = Turn(dict.fromkeys(METRICS, 1.0))
-    write_opencompass(tmp_path / "oc", Run({case: [turn] for case in task.by_id}, made=TIME), clusters=False)
-    collection = collect([tmp_path / "oc"], tmp_path / "data")
-    assert {row[3] for row in rows(collection).values()} == {case.cluster for case in task.cases.cases}
-    assert not collection.problems and not collection.notes
 
 
 # --- reading fast -----------------------------------------------------------------------------------------------

@@ -147,15 +147,13 @@ def test_the_default_command(results: Path, tmp_path: Path, monkeypatch: pytest.
     for arguments in (["results"], ["./results"], ["site", "results"], ["--no-case-pages", "results"]):
         assert run(app, ["report", *arguments]).exit_code == 0
     helped = run(app, ["report", "--help"])
-    assert (
-        "RESULTS... --out DIR" in helped.stdout and "elitr-paper" in helped.stdout and "site" in helped.stdout
-    )
+    assert "RESULTS... --out DIR" in helped.stdout and "paper" in helped.stdout and "site" in helped.stdout
     slip = run(app, ["report", "elitrr"])
     assert slip.exit_code == 2 and "elitrr" in slip.output
     missing = run(app, ["report", "./missing"])
     assert missing.exit_code == 2 and missing.stderr.startswith("error: missing: not there")
     assert "missing/runs: not there" in run(app, ["report", "missing/runs"]).stderr
-    assert run(app, ["report", "elitr", "--help"]).exit_code == 0
+    assert run(app, ["report", "paper", "--help"]).exit_code == 0
 
 
 def test_problems_are_told(results: Path) -> None:

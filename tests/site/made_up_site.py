@@ -11,19 +11,14 @@ from typing import Any
 
 import polars as pl
 
+from long_context_tasks.benchmarks.published import PublishedScore
 from long_context_tasks.results.case_pages import ShownCase, ShownTurn
 from long_context_tasks.results.cells import Cell
+from long_context_tasks.results.lengths import FamilyLength
+from long_context_tasks.results.models import ModelFacts, Models
 from long_context_tasks.results.tidy import RUNS, SCORES, Collection
-from long_context_tasks.site import (
-    BuiltSite,
-    HeatMap,
-    ModelNote,
-    PublishedRow,
-    ShownLength,
-    SiteOptions,
-    build_site,
-)
-from long_context_tasks.stats import Mean, wilson
+from long_context_tasks.site import BuiltSite, HeatMap, SiteOptions, build_site
+from long_context_tasks.stats import EffectiveLength, Interval, Mean, wilson
 
 HOSTILE_NAME = '"><img src=x onerror=alert(1)>'
 HOSTILE_TEXT = (
@@ -52,6 +47,30 @@ def rate(share: float, n: int, total: int | None = None, reasons: Mapping[str, i
     hits = round(share * n)
     ends = _ends(hits, n)
     return Mean(hits / n, ends.low, ends.high, n, total or n, reasons or {})
+
+
+def published_score(
+    model: str, task: str, metric: str, printed: str, source: str, unit: str = "percent", **other: Any
+) -> PublishedScore:
+    """A figure of a paper of which a test names what matters to it."""
+    values: dict[str, Any] = {"benchmark": "", "n": None, "setting": "", "subset": "", "window": ""}
+    return PublishedScore(
+        model=model, task=task, metric=metric, printed=printed, source=source, unit=unit, **values | other
+    )
+
+
+def family_length(
+    model: str,
+    family: str,
+    length: int,
+    ends: tuple[float, float],
+    definition: str,
+    *,
+    at_least: bool = False,
+) -> FamilyLength:
+    """An effective length of which a test names what matters to it."""
+    found = EffectiveLength(length, at_least, Interval(*ends), None, (), (), definition)
+    return FamilyLength(model, "", family, "", None, "{}", found)
 
 
 def run_name(*parts: object) -> str:
@@ -205,22 +224,27 @@ def small_cases(cells: list[Cell]) -> Iterator[ShownCase]:
                     )  # fmt: skip
 
 
+def known_models(licence: str) -> Models:
+    quail = ModelFacts("Quail/Quail3-8B", ("quail3-8b-vllm",), 32768, licence, "8.2B")
+    magpie = ModelFacts("magpie-small-24b", window=128000)
+    return Models({quail.name: quail, magpie.name: magpie})
+
+
 def small_options() -> SiteOptions:
     """Everything that a page can show beside runs."""
     published = [
-        PublishedRow(
+        published_score(
             "GPT-4-Turbo-0125",
             f"ada_leval_tsort_{k}k",
             "official_accuracy",
-            value,
-            False,
+            printed,
             "Ada-LEval paper (NAACL 2024), Table 2, GPT-4-Turbo-0125",
-            200,
+            n=200,
         )
-        for k, value in ((2, 0.155), (4, 0.165), (8, 0.085), (16, 0.055))
+        for k, printed in ((2, "15.5"), (4, "16.5"), (8, "8.5"), (16, "5.5"))
     ]
     published += [
-        PublishedRow("GPT-4o", task, "official_f1", 0.411, False, "ETHIC paper (NAACL 2025), Table 3, GPT-4o", 700, benchmark="ethic")
+        published_score("GPT-4o", task, "official_f1", "41.1", "ETHIC paper (NAACL 2025), Table 3, GPT-4o", n=700, benchmark="ethic")
         for task in ("ethic_recall", "ethic_organize_books")
     ]  # fmt: skip
     matrix = [[round(0.9 / (1 + abs(x - y)), 3) for x in range(10)] for y in range(5)]
@@ -235,10 +259,10 @@ def small_options() -> SiteOptions:
         ],
         label_values={"position": {"front": "front", "middle": "in the middle", "rear": "rear"}},
         positions=("position",),
-        models={"Quail/Quail3-8B": ModelNote("Apache-2.0 <i>", "8.2B", ("quail3-8b-vllm",))},
+        models=known_models("Apache-2.0 <i>"),
         lengths=[
-            ShownLength(model, family, length, (8000.0, 32000.0), "longest context at which the 95 % interval of the score lies above chance, at all shorter measured lengths as well")
-            for model, length in (("Quail/Quail3-8B", "16000"), ("magpie-small-24b", ">= 64000"))
+            family_length(model, family, length, (8000.0, 32000.0), "longest context at which the 95 % interval of the score lies above chance, at all shorter measured lengths as well", at_least=length == 64000)
+            for model, length in (("Quail/Quail3-8B", 16000), ("magpie-small-24b", 64000))
             for family in ("ada_leval_tsort", "ada_leval_bestanswer")
         ],
         heat_maps=[
@@ -247,12 +271,12 @@ def small_options() -> SiteOptions:
                     "Place in the context", "Place in the summary",
                     ["<b>0</b> &amp; 1", *(f"{10 * x}–{10 * x + 10} %" for x in range(1, 10))], [f"{20 * y}–{20 * y + 20} %" for y in range(5)], matrix)
         ],
-        claimed_windows={"Quail/Quail3-8B": 32768, "magpie-small-24b": 128000},
         measured_wer={f"elitr_bench_qa_test_wer{wer}": wer * 0.93 for wer in (20, 40, 60, 80, 100)},
         chance={f"ada_leval_tsort_{length // 1000}k": 1 / 24 for length in LENGTHS},
         judges={"gpt-4-0613": "Pearson correlation with people 0.82 (0.77–0.86) over 130 answers."},
         benchmarks={"ada_leval": "Ada-LEval", "elitr_bench": "ELITR-Bench", "ethic": "ETHIC"},
         about={"ada_leval_tsort": "Put four shuffled segments of a book back in order."},
+        rates={"instruction_following": "Followed the form", "answered": "Answered"},
         metrics={"strict_accuracy": "exactly the right order", "official_accuracy": "the official code's rule"},
     )  # fmt: skip
 
@@ -263,12 +287,8 @@ def built_small_site(folder: Path, *, hostile: bool = True) -> BuiltSite:
     cases = list(small_cases(cells))
     options, collection = small_options(), collection_of(cells, cases)
     if not hostile:
-        options = replace(
-            options, models={"Quail/Quail3-8B": ModelNote("Apache-2.0", "8.2B", ("quail3-8b-vllm",))}
-        )
-        options = replace(
-            options, heat_maps=[replace(each, x=["0–10 %", *each.x[1:]]) for each in options.heat_maps]
-        )
+        maps = [replace(each, x=["0–10 %", *each.x[1:]]) for each in options.heat_maps]
+        options = replace(options, models=known_models("Apache-2.0"), heat_maps=maps)
         collection = replace(collection, problems=(), notes=())
     return build_site(folder, collection, cells, cases, options)
 

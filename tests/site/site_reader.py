@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,11 @@ class Reader:
         )
 
 
+@contextmanager
 def reading(driver: Any, folder: Path) -> Iterator[Reader]:
+    """A site in the browser; afterwards the console must be empty, and no request may have left the folder."""
+    for log in ("browser", "performance"):
+        driver.get_log(log)  # of other tests
     found = Reader(driver, folder)
     screen(found, 1280)
     media(found, "light")

@@ -16,6 +16,7 @@ from made_up_site import (
     HOSTILE_TEXT,
     collection_of,
     made_up_cell,
+    published_score,
     rate,
     run_name,
     small_cases,
@@ -26,7 +27,7 @@ from made_up_site import (
 from long_context_tasks.results.case_pages import ShownCase, ShownTurn
 from long_context_tasks.results.cells import Cell
 from long_context_tasks.schema import InputError
-from long_context_tasks.site import BuiltSite, PublishedRow, SiteOptions, build_site
+from long_context_tasks.site import BuiltSite, SiteOptions, build_site
 from long_context_tasks.site.cases import ChunkStore, script_json
 from long_context_tasks.site.leaderboard import index_payload, leading_cells
 from long_context_tasks.site.words import settings_label, slug
@@ -37,10 +38,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> BuiltSite:
     cells = small_cells()
     folder = tmp_path_factory.mktemp("site") / "made up & <site>"
     options = small_options()
-    copied = PublishedRow(
-        *("Claude-2", "ada_leval_tsort_2k", "copy_instruction", 0.985, False),
-        *("Ada-LEval paper (NAACL 2024), Table 9", 200),
-    )
+    place = ("Claude-2", "ada_leval_tsort_2k", "copy_instruction", "98.5")
+    copied = published_score(*place, "Ada-LEval paper (NAACL 2024), Table 9", n=200)
     options = replace(options, published=(*options.published, copied))
     return build_site(folder, collection_of(cells, small_cases(cells)), cells, small_cases(cells), options)
 
@@ -298,19 +297,19 @@ def test_published_scores_by_the_column_s_metric_come_first() -> None:
     cells = [cell for cell in small_cells() if cell.task == "ada_leval_tsort_2k"]
     leading, _ = leading_cells(cells)
     rows = [
-        PublishedRow("P", "ada_leval_tsort_2k", "strict_accuracy", 0.5, False, "Table 0", subset="who"),
-        PublishedRow("P", "ada_leval_tsort_2k", "official_accuracy", 0.1, False, "Table 1"),
-        PublishedRow("P", "ada_leval_tsort_2k", "strict_accuracy", 0.2, False, "Table 2"),
-        PublishedRow("P", "ada_leval_tsort_2k", "strict_accuracy", 0.3, False, "Table 3", subset="when"),
-        PublishedRow("P", "no_such_task", "strict_accuracy", 0.4, False, "Table 4"),
+        published_score("P", "ada_leval_tsort_2k", "strict_accuracy", "50", "Table 0", subset="who"),
+        published_score("P", "ada_leval_tsort_2k", "official_accuracy", "10", "Table 1"),
+        published_score("P", "ada_leval_tsort_2k", "strict_accuracy", "20", "Table 2"),
+        published_score("P", "ada_leval_tsort_2k", "strict_accuracy", "30", "Table 3", subset="when"),
+        published_score("P", "no_such_task", "strict_accuracy", "40", "Table 4"),
     ]
     names = {cell.model: slug(cell.model) for cell in cells}
     payload = index_payload(leading, names, {"ada_leval_tsort_2k": "t"}, SiteOptions(published=rows))
     assert payload["published"] == [[0, 0, 2000, None, "strict_accuracy", "Table 2", 0]]
     rows = [
-        PublishedRow("P", "ada_leval_tsort_2k", "copy_instruction", 0.9, False, "Table 9"),
-        PublishedRow("Q", "ada_leval_tsort_2k", "copy_instruction", 0.8, False, "Table 9"),
-        PublishedRow("P", "ada_leval_tsort_2k", "official_accuracy", 0.1, False, "Table 1"),
+        published_score("P", "ada_leval_tsort_2k", "copy_instruction", "90", "Table 9"),
+        published_score("Q", "ada_leval_tsort_2k", "copy_instruction", "80", "Table 9"),
+        published_score("P", "ada_leval_tsort_2k", "official_accuracy", "10", "Table 1"),
     ]
     payload = index_payload(leading, names, {"ada_leval_tsort_2k": "t"}, SiteOptions(published=rows))
     # The official rule before others; what no rule makes a score of the column is told.

@@ -11,6 +11,7 @@ pytest.importorskip("plotly")
 from collected_runs import CONVERSATION, TIME, Run, Turn, simple, write_lm_eval, write_opencompass
 from typer.testing import CliRunner
 
+from long_context_tasks.benchmarks.published import published
 from long_context_tasks.cli import app
 from long_context_tasks.results.cells import cells_of
 from long_context_tasks.results.collect import collect, collect_with_files
@@ -21,7 +22,6 @@ from long_context_tasks.site.contents import (
     judge_sentences,
     measured_wer,
     pooled_groups,
-    published_rows,
     published_sentence,
     read_agreement,
     site_contents,
@@ -144,7 +144,7 @@ def test_figures_of_papers_for_groups_of_tasks_are_there() -> None:
         f"ethic_recall_{domain}" for domain in ("books", "debates", "medicine", "law")
     ]
     assert "elitr_bench_qa" not in groups
-    assert {row.task for row in published_rows("ethic")} >= {"ethic_recall", "ethic_recall_books"}
+    assert {row.task for row in published("ethic")} >= {"ethic_recall", "ethic_recall_books"}
 
 
 def test_the_command_shows_names_claims_groups_and_lengths(tmp_path: Path) -> None:

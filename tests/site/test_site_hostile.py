@@ -12,7 +12,15 @@ from typing import Any
 import polars as pl
 import pytest
 from collected_runs import Run, Turn, simple, write_lm_eval, write_opencompass
-from made_up_site import HOSTILE_NAME, collection_of, made_up_cell, rate, run_name
+from made_up_site import (
+    HOSTILE_NAME,
+    collection_of,
+    family_length,
+    made_up_cell,
+    published_score,
+    rate,
+    run_name,
+)
 from typer.testing import CliRunner
 
 from long_context_tasks.cli import app
@@ -21,7 +29,7 @@ from long_context_tasks.results.cells import Cell, held_settings
 from long_context_tasks.results.lengths import settings_without_length
 from long_context_tasks.results.tables import terminal_rows, write_tables
 from long_context_tasks.results.tidy import Collection
-from long_context_tasks.site import HeatMap, PublishedRow, ShownLength, SiteOptions, build_site
+from long_context_tasks.site import HeatMap, SiteOptions, build_site
 from long_context_tasks.site.cases import script_json
 from long_context_tasks.site.words import slug
 from long_context_tasks.stats import Mean
@@ -108,8 +116,8 @@ def test_everything_else_that_has_a_name(tmp_path: Path) -> None:
     sentences = {name: name for name in NAMES}
     options = SiteOptions(
         title=HOSTILE_NAME, made=HOSTILE_NAME, about=sentences, judges=sentences, metrics=sentences,
-        benchmarks=sentences, benchmark_about=sentences, published=[PublishedRow(n, n, n, 0.1, False, n) for n in NAMES],
-        lengths=[ShownLength("m", name, name, (1.0, 2.0), name) for name in NAMES],
+        benchmarks=sentences, benchmark_about=sentences, published=[published_score(n, n, n, "10", n) for n in NAMES],
+        lengths=[family_length("m", name, 1, (1.0, 2.0), name) for name in NAMES],
     )  # fmt: skip
     pages = checked(tmp_path, cells, options=options)
     assert len([page for page in pages if page.startswith("task/")]) == len(NAMES)
@@ -133,8 +141,10 @@ def test_numbers_that_are_none_or_out_of_range(tmp_path: Path, value: float, poi
         chance={task: value},
         measured_wer={task: value} if not math.isfinite(value) else finite,
         heat_maps=[HeatMap("m0", task, "t", "c", "x", "y", ["a"], ["b"], [[value]])],
-        published=[PublishedRow("p", task, "accuracy", value, points, "s", 3)],
-        lengths=[ShownLength("m0", "ethic_recall", "16000", (value, value), "d")] if value != 1e308 else [],
+        published=[
+            published_score("p", task, "accuracy", str(value), "s", "points" if points else "percent", n=3)
+        ],
+        lengths=[family_length("m0", "ethic_recall", 16000, (value, value), "d")] if value != 1e308 else [],
     )
     turn = ShownTurn(None, None, "x", {"accuracy": value})
     pages = checked(

@@ -7,10 +7,18 @@ from typing import Any
 
 import pytest
 from headless import needs_browser
-from made_up_site import collection_of, made_up_cell, rate, small_cases, small_cells, small_options
+from made_up_site import (
+    collection_of,
+    made_up_cell,
+    published_score,
+    rate,
+    small_cases,
+    small_cells,
+    small_options,
+)
 from site_reader import Reader, reading, screen
 
-from long_context_tasks.site import BuiltSite, PublishedRow, build_site
+from long_context_tasks.site import BuiltSite, build_site
 from long_context_tasks.site.words import slug
 
 pytest.importorskip("selenium", reason="selenium is not installed (pip install selenium)")
@@ -36,7 +44,7 @@ def marked(tmp_path_factory: pytest.TempPathFactory) -> BuiltSite:
     ]  # fmt: skip
     cases = list(small_cases(cells))
     options = small_options()
-    copied = PublishedRow(COPIED, TASK, "copy_instruction", 0.985, False, "Ada-LEval paper, Table 9", 200)
+    copied = published_score(COPIED, TASK, "copy_instruction", "98.5", "Ada-LEval paper, Table 9", n=200)
     [heat] = options.heat_maps
     counts = [[7] * 5 for _ in heat.y]
     heat = replace(heat, x=heat.x[:5], values=[row[:5] for row in heat.values], counts=counts)
@@ -52,7 +60,8 @@ def marked(tmp_path_factory: pytest.TempPathFactory) -> BuiltSite:
 
 @pytest.fixture
 def page(driver: Any, marked: BuiltSite) -> Iterator[Reader]:
-    yield from reading(driver, marked.index.parent)
+    with reading(driver, marked.index.parent) as found:
+        yield found
 
 
 def legend(page: Reader, sign: str) -> bool:
@@ -102,12 +111,9 @@ def test_the_legend_has_the_dagger_exactly_when_one_stands_in_the_table(page: Re
 def test_a_site_without_published_figures_has_no_legend_for_them(driver: Any, tmp_path: Path) -> None:
     cells = [cell for cell in small_cells() if cell.benchmark == "ethic"]
     build_site(tmp_path / "site", collection_of(cells), cells)
-    steps = reading(driver, tmp_path / "site")
-    page = next(steps)
-    page.index()
-    assert "†" not in " ".join(page.texts(".read")) and page.all(".read li")
-    for _ in steps:
-        pass
+    with reading(driver, tmp_path / "site") as page:
+        page.index()
+        assert "†" not in " ".join(page.texts(".read")) and page.all(".read li")
 
 
 def test_links_to_cases_name_their_hosts_and_so_does_the_page_of_cases(page: Reader) -> None:
@@ -135,12 +141,9 @@ def test_settings_of_a_whole_benchmark_stand_in_its_heading(driver: Any, tmp_pat
     cells = [cell for cell in small_cells() if cell.benchmark == "ethic"]
     cells = [replace(cell, settings=SETTINGS) for cell in cells]
     build_site(tmp_path / "site", collection_of(cells), cells)
-    steps = reading(driver, tmp_path / "site")
-    page = next(steps)
-    page.index()
-    assert page.texts(".board .bench .sub") == [TOLD] and page.texts(".board th.col .sub") == []
-    for _ in steps:
-        pass
+    with reading(driver, tmp_path / "site") as page:
+        page.index()
+        assert page.texts(".board .bench .sub") == [TOLD] and page.texts(".board th.col .sub") == []
 
 
 def test_cells_of_a_map_say_on_how_many_cases_they_rest(page: Reader) -> None:

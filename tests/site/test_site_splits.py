@@ -16,6 +16,8 @@ from long_context_tasks.site.figures import moved_figures, position_figures
 from long_context_tasks.site.rows import Names, label_breakdowns, quality_table
 from long_context_tasks.site.words import slug
 
+RATES = {"instruction_following": "Followed the form", "answered": "Answered"}
+
 
 class Words(HTMLParser):
     """The text of a page, with a space between tags."""
@@ -91,11 +93,11 @@ def test_positions_are_drawn_in_their_order() -> None:
     shown = cases([{"accepted_answer_at": place} for place in places], [0.0, 1.0, 0.0, 1.0, 1.0, 0.0])
     breakdowns = label_breakdowns(collection_of([cell], shown), [cell])
     options = SiteOptions(positions=("accepted_answer_at",))
-    [figure] = position_figures(breakdowns, lambda each: each.model, options)
+    [figure] = position_figures(breakdowns, lambda each: each.cell.model, options)
     assert figure.data["names"] == ["0–20 %", "20–40 %", "80–100 %"]
     [(name, points)] = figure.data["lines"]
     assert name == "a" and [(point[0], point[1]) for point in points] == [(0, 1.0), (1, 0.5), (2, 0.0)]
-    assert position_figures(breakdowns, lambda each: each.model, SiteOptions()) == []
+    assert position_figures(breakdowns, lambda each: each.cell.model, SiteOptions()) == []
 
 
 def test_variants_that_move_the_answer_are_drawn_over_one_another() -> None:
@@ -117,7 +119,7 @@ def test_coverage_and_failures_have_a_column_for_each_reason_that_occurs() -> No
         "a", "t", mean, ("1",), truncated=None, official={"instruction_following": rate(0.75, 4)}
     )
     other = replace(cell, model="b", mean=rate(1.0, 4), truncated=2, official={})
-    table = quality_table([cell, other], "model", Names({"a": "a", "b": "b"}, {"t": "t"}))
+    table = quality_table([cell, other], "model", Names({"a": "a", "b": "b"}, {"t": "t"}), RATES)
     assert table is not None
     assert table.columns == (
         "Scored",
@@ -131,7 +133,7 @@ def test_coverage_and_failures_have_a_column_for_each_reason_that_occurs() -> No
         ("8 of 10", "80.0 %", "unknown", "3", "2", "75.0 %"),
         ("4", "100.0 %", "2", "0", "0", "–"),
     ]
-    assert quality_table([], "model", Names({}, {})) is None
+    assert quality_table([], "model", Names({}, {}), RATES) is None
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The figures of ``docs/synthetic_meetings.md``: python tests/speed/meeting_figures.py [CASES] [TOKENS].
+"""The figures of ``docs/synthetic_writers.md``: python tests/speed/meeting_figures.py [CASES] [TOKENS].
 
 Prints how often the independent reader confirms the gold answers, what guesses score on the multiple-choice form, how a
 classifier does that was trained on meetings of other seeds, and how varied the texts are beside real meetings.

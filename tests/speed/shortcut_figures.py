@@ -1,4 +1,4 @@
-"""The shortcuts of ``docs/synthetic.md`` on TSort and BestAnswer: python tests/speed/shortcut_figures.py [TRAIN] [TEST] [LENGTH].
+"""The shortcuts of ``docs/synthetic_writers.md`` on TSort and BestAnswer: python tests/speed/shortcut_figures.py [TRAIN] [TEST] [LENGTH].
 
 Everything is read from the prompts of built cases: what simple rules choose that do not read, what a classifier of words chooses that was
 trained on cases of other seeds, and what the reader chooses that does.
@@ -22,11 +22,11 @@ import numpy as np
 from case_readers import accepted, question_and_answers, sorted_parts, sorting_parts
 
 from long_context_tasks.benchmarks.ada_leval import build
-from long_context_tasks.benchmarks.ada_leval.build.choice import BestAnswerSettings
+from long_context_tasks.benchmarks.ada_leval.build.bestanswer import BestAnswerSettings
 from long_context_tasks.benchmarks.ada_leval.build.windows import TSortSettings
 from long_context_tasks.benchmarks.ada_leval.data import load_task
 from long_context_tasks.schema import Options
-from long_context_tasks.synthetic.trials_numbers import in_words
+from long_context_tasks.synthetic.numbers import in_words
 from long_context_tasks.synthetic.wording import words
 
 TEST_SEED, TRAIN_SEED, PER_SEED, READ = 7, 1001, 1000, 200

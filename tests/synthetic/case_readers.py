@@ -20,7 +20,7 @@ import synthetic_opinions_reader
 import trials_reader
 
 from long_context_tasks.corpora.medical_abstracts import Review, Study
-from long_context_tasks.synthetic.parts import devices
+from long_context_tasks.synthetic.forum.parts import devices
 
 GENRES = {"books": "story", "debates": "debate"}
 _CONTEXT = re.compile(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from long_context_tasks.synthetic import Thread
-from long_context_tasks.synthetic.parts import traits
+from long_context_tasks.synthetic.forum.parts import traits
 from long_context_tasks.synthetic.wording import records
 
 Value = int | str

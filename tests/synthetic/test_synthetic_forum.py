@@ -12,7 +12,7 @@ from forum_reader import candidates, choose, device, missed, read, wishes
 from long_context_tasks.corpora.html_text import html_to_text
 from long_context_tasks.schema import InputError
 from long_context_tasks.synthetic import Thread, post_rows, write_threads
-from long_context_tasks.synthetic.parts import devices, meets
+from long_context_tasks.synthetic.forum.parts import devices, meets
 
 DEVICES = [known.name for known in devices()]
 

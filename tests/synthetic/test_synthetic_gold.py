@@ -112,7 +112,7 @@ def test_parts_in_the_gold_order_stand_so_in_the_novel() -> None:
     for case in task.cases.cases:
         [prompt], [turn] = asked(task, case), case.turns
         before, parts, after = sorting_parts(prompt)
-        novel = write_novel(int(case.cluster.rsplit("-", 1)[1]), 8 * LENGTH).book.paragraphs
+        novel = write_novel(int(case.cluster.rsplit("-", 1)[1]), 8 * LENGTH).paragraphs
         row = [*before, *(text for number in turn.gold for text in parts[number - 1]), *after]
         start = novel.index(row[0])
         assert list(novel[start : start + len(row)]) == row, case.id

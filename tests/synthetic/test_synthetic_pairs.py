@@ -18,9 +18,9 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
 from long_context_tasks.benchmarks.ada_leval import build
-from long_context_tasks.benchmarks.ada_leval.build.choice import BestAnswerSettings
+from long_context_tasks.benchmarks.ada_leval.build.bestanswer import BestAnswerSettings
 from long_context_tasks.schema import CaseSet, format_length
-from long_context_tasks.synthetic.parts import devices
+from long_context_tasks.synthetic.forum.parts import devices
 
 FAMILY = "ada_leval_bestanswer_synthetic"
 BITS = 16

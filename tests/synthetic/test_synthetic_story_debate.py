@@ -250,5 +250,5 @@ def test_capital_letters_are_not_enough(genre: str, length: int) -> None:
             scores[name].append(f1(found, labels_of(document)))
     means = {name: sum(score) / len(score) for name, score in scores.items()}
     print(genre, length, means)
-    # Means of more documents are in docs/synthetic_debates_and_stories.md; these may be 3 points above them.
+    # The best of them is in docs/synthetic_writers.md; means of few documents lie up to 3 points above it.
     assert all(mean < 50 for mean in means.values()), means

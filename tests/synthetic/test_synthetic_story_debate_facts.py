@@ -17,8 +17,8 @@ from story_debate_checks import (
 )
 from story_debate_writers import GENRES, SUMMARY, WRITE
 
-from long_context_tasks.synthetic.debate_facts import detail, fact_of_act
-from long_context_tasks.synthetic.debate_house import Act, Member, sit
+from long_context_tasks.synthetic.debate import detail, fact_of_act
+from long_context_tasks.synthetic.debate.house import Act, Member, sit
 from long_context_tasks.synthetic.document import Paragraph
 
 
@@ -72,7 +72,7 @@ def test_a_list_of_names_and_figures_states_hardly_a_fact(genre: str) -> None:
 
 
 ACTS: dict[str, Act] = {}
-for _, one in itertools.islice(sit(5), 400):
+for one in itertools.islice(sit(5), 400):
     ACTS.setdefault(one.kind, one)
 SPOKEN = [
     ("divide", "The amendment {act.issue.number} fell, {act.ayes} Members against {act.noes}."),

@@ -40,7 +40,7 @@ def segments(seeds: Sequence[int]) -> list[str]:
     """Four segments of each case, in the order of the book, case after case."""
     found = []
     for seed in seeds:
-        paragraphs = write_novel(seed, CASES_PER_SEED * 4 * SEGMENT + 1000).book.paragraphs
+        paragraphs = write_novel(seed, CASES_PER_SEED * 4 * SEGMENT + 1000).paragraphs
         at = 0
         for _ in range(CASES_PER_SEED * 4):
             begin, length = at, 0

@@ -33,9 +33,9 @@ from long_context_tasks.benchmarks.ethic.build.labels import parse_labels
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.corpora.medical_abstracts import Review
 from long_context_tasks.schema import InputError
+from long_context_tasks.synthetic.numbers import Numbers, in_words
 from long_context_tasks.synthetic.trials import summary_of, write_abstracts, write_review
-from long_context_tasks.synthetic.trials_numbers import Numbers, in_words
-from long_context_tasks.synthetic.trials_text import TrialWriter
+from long_context_tasks.synthetic.trials.text import TrialWriter
 
 
 def test_same_bytes_for_one_seed() -> None:

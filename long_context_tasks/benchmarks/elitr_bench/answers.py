@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from long_context_tasks.schema import Case
-from long_context_tasks.synthetic.meeting_world import ONES, TENS
+from long_context_tasks.synthetic.numbers import TENS, UNITS
 
 __all__ = ["INPUT", "METRIC", "is_found", "is_known", "states", "words_of"]
 
@@ -17,14 +17,14 @@ _HALF_OF_DAY = re.compile(r"(?<![a-z])([ap])\.? ?m\b\.?")
 _NOT_AT_ALL = re.compile(r"\bnot(?=\s*[.,;:!?])")
 _WORD = re.compile(r"[a-z']+\d*|\d+")
 _SMALL = {
-    **{word: number for number, word in enumerate(ONES)},
+    **{word: number for number, word in enumerate(UNITS)},
     **{word: 10 * number for number, word in enumerate(TENS, 2)},
 }
 _LARGE = {"hundred": 100, "thousand": 1000}
 _LEFT_OUT = frozenset(("the", "a", "an", "of", "and", "in"))
 
 # --- clock times ---------------------------------------------------------------------------------------------------
-_HOUR = rf"\d{{1,2}}|{'|'.join(ONES[1:13])}"
+_HOUR = rf"\d{{1,2}}|{'|'.join(UNITS[1:13])}"
 _CLOCK = re.compile(
     rf"(?<![\w:.,])(?:(?P<part>half|quarter)[ -](?P<way>past|to) )?"
     rf"(?P<hour>{_HOUR})(?:[:h](?P<minute>[0-5]\d)|\.(?P<dotted>[0-5]\d)(?= *[ap]m\b))?(?::[0-5]\d)?"
@@ -114,7 +114,7 @@ def _clock(found: re.Match[str]) -> str:
     minutes, half, time = found["minute"] or found["dotted"], found["half"], found["time"]
     if not (minutes or half or time or found["oclock"] or found["part"]):
         return found[0]
-    hour = int(found["hour"]) if found["hour"].isdecimal() else ONES.index(found["hour"])
+    hour = int(found["hour"]) if found["hour"].isdecimal() else UNITS.index(found["hour"])
     if found["part"]:
         minutes = "30" if found["part"] == "half" else "15" if found["way"] == "past" else "45"
         hour -= found["way"] == "to"

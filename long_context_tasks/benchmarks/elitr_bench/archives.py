@@ -6,19 +6,23 @@ beside it unpacked (``data/elitr-bench-qa_dev.json``, ``ELITR-English-dev.tar``)
 """
 
 import io
-import json
 import os
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Literal, TypeVar, get_args
 
+from pydantic import BaseModel, ConfigDict, Field
+
+from long_context_tasks.benchmarks.published_files import PublishedRow
 from long_context_tasks.schema import InputError, Options
+from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.folders import data_dir
+from long_context_tasks.schema.validated import validated
 
 NAME = "elitr_bench"
 PASSWORD = "utter"
@@ -30,9 +34,10 @@ TRANSCRIPTS = {"dev": "ELITR-English-dev.tar.zip", "test": "ELITR-English-test.t
 FILE_SPLITS = {"dev": "dev", "test": "test2"}
 """Split in task names to split in the files; the corpus has another ``test``, which the benchmark does not use."""
 
-TYPES = ("who", "what", "when", "howmany")
-POSITIONS = ("B", "M", "E", "S")
-MOST_BYTES = 256 << 20
+_Type = Literal["who", "what", "when", "howmany"]
+_Position = Literal["B", "M", "E", "S"]
+TYPES, POSITIONS = get_args(_Type), get_args(_Position)
+_MOST_BYTES = 256 << 20
 """No published member is a tenth of it; more is a damaged or forged archive."""
 
 
@@ -49,10 +54,10 @@ class Question:
     """
 
     id: str
-    type: str
-    position: str
-    text: str
-    answer: str
+    type: Annotated[_Type, Field(alias="question-type")]
+    position: Annotated[_Position, Field(alias="answer-position")]
+    text: Annotated[str, Field(alias="question")]
+    answer: Annotated[str, Field(alias="groundtruth-answer")]
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,7 @@ class Meeting:
     """A meeting with its questions, in the order in which a conversation asks them."""
 
     id: str
-    questions: tuple[Question, ...]
+    questions: Annotated[tuple[Question, ...], Field(min_length=1)]
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,35 @@ class Response:
     model: str
     text: str
     scores: Mapping[str, str]
+
+
+class _QuestionFile(PublishedRow):
+    split: str
+    meetings: Annotated[tuple[Meeting, ...], Field(min_length=1)]
+
+
+class _ResponseRow(BaseModel):
+    model_config = ConfigDict(extra="allow", frozen=True, hide_input_in_errors=True)
+
+    model: str
+    text: Annotated[str, Field(alias="generated-response")]
+
+
+@dataclass(frozen=True)
+class _AnsweredQuestion(Question):
+    responses: Annotated[tuple[_ResponseRow, ...], Field(alias="generated-responses")]
+
+
+class _AnsweredMeeting(PublishedRow):
+    id: str
+    questions: Annotated[tuple[_AnsweredQuestion, ...], Field(min_length=1)]
+
+
+class _ResponseFile(PublishedRow):
+    meetings: Annotated[tuple[_AnsweredMeeting, ...], Field(min_length=1)]
+
+
+_File = TypeVar("_File", _QuestionFile, _ResponseFile)
 
 
 @dataclass(frozen=True)
@@ -105,12 +139,14 @@ class Archives:
         Raises:
             InputError: missing or damaged archive, wrong password, or a record of another shape.
         """
-        setting = "conv" if conv else "qa"
+        setting, file_split = "conv" if conv else "qa", _file_split(split)
         file, stem = (CZECH, "elitr-bench-czech") if czech else (QUESTIONS, "elitr-bench")
-        member = f"{file.removesuffix('.zip')}/{stem}-{setting}_{_file_split(split)}.json"
-        place, row = self._json(file, member)
-        meetings = [Meeting(*parsed[:2]) for parsed in _meetings(row, _file_split(split), place)]
-        return sorted(meetings, key=lambda meeting: meeting.id)
+        place, row = self._read(
+            file, f"{file.removesuffix('.zip')}/{stem}-{setting}_{file_split}.json", _QuestionFile
+        )
+        if row.split != file_split:
+            raise InputError(f"{place}: says it is split {row.split!r}, not {file_split!r}; {_FETCH}")
+        return sorted(row.meetings, key=lambda meeting: meeting.id)
 
     def responses(self, name: str) -> list[Response]:
         """The published responses of one file, in file order.
@@ -122,23 +158,14 @@ class Archives:
             InputError: as :meth:`questions`; for an unknown name the known ones are given.
         """
         stem = name.removesuffix(".json").removeprefix("elitr-bench-")
-        place, row = self._json(RESPONSES, f"generated-responses/elitr-bench-{stem}.json")
-        responses = []
-        for meeting, questions, raw in _meetings(row, None, place):
-            for question, record in zip(questions, raw, strict=True):
-                where = f"{place}, {meeting}, question {question.id}"
-                for item in _field(record, "generated-responses", list, where):
-                    if not isinstance(item, dict):
-                        raise InputError(f"{where}: a response is no object; {_FETCH}")
-                    scores = {
-                        key.removesuffix("-eval_score"): _field(item, key, str, where)
-                        for key in item
-                        if key.endswith("-eval_score")
-                    }
-                    model = _field(item, "model", str, where)
-                    text = _field(item, "generated-response", str, where)
-                    responses.append(Response(meeting, question, model, text, scores))
-        return responses
+        place, row = self._read(RESPONSES, f"generated-responses/elitr-bench-{stem}.json", _ResponseFile)
+        return [
+            Response(meeting.id, plain, response.model, response.text, _scores(response, place))
+            for meeting in row.meetings
+            for question in meeting.questions
+            for plain in [Question(*(getattr(question, field.name) for field in fields(Question)))]
+            for response in question.responses
+        ]
 
     def transcripts(self, split: str) -> dict[str, str]:
         """Meeting id to transcript, as the official preparation makes it and its reader reads it, ordered by id.
@@ -190,16 +217,24 @@ class Archives:
             if member not in names:
                 has = ", ".join(name for name in names if not name.endswith("/")) or "nothing"
                 raise InputError(f"{path}: holds no {member} (it has: {has}); {_FETCH}")
-            if archive.getinfo(member).file_size > MOST_BYTES:
-                raise InputError(f"{place}: larger than {MOST_BYTES:,} bytes unpacked; {_FETCH}")
+            if archive.getinfo(member).file_size > _MOST_BYTES:
+                raise InputError(f"{place}: larger than {_MOST_BYTES:,} bytes unpacked; {_FETCH}")
             return place, archive.read(member, pwd=self.password.encode())
 
-    def _json(self, file: str, member: str) -> tuple[str, Any]:
+    def _read(self, file: str, member: str, kind: type[_File]) -> tuple[str, _File]:
+        """A member's place for messages, and its content; ids are unique."""
         place, data = self._bytes(file, member)
         try:
-            return place, json.loads(data)
+            content = loads(data)
         except ValueError as error:
             raise InputError(f"{place}: not JSON ({error}); {_FETCH}") from error
+        row = validated(kind, content, place, remedy=_FETCH)
+        _require_unique([meeting.id for meeting in row.meetings], f"{place}: meeting")
+        for meeting in row.meetings:
+            _require_unique(
+                [question.id for question in meeting.questions], f"{place}, {meeting.id}: question"
+            )
+        return place, row
 
 
 _FETCH = (
@@ -241,8 +276,8 @@ def _tar_files(tar: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
     """Names and bytes of the transcripts in a tar, in its order; links and devices are passed over."""
     for member in tar:
         if member.isreg() and _is_transcript(PurePosixPath(member.name).name):
-            if member.size > MOST_BYTES:
-                raise tarfile.TarError(f"{member.name} is larger than {MOST_BYTES:,} bytes")
+            if member.size > _MOST_BYTES:
+                raise tarfile.TarError(f"{member.name} is larger than {_MOST_BYTES:,} bytes")
             file = tar.extractfile(member)
             yield member.name, file.read() if file else b""
 
@@ -284,52 +319,16 @@ def read_text(data: bytes, place: str) -> str:
         raise InputError(f"{place}: not UTF-8 at byte {error.start}; {_FETCH}") from error
 
 
-def _field(row: Mapping[str, Any], name: str, kind: type, place: str) -> Any:
-    value = row.get(name)
-    if not isinstance(value, kind):
-        raise InputError(f"{place}: field {name!r} is {type(value).__name__}, not as published; {_FETCH}")
-    return value
+def _require_unique(ids: list[str], what: str) -> None:
+    if repeated := [each for each in ids if ids.count(each) > 1]:
+        raise InputError(f"{what} {repeated[0]} is there twice; {_FETCH}")
 
 
-def _objects(row: Any, name: str, place: str) -> list[dict[str, Any]]:
-    """A field that is a list of one or more objects."""
-    if not isinstance(row, dict):
-        raise InputError(f"{place}: a {type(row).__name__} instead of an object; {_FETCH}")
-    items: list[dict[str, Any]] = _field(row, name, list, place)
-    if not items or not all(isinstance(item, dict) for item in items):
-        raise InputError(f"{place}: field {name!r} is not a list of objects; {_FETCH}")
-    return items
-
-
-def _meetings(
-    row: Any, split: str | None, place: str
-) -> Iterator[tuple[str, tuple[Question, ...], list[dict[str, Any]]]]:
-    """Meeting id, its questions, and the records they come from."""
-    meetings = _objects(row, "meetings", place)
-    if split is not None and row.get("split") != split:
-        raise InputError(f"{place}: says it is split {row.get('split')!r}, not {split!r}; {_FETCH}")
-    seen = set()
-    for number, meeting in enumerate(meetings, start=1):
-        meeting_id = _field(meeting, "id", str, f"{place}, meeting {number}")
-        if meeting_id in seen:
-            raise InputError(f"{place}: meeting {meeting_id} stands there twice; {_FETCH}")
-        seen.add(meeting_id)
-        records = _objects(meeting, "questions", f"{place}, {meeting_id}")
-        questions = tuple(
-            _question(record, f"{place}, {meeting_id}, question {place_in_meeting}")
-            for place_in_meeting, record in enumerate(records, start=1)
-        )
-        if len({question.id for question in questions}) != len(questions):
-            raise InputError(f"{place}, {meeting_id}: two questions have the same id; {_FETCH}")
-        yield meeting_id, questions, records
-
-
-def _question(record: Mapping[str, Any], place: str) -> Question:
-    names = ("id", "question-type", "answer-position", "question", "groundtruth-answer")
-    question = Question(*(_field(record, name, str, place) for name in names))
-    if question.type not in TYPES or question.position not in POSITIONS:
-        raise InputError(
-            f"{place}: type {question.type!r} or answer position {question.position!r} is not as published "
-            f"({', '.join(TYPES)}; {', '.join(POSITIONS)}); {_FETCH}"
-        )
-    return question
+def _scores(response: _ResponseRow, place: str) -> dict[str, str]:
+    """Evaluator to score, from the fields ``<evaluator>-eval_score``."""
+    given = {
+        name.removesuffix("-eval_score"): score
+        for name, score in (response.model_extra or {}).items()
+        if name.endswith("-eval_score")
+    }
+    return validated(dict[str, str], given, f"{place}: score of {response.model}", remedy=_FETCH)

@@ -1,22 +1,11 @@
-"""Names of the tasks: ``elitr_bench_<qa|conv>_<dev|test|synthetic>[_multiturn][_goldhistory][_czech][_werNN]``."""
+"""Names of the tasks: ``elitr_bench_<qa|conv>_<dev|test|synthetic>[_multiturn][_goldhistory][_czech][_werNN]``; the card lists them."""
 
-import difflib
-import itertools
-import re
 from dataclasses import dataclass
 
-from long_context_tasks.schema import InputError
+from long_context_tasks.benchmarks.catalogue import TaskSpec, parse_task
 
-SPLITS = ("dev", "test")
 SYNTHETIC = "synthetic"
-"""Stands in a name where a split would: meetings written from a seed, with English questions."""
-WERS = (20, 40, 60, 80, 100)
-"""Target word error rates in percent (section 3 of the paper)."""
-
-_NAME = re.compile(
-    r"elitr_bench_(?:(?P<qa>qa)|conv)_(?P<split>dev|test|synthetic)"
-    r"(?P<multiturn>(?(qa)_multiturn|(?!)))?(?P<gold>_goldhistory)?(?P<czech>_czech)?(?:_wer(?P<wer>20|40|60|80|100))?"
-)
+"""In a name in place of a split: meetings written from a seed, with English questions."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +16,7 @@ class TaskName:
         conv: ELITR-Bench-Conv, whose questions follow from one another, instead of -QA, whose questions stand alone.
         split: dev, or test (``test2`` in the files), or synthetic.
         multi_turn: all questions of a meeting in one conversation; always so in Conv.
-        gold_history: the gold answers stand in the history instead of the model's own.
+        gold_history: the gold answers replace the model's own in the history.
         czech: questions and answers in Czech; the transcripts stay English.
         wer: target word error rate of the transcripts in percent; None: as they are.
     """
@@ -38,6 +27,20 @@ class TaskName:
     gold_history: bool = False
     czech: bool = False
     wer: int | None = None
+
+    @classmethod
+    def of(cls, spec: TaskSpec) -> "TaskName":
+        """Read the name of a task."""
+        kind, _, synthetic = spec.task.partition("_")
+        words = spec.variant.split("_")
+        return cls(
+            conv=kind == "conv",
+            split=synthetic or spec.split,
+            multi_turn=kind == "conv" or "multiturn" in words,
+            gold_history="goldhistory" in words,
+            czech="czech" in words,
+            wer=next((int(word.removeprefix("wer")) for word in words if word.startswith("wer")), None),
+        )
 
     @property
     def name(self) -> str:
@@ -59,53 +62,13 @@ class TaskName:
         return "czech" if self.czech else "english"
 
 
-def task_names() -> list[TaskName]:
-    """All tasks on the published meetings, QA before Conv, dev before test."""
-    forms = [
-        (False, False, False),
-        (False, True, False),
-        (False, True, True),
-        (True, True, False),
-        (True, True, True),
-    ]
-    return [
-        TaskName(conv, split, multi_turn, gold, czech, wer)
-        for (conv, multi_turn, gold), split, czech, wer in itertools.product(
-            forms, SPLITS, (False, True), (None, *WERS)
-        )
-    ]
-
-
-def synthetic_task_names() -> list[TaskName]:
-    """The tasks on meetings written from a seed, QA before Conv."""
-    forms = [(False, False), (True, False), (True, True)]
-    return [
-        TaskName(conv, SYNTHETIC, multi_turn=conv, gold_history=gold, wer=wer)
-        for (conv, gold), wer in itertools.product(forms, (None, *WERS))
-    ]
-
-
 def parse_name(name: str) -> TaskName:
-    """What a task name says.
+    """Return what a task name says.
 
-    >>> parse_name("elitr_bench_qa_test_multiturn_czech_wer40").name
-    'elitr_bench_qa_test_multiturn_czech_wer40'
+    >>> parse_name("elitr_bench_qa_test_multiturn_czech_wer40").wer
+    40
 
     Raises:
         InputError: no such task; the nearest names are given.
     """
-    match = _NAME.fullmatch(name)
-    gold_alone = match is not None and match["qa"] and match["gold"] and not match["multiturn"]
-    no_such = match is not None and match["split"] == SYNTHETIC and (match["multiturn"] or match["czech"])
-    if match is None or gold_alone or no_such:
-        every = [task.name for task in (*task_names(), *synthetic_task_names())]
-        near = difflib.get_close_matches(name, every, n=3)
-        raise InputError(f"unknown task {name}; did you mean: {', '.join(near) or 'elitr_bench_qa_test'}?")
-    return TaskName(
-        conv=match["qa"] is None,
-        split=match["split"],
-        multi_turn=match["qa"] is None or match["multiturn"] is not None,
-        gold_history=match["gold"] is not None,
-        czech=match["czech"] is not None,
-        wer=int(match["wer"]) if match["wer"] else None,
-    )
+    return TaskName.of(parse_task(name))

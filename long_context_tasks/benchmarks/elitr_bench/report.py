@@ -1,34 +1,31 @@
-"""Stored runs of ELITR-Bench with the scores that judges gave them, for ``lct report elitr`` and ``elitr-search``."""
+"""Scores of ELITR-Bench split as the paper splits them: by question type, answer position, wording, noise and seed.
+
+:func:`sections` makes the tables of Fig. 1, Fig. 3, Table 9 and Table 10 from scored runs. Intervals are over meetings.
+"""
 
 import math
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
-from long_context_tasks.benchmarks.elitr_bench.archives import NAME, POSITIONS, TYPES
+from long_context_tasks.benchmarks.elitr_bench.archives import POSITIONS, TYPES
 from long_context_tasks.benchmarks.elitr_bench.names import SYNTHETIC, TaskName, parse_name
-from long_context_tasks.benchmarks.elitr_bench.search import SearchCell, cell_of, decoding_of
-from long_context_tasks.cli.output import interval_text
-from long_context_tasks.hosts.stored_task import load_task
-from long_context_tasks.results import StoredRun, find_runs
-from long_context_tasks.results.evaluations import (
-    NO_JUDGE,
-    Evaluation,
-    evaluations,
-    turn_scores,
-    unjudged_evaluation,
+from long_context_tasks.schema import InputError
+from long_context_tasks.schema.report import (
+    TEST_COLUMNS,
+    Line,
+    Lines,
+    ScoredRun,
+    Section,
+    Table,
+    count_text,
+    figure_text,
+    interval_text,
+    mean_over_repeats,
+    test_cells,
 )
-from long_context_tasks.results.settings import DEFAULTS, generation_arguments, telling_options
-from long_context_tasks.schema import Case, InputError, LoadedTask
 from long_context_tasks.stats import Group, Interval, WelchTest, cluster_t, seed_spread, summarize, welch_test
-
-__all__ = ["NO_JUDGE", "Evaluation", "evaluations", "unjudged_evaluation"]
-
-# Scores of stored runs, split as the paper splits them: by question type, answer position, wording,
-# noise and seed.
-
 
 ALL, DIFFERING = "all", "QA/Conv differ"
 MIDDLE = "M"
@@ -37,7 +34,7 @@ SETTINGS = {"st_qa": "QA, single-turn", "mt_qa": "QA, multi-turn", "mt_conv": "C
 
 
 @dataclass(frozen=True)
-class ScoredTurn:
+class ScoredQuestion:
     """The score of one answer.
 
     Attributes:
@@ -64,60 +61,39 @@ class ScoredTurn:
         return self.meeting, self.question
 
 
-def scored_turns(
-    cases: Mapping[str, Case], values: Iterable[tuple[str, int, float | None]]
-) -> list[ScoredTurn]:
-    """Scores with the labels of their turns.
-
-    Args:
-        cases: of the task, by id.
-        values: case id, turn (from 0) and score.
+def scored_questions(run: ScoredRun) -> list[list[ScoredQuestion]]:
+    """The scores of a run with their labels, one list for each repeat of the cases.
 
     Raises:
-        KeyError: a case that the task does not have.
-        IndexError: a turn that the case does not have.
+        InputError: damaged files, or turns without the labels of the benchmark.
     """
-    return [_scored(cases[case], turn, value) for case, turn, value in values]
+    repeats: dict[int, list[ScoredQuestion]] = {}
+    for turn in run.turns():
+        labels: Mapping[str, Any] = turn.labels
+        try:
+            scored = ScoredQuestion(
+                meeting=turn.cluster,
+                question=str(labels["question_id"]),
+                type=str(labels["question_type"]),
+                position=str(labels["answer_position"]),
+                differs=bool(labels["qa_conv_differs"]),
+                measured_wer=float(labels.get("measured_wer", 0.0)),
+                value=turn.value,
+            )
+        except KeyError as error:
+            raise InputError(
+                f"{run.task} ({run.host}, {run.model}, {run.made}): case {turn.case} has no label {error}; run the task again"
+            ) from error
+        repeats.setdefault(turn.repeat, []).append(scored)
+    return [questions for _, questions in sorted(repeats.items())]
 
 
-def _scored(case: Case, turn: int, value: float | None) -> ScoredTurn:
-    labels: Mapping[str, Any] = case.turns[turn].labels
-    return ScoredTurn(
-        meeting=str(case.cluster),
-        question=labels["question_id"],
-        type=labels["question_type"],
-        position=labels["answer_position"],
-        differs=labels["qa_conv_differs"],
-        measured_wer=float(case.labels.get("measured_wer", 0.0)),
-        value=value,
-    )
-
-
-def mean_over_runs(runs: Sequence[Sequence[ScoredTurn]]) -> list[ScoredTurn]:
-    """One score for each question: its mean over the runs that scored it. Several runs do not make more questions.
-
-    Raises:
-        ValueError: no runs.
-    """
-    if not runs:
-        raise ValueError("no runs")
-    found: dict[tuple[str, str], list[ScoredTurn]] = {}
-    for turn in (turn for run in runs for turn in run):
-        found.setdefault(turn.key, []).append(turn)
-    return [replace(turns[0], value=_mean([turn.value for turn in turns])) for turns in found.values()]
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    there = [value for value in values if value is not None]
-    return math.fsum(there) / len(there) if there else None
-
-
-def figures(turns: Sequence[ScoredTurn]) -> Group:
+def figures(turns: Sequence[ScoredQuestion]) -> Group:
     """Mean, interval and counts of some turns."""
     return summarize([turn.value for turn in turns], [turn.meeting for turn in turns])
 
 
-def by_label(turns: Sequence[ScoredTurn]) -> dict[str, Group]:
+def by_label(turns: Sequence[ScoredQuestion]) -> dict[str, Group]:
     """Figures of all turns, of each question type, of each answer position, and of the questions that QA and Conv word differently.
 
     Labels without a turn are left out.
@@ -129,7 +105,7 @@ def by_label(turns: Sequence[ScoredTurn]) -> dict[str, Group]:
     return {label: figures(part) for label, part in parts.items() if part}
 
 
-def middle_test(turns: Sequence[ScoredTurn]) -> WelchTest | None:
+def middle_test(turns: Sequence[ScoredQuestion]) -> WelchTest | None:
     """Are answers in the middle of a meeting worse than the others (Table 10)? None where a group has fewer than two scores."""
     return lower_test(
         [turn for turn in turns if turn.position == MIDDLE],
@@ -137,7 +113,7 @@ def middle_test(turns: Sequence[ScoredTurn]) -> WelchTest | None:
     )
 
 
-def lower_test(first: Sequence[ScoredTurn], second: Sequence[ScoredTurn]) -> WelchTest | None:
+def lower_test(first: Sequence[ScoredQuestion], second: Sequence[ScoredQuestion]) -> WelchTest | None:
     """One-tailed Welch test: the alternative is that the first scores are lower. None for fewer than two scores in a group."""
     groups = [[turn.value for turn in turns if turn.value is not None] for turns in (first, second)]
     if min(map(len, groups)) < 2:
@@ -170,7 +146,7 @@ class Difference:
     n: int
 
 
-def paired_difference(first: Sequence[ScoredTurn], second: Sequence[ScoredTurn]) -> Difference | None:
+def paired_difference(first: Sequence[ScoredQuestion], second: Sequence[ScoredQuestion]) -> Difference | None:
     """The mean difference over the questions that both have; None where there is none."""
     others = {turn.key: turn.value for turn in second if turn.value is not None}
     pairs = [
@@ -185,7 +161,7 @@ def paired_difference(first: Sequence[ScoredTurn], second: Sequence[ScoredTurn])
     return Difference(math.fsum(losses) / len(losses), ends.low, ends.high, len(losses))
 
 
-def measured_wer(turns: Sequence[ScoredTurn]) -> float:
+def measured_wer(turns: Sequence[ScoredQuestion]) -> float:
     """Mean word error rate over the meetings of a task, 0 to 1, as in Table 5.
 
     Raises:
@@ -198,244 +174,93 @@ def measured_wer(turns: Sequence[ScoredTurn]) -> float:
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What runs must share to count as seeds of one another.
-
-    Attributes:
-        host, model, task, judge: as in the run.
-        how: options and arguments of generation that are not the default ones, in words; empty when there are none.
-    """
-
-    host: str
-    model: str
-    task: str
-    judge: str
-    how: str
-
-    def row(self) -> list[str]:
-        """Cells of a table."""
-        return [self.host, self.model, self.task, self.judge, self.how]
-
-
-def elitr_runs(paths: Sequence[Path]) -> tuple[list[StoredRun], list[str]]:
-    """The runs of ELITR-Bench under some folders, and what is wrong with others.
-
-    Raises:
-        InputError: no such folder, or no run in any of them.
-    """
-    runs: dict[tuple[Path, str], StoredRun] = {}
-    problems = []
-    for path in paths:
-        found = find_runs(path)
-        runs |= {(run.folder, run.label): run for run in found.runs if run.task.startswith(f"{NAME}_")}
-        problems += [problem.message for problem in found.problems]
-    if not runs:
-        shown = ", ".join(map(str, paths))
-        raise InputError(
-            f"{shown}: no runs of {NAME}{': ' + problems[0] if problems else ''}; give the folder that lm-eval's --output_path "
-            "(with --log_samples) or OpenCompass's -w names"
-        )
-    return list(runs.values()), problems
-
-
-def setting_of_run(evaluation: Evaluation) -> Setting:
-    """What the run shares with others of the same setting."""
-    run = evaluation.run
-    options, settings = telling_options(run), generation_arguments(run)
-    words = [f"{key.removeprefix('lct_')}={value}" for key, value in sorted(options.items())]
-    words += [f"{key}={value}" for key, value in sorted(settings.items())]
-    return Setting(run.host, run.model, run.task, evaluation.judge, " ".join(words))
-
-
-def turns_of(evaluation: Evaluation, task: LoadedTask, metric: str) -> list[list[ScoredTurn]]:
-    """The scores of an evaluation with their labels, one list for each repeat of the cases.
-
-    Raises:
-        InputError: damaged files, or scores of cases that the task does not have.
-    """
-    repeats: dict[int, list[tuple[str, int, float | None]]] = {}
-    for repeat, case, turn, value in _values(evaluation, metric):
-        repeats.setdefault(repeat, []).append((case, turn, value))
-    try:
-        return [scored_turns(task.by_id, values) for _, values in sorted(repeats.items())]
-    except (KeyError, IndexError) as error:
-        raise InputError(
-            f"{evaluation.run}: has scores of cases or turns that the task does not have ({error}); it was made with other data, "
-            "give their folder (--data-dir)"
-        ) from error
-
-
-def _values(evaluation: Evaluation, metric: str) -> Iterator[tuple[int, str, int, float | None]]:
-    for turn in turn_scores(evaluation):
-        yield turn.repeat, turn.case, turn.turn, turn.scores.get(metric)
-
-
-@dataclass(frozen=True)
 class Measured:
     """All runs of a setting.
 
     Attributes:
-        setting: which.
-        runs: the scores of each run.
-        made: when each was made.
-        seeds: which seeds the host was given, where it tells.
+        first: a run of the setting, for what all of them share.
+        runs: the scores of each run and repeat.
+        seeds: that the host was given for each; empty where it is not known.
         by_judge_seed: mean with each seed of the judge; of a single run that was judged with several.
     """
 
-    setting: Setting
-    runs: tuple[tuple[ScoredTurn, ...], ...]
-    made: tuple[str, ...]
+    first: ScoredRun
+    runs: tuple[tuple[ScoredQuestion, ...], ...]
     seeds: tuple[str, ...]
     by_judge_seed: Mapping[str, float] = field(default_factory=dict)
 
     @property
-    def turns(self) -> list[ScoredTurn]:
+    def turns(self) -> list[ScoredQuestion]:
         """One score for each question, the mean over the runs."""
-        return mean_over_runs(self.runs)
+        return mean_over_repeats(question for run in self.runs for question in run)
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        """Cells of a table."""
+        return self.first.host, self.first.model, self.first.task, self.first.judge, self.first.how
 
 
-def measure(
-    runs: Iterable[StoredRun], data_dir: Path | None, metric: str
-) -> tuple[list[Measured], list[StoredRun]]:
-    """Scores of all judged runs that have the metric, those of one setting together, and the runs that nobody has judged.
+def measure(runs: Iterable[ScoredRun]) -> list[Measured]:
+    """Scores of runs, those of one setting together; by host, model and task.
 
     Raises:
-        InputError: damaged files, or data that are not there.
+        InputError: damaged files.
     """
-    tasks: dict[str, LoadedTask] = {}
-    found: dict[Setting, list[tuple[str, str, list[ScoredTurn]]]] = {}
-    by_seed: dict[Setting, Mapping[str, float]] = {}
-    unjudged = []
-    runs = list(runs)
-    for run, judged in zip(runs, evaluations(runs), strict=True):
-        if not judged:
-            unjudged.append(run)
-            continue
-        key = run.task_key
-        task = tasks.setdefault(key, tasks.get(key) or load_task(run, data_dir))
-        seed = run.provenance.get("random_seed")
-        for one in judged:
-            if not any(name.split(" (")[0] == metric for name in one.numbers):
-                continue  # of another kind of judge
-            by_seed[setting_of_run(one)] = {
-                name: row[metric] for name, row in one.by_seed.items() if metric in row
-            }
-            for turns in turns_of(one, task, metric):
-                found.setdefault(setting_of_run(one), []).append(
-                    (run.made, "" if seed is None else str(seed), turns)
-                )
+    found: dict[Hashable, list[tuple[ScoredRun, list[ScoredQuestion]]]] = {}
+    for run in runs:
+        found.setdefault(run.key, []).extend((run, questions) for questions in scored_questions(run))
     measured = [
         Measured(
-            setting,
-            tuple(tuple(turns) for *_, turns in parts),
-            tuple(made for made, *_ in parts),
-            tuple(seed for _, seed, _ in parts),
-            by_seed[setting] if len(parts) == 1 else {},
+            parts[0][0],
+            tuple(tuple(questions) for _, questions in parts),
+            tuple(run.seed for run, _ in parts),
+            parts[0][0].by_judge_seed if len(parts) == 1 else {},
         )
-        for setting, parts in found.items()
+        for parts in found.values()
+        if parts
     ]
-    return sorted(measured, key=_place), unjudged
+    return sorted(measured, key=_place)
 
 
 def _place(one: Measured) -> tuple[str, str, list[tuple[int, str]]]:
     """Where a setting stands: by host and model, then by the task, with _wer20 in front of _wer100."""
-    words = re.findall(r"\d+|\D+", one.setting.task)
-    return one.setting.host, one.setting.model, [(int(word) if word.isdigit() else 0, word) for word in words]
+    words = re.findall(r"\d+|\D+", one.first.task)
+    return one.first.host, one.first.model, [(int(word) if word.isdigit() else 0, word) for word in words]
 
 
-@dataclass(frozen=True)
-class Tried:
-    """A cell of the configuration search with its result.
+def sections(runs: Sequence[ScoredRun]) -> list[Section]:
+    """A section for each metric of the runs.
 
-    Attributes:
-        evaluation: the run and its scores.
-        model: without the cell in its name.
-        decoding, style, markers, penalty: of the cell.
+    Raises:
+        InputError: damaged files.
     """
-
-    evaluation: Evaluation
-    model: str
-    decoding: str
-    style: str
-    markers: bool
-    penalty: float
+    metrics = list(dict.fromkeys(run.metric for run in runs))
+    return [
+        _section(metric, [run for run in runs if run.metric == metric], len(metrics)) for metric in metrics
+    ]
 
 
-def tried(evaluation: Evaluation) -> Tried | None:
-    """The cell that a run belongs to; None when nothing tells its decoding.
-
-    lm-eval writes the arguments of generation down; of OpenCompass the search names the model so.
-    """
-    run = evaluation.run
-    style = str(run.options.get("lct_prompt_style") or DEFAULTS["lct_prompt_style"])
-    markers = str(run.options.get("lct_question_markers")).lower() == "true"
-    cell: SearchCell | None = cell_of(run.model)
-    if cell is not None:
-        model = run.model.removesuffix(f"_{cell.name}")
-        return Tried(evaluation, model, cell.decoding, style, markers, cell.penalty)
-    if "gen_kwargs" not in run.provenance:
-        return None
-    decoding, penalty = decoding_of(generation_arguments(run))
-    return Tried(evaluation, run.model, decoding, style, markers, penalty)
-
-
-def newest(cells: Iterable[Tried]) -> list[Tried]:
-    """Of several runs of one cell with one judge, the last one made."""
-    found: dict[tuple[Any, ...], Tried] = {}
-    for cell in cells:
-        run = cell.evaluation.run
-        who = (run.host, cell.model, run.task, cell.evaluation.judge)
-        key = (*who, cell.decoding, cell.style, cell.markers, cell.penalty)
-        if key not in found or found[key].evaluation.run.made <= run.made:
-            found[key] = cell
-    return list(found.values())
-
-
-# The tables of ``lct report elitr``, from measured runs.
+def _section(metric: str, runs: Sequence[ScoredRun], n_metrics: int) -> Section:
+    measured = measure(runs)
+    tables = (labels_table, middle_table, differing_table, noise_table, seeds_table)
+    figure = noise_figure(measured, metric)
+    return Section(
+        "elitr_bench" if n_metrics == 1 else f"elitr_bench_{metric}",
+        f"ELITR-Bench as in the paper, {metric}",
+        tuple(table(measured, metric) for table in tables),
+        (figure,) if figure else (),
+    )
 
 
 _WHO = ("host", "model", "task", "judge", "settings")
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table to print and to write.
-
-    Attributes:
-        key: name of its file.
-        title, columns, rows: as printed.
-    """
-
-    key: str
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-    def without_empty_columns(self) -> "Table":
-        """The same without the columns that say nothing in any row."""
-        kept = [place for place in range(len(self.columns)) if any(row[place] for row in self.rows)]
-        return replace(
-            self,
-            columns=tuple(self.columns[place] for place in kept),
-            rows=tuple(tuple(row[place] for place in kept) for row in self.rows),
-        )
-
-
-def figure_text(value: float, places: int = 2) -> str:
-    """A number; a dash for none."""
-    return "-" if math.isnan(value) else f"{value:.{places}f}"
-
-
-def count_text(n: int, total: int) -> str:
-    """How many were scored, of how many where it is not all."""
-    return str(n) if n == total else f"{n} of {total}"
+_TEXT = frozenset(("label", "setting", "seeds"))
 
 
 def labels_table(measured: Sequence[Measured], metric: str) -> Table:
     """By question type, answer position and wording."""
     rows = [
         (
-            *one.setting.row(),
+            *one.row,
             label,
             str(len(one.runs)),
             count_text(group.n, group.total),
@@ -446,40 +271,22 @@ def labels_table(measured: Sequence[Measured], metric: str) -> Table:
         for label, group in by_label(one.turns).items()
     ]
     columns = (*_WHO, "label", "runs", "n", metric, "95 % interval")
-    return Table("labels", "by question type and answer position", columns, tuple(rows))
+    return Table("labels", "by question type and answer position", columns, tuple(rows), _TEXT)
 
 
 def middle_table(measured: Sequence[Measured], metric: str) -> Table:
     """Answers in the middle of the meeting against all others."""
-    rows = [
-        (*one.setting.row(), *_test_cells(test))
-        for one in measured
-        if (test := middle_test(one.turns)) is not None
-    ]
+    rows = [(*one.row, *test_cells(test)) for one in measured if (test := middle_test(one.turns)) is not None]
     title = "are answers in the middle of the meeting lower than the others? One-tailed Welch test (Table 10)"
-    return Table("middle", f"{title}, {metric}", (*_WHO, *_TEST_COLUMNS), tuple(rows))
-
-
-_TEST_COLUMNS = ("n first", "mean first", "n second", "mean second", "t", "df", "p")
-
-
-def _p_text(p: float) -> str:
-    return f"{p:.1e}" if p < 0.0001 else figure_text(p, 4)
-
-
-def _test_cells(test: WelchTest) -> tuple[str, ...]:
-    return (
-        *(str(test.n_first), figure_text(test.mean_first), str(test.n_second), figure_text(test.mean_second)),
-        *(figure_text(test.t, 3), figure_text(test.df, 1), _p_text(test.p)),
-    )
+    return Table("middle", f"{title}, {metric}", (*_WHO, *TEST_COLUMNS), tuple(rows))
 
 
 def differing_table(measured: Sequence[Measured], metric: str) -> Table:
     """Questions that QA and Conv word differently, in the three settings, dev and test pooled; Conv against QA in multi-turn."""
-    found: dict[tuple[str, ...], dict[str, list[ScoredTurn]]] = {}
+    found: dict[tuple[str, ...], dict[str, list[ScoredQuestion]]] = {}
     splits: dict[tuple[str, ...], dict[str, set[str]]] = {}
     for one in measured:
-        task, who = parse_name(one.setting.task), one.setting
+        task, who = parse_name(one.first.task), one.first
         if (setting := setting_of(task)) is not None:
             key = (who.host, who.model, who.judge, who.how)
             found.setdefault(key, {}).setdefault(setting, []).extend(
@@ -513,7 +320,9 @@ def differing_table(measured: Sequence[Measured], metric: str) -> Table:
                 )
             )
     columns = ("host", "model", "judge", "settings", "setting", "n", metric, "95 % interval")
-    return Table("differing", "questions that QA and Conv word differently (Fig. 3)", columns, tuple(rows))
+    return Table(
+        "differing", "questions that QA and Conv word differently (Fig. 3)", columns, tuple(rows), _TEXT
+    )
 
 
 @dataclass(frozen=True)
@@ -541,7 +350,7 @@ def noise_points(measured: Sequence[Measured]) -> list[NoisePoint]:
     """Points of the lines that have noise on them, in order of line and measured rate."""
     points = []
     for one in measured:
-        task, who, turns = parse_name(one.setting.task), one.setting, one.turns
+        task, who, turns = parse_name(one.first.task), one.first, one.turns
         group = figures(turns)
         line = (who.host, who.model, who.judge, who.how, replace(task, wer=None).name)
         points.append(
@@ -581,6 +390,43 @@ def noise_table(measured: Sequence[Measured], metric: str) -> Table:
     )
 
 
+def noise_figure(measured: Sequence[Measured], metric: str) -> Lines | None:
+    """The lines of Fig. 1 with their intervals; None without noisy runs."""
+    points = noise_points(measured)
+    if not points:
+        return None
+    names = list(dict.fromkeys(point.line for point in points))
+    shared, labels = told_apart(names)
+    lines = tuple(
+        Line(
+            label,
+            tuple(
+                (100 * point.measured, point.mean, point.low, point.high)
+                for point in points
+                if point.line == name
+            ),
+        )
+        for name, label in zip(names, labels, strict=True)
+    )
+    # The whole scale: a stretched one makes small differences look large.
+    low, high = (f(end, *(point.mean for point in points)) for f, end in ((min, 1.0), (max, 10.0)))
+    ends = (math.floor(low), math.ceil(high)) if measured[0].first.points else (0.0, 1.0)
+    return Lines(shared, "measured word error rate, %", metric, lines, *ends)
+
+
+def told_apart(lines: Sequence[Sequence[str]]) -> tuple[str, list[str]]:
+    """What names of several parts share, and what tells each from the others.
+
+    >>> told_apart([("lm_eval", "A", "qa"), ("lm_eval", "B", "qa")])
+    ('lm_eval, qa', ['A', 'B'])
+    """
+    same = [len(set(parts)) == 1 for parts in zip(*lines, strict=True)]
+    shared = ", ".join(part for part, one in zip(lines[0], same, strict=True) if one and part)
+    return shared, [
+        ", ".join(part for part, one in zip(line, same, strict=True) if part and not one) for line in lines
+    ]
+
+
 def seeds_table(measured: Sequence[Measured], metric: str) -> Table:
     """Mean and sample standard deviation over runs where there are several, else over the seeds of the judge."""
     rows = []
@@ -595,7 +441,7 @@ def seeds_table(measured: Sequence[Measured], metric: str) -> Table:
             each = ", ".join(f"{mean:.2f}" for mean in means)
             rows.append(
                 (
-                    *one.setting.row(),
+                    *one.row,
                     str(spread.n),
                     ", ".join(seeds),
                     each,
@@ -604,56 +450,6 @@ def seeds_table(measured: Sequence[Measured], metric: str) -> Table:
                 )
             )
     columns = (*_WHO, "runs", "seeds", f"{metric} of each", "mean", "standard deviation")
-    return Table("seeds", "mean and sample standard deviation over runs (Table 9)", columns, tuple(rows))
-
-
-def tests_table(measured: Sequence[Measured], wanted: Sequence[str], metric: str) -> Table:
-    """One-tailed Welch tests of what ``--test`` names.
-
-    Raises:
-        InputError: not two names, or a name of no run, or nothing that can be compared.
-    """
-    rows: list[tuple[str, ...]] = []
-    for pair in wanted:
-        names = [name.strip() for name in pair.split(",")]
-        if len(names) != 2 or not all(names):
-            raise InputError(f"--test {pair}: give two names with a comma between, such as MODEL_A,MODEL_B")
-        sides = [[one for one in measured if _is_named(one, name)] for name in names]
-        for name, side in zip(names, sides, strict=True):
-            if not side:
-                models = sorted({one.setting.model for one in measured})
-                tasks = sorted({one.setting.task for one in measured})
-                raise InputError(
-                    f"--test {name}: no judged run; models: {', '.join(models)}; tasks: {', '.join(tasks)}"
-                )
-        before = len(rows)
-        for first, second in _partners(sides[0], sides[1]):
-            if (test := lower_test(first.turns, second.turns)) is not None:
-                one, other = (
-                    ":".join((each.setting.model, each.setting.task, each.setting.judge))
-                    for each in (first, second)
-                )
-                rows.append((f"{one} < {other}", *_test_cells(test)))
-        if len(rows) == before:
-            raise InputError(
-                f"--test {pair}: the two have no task (or model) and judge in common with two scores each"
-            )
     return Table(
-        "tests", f"one-tailed Welch tests, {metric}", ("first is lower", *_TEST_COLUMNS), tuple(rows)
+        "seeds", "mean and sample standard deviation over runs (Table 9)", columns, tuple(rows), _TEXT
     )
-
-
-def _is_named(one: Measured, name: str) -> bool:
-    who = one.setting
-    return name in (who.model, Path(who.model).name, who.task, f"{who.model}:{who.task}")
-
-
-def _partners(first: Sequence[Measured], second: Sequence[Measured]) -> Iterator[tuple[Measured, Measured]]:
-    """Pairs that differ in the model or in the task, but not in both unless there is nothing to choose."""
-    alone = len(first) == len(second) == 1
-    for one in first:
-        for other in second:
-            a, b = one.setting, other.setting
-            related = a.task == b.task or (a.host, a.model) == (b.host, b.model)
-            if a != b and a.judge == b.judge and (related or alone):
-                yield one, other

@@ -10,9 +10,12 @@ The official script sends messages, except to three families of models, for whic
 """
 
 import importlib.resources
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 
+from long_context_tasks.benchmarks.ethic.sections import context_of
+from long_context_tasks.coverage.items import Parts, split_by_documents
 from long_context_tasks.schema import Case, Documents, InputError, Message
 
 _PACKAGE = "long_context_tasks.benchmarks.ethic"
@@ -29,6 +32,7 @@ OWN_TEMPLATE = ("llama-3.1", "phi")
 """Styles whose text marks the roles itself."""
 _FAMILIES = {"gemini": "gemini", "Llama-3.1": "llama-3.1", "Phi": "phi"}
 """Part of a model's name to the style of the official script, in its order."""
+_AFTER_CONTEXT = re.compile(r"^\s*Now, respond to the instruction\.?\s*")
 
 
 @lru_cache
@@ -72,3 +76,12 @@ def messages(case: Case, documents: Documents | Mapping[str, str]) -> list[Messa
     inputs = case.inputs
     system = documents[inputs["system"]] if inputs["system"] else ""
     return layout(system, documents[inputs["user"]], inputs.get("style", CHAT))
+
+
+def split_case(case: Case, turn: int, documents: Documents) -> Parts:
+    """Return the context that the user message marks, and what follows it, for information coverage."""
+    user = messages(case, documents)[-1].content
+    context = context_of(user)
+    if context is None:
+        return split_by_documents(messages)(case, turn, documents)
+    return Parts(context, _AFTER_CONTEXT.sub("", user.split(context, 1)[1]).strip())

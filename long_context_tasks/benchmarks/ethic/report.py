@@ -1,22 +1,35 @@
-"""Scores of stored runs, split as in the paper's analyses: by context length (5.2), by position (5.3), low against high coverage
-(5.1); and by input length and output length at once, which the paper leaves open.
+"""Scores of ETHIC split as in the paper's analyses: by context length (5.2), by position (5.3), low against high coverage (5.1);
+and by input length and output length at once, which the paper leaves open.
 
-Pure: it takes cases, responses and scores and gives figures. Intervals are over clusters (documents), not cases or sections.
+:func:`sections` makes the tables and heat maps from scored runs. Intervals are over clusters (documents), not cases or sections.
 """
 
 import hashlib
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from long_context_tasks.benchmarks.catalogue import parse_task
 from long_context_tasks.benchmarks.ethic.scoring import repaired
 from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of
-from long_context_tasks.benchmarks.ethic.scoring.summaries import section_scores
+from long_context_tasks.benchmarks.ethic.scoring.summaries import section_scores, stored_verdicts
 from long_context_tasks.benchmarks.ethic.sections import context_of
 from long_context_tasks.judges import Verdict
-from long_context_tasks.schema import Case, format_length
+from long_context_tasks.schema import Case, InputError, LoadedTask, format_length
+from long_context_tasks.schema.report import (
+    HeatMap,
+    ScoredRun,
+    ScoredTurn,
+    Section,
+    Table,
+    count_text,
+    figure_text,
+    interval_text,
+    mean_over_repeats,
+    settings_text,
+)
 from long_context_tasks.stats import Group, interval_of_mean, summarize
 from long_context_tasks.tokens import CL100K
 
@@ -218,18 +231,6 @@ def section_parts(case: Case, response: str | None, verdicts: Sequence[Verdict])
     ]
 
 
-def mean_over_runs(scored: Iterable[S]) -> list[S]:
-    """One score for each case or part: its mean over the runs that scored it. Several runs do not make more cases."""
-    found: dict[tuple[Hashable, ...], list[S]] = {}
-    for one in scored:
-        found.setdefault(one.key, []).append(one)
-    means = []
-    for same in found.values():
-        there = [one.value for one in same if one.value is not None]
-        means.append(replace(same[0], value=math.fsum(there) / len(there) if there else None))
-    return means
-
-
 def figures(values: Sequence[float | None], clusters: Sequence[Hashable], *, rates: bool) -> Group:
     """Mean, counts and the interval that the hosts' results have, too.
 
@@ -381,3 +382,277 @@ def compare(
         high=figures([there for _, there, _ in pairs], clusters, rates=rates),
         difference=figures([there - here for here, there, _ in pairs], clusters, rates=False),
     )
+
+
+# --- the report -------------------------------------------------------------------------------------------------
+
+_WHO = ("host", "model", "task", "judge", "settings", "domain")
+_TEXT = frozenset((*_WHO, "length", "items", "position", "of", "low task", "high task"))
+# They choose cases and not how these are asked: cases are told apart by their ids.
+_CHOICES = ("lct_length", "lct_n", "lct_prompt_tokens", "cases")
+_RECALL, _SUMMARIZE = "recall", "summarize"
+# Counterpart to tasks that have the same contexts; those of the other tasks are shorter or made otherwise.
+_HIGH = {
+    "single_qa": (_RECALL,),
+    "multi_qa": (_RECALL,),
+    "focused_summary": (_SUMMARIZE, _RECALL),
+}
+_COMPARED = (*_HIGH, _SUMMARIZE, _RECALL)
+_CAPTIONS = {
+    _SUMMARIZE: "Mean score of the sections (1 to 5) that stand in this part of the context; a section left out has 1.",
+    _RECALL: "Percent of the names or numbers recalled, by the part of the context that first names them.",
+}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All runs of a task with one model, judge and settings, over all domains that were run.
+
+    Attributes:
+        first: a run of them, for what all share.
+        family: such as ``ethic_recall``.
+        task: of the card, such as ``recall``.
+        how: the settings in words, but for the choice of cases.
+        same_cases_how: the same without the folder of built cases.
+        cases, parts: scores, the mean over runs where there are several.
+        without_verdicts: some summaries have scores, and the files do not hold the judge's replies.
+    """
+
+    first: ScoredRun
+    family: str
+    task: str
+    how: str
+    same_cases_how: str
+    cases: tuple[ScoredCase, ...]
+    parts: tuple[ScoredPart, ...]
+    without_verdicts: bool
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        """Cells of a table, without the domain."""
+        return self.first.host, self.first.model, self.family, self.first.judge, self.how
+
+    def figures(self, group: Group) -> tuple[str, ...]:
+        """Cells of n, mean and interval."""
+        places = 2 if self.first.points else 3
+        return (
+            count_text(group.n, group.total),
+            figure_text(group.mean, places),
+            interval_text(group.interval, places),
+        )
+
+
+def sections(runs: Sequence[ScoredRun], bins: int = BINS) -> list[Section]:
+    """One section: low against high coverage, length, position, heat maps of Fig. 5, input against output length.
+
+    Args:
+        runs: of any model, task and setting.
+        bins: parts of a context, for scores by position.
+
+    Raises:
+        InputError: damaged files, or data of a task that are not here.
+    """
+    measured = measure(runs)
+    bare = [one for one in measured if one.without_verdicts]
+    notes = (
+        f"{len(bare)} settings of {_SUMMARIZE} hold no replies of the judge (bundles do not), so that scores by position are missing",
+    )
+    return [
+        Section(
+            "ethic",
+            "ETHIC as in the paper's analyses",
+            (coverage_table(measured), *split_tables(measured, bins)),
+            tuple(heat_map(one, bins) for one in measured if one.parts),
+            notes if bare else (),
+        )
+    ]
+
+
+def heat_maps(runs: Sequence[ScoredRun], bins: int = BINS) -> list[HeatMap]:
+    """The heat maps alone: runs of tasks that have none are not read.
+
+    Raises:
+        InputError: see :func:`sections`.
+    """
+    mapped = [run for run in runs if parse_task(run.task).task in _CAPTIONS]
+    return [heat_map(one, bins) for one in measure(mapped) if one.parts]
+
+
+def measure(runs: Sequence[ScoredRun]) -> list[Measured]:
+    """Scores of runs, those of one setting over all domains and lengths together.
+
+    Raises:
+        InputError: damaged files, cases that the task does not have, or data that are not here.
+    """
+    found: dict[Hashable, list[tuple[ScoredRun, _Scores]]] = {}
+    for run in runs:
+        spec = parse_task(run.task)
+        key = (run.host, run.model, spec.family, run.version, run.judge, _how(run), run.metric)
+        found.setdefault(key, []).append((run, _scores(run, spec.task)))
+    measured = []
+    for same in found.values():
+        first = same[0][0]
+        spec = parse_task(first.task)
+        measured.append(
+            Measured(
+                first=first,
+                family=spec.family,
+                task=spec.task,
+                how=_how(first),
+                same_cases_how=settings_text(first.settings, (*_CHOICES, "lct_cases")),
+                cases=tuple(mean_over_repeats(case for _, scores in same for case in scores.cases)),
+                parts=tuple(mean_over_repeats(part for _, scores in same for part in scores.parts)),
+                without_verdicts=any(scores.without_verdicts for _, scores in same),
+            )
+        )
+    return measured
+
+
+def _how(run: ScoredRun) -> str:
+    return settings_text(run.settings, _CHOICES)
+
+
+@dataclass
+class _Scores:
+    """Of a run."""
+
+    cases: list[ScoredCase]
+    parts: list[ScoredPart]
+    without_verdicts: bool = False
+
+
+def _scores(run: ScoredRun, task_name: str) -> _Scores:
+    """Scores of the cases of a run, and of their labels or sections.
+
+    Raises:
+        InputError: damaged files, or cases that the task does not have.
+    """
+    task = run.load()
+    found = _Scores([], [])
+    for turn in run.turns():
+        case = task.by_id.get(turn.case)
+        if case is None:
+            raise InputError(
+                f"{_named(run)}: has a score of case {turn.case}, which the task does not have; it was made with other data, give "
+                "their folder (--data-dir, --cases)"
+            )
+        try:
+            _add(found, run, task, task_name, case, turn)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                f"{_named(run)}: its scores cannot be laid beside its cases ({error!r})"
+            ) from error
+    return found
+
+
+def _add(
+    found: _Scores, run: ScoredRun, task: LoadedTask, task_name: str, case: Case, turn: ScoredTurn
+) -> None:
+    comparable = task.options.cases is not None and task_name in _COMPARED
+    context = context_key(task.cases.documents[case.inputs["user"]]) if comparable else ""
+    found.cases.append(scored_case(case, turn.value, context))
+    text = turn.response.text
+    if text is None:
+        return
+    if task_name == _RECALL and not run.judge:
+        found.parts += label_parts(case, text)
+    elif task_name == _SUMMARIZE and run.points:
+        if turn.value is not None and text.strip() and not turn.verdicts:
+            found.without_verdicts = True
+        else:
+            found.parts += section_parts(case, text, stored_verdicts(turn.verdicts))
+
+
+def _named(run: ScoredRun) -> str:
+    return f"{run.task} ({run.host}, {run.model}, {run.made})"
+
+
+def split_tables(measured: Sequence[Measured], bins: int) -> list[Table]:
+    """Scores by context length, by position, and by input and output length; a heat map of sections."""
+    ending = ("n", "score", "95 % interval")
+    length, position, heat, items = [], [], [], []
+    for one in measured:
+        who, rates = one.row, not one.first.points
+        length += [
+            (*who, *row.labels, one.first.metric, *one.figures(row.group))
+            for row in length_rows(one.cases, rates=rates)
+        ]
+        of = "labels recalled" if rates else "section score"
+        position += [
+            (*who, *row.labels, of, *one.figures(row.group)) for row in position_rows(one.parts, bins)
+        ]
+        if one.task not in _HIGH:
+            items += [
+                (*who, *row.labels, one.first.metric, *one.figures(row.group))
+                for row in items_rows(one.cases, rates=rates)
+            ]
+        for domain, parts in of_domain(() if rates else one.parts).items():
+            for span, places in by_position(parts, bins).items():
+                cells = [figure_text(places[at].mean) if at in places else "" for at in range(bins)]
+                total = str(sum(group.n for group in places.values()))
+                heat.append((*who, domain, length_text(span), total, *cells))
+    across = [position_text(at, bins) for at in range(bins)]
+    output = "items of the right answer: labels, options, ids, sections"
+    parts_of = (
+        ("length", "by context length (5.2)", ("mean tokens", "metric", *ending), length),
+        ("position", "by position in the context (5.3)", ("position", "of", *ending), position),
+        ("heat_map", "mean scores of sections by position (Fig. 5)", ("sections", *across), heat),
+        ("items", f"input against output length ({output})", ("items", "metric", *ending), items),
+    )
+    return [
+        Table(key, title, (*_WHO, "length", *columns), tuple(rows), _TEXT)
+        for key, title, columns, rows in parts_of
+    ]
+
+
+def coverage_table(measured: Sequence[Measured]) -> Table:
+    """Low- against high-coverage tasks on the same contexts."""
+    rows = []
+    pairs = [(low, high) for low in measured if low.task in _HIGH for high in measured]
+    for low, high in pairs:
+        whose, other = ((one.first.host, one.first.model, one.same_cases_how) for one in (low, high))
+        if whose != other or high.task not in _HIGH[low.task]:
+            continue
+        for domain, cases in of_domain(low.cases).items():
+            found = compare(cases, high.cases, rates=not high.first.points)
+            if found is None:
+                continue
+            n, *low_cells = low.figures(found.low)
+            # Points and rates have no difference.
+            loss = ("", "") if high.first.points else high.figures(found.difference)[1:]
+            who = (*whose, high.first.judge, domain, n)
+            row = (low.family, *low_cells, high.family, *high.figures(found.high)[1:], *loss)
+            rows.append((*who, *row))
+    columns = (
+        *("host", "model", "settings", "judge", "domain", "n", "low task", "low", "interval of low"),
+        *("high task", "high", "interval of high", "high - low", "interval of high - low"),
+    )
+    title = "low against high coverage on the same contexts (5.1); each task has a metric of its own"
+    return Table("coverage", title, columns, tuple(rows), _TEXT)
+
+
+def heat_map(one: Measured, bins: int) -> HeatMap:
+    """Scores of labels or sections by place in the context and its length, all domains together (Fig. 5)."""
+    table = by_position(one.parts, bins)
+    scale, low, high = (1, 1.0, 5.0) if one.first.points else (100, 0.0, 100.0)
+    return HeatMap(
+        title=", ".join(part for part in (one.first.model, one.family, one.first.judge, one.how) if part),
+        caption=_CAPTIONS[one.task],
+        x_title="Place in the context",
+        y_title="Length of the context",
+        x=[position_text(place, bins) for place in range(bins)],
+        y=[length_text(span) for span in table],
+        values=[
+            [_finite(scale * row[place].mean) if place in row else None for place in range(bins)]
+            for row in table.values()
+        ],
+        counts=[
+            [row[place].clusters if place in row else 0 for place in range(bins)] for row in table.values()
+        ],
+        low=low,
+        high=high,
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

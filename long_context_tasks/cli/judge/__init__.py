@@ -59,10 +59,9 @@ def run(
     folder `judged` beside each run; the hosts' own files stay as they are. Exit code 1 when a run was skipped or the judge
     could not be reached for some responses.
     """
-    from long_context_tasks.cli.output import table_of
-    from long_context_tasks.cli.report import print_table
+    from long_context_tasks.cli.output import print_table, table_of
     from long_context_tasks.judges import check_judge
-    from long_context_tasks.judges.local import check_local_judge
+    from long_context_tasks.judges.kinds import kind_of
     from long_context_tasks.results.rejudge import judge_run, prepare, with_seeds
     from long_context_tasks.schema import InputError
 
@@ -71,7 +70,8 @@ def run(
     configs = [with_seeds(one, seeds) for one in named_judges(judge_files or [])]
     for config in configs:
         check_judge(config)
-    ready, skipped = prepare(chosen, data_dir, orca=any(one.kind == "orca" for one in configs))
+    any_task = any(kind_of(config).prepare is not None for config in configs)
+    ready, skipped = prepare(chosen, data_dir, any_task=any_task)
     skipped = [*(problem.message for problem in found.problems), *skipped]
     for message in skipped:
         typer.echo(f"skipped: {message}", err=True)
@@ -80,9 +80,6 @@ def run(
         raise InputError(
             f"{results}: nothing to judge: {len(skipped)} skipped, and no run of a task that a judge scores among {names}"
         )
-    for config in configs:
-        if config.in_process:  # it has not been asked above
-            check_local_judge(config)
     judged: list[JudgedRun] = []
     for config in configs:
         for one, task in ready:
@@ -183,20 +180,8 @@ def check(
 
     [config] = named_judges([judge_file] if judge_file else [])
     check_judge(config)
-    if config.in_process:
-        from long_context_tasks.judges.local import check_local_judge
-
-        check_local_judge(config)
-        give(
-            f"judge {config.name}: {config.model} is there and is loaded when it is needed; nothing was asked",
-            judge=config.name,
-            model=config.model,
-            asked=False,
-        )
-    else:
-        give(
-            f"judge {config.name}: {config.model} at {config.base_url} answers",
-            judge=config.name,
-            model=config.model,
-            asked=True,
-        )
+    where = "is there and is loaded when it is needed; nothing was asked"
+    if not config.in_process:
+        where = f"at {config.base_url} answers"
+    text = f"judge {config.name}: {config.model} {where}"
+    give(text, judge=config.name, model=config.model, asked=not config.in_process)

@@ -181,7 +181,7 @@ def _names(text: str) -> list[str]:
 
 
 def _print_study(study: "RaterStudy", gold: str | None, by: str | None) -> None:
-    from long_context_tasks.cli.report import interval_text, print_table
+    from long_context_tasks.cli.output import interval_text, print_table
 
     def figures(group: Any) -> list[str]:
         return [
@@ -227,7 +227,7 @@ def _print_study(study: "RaterStudy", gold: str | None, by: str | None) -> None:
 
 
 def _print_panel(panel: "Panel") -> None:
-    from long_context_tasks.cli.report import interval_text, print_table
+    from long_context_tasks.cli.output import interval_text, print_table
 
     left_out = f", {panel.left_out} without all scores left out" if panel.left_out else ""
     rows = [

@@ -77,6 +77,7 @@ def rate(
     code 1 when a score is missing.
     """
     from long_context_tasks.cli.judge import named_judges
+    from long_context_tasks.judges import Store, default_store_path
     from long_context_tasks.orca import read_items
     from long_context_tasks.orca.study.rating import (
         baseline_columns,
@@ -85,7 +86,7 @@ def rate(
         cluster_of,
         fields_of,
         published_columns,
-        rate_stored,
+        rate_answers,
         without_context,
     )
     from long_context_tasks.results.rejudge import with_seeds
@@ -114,7 +115,7 @@ def rate(
     for note in without_context(items, conditions) if configs else ():
         typer.echo(note, err=True)
     for config in configs:
-        rated = rate_stored(items, config, conditions, wording)
+        rated = rate_answers(items, config, conditions, wording, Store(default_store_path(config)))
         say(f"{config.name}: {rated.summary}")
         columns += rated.columns
     _write(out, [(item.id, cluster_of(item)) for item in items], columns)

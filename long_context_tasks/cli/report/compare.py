@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from long_context_tasks.cli.options import Json, RunsDataDir, RunsOrBundles, examples
+from long_context_tasks.cli.options import Json, RunsOrBundles, examples
 from long_context_tasks.cli.output import end_with_problems, give_document, print_table, say, tell
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ def compare(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write all figures to a file: .csv, .json or .md.")
     ] = None,
-    data_dir: RunsDataDir = None,
     names_file: Annotated[
         Path | None,
         typer.Option(
@@ -71,7 +70,7 @@ def compare(
         raise InputError(f"--out {out}: the name tells the format, and must end in {', '.join(FORMATS)}")
     _check_places(results)
     known = Models() if names_file is None else read_models(names_file)
-    collected = collect_with_files(results, data_dir)
+    collected = collect_with_files(results)
     told = {run: one.run.model for run, one in collected.evaluations.items()}
     collection = renamed(collected.collection, known, told)
     tell(collection.problems, collection.notes)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from long_context_tasks.cli.options import Json, RunsDataDir, examples
+from long_context_tasks.cli.options import Json, examples
 from long_context_tasks.cli.output import end_with_problems, give, print_table, say, tell
 
 PACK_EXAMPLES = examples(
@@ -38,7 +38,6 @@ def pack(
             "--responses/--no-responses", help="Pack responses where the benchmark's card allows it."
         ),
     ] = True,
-    data_dir: RunsDataDir = None,
     as_json: Json = False,
 ) -> None:
     """Pack runs into small bundles: scores, provenance and, as far as the benchmark's card allows, responses.
@@ -52,7 +51,7 @@ def pack(
     from long_context_tasks.results.collect import collect_with_files
     from long_context_tasks.schema import InputError
 
-    collected = collect_with_files(results, data_dir)
+    collected = collect_with_files(results)
     problems = collected.collection.problems
     tell(problems, collected.collection.notes)
     if not len(collected.collection.runs):

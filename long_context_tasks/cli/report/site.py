@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from long_context_tasks.cli.options import Json, RunsDataDir, RunsOrBundles
+from long_context_tasks.cli.options import CSV, Json, RunsDataDir, RunsOrBundles, complete_benchmark, examples
 from long_context_tasks.cli.output import end_with_problems, give, print_table, say, tell
 
 if TYPE_CHECKING:
@@ -16,11 +16,21 @@ if TYPE_CHECKING:
     from long_context_tasks.results.cells import Cell
     from long_context_tasks.results.collect import Collected
     from long_context_tasks.results.models import Models
+    from long_context_tasks.results.sections import Wanted
+    from long_context_tasks.results.tidy import Collection
     from long_context_tasks.schema import LoadedTask
+    from long_context_tasks.schema.report import Section, Table
 
 _NEEDED = ("polars",)
 _SITE = ("jinja2", "plotly")
 _TEXT = ("model", "judge", "metric", "host", "notes")
+_SECTIONS = "Benchmarks' own tables"
+SITE_EXAMPLES = examples(
+    "lct report results/ opencompass_outputs/ --out site/",
+    "lct report results/ --json",
+    "lct report results/ --section ethic --csv tables/ --plot positions.svg",
+    "lct report results/ --by prompt_style,temperature",
+)
 
 
 def site(
@@ -62,6 +72,62 @@ def site(
             "--agreement", help="What `lct judge compare --out` wrote: how the judges agree with people."
         ),
     ] = None,
+    section: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--section",
+            help="Print a benchmark's own tables in place of the leaderboard; repeatable.",
+            autocompletion=complete_benchmark,
+            rich_help_panel=_SECTIONS,
+        ),
+    ] = None,
+    metric: Annotated[
+        str,
+        typer.Option(
+            "--metric",
+            help="Metric to split, or `official`. Default: each run's headline.",
+            rich_help_panel=_SECTIONS,
+        ),
+    ] = "",
+    lower: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--test",
+            help="FIRST,SECOND: test whether FIRST scores lower (one-tailed Welch test); each is a model, a task or MODEL:TASK. "
+            "Repeatable.",
+            rich_help_panel=_SECTIONS,
+        ),
+    ] = None,
+    bins: Annotated[
+        int | None,
+        typer.Option(
+            "--bins",
+            min=2,
+            max=20,
+            help="Parts of a context, for scores by position. Default: 5.",
+            rich_help_panel=_SECTIONS,
+        ),
+    ] = None,
+    cases: Annotated[
+        Path | None,
+        typer.Option(
+            "--cases",
+            help="Where built cases lie now. Default: the runs' own lct_cases.",
+            rich_help_panel=_SECTIONS,
+        ),
+    ] = None,
+    csv_dir: Annotated[Path | None, typer.Option("--csv", help=CSV, rich_help_panel=_SECTIONS)] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", help="Draw the sections' figures, .svg or .png.", rich_help_panel=_SECTIONS),
+    ] = None,
+    by: Annotated[
+        str,
+        typer.Option(
+            "--by",
+            help="Print a row for each combination of these settings, with commas, best first: prompt_style,temperature.",
+        ),
+    ] = "",
     as_json: Json = False,
 ) -> None:
     """Make a leaderboard of runs of both hosts (the default: `lct report RESULTS... --out site/`).
@@ -74,12 +140,12 @@ def site(
     from long_context_tasks.results.cells import cells_of
     from long_context_tasks.results.collect import collect_with_files
     from long_context_tasks.results.models import Models, read_models, renamed, with_claims
+    from long_context_tasks.results.sections import Wanted, check_plot
     from long_context_tasks.results.tables import (
-        FILES,
         TERMINAL_COLUMNS,
+        settings_table,
         summary,
         terminal_rows,
-        write_tables,
     )
     from long_context_tasks.schema import InputError
     from long_context_tasks.site.contents import read_agreement
@@ -87,9 +153,11 @@ def site(
     _check_installed(with_site=out is not None)
     if agreement is not None:
         read_agreement(agreement)  # a mistake is told before costly work
+    if plot is not None:
+        check_plot(plot)
     given = Models() if models is None else read_models(models)
     known = with_claims(given, claimed or ())
-    collected = collect_with_files(results, data_dir)
+    collected = collect_with_files(results)
     told = {run: one.run.model for run, one in collected.evaluations.items()}
     collection = renamed(collected.collection, known, told)
     tell(collection.problems, collection.notes)
@@ -101,9 +169,17 @@ def site(
     _check_claims(claimed or (), given, collection.runs["model"].to_list())
     versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
     cells = cells_of(collection, versions)
-    print_table(
-        "leaderboard", TERMINAL_COLUMNS, terminal_rows(cells), _TEXT, [_values(cell) for cell in cells]
-    )
+    if section:
+        wanted = Wanted(metric, data_dir, cases, bins, tuple(lower or ()))
+        _print_sections(section, collection, collected, wanted, csv_dir, plot)
+    elif by:
+        _give_tables(
+            [settings_table(cells, [name.strip() for name in by.split(",") if name.strip()])], csv_dir
+        )
+    else:
+        print_table(
+            "leaderboard", TERMINAL_COLUMNS, terminal_rows(cells), _TEXT, [_values(cell) for cell in cells]
+        )
     counted = summary(collection)
     counts = [f"{n} {noun}{'' if n == 1 else 's'}" for noun, n in counted.items()]
     typer.echo(f"{counts[0]} of {counts[1]} on {counts[2]}, {', '.join(counts[3:])}", err=True)
@@ -111,18 +187,43 @@ def site(
         "problems": list(collection.problems)
     }
     give(None, **result)
-    if out is None:
-        end_with_problems(collection.problems)
-        return
+    if out is not None:
+        _write_site(
+            out,
+            replace(collected, collection=collection),
+            cells,
+            known,
+            data_dir,
+            title,
+            agreement,
+            with_cases,
+            private,
+        )
+    end_with_problems(collection.problems)
+
+
+def _write_site(
+    out: Path,
+    collected: "Collected",
+    cells: "Sequence[Cell]",
+    models: "Models",
+    data_dir: Path | None,
+    title: str,
+    agreement: Path | None,
+    with_cases: bool,
+    private: bool,
+) -> None:
+    from long_context_tasks.results.tables import FILES, write_tables
     from long_context_tasks.site.build import build_site
     from long_context_tasks.site.contents import site_contents
 
+    collection = collected.collection
     shown = site_contents(
         collection,
         cells,
         collected.evaluations,
         title=title,
-        models=known,
+        models=models,
         data_dir=data_dir,
         agreement=agreement,
     )
@@ -137,7 +238,50 @@ def site(
     )
     say(f"tables: {', '.join(path.name for path in paths)} in {out}")
     give(index=built.index, files=built.files, bytes=built.size, cases=built.cases, tables=paths)
-    end_with_problems(collection.problems)
+
+
+def _print_sections(
+    names: Sequence[str],
+    collection: "Collection",
+    collected: "Collected",
+    wanted: "Wanted",
+    csv_dir: Path | None,
+    plot: Path | None,
+) -> None:
+    from long_context_tasks.results.sections import benchmark_sections, drawn, picture_bytes
+    from long_context_tasks.schema.files import write_whole
+
+    sections = [
+        section
+        for name in names
+        for section in benchmark_sections(name, collection, collected.evaluations, wanted)
+    ]
+    # What cannot be drawn is reported before pages of tables.
+    picture = None if plot is None else drawn(sections, plot)
+    for section in sections:
+        print_section(section, csv_dir)
+    if plot is not None and picture is not None:
+        write_whole(plot, picture_bytes(picture, plot), remedy="choose another place with --plot")
+
+
+def print_section(section: "Section", csv_dir: Path | None = None) -> None:
+    """Print the tables and notes of a section; problems go to standard error, tables into a folder too where one is given."""
+    for problem in section.problems:
+        typer.echo(problem, err=True)
+    _give_tables(section.tables, csv_dir)
+    for note in section.notes:
+        say(note)
+
+
+def _give_tables(tables: "Sequence[Table]", csv_dir: Path | None) -> None:
+    from long_context_tasks.results.tables import write_csv
+    from long_context_tasks.schema.report import ALL_TEXT
+
+    shown = [table.without_empty_columns() for table in tables if table.rows]
+    for table in shown:
+        print_table(table.title, table.columns, table.rows, table.text | ALL_TEXT)
+    if csv_dir is not None:
+        write_csv(shown, csv_dir)
 
 
 def _check_claims(claims: Sequence[str], models: "Models", there: Sequence[str]) -> None:

@@ -14,10 +14,11 @@ from functools import cache
 from typing import Any
 
 from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.kinds import check_judge, kind_of
 from long_context_tasks.judges.request import Ask, JudgeRequest, ask_key
-from long_context_tasks.judges.run import Generate, GenerateSettings, judge_all
+from long_context_tasks.judges.run import judge_all
 from long_context_tasks.judges.store import Store
-from long_context_tasks.judges.verdict import Reply, Summary, panel, summarize
+from long_context_tasks.judges.verdict import Summary, panel, summarize
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.splits import normalised_question
 from long_context_tasks.orca.study.correctness import (
@@ -28,7 +29,7 @@ from long_context_tasks.orca.study.correctness import (
     Wording,
     judge_prompt,
 )
-from long_context_tasks.schema import InputError, Message
+from long_context_tasks.schema import InputError
 
 SCALES = "scales"
 BY_SEED = "by_seed"
@@ -146,7 +147,6 @@ def rate_answers(
     conditions: Sequence[Condition],
     wording: Wording,
     store: Store,
-    generate: Generate | None = None,
     *,
     progress: bool = True,
 ) -> Rated:
@@ -158,14 +158,15 @@ def rate_answers(
         conditions: the texts it is shown; see :data:`~long_context_tasks.orca.study.correctness.Condition`.
         wording: of the prompt.
         store: of the replies.
-        generate: for a judge of kind ``local``.
         progress: show a progress bar on standard error.
 
     Raises:
-        InputError: an answer lacks a text; see also :func:`~long_context_tasks.judges.run.judge_all`.
+        InputError: an answer lacks a text, or the judge cannot be used; see also :func:`~long_context_tasks.judges.run.judge_all`.
     """
     requests = requests_of(items, conditions, wording)
-    verdicts = judge_all(requests, config, RUBRIC, store, generate, progress=progress)
+    if not config.in_process and anything_to_ask(requests, config, store):
+        check_judge(config)
+    verdicts = judge_all(requests, config, RUBRIC, store, progress=progress)
     columns = []
     for number, condition in enumerate(conditions):
         own = verdicts[number * len(items) : (number + 1) * len(items)]
@@ -185,46 +186,18 @@ def check_raters(configs: Sequence[JudgeConfig]) -> None:
     """Check judges as far as that costs nothing.
 
     Raises:
-        InputError: a judge that reads no prompt, two with the same name, or a local one whose model is missing.
+        InputError: a judge that reads no prompt, two with the same name, or one in this process whose model is missing.
     """
-    from long_context_tasks.judges.local import check_local_judge
-
     names = Counter(config.name for config in configs)
     for config in configs:
-        if config.kind not in ("openai", "local"):
+        if not kind_of(config).reads_prompts:
             raise InputError(
                 f"judge {config.name}: is of kind {config.kind}, which reads no prompt; use `lct orca score` for it"
             )
         if names[config.name] > 1:
             raise InputError(f"two judges are called {config.name}; give one of them another `name`")
-        if config.kind == "local":
-            check_local_judge(config)
-
-
-def rate_stored(
-    items: Sequence[OrcaItem], config: JudgeConfig, conditions: Sequence[Condition], wording: Wording
-) -> Rated:
-    """Let a judge rate all answers with its usual store; the judge is checked, and a local one loaded, with the first unanswered request.
-
-    Raises:
-        InputError: the judge cannot be used; see also :func:`rate_answers`.
-    """
-    from long_context_tasks.judges import check_judge, default_store_path
-    from long_context_tasks.judges.ask import local_model
-
-    store = Store(default_store_path(config))
-    if anything_to_ask(requests_of(items, conditions, wording), config, store):
-        check_judge(config)
-    loaded: list[Generate] = []
-
-    def generate(prompts: Sequence[Sequence[Message]], settings: GenerateSettings) -> list[Reply]:
-        if not loaded and (model := local_model(config)) is not None:
-            loaded.append(model)
-        return loaded[0](prompts, settings)
-
-    return rate_answers(
-        items, config, conditions, wording, store, generate if config.kind == "local" else None
-    )
+        if config.in_process:
+            check_judge(config)
 
 
 def cluster_of(item: OrcaItem) -> str:

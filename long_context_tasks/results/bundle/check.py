@@ -10,7 +10,7 @@ from typing import Any, cast
 import polars as pl
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.hosts.stored import LM_EVAL, OPENCOMPASS, OWN, StoredRun
+from long_context_tasks.hosts.stored import LM_EVAL, OPENCOMPASS, OWN
 from long_context_tasks.results.bundle.format import (
     MOST_ROWS,
     RUNS_MEMBER,
@@ -23,8 +23,6 @@ from long_context_tasks.results.bundle.format import (
     scores_frame,
 )
 from long_context_tasks.results.bundle.private import fit_to_travel
-from long_context_tasks.results.evaluations import NO_JUDGE, Evaluation
-from long_context_tasks.results.run_rows import told_points
 from long_context_tasks.results.tidy import RUNS, SCORES
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import loads
@@ -174,8 +172,8 @@ def _check_metrics(row: Mapping[str, Any], benchmark: str) -> None:
         raise ValueError(f"unknown metric {unknown[0][:60]!r} of {benchmark}")
     if row["headline"] not in row["metrics"] or len(set(row["metrics"])) < len(row["metrics"]):
         raise ValueError(f"headline {row['headline'][:60]!r} is not among the metrics, or one is there twice")
-    may = told_points(Evaluation(_plain(row), NO_JUDGE, {}), row["metrics"])
-    if odd := [name for name in row["points"] if name not in may]:
+    points = catalogue.card(benchmark).points
+    if odd := [name for name in row["points"] if name not in points]:
         raise ValueError(f"{odd[0][:60]!r} is a rate and no points of a scale")
 
 
@@ -278,9 +276,3 @@ def numbers_of(run: BundleRun) -> dict[str, float]:
     numbers["n_truncated"] = math.nan if run.row["n_truncated"] is None else float(run.row["n_truncated"])
     reasons = headline.group_by(pl.col("reason").cast(pl.String())).len()
     return numbers | {f"n_{name}": float(count) for name, count in reasons.iter_rows() if name}
-
-
-def _plain(row: Mapping[str, Any]) -> StoredRun:
-    return StoredRun(
-        row["host"], row["model"], row["task"], {}, None, Path(), "", row["made"], (), lambda _: iter(())
-    )

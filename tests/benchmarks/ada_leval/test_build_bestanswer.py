@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from naive_builders import naive_bestanswer
 
 from long_context_tasks.benchmarks.ada_leval import build, prompts
-from long_context_tasks.benchmarks.ada_leval.build.choice import BestAnswerSettings, shuffled
-from long_context_tasks.benchmarks.ada_leval.build.plan import parse_lengths
-from long_context_tasks.benchmarks.ada_leval.build.tokens import PromptCounter
+from long_context_tasks.benchmarks.ada_leval.build.bestanswer import BestAnswerSettings, shuffled
+from long_context_tasks.benchmarks.ada_leval.build.counts import PromptCounter
+from long_context_tasks.benchmarks.building import parse_lengths
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.schema import CaseSet, InputError, format_length
 from long_context_tasks.tokens import get_tokenizer
@@ -55,7 +55,7 @@ def test_cases_are_those_of_the_plain_rules(seed, questions, tags, words, share,
     bounds = {500: 500, 700: 700, 1000: 1000, 32000: 1300}
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         # 32k with a bound of its own, so that small posts reach the relaxed rule.
-        from long_context_tasks.benchmarks.ada_leval.build import choice as bestanswer_choice
+        from long_context_tasks.benchmarks.ada_leval.build import bestanswer as bestanswer_choice
 
         patch.setattr(bestanswer_choice, "bound_of", lambda _, length: bounds[length])
         expected = naive_bestanswer(

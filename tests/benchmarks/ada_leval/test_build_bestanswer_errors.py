@@ -6,7 +6,7 @@ import pytest
 from forum_posts import make_posts, write_posts
 
 from long_context_tasks.benchmarks.ada_leval import build
-from long_context_tasks.benchmarks.ada_leval.build.choice import BestAnswerSettings
+from long_context_tasks.benchmarks.ada_leval.build.bestanswer import BestAnswerSettings
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.schema import InputError
 from long_context_tasks.tokens import get_tokenizer

@@ -15,15 +15,16 @@ from other_tokenizers import other_tokenizer
 
 from long_context_tasks.benchmarks.ada_leval import build, prompts
 from long_context_tasks.benchmarks.ada_leval.build import fit as synthetic_fit
-from long_context_tasks.benchmarks.ada_leval.build.choice import BestAnswerSettings
+from long_context_tasks.benchmarks.ada_leval.build.bestanswer import BestAnswerSettings
 from long_context_tasks.benchmarks.ada_leval.build.windows import Caps, CountedBook, TSortSettings, caps_for
 from long_context_tasks.benchmarks.ada_leval.data import load_task
+from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.corpora.books import Book
 from long_context_tasks.schema import CaseSet, InputError, Options, format_length, parse_length
 from long_context_tasks.schema.folders import cache_dir
 from long_context_tasks.synthetic import write_novel, write_threads
 from long_context_tasks.synthetic.forum import asides, with_asides
-from long_context_tasks.synthetic.parts import devices, meets, traits
+from long_context_tasks.synthetic.forum.parts import devices, meets, traits
 from long_context_tasks.tokens import get_tokenizer
 
 TSORT, BEST = "ada_leval_tsort_synthetic", "ada_leval_bestanswer_synthetic"
@@ -103,7 +104,8 @@ def test_the_plan_depends_on_the_length_alone(length):
 
     tokens = parse_length(length)
     plans = [
-        NovelPlan.of(build.task_card(TSORT), TSortSettings((tokens,), n=n), tokens) for n in (50, 100, 200)
+        NovelPlan.of(card("ada_leval").tasks["tsort"], TSortSettings((tokens,), n=n), tokens)
+        for n in (50, 100, 200)
     ]
     assert len({(plan.per_novel, plan.num_tokens) for plan in plans}) == 1
     for few, many in itertools.pairwise(plans):
@@ -185,7 +187,7 @@ def test_too_short_a_length():
 def made_cases(family: str, folder: Path, length: int, n: int, **options) -> CaseSet:
     kind = TSortSettings if family == TSORT else BestAnswerSettings
     build.build(family, None, kind((length,), n=n, **options), folder)
-    return CaseSet.read(folder, build.task_name(family)(length))
+    return CaseSet.read(folder, f"{family.removesuffix('_synthetic')}_{format_length(length)}_synthetic")
 
 
 @pytest.fixture(scope="module", params=["words", "bytes"])
@@ -238,7 +240,8 @@ def test_paragraphs_count_as_in_the_whole_text(tmp_path):
     made.pre_tokenizer = pre_tokenizers.Split(Regex(r"\n*\S+ ?|\n+"), "isolated")
     made.save(str(tmp_path / "tokenizer.json"))
     tokenizer = get_tokenizer(str(tmp_path))
-    alone = CountedBook.of(write_novel(0, 5000).book, tokenizer)
+    novel = write_novel(0, 5000)
+    alone = CountedBook.of(Book(novel.id, novel.title, novel.paragraphs, novel.chapters), tokenizer)
     together = synthetic_fit.as_counted_together(alone, tokenizer)
     assert together.cumulated[-1] == tokenizer.count(alone.document) < alone.cumulated[-1] - 40
     assert synthetic_fit.as_counted_together(alone, get_tokenizer("cl100k")) is alone
@@ -254,7 +257,7 @@ def test_the_most_tokens_of_the_paper_can_be_filled_too(tmp_path):
 
 def test_segments_have_equal_lengths_and_so_have_the_hints(tmp_path):
     for length in (1000, 4000):
-        caps = caps_for(build.task_card(TSORT), length, TSortSettings((length,)))
+        caps = caps_for(card("ada_leval").tasks["tsort"], length, TSortSettings((length,)))
         made = made_cases(TSORT, tmp_path / str(length), length, 20)
         for case in made.cases:
             document = made.documents[case.document]
@@ -353,7 +356,7 @@ def test_longer_questions_ask_the_same_and_the_gold_answer_alone_is_right(tmp_pa
 
 
 def sentences_of(case, length):
-    from long_context_tasks.benchmarks.ada_leval.build.plan import stable_seed
+    from long_context_tasks.benchmarks.building import stable_seed
 
     return asides(int(stable_seed(5, case.cluster, length)[:12], 16))
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from naive_builders import naive_tsort
 
 from long_context_tasks.benchmarks.ada_leval import build, prompts
-from long_context_tasks.benchmarks.ada_leval.build.plan import parse_lengths
 from long_context_tasks.benchmarks.ada_leval.build.windows import TSortSettings, caps_for
+from long_context_tasks.benchmarks.building import parse_lengths
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.schema import CaseSet, InputError, format_length
 from long_context_tasks.tokens import get_tokenizer

@@ -9,7 +9,7 @@ from published_files import load, record
 
 from long_context_tasks.benchmarks.ada_leval import data
 from long_context_tasks.benchmarks.ada_leval.build import build
-from long_context_tasks.benchmarks.ada_leval.build.choice import BestAnswerSettings
+from long_context_tasks.benchmarks.ada_leval.build.bestanswer import BestAnswerSettings
 from long_context_tasks.benchmarks.ada_leval.build.windows import TSortSettings
 from long_context_tasks.schema import InputError, LoadedTask, resolve_options
 from long_context_tasks.tokens import Tokenizer, get_tokenizer

@@ -54,6 +54,7 @@ def write_run(
     numbers = {"judge_score": mean, "judge_score_low": mean, "judge_score_high": mean, "answered": 1.0}
     numbers |= {"n": len(values), "n_scored": len(scored), "n_not_judged": len(values) - len(scored)}
     metadata = {**task.description(), "benchmark": "elitr_bench", "headline": "judge_score"}
+    metadata["points"] = sorted(task.points)
     if judge:
         metadata["judge"] = dict(judge)
     row = {
@@ -85,7 +86,12 @@ def _sample(task: LoadedTask, case: Case, values: list[float | None]) -> dict[st
         "n_not_judged": [int(value is None) for value in values],
     }
     return {
-        "doc": {"case": case.id, "cluster": case.cluster},
+        "doc": {
+            "case": case.id,
+            "cluster": case.cluster,
+            "labels": json.dumps(dict(case.labels)),
+            "turn_labels": json.dumps([dict(turn.labels) for turn in case.turns]),
+        },
         "resps": [[texts[0]]],
         "filtered_resps": [json.dumps(record)],
         "metrics": list(metrics),

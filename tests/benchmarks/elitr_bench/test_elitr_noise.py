@@ -11,7 +11,7 @@ import pytest
 from invented_meetings import write_archives
 
 from long_context_tasks.benchmarks.elitr_bench import data
-from long_context_tasks.benchmarks.elitr_bench.names import WERS, parse_name
+from long_context_tasks.benchmarks.elitr_bench.names import parse_name
 from long_context_tasks.benchmarks.elitr_bench.noise import NoiseSettings
 from long_context_tasks.noise import word_error_rate
 from long_context_tasks.schema import CaseSet, InputError, Options
@@ -49,7 +49,7 @@ def _texts(cases: CaseSet) -> list[str]:
 
 
 @pytest.mark.parametrize("mode", ["exact", "official"])
-@pytest.mark.parametrize("wer", WERS)
+@pytest.mark.parametrize("wer", [20, 40, 60, 80, 100])
 def test_the_measured_rate_stands_in_the_labels(options: Options, rules: Path, mode: str, wer: int) -> None:
     cases = _load(options, rules, f"elitr_bench_conv_dev_wer{wer}", mode)
     clean = data.load_task("elitr_bench_conv_dev", options).cases

@@ -1,4 +1,4 @@
-"""`lct report elitr` and `elitr-search` on stored runs: invented ones, and the published responses and scores."""
+"""`lct report --section elitr_bench` on stored runs: invented ones, and the published responses and scores."""
 
 import csv
 import json
@@ -16,17 +16,17 @@ from typer.testing import CliRunner, Result
 from long_context_tasks.benchmarks.elitr_bench.archives import Archives
 from long_context_tasks.benchmarks.elitr_bench.paper import tables as paper_tables
 from long_context_tasks.benchmarks.elitr_bench.report import (
-    ScoredTurn,
+    ScoredQuestion,
     by_label,
     lower_test,
-    mean_over_runs,
     measured_wer,
     paired_difference,
 )
 from long_context_tasks.cli import app
 from long_context_tasks.results import find_runs
-from long_context_tasks.results.evaluations import judged_path, write_judged
+from long_context_tasks.results.evaluations import judged_evaluations, judged_path, short_names, write_judged
 from long_context_tasks.schema import Case, InputError, Options
+from long_context_tasks.schema.report import mean_over_repeats
 
 QA, TALK, CONV = "elitr_bench_qa_dev", "elitr_bench_qa_dev_multiturn", "elitr_bench_conv_dev"
 
@@ -39,12 +39,12 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
 
 
 def lct(*words: Any) -> Result:
-    return CliRunner().invoke(app, ["report", *map(str, words)])
+    return CliRunner().invoke(app, ["report", *map(str, words), "--section", "elitr_bench"])
 
 
 def tables(tmp_path: Path, *words: Any) -> dict[str, list[dict[str, str]]]:
-    """The tables of ``lct report elitr`` by name, as their CSV files have them."""
-    result = lct("elitr", tmp_path / "runs", "--csv", tmp_path / "csv", *words)
+    """The tables by name, as their CSV files have them."""
+    result = lct(tmp_path / "runs", "--csv", tmp_path / "csv", *words)
     assert result.exit_code == 0, result.output
     found = {}
     for path in (tmp_path / "csv").glob("*.csv"):
@@ -61,8 +61,8 @@ def question(case: Case, turn: int) -> str:
 # --- pure ------------------------------------------------------------------------------------------------------------
 
 
-def turn(meeting: str, number: str, value: float | None, **labels: Any) -> ScoredTurn:
-    made = ScoredTurn(meeting, number, "who", "B", False, 0.0, value)
+def turn(meeting: str, number: str, value: float | None, **labels: Any) -> ScoredQuestion:
+    made = ScoredQuestion(meeting, number, "who", "B", False, 0.0, value)
     return replace(made, **labels)
 
 
@@ -88,8 +88,8 @@ def test_intervals_are_over_meetings_and_not_questions() -> None:
 
 def test_runs_of_one_question_are_one_score() -> None:
     runs = [[turn("a", "1", 4.0), turn("a", "2", None)], [turn("a", "1", 8.0), turn("a", "2", 5.0)]]
-    assert [one.value for one in mean_over_runs(runs)] == [6.0, 5.0]
-    assert mean_over_runs([[turn("a", "1", None)]])[0].value is None
+    assert [one.value for one in mean_over_repeats(runs[0] + runs[1])] == [6.0, 5.0]
+    assert mean_over_repeats([turn("a", "1", None)])[0].value is None
 
 
 def test_differences_are_taken_question_by_question() -> None:
@@ -200,44 +200,16 @@ def test_later_judges_stand_beside_the_first(options: Options, tmp_path: Path) -
     assert row["standard deviation"] == f"{statistics.stdev([5, 7]):.2f}"
 
 
-def test_search_table_is_best_first_and_takes_the_last_run_of_a_cell(
-    options: Options, tmp_path: Path
-) -> None:
-    runs = tmp_path / "runs"
-    nucleus = {"do_sample": True, "temperature": 0.6, "top_p": 0.9, "repetition_penalty": 1.1}
-    greedy = {"do_sample": False, "repetition_penalty": 1.0}
-    write_run(runs / "a", options, QA, lambda *_: 9.0, run=1, gen_kwargs=greedy)
-    write_run(runs / "a", options, QA, lambda *_: 4.0, run=2, gen_kwargs=greedy)
-    raw = replace(options, prompt_style="raw", question_markers=True)
-    write_run(runs / "b", raw, QA, lambda *_: 5.0, run=1, gen_kwargs=nucleus)
-    write_run(runs / "c", raw, QA, lambda *_: None, run=1, gen_kwargs=greedy, judge={})
-    half = replace(raw, question_markers=False)
-    write_run(
-        runs / "d", half, QA, lambda case, n: 9.0 if case.id.endswith("_2") else None, gen_kwargs=greedy
-    )
-    result = lct("elitr-search", runs)
-    assert result.exit_code == 0, result.output
-    rows = [line.split() for line in result.stdout.splitlines() if QA in line]
-    assert [row[3:9] for row in rows] == [
-        ["nucleus", "raw", "yes", "1.1", "stub", "5.00"],
-        ["greedy", "chat", "no", "1.0", "stub", "4.00"],
-        ["greedy", "raw", "no", "1.0", "stub", "9.00"],
-        ["greedy", "raw", "yes", "1.0", "(none)", "-"],
-    ]
-    assert rows[0][9:] == ["5.00", "to", "5.00", "1.000", "3"]
-    assert rows[2][-3:] == ["1", "of", "3"] and rows[3][-3:] == ["0", "of", "3"]
-
-
 def test_bad_input(options: Options, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     runs = tmp_path / "runs"
     write_run(runs, options, QA, lambda *_: None, judge={})
     for words, message in (
-        (("elitr", tmp_path / "nowhere"), "nowhere: not there"),
-        (("elitr", tmp_path / "empty"), "no runs of elitr_bench"),
-        (("elitr", runs), "no run has been judged yet; `lct judge run"),
-        (("elitr", runs, "--metric", "accuracy"), "--metric accuracy: there are judge_score"),
-        (("elitr", runs, "--plot", "x.pdf"), "--plot x.pdf: give a name that ends with .svg"),
+        ((tmp_path / "nowhere",), "nowhere: not there"),
+        ((tmp_path / "empty",), "no run that can be used"),
+        ((runs,), "no run has been judged yet; `lct judge run"),
+        ((runs, "--metric", "accuracy"), "no run has been judged yet"),
+        ((runs, "--plot", "x.pdf"), "--plot x.pdf: give a name that ends with .svg"),
     ):
         result = lct(*words)
         assert result.exit_code == 2 and message in result.stderr, result.output
@@ -246,23 +218,25 @@ def test_bad_input(options: Options, tmp_path: Path) -> None:
         (("--test", "owl"), "--test owl: give two names"),
         (("--test", "owl,dog"), "--test dog: no judged run; models: owl; tasks: elitr_bench_qa_dev"),
         (("--test", "owl,owl"), "no task (or model) and judge in common"),
-        (("--plot", tmp_path / "x.svg"), "no runs on noisy transcripts"),
+        (("--plot", tmp_path / "x.svg"), "nothing to draw in ELITR-Bench"),
+        (
+            ("--metric", "accuracy"),
+            "--metric accuracy: no judged run has it; there are answered, judge_score",
+        ),
+        (("--bins", "4"), "the report of elitr_bench has no scores by part of a context"),
     ):
-        result = lct("elitr", runs, *words)
+        result = lct(runs, *words)
         assert result.exit_code == 2 and message in result.stderr, result.output
         # Before the tables.
         assert not result.stdout
 
 
-def test_runs_of_other_data_are_refused(options: Options, tmp_path: Path) -> None:
+def test_runs_without_labels_are_refused(options: Options, tmp_path: Path) -> None:
     write_run(tmp_path / "runs", options, QA, lambda *_: 2.0)
     [samples] = (tmp_path / "runs").rglob("samples_*")
-    text = samples.read_text(encoding="utf-8")
-    samples.write_text(text.replace("meeting_en_dev_002", "meeting_en_dev_009"), encoding="utf-8")
-    result = lct("elitr", tmp_path / "runs")
-    assert (
-        result.exit_code == 2 and "the task does not have" in result.stderr and "--data-dir" in result.stderr
-    )
+    samples.write_text(samples.read_text(encoding="utf-8").replace("question_type", "type"), encoding="utf-8")
+    result = lct(tmp_path / "runs")
+    assert result.exit_code == 2 and "has no label 'question_type'; run the task again" in result.stderr
 
 
 @pytest.mark.vectors
@@ -308,34 +282,13 @@ def test_the_published_scores_come_out_as_in_the_paper(
             assert f"{float(row['p']):.3f}" == f"{float(printed[row['model']]):.3f}"
 
 
-def test_names_of_judges(options: Options, tmp_path: Path) -> None:
-    """Of OpenCompass, whose runs have a folder in their labels; with two judges of one name."""
-    from long_context_tasks.benchmarks.elitr_bench.report import evaluations
-
-    write_run(tmp_path / "runs", options, QA, lambda *_: 2.0, judge={})
-    [lm_eval_run] = find_runs(tmp_path / "runs").runs
-    run = replace(lm_eval_run, label="owl/elitr_bench_qa_dev")
-    assert evaluations([run]) == [[]]
-    for name, seed in (("first", 1), ("second", 1), ("second", 2)):
-        description = {"name": name, "seeds": [seed]}
-        write_judged(judged_path(run, name, description), {"judge": description, "numbers": {}}, [])
-    names = [one.judge for one in evaluations([run])[0]]
-    assert names[0] == "first" and len(set(names)) == 3
-    assert all(name.startswith("second-") and len(name) == 15 for name in names[1:])
-
-
-def test_a_judge_has_one_name_in_all_runs(options: Options, tmp_path: Path) -> None:
-    """Also where only one of them was judged a second time, by the same judge with more seeds."""
-    from long_context_tasks.benchmarks.elitr_bench.report import evaluations
-
-    write_run(tmp_path / "runs", options, QA, lambda *_: 2.0, judge={"name": "j", "seeds": [1]})
-    [run] = find_runs(tmp_path / "runs").runs
-    again, other = replace(run, label="a"), replace(run, label="b")
-    description = {"name": "j", "seeds": [1, 2]}
-    write_judged(judged_path(again, "j", description), {"judge": description, "numbers": {}}, [])
-    [[own, more], [alone]] = evaluations([again, other])
-    assert own.judge == alone.judge != more.judge and {own.judge[:2], more.judge[:2]} == {"j-"}
-    assert [one.judge for [one] in evaluations([other, other])] == ["j", "j"]
+def test_names_of_judges() -> None:
+    """With two judges of one name, digits tell them apart in all runs."""
+    assert short_names(["first-1", "second-1", "second-2"]) == {
+        "first-1": "first",
+        "second-1": "second-1",
+        "second-2": "second-2",
+    }
 
 
 def test_a_broken_file_of_a_later_judge_is_named(options: Options, tmp_path: Path) -> None:
@@ -344,7 +297,5 @@ def test_a_broken_file_of_a_later_judge_is_named(options: Options, tmp_path: Pat
     path = judged_path(run, "second", {})
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"judge": {}}), encoding="utf-8")
-    from long_context_tasks.benchmarks.elitr_bench.report import evaluations
-
     with pytest.raises(InputError, match=r"judged/second-.*make it again with `lct judge run`"):
-        evaluations([run])
+        judged_evaluations(run)

@@ -13,7 +13,7 @@ from long_context_tasks.benchmarks.elitr_bench.data import load_task
 from long_context_tasks.benchmarks.elitr_bench.synthetic import questions_at
 from long_context_tasks.cli import app
 from long_context_tasks.schema import InputError, Options, Score
-from long_context_tasks.synthetic.meeting_world import spelled
+from long_context_tasks.synthetic.numbers import in_words
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
 QA, CONV = "elitr_bench_qa_synthetic", "elitr_bench_conv_synthetic"
@@ -245,13 +245,13 @@ def test_what_a_response_states(response: str, stated: dict[str, list[str]], fou
 
 @given(st.integers(1, 9999), st.integers(1, 9999))
 def test_numbers_in_words_are_read(number: int, other: int) -> None:
-    said = spelled(number)
+    said, also = (in_words(one, link=" ", dash=" ") for one in (number, other))
     assert (
         words_of(f"{said} people")
         == words_of(f"{said.replace('ty ', 'ty-')} people")
         == [str(number), "people"]
     )
-    assert words_of(f"{said} or {spelled(other)}") == [str(number), "or", str(other)]
+    assert words_of(f"{said} or {also}") == [str(number), "or", str(other)]
 
 
 @given(st.text(), st.text())

@@ -67,7 +67,12 @@ def write_lm_eval(
             record = {"response": text, "status": None, "prompt_sha256": [], "verdicts": [verdicts]}
             values = {metric: math.nan if one.value is None else one.value for metric, one in scores.items()}
             sample = {
-                "doc": {"case": case.id, "cluster": case.cluster},
+                "doc": {
+                    "case": case.id,
+                    "cluster": case.cluster,
+                    "labels": json.dumps(dict(case.labels)),
+                    "turn_labels": "[]",
+                },
                 "resps": [[text]],
                 "filtered_resps": [json.dumps(record) if task.judging is not None else text],
                 "metrics": [*values, "n"],
@@ -76,6 +81,7 @@ def write_lm_eval(
             }
             file.write(json.dumps(sample) + "\n")
     metadata = {**task.description(), "benchmark": "ethic", "headline": task.metrics[0]}
+    metadata["points"] = sorted(task.points)
     if any(row[2] for row in rows):
         metadata["judge"] = JUDGE
     result = {
@@ -105,6 +111,8 @@ def write_opencompass(
     details = [
         {
             "case": [case.id],
+            "cluster": [case.cluster],
+            "labels": [dict(case.labels)],
             **{metric: ["" if one.value is None else one.value] for metric, one in scores.items()},
             "reason": [scores[task.metrics[0]].reason or ""],
             "verdicts": [[verdicts]],

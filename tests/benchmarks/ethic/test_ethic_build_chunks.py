@@ -2,7 +2,7 @@
 
 import itertools
 import random
-from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -11,23 +11,21 @@ from hypothesis import strategies as st
 from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.benchmarks.ethic.build.contexts import even_sections, split_sections
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
-from long_context_tasks.benchmarks.ethic.build.sources import Source, Text
+from long_context_tasks.benchmarks.ethic.build.sources import Source
 from long_context_tasks.benchmarks.ethic.build.windows import (
-    JOINT,
     LOOSE,
     NOT_CHOSEN,
-    Chunk,
-    Piece,
+    Offer,
+    Window,
     choice_key,
-    chunk_source,
-    chunks_of,
-    first_n,
-    pieces_of,
+    first_chunks,
+    plan_cases,
     plan_windows,
     window,
 )
 from long_context_tasks.coverage.measure import split_context
 from long_context_tasks.tokens import Tokenizer, get_tokenizer
+from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, Text, chunks_of, pieces_of
 
 WORDS = st.text(alphabet="abcXYZ .,;!?'\"()-—ß漢字12\n", min_size=1, max_size=400)
 TEXTS = st.lists(WORDS, min_size=1, max_size=12)
@@ -62,16 +60,16 @@ def test_chunks_keep_every_letter_in_order_and_their_size(texts: list[str], cap:
 def test_windows_lie_in_one_another(texts: list[str], cap: int, budgets: list[int]) -> None:
     tokenizer = cl100k()
     source = Source("s", "s", "books", tuple(map(Text, texts)))
-    chunked = chunk_source(source, cap, max(budgets), tokenizer)
-    small, large = (window(chunked.chunks, budget) for budget in sorted(budgets))
+    chunks = first_chunks(source, cap, max(budgets), tokenizer)
+    small, large = (window(chunks, budget) for budget in sorted(budgets))
     assert sum(chunk.tokens for chunk in large) <= max(budgets)
     assert sum(chunk.tokens for chunk in small) <= min(budgets)
     short = [piece for chunk in small for piece in chunk.pieces]
     assert [piece for chunk in large for piece in chunk.pieces][: len(short)] == short
     # All chunks but the last are those of the source.
-    assert [chunk.text for chunk in small[:-1]] == [chunk.text for chunk in chunked.chunks[: len(small) - 1]]
-    whole = window(chunked.chunks, max(budgets), fill=False)
-    assert [chunk.text for chunk in whole] == [chunk.text for chunk in chunked.chunks[: len(whole)]]
+    assert [chunk.text for chunk in small[:-1]] == [chunk.text for chunk in chunks[: len(small) - 1]]
+    whole = window(chunks, max(budgets), fill=False)
+    assert [chunk.text for chunk in whole] == [chunk.text for chunk in chunks[: len(whole)]]
 
 
 @settings(max_examples=60, deadline=None)
@@ -85,32 +83,22 @@ def test_sections_hold_every_chunk_once(sizes: list[int], size: int) -> None:
     assert len(totals) == 1 or totals[-1] >= size / 2
 
 
-def test_a_text_is_encoded_once() -> None:
+def test_a_text_is_encoded_once_and_the_rest_of_a_long_document_never() -> None:
     counted: list[str] = []
 
-    def count(texts: list[str]) -> list[int]:
+    def count(texts: Sequence[str]) -> list[int]:
         counted.extend(texts)
         return [len(text.split()) for text in texts]
 
     tokenizer = Tokenizer("words", count)  # type: ignore[arg-type]
     rng = random.Random(0)
-    texts = tuple(Text(" ".join(str(rng.random()) for _ in range(40))) for _ in range(50))
+    texts = tuple(Text(" ".join(str(rng.random()) for _ in range(60))) for _ in range(1000))
     source = Source("s", "s", "books", texts)
-    chunk_source(source, 100, 10**6, tokenizer)
-    chunk_source(source, 100, 500, tokenizer)
-    assert len(counted) == len(set(counted)) == 50
-
-
-def test_the_rest_of_a_long_document_is_not_encoded() -> None:
-    counted: list[str] = []
-
-    def count(texts: list[str]) -> list[int]:
-        counted.extend(texts)
-        return [len(text.split()) for text in texts]
-
-    texts = tuple(Text(f"paragraph {n} " + "word " * 60) for n in range(1000))
-    chunked = chunk_source(Source("s", "s", "books", texts), 100, 500, Tokenizer("words", count))  # type: ignore[arg-type]
-    assert not chunked.whole and chunked.tokens >= 500 and len(counted) < 20
+    chunks = first_chunks(source, 100, 500, tokenizer)
+    assert sum(chunk.tokens for chunk in chunks) >= 500 and len(counted) < 20
+    first_chunks(source, 100, 10**6, tokenizer)
+    first_chunks(source, 100, 500, tokenizer)
+    assert len(counted) == len(set(counted)) == 1000
 
 
 @pytest.mark.parametrize("context", ["", " \n\n "])
@@ -127,21 +115,34 @@ def test_sentences_stay_whole_and_citations_too() -> None:
 def test_n_sources_are_chosen_by_the_seed_alike_at_every_length() -> None:
     names = [f"s{number}" for number in range(40)]
 
-    def chosen(seed: int, n: int | None, own: list[str]) -> list[str]:
-        dropped = Counter[str]()
+    def chosen(seed: int, n: int | None, own: list[str], key: bool = True) -> list[str]:
         settings = EthicSettings(lengths=(4000,), seed=seed, n=n)
-        kept = first_n(own, n, dropped, lambda one: choice_key(settings, "books", one))
-        assert kept == [one for one in own if one in kept] and dropped[NOT_CHOSEN] == len(own) - len(kept)
+        windows = {name: Window(Source(name, "", "books", ()), 4000, ()) for name in own}
+        plan = plan_cases(
+            [
+                Offer(
+                    name,
+                    10**5,
+                    lambda _, name=name: windows[name],
+                    choice_key(settings, "books", name) if key else "",
+                )
+                for name in own
+            ],
+            settings,
+        )
+        kept = [window.source.id for window in plan.windows]
+        assert kept == [name for name in own if name in kept]
+        assert plan.dropped[4000][NOT_CHOSEN] == len(own) - len(kept) and plan.order == tuple(own)
         return kept
 
     assert chosen(0, 10, names) != chosen(1, 10, names) and len(chosen(0, 10, names)) == 10
     assert set(chosen(0, 5, names)) < set(chosen(0, 10, names))
     assert chosen(0, 40, names) == chosen(0, None, names) == names
     # Where a longer length has fewer sources, the preferred ones are the same.
-    longer = [one for one in names if one not in chosen(0, 5, names)]
-    assert chosen(0, 5, longer) == [one for one in chosen(0, 10, names) if one in longer]
+    longer = [name for name in names if name not in chosen(0, 5, names)]
+    assert chosen(0, 5, longer) == [name for name in chosen(0, 10, names) if name in longer]
     # Without keys the order decides.
-    assert first_n(names, 3, Counter()) == names[:3]
+    assert chosen(0, 3, names, key=False) == names[:3]
 
 
 @settings(max_examples=60, deadline=None)

@@ -40,7 +40,7 @@ def test_what_cannot_be_built_is_refused(
 ) -> None:
     with pytest.raises(InputError, match="needs a model that annotates: add --annotator"):
         attempt(documents, tmp_path)
-    with pytest.raises(InputError, match="--domain poems: must be one of"):
+    with pytest.raises(InputError, match=r"--domain must be one of .* not poems"):
         attempt(documents, tmp_path, domain="poems")
     with pytest.raises(InputError, match="correct --documents"):
         attempt(documents / "nothing", tmp_path)

@@ -112,7 +112,7 @@ def test_items_that_cannot_be_had_are_refused(documents: Path, tmp_path: Path) -
         return " ".join(result.output.split())
 
     assert "--items 2;4: give whole numbers with commas" in typed("ethic_summarize", "2;4")
-    assert "--items must be at least 2, not 1" in typed("ethic_summarize", "1,4")
+    assert "--items must be at least 2 each, not 1,4" in typed("ethic_summarize", "1,4")
     assert "ethic_recall takes no --items" in typed("ethic_recall", "4")
     result = CliRunner().invoke(
         app, ["build", "ada_leval_tsort_synthetic", "--length", "2k", "--items", "4", "--out", str(tmp_path)]

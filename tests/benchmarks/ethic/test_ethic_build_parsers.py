@@ -15,6 +15,7 @@ from long_context_tasks.benchmarks.ethic.build.attribute_law import (
     mask,
     may_refer,
 )
+from long_context_tasks.benchmarks.ethic.build.drafts import fill
 from long_context_tasks.benchmarks.ethic.build.labels import (
     gold_labels,
     label_f1,
@@ -22,7 +23,7 @@ from long_context_tasks.benchmarks.ethic.build.labels import (
     parse_labels,
     read_labelled_chunks,
 )
-from long_context_tasks.benchmarks.ethic.build.settings import fill
+from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.scoring.repaired import recall_f1, recall_labels, recalled_items
 from long_context_tasks.corpora.court_opinions import Opinion
 from long_context_tasks.coverage.measure import evaluator_prompt, read_score
@@ -173,3 +174,15 @@ def test_hand_made_labels_are_read_as_the_annotators(tmp_path: Path) -> None:
     path.write_text(json.dumps({"domain": "medicine", "passage": "x", "labels": ["twelve of them"]}))
     with pytest.raises(InputError, match=r"hand.jsonl, line 1: 'twelve of them' is no label"):
         read_labelled_chunks(path)
+
+
+def test_instructions_are_those_of_the_paper(shared: Path) -> None:
+    [paper] = (shared / "papers").glob("001_*.txt")
+    text = paper.read_text()
+    start, end = text.index("B Details on Annotation"), text.index("C Performance per Domain")
+    appendix = " ".join(text[start:end].split())
+    for name in (
+        *(f"recall_{domain}" for domain in ("books", "debates", "medicine", "law")),
+        *("summarize", "organize", "attribute_medicine", "attribute_law"),
+    ):
+        assert " ".join(template(f"build_{name}").replace("### ", "").split()) in appendix, name

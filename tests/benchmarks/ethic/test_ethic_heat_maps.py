@@ -1,4 +1,4 @@
-"""Scores by place in the context on the site's pages: those of `lct report ethic`, from invented runs."""
+"""Scores by place in the context on the site's pages: those of the benchmark's own report, from invented runs."""
 
 import shutil
 from pathlib import Path
@@ -48,7 +48,7 @@ def test_maps_of_a_model_that_forgets_the_end(tmp_path: Path, monkeypatch: pytes
         write_lm_eval(tmp_path / "runs", f"ethic_{task}_books", options, forgets_the_end, rate)
     collected = collect_with_files([tmp_path / "runs"])
     cells = cells_of(collected.collection)
-    recall, summarize = heat_maps(cells, collected.evaluations, None)[0]
+    recall, summarize = heat_maps(collected.collection, cells, collected.evaluations, None)[0]
     assert (recall.task, summarize.task) == ("ethic_recall_books", "ethic_summarize_books")
     assert recall.y == summarize.y == ["4k", "8k"] and recall.x[0] == "0 to 20 %" and len(recall.x) == 5
     places = [value for value in recall.values[1] if value is not None]
@@ -61,5 +61,5 @@ def test_maps_of_a_model_that_forgets_the_end(tmp_path: Path, monkeypatch: pytes
     # The labels of the cases are told by the task where the files do not tell them.
     assert collected.collection.scores["labels"].null_count() == 0
     shutil.rmtree(tmp_path / "cases")
-    maps, notes = heat_maps(cells, collected.evaluations, None)
-    assert maps == [] and len(notes) == 1 and notes[0].startswith("2 cells of ETHIC")
+    maps, notes = heat_maps(collected.collection, cells, collected.evaluations, None)
+    assert maps == [] and len(notes) == 1 and notes[0].startswith("2 cells have no scores")

@@ -1,30 +1,22 @@
-"""Raw corpora to cases of any length: novels for TSort, forum posts for BestAnswer, or what is written from a seed.
+"""Cases of any length from raw data: novels for TSort, forum posts for BestAnswer, or what is written from a seed.
 
-The rules stand in ``tsort_builder`` and ``bestanswer_builder``; here is the way in for the command line and the hosts.
+The rules are in :mod:`.tsort` and :mod:`.bestanswer`; here is the way in for the command line and the hosts.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from long_context_tasks.benchmarks.ada_leval.build.bestanswer import build_bestanswer
-from long_context_tasks.benchmarks.ada_leval.build.choice import BestAnswerSettings
-from long_context_tasks.benchmarks.ada_leval.build.plan import BuildSettings, Progress, TaskReport
+from long_context_tasks.benchmarks.ada_leval.build.bestanswer import BestAnswerSettings, build_bestanswer
 from long_context_tasks.benchmarks.ada_leval.build.posts import DumpPosts
 from long_context_tasks.benchmarks.ada_leval.build.synthetic import ForumPosts, NovelPlan
 from long_context_tasks.benchmarks.ada_leval.build.tsort import build_tsort
 from long_context_tasks.benchmarks.ada_leval.build.windows import TSortSettings
-from long_context_tasks.benchmarks.building import Family
+from long_context_tasks.benchmarks.building import Family, Progress, TaskReport
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.corpora.books import read_books
-from long_context_tasks.schema import (
-    CaseWriter,
-    InputError,
-    TaskCard,
-    format_length,
-    parse_length,
-)
+from long_context_tasks.schema import CaseWriter, InputError, TaskCard, format_length, parse_length
+from long_context_tasks.tokens.build_settings import BuildSettings
 
 NAME = "ada_leval"
 FAMILIES: Mapping[str, Family] = {
@@ -36,23 +28,6 @@ FAMILIES: Mapping[str, Family] = {
 SYNTHETIC_CASES = 200
 """Cases of a synthetic task when no number is asked for, as in the paper's subset for API models."""
 _ALL_TAGS = 10_000
-
-
-def task_card(family: str) -> TaskCard:
-    """The part of the card that a builder works for.
-
-    Raises:
-        InputError: no such builder.
-    """
-    if family not in FAMILIES:
-        raise InputError(f"nothing builds {family!r}; there are: {', '.join(FAMILIES)}")
-    return card(NAME).tasks[FAMILIES[family].task]
-
-
-def task_name(family: str) -> Callable[[int], str]:
-    """Function from a length in tokens to the name of the task and of its file."""
-    plain = family.removesuffix("_synthetic")
-    return lambda length: f"{plain}_{format_length(length)}{family[len(plain) :]}"
 
 
 def build(
@@ -75,42 +50,38 @@ def build(
         InputError: the source cannot be used, or a length gets no case.
     """
     progress = progress or Progress()
-    part = task_card(family)
-    names = task_name(family)
-    synthetic = family.endswith("_synthetic")
+    if family not in FAMILIES:
+        raise InputError(f"nothing builds {family!r}; there are: {', '.join(FAMILIES)}")
+    part = card(NAME).tasks[FAMILIES[family].task]
+    plain = family.removesuffix("_synthetic")
+    synthetic = family != plain
     if synthetic and settings.n is None:
         settings = replace(settings, n=SYNTHETIC_CASES)
     given = None if synthetic else _given(source, family)
     options = {**asdict(settings), "source": given and str(given), "card_version": card(NAME).version}
-    with _no_empty_folder(folder.parent), CaseWriter(folder, options) as writer:
+
+    def task_name(length: int) -> str:
+        return f"{plain}_{format_length(length)}{family[len(plain) :]}"
+
+    with CaseWriter(folder, options) as writer:
         if isinstance(settings, TSortSettings):
             if given is None:
-                return _build_tsort_synthetic(part, settings, writer, names, progress)
+                return _build_tsort_synthetic(part, settings, writer, task_name, progress)
             return build_tsort(
                 read_books(given),
                 part,
                 settings,
                 writer,
-                task_name=names,
+                task_name=task_name,
                 source=str(given),
                 progress=progress,
             )
         assert isinstance(settings, BestAnswerSettings)
         if given is None:
-            return _build_bestanswer_synthetic(part, settings, writer, names, progress)
-        return build_bestanswer(DumpPosts(given), part, settings, writer, task_name=names, progress=progress)
-
-
-@contextmanager
-def _no_empty_folder(folder: Path) -> Iterator[None]:
-    """Leave no new, empty folder behind when a build fails."""
-    new = not folder.exists()
-    try:
-        yield
-    except BaseException:
-        if new and folder.is_dir() and not any(folder.iterdir()):
-            folder.rmdir()
-        raise
+            return _build_bestanswer_synthetic(part, settings, writer, task_name, progress)
+        return build_bestanswer(
+            DumpPosts(given), part, settings, writer, task_name=task_name, progress=progress
+        )
 
 
 def _given(source: Path | None, family: str) -> Path:
@@ -131,7 +102,7 @@ def _build_tsort_synthetic(
     part: TaskCard,
     settings: TSortSettings,
     writer: CaseWriter,
-    names: Callable[[int], str],
+    task_name: Callable[[int], str],
     progress: Progress,
 ) -> list[TaskReport]:
     """Each length has novels of its own, so that its cases are the same whatever lengths are built beside it."""
@@ -149,7 +120,7 @@ def _build_tsort_synthetic(
             part,
             alone,
             writer,
-            task_name=names,
+            task_name=task_name,
             source=f"synthetic novels of seed {settings.seed}",
             progress=progress,
         )
@@ -160,7 +131,7 @@ def _build_bestanswer_synthetic(
     part: TaskCard,
     settings: BestAnswerSettings,
     writer: CaseWriter,
-    names: Callable[[int], str],
+    task_name: Callable[[int], str],
     progress: Progress,
 ) -> list[TaskReport]:
     """The forum grows with the length, but the questions are those of its first threads, at every length."""
@@ -177,7 +148,7 @@ def _build_bestanswer_synthetic(
             part,
             alone,
             writer,
-            task_name=names,
+            task_name=task_name,
             first_questions=forum.asked,
             fill=True,
             progress=progress,

@@ -18,13 +18,11 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from long_context_tasks.benchmarks.ada_leval.build.plan import Progress
-from long_context_tasks.benchmarks.ada_leval.build.tokens import PromptCounter
+from long_context_tasks.benchmarks.ada_leval.build.counts import Ints, PromptCounter
+from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.corpora.html_text import html_to_text, is_text_only
 from long_context_tasks.corpora.stack_exchange import PostIndex, build_index, read_bodies
 from long_context_tasks.schema import InputError
-
-Ints = npt.NDArray[np.int64]
 
 _IN_MEMORY = 256 * 1024 * 1024
 _BATCH = 256

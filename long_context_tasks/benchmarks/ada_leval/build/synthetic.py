@@ -6,9 +6,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from long_context_tasks.benchmarks.ada_leval.build.plan import Progress, stable_seed
 from long_context_tasks.benchmarks.ada_leval.build.posts import PostText
 from long_context_tasks.benchmarks.ada_leval.build.windows import TSortSettings, caps_for
+from long_context_tasks.benchmarks.building import Progress, stable_seed
 from long_context_tasks.corpora.books import Book
 from long_context_tasks.corpora.stack_exchange import Answers, PostIndex, Questions
 from long_context_tasks.schema import TaskCard
@@ -70,7 +70,7 @@ class NovelPlan:
         room = (per_novel - 1) * caps.stride * _LONG_PARAGRAPH + _SLACK
         rate = CHARACTERS_PER_TOKEN
         if settings.measure.name != CL100K:
-            sample = "\n\n".join(write_novel(0, 3000).book.paragraphs)
+            sample = "\n\n".join(write_novel(0, 3000).paragraphs)
             rate = 1.02 * len(sample) / settings.measure.count(sample)
             room = round(room * CHARACTERS_PER_TOKEN / rate)
         return cls(
@@ -83,7 +83,8 @@ class NovelPlan:
     def novels(self) -> Iterator[Book]:
         """Write them, one after the other."""
         for seed in self.seeds:
-            yield write_novel(seed, self.num_tokens, characters_per_token=self.characters_per_token).book
+            novel = write_novel(seed, self.num_tokens, characters_per_token=self.characters_per_token)
+            yield Book(novel.id, novel.title, novel.paragraphs, novel.chapters)
 
 
 @lru_cache(maxsize=1)

@@ -17,7 +17,7 @@ import random
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, islice, zip_longest
 from math import factorial
@@ -27,12 +27,6 @@ from long_context_tasks.benchmarks.ada_leval.build.fit import (
     as_counted_together,
     filled_windows,
     least_tokens,
-)
-from long_context_tasks.benchmarks.ada_leval.build.plan import (
-    BuildSettings,
-    Progress,
-    TaskReport,
-    stable_seed,
 )
 from long_context_tasks.benchmarks.ada_leval.build.windows import (
     JOINT,
@@ -44,9 +38,10 @@ from long_context_tasks.benchmarks.ada_leval.build.windows import (
     caps_for,
     find_windows,
 )
+from long_context_tasks.benchmarks.building import Progress, TaskReport, stable_seed
 from long_context_tasks.corpora.books import Book
 from long_context_tasks.schema import Case, CaseWriter, InputError, TaskCard, Turn, format_length
-from long_context_tasks.tokens import CL100K, Tokenizer
+from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
 
 _MARK = "\u2042"
 _BOOKS_AHEAD = 2
@@ -61,6 +56,14 @@ class Draft:
     window: Window
     shown: tuple[int, ...]
 
+    @classmethod
+    def of(cls, book: CountedBook, window: Window, task: str, seed: int) -> "Draft":
+        """Shuffle the segments of a window; the order depends on seed and place only."""
+        case_id = "_".join(map(str, (book.book.id, *window.edges)))
+        shown = list(range(len(window.edges) - 1))
+        random.Random(stable_seed(seed, task, case_id)).shuffle(shown)
+        return cls(case_id, book, window, tuple(shown))
+
     @property
     def gold(self) -> list[int]:
         """The right reading order of the shown parts, numbered from 1."""
@@ -71,11 +74,8 @@ class Draft:
         """Paragraph ranges in the order of the prompt: before, the parts as shown, after."""
         window = self.window
         parts = list(zip(window.edges, window.edges[1:], strict=False))
-        return [
-            (window.before, window.edges[0]),
-            *(parts[place] for place in self.shown),
-            (window.edges[-1], window.after),
-        ]
+        shown = (parts[place] for place in self.shown)
+        return [(window.before, window.edges[0]), *shown, (window.edges[-1], window.after)]
 
     @property
     def prompt(self) -> str:
@@ -84,7 +84,7 @@ class Draft:
         return prompts.render_tsort(before, parts, after)
 
     def to_case(self, task: str, num_tokens: Mapping[str, int], length: int) -> Case:
-        """The case as it is stored."""
+        """Return the case as it is stored."""
         before, *parts, after = (self.book.span(*span) for span in self.spans)
         book = self.book.book
         return Case(
@@ -99,24 +99,16 @@ class Draft:
         )
 
 
-def draft(counted: CountedBook, window: Window, task: str, seed: int) -> Draft:
-    """Shuffle the segments of a window; the order depends on seed and place only."""
-    case_id = "_".join(map(str, (counted.book.id, *window.edges)))
-    shown = list(range(len(window.edges) - 1))
-    random.Random(stable_seed(seed, task, case_id)).shuffle(shown)
-    return Draft(case_id, counted, window, tuple(shown))
-
-
 class PromptCounter:
-    """Exact number of cl100k tokens of a prompt from the counts of its paragraphs."""
+    """Tokens of drafts' prompts; in cl100k from the counts of their paragraphs."""
 
-    def __init__(self, segments: int, tokenizer: Tokenizer) -> None:
+    def __init__(self, settings: TSortSettings) -> None:
         """Count the fixed pieces of the prompt, and note what stands around each text."""
-        self._tokenizer = tokenizer
-        pieces = prompts.tsort_parts([_MARK], [[_MARK]] * segments, [_MARK])
-        self.fixed = sum(tokenizer.count(piece) for piece in pieces if _MARK not in piece)
+        self.measure, self._other = settings.measure, settings.other_tokenizer
+        pieces = prompts.tsort_parts([_MARK], [[_MARK]] * settings.segments, [_MARK])
+        self.fixed = sum(self.measure.count(piece) for piece in pieces if _MARK not in piece)
         around = [piece.partition(_MARK) for piece in pieces if _MARK in piece]
-        if len(around) != segments + 2 or any(tail != JOINT for _, _, tail in around):
+        if len(around) != settings.segments + 2 or any(tail != JOINT for _, _, tail in around):
             raise AssertionError(
                 "prompts.tsort_parts must give every text a piece of its own that ends in a blank line"
             )
@@ -124,7 +116,19 @@ class PromptCounter:
         self._head = lru_cache(maxsize=None)(self._count_head)
 
     def count(self, draft: Draft) -> int:
-        """Tokens of a draft's prompt."""
+        """Count a prompt in the tokenizer of the caps."""
+        return self._from_parts(draft) if self.measure.name == CL100K else self.measure.count(draft.prompt)
+
+    def count_all(self, draft: Draft) -> dict[str, int]:
+        """Count a prompt in cl100k and in the other tokenizer, if there is one."""
+        if self._other is None:
+            return {CL100K: self._from_parts(draft)}
+        prompt = draft.prompt
+        by_parts = self.measure.name == CL100K
+        cl100k = self._from_parts(draft) if by_parts else get_tokenizer(CL100K).count(prompt)
+        return {CL100K: cl100k, self._other.name: self._other.count(prompt)}
+
+    def _from_parts(self, draft: Draft) -> int:
         sums, paragraphs = draft.book.cumulated, draft.book.book.paragraphs
         total = self.fixed
         for (first, last), head in zip(draft.spans, self._heads, strict=True):
@@ -136,7 +140,18 @@ class PromptCounter:
         return total
 
     def _count_head(self, head: str, word: str) -> int:
-        return self._tokenizer.count(head + word) - self._tokenizer.count(word)
+        return self.measure.count(head + word) - self.measure.count(word)
+
+
+@dataclass(frozen=True)
+class _Length:
+    """A length to build: its task and caps, the cases of each book, and why places gave none."""
+
+    length: int
+    task: str
+    caps: Caps
+    found: list[Sequence[Draft | Case]] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
 
 
 def build_tsort(
@@ -164,97 +179,24 @@ def build_tsort(
         InputError: a length for which no book gives a case.
     """
     progress = progress or Progress()
-    rows = {length: caps_for(card, length, settings) for length in settings.lengths}
-    if settings.fill:
-        rows = {length: replace(caps, bound=length) for length, caps in rows.items()}
-    dropped: dict[int, Counter[str]] = {length: Counter() for length in rows}
-    found: dict[int, list[list[Draft] | list[Case]]] = {length: [] for length in rows}
-    sizes: dict[str, int] = {}
-    measure = settings.measure
-    frame = PromptCounter(settings.segments, measure)
-    counter = _case_counter(settings)
-    for counted in _counted(progress.over(books, "reading and encoding books", "book"), measure):
-        book = counted.book
-        sizes[book.id] = int(counted.cumulated[-1])
-        used = False
-        for length, caps in rows.items():
-            name = task_name(length)
-            if settings.fill:
-                filled = _filled_drafts(counted, caps, frame, settings, name, dropped[length])
-                # Cases, as a draft keeps its book, and there may be any number of novels.
-                found[length].append([one.to_case(name, counter(one), length) for one in filled])
-            else:
-                windows = find_windows(counted, caps, settings.segments, dropped[length])
-                found[length].append(_mixed(counted, windows, settings, name))
-            used = used or bool(found[length][-1])
-        if used:
-            writer.add_documents([(book.id, counted.document)])
-    reports = [
-        _write_length(
-            length,
-            caps,
-            found[length],
-            dropped[length],
-            settings,
-            counter,
-            writer,
-            task_name(length),
-            progress,
-            source,
-            sizes,
-        )
-        for length, caps in rows.items()
+    rows = [
+        _Length(length, task_name(length), caps_for(card, length, settings)) for length in settings.lengths
     ]
-    _require_cases(reports, settings, source, sizes)
+    sizes: dict[str, int] = {}
+    counter = PromptCounter(settings)
+    for counted in _counted(progress.over(books, "reading and encoding books", "book"), settings.measure):
+        sizes[counted.book.id] = int(counted.cumulated[-1])
+        for row in rows:
+            row.found.append(_cases_of(counted, row, settings, counter))
+        if any(row.found[-1] for row in rows):
+            writer.add_documents([(counted.book.id, counted.document)])
+    reports = [_write_length(row, settings, counter, writer, progress, sizes) for row in rows]
+    _require_cases(rows, reports, source, sizes)
     return reports
 
 
-def _mixed(
-    counted: CountedBook, windows: Iterable[Window], settings: TSortSettings, task: str
-) -> list[Draft]:
-    drafts = [draft(counted, window, task, settings.seed) for window in windows]
-    random.Random(stable_seed(settings.seed, task, counted.book.id)).shuffle(drafts)
-    return drafts
-
-
-def _filled_drafts(
-    counted: CountedBook,
-    caps: Caps,
-    frame: PromptCounter,
-    settings: TSortSettings,
-    task: str,
-    dropped: Counter[str],
-) -> list[Draft]:
-    """The cases of a novel, each of which fills the length."""
-    measure = settings.measure
-    counted = as_counted_together(counted, measure)
-    if settings.segment_cap is None:
-        # The paper's reserve is too small for the frame in tokenizers with short tokens; and in very short cases a paragraph
-        # may be longer than a segment should be.
-        room = (caps.bound - caps.before - caps.after - frame.fixed) // settings.segments
-        caps = replace(caps, segment=max(min(caps.segment, room), int(counted.tokens.max())))
-    windows: Iterable[Window] = filled_windows(counted, caps, settings.segments, frame.fixed)
-    if settings.per_book != 1:
-        windows = apart(windows, caps.stride)
-    # What words at the edges have more or less is not in the windows' sums.
-    drafts = islice(
-        (
-            one
-            for one in _mixed(counted, windows, settings, task)
-            if least_tokens(caps.bound)
-            <= (frame.count(one) if measure.name == CL100K else measure.count(one.prompt))
-            <= caps.bound
-        ),
-        settings.per_book,
-    )
-    found = list(drafts)
-    if not found:
-        dropped["no paragraphs around the segments fill the length"] += 1
-    return found
-
-
 def _counted(books: Iterable[Book], measure: Tokenizer) -> Iterator[CountedBook]:
-    """Books with their tokens; one is encoded while the next is read."""
+    """Yield the books with their tokens; one is encoded while the next is read."""
     waiting: deque[Future[CountedBook]] = deque()
     with ThreadPoolExecutor(max_workers=1) as beside:
         for book in books:
@@ -265,32 +207,72 @@ def _counted(books: Iterable[Book], measure: Tokenizer) -> Iterator[CountedBook]
             yield waiting.popleft().result()
 
 
+def _cases_of(
+    counted: CountedBook, row: _Length, settings: TSortSettings, counter: PromptCounter
+) -> Sequence[Draft | Case]:
+    """Return what a book gives at a length, in random order."""
+    if settings.fill:
+        # Cases, as a draft keeps its book, and there may be any number of novels.
+        drafts = _filled(counted, row, settings, counter)
+        return [draft.to_case(row.task, counter.count_all(draft), row.length) for draft in drafts]
+    return _mixed(counted, find_windows(counted, row.caps, settings.segments, row.dropped), row, settings)
+
+
+def _mixed(
+    counted: CountedBook, windows: Iterable[Window], row: _Length, settings: TSortSettings
+) -> list[Draft]:
+    drafts = [Draft.of(counted, window, row.task, settings.seed) for window in windows]
+    random.Random(stable_seed(settings.seed, row.task, counted.book.id)).shuffle(drafts)
+    return drafts
+
+
+def _filled(
+    counted: CountedBook, row: _Length, settings: TSortSettings, counter: PromptCounter
+) -> list[Draft]:
+    """Return the cases of a novel, each of which fills the length."""
+    caps = row.caps
+    counted = as_counted_together(counted, settings.measure)
+    if settings.segment_cap is None:
+        # The paper's reserve is too small for the frame in tokenizers with short tokens; and in very short cases a paragraph
+        # may be longer than a segment should be.
+        room = (caps.bound - caps.before - caps.after - counter.fixed) // settings.segments
+        caps = replace(caps, segment=max(min(caps.segment, room), int(counted.tokens.max())))
+    windows: Iterable[Window] = filled_windows(counted, caps, settings.segments, counter.fixed)
+    if settings.per_book != 1:
+        windows = apart(windows, caps.stride)
+    # What words at the edges have more or less is not in the windows' sums.
+    least = least_tokens(caps.bound)
+    drafts = _mixed(counted, windows, row, settings)
+    fitting = (draft for draft in drafts if least <= counter.count(draft) <= caps.bound)
+    found = list(islice(fitting, settings.per_book))
+    if not found:
+        row.dropped["no paragraphs around the segments fill the length"] += 1
+    return found
+
+
 def _write_length(
-    length: int,
-    caps: Caps,
-    found: Sequence[list[Draft] | list[Case]],
-    dropped: Counter[str],
+    row: _Length,
     settings: TSortSettings,
-    counter: Callable[[Draft], dict[str, int]],
+    counter: PromptCounter,
     writer: CaseWriter,
-    task: str,
     progress: Progress,
-    source: str,
     sizes: Mapping[str, int],
 ) -> TaskReport:
     tokens: list[int] = []
     clusters: set[str] = set()
 
     def cases() -> Iterator[Case]:
-        total = sum(map(len, found))
-        turns: Iterator[Draft | Case | None] = chain.from_iterable(zip_longest(*found))
-        for item in progress.over(
-            (one for one in turns if one is not None), f"writing {task}", "case", total
-        ):
-            case = item if isinstance(item, Case) else item.to_case(task, counter(item), length)
+        turns: Iterator[Draft | Case | None] = chain.from_iterable(zip_longest(*row.found))
+        found = (item for item in turns if item is not None)
+        for item in progress.over(found, f"writing {row.task}", "case", sum(map(len, row.found))):
+            case = (
+                item
+                if isinstance(item, Case)
+                else item.to_case(row.task, counter.count_all(item), row.length)
+            )
             size = case.num_tokens[settings.measure.name]
-            if size > caps.bound:
-                dropped["the prompt is over the bound"] += 1
+            if size > row.caps.bound:
+                row.dropped["the prompt is over the bound"] += 1
                 continue
             tokens.append(size)
             clusters.add(case.cluster)
@@ -298,54 +280,28 @@ def _write_length(
             if len(tokens) == settings.n:
                 return
 
-    writer.add_cases(task, cases())
+    writer.add_cases(row.task, cases())
     without = [book for book in sizes if book not in clusters] if settings.n is None else []
     notes = []
     if tokens and without:
         listed = ", ".join(f"{book} ({sizes[book]:,} tokens)" for book in without[:5])
         more = f" and {len(without) - 5} more books" if len(without) > 5 else ""
-        notes.append(f"{task}: no case from {listed}{more}: too short, or their paragraphs are too long")
-    return TaskReport(task, tokens, len(clusters), 1 / factorial(settings.segments), dropped, notes)
-
-
-def _case_counter(settings: TSortSettings) -> Callable[[Draft], dict[str, int]]:
-    """Function that gives the tokens of a draft by tokenizer name."""
-    other = settings.other_tokenizer
-    if settings.measure.name == CL100K:
-        by_parts = PromptCounter(settings.segments, settings.measure)
-
-        def count(item: Draft) -> dict[str, int]:
-            counts = {CL100K: by_parts.count(item)}
-            return counts if other is None else {**counts, other.name: other.count(item.prompt)}
-
-        return count
-
-    cl100k = BuildSettings(settings.lengths).measure
-
-    def count_prompt(item: Draft) -> dict[str, int]:
-        prompt = item.prompt
-        return {CL100K: cl100k.count(prompt), settings.measure.name: settings.measure.count(prompt)}
-
-    return count_prompt
+        notes.append(f"{row.task}: no case from {listed}{more}: too short, or their paragraphs are too long")
+    return TaskReport(row.task, tokens, len(clusters), 1 / factorial(settings.segments), row.dropped, notes)
 
 
 def _require_cases(
-    reports: Sequence[TaskReport], settings: TSortSettings, source: str, sizes: Mapping[str, int]
+    rows: Sequence[_Length], reports: Sequence[TaskReport], source: str, sizes: Mapping[str, int]
 ) -> None:
-    empty = [
-        (length, report)
-        for length, report in zip(settings.lengths, reports, strict=True)
-        if not report.tokens
-    ]
+    empty = [row for row, report in zip(rows, reports, strict=True) if not report.tokens]
     if not empty:
         return
-    length, report = empty[0]
     longest = max(sizes, key=lambda book: sizes[book])
     reasons = (
-        "; ".join(f"{count} x {reason}" for reason, count in report.dropped.items()) or "a single paragraph"
+        "; ".join(f"{count} x {reason}" for reason, count in empty[0].dropped.items()) or "a single paragraph"
     )
     raise InputError(
-        f"{source}: no case of {', '.join(format_length(length) for length, _ in empty)} can be built. The longest of "
-        f"{len(sizes)} books, {longest}, has {sizes[longest]:,} tokens; at {format_length(length)}: {reasons}. Leave out "
-        "those lengths, add longer books, or change the caps"
+        f"{source}: no case of {', '.join(format_length(row.length) for row in empty)} can be built. The longest of "
+        f"{len(sizes)} books, {longest}, has {sizes[longest]:,} tokens; at {format_length(empty[0].length)}: {reasons}. "
+        "Leave out those lengths, add longer books, or change the caps"
     )

@@ -4,18 +4,28 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from long_context_tasks.benchmarks.ada_leval.build.counts import count_pieces
-from long_context_tasks.benchmarks.ada_leval.build.plan import BuildSettings, bound_of
+from long_context_tasks.benchmarks.building import bound_of
 from long_context_tasks.corpora.books import Book
 from long_context_tasks.schema import InputError, TaskCard, format_length, parse_length
 from long_context_tasks.tokens import Tokenizer
+from long_context_tasks.tokens.build_settings import BuildSettings, SourceOption, at_least, between, option
 
 JOINT = "\n\n"
 """Between two paragraphs of a document."""
+PANEL = "TSort (books)"
+"""Title of the options in the help of `lct build`."""
+BOOKS = SourceOption(
+    "books",
+    "Folder of .txt[.gz] books (Project Gutenberg files as they come, or plain) and .jsonl[.gz] files, or of folders with one "
+    "file a chapter; or one such file.",
+    PANEL,
+)
 
 
 @dataclass(frozen=True)
@@ -35,6 +45,16 @@ class Caps:
     bound: int
 
 
+def _hint_cap(side: str) -> Any:
+    return option(
+        None,
+        f"Most tokens of the text {side} the segments. Default: Table 11 (200 to 500). Not for synthetic cases, which fill their "
+        "length.",
+        PANEL,
+        check=at_least(1),
+    )
+
+
 @dataclass(frozen=True)
 class TSortSettings(BuildSettings):
     """Settings of the TSort builder; None takes the paper's.
@@ -43,31 +63,31 @@ class TSortSettings(BuildSettings):
         segments: number of segments (N).
         segment_cap, before_cap, after_cap: in tokens.
         stride: in paragraphs.
-        fill: choose the text before and after so that the prompt fills its length (synthetic novels, see ``synthetic_fit``).
+        fill: choose the text before and after so that the prompt fills its length (synthetic novels, see :mod:`.fit`).
         per_book: most cases of each length from one book; None for all.
     """
 
-    segments: int = 4
-    segment_cap: int | None = None
-    before_cap: int | None = None
-    after_cap: int | None = None
-    stride: int | None = None
+    segments: int = option(4, "Number of segments to put in order. Default: 4", PANEL, check=between(2, 26))
+    segment_cap: int | None = option(
+        None,
+        "Most tokens of a segment. Default: (length - before - after - 200) / segments, the paper's Table 11.",
+        PANEL,
+        check=at_least(1),
+    )
+    before_cap: int | None = _hint_cap("before")
+    after_cap: int | None = _hint_cap("after")
+    stride: int | None = option(
+        None,
+        "Paragraphs between the beginnings of two cases. Default: Table 11 (64; from 32k on 128).",
+        PANEL,
+        check=at_least(1),
+    )
     fill: bool = False
     per_book: int | None = None
 
-    def __post_init__(self) -> None:
-        """Refuse what cannot be built."""
-        super().__post_init__()
-        if not 2 <= self.segments <= 26:
-            raise InputError(f"--segments must be 2 to 26, not {self.segments}")
-        for name in ("segment_cap", "before_cap", "after_cap", "stride"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"--{name.replace('_', '-')} must be above 0, not {value}")
-
 
 def caps_for(card: TaskCard, length: int, settings: TSortSettings) -> Caps:
-    """Table 11's row of a length; for other lengths the hints and the stride of the next shorter row.
+    """Return Table 11's row of a length; for other lengths the hints and the stride of the next shorter row.
 
     The cap of a segment is (length - before - after - 200) / N, which gives the seven rows of the table.
 
@@ -85,7 +105,8 @@ def caps_for(card: TaskCard, length: int, settings: TSortSettings) -> Caps:
             f"length {format_length(length)}: {settings.segments} segments with {before} tokens before and {after} after "
             "them leave no room; take fewer segments or smaller --before-cap and --after-cap"
         )
-    return Caps(before, segment, after, settings.stride or int(row["stride"]), bound_of(card, length))
+    bound = length if settings.fill else bound_of(card, length)
+    return Caps(before, segment, after, settings.stride or int(row["stride"]), bound)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,9 @@ import yaml
 
 from long_context_tasks.benchmarks.elitr_bench.archives import Archives, Meeting, Response
 from long_context_tasks.benchmarks.elitr_bench.data import differing_questions
-from long_context_tasks.schema import InputError
+from long_context_tasks.schema import InputError, Options
+from long_context_tasks.schema.report import Section, interval_text
+from long_context_tasks.schema.report import Table as ShownTable
 from long_context_tasks.stats import (
     Group,
     Interval,
@@ -471,6 +473,56 @@ def paper_tables(archives: Archives, seed: int = 0) -> list[Table]:
         only_published(
             "table11", "Table 11: ICC of the annotators", "ICC", "annotators' scores not published"
         ),
+    ]
+
+
+def sections(options: Options, only: str = "") -> list[Section]:
+    """The tables as a section, with how many figures come out.
+
+    Test-set means over three seeds cannot be recomputed from the run that was published: it stands beside them. Intervals are over
+    meetings.
+
+    Args:
+        options: where the data lie.
+        only: keys with commas between; empty: all.
+
+    Raises:
+        InputError: an unknown key; or see :func:`paper_tables`.
+    """
+    tables = paper_tables(Archives.of(options))
+    wanted = [word.strip() for word in only.split(",") if word.strip()]
+    if unknown := sorted(set(wanted) - {table.key for table in tables}):
+        raise InputError(f"--only {', '.join(unknown)}: there are {', '.join(table.key for table in tables)}")
+    tables = [table for table in tables if not wanted or table.key in wanted]
+    matches = Counter(cell.match for table in tables for cell in table.cells)
+    counts = (
+        f"{matches['yes']} of {matches['yes'] + matches['no']} figures that can be recomputed come out as printed; "
+        f"{matches['published only']} can only be shown as published, {matches['not printed']} are not printed in the paper."
+    )
+    problems = (f"{matches['no']} figures do not come out",) if matches["no"] else ()
+    shown = tuple(map(_shown_table, tables))
+    return [Section("paper", "Tables of the paper", shown, notes=(counts,), problems=problems)]
+
+
+def _shown_table(table: Table) -> ShownTable:
+    columns = ("row", "column", "recomputed", "rounded once", "n", "95 % interval", "published", "match")
+    notes = any(cell.note for cell in table.cells)
+    rows = tuple((*_shown_cells(cell), *([cell.note] if notes else [])) for cell in table.cells)
+    text = frozenset(("row", "column", "match", "note"))
+    return ShownTable(table.key, table.title, (*columns, *(["note"] if notes else [])), rows, text)
+
+
+def _shown_cells(cell: Cell) -> list[str]:
+    one_run = cell.reason == "three seeds" and cell.recomputed is not None
+    return [
+        cell.row,
+        cell.column,
+        f"{cell.recomputed} (one seed)" if one_run else cell.recomputed or "",
+        cell.plain or "",
+        "" if cell.n is None else str(cell.n),
+        interval_text(cell.interval),
+        cell.published or "",
+        f"{cell.match}: {cell.reason}" if cell.reason else str(cell.match),
     ]
 
 

@@ -1,8 +1,7 @@
 """Raw documents to ETHIC-style cases of any length: the way in for the command line.
 
-The rules stand in ``context_builders``, ``attribute_medicine``, ``attribute_law`` and ``counterparts``. A family's case folder holds
-one file for each domain, ``ethic_recall_books`` and so on, with the cases of all lengths; the label ``length`` tells them apart.
-Synthetic families need no documents and no annotator, see ``synthetic``.
+A family's case folder holds one file for each domain, ``ethic_recall_books`` and so on, with the cases of all lengths; the label
+``length`` tells them apart. Synthetic families need no documents and no annotator, see ``synthetic``.
 """
 
 from collections.abc import Mapping
@@ -13,14 +12,21 @@ from long_context_tasks.benchmarks.building import Family, Progress, TaskReport
 from long_context_tasks.benchmarks.ethic.build.annotator import Annotator, load_annotator
 from long_context_tasks.benchmarks.ethic.build.attribute_law import build_attribute_law
 from long_context_tasks.benchmarks.ethic.build.attribute_medicine import build_attribute_medicine
-from long_context_tasks.benchmarks.ethic.build.contexts import build_organize, build_recall, build_summarize
-from long_context_tasks.benchmarks.ethic.build.counterparts import build_counterparts
-from long_context_tasks.benchmarks.ethic.build.labels import LabelQuality, label_quality, read_labelled_chunks
-from long_context_tasks.benchmarks.ethic.build.settings import LENGTHS, EthicSettings
+from long_context_tasks.benchmarks.ethic.build.contexts import (
+    build_counterparts,
+    build_organize,
+    build_recall,
+    build_summarize,
+)
+from long_context_tasks.benchmarks.ethic.build.drafts import Built, write
+from long_context_tasks.benchmarks.ethic.build.labels import (
+    LabelledChunk,
+    label_quality,
+    read_labelled_chunks,
+)
+from long_context_tasks.benchmarks.ethic.build.settings import LENGTHS, EthicSettings, SyntheticSettings
 from long_context_tasks.benchmarks.ethic.build.sources import places, read_sources
-from long_context_tasks.benchmarks.ethic.build.windows import Built, write
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
-from long_context_tasks.benchmarks.ethic.synthetic import SyntheticSettings, build_synthetic
 from long_context_tasks.corpora.court_opinions import read_opinions
 from long_context_tasks.corpora.medical_abstracts import read_reviews
 from long_context_tasks.schema import CaseWriter, InputError
@@ -61,6 +67,9 @@ def build(
         raise InputError(f"nothing builds {family!r}; there are: {', '.join(FAMILIES)}")
     progress = progress or Progress()
     if isinstance(settings, SyntheticSettings):
+        # The synthetic edition is built with the builders of this folder.
+        from long_context_tasks.benchmarks.ethic.synthetic import build_synthetic
+
         return build_synthetic(FAMILIES[family].task, settings, folder, progress)
     return _build_from_documents(family, source, settings, folder, progress)
 
@@ -71,36 +80,21 @@ def _build_from_documents(
     if source is None:
         raise InputError(f"{family} is built from your own documents: add --documents PATH")
     task = FAMILIES[family].task
-    found = places(source, settings.domain)
-    if wrong := [domain for domain in found if domain not in DOMAINS[task]]:
-        if settings.domain is not None or len(wrong) == len(found):
-            raise InputError(
-                f"{family} has no cases of {wrong[0]}, only of {', '.join(DOMAINS[task])}; give other documents, or --domain if "
-                "their form was mistaken"
-            )
-        found = {domain: path for domain, path in found.items() if domain in DOMAINS[task]}
+    found = _domains(family, places(source, settings.domain), settings)
     labelled = read_labelled_chunks(settings.check_labels) if settings.check_labels is not None else []
     if settings.items and task not in ("organize", "summarize"):
         raise InputError(f"{family} takes no --items; its answers are as long as the text makes them")
     if labelled and family != "ethic_recall":
         raise InputError(f"{family} takes no --check-labels; it measures the labels of ethic_recall")
-    annotator = None if task == "summarize" else _annotator(family, settings, list(found))
-    quality: list[LabelQuality] = []
-    if labelled and annotator is not None:
-        by_chunk: list[list[str] | None] = [None] * len(labelled)
-        for domain in dict.fromkeys(one.domain for one in labelled):
-            own = [place for place, one in enumerate(labelled) if one.domain == domain]
-            labels = annotator.labels(domain, [labelled[place].passage for place in own])
-            for place, answer in zip(own, labels, strict=True):
-                by_chunk[place] = answer
-        quality = label_quality(labelled, by_chunk)
+    annotator = _annotator(family, settings, list(found))
+    quality = label_quality(labelled, _labels(labelled, annotator)) if annotator is not None else []
     options = {
         **{
             name: str(value) if isinstance(value, Path) else value for name, value in asdict(settings).items()
         },
         "source": str(source),
         "annotator": None if annotator is None else annotator.config.description(),
-        "label_quality": [asdict(one) for one in quality],
+        "label_quality": [asdict(row) for row in quality],
     }
     # Nothing is written before everything is annotated, which may take long and be stopped.
     built = [
@@ -108,25 +102,48 @@ def _build_from_documents(
         for domain, path in found.items()
         for one in _build_domain(family, domain, path, settings, annotator, progress)
     ]
-    told = annotator.notes() if annotator is not None else []
+    notes = annotator.notes() if annotator is not None else []
     if annotator is None and settings.annotator is not None:
-        told = [f"{family} needs no annotator; --annotator {settings.annotator} was not used"]
+        notes = [f"{family} needs no annotator; --annotator {settings.annotator} was not used"]
     with CaseWriter(folder, options) as writer:
         reports = [report for one in built for report in write(one, settings, writer)]
         if not writer.tasks:
-            notes = "; ".join([*(note for report in reports for note in report.notes), *told])
+            why = "; ".join([*(note for report in reports for note in report.notes), *notes])
             remedy = "Give longer documents, other lengths, or a lower --min-document, --min-fill or --chunk-tokens"
             if annotator is not None and annotator.unusable:
                 remedy += "; or another annotator, or other seeds of this one, as its answers are kept"
-            raise InputError(f"{source}: {notes}. {remedy}")
-    return [*reports[:-1], replace(reports[-1], notes=(*reports[-1].notes, *told))]
+            raise InputError(f"{source}: {why}. {remedy}")
+    return [*reports[:-1], replace(reports[-1], notes=(*reports[-1].notes, *notes))]
+
+
+def _domains(family: str, found: Mapping[str, Path], settings: EthicSettings) -> dict[str, Path]:
+    """The domains that a family has."""
+    own = DOMAINS[FAMILIES[family].task]
+    wrong = [domain for domain in found if domain not in own]
+    if wrong and (settings.domain is not None or len(wrong) == len(found)):
+        raise InputError(
+            f"{family} has no cases of {wrong[0]}, only of {', '.join(own)}; give other documents, or --domain if their form was "
+            "mistaken"
+        )
+    return {domain: path for domain, path in found.items() if domain in own}
 
 
 def _annotator(family: str, settings: EthicSettings, domains: list[str]) -> Annotator | None:
-    """The annotator; attributing cases of medicine can do without one where every review has a background."""
-    if family == "ethic_attribute" and domains == ["medicine"] and settings.annotator is None:
-        return None
-    return load_annotator(settings.annotator, family)
+    """The annotator; attributing cases of medicine can do without where every review has a background."""
+    only_medicine = family == "ethic_attribute" and domains == ["medicine"] and settings.annotator is None
+    return (
+        None if family == "ethic_summarize" or only_medicine else load_annotator(settings.annotator, family)
+    )
+
+
+def _labels(chunks: list[LabelledChunk], annotator: Annotator) -> list[list[str] | None]:
+    """The annotator's labels of chunks that a person labelled, asked for domain by domain."""
+    found: dict[int, list[str] | None] = {}
+    for domain in dict.fromkeys(chunk.domain for chunk in chunks):
+        places = [place for place, chunk in enumerate(chunks) if chunk.domain == domain]
+        labels = annotator.labels(domain, [chunks[place].passage for place in places])
+        found.update(zip(places, labels, strict=True))
+    return [found[place] for place in range(len(chunks))]
 
 
 def _build_domain(

@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from long_context_tasks.benchmarks.ethic.build.drafts import fill
 from long_context_tasks.benchmarks.ethic.build.labels import NAMES, occurring, parse_labels
-from long_context_tasks.benchmarks.ethic.build.settings import fill
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.scoring.repaired import LIST_MARK, NONE, answer_of, is_refusal
-from long_context_tasks.judges import ENDPOINT_FAILED, Generate, JudgeConfig, Store, check_judge, load_judge
-from long_context_tasks.judges.ask import ask_all, local_model, says_something
+from long_context_tasks.judges import ENDPOINT_FAILED, JudgeConfig, Store, check_judge, load_judge
+from long_context_tasks.judges.ask import ask_all, says_something
 from long_context_tasks.judges.store import default_store_path
 from long_context_tasks.schema import InputError, Message
 
@@ -28,9 +28,9 @@ class Annotator:
         invented: names that do not occur in their passage, and were left out.
     """
 
-    def __init__(self, config: JudgeConfig, store: Store, generate: Generate | None = None) -> None:
+    def __init__(self, config: JudgeConfig, store: Store) -> None:
         """See :func:`load_annotator` for the usual way to make one."""
-        self.config, self._store, self._generate = config, store, generate
+        self.config, self._store = config, store
         self.asked = self.paid = self.unusable = self.cut = self.invented = 0
 
     def texts(
@@ -49,7 +49,6 @@ class Annotator:
             [(Message("user", prompt),) for prompt in prompts],
             self.config,
             self._store,
-            self._generate,
             usable=lambda reply: _is_answer(reply) and usable(answer_of(reply).text),
             progress=bool(prompts),
         )
@@ -129,9 +128,8 @@ def load_annotator(path: Path | None, family: str) -> Annotator:
             f"{family} needs a model that annotates: add --annotator FILE, a YAML file as for judges (model, base_url ...; see the "
             "docs page on judges)"
         )
-    generate = local_model(config)
-    check_judge(config)
-    return Annotator(config, Store(default_store_path(config)), generate)
+    check_judge(config, reads_prompts=True)
+    return Annotator(config, Store(default_store_path(config)))
 
 
 def _is_answer(reply: str) -> bool:

@@ -7,33 +7,20 @@ target is cited, those citations are the target's. All citations of cases are ma
 
 import logging
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.benchmarks.ethic.build.annotator import Annotator, first_sentences, parse_spans
-from long_context_tasks.benchmarks.ethic.build.settings import Draft, EthicSettings, fill
-from long_context_tasks.benchmarks.ethic.build.sources import CitedCase, Text, cited_cases, opinion_texts
-from long_context_tasks.benchmarks.ethic.build.windows import (
-    JOINT,
-    TOO_SHORT,
-    UNFILLED,
-    Built,
-    Chunk,
-    Plan,
-    chunks_of,
-    first_n,
-    pieces_of,
-)
+from long_context_tasks.benchmarks.ethic.build.drafts import UNFILLED, Built, Draft, fill
+from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
+from long_context_tasks.benchmarks.ethic.build.sources import CitedCase, cited_cases, opinion_texts
+from long_context_tasks.benchmarks.ethic.build.windows import Offer, plan_cases
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.corpora.court_opinions import Opinion
 from long_context_tasks.schema import InputError
-
-# Citations in a legal text: where they stand, and which of them are of the target case. Found by
-# eyecite.
-
+from long_context_tasks.tokens.chunks import JOINT, Chunk, Text, chunks_of, pieces_of
 
 TARGET_MARK = "[TARGET CITATION]"
 MARK = "[CITATION]"
@@ -165,20 +152,8 @@ LEAST_SHARE = 1_500
 _SUMMARY_CHUNKS = 4
 _SMALL = frozenset(
     (
-        "united",
-        "states",
-        "state",
-        "people",
-        "commonwealth",
-        "matter",
-        "city",
-        "county",
-        "company",
-        "inc",
-        "corp",
-        "the",
-        "and",
-        "for",
+        *("united", "states", "state", "people", "commonwealth", "matter", "city", "county", "company"),
+        *("inc", "corp", "the", "and", "for"),
     )
 )
 """Words of names of cases that do not tell one from another."""
@@ -197,70 +172,63 @@ class Page:
     opinion: int
 
 
-def build_attribute_law(
-    opinions: Sequence[Opinion],
-    settings: EthicSettings,
-    annotator: Annotator,
-    progress: Progress,
-) -> Built:
-    """Cases of every target that other opinions cite; the gold are the segments with a citation of it.
+@dataclass(frozen=True)
+class _Pages:
+    """The context of one case, before it is masked."""
 
-    A case whose pages hold no citation of the target, as far as the annotator sees, is left out.
+    group: CitedCase
+    length: int
+    pages: list[Page]
+
+
+def build_attribute_law(
+    opinions: Sequence[Opinion], settings: EthicSettings, annotator: Annotator, progress: Progress
+) -> Built:
+    """Build cases of every target that other opinions cite; the gold are the segments with a citation of it.
+
+    A case whose pages hold no citation of the target, as far as the annotator sees, is left out. Groups with many citing cases come
+    first.
     """
-    groups = cited_cases(opinions)
-    plan = Plan(
-        (), {length: Counter() for length in settings.lengths}, tuple(one.target.id for one in groups)
-    )
-    by_length: dict[int, list[tuple[CitedCase, int, list[Page]]]] = {
-        length: [] for length in settings.lengths
-    }
-    longest = 0
     chunked: dict[str, list[Chunk]] = {}
-    for group in progress.over(groups, "reading and encoding opinions", "case"):
-        size = 0
+
+    def offer(group: CitedCase) -> Offer[_Pages]:
         for one in group.citing:
             if one.id not in chunked:
                 page_tokens = settings.chunk_tokens // 2
                 pieces = pieces_of(opinion_texts(one), page_tokens, settings.measure)
                 chunked[one.id] = list(chunks_of(pieces, page_tokens))
-            size += sum(chunk.tokens for chunk in chunked[one.id])
-        longest = max(longest, size)
-        for length in settings.lengths:
+
+        def at(length: int) -> _Pages | str:
             pages = choose_pages(group, chunked, settings.budget(length))
-            if size < settings.min_document:
-                plan.dropped[length][TOO_SHORT] += 1
-            elif sum(page.chunk.tokens for page in pages) < settings.min_fill * settings.budget(length):
-                plan.dropped[length][UNFILLED] += 1
-            else:
-                by_length[length].append((group, length, pages))
-    # Groups with many citing cases come first.
-    found = [
-        one for length, own in by_length.items() for one in first_n(own, settings.n, plan.dropped[length])
-    ]
-    summaries = _target_summaries([group.target for group, _, _ in found], settings, annotator)
-    masked, ignored = _masked_pages(found, summaries, annotator)
+            filled = sum(page.chunk.tokens for page in pages)
+            enough = filled >= settings.min_fill * settings.budget(length)
+            return _Pages(group, length, pages) if enough else UNFILLED
+
+        tokens = sum(chunk.tokens for one in group.citing for chunk in chunked[one.id])
+        return Offer(group.target.id, tokens, at)
+
+    groups = progress.over(cited_cases(opinions), "reading and encoding opinions", "case")
+    plan = plan_cases(map(offer, groups), settings)
+    summaries = _target_summaries([found.group.target for found in plan.windows], settings, annotator)
+    masked, ignored = _masked_pages(plan.windows, summaries, annotator)
     if ignored:
         plan.notes.append(
             f"annotator {annotator.config.name}: {ignored} spans name neither the target nor a citation, and were ignored"
         )
-    drafts = []
-    for group, length, pages in found:
-        texts = [masked.get((group.target.id, page.chunk.text)) for page in pages]
-        if summaries[group.target.id] is None or None in texts:
-            plan.dropped[length]["a page or the target was not annotated"] += 1
-            continue
-        draft = segments_draft(
-            group, length, pages, [str(text) for text in texts], str(summaries[group.target.id])
-        )
-        if isinstance(draft, str):
-            plan.dropped[length][draft] += 1
-        else:
-            drafts.append(draft)
-    return Built("attribute", "law", drafts, replace(plan, longest=longest))
+
+    def draft(found: _Pages) -> Draft | str:
+        target = found.group.target.id
+        summary = summaries[target]
+        texts = [text for page in found.pages if (text := masked.get((target, page.chunk.text))) is not None]
+        if summary is None or len(texts) < len(found.pages):
+            return "a page or the target was not annotated"
+        return segments_draft(found.group, found.length, found.pages, texts, summary)
+
+    return Built.of("attribute", "law", plan, ((found, draft(found)) for found in plan.windows))
 
 
 def choose_pages(group: CitedCase, chunked: dict[str, list[Chunk]], budget: int) -> list[Page]:
-    """A run of pages of each citing case, equal shares of a budget of tokens; what short cases leave goes to the next ones."""
+    """Choose a run of pages of each citing case, equal shares of a budget of tokens; what short cases leave goes to the next ones."""
     citing = group.citing[: max(1, budget // LEAST_SHARE)]
     sizes = [sum(chunk.tokens for chunk in chunked[one.id]) for one in citing]
     # Short cases first, so that the others can have what they leave.
@@ -338,9 +306,7 @@ def target_text(target: Opinion, summary: str) -> str:
 
 
 def _masked_pages(
-    found: Sequence[tuple[CitedCase, int, list[Page]]],
-    summaries: dict[str, str | None],
-    annotator: Annotator,
+    found: Sequence[_Pages], summaries: dict[str, str | None], annotator: Annotator
 ) -> tuple[dict[tuple[str, str], str], int]:
     """Target and page to the page with marks; each page is asked about once for all lengths.
 
@@ -348,21 +314,21 @@ def _masked_pages(
         The pages, and the number of spans that cannot be references.
     """
     pages = {
-        (group.target.id, page.chunk.text): (group.target, group.citing[page.opinion])
-        for group, _, pages in found
-        if summaries[group.target.id] is not None
-        for page in pages
+        (one.group.target.id, page.chunk.text): (one.group.target, one.group.citing[page.opinion], summary)
+        for one in found
+        if (summary := summaries[one.group.target.id]) is not None
+        for page in one.pages
     }
     prompt = template("build_target_spans")
     answers = annotator.texts(
         [
-            fill(prompt, {"passages": text, "target_case": target_text(target, str(summaries[name]))})
-            for (name, text), (target, _) in pages.items()
+            fill(prompt, {"passages": text, "target_case": target_text(target, summary)})
+            for (_, text), (target, _, summary) in pages.items()
         ]
     )
     masked = {}
     ignored = 0
-    for ((name, text), (target, citing)), answer in zip(pages.items(), answers, strict=True):
+    for ((name, text), (target, citing, _)), answer in zip(pages.items(), answers, strict=True):
         if answer is not None:
             spans = parse_spans(answer)
             telling = [span for span in spans if may_refer(span, target)]

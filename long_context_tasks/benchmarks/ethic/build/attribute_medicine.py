@@ -5,28 +5,18 @@ that has excluded studies too is its own target: what was screened is the contex
 Else the background is that of some other review, and "none" is right.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.benchmarks.ethic.build.annotator import Annotator
-from long_context_tasks.benchmarks.ethic.build.settings import Draft, EthicSettings, fill
-from long_context_tasks.benchmarks.ethic.build.sources import Text, included_elsewhere, study_text
-from long_context_tasks.benchmarks.ethic.build.windows import (
-    JOINT,
-    TOO_SHORT,
-    UNFILLED,
-    Built,
-    Piece,
-    Plan,
-    choice_key,
-    first_n,
-    pieces_of,
-    shuffled,
-)
+from long_context_tasks.benchmarks.ethic.build.drafts import UNFILLED, Built, Draft, fill
+from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
+from long_context_tasks.benchmarks.ethic.build.sources import included_elsewhere, study_text
+from long_context_tasks.benchmarks.ethic.build.windows import Offer, choice_key, plan_cases, shuffled
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.corpora.medical_abstracts import Review
+from long_context_tasks.tokens.chunks import JOINT, Piece, Text, pieces_of
 
 NONE = "none"
 OTHER, OWN = "another review", "the finished review"
@@ -64,13 +54,20 @@ def find_target(review: Review, reviews: Sequence[Review], seed: int) -> Target 
     return Target(others[first], frozenset(), NONE)
 
 
+@dataclass(frozen=True)
+class _Chosen:
+    """The context of one case: abstracts by id, in random order."""
+
+    review: Review
+    target: Target
+    pieces: dict[str, Piece]
+    length: int
+
+
 def build_attribute_medicine(
-    reviews: Sequence[Review],
-    settings: EthicSettings,
-    annotator: Annotator | None,
-    progress: Progress,
+    reviews: Sequence[Review], settings: EthicSettings, annotator: Annotator | None, progress: Progress
 ) -> Built:
-    """Cases with as many abstracts of a review as fit, right ones in half of the room at most, in random order.
+    """Build cases with as many abstracts of a review as fit, right ones in half of the room at most, in random order.
 
     Args:
         reviews: all that there are.
@@ -78,50 +75,37 @@ def build_attribute_medicine(
         annotator: writes the background of reviews that have none; without it those stay out.
         progress: reports long work.
     """
-    plan = Plan((), {length: Counter() for length in settings.lengths}, tuple(one.id for one in reviews))
-    targets: list[tuple[Review, Target, dict[str, Piece]]] = []
-    longest = 0
-    for review in progress.over(reviews, "reading and encoding abstracts", "review"):
+
+    def offer(review: Review) -> Offer[_Chosen]:
         pieces = _pieces(review, settings)
-        size = sum(piece.tokens for piece in pieces.values())
-        longest = max(longest, size)
         target = find_target(review, reviews, settings.seed)
-        reason = (
-            TOO_SHORT
-            if size < settings.min_document
-            else "no other review to compare with"
-            if target is None
-            else None
-        )
-        if target is not None and reason is None:
-            targets.append((review, target, pieces))
-        for length in settings.lengths if reason else ():
-            plan.dropped[length][reason or ""] += 1
-    found: list[tuple[Review, Target, dict[str, Piece], int]] = []
-    for length in settings.lengths:
-        own = []
-        for review, target, pieces in targets:
+
+        def at(length: int) -> _Chosen | str:
+            if target is None:
+                return "no other review to compare with"
             chosen = _choose(review, target, pieces, settings, length)
             filled = sum(piece.tokens for piece in chosen.values())
             if not chosen or filled < settings.min_fill * settings.budget(length):
-                plan.dropped[length][UNFILLED] += 1
-            elif not target.review.background and annotator is None:
-                plan.dropped[length][_NO_BACKGROUND] += 1
-            else:
-                own.append((review, target, chosen, length))
-        found += first_n(
-            own, settings.n, plan.dropped[length], lambda one: choice_key(settings, "medicine", one[0].id)
-        )
+                return UNFILLED
+            if not target.review.background and annotator is None:
+                return _NO_BACKGROUND
+            return _Chosen(review, target, chosen, length)
+
+        tokens = sum(piece.tokens for piece in pieces.values())
+        return Offer(review.id, tokens, at, choice_key(settings, "medicine", review.id))
+
+    reading = progress.over(reviews, "reading and encoding abstracts", "review")
+    plan = plan_cases(map(offer, reading), settings)
     # Only now, so that nothing is paid for what is not chosen.
-    backgrounds = write_backgrounds([target.review for _, target, *_ in found], annotator)
-    drafts = []
-    for review, target, chosen, length in found:
-        if background := backgrounds[target.review.id]:
-            drafts.append(review_draft(review, target, chosen, background, length))
-        else:
-            plan.dropped[length][_NO_BACKGROUND] += 1
-    done = Plan((), plan.dropped, plan.order, longest, plan.notes)
-    return Built("attribute", "medicine", drafts, done)
+    backgrounds = write_backgrounds([one.target.review for one in plan.windows], annotator)
+
+    def draft(one: _Chosen) -> Draft | str:
+        background = backgrounds[one.target.review.id]
+        if not background:
+            return _NO_BACKGROUND
+        return review_draft(one.review, one.target, one.pieces, background, one.length)
+
+    return Built.of("attribute", "medicine", plan, ((one, draft(one)) for one in plan.windows))
 
 
 def _pieces(review: Review, settings: EthicSettings) -> dict[str, Piece]:
@@ -139,21 +123,18 @@ def _choose(
 ) -> dict[str, Piece]:
     """The abstracts of a context in random order."""
     ids = [list(pieces)[place] for place in shuffled(len(pieces), settings.seed, "studies", review.id)]
-    budget = settings.budget(length)
-    chosen: dict[str, Piece] = {}
-    groups = ([one for one in ids if one in target.labels], [one for one in ids if one not in target.labels])
-    room = budget
-    for group, most in zip(groups, (budget // _LEAST_SHARE, budget), strict=True):
+    room = settings.budget(length)
+    chosen: list[str] = []
+    for right, most in ((True, room // _LEAST_SHARE), (False, room)):
         used = 0
-        for one in group:
-            tokens = pieces[one].tokens
-            if tokens <= room and used + tokens <= most:
-                chosen[one] = pieces[one]
+        for study in ids:
+            tokens = pieces[study].tokens
+            if (study in target.labels) == right and tokens <= room and used + tokens <= most:
+                chosen.append(study)
                 used += tokens
                 room -= tokens
-    listed = list(chosen)
-    order = shuffled(len(listed), settings.seed, "order", review.id, length)
-    return {listed[place]: chosen[listed[place]] for place in order}
+    order = shuffled(len(chosen), settings.seed, "order", review.id, length)
+    return {chosen[place]: pieces[chosen[place]] for place in order}
 
 
 def review_draft(

@@ -14,24 +14,12 @@ from long_context_tasks.corpora.debates import read_debates
 from long_context_tasks.corpora.medical_abstracts import Review, Study, read_reviews
 from long_context_tasks.corpora.plain_files import data_files, kind_of, read_rows
 from long_context_tasks.schema import InputError
+from long_context_tasks.tokens.chunks import Text
 
 DOMAINS = ("books", "debates", "medicine", "law")
 MOST_CITING = 15
 """Cases in a group of law besides the target (section 3.1)."""
 _FOLDERS = {"medicine": ("medicine", "medical_abstracts"), "law": ("law", "court_opinions")}
-
-
-@dataclass(frozen=True)
-class Text:
-    """A piece of a source that is never joined with what stands before it: a paragraph, a speech, an abstract, a page.
-
-    Attributes:
-        text: without white space at its ends.
-        part: number of the document that it belongs to, from 0.
-    """
-
-    text: str
-    part: int = 0
 
 
 @dataclass(frozen=True)

@@ -1,173 +1,143 @@
 """Which documents give a context of which length: the first chunks of every document that is long enough."""
 
 import random
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from math import nan
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic
 
-from long_context_tasks.benchmarks.building import Progress, TaskReport
-from long_context_tasks.benchmarks.ethic.build.settings import (
-    CaseMaker,
-    Draft,
-    EthicSettings,
-    stable_seed,
-    task_name,
-)
-from long_context_tasks.benchmarks.ethic.build.sources import Source, Text
-from long_context_tasks.schema import CaseWriter, format_length
+from long_context_tasks.benchmarks.building import Progress
+from long_context_tasks.benchmarks.ethic.build.drafts import TOO_SHORT, UNFILLED, Plan, W
+from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
+from long_context_tasks.benchmarks.ethic.build.sources import Source
+from long_context_tasks.schema.case_folder import stable_seed
 from long_context_tasks.tokens import Tokenizer
+from long_context_tasks.tokens.chunks import Chunk, chunks_of, pieces_of
 
-# Texts to chunks of limited size, and chunks to windows of a length; every text is encoded once.
-
-
-JOINT = "\n\n"
-# Not after abbreviations of names of cases and reporters ("Inc.", "Cir.", "v."), which are short or followed by small letters.
-_SENTENCE_END = re.compile(r"(?<=[a-z0-9)]{3}[.?!])[\"”’)]*\s+(?=[\"“‘(\[]*[A-Z])")
-_WORD_END = re.compile(r"(?<=\S)\s+")
+LOOSE = "whole paragraphs or chunks leave too much of the length empty"
+"""The document is long enough, but its next paragraph or chunk does not fit any more."""
+NOT_CHOSEN = "not among the first n"
 
 
 @dataclass(frozen=True)
-class Piece:
-    """A text with its number of tokens, the blank line behind it included."""
-
-    text: str
-    tokens: int
-    part: int = 0
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """Pieces that follow one another.
+class Offer(Generic[W]):
+    """What a source offers.
 
     Attributes:
-        pieces: at least one.
+        id: of the source.
+        tokens: of it, as far as they were counted.
+        at: returns the context of a length, or why there is none; called at once.
+        key: the sources with the least keys are chosen; of equal keys the first ones.
     """
 
-    pieces: tuple[Piece, ...]
-
-    @cached_property
-    def text(self) -> str:
-        """The pieces with blank lines between them."""
-        return JOINT.join(piece.text for piece in self.pieces)
-
-    @cached_property
-    def tokens(self) -> int:
-        """Tokens, the blank line at the end included."""
-        return sum(piece.tokens for piece in self.pieces)
+    id: str
+    tokens: int
+    at: Callable[[int], W | str]
+    key: str = ""
 
 
-def pieces_of(texts: Iterable[Text], cap: int, tokenizer: Tokenizer) -> Iterator[Piece]:
-    """Texts as pieces of at most ``cap`` tokens; the words and their order stay.
-
-    A single word of more tokens than that is split between characters.
-    """
-    for text in texts:
-        for part in _split(text.text.strip(), cap, tokenizer):
-            yield Piece(part, _count(part, tokenizer), text.part)
-
-
-def _count(text: str, tokenizer: Tokenizer) -> int:
-    return tokenizer.count(text + JOINT)
-
-
-def _split(text: str, cap: int, tokenizer: Tokenizer) -> list[str]:
-    if not text:
-        return []
-    # A byte makes one token at most, so short texts need no counting here; what is counted is remembered.
-    if len(text) * 4 + len(JOINT) <= cap or _count(text, tokenizer) <= cap:
-        return [text]
-    for pattern in (_SENTENCE_END, _WORD_END):
-        parts = _cut_at(text, pattern)
-        if len(parts) > 1:
-            return _joined([one for part in parts for one in _split(part, cap, tokenizer)], cap, tokenizer)
-    half = len(text) // 2
-    return (
-        [text] if half == 0 else [*_split(text[:half], cap, tokenizer), *_split(text[half:], cap, tokenizer)]
-    )
-
-
-def _cut_at(text: str, pattern: re.Pattern[str]) -> list[str]:
-    """Parts of a text; quotes that close a sentence stay with it."""
-    parts, start = [], 0
-    for match in pattern.finditer(text):
-        end = match.start() + len(match[0].rstrip())
-        parts.append(text[start:end])
-        start = match.end()
-    return [part for part in (*parts, text[start:]) if part]
-
-
-def _joined(parts: Sequence[str], cap: int, tokenizer: Tokenizer) -> list[str]:
-    """Neighbours put together again as long as they fit; counts of parts are an upper bound of that of the whole."""
-    counts = tokenizer.count_many([f" {part}" for part in parts])
-    joined: list[list[str]] = []
-    size = 0
-    for part, count in zip(parts, counts, strict=True):
-        # The blank line behind a piece, and the first word's lost blank, count two at most.
-        if joined and size + count + 2 <= cap:
-            joined[-1].append(part)
-            size += count
-        else:
-            joined.append([part])
-            size = count
-    return [" ".join(group) for group in joined]
-
-
-def chunks_of(pieces: Iterable[Piece], cap: int) -> Iterator[Chunk]:
-    """Pieces in chunks of at most ``cap`` tokens, each as full as whole pieces allow.
+def plan_cases(offers: Iterable[Offer[W]], settings: EthicSettings) -> Plan[W]:
+    """Plan contexts of every length; with ``n``, that many sources are chosen for each before anything is annotated.
 
     Args:
-        pieces: none of more than ``cap`` tokens.
-        cap: most tokens of a chunk.
+        offers: of the sources of one domain.
+        settings: lengths, least tokens of a document, ``n``.
     """
-    waiting: list[Piece] = []
-    size = 0
-    for piece in pieces:
-        if waiting and size + piece.tokens > cap:
-            yield Chunk(tuple(waiting))
-            waiting, size = [], 0
-        waiting.append(piece)
-        size += piece.tokens
-    if waiting:
-        yield Chunk(tuple(waiting))
+    found: dict[int, list[tuple[str, W]]] = {length: [] for length in settings.lengths}
+    dropped: dict[int, Counter[str]] = {length: Counter() for length in settings.lengths}
+    order: list[str] = []
+    longest = 0
+    for offer in offers:
+        order.append(offer.id)
+        longest = max(longest, offer.tokens)
+        for length in settings.lengths:
+            one = TOO_SHORT if offer.tokens < settings.min_document else offer.at(length)
+            if isinstance(one, str):
+                dropped[length][one] += 1
+            else:
+                found[length].append((offer.key, one))
+    windows: list[W] = []
+    for length, own in found.items():
+        chosen = sorted(range(len(own)), key=lambda place: own[place][0])[: settings.n]
+        if len(chosen) < len(own):
+            dropped[length][NOT_CHOSEN] += len(own) - len(chosen)
+        windows += [own[place][1] for place in sorted(chosen)]
+    return Plan(tuple(windows), dropped, tuple(order), longest)
+
+
+def choice_key(settings: EthicSettings, domain: str, source: str) -> str:
+    """Return a random key of a source, the same one at every length."""
+    return stable_seed(settings.seed, "choose", domain, source)
 
 
 @dataclass(frozen=True)
-class ChunkedSource:
-    """The beginning of a source, in chunks.
+class Window:
+    """The context of one case.
 
     Attributes:
-        source: where they come from.
-        chunks: as far as the longest context needs them.
-        tokens: of the chunks.
-        whole: the chunks are all of the source.
+        source: of the context.
+        length: most tokens of the prompt.
+        chunks: in reading order.
     """
 
     source: Source
+    length: int
     chunks: tuple[Chunk, ...]
-    tokens: int
-    whole: bool
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the context."""
+        return sum(chunk.tokens for chunk in self.chunks)
 
 
-def chunk_source(source: Source, cap: int, needed: int, tokenizer: Tokenizer) -> ChunkedSource:
-    """Chunks of a source from its beginning until they have ``needed`` tokens; the rest is not encoded."""
+def plan_windows(
+    sources: Iterable[Source], settings: EthicSettings, progress: Progress, *, fill: bool = True
+) -> Plan[Window]:
+    """Plan windows of every length over the sources of one domain; nothing is annotated yet.
+
+    Args:
+        sources: of one domain.
+        settings: lengths, sizes, seed.
+        progress: reports long work.
+        fill: see :func:`window`.
+    """
+    needed = max(settings.budget(settings.lengths[-1]), settings.min_document)
+
+    def offer(source: Source) -> Offer[Window]:
+        chunks = first_chunks(source, settings.chunk_tokens, needed, settings.measure)
+        tokens = sum(chunk.tokens for chunk in chunks)
+
+        def at(length: int) -> Window | str:
+            budget = settings.budget(length)
+            least = settings.min_fill * budget
+            if tokens < least:
+                return UNFILLED
+            one = Window(source, length, tuple(window(chunks, budget, fill=fill)))
+            # Without fill the caller checks how much of the length is used.
+            return LOOSE if not one.chunks or (fill and one.tokens < least) else one
+
+        return Offer(source.id, tokens, at, choice_key(settings, source.domain, source.id))
+
+    reading = progress.over(sources, "reading and encoding documents", "document")
+    return plan_cases(map(offer, reading), settings)
+
+
+def first_chunks(source: Source, cap: int, needed: int, tokenizer: Tokenizer) -> list[Chunk]:
+    """Return chunks of a source from its beginning until they have ``needed`` tokens; the rest is not encoded."""
     chunks: list[Chunk] = []
     size = 0
     for chunk in chunks_of(pieces_of(source.texts, cap, tokenizer), cap):
         if size >= needed:
-            return ChunkedSource(source, tuple(chunks), size, whole=False)
+            break
         chunks.append(chunk)
         size += chunk.tokens
-    return ChunkedSource(source, tuple(chunks), size, whole=True)
+    return chunks
 
 
 def window(chunks: Sequence[Chunk], budget: int, *, fill: bool = True) -> list[Chunk]:
-    """The first chunks that fit a budget of tokens.
+    """Return the first chunks that fit a budget of tokens.
 
-    Windows of one source lie in one another, so that a chunk is annotated once for all lengths.
+    Windows of one source are nested, so that a chunk is annotated once for all lengths.
 
     Args:
         chunks: of a source.
@@ -193,184 +163,8 @@ def window(chunks: Sequence[Chunk], budget: int, *, fill: bool = True) -> list[C
     return taken
 
 
-T = TypeVar("T")
-TOO_SHORT = "the document is too short"
-"""Below ``min_document``."""
-UNFILLED = "the document is shorter than the length"
-LOOSE = "whole paragraphs or chunks leave too much of the length empty"
-"""The document is long enough, but its next paragraph or chunk does not fit any more."""
-NOT_CHOSEN = "not among the first n"
-
-
-@dataclass(frozen=True)
-class Window:
-    """The context of one case.
-
-    Attributes:
-        source: where it comes from.
-        length: most tokens of the prompt.
-        chunks: in reading order.
-    """
-
-    source: Source
-    length: int
-    chunks: tuple[Chunk, ...]
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of the context."""
-        return sum(chunk.tokens for chunk in self.chunks)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What can be built of one domain.
-
-    Attributes:
-        windows: of all lengths; those of one source side by side.
-        dropped: length to reasons why sources gave no case.
-        order: ids of the sources that were read.
-        longest: tokens of the longest source, as far as it was counted.
-    """
-
-    windows: tuple[Window, ...]
-    dropped: Mapping[int, "Counter[str]"]
-    order: tuple[str, ...] = ()
-    longest: int = 0
-    notes: list[str] = field(default_factory=list)
-
-
-def plan_windows(
-    sources: Iterable[Source], settings: EthicSettings, progress: Progress, *, fill: bool = True
-) -> Plan:
-    """Windows of every length over the sources of one domain.
-
-    With ``n``, that many sources are chosen by the seed for each length before anything is annotated.
-
-    Args:
-        sources: of one domain.
-        settings: lengths, sizes, seed.
-        progress: reports long work.
-        fill: see :func:`~long_context_tasks.benchmarks.ethic.build.windows.window`.
-    """
-    needed = max(settings.budget(settings.lengths[-1]), settings.min_document)
-    dropped: dict[int, Counter[str]] = {length: Counter() for length in settings.lengths}
-    found: dict[int, list[Window]] = {length: [] for length in settings.lengths}
-    order: list[str] = []
-    longest = 0
-    for source in progress.over(sources, "reading and encoding documents", "document"):
-        chunked = chunk_source(source, settings.chunk_tokens, needed, settings.measure)
-        order.append(source.id)
-        longest = max(longest, chunked.tokens)
-        for length in settings.lengths:
-            chunks = window(chunked.chunks, settings.budget(length), fill=fill)
-            one = Window(source, length, tuple(chunks))
-            if reason := _too_small(chunked, one, settings, fill=fill):
-                dropped[length][reason] += 1
-            else:
-                found[length].append(one)
-    windows = []
-    for length, own in found.items():
-        windows += first_n(
-            own,
-            settings.n,
-            dropped[length],
-            lambda one: choice_key(settings, one.source.domain, one.source.id),
-        )
-    return Plan(tuple(windows), dropped, tuple(order), longest)
-
-
-def _too_small(chunked: ChunkedSource, one: Window, settings: EthicSettings, *, fill: bool) -> str | None:
-    least = settings.min_fill * settings.budget(one.length)
-    if chunked.tokens < settings.min_document:
-        return TOO_SHORT
-    if chunked.tokens < least:
-        return UNFILLED
-    # Whoever leaves room for more than chunks has to see to the rest.
-    return LOOSE if not one.chunks or (fill and one.tokens < least) else None
-
-
-def choice_key(settings: EthicSettings, domain: str, source: str) -> str:
-    """Sources with the least keys are chosen: the same ones at every length."""
-    return stable_seed(settings.seed, "choose", domain, source)
-
-
-def first_n(
-    found: Sequence[T], n: int | None, dropped: "Counter[str]", key: Callable[[T], str] = lambda _: ""
-) -> list[T]:
-    """The n with the least keys, in their order; the first n where keys are equal. The others are counted."""
-    if n is None or len(found) <= n:
-        return list(found)
-    dropped[NOT_CHOSEN] += len(found) - n
-    kept = sorted(range(len(found)), key=lambda place: key(found[place]))[:n]
-    return [found[place] for place in sorted(kept)]
-
-
-def distinct_texts(windows: Iterable[Window]) -> list[str]:
-    """The texts of all chunks, each once, in order."""
-    return list(dict.fromkeys(chunk.text for one in windows for chunk in one.chunks))
-
-
 def shuffled(n: int, *seed: object) -> list[int]:
-    """The numbers below n in an order that depends on the seed only."""
+    """Return the numbers below n in an order that depends on the seed only."""
     order = list(range(n))
     random.Random(stable_seed(*seed)).shuffle(order)
     return order
-
-
-@dataclass(frozen=True)
-class Built:
-    """The cases of one task and domain, before they are written.
-
-    Attributes:
-        task: as in its name, ``recall`` say.
-        domain: of the documents.
-        drafts: of all lengths.
-        plan: what they were made from.
-    """
-
-    task: str
-    domain: str
-    drafts: Sequence[Draft]
-    plan: Plan
-
-
-def write(built: Built, settings: EthicSettings, writer: CaseWriter) -> list[TaskReport]:
-    """Write the cases of a task and domain, and report each length that has some.
-
-    Drafts over their length are left out; lengths without a case are told in a note.
-    """
-    task, domain, drafts, plan = built.task, built.domain, built.drafts, built.plan
-    maker = CaseMaker(settings, writer, task, domain)
-    kept = []
-    for draft in drafts:
-        if maker.tokens(draft) > draft.length:
-            plan.dropped[draft.length]["the prompt is over the length"] += 1
-        else:
-            kept.append(draft)
-    sizes = maker.write(kept, plan.order)
-    reports = []
-    for length in settings.lengths:
-        if length in sizes:
-            name = f"{task_name(task, domain)} {format_length(length)}"
-            clusters = len({draft.id for draft in kept if draft.length == length})
-            reports.append(
-                TaskReport(name, sizes[length], clusters, nan, plan.dropped[length], tuple(plan.notes))
-            )
-            plan.notes.clear()
-    if missing := [length for length in settings.lengths if length not in sizes]:
-        listed = ", ".join(map(format_length, missing))
-        reasons = sum((plan.dropped[length] for length in missing), Counter())
-        why = "; ".join(f"{count} x {reason}" for reason, count in reasons.most_common()) or "no documents"
-        if reasons[TOO_SHORT] or reasons[UNFILLED]:
-            # Documents are counted as far as the greatest length needs.
-            why += f"; the longest of {len(plan.order)} documents has {plan.longest:,} tokens or more"
-        note = f"{task_name(task, domain)}: no case of {listed} ({why})"
-        if reports:
-            last = reports[-1]
-            reports[-1] = TaskReport(
-                last.task, last.tokens, last.clusters, last.random_guess, last.dropped, (*last.notes, note)
-            )
-        else:
-            reports.append(TaskReport(task_name(task, domain), (), 0, nan, {}, (note,)))
-    return reports

@@ -1,20 +1,19 @@
 """The way in to synthetic cases, for ``lct build`` and for the hosts, which have them made at first use."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from math import nan
 from pathlib import Path
 
 from long_context_tasks.benchmarks.building import Progress, TaskReport, cached_cases, run_settings
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card
-from long_context_tasks.benchmarks.ethic.build.settings import CaseMaker, task_name
+from long_context_tasks.benchmarks.ethic.build.drafts import task_name
+from long_context_tasks.benchmarks.ethic.build.settings import FittedSettings, SyntheticSettings
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import INPUT
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.synthetic.attribute import attribute
-from long_context_tasks.benchmarks.ethic.synthetic.maker import FittedSettings, Made, Maker
+from long_context_tasks.benchmarks.ethic.synthetic.maker import Made, Maker
 from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Options, format_length
-from long_context_tasks.tokens import CL100K, get_tokenizer
-from long_context_tasks.tokens.build_settings import BuildSettings
 
 SYNTHETIC = "synthetic"
 CASES = 200
@@ -22,32 +21,6 @@ CASES = 200
 WRITINGS = 40
 """Documents that are tried for a case. At 1k half of the groups of opinions make none for attributing: eight were not enough for 200
 cases."""
-
-
-@dataclass(frozen=True)
-class SyntheticSettings(BuildSettings):
-    """Settings of synthetic cases; a length is the most tokens of a prompt, ``n`` counts for each domain.
-
-    Attributes:
-        domain: the only one to build; None for all that the task has.
-    """
-
-    SHORTEST = 1_000
-
-    domain: str | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be built, before any costly work."""
-        super().__post_init__()
-        every = DOMAINS["recall"]
-        if self.domain is not None and self.domain not in every:
-            raise InputError(f"--domain {self.domain}: must be one of {', '.join(every)}")
-
-    def fitted(self) -> FittedSettings:
-        """The settings of the builders, with the tokenizers that count."""
-        other = self.other_tokenizer
-        counters = (self.measure, get_tokenizer(CL100K), *([other] if other is not None else []))
-        return FittedSettings(lengths=self.lengths, seed=self.seed, n=self.n, counters=counters)
 
 
 def family_of(task: str) -> str:
@@ -109,9 +82,7 @@ def _cases(
         for number in progress.over(range(settings.n or CASES), what, "case"):
             own = fitted.fresh()
             made = make_case(task, domain, length, own, number)
-            maker = CaseMaker(own, writer, task, domain)
-            maker.name = name_of(task, domain)
-            case = maker.case(made.draft)
+            case = made.draft.case(name_of(task, domain), domain, own, writer)
             if task == "summarize":
                 case = replace(case, inputs={**case.inputs, INPUT: [one.row() for one in made.facts]})
             sizes[length].append(case.num_tokens[own.measure.name])

@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from long_context_tasks.benchmarks.ethic.build.attribute_law import MARK, TARGET_MARK, Page, segments_draft
 from long_context_tasks.benchmarks.ethic.build.attribute_medicine import OWN, Target, review_draft
 from long_context_tasks.benchmarks.ethic.build.sources import CitedCase, study_text
-from long_context_tasks.benchmarks.ethic.build.windows import JOINT, Chunk, Piece, shuffled
+from long_context_tasks.benchmarks.ethic.build.windows import shuffled
 from long_context_tasks.benchmarks.ethic.synthetic.fit import filled
 from long_context_tasks.benchmarks.ethic.synthetic.maker import Made, Maker
 from long_context_tasks.corpora.medical_abstracts import Review
 from long_context_tasks.synthetic.document import Paragraph
+from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece
 
 _SPARE_TOKENS = 5_000
 _LEAST_RIGHT, _MOST_RIGHT = 0.25, 0.5

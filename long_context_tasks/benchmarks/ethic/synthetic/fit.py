@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from long_context_tasks.benchmarks.ethic.build.windows import JOINT
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import states
 from long_context_tasks.synthetic.document import Paragraph
+from long_context_tasks.tokens.chunks import JOINT
 
 Count = Callable[[str], int]
 """Tokens of a text."""

@@ -10,16 +10,19 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from long_context_tasks.benchmarks.ethic.build.contexts import even_sections, recall_draft, sections_draft
-from long_context_tasks.benchmarks.ethic.build.settings import Draft, EthicSettings, stable_seed
+from long_context_tasks.benchmarks.ethic.build.drafts import Draft
+from long_context_tasks.benchmarks.ethic.build.settings import FittedSettings
 from long_context_tasks.benchmarks.ethic.build.sources import Source
-from long_context_tasks.benchmarks.ethic.build.windows import JOINT, Chunk, Piece, Window, chunks_of
+from long_context_tasks.benchmarks.ethic.build.windows import Window
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import SectionFacts, states
 from long_context_tasks.benchmarks.ethic.sections import context_of
 from long_context_tasks.benchmarks.ethic.synthetic.fit import Forms, as_written, fit, whole_word
 from long_context_tasks.coverage.measure import CHUNK_TOKENS, split_context
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.case_folder import stable_seed
 from long_context_tasks.synthetic.document import Document, Fact, Paragraph
 from long_context_tasks.tokens import CL100K, Tokenizer
+from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, chunks_of
 
 __all__ = ["GENRES", "Genre"]
 
@@ -83,7 +86,7 @@ def _abstracts_summary(paragraphs: Sequence[Paragraph]) -> str:
 
 
 def _forms_of_count(label: str) -> tuple[str, ...]:
-    from long_context_tasks.synthetic.trials_numbers import in_words
+    from long_context_tasks.synthetic.numbers import in_words
 
     number = int(label)
     return (label, f"{number:,}", *((in_words(number),) if number < 1000 else ()))
@@ -181,32 +184,6 @@ LEAST_FACTS = 6
 """Key facts of a section, where it has so many."""
 _TRIES = 12
 _WRITINGS = 5
-
-
-@dataclass(frozen=True)
-class FittedSettings(EthicSettings):
-    """Settings of the builders for contexts that are fitted already; counts are remembered for one case only.
-
-    Attributes:
-        counters: the tokenizer of the lengths first; then those in which prompts are counted as well.
-    """
-
-    counters: tuple[Tokenizer, ...] = ()
-
-    @property
-    def measure(self) -> Tokenizer:
-        """The tokenizer of the lengths."""
-        return self.counters[0]
-
-    @property
-    def counted_in(self) -> tuple[Tokenizer, ...]:
-        """The tokenizers in which prompts are counted."""
-        return tuple({one.name: one for one in self.counters}.values())
-
-    def fresh(self) -> "FittedSettings":
-        """The same without what was counted, so that memory does not grow with the number of cases."""
-        forgetful = (one.fresh() for one in self.counters)
-        return replace(self, counters=tuple(forgetful))
 
 
 @dataclass(frozen=True)

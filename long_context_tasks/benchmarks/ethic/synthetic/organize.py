@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from long_context_tasks.benchmarks.ethic.build.contexts import organize_draft
-from long_context_tasks.benchmarks.ethic.build.settings import Draft
-from long_context_tasks.benchmarks.ethic.build.windows import JOINT, Chunk
+from long_context_tasks.benchmarks.ethic.build.drafts import Draft
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import SectionFacts, states
 from long_context_tasks.benchmarks.ethic.synthetic.maker import LEAST_CHUNK, Made, Maker
 from long_context_tasks.synthetic.document import Document, Paragraph
+from long_context_tasks.tokens.chunks import JOINT, Chunk
 
 _FEWEST = 3
 """Options; there are more where a length has room for them."""

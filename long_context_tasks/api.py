@@ -1,0 +1,299 @@
+"""The package from a notebook: load a task, render prompts, score, judge, add noise, read results.
+
+``import long_context_tasks as lct`` offers these names; each loads its libraries when it is called.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from long_context_tasks.schema import Case, CaseScores, InputError, LoadedTask
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from long_context_tasks.noise import Noisy, Rules
+    from long_context_tasks.results.cells import Cell
+    from long_context_tasks.results.tidy import Collection
+    from long_context_tasks.schema.response import Response
+
+__all__ = ["Task", "add_noise", "leaderboard", "load_results", "load_task", "task_names", "word_error_rate"]
+
+ResponseText = str | Sequence[str | None] | None
+"""The text of a response; for a conversation one text per turn. ``None`` where a response is missing."""
+
+
+def task_names(prefix: str = "") -> list[str]:
+    """Return the names of all tasks that begin with a prefix, in the order of the benchmarks' cards."""
+    from long_context_tasks.benchmarks.catalogue import task_specs
+
+    return [spec.name for spec in task_specs() if spec.name.startswith(prefix)]
+
+
+def load_task(name: str, **options: Any) -> "Task":
+    """Load a task with its cases; cases of the synthetic edition are written on the way.
+
+    Args:
+        name: of :func:`task_names`.
+        **options: options of a run without their prefix, such as ``n=20``, ``length="8k"``, ``cases="cases/"``,
+            ``judge="judge.yaml"``. What is not given is read from the environment (``LCT_N`` ...).
+
+    Raises:
+        InputError: unknown task or option, a value that does not fit, or missing data; the message says what to do.
+    """
+    from long_context_tasks.hosts.own.export import load
+    from long_context_tasks.schema import resolve_options
+
+    return Task(load(name, resolve_options({f"lct_{key}": value for key, value in options.items()})))
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task with its cases. Prompts and scores are those of both hosts, byte for byte and digit for digit.
+
+    Attributes:
+        loaded: what the hosts work with, for everything that this class leaves out.
+    """
+
+    loaded: LoadedTask
+
+    def __repr__(self) -> str:
+        """Name and number of cases."""
+        return f"Task({self.name!r}, {len(self.cases)} cases)"
+
+    @property
+    def name(self) -> str:
+        """The task's name."""
+        return self.loaded.name
+
+    @property
+    def cases(self) -> Sequence[Case]:
+        """The cases, in the order in which they run."""
+        return self.loaded.cases.cases
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of the metrics, headline first."""
+        return self.loaded.metrics
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The version of the task and its resolved options, as results carry them."""
+        return self.loaded.description()
+
+    def messages(self, case: Case, turn: int = 0, answers: Sequence[str | None] = ()) -> list[dict[str, str]]:
+        """Return the chat messages of a turn as role and content, ready for an OpenAI-compatible client.
+
+        Args:
+            case: of this task.
+            turn: from 0; above 0 only in a conversation.
+            answers: the model's own answers to the earlier turns. Thinking is removed; ``None`` is left out.
+        """
+        from long_context_tasks.schema.thinking import without_thinking
+
+        history = [None if answer is None else without_thinking(answer).text for answer in answers]
+        return [
+            {"role": message.role, "content": message.content}
+            for message in self.loaded.messages(case, turn, history)
+        ]
+
+    def score(self, case: Case, response: ResponseText) -> list[CaseScores]:
+        """Score the response to a case by rule. Metrics of a judge are ``not_judged``; see :meth:`judge`.
+
+        Args:
+            case: of this task.
+            response: see :data:`ResponseText`.
+
+        Returns:
+            For each turn, metric to score; a task without a conversation has one turn.
+
+        Raises:
+            InputError: a task by likelihood, or another number of texts than turns.
+        """
+        from long_context_tasks.judges.task_judge import score_turns
+
+        return score_turns(self.loaded, case, self._responses(case, response))
+
+    def judge(self, responses: Mapping[str, ResponseText]) -> dict[str, list[CaseScores]]:
+        """Score responses with the judge that ``load_task(..., judge=...)`` or ``LCT_JUDGE`` names.
+
+        A reply that the store holds is not asked for again.
+
+        Args:
+            responses: id of a case to its response.
+
+        Returns:
+            Id of a case to the scores of its turns, as :meth:`score` gives them.
+
+        Raises:
+            InputError: no judge, a judge that cannot be used, an unknown case, or what :meth:`score` raises.
+        """
+        from long_context_tasks.judges.task_judge import score_turns, with_judge
+
+        given = {name: self._responses(self._case(name), text) for name, text in responses.items()}
+        task, judge = with_judge(self.loaded)
+        if judge is None:
+            raise InputError(
+                f"{self.name}: no judge to ask; give load_task a judge file (judge='judge.yaml'), or score by rule "
+                "where the task needs no judge"
+            )
+        verdicts, _ = judge.verdicts(task, given)
+        return {
+            name: score_turns(task, task.by_id[name], turns, verdicts[name], judge.rubric_name)
+            for name, turns in given.items()
+        }
+
+    def summary(self, scores: Mapping[str, Sequence[CaseScores]]) -> dict[str, float]:
+        """Return means, 95 % intervals over clusters and counts, under the keys that both hosts use.
+
+        Args:
+            scores: id of a case to the scores of its turns; cases that are missing are not counted.
+        """
+        from long_context_tasks.stats.summary import summarize
+
+        turns = [turn for scored in scores.values() for turn in scored]
+        clusters = [self._case(name).cluster for name, scored in scores.items() for _ in scored]
+        # A trained judge replaces the metrics of another judge by its own.
+        own = not turns or set(self.metrics) <= set(turns[0])
+        metrics = self.metrics if own else tuple(turns[0])
+        intervals = self.loaded.intervals if own else metrics[:1]
+        return summarize(turns, clusters, metrics, intervals, points=self.loaded.points)
+
+    def save(
+        self, responses: Mapping[str, ResponseText], model: str, folder: str | Path, pipeline: str = ""
+    ) -> Path:
+        """Write responses and their scores as a run that ``lct report`` and ``lct judge run`` read.
+
+        Args:
+            responses: id of a case to its response.
+            model: its name in reports.
+            folder: gets a folder of the model.
+            pipeline: how the responses were made, for the provenance.
+
+        Returns:
+            The path of the file with the numbers.
+
+        Raises:
+            InputError: an unknown case, what :meth:`score` raises, or files that cannot be written.
+        """
+        from long_context_tasks.hosts.own.score import score_own
+
+        given = {name: self._responses(self._case(name), text) for name, text in responses.items()}
+        return score_own(self.loaded, given, model, Path(folder), pipeline).path
+
+    def _case(self, name: str) -> Case:
+        if name not in self.loaded.by_id:
+            raise InputError(f"{self.name} has no case {name!r}; ids are those of task.cases")
+        return self.loaded.by_id[name]
+
+    def _responses(self, case: Case, response: ResponseText) -> "list[Response]":
+        from long_context_tasks.schema.response import Response
+
+        if self.loaded.by_likelihood:
+            raise InputError(f"{self.name} compares log-likelihoods; use task.loaded.score_candidates")
+        texts = [response] if response is None or isinstance(response, str) else list(response)
+        if len(texts) != len(case.turns):
+            raise InputError(
+                f"{case.id}: {len(texts)} responses to {len(case.turns)} turns; give a list with one text per turn"
+            )
+        return [Response(text, None if text is not None else "endpoint_failed") for text in texts]
+
+
+def add_noise(
+    text: str, wer: float, *, seed: int = 0, rules: "Rules | None" = None, mode: str = "exact"
+) -> "Noisy":
+    """Put errors of speech recognition into a text.
+
+    Args:
+        text: any; lines stay lines.
+        wer: target word error rate, 0 to 1.
+        seed: equal seeds give equal bytes.
+        rules: from ``long_context_tasks.noise.learn``; without them those of the package.
+        mode: ``exact`` meets the target as measured; ``official`` is the simulator of the ELITR-Bench paper.
+
+    Returns:
+        The noisy ``text`` and its ``measured_wer``.
+
+    Raises:
+        InputError: a target outside 0 to 1, an unknown mode, or a text without words.
+    """
+    from long_context_tasks.noise import default_rules, inject
+
+    return inject(text, rules or default_rules(), wer, seed, mode)
+
+
+def word_error_rate(reference: str, hypothesis: str) -> float:
+    """Return the edit distance of the words over the number of words of the reference; 0 to 1 and above."""
+    from long_context_tasks.noise import word_error_rate as measure
+
+    return measure(reference, hypothesis)
+
+
+def load_results(*paths: str | Path, data_dir: str | Path | None = None) -> "pl.DataFrame":
+    """Read stored runs of any host and bundles as a Polars frame with a row per case, turn, repeat and metric.
+
+    The columns are those of ``results.parquet``. Runs and files that are left out become warnings.
+
+    Args:
+        *paths: folders of results or bundles, or folders above.
+        data_dir: the published files, for runs that do not say which cases belong together.
+
+    Raises:
+        InputError: a folder that is missing.
+    """
+    from long_context_tasks.results.tables import joined
+
+    return joined(_collection(paths, data_dir))
+
+
+def leaderboard(*paths: str | Path, data_dir: str | Path | None = None) -> "pl.DataFrame":
+    """Read stored runs as a Polars frame with a row per model, task, judge and settings.
+
+    ``value`` is the mean of the headline, ``low`` to ``high`` its 95 % interval, ``coverage`` the share of turns with
+    a score, ``ranked`` whether the row may be compared with others of its task.
+
+    Args:
+        *paths: as in :func:`load_results`.
+        data_dir: as in :func:`load_results`.
+
+    Raises:
+        InputError: a folder that is missing.
+    """
+    import polars as pl
+
+    from long_context_tasks.results.cells import cells_of
+
+    return pl.DataFrame([_row(cell) for cell in cells_of(_collection(paths, data_dir))])
+
+
+def _collection(paths: Sequence[str | Path], data_dir: str | Path | None) -> "Collection":
+    from long_context_tasks.results.collect import collect
+
+    collection = collect([Path(path) for path in paths], None if data_dir is None else Path(data_dir))
+    for problem in collection.problems:
+        warnings.warn(problem, stacklevel=3)
+    return collection
+
+
+def _row(cell: "Cell") -> dict[str, Any]:
+    return {
+        "benchmark": cell.benchmark,
+        "task": cell.task,
+        "length": cell.length,
+        "model": cell.model,
+        "judge": cell.judge,
+        "settings": cell.settings,
+        "metric": cell.metric,
+        "value": cell.mean.value,
+        "low": cell.mean.low,
+        "high": cell.mean.high,
+        "n": cell.mean.total,
+        "n_scored": cell.mean.n,
+        "coverage": cell.mean.coverage,
+        "ranked": cell.ranked,
+        "why_unranked": cell.why_unranked,
+        "hosts": list(cell.hosts),
+        "runs": list(cell.runs),
+    }

@@ -1,0 +1,174 @@
+"""The kinds of judges: how the fields of each are checked, its model is found and asked; and which judge a user names.
+
+A kind registers itself by a :class:`Kind` in the table below, which is imported when a judge of that kind is named.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.verdict import Reply
+from long_context_tasks.schema import InputError, LoadedTask, Message
+from long_context_tasks.schema.files import read_yaml
+from long_context_tasks.schema.validated import unknown_key, validated
+
+_KINDS = {
+    "openai": "long_context_tasks.judges.client:KIND",
+    "local": "long_context_tasks.judges.local:KIND",
+    "orca": "long_context_tasks.orca.judge:KIND",
+}
+_PREFIX = "LCT_JUDGE_"
+
+
+@dataclass(frozen=True)
+class GenerateSettings:
+    """What a generator of local replies has to honour.
+
+    Attributes:
+        temperature, top_p, max_tokens: of sampling; temperature 0 or None is greedy.
+        seed, attempt: together they choose the draw, so that a second attempt at a temperature is another draw of the
+            same settings.
+        prompt_template: when given, the prompt is sent as plain text in it, without the chat template.
+        batch_size: prompts generated together.
+        logprobs: number of likely tokens at a reply's first place to return, with their log-probabilities; None: none.
+    """
+
+    temperature: float | None
+    top_p: float | None
+    max_tokens: int
+    seed: int | None
+    attempt: int
+    prompt_template: str | None
+    batch_size: int
+    logprobs: int | None = None
+
+
+Generate = Callable[[Sequence[Sequence[Message]], GenerateSettings], list[Reply]]
+"""Replies of a model in this process, one per prompt, in order."""
+
+
+def _unchanged(config: JudgeConfig, place: str) -> JudgeConfig:
+    return config
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How judges of a kind work.
+
+    Attributes:
+        check: what can be known before costly work: for an endpoint one tiny call, else whether model and libraries are there.
+        load: loads the model into this process; None where it is asked at an endpoint.
+        config: fields and their checks.
+        complete: adds what the judge file leaves out; its second argument begins messages.
+        prepare: a task as this kind scores it, with metrics of its own; None: as the benchmark says.
+        reads_prompts: whether it reads any prompt and replies in words.
+        chunk: prompts that are generated, and stored, together; None: ``batch_size``.
+    """
+
+    check: Callable[[JudgeConfig], None]
+    load: Callable[[JudgeConfig], Generate] | None = None
+    config: type[JudgeConfig] = JudgeConfig
+    complete: Callable[[JudgeConfig, str], JudgeConfig] = _unchanged
+    prepare: Callable[[LoadedTask, JudgeConfig], LoadedTask] | None = None
+    reads_prompts: bool = True
+    chunk: int | None = None
+
+
+def kind_of(config: JudgeConfig) -> Kind:
+    """Return how a judge works."""
+    return _kind(config.kind)
+
+
+def _kind(name: str) -> Kind:
+    module, _, attribute = _KINDS[name].partition(":")
+    found: Kind = getattr(import_module(module), attribute)
+    return found
+
+
+def check_judge(config: JudgeConfig, *, reads_prompts: bool = False) -> None:
+    """Check a judge before costly work: one tiny call to an endpoint, or a look for model and libraries.
+
+    Args:
+        config: the judge.
+        reads_prompts: whether it has to read any prompt.
+
+    Raises:
+        InputError: unreachable, wrong key, unknown model, refused settings, missing libraries; says what to do.
+    """
+    kind = kind_of(config)
+    if reads_prompts:
+        check_reads_prompts(config)
+    kind.check(config)
+
+
+def check_reads_prompts(config: JudgeConfig) -> None:
+    """Refuse a judge that does not read prompts.
+
+    Raises:
+        InputError: says what to name instead.
+    """
+    if not kind_of(config).reads_prompts:
+        raise InputError(
+            f"judge {config.name}: a judge of kind {config.kind} reads no prompt and writes no text; name a language model"
+        )
+
+
+def load_judge(
+    path: Path | str | None = None, environ: Mapping[str, str] | None = None
+) -> JudgeConfig | None:
+    """Return the judge that a user named.
+
+    Args:
+        path: the file of ``lct_judge``; without it ``LCT_JUDGE`` in the environment names one.
+        environ: the environment; ``LCT_JUDGE_<FIELD>`` gives what the file leaves out, or the whole judge without a file.
+
+    Returns:
+        The judge, or None when neither a file nor any ``LCT_JUDGE_*`` variable is given.
+
+    Raises:
+        InputError: unknown keys, values that do not fit, a key in the file, a model that its kind cannot find; names file or variable
+            and what to do, and repeats no value, since it may be a key that went to the wrong place.
+    """
+    environ = os.environ if environ is None else environ
+    path = path or environ.get("LCT_JUDGE") or None
+    place = f"judge file {path}" if path else "judge in the environment"
+    row = _read(Path(path).expanduser()) if path else {}
+    given = {name: text for name, text in environ.items() if name.startswith(_PREFIX) and text}
+    if not given and not path:
+        return None
+    name = row.get("kind", given.get(f"{_PREFIX}KIND", "openai"))
+    if not isinstance(name, str) or name not in _KINDS:
+        raise InputError(f"{place}: kind must be one of {', '.join(_KINDS)}")
+    kind = _kind(name)
+    fields = kind.config.model_fields
+    variables = {f"{_PREFIX}{field.upper()}": field for field in fields}
+    _refuse_unknown(row, fields, place, "api_key_env")
+    _refuse_unknown(given, variables, "environment", f"{_PREFIX}API_KEY_ENV")
+    values = {variables[variable]: text for variable, text in given.items()} | row
+    if "model" not in values:
+        raise InputError(f"{place}: model is missing; give it there or as {_PREFIX}MODEL")
+    places = {
+        variables[variable]: f"environment variable {variable}"
+        for variable in given
+        if variables[variable] not in row
+    }
+    return kind.complete(validated(kind.config, values, place, places=places), place)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    row = read_yaml(
+        path, "judge file", remedy="correct lct_judge or LCT_JUDGE, or write lines such as `model: NAME`"
+    )
+    if not isinstance(row, dict):
+        raise InputError(f"judge file {path}: must be YAML keys and values, such as `model: NAME`")
+    return row
+
+
+def _refuse_unknown(given: Mapping[Any, Any], known: Mapping[str, Any], place: str, variable: str) -> None:
+    for key in given:
+        if key not in known:
+            raise InputError(unknown_key(key, known, place, variable=variable))

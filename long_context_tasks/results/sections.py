@@ -1,0 +1,384 @@
+"""Benchmarks' own reports on stored runs: scored runs for their ``sections``, tests that the user names, and pictures."""
+
+import importlib.util
+import io
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.hosts.stored import StoredRun
+from long_context_tasks.hosts.stored_task import load_task
+from long_context_tasks.results.evaluations import Evaluation, needs_no_judge, scored_cases
+from long_context_tasks.results.tidy import Collection
+from long_context_tasks.schema import InputError, LoadedTask, resolve_options
+from long_context_tasks.schema.report import (
+    TEST_COLUMNS,
+    HeatMap,
+    Lines,
+    ScoredRun,
+    ScoredTurn,
+    Section,
+    Table,
+    mean_over_repeats,
+    test_cells,
+)
+from long_context_tasks.stats import welch_test
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+OFFICIAL = "official"
+"""In place of a metric: the official one of each task."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What of the runs is split, and where their data lie.
+
+    Attributes:
+        metric: name, :data:`OFFICIAL`, or empty: each run's headline.
+        data_dir: see :func:`long_context_tasks.hosts.stored_task.load_task`.
+        cases: where built cases lie now; None: where the runs say.
+        bins: parts of a context; None: as the benchmark has them.
+        tests: pairs ``FIRST,SECOND`` for :func:`tests_table`.
+    """
+
+    metric: str = ""
+    data_dir: Path | None = None
+    cases: Path | None = None
+    bins: int | None = None
+    tests: tuple[str, ...] = ()
+
+
+def with_sections() -> list[str]:
+    """Names of the benchmarks that have a report of their own."""
+    return [name for name in catalogue.benchmark_names() if hook(name, "report", "sections") is not None]
+
+
+def hook(benchmark: str, module: str, name: str) -> Callable[..., Any] | None:
+    """A function of a benchmark's module; None where there is no such module or function."""
+    try:
+        if importlib.util.find_spec(f"{catalogue.PACKAGE}.{benchmark}.{module}") is None:
+            return None
+    except ModuleNotFoundError:  # no such package around it
+        return None
+    found: Callable[..., Any] | None = getattr(catalogue.core(benchmark, module), name, None)
+    return found
+
+
+def benchmark_sections(
+    benchmark: str, collection: Collection, evaluations: Mapping[str, Evaluation], wanted: Wanted
+) -> list[Section]:
+    """A benchmark's own report, and the tests that the user names.
+
+    Args:
+        benchmark: one of :func:`with_sections`.
+        collection: runs by the names that reports show.
+        evaluations: run to what its files hold.
+        wanted: see there.
+
+    Raises:
+        InputError: an unknown benchmark, no run that can be split, a damaged file, or data of a task that are not here.
+    """
+    made = hook(benchmark, "report", "sections") if benchmark in catalogue.benchmark_names() else None
+    if made is None:
+        raise InputError(
+            f"--section {benchmark}: no benchmark with a report of its own; there are: {', '.join(with_sections())}"
+        )
+    runs, unjudged = scored_runs(
+        collection.runs.filter(pl.col("benchmark") == benchmark), evaluations, wanted
+    )
+    problems = tuple(
+        f"left out: {run}: not judged yet; lct judge run {run.folder} --judge judge.yaml" for run in unjudged
+    )
+    if not runs and problems:
+        raise InputError("no run has been judged yet; `lct judge run RESULTS --judge judge.yaml` does it")
+    if not runs:
+        raise InputError(f"--section {benchmark}: no runs of {benchmark} among the results")
+    more: dict[str, Any] = {}
+    if wanted.bins is not None:
+        if "bins" not in signature(made).parameters:
+            raise InputError(f"--bins: the report of {benchmark} has no scores by part of a context")
+        more["bins"] = wanted.bins
+    found: list[Section] = list(made(runs, **more))
+    if wanted.tests:
+        found.append(Section("tests", "Tests", (tests_table(runs, wanted.tests),)))
+    found[0] = replace(found[0], problems=(*problems, *found[0].problems))
+    return found
+
+
+def paper_sections(benchmark: str, data_dir: Path | None, only: str = "") -> list[Section]:
+    """The tables of a benchmark's paper, made again from what its authors published.
+
+    Args:
+        benchmark: name.
+        data_dir: folder of the published files; None: ``LCT_DATA_DIR``, else the cache.
+        only: keys of tables with commas between; empty: all.
+
+    Raises:
+        InputError: a benchmark without such tables, an unknown key, or files that are missing or damaged.
+    """
+    there = {
+        name: found
+        for name in catalogue.benchmark_names()
+        if (found := hook(name, "paper.tables", "sections"))
+    }
+    if benchmark not in there:
+        raise InputError(
+            f"{benchmark}: no tables of a paper can be made again; there are: {', '.join(there)}"
+        )
+    found: list[Section] = there[benchmark](resolve_options({"lct_data_dir": data_dir}), only)
+    return found
+
+
+def scored_runs(
+    runs: pl.DataFrame, evaluations: Mapping[str, Evaluation], wanted: Wanted
+) -> tuple[list[ScoredRun], list[StoredRun]]:
+    """Runs for a benchmark's sections, and those whose answers no judge has read.
+
+    Args:
+        runs: rows of :data:`long_context_tasks.results.tidy.RUNS`.
+        evaluations: run to what its files hold.
+        wanted: see there.
+
+    Raises:
+        InputError: no run has the metric.
+    """
+
+    # Tasks may be large: few are held at a time.
+    @lru_cache(maxsize=2)
+    def loaded(key: str, run: str) -> LoadedTask:
+        return load_task(_moved(evaluations[run], wanted.cases).run, wanted.data_dir)
+
+    first: dict[str, str] = {}
+    found, unjudged, metrics = [], [], set()
+    for row in runs.iter_rows(named=True):
+        key = str(row["run"])
+        evaluation = evaluations.get(key)
+        if evaluation is None:
+            continue
+        if row["judge"] is None and not needs_no_judge(evaluation.run):
+            unjudged.append(evaluation.run)
+            continue
+        metrics |= set(row["metrics"])
+        metric = str(row["headline"])
+        if wanted.metric:
+            official = catalogue.parse_task(row["task"]).card.official
+            metric = official if wanted.metric == OFFICIAL else wanted.metric
+        if metric not in row["metrics"]:
+            continue
+        task = first.setdefault(evaluation.run.task_key, key)
+        found.append(
+            ScoredRun(
+                host=str(row["host"]),
+                model=str(row["model"]),
+                task=str(row["task"]),
+                judge=row["judge"] or "",
+                version=row["version"],
+                settings=json.loads(row["settings"]),
+                metric=metric,
+                points=metric in row["points"],
+                seed=row["seed"] or "",
+                made=str(row["made"]),
+                read=lambda evaluation=evaluation, metric=metric: _turns(evaluation, metric),
+                load=lambda key=evaluation.run.task_key, task=task: loaded(key, task),
+                by_judge_seed={
+                    seed: numbers[metric] for seed, numbers in evaluation.by_seed.items() if metric in numbers
+                },
+            )
+        )
+    if metrics and not found:
+        raise InputError(
+            f"--metric {wanted.metric}: no judged run has it; there are {', '.join(sorted(metrics))}"
+        )
+    return found, unjudged
+
+
+def _moved(evaluation: Evaluation, cases: Path | None) -> Evaluation:
+    """The same with the built cases where they lie now."""
+    run = evaluation.run
+    if cases is None or "lct_cases" not in run.options:
+        return evaluation
+    return replace(evaluation, run=replace(run, options={**run.options, "lct_cases": str(cases)}))
+
+
+def _turns(evaluation: Evaluation, metric: str) -> Iterator[ScoredTurn]:
+    for stored, turns in scored_cases(evaluation):
+        for scores in turns:
+            if not scores.scores and evaluation.rows is not None:
+                raise InputError(
+                    f"{evaluation.rows}: lacks case {stored.id}; make it again with `lct judge run`"
+                )
+            own = stored.turn_labels[scores.turn] if scores.turn < len(stored.turn_labels) else {}
+            cluster = scores.cluster if scores.cluster is not None else stored.cluster
+            yield ScoredTurn(
+                case=stored.id,
+                turn=scores.turn,
+                repeat=stored.repeat,
+                cluster=stored.id if cluster is None else cluster,
+                value=scores.scores.get(metric),
+                response=stored.responses[scores.turn],
+                labels={**stored.labels, **own},
+                verdicts=scores.verdicts,
+            )
+
+
+# --- tests that the user names ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Value:
+    """A score of a turn."""
+
+    key: tuple[str, int]
+    value: float | None
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A setting that a test compares, with its mean score of each turn."""
+
+    run: ScoredRun
+    values: tuple[float, ...]
+
+
+def tests_table(runs: Sequence[ScoredRun], wanted: Sequence[str]) -> Table:
+    """One-tailed Welch tests of whether FIRST scores lower than SECOND; each is a model, a task, or MODEL:TASK.
+
+    Args:
+        runs: those of one setting count as one, with the mean score of each turn.
+        wanted: pairs with a comma between.
+
+    Raises:
+        InputError: not two names, a name of no run, or nothing that can be compared.
+    """
+    settings: dict[Any, list[ScoredRun]] = {}
+    for run in runs:
+        settings.setdefault(run.key, []).append(run)
+    sides = []
+    for same in settings.values():
+        scored = (_Value((turn.case, turn.turn), turn.value) for run in same for turn in run.turns())
+        values = [one.value for one in mean_over_repeats(scored) if one.value is not None]
+        sides.append(_Side(same[0], tuple(values)))
+    rows: list[tuple[str, ...]] = []
+    for pair in wanted:
+        names = [name.strip() for name in pair.split(",")]
+        if len(names) != 2 or not all(names):
+            raise InputError(f"--test {pair}: give two names with a comma between, such as MODEL_A,MODEL_B")
+        chosen = [[side for side in sides if _is_named(side.run, name)] for name in names]
+        for name, own in zip(names, chosen, strict=True):
+            if not own:
+                models, tasks = (
+                    sorted({getattr(side.run, what) for side in sides}) for what in ("model", "task")
+                )
+                raise InputError(
+                    f"--test {name}: no judged run; models: {', '.join(models)}; tasks: {', '.join(tasks)}"
+                )
+        before = len(rows)
+        for first, second in _partners(*chosen):
+            if min(len(first.values), len(second.values)) > 1:
+                test = welch_test(first.values, second.values, "less")
+                one, other = (":".join((s.run.model, s.run.task, s.run.judge)) for s in (first, second))
+                rows.append((f"{one} < {other}", *test_cells(test)))
+        if len(rows) == before:
+            raise InputError(
+                f"--test {pair}: the two have no task (or model) and judge in common with two scores each"
+            )
+    metric = ", ".join(dict.fromkeys(run.metric for run in runs))
+    return Table("tests", f"one-tailed Welch tests, {metric}", ("first is lower", *TEST_COLUMNS), tuple(rows))
+
+
+def _is_named(run: ScoredRun, name: str) -> bool:
+    return name in (run.model, Path(run.model).name, run.task, f"{run.model}:{run.task}")
+
+
+def _partners(first: Sequence[_Side], second: Sequence[_Side]) -> Iterator[tuple[_Side, _Side]]:
+    """Pairs that differ in the model or in the task, but not in both unless there is nothing to choose."""
+    alone = len(first) == len(second) == 1
+    for one in first:
+        for other in second:
+            a, b = one.run, other.run
+            related = a.task == b.task or (a.host, a.model) == (b.host, b.model)
+            if a.key != b.key and a.judge == b.judge and (related or alone):
+                yield one, other
+
+
+# --- pictures ---------------------------------------------------------------------------------------------------
+
+
+def check_plot(path: Path) -> None:
+    """Whether a picture can be drawn and has a place, before costly work.
+
+    Raises:
+        InputError: a name of another kind, no such folder, or no matplotlib.
+    """
+    if path.suffix not in (".svg", ".png"):
+        raise InputError(f"--plot {path}: give a name that ends with .svg or .png")
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise InputError(f"--plot {path}: give the name of a file in a folder that exists")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise InputError(
+            "--plot needs matplotlib: pip install matplotlib, or use --csv and a program of your own"
+        )
+
+
+def drawn(sections: Sequence[Section], path: Path) -> "Figure":
+    """The figures of sections, one panel each.
+
+    Raises:
+        InputError: there are none.
+    """
+    from matplotlib.figure import Figure
+
+    figures = [figure for section in sections for figure in section.figures]
+    if not figures:
+        raise InputError(f"--plot {path}: nothing to draw in {', '.join(one.title for one in sections)}")
+    heights = [4.5 + 0.2 * len(one.lines) if isinstance(one, Lines) else 3.0 for one in figures]
+    picture = Figure(figsize=(7, sum(heights)), layout="constrained")
+    panels = picture.subplots(len(figures), squeeze=False, height_ratios=heights)
+    for axes, figure in zip(panels[:, 0], figures, strict=True):
+        if isinstance(figure, Lines):
+            _draw_lines(axes, figure)
+        else:
+            _draw_map(picture, axes, figure)
+        axes.set_title(figure.title, fontsize="small")
+        axes.set_xlabel(figure.x_title)
+        axes.set_ylabel(figure.y_title)
+    return picture
+
+
+def _draw_lines(axes: "Axes", figure: Lines) -> None:
+    for line in figure.lines:
+        x, y, low, high = zip(*line.points, strict=True)
+        ends = [
+            [0.0 if math.isnan(end) else abs(mean - end) for mean, end in zip(y, one, strict=True)]
+            for one in (low, high)
+        ]
+        axes.errorbar(x, y, yerr=ends, marker="o", capsize=3, label=line.name)
+    axes.set_ylim(figure.low, figure.high)
+    if len(figure.lines) > 1:
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), fontsize="small")
+
+
+def _draw_map(picture: "Figure", axes: "Axes", figure: HeatMap) -> None:
+    values = [[math.nan if value is None else value for value in row] for row in figure.values]
+    image = axes.imshow(values, vmin=figure.low, vmax=figure.high, cmap="viridis", aspect="auto")
+    axes.set_xticks(range(len(figure.x)), figure.x)
+    axes.set_yticks(range(len(figure.y)), figure.y)
+    picture.colorbar(image, ax=axes)
+
+
+def picture_bytes(picture: "Figure", path: Path) -> bytes:
+    """A picture as the bytes of a file of that name."""
+    content = io.BytesIO()
+    picture.savefig(content, format=path.suffix[1:])
+    return content.getvalue()

@@ -1,0 +1,204 @@
+"""What a meeting settles, and the passages in which it does.
+
+Four people bring up a value each, in words that do not tell which one will be taken. What is taken is then said without
+naming it: by who brought it up, by what spoke for it, by leaving out the others, or by its place. So nothing around a value
+tells whether it is the answer (not its place, not how often it is named, not the words beside it); only who follows the talk
+knows. Later the meeting may come back to a point and settle it otherwise.
+"""
+
+from dataclasses import dataclass, field
+
+from long_context_tasks.synthetic.meeting.speech import Speech, turn
+from long_context_tasks.synthetic.meeting.world import FILE, Kind, Subject, Value, draw_values
+from long_context_tasks.synthetic.wording import words
+
+__all__ = ["CANDIDATES", "Block", "Point", "change", "discuss", "keep", "make_point", "stale"]
+
+CANDIDATES = 4
+_ORDINALS = ("first", "second", "third", "last")
+
+
+@dataclass(frozen=True)
+class Point:
+    """Something to settle.
+
+    Attributes:
+        subject: what it is about.
+        kind: what is asked about it.
+        values: what is brought up, in the order in which it is.
+        speakers: who brings up each.
+        reasons: what speaks for each; empty when nobody gives reasons.
+        leader: who settles it.
+        course: place in ``values`` of what is taken, at first and after each change; the last one is the answer.
+    """
+
+    subject: Subject
+    kind: Kind
+    values: tuple[Value, ...]
+    speakers: tuple[str, ...]
+    reasons: tuple[str, ...]
+    leader: str
+    course: tuple[int, ...]
+
+    @property
+    def answer(self) -> Value:
+        """What it comes to in the end."""
+        return self.values[self.course[-1]]
+
+
+@dataclass
+class Block:
+    """Lines that stand together.
+
+    Attributes:
+        lines: without line breaks.
+        marks: name to the place of a line: ``0`` ... ``3`` bring up a value, ``settled`` takes one.
+    """
+
+    lines: list[str] = field(default_factory=list)
+    marks: dict[str, int] = field(default_factory=dict)
+
+    def say(self, speaker: str, *sentences: str, mark: str | None = None) -> None:
+        """Add a turn; a mark stands for its last line."""
+        self.lines += turn(speaker, *sentences)
+        if mark is not None:
+            self.marks[mark] = len(self.lines) - 1
+
+
+def make_point(speech: Speech, subject: Subject, kind: Kind, changes: int) -> Point:
+    """Draw values, people and the course of a point; what is taken does not depend on anything else."""
+    cast = speech.cast
+    leader = cast.present[0] if speech.chance(0.75) else speech.others(cast.present[0])
+    speakers = tuple(speech.several(CANDIDATES, leader))
+    people = [one for one in (*cast.present, *cast.absent) if one not in (*speakers, leader, cast.present[0])]
+    values = tuple(draw_values(kind.domain, CANDIDATES, speech, people))
+    reasons: tuple[str, ...] = ()
+    if speech.chance(0.45):
+        reasons = tuple(speech.sample(words(FILE, "reason"), CANDIDATES))
+    course = [speech.below(CANDIDATES)]
+    for _ in range(changes):
+        # Drawn backwards: the last one is as likely to be any, whatever was taken before it.
+        course.insert(0, (course[0] + speech.whole(1, CANDIDATES - 1)) % CANDIDATES)
+    return Point(subject, kind, values, speakers, reasons, leader, tuple(course))
+
+
+def fields(subject: Subject) -> dict[str, str]:
+    """The fields of a plan that speak of a subject."""
+    they, them, verb = ("they", "them", "are") if subject.plural else ("it", "it", "is")
+    return {"s": subject.text, "they": they, "them": them, "is": verb}
+
+
+def topic(speech: Speech, point: Point) -> str:
+    """The clause that names what is to be settled."""
+    text = speech.plain(f"{point.kind.name}.topic", **fields(point.subject))
+    return text[0].lower() + text[1:]
+
+
+def discuss(speech: Speech, point: Point, brief: bool = False) -> Block:
+    """The passage in which a point comes up and is settled for the first time.
+
+    Args:
+        speech: of the meeting.
+        point: to settle.
+        brief: without digressions.
+    """
+    block = Block()
+    values = [value.text for value in point.values]
+    # Whoever is spoken to in between is nobody whom the point is about.
+    speech.avoided = (*values, *point.speakers, point.leader)
+    block.say(point.leader, speech.sentence("open", topic=topic(speech, point)))
+    for place in range(CANDIDATES):
+        speaker = point.speakers[place]
+        if not brief and speech.chance(0.3):
+            block.say(_bystander(speech, point), speech.sentence("back"))
+        _bring_up(speech, block, point, place)
+        if speech.chance(0.1 if brief else 0.22):
+            asker = _bystander(speech, point)
+            again = speech.plain("echo", v=values[speech.below(place + 1)])
+            block.say(asker, speech.spoken(again))
+            block.say(speaker, speech.sentence("echo.yes" if values[place] in again else "doubt"))
+        elif not brief and speech.chance(0.25):
+            block.say(_bystander(speech, point), speech.sentence("doubt"))
+        if not brief and speech.chance(0.12):
+            first, second = _bystander(speech, point), point.leader
+            block.say(first, speech.sentence("tech"))
+            block.say(second, speech.sentence("back"))
+    _settle(speech, block, point, 0)
+    speech.avoided = ()
+    return block
+
+
+def _bystander(speech: Speech, point: Point) -> str:
+    """Somebody who has no part in the point, or else its leader."""
+    free = [one for one in speech.cast.present if one not in point.speakers and one != point.leader]
+    return speech.pick(free) if free else point.leader
+
+
+def _bring_up(speech: Speech, block: Block, point: Point, place: int) -> None:
+    said = speech.plain(f"{point.kind.domain}.say", v=point.values[place].text)
+    if point.reasons:
+        why = speech.plain("reason.say", r=point.reasons[place])
+        said = f"{said[:-1]}, {why[0].lower()}{why[1:]}{said[-1]}"
+    text = speech.spoken(said)
+    if speech.chance(0.18):
+        before = speech.sentence("back" if speech.chance(0.6) else "doubt")
+        block.say(point.speakers[place], before, text, mark=str(place))
+    else:
+        block.say(point.speakers[place], text, mark=str(place))
+
+
+def _settle(speech: Speech, block: Block, point: Point, step: int) -> None:
+    """Say which value is taken, without naming it."""
+    chosen = point.course[step]
+    others = speech.shuffled([place for place in range(CANDIDATES) if place != chosen])
+    roll = speech.random()
+    if point.reasons and roll < 0.4:
+        way, values = "reason", {"r": point.reasons[chosen]}
+    elif roll < 0.75:
+        way, values = "speaker", {"p": point.speakers[chosen]}
+    elif roll < 0.94:
+        way, values = "not", dict(zip("pqx", (point.speakers[one] for one in others), strict=True))
+    else:
+        way, values = "order", {"ord": _ORDINALS[chosen]}
+    manner = "find" if point.kind.found else "change" if step else "decide"
+    block.say(point.leader, speech.sentence(f"{manner}.{way}", **values), mark="settled")
+    if speech.chance(0.7):
+        block.say(speech.others(point.leader), speech.sentence("agree"))
+
+
+def change(speech: Speech, point: Point, step: int) -> Block:
+    """The passage in which the meeting comes back to a point and takes another value."""
+    block = Block()
+    speech.avoided = tuple(value.text for value in point.values)
+    opener = speech.others(point.leader)
+    why = "change.why.find" if point.kind.found else "change.why"
+    block.say(
+        opener,
+        speech.sentence("change.open", topic=topic(speech, point)),
+        *([speech.sentence(why)] if speech.chance(0.5) else []),
+    )
+    if len(block.lines) == 1:
+        block.say(speech.others(opener), speech.sentence("back" if speech.chance(0.5) else "doubt"))
+        block.say(opener, speech.sentence(why))
+    _settle(speech, block, point, step)
+    speech.avoided = ()
+    return block
+
+
+def keep(speech: Speech, point: Point) -> Block:
+    """Somebody asks whether a settled point stands, and it does."""
+    block = Block()
+    asker = speech.others(point.leader)
+    block.say(asker, speech.sentence("keep.open", topic=topic(speech, point)))
+    block.say(speech.others(asker), speech.sentence("keep.no"))
+    return block
+
+
+def stale(speech: Speech, point: Point) -> Block:
+    """Somebody reads a value, any of them, from notes that are out of date."""
+    block = Block()
+    value = speech.pick(point.values)
+    reader = speech.others(point.leader)
+    block.say(reader, speech.sentence("stale", v=value.text, s=point.subject.text))
+    block.say(speech.others(reader), speech.sentence("stale.no"))
+    return block

@@ -1,0 +1,80 @@
+"""Numbers in words, and numbers that are divided into what a recall task asks for and what stands beside it."""
+
+import math
+from collections.abc import Callable
+
+__all__ = ["MONTHS", "TENS", "UNITS", "Numbers", "in_words", "ordinal"]
+
+UNITS = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
+    *("twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+)
+TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+
+SHARE = 0.38
+"""Share of the numbers that may be what is asked for."""
+_MASK = (1 << 64) - 1
+
+
+def in_words(number: int, *, link: str = " and ", dash: str = "-") -> str:
+    """Write out a number below ten thousand.
+
+    >>> in_words(42), in_words(312), in_words(1250, link=" ", dash=" ")
+    ('forty-two', 'three hundred and twelve', 'one thousand two hundred fifty')
+    """
+    if number < 20:
+        return UNITS[number]
+    if number < 100:
+        tens, unit = divmod(number, 10)
+        return TENS[tens - 2] + (f"{dash}{UNITS[unit]}" if unit else "")
+    size, name = (1000, "thousand") if number >= 1000 else (100, "hundred")
+    many, rest = divmod(number, size)
+    return f"{UNITS[many]} {name}" + (link + in_words(rest, link=link, dash=dash) if rest else "")
+
+
+def ordinal(day: int) -> str:
+    """Write the day of a month as 1st, 2nd, 3rd, 11th."""
+    ending = "th" if 10 <= day % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
+    return f"{day}{ending}"
+
+
+class Numbers:
+    """Draws numbers of either part of one text.
+
+    In a long text nearly every small number would sooner or later be both asked for and not, and a list of every number would
+    be a right answer. So each text divides the whole numbers: one part may only be what is asked for, the rest only what is not.
+    """
+
+    def __init__(self, key: int, random: Callable[[], float]) -> None:
+        """Divide the numbers by a key; draw them with ``random``."""
+        self.key, self.random = key & _MASK, random
+
+    def is_asked(self, number: int) -> bool:
+        """Return whether a number belongs to those that are asked for; nothing but the key decides."""
+        mixed = ((number ^ self.key) * 0x9E3779B97F4A7C15) & _MASK
+        mixed = ((mixed ^ (mixed >> 29)) * 0xBF58476D1CE4E5B9) & _MASK
+        return (mixed >> 40) < SHARE * (1 << 24)
+
+    def draw(self, low: int, high: int, *, asked: bool) -> int:
+        """Draw a number from ``low`` to ``high`` of one part; small numbers are as likely as those ten times as large.
+
+        Where the range has none of that part, it grows upwards until there is one.
+        """
+        ratio = math.log((high + 1) / low)
+        for _ in range(40):
+            number = min(high, int(low * math.exp(self.random() * ratio)))
+            if self.is_asked(number) is asked:
+                return number
+        number = low
+        while self.is_asked(number) is not asked:
+            number += 1
+        return number
+
+    def within(self, low: int, high: int, *, asked: bool) -> int | None:
+        """Draw a number of a range, each as likely; None where the range has none of that part."""
+        found = [number for number in range(low, high + 1) if self.is_asked(number) is asked]
+        return found[int(self.random() * len(found))] if found else None

@@ -1,0 +1,143 @@
+"""What paragraphs of court opinions say, as facts: a name or a figure, and the word that decides, with its alternatives.
+
+A faithful summary may say in other words what happened and how it ended, so the groups of a fact are short and have many members. Both
+a name and an ordinary word are asked for: a list of names states no fact but those of captions, and other opinions state few.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+from long_context_tasks.synthetic.document import Fact
+from long_context_tasks.synthetic.opinions.citations import CASES
+from long_context_tasks.synthetic.wording import capital, lines_of, records, words
+
+__all__ = ["alternatives", "caption_fact", "cited_fact", "closing_fact", "found_facts", "said_facts"]
+
+FILE = "opinions_facts.txt"
+_MONEY = re.compile(r"\d{1,3}(?:,\d{3})+")
+_JUDGE = re.compile(r"Judge (\w+)")
+
+Groups = tuple[tuple[str, ...], ...]
+Text = Mapping[str, str]
+"""Fields of a case at hand: ``pl``, ``df`` its parties, ``court`` the court below, ``oE``, ``oC`` what happened and what is pleaded."""
+
+
+@cache
+def _values() -> dict[str, str]:
+    """Wording of an event, a plea or an outcome of a case to the value that it words."""
+    return {
+        line: name
+        for name, lines in lines_of(CASES).items()
+        if name.startswith(("event.", "plea.", "held."))
+        for line in lines
+    }
+
+
+def _list(line: str) -> tuple[str, ...]:
+    return tuple(line.split(", "))
+
+
+def alternatives(wording: str) -> tuple[str, ...]:
+    """The words that tell the same as a wording of a case.
+
+    >>> alternatives("a blaze had broken out")[:3]
+    ('fire', 'fires', 'flames')
+
+    Raises:
+        KeyError: no case is worded so.
+    """
+    return _list(words(FILE, _values()[wording])[0])
+
+
+def _short(party: str) -> str:
+    """The name of a party: of a firm its town, which a summary may have without the kind of firm."""
+    return party.split()[1] if party.startswith("the ") else party
+
+
+def _seat(court: str) -> str:
+    """The words of a court's name that no other court has."""
+    if "Osterlin" in court:
+        return "Osterlin"
+    return re.split(r" at | of ", court)[-1].removeprefix("the ")
+
+
+def _parties(own: Text) -> tuple[str, ...]:
+    return _short(own["pl"]), _short(own["df"])
+
+
+def caption_fact(title: str, own: Text) -> Fact:
+    """Who is before the court, and where the case comes from."""
+    groups = (*((one,) for one in _parties(own)), (_seat(own["court"]),))
+    return Fact(f"{title} came on appeal from {own['court']}.", groups)
+
+
+def found_facts(parts: Sequence[str], own: Text) -> list[Fact]:
+    """What happened in the case at hand, and what is pleaded, where one of the sentences says so."""
+    statements = {
+        own["oE"]: f"In the case of {own['pl']} it is found that {own['oE']}.",
+        own["oC"]: f"{capital(own['df'])} pleads that {own['oC']}.",
+    }
+    found = []
+    for wording, statement in statements.items():
+        part = next((one for one in parts if wording.lower() in one.lower()), None)
+        if part is None:
+            continue
+        names = _parties(own)
+        # Where the sentences name nobody, the sum at stake stands for the case.
+        if not any(name in one for name in names for one in parts):
+            names += tuple(_MONEY.findall(part))
+        found.append(Fact(statement, (names, alternatives(wording))))
+    return found
+
+
+def cited_fact(title: str, names: tuple[str, ...], case: Text) -> Fact:
+    """How a cited case ended.
+
+    Args:
+        title: of the case, as it is cited.
+        names: in the title; any of them tells which case is meant.
+        case: its wording: ``P``, ``D`` its parties, ``H`` how it ended.
+    """
+    statement = f"{title}, between {case['P']} and {case['D']}, is cited: {case['H']}."
+    return Fact(statement, (names, alternatives(case["H"])), 0.5)
+
+
+@cache
+def _said() -> tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...]:
+    """Deciding words, other words for them, and the statement."""
+    return tuple((_list(keys), _list(more), statement) for keys, more, statement in records(FILE, "said"))
+
+
+def said_facts(parts: Sequence[str], acts: Sequence[str]) -> list[Fact]:
+    """What is said of each statute, by the first of the sentences that names it."""
+    found = []
+    for act in acts:
+        part = next((one for one in parts if act in one), "")
+        for keys, more, statement in _said():
+            word = next((key for key in keys if re.search(rf"\b{key}\b", part)), None)
+            if word is not None:
+                told = statement.format(act=act, word=word)
+                found.append(Fact(told, ((act,), (*keys, *more)), 0.3))
+                break
+    return found
+
+
+def closing_fact(last: str, own: Text) -> Fact | None:
+    """How the case at hand ends; None where the last sentences leave it open."""
+    for line, more in records(FILE, "outcomes"):
+        if line not in last:
+            continue
+        between = f"between {own['pl']} and {own['df']}"
+        judges = tuple(_JUDGE.findall(last))
+        told = {
+            "back to": f"The matter {between} is sent back.",
+            "concurring": f"Judge {judges[0] if judges else ''} is concurring in the case {between}.",
+        }
+        statement = told.get(line, f"The decision or appeal {between} is {line}.")
+        names = (*_parties(own), *_MONEY.findall(last), *judges)
+        # Some courts come up again and again, so theirs is the last name to tell the case by.
+        if not any(name in last for name in names):
+            names += (_seat(own["court"]),)
+        return Fact(statement, (names, (line, *_list(more))))
+    return None

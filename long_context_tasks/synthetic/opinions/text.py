@@ -1,0 +1,236 @@
+"""Sentences of court opinions: citations in several forms, described cases, and the case at hand."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+
+from long_context_tasks.synthetic.document import Fact, Paragraph
+from long_context_tasks.synthetic.numbers import MONTHS
+from long_context_tasks.synthetic.opinions.citations import BLANK, CASES, FIRMS, LEAST, CitationWriter
+from long_context_tasks.synthetic.opinions.facts import (
+    caption_fact,
+    cited_fact,
+    closing_fact,
+    found_facts,
+    said_facts,
+)
+from long_context_tasks.synthetic.wording import capital, lines_of, records, repair, words
+
+__all__ = ["Holding", "OpinionWriter", "Parties"]
+
+_STREETS = ("Street", "Quay", "Lane", "Row", "Hill", "Market", "Dock", "Gate")
+_NUMBERING = ("[{}] ", "{}. ", "¶ {} ", "({}) ", "")
+_NUMBER = re.compile(r"\d[\d,]*\d|\d")
+
+
+@dataclass(frozen=True)
+class Holding:
+    """The features of a case: names of lists ``who.*``, ``event.*``, ``plea.*`` and ``held.*``."""
+
+    who: str
+    event: str
+    plea: str
+    held: str
+
+
+@dataclass(frozen=True)
+class Parties:
+    """A case at hand.
+
+    Attributes:
+        title: of the case.
+        text: field to words, the same in the whole opinion.
+        numbering: how its paragraphs are numbered.
+    """
+
+    title: str
+    text: dict[str, str]
+    numbering: str
+
+
+class OpinionWriter(CitationWriter):
+    """Writes pages, or paragraphs, one after the other."""
+
+    def __init__(self, seed: int, *, masked: bool) -> None:
+        """Begin; the seed also divides the numbers.
+
+        Args:
+            seed: of all random choices.
+            masked: whether citations of cases show only when they are described, as marks.
+        """
+        super().__init__(seed, masked=masked)
+        self.mark = ""
+        self.text: dict[str, str] = {}
+        self.latest = 1990  # year of the opinion
+
+    # --- cases ---------------------------------------------------------------------------------------------------
+
+    def value(self, feature: str, besides: str = "") -> str:
+        """A value of a feature other than the one given."""
+        names = [name for name in lines_of(CASES) if name.startswith(f"{feature}.") and name != besides]
+        return self.pick(names)
+
+    def holding(self) -> Holding:
+        """Any case."""
+        return Holding(*(self.value(field.name) for field in fields(Holding)))
+
+    def _words_of(self, case: Holding) -> dict[str, str]:
+        """One wording of a case."""
+        claimant, defendant = self.pick(tuple(records(CASES, case.who)))
+        event, plea, held = (self.pick(words(CASES, name)) for name in (case.event, case.plea, case.held))
+        return {"P": claimant, "D": defendant, "E": event, "C": plea, "H": held}
+
+    def parties(self, case: Holding) -> Parties:
+        """Names and wording of a case at hand, which is decided some year."""
+        self.latest = self.whole(1950, 2019)
+        one, two = self.surname(), self.surname()
+        if self.chance(0.3):
+            one = f"the {self.place()} {self.pick(FIRMS)}"
+        if self.chance(0.3):
+            two = f"the {self.place()} {self.pick(FIRMS)}"
+        text = {f"o{name}": wording for name, wording in self._words_of(case).items()}
+        text |= {"pl": one, "df": two, "place": self.place(), "court": self.court()}
+        title = f"{one} v. {two}".replace("the ", "The ") if one.startswith("the ") else f"{one} v. {two}"
+        return Parties(title, text, self.pick(_NUMBERING))
+
+    def told(self, name: str, case: Holding, mark: str = "") -> str:
+        """A case described in a wording of its own; ``mark`` stands for its citation, else it is cited in full."""
+        self.text |= self._words_of(case)
+        self.mark = mark
+        text = self.say(f"told.{name}")
+        self.mark = ""
+        return text if self.text.get("open") else _finish(text)
+
+    # --- sentences -----------------------------------------------------------------------------------------------
+
+    def page(self, parties: Parties, cases: Sequence[tuple[Holding, str]]) -> str:
+        """A page on the case at hand with described cases, each with its mark."""
+        self.text = {**parties.text, "open": "yes"}
+        parts = self.several("own.open", 0, 1) + self.several("own.facts", 1, 2)
+        parts += self.several("own.record", 0, 1) + self.several("page.open", 0, 1)
+        reasons = self.several("own.reason", 1, len(cases))
+        for case, mark in cases:
+            parts.append(self.told("case", case, mark))
+            if reasons and self.chance(0.6):
+                parts.append(reasons.pop())
+        parts += reasons
+        if self.chance(0.15):
+            parts.append(self.say("own.close"))
+        return _finish(" ".join(parts))
+
+    def caption(self, parties: Parties) -> Paragraph:
+        """The first paragraph of an opinion."""
+        self._begin(parties)
+        self.text["title"] = parties.title
+        text = _finish(self.say("caption"))
+        return Paragraph(text, self._in_order(text), (caption_fact(parties.title, self.text),))
+
+    def _begin(self, parties: Parties) -> None:
+        """Begin a paragraph on a case at hand."""
+        self.text, self.short = {**parties.text, "open": "yes"}, ""
+        self.labels, self.acts, self.cited = {}, {}, []
+
+    def paragraph(self, kind: str, parties: Parties, number: int) -> Paragraph:
+        """A paragraph of the body: ``facts``, ``cited``, ``told``, ``reason`` or ``close``."""
+        self._begin(parties)
+        if kind == "facts":
+            parts = self.several("own.open", int(number == 1), 1) + self.several("own.facts", 1, 3)
+            parts += self.several("own.law", 0, 1) if self.chance(0.8) else []
+        elif kind == "cited":
+            parts = self.shuffled(self.several("own.cited", 1, 1) + self.several("own.reason", 1, 2))
+        elif kind == "told":
+            parts = [self.told("case", self.holding()), self._short()]
+            parts += self.several("own.cited", 0, 1) + self.several("own.reason", 0, 1)
+        elif kind == "reason":
+            parts = self.shuffled(self.several("own.reason", 2, 3) + self.several("own.facts", 0, 1))
+        else:
+            parts = self.several("own.reason", 0, 1) + self.several("own.close", 1, 1)
+        if kind != "close":
+            parts += self.several("own.record", int(self.chance(0.7)), 1 + int(self.chance(0.25)))
+        text = parties.numbering.format(number) + _finish(" ".join(filter(None, parts)))
+        return Paragraph(text, self._in_order(text), self._facts([_finish(one) for one in parts], kind))
+
+    def footnote(self, parties: Parties) -> Paragraph:
+        """A note under the text."""
+        self._begin(parties)
+        number = self.whole(1, LEAST - 1)
+        parts = self.several(self.pick(("own.reason", "own.cited", "own.facts")), 1, 1)
+        text = f"{self.pick(('Footnote {}: ', 'n. {}: ', '*{} '))}".format(number) + _finish(" ".join(parts))
+        return Paragraph(text, self._in_order(text), ())
+
+    def _in_order(self, text: str) -> tuple[str, ...]:
+        """The labels as they follow one another in the text."""
+        return tuple(dict.fromkeys(one for one in _NUMBER.findall(text) if one in self.labels))
+
+    def _facts(self, parts: Sequence[str], kind: str) -> tuple[Fact, ...]:
+        """What a paragraph says and a summary would; ``parts`` are the sentences of its plans."""
+        if kind == "facts":
+            return tuple(found_facts(parts, self.text))
+        if kind == "told":
+            title, names = self.cited[0]
+            return (cited_fact(title, names, self.text),)
+        if kind == "close":
+            end = closing_fact(parts[-1], self.text)
+            return (end,) if end else ()
+        return tuple(said_facts(parts, tuple(self.acts)))
+
+    # --- fields --------------------------------------------------------------------------------------------------
+
+    def fill(self, field: tuple[str, str], out: list[str]) -> str:
+        """Return the text of a field."""
+        role, form = field
+        if role in self.text:
+            text = self.text[role]
+        elif role == "cite":
+            text = self.mark or self.citation()
+        elif role == "short":
+            text = self._short()
+        elif role == "statute":
+            text = self.statute()
+        else:
+            text = _OTHERS[role](self)
+        return capital(text) if form == "cap" else text
+
+    def date(self) -> str:
+        """A day of the years before the opinion; citations have neither such days nor such years."""
+        day, month = self.whole(1, 28), self.pick(MONTHS)
+        year = self.latest - self.below(4)
+        return self.pick((f"{month} {day}, {year}", f"{day} {month} {year}"))
+
+    def _short(self) -> str:
+        """The last citation once more, or nothing."""
+        text, self.short = self.short, ""
+        return "" if self.masked or self.chance(0.35) else text.replace(" ", BLANK)
+
+
+_OTHERS: dict[str, Callable[[OpinionWriter], str]] = {
+    "k": lambda writer: writer.small(2, 57),
+    "age": lambda writer: writer.small(19, 58),
+    "h": lambda writer: writer.large(1_800),
+    "g": lambda writer: writer.large(99_999),
+    "i": lambda writer: writer.ordinal(29_999),
+    "id": lambda writer: f"{writer.pick(('No. ', 'No. ', ''))}{writer.ordinal(99_999)}",
+    "money": lambda writer: writer.money(),
+    "year": lambda writer: str(writer.latest - 5 - writer.below(40)),
+    "month": lambda writer: writer.pick(MONTHS),
+    "date": OpinionWriter.date,
+    "street": lambda writer: f"{writer.place()} {writer.pick(_STREETS)}",
+    "person": OpinionWriter.person,
+    "judge": OpinionWriter.surname,
+}
+
+
+def _finish(text: str) -> str:
+    """Sentences with their capitals, without blanks that stand for nothing."""
+    text = repair(" ".join(text.split())).replace(BLANK, " ")
+    for wrong, right in (
+        (" .", "."),
+        (" ,", ","),
+        (",,", ","),
+        (",.", "."),
+        (",;", ";"),
+        (" ;", ";"),
+        ("..", "."),
+    ):
+        text = text.replace(wrong, right)
+    return text

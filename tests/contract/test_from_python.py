@@ -1,0 +1,109 @@
+"""The page for notebooks runs from top to bottom and shows what its code prints."""
+
+import ast
+import doctest
+import io
+import re
+import subprocess
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+from judge_server import judge_server
+
+import long_context_tasks as lct
+
+PAGE = Path(__file__).resolve().parents[2] / "docs/from_python.md"
+FENCE = re.compile(r"^```(python|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def run_cell(code: str, names: dict[str, object]) -> str:
+    """Run a cell as a notebook does: the value of a last expression is shown."""
+    cell = ast.parse(code)
+    last = cell.body[-1]
+    shown = io.StringIO()
+    with redirect_stdout(shown):
+        if isinstance(last, ast.Expr):
+            exec(compile(ast.Module(cell.body[:-1], []), PAGE.name, "exec"), names)
+            value = eval(compile(ast.Expression(last.value), PAGE.name, "eval"), names)
+            if value is not None:
+                print(repr(value))
+        else:
+            exec(compile(cell, PAGE.name, "exec"), names)
+    return shown.getvalue()
+
+
+def test_the_page_runs_and_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("polars")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    blocks = FENCE.findall(PAGE.read_text(encoding="utf-8"))
+    assert sum(kind == "python" for kind, _ in blocks) > 10
+    same = doctest.OutputChecker().check_output
+    names: dict[str, object] = {}
+    with judge_server() as server:
+        Path("judge.yaml").write_text(f"model: local\nbase_url: {server.url}\n", encoding="utf-8")
+        for place, (kind, code) in enumerate(blocks):
+            if kind == "python":
+                printed = run_cell(code, names)
+                shown = (
+                    blocks[place + 1][1]
+                    if blocks[place + 1 : place + 2] and blocks[place + 1][0] == "text"
+                    else ""
+                )
+                assert same(shown, printed, doctest.ELLIPSIS), f"{code}\nshows:\n{shown}\nprints:\n{printed}"
+
+
+def test_names_are_loaded_at_first_use_and_are_all_there() -> None:
+    code = (
+        "import sys, long_context_tasks as lct; "
+        "print(sorted(m for m in sys.modules if m.startswith('long_context_tasks.') or m in ('numpy', 'polars')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    assert all(getattr(lct, name).__doc__ for name in lct.__all__)
+    assert set(lct.__all__) <= set(dir(lct))
+    with pytest.raises(AttributeError, match="no attribute 'load_tasks'"):
+        lct.load_tasks  # noqa: B018
+
+
+@pytest.fixture
+def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> lct.Task:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    return lct.load_task("ada_leval_bestanswer_1k_synthetic", n=1)
+
+
+def test_mistakes_are_named(task: lct.Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(lct.InputError, match="unknown option lct_lenght; did you mean lct_length"):
+        lct.load_task("ada_leval_bestanswer_any_synthetic", lenght="2k")
+    with pytest.raises(lct.InputError, match="2 responses to 1 turns"):
+        task.score(task.cases[0], ["A1", "A2"])
+    with pytest.raises(lct.InputError, match="has no case 'x'"):
+        task.judge({"x": "A1"})
+    with pytest.raises(lct.InputError, match="no judge to ask"):
+        task.judge({task.cases[0].id: "A1"})
+    likelihood = lct.load_task("ada_leval_tsort_2k_ppl_synthetic", n=1)
+    with pytest.raises(lct.InputError, match="compares log-likelihoods"):
+        likelihood.score(likelihood.cases[0], "text")
+
+
+def test_thinking_is_no_history_and_a_missing_response_is_no_zero(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    task = lct.load_task("elitr_bench_conv_synthetic", n=1, length="2k")
+    case = task.cases[0]
+    assert task.messages(case, 1, ["<think>Who?</think>Anna"]) == task.messages(case, 1, ["Anna"])
+    first, second = task.score(case, ["", None])
+    assert first["answer_found"].value == 0.0
+    assert second["answer_found"].value is None and second["answer_found"].reason == "endpoint_failed"
+    assert task.summary({case.id: [first, second]})["n_scored"] == 1
+
+
+def test_what_reports_leave_out_is_a_warning(task: lct.Task, tmp_path: Path) -> None:
+    pytest.importorskip("polars")
+    path = task.save({task.cases[0].id: "A1"}, "model", tmp_path / "results")
+    path.write_text('{"kind": "own run"', encoding="utf-8")
+    with pytest.warns(UserWarning, match="damaged"):
+        assert lct.load_results(tmp_path / "results").height == 0
