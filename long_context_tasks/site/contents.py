@@ -70,7 +70,7 @@ def published_sentence(model: str) -> str:
 
 
 def read_agreement(path: Path) -> dict[str, str]:
-    """Rater to a sentence on its agreement with people, from the file of ``lct judge compare --out``, with or without ``--splits``.
+    """Rater to a sentence on its agreement with people, from the file of ``lct judge compare --out`` or ``lct orca study compare --out``.
 
     In a file without ``--splits`` people are the rater whose name says so (gold, human, people, annotator, rater), one in each pair.
 

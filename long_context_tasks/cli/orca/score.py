@@ -33,8 +33,8 @@ def score(
         ),
     ] = None,
     tokenizer: Annotated[
-        Path | None, typer.Option("--tokenizer", help="Folder of the tokenizer, if elsewhere.")
-    ] = None,
+        str, typer.Option("--tokenizer", help="Folder of the tokenizer, if elsewhere.")
+    ] = "",
     device: Device = "auto",
     dtype: Annotated[str, typer.Option("--dtype", help="float32, bfloat16; auto: by the device.")] = "auto",
     window: Window = "",
@@ -78,7 +78,11 @@ def score(
     with named_failures("scoring"):
         from long_context_tasks.orca.scoring import score_items
     loaded = load_checkpoint(
-        checkpoint, device=device, dtype=dtype, base_model=base_model, tokenizer=tokenizer
+        checkpoint,
+        device=device,
+        dtype=dtype,
+        base_model=base_model,
+        tokenizer=Path(tokenizer) if tokenizer else None,
     )
     if control := loaded.args.get("control"):
         typer.echo(f"CONTROL ({control}): this judge did not learn from the answers' own ratings", err=True)
