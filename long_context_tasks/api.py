@@ -151,7 +151,7 @@ class Task:
         Args:
             scores: id of a case to the scores of its turns; cases that are missing are not counted.
         """
-        from long_context_tasks.stats.summary import summarize
+        from long_context_tasks.stats.means import task_numbers
 
         turns = [turn for scored in scores.values() for turn in scored]
         clusters = [self._case(name).cluster for name, scored in scores.items() for _ in scored]
@@ -159,7 +159,7 @@ class Task:
         own = not turns or set(self.metrics) <= set(turns[0])
         metrics = self.metrics if own else tuple(turns[0])
         intervals = self.loaded.intervals if own else metrics[:1]
-        return summarize(turns, clusters, metrics, intervals, points=self.loaded.points)
+        return task_numbers(turns, clusters, metrics, intervals, points=self.loaded.points)
 
     def save(
         self, responses: Mapping[str, ResponseText], model: str, folder: str | Path, pipeline: str = ""
@@ -231,24 +231,23 @@ def word_error_rate(reference: str, hypothesis: str) -> float:
     return measure(reference, hypothesis)
 
 
-def load_results(*paths: str | Path, data_dir: str | Path | None = None) -> "pl.DataFrame":
+def load_results(*paths: str | Path) -> "pl.DataFrame":
     """Read stored runs of any host and bundles as a Polars frame with a row per case, turn, repeat and metric.
 
     The columns are those of ``results.parquet``. Runs and files that are left out become warnings.
 
     Args:
         *paths: folders of results or bundles, or folders above.
-        data_dir: the published files, for runs that do not say which cases belong together.
 
     Raises:
         InputError: a folder that is missing.
     """
     from long_context_tasks.results.tables import joined
 
-    return joined(_collection(paths, data_dir))
+    return joined(_collection(paths))
 
 
-def leaderboard(*paths: str | Path, data_dir: str | Path | None = None) -> "pl.DataFrame":
+def leaderboard(*paths: str | Path) -> "pl.DataFrame":
     """Read stored runs as a Polars frame with a row per model, task, judge and settings.
 
     ``value`` is the mean of the headline, ``low`` to ``high`` its 95 % interval, ``coverage`` the share of turns with
@@ -256,22 +255,23 @@ def leaderboard(*paths: str | Path, data_dir: str | Path | None = None) -> "pl.D
 
     Args:
         *paths: as in :func:`load_results`.
-        data_dir: as in :func:`load_results`.
 
     Raises:
         InputError: a folder that is missing.
     """
     import polars as pl
 
+    from long_context_tasks.benchmarks import catalogue
     from long_context_tasks.results.cells import cells_of
 
-    return pl.DataFrame([_row(cell) for cell in cells_of(_collection(paths, data_dir))])
+    versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
+    return pl.DataFrame([_row(cell) for cell in cells_of(_collection(paths), versions)])
 
 
-def _collection(paths: Sequence[str | Path], data_dir: str | Path | None) -> "Collection":
+def _collection(paths: Sequence[str | Path]) -> "Collection":
     from long_context_tasks.results.collect import collect
 
-    collection = collect([Path(path) for path in paths], None if data_dir is None else Path(data_dir))
+    collection = collect([Path(path) for path in paths])
     for problem in collection.problems:
         warnings.warn(problem, stacklevel=3)
     return collection

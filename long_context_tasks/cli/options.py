@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 from long_context_tasks.cli.output import want_json
 
 # A group of commands of which one may be left unnamed: ``lct report RESULTS --out site`` beside ``lct
-# report elitr ...``.
+# report compare ...``.
 
 
 def with_default(name: str) -> type[TyperGroup]:

@@ -67,7 +67,7 @@ class StoredRun:
         made: when the run was made, as the host wrote it in its names.
         files: with the responses, in order; none when the host kept none (lm-eval without ``--log_samples``).
         result_file: with the host's numbers; None when the run was not evaluated.
-        numbers: the host's numbers by key (see :func:`long_context_tasks.stats.summary.result_keys`), rates from 0 to 1,
+        numbers: the host's numbers by key (see :func:`long_context_tasks.stats.means.result_keys`), rates from 0 to 1,
             not-a-number where there is none; empty when the run was not evaluated.
         headline: name of the metric that stands for the task; None where nothing tells.
         points: metrics that are points of a scale and no rates; None where nothing tells.
@@ -111,7 +111,7 @@ class StoredRun:
 
 
 def metric_names(keys: list[str]) -> list[str]:
-    """The metrics among the keys of a result; see :func:`long_context_tasks.stats.summary.result_keys`.
+    """The metrics among the keys of a result; see :func:`long_context_tasks.stats.means.result_keys`.
 
     >>> metric_names(["score", "score_low", "score_high", "n", "n_scored", "coverage", "n_empty"])
     ['score']

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.splits import question_numbers
 from long_context_tasks.schema import InputError
-from long_context_tasks.stats import Interval, correlate, interval_of_mean
-from long_context_tasks.stats.correlation import correlation
+from long_context_tasks.stats import Interval, correlate, correlate_raters, interval_of_mean
 
 Weights = tuple[float, float, float]
 COMPOSITES: dict[str, Weights] = {"paper": (1.0, 1.0, -1.0), "released": (1.0, 1.0, 0.0)}
@@ -155,8 +154,8 @@ def agreement_intervals(
         ValueError: no items, or lengths differ.
     """
     raters = ("human", truth), ("predicted", predicted)
-    rho = correlation(*raters, clusters, "spearman", seed)
-    tau = correlation(*raters, clusters, "kendall", seed)
+    rho = correlate_raters(*raters, clusters, "spearman", seed)
+    tau = correlate_raters(*raters, clusters, "kendall", seed)
     errors = [abs(a - b) for a, b in zip(truth, predicted, strict=True)]
     mae = interval_of_mean(errors, clusters, rates=False)
     return Intervals(rho.interval, tau.interval, mae, len(set(clusters)))

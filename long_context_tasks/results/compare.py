@@ -20,14 +20,14 @@ from long_context_tasks.results.tables import escape_markdown, printable, safe_f
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError
 from long_context_tasks.stats import (
-    Comparison,
+    MIN_TEST_CLUSTERS,
     Detectable,
+    PairedComparison,
     adjust,
-    compare,
-    measure_spread,
+    compare_paired,
     smallest_difference,
+    spread_of,
 )
-from long_context_tasks.stats.comparison import MIN_TEST_CLUSTERS
 
 ALPHA = 0.05
 _SAME = 1e-12
@@ -61,7 +61,7 @@ class Compared:
     settings: str
     metric: str
     points: bool
-    comparison: Comparison
+    comparison: PairedComparison
     n_cases: int
     wins: int
     ties: int
@@ -103,11 +103,11 @@ class _Shared:
     row: Compared
 
 
-def verdict_of(found: Comparison) -> str:
+def verdict_of(found: PairedComparison) -> str:
     """What may be said of two models after a test that was adjusted for all others.
 
-    >>> from long_context_tasks.stats import adjust, compare
-    >>> [one] = adjust([compare(("owl", [1.0] * 9), ("crow", [0.0] * 9), range(9))])
+    >>> from long_context_tasks.stats import adjust, compare_paired
+    >>> [one] = adjust([compare_paired(("owl", [1.0] * 9), ("crow", [0.0] * 9), range(9))])
     >>> verdict_of(one)
     'owl better'
     """
@@ -205,7 +205,7 @@ def _key(cell: Cell) -> tuple[object, ...]:
 def _shared(collection: Collection, key: tuple[object, ...], first: Cell, second: Cell) -> _Shared:
     turns = _joined(turn_values(collection, first), turn_values(collection, second))
     x, y = turns["value"].to_list(), turns["other"].to_list()
-    found = compare((first.model, x), (second.model, y), turns["cluster"].to_list())
+    found = compare_paired((first.model, x), (second.model, y), turns["cluster"].to_list())
     both = turns.filter(pl.col("value").is_not_null() & pl.col("other").is_not_null())
     row = Compared(
         benchmark=first.benchmark,
@@ -272,7 +272,7 @@ def _detectable(differences: Sequence[float], clusters: Sequence[str]) -> Detect
     """None where a cluster is alone or nothing differs: then nobody knows how far differences spread."""
     if len(set(clusters)) < 2:
         return None
-    spread = measure_spread(differences, clusters)
+    spread = spread_of(differences, clusters)
     if spread.sd == 0:
         return None
     found = smallest_difference(len(differences), len(set(clusters)), spread)
@@ -306,7 +306,7 @@ def _over_tasks(group: Sequence[_Shared]) -> Compared:
         y += [value * weight for value in both["other"]]
         clusters += both["cluster"].to_list()
     first = rows[0]
-    found = compare((first.comparison.first, x), (first.comparison.second, y), clusters)
+    found = compare_paired((first.comparison.first, x), (first.comparison.second, y), clusters)
     left_out = {
         name: sum(getattr(row.comparison, name) for row in rows)
         for name in ("only_first", "only_second", "neither")
@@ -601,7 +601,7 @@ def notes(found: Comparisons) -> list[str]:
 
 
 def _markdown(found: Comparisons) -> str:
-    lines = ["# Comparison", ""]
+    lines = ["# PairedComparison", ""]
     for pair in pairs(found):
         columns = _columns(*pair)
         lines += [f"## {escape_markdown(pair[0])} and {escape_markdown(pair[1])}", ""]

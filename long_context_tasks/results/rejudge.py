@@ -24,7 +24,7 @@ class JudgedRun:
         judge: name of the judge.
         metrics: of the task, headline first.
         points: the metrics that are no shares.
-        numbers: means, intervals and counts over all turns (see :func:`long_context_tasks.stats.summary.summarize`).
+        numbers: means, intervals and counts over all turns (see :func:`long_context_tasks.stats.means.task_numbers`).
         not_scored: reason to number of turns that have no headline score.
         usage: what the judging cost, in words.
         path: the file that was written.

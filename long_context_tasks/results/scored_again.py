@@ -12,7 +12,7 @@ from long_context_tasks.hosts.stored_task import Responses
 from long_context_tasks.judges import Verdict
 from long_context_tasks.judges.task_judge import Verdicts, score_turns
 from long_context_tasks.schema import CaseScores, LoadedTask
-from long_context_tasks.stats.summary import summarize
+from long_context_tasks.stats.means import task_numbers
 
 ROW_KEYS = (
     *("id", "cluster", "host", "model", "task", "case", "turn", "repeat"),
@@ -43,7 +43,7 @@ class ScoredAgain:
 
     @cached_property
     def numbers(self) -> dict[str, float]:
-        """Means, intervals and counts over all turns (see :func:`long_context_tasks.stats.summary.summarize`)."""
+        """Means, intervals and counts over all turns (see :func:`long_context_tasks.stats.means.task_numbers`)."""
         return self._numbers(self.scores)
 
     @property
@@ -139,7 +139,7 @@ class ScoredAgain:
         clusters = [
             task.by_id[case].cluster for one in self.repeats for case, turns in one.items() for _ in turns
         ]
-        numbers = summarize(scores, clusters, task.metrics, task.intervals, points=task.points)
+        numbers = task_numbers(scores, clusters, task.metrics, task.intervals, points=task.points)
         del numbers["n_truncated"]  # the host's run knows that, not this one
         return numbers
 

@@ -1,24 +1,26 @@
-"""Statistics: every mean carries its interval, its n and what was left out."""
+"""Statistics of scores: every mean carries its interval, its n and what was left out."""
 
-from long_context_tasks.stats.agreement import Icc, icc
-from long_context_tasks.stats.breakdown import Group, breakdown, by_gold_bin, summarize
-from long_context_tasks.stats.clustered import (
-    MIN_CLUSTERS,
-    MIN_CLUSTERS_CENTRAL,
-    cluster_t,
-    cluster_wilson,
-    min_clusters,
+from long_context_tasks.stats.comparison import (
+    MIN_TEST_CLUSTERS,
+    PairedComparison,
+    WelchTest,
+    adjust,
+    compare_paired,
+    compare_pairs,
+    welch_test,
 )
-from long_context_tasks.stats.comparison import Comparison, adjust, compare, compare_all
-from long_context_tasks.stats.correlation import METHODS, Correlation, Method, correlate, correlation_matrix
-from long_context_tasks.stats.detectable import (
-    Detectable,
-    Spread,
-    cases_needed,
-    discordant_spread,
-    hit_spread,
-    measure_spread,
-    smallest_difference,
+from long_context_tasks.stats.correlation import (
+    METHODS,
+    Correlation,
+    Difference,
+    Method,
+    cluster_draws,
+    cluster_interval,
+    correlate,
+    correlate_raters,
+    correlation_matrix,
+    mae_difference,
+    rho_difference,
 )
 from long_context_tasks.stats.effective_length import (
     EffectiveLength,
@@ -27,63 +29,103 @@ from long_context_tasks.stats.effective_length import (
     fixed_bar,
     fraction_bar,
 )
-from long_context_tasks.stats.intervals import Interval, wilson
-from long_context_tasks.stats.means import Mean, interval_of_mean, mean_of_scores
-from long_context_tasks.stats.rater_study import Panel, RaterStudy, study_panel, study_raters
-from long_context_tasks.stats.resampling import cluster_draws, cluster_interval
-from long_context_tasks.stats.rounding import round_half_up, round_twice
-from long_context_tasks.stats.seeds import SeedSpread, could_be_one_run, seed_spread
-from long_context_tasks.stats.welch import WelchTest, welch_test
+from long_context_tasks.stats.intervals import (
+    MIN_CLUSTERS,
+    MIN_CLUSTERS_CENTRAL,
+    Interval,
+    cluster_t,
+    cluster_wilson,
+    min_clusters,
+    wilson,
+)
+from long_context_tasks.stats.means import (
+    GroupMean,
+    Mean,
+    SeedSpread,
+    group_mean,
+    group_means,
+    interval_of_mean,
+    mean_of_scores,
+    result_keys,
+    seed_spread,
+    task_numbers,
+)
+from long_context_tasks.stats.power import (
+    Detectable,
+    Spread,
+    cases_needed,
+    discordant_spread,
+    hit_spread,
+    smallest_difference,
+    spread_of,
+)
+from long_context_tasks.stats.raters import (
+    Icc,
+    Panel,
+    RaterStudy,
+    icc,
+    means_by_gold_bin,
+    study_panel,
+    study_raters,
+)
+from long_context_tasks.stats.rounding import could_be_one_run, round_half_up, round_twice
 
 __all__ = [
     "METHODS",
     "MIN_CLUSTERS",
     "MIN_CLUSTERS_CENTRAL",
-    "Comparison",
+    "MIN_TEST_CLUSTERS",
     "Correlation",
     "Detectable",
+    "Difference",
     "EffectiveLength",
-    "Group",
+    "GroupMean",
     "Icc",
     "Interval",
     "LengthScores",
     "Mean",
     "Method",
+    "PairedComparison",
     "Panel",
     "RaterStudy",
     "SeedSpread",
     "Spread",
     "WelchTest",
     "adjust",
-    "breakdown",
-    "by_gold_bin",
     "cases_needed",
     "cluster_draws",
     "cluster_interval",
     "cluster_t",
     "cluster_wilson",
-    "compare",
-    "compare_all",
+    "compare_paired",
+    "compare_pairs",
     "correlate",
+    "correlate_raters",
     "correlation_matrix",
     "could_be_one_run",
     "discordant_spread",
     "effective_length",
     "fixed_bar",
     "fraction_bar",
+    "group_mean",
+    "group_means",
     "hit_spread",
     "icc",
     "interval_of_mean",
+    "mae_difference",
     "mean_of_scores",
-    "measure_spread",
+    "means_by_gold_bin",
     "min_clusters",
+    "result_keys",
+    "rho_difference",
     "round_half_up",
     "round_twice",
     "seed_spread",
     "smallest_difference",
+    "spread_of",
     "study_panel",
     "study_raters",
-    "summarize",
+    "task_numbers",
     "welch_test",
     "wilson",
 ]

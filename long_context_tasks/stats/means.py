@@ -1,16 +1,18 @@
-"""The mean of scores with everything that belongs to it: n, interval, coverage, reasons."""
+"""Means with everything that belongs to them: n, interval, coverage, reasons; by label, over runs, and as the flat numbers of a task."""
 
 import math
+import statistics
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
+from typing import TypeVar
 
-from long_context_tasks.schema import Score
-from long_context_tasks.stats.clustered import cluster_t, cluster_wilson
-from long_context_tasks.stats.intervals import Interval
+from long_context_tasks.schema import CaseScores, Score
+from long_context_tasks.schema.reasons import REASONS
+from long_context_tasks.stats.intervals import Interval, cluster_t, cluster_wilson
 
-Z_95 = NormalDist().inv_cdf(0.975)
+Label = TypeVar("Label", bound=Hashable)
+Z_95 = statistics.NormalDist().inv_cdf(0.975)
 """Half the width of a 95 % interval, in standard deviations."""
 
 
@@ -19,7 +21,7 @@ class Mean:
     """A mean over the cases that could be scored.
 
     Attributes:
-        value: the mean; not a number when nothing was scored.
+        value: the mean; nan when nothing was scored.
         low, high: 95 % interval.
         n: cases in the mean.
         total: all cases; ``n / total`` is the coverage.
@@ -40,17 +42,17 @@ class Mean:
 
 
 def mean_of_scores(scores: Sequence[Score], clusters: Sequence[Hashable], *, rates: bool = True) -> Mean:
-    """Mean of the scores that have a value.
+    """Return the mean of the scores that have a value.
 
     Hits and misses of independent cases (each a cluster of its own) get a Wilson interval, clustered shares one with design effect,
-    points of a scale a t interval over clusters (:mod:`long_context_tasks.stats.clustered`); where nothing tells how far clusters differ, its ends are not a
-    number. Where values are a judge's expectations of what people would say, the interval includes how far people may be from them: it is that of
-    the mean of one person's score of each case.
+    points of a scale a t interval over clusters (:mod:`long_context_tasks.stats.intervals`); its ends are nan where the spread between
+    clusters is unknown. Where values are a judge's expectations of what people would say, the interval includes how far people may be
+    from them: it is that of the mean of one person's score of each case.
 
     Args:
         scores: values, reasons and standard deviations.
         clusters: the cluster of each score.
-        rates: scores of 0 and 1 are misses and hits; False for points of a scale, where they are points like others.
+        rates: scores of 0 and 1 are misses and hits; False for points of a scale.
 
     >>> mean = mean_of_scores([Score(1.0), Score(0.0, "empty"), Score(None, "does_not_fit")], ["a", "b", "c"])
     >>> mean.value, mean.n, mean.total, dict(mean.reasons)
@@ -76,9 +78,9 @@ def interval_of_mean(
     rates: bool = True,
     stds: Sequence[float] = (),
 ) -> Interval:
-    """The 95 % interval that fits the values; see :func:`mean_of_scores`.
+    """Return the 95 % interval that fits the values; see :func:`mean_of_scores`.
 
-    Points of a scale that are all equal tell nothing of how they spread: the ends are not a number.
+    The ends are nan for points of a scale that are all equal, as their spread is unknown.
 
     Args:
         values: at least one.
@@ -91,13 +93,13 @@ def interval_of_mean(
 
 
 def widened(ends: Interval, mean: float, stds: Sequence[float], *, rates: bool = True) -> Interval:
-    """An interval of a mean of expectations as one of the mean of what was expected.
+    """Widen an interval of a mean of expectations to one of the mean of what is expected.
 
-    The variance of the mean has two independent parts, that between cases and that within them; so the distance of each end from the
-    mean grows in quadrature (law of total variance).
+    The variance of the mean has two independent parts, between cases and within them, so the distance of each end from the mean grows
+    in quadrature (law of total variance).
 
     Args:
-        ends: for the values taken as certain.
+        ends: of the interval of the values as certain ones.
         mean: of the values.
         stds: see :func:`interval_of_mean`.
         rates: the ends stay within 0 and 1.
@@ -114,3 +116,137 @@ def _interval_of_values(values: Sequence[float], clusters: Sequence[Hashable], r
     if rates and all(0 <= value <= 1 for value in values):
         return cluster_wilson(values, clusters)
     return cluster_t(values, clusters)
+
+
+@dataclass(frozen=True)
+class GroupMean:
+    """Mean of the scores of one label (question type, answer position, gold score).
+
+    Attributes:
+        n: scores in the mean.
+        total: items with this label; ``n / total`` is the coverage.
+        clusters: meetings (books, ...) of the scores.
+        mean: nan when nothing was scored.
+        sd: sample standard deviation of the scores; nan for fewer than two.
+        interval: 95 %, of the mean, over clusters; its ends are nan for a single cluster.
+    """
+
+    n: int
+    total: int
+    clusters: int
+    mean: float
+    sd: float
+    interval: Interval
+
+
+def group_mean(values: Sequence[float | None], clusters: Sequence[Hashable]) -> GroupMean:
+    """Return the figures of one group; ``None`` is an item without a score.
+
+    Raises:
+        ValueError: lengths differ.
+    """
+    pairs = [(value, cluster) for value, cluster in zip(values, clusters, strict=True) if value is not None]
+    if not pairs:
+        return GroupMean(0, len(values), 0, math.nan, math.nan, Interval(math.nan, math.nan))
+    scores = [value for value, _ in pairs]
+    kept = [cluster for _, cluster in pairs]
+    return GroupMean(
+        n=len(scores),
+        total=len(values),
+        clusters=len(set(kept)),
+        mean=math.fsum(scores) / len(scores),
+        sd=statistics.stdev(scores) if len(scores) > 1 else math.nan,
+        interval=cluster_t(scores, kept),
+    )
+
+
+def group_means(
+    values: Sequence[float | None], labels: Sequence[Label], clusters: Sequence[Hashable]
+) -> dict[Label, GroupMean]:
+    """Return the figures of each label, in the order in which the labels first occur.
+
+    >>> groups = group_means([9, 7, 5, None], ["who", "who", "what", "what"], ["a", "b", "a", "b"])
+    >>> groups["who"].mean, groups["what"].n, groups["what"].total
+    (8.0, 1, 2)
+
+    Raises:
+        ValueError: lengths differ.
+    """
+    places: dict[Label, list[int]] = {}
+    for place, (label, _, _) in enumerate(zip(labels, values, clusters, strict=True)):
+        places.setdefault(label, []).append(place)
+    return {
+        label: group_mean([values[place] for place in group], [clusters[place] for place in group])
+        for label, group in places.items()
+    }
+
+
+@dataclass(frozen=True)
+class SeedSpread:
+    """Mean of ``n`` runs and their sample standard deviation (divisor n - 1; nan for a single run)."""
+
+    mean: float
+    sd: float
+    n: int
+
+
+def seed_spread(values: Sequence[float]) -> SeedSpread:
+    """Return mean and sample standard deviation of a figure over seeded runs.
+
+    The standard deviation says how far the runs differ, nothing about other questions.
+
+    >>> seed_spread([2.0, 4.0, 6.0])
+    SeedSpread(mean=4.0, sd=2.0, n=3)
+
+    Raises:
+        ValueError: no values.
+    """
+    if not values:
+        raise ValueError("no runs")
+    sd = statistics.stdev(values) if len(values) > 1 else math.nan
+    return SeedSpread(statistics.fmean(values), sd, len(values))
+
+
+def result_keys(metrics: Sequence[str], intervals: Sequence[str]) -> tuple[str, ...]:
+    """Return the keys of :func:`task_numbers`, in order. They never depend on the data, as both hosts fail or complain when they do."""
+    keys: list[str] = []
+    for metric in metrics:
+        keys.append(metric)
+        if metric in intervals:
+            keys += [f"{metric}_low", f"{metric}_high"]
+    return (*keys, "n", "n_scored", "coverage", "n_truncated", *(f"n_{reason}" for reason in REASONS))
+
+
+def task_numbers(
+    scores: Sequence[CaseScores],
+    clusters: Sequence[Hashable],
+    metrics: Sequence[str],
+    intervals: Sequence[str],
+    n_truncated: float = 0,
+    points: Collection[str] = (),
+) -> dict[str, float]:
+    """Return means, intervals and counts of a task as the flat numbers that a host's table and result file can hold.
+
+    Args:
+        scores: one mapping per case, each with every metric.
+        clusters: the cluster of each case.
+        metrics: names, headline first: its reasons are the ones counted.
+        intervals: the metrics that get ``_low`` and ``_high``.
+        n_truncated: prompts that the host cut; nan where the window is unknown.
+        points: the metrics that are points of a scale, not rates.
+
+    Returns:
+        Metric values (rates from 0 to 1; nan when no case counts) and counts, keyed as :func:`result_keys`.
+    """
+    result: dict[str, float] = {}
+    for metric in metrics:
+        mean = mean_of_scores([case[metric] for case in scores], clusters, rates=metric not in points)
+        result[metric] = mean.value
+        if metric in intervals:
+            result[f"{metric}_low"], result[f"{metric}_high"] = mean.low, mean.high
+    headline = mean_of_scores([case[metrics[0]] for case in scores], clusters)
+    result["n"] = headline.total
+    result["n_scored"] = headline.n
+    result["coverage"] = headline.coverage if scores else math.nan
+    result["n_truncated"] = n_truncated
+    return result | {f"n_{reason}": headline.reasons.get(reason, 0) for reason in REASONS}

@@ -4,6 +4,7 @@ import html.parser
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -14,6 +15,7 @@ from long_context_tasks.schema.environment import known_variables
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+PACKAGE = ROOT / "long_context_tasks"
 PAGES = sorted(DOCS.rglob("*.md"))
 OF_TESTS = {
     "LCT_COLLECT_CASES",
@@ -149,9 +151,37 @@ def test_the_page_of_the_command_names_every_group_and_variable() -> None:
     assert {name for name in named if not name.startswith("LCT_JUDGE")} <= set(known_variables())
 
 
-def test_links_of_the_readme_are_there() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    linked = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_of_the_top_pages_are_there(page: str) -> None:
+    linked = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / page).read_text(encoding="utf-8"))
     assert [name for name in linked if not (ROOT / name).exists()] == []
-    # From the README one gets to the start page, and from there to all others.
-    assert "docs/index.md" in linked
+    # From the README a reader gets to the start page, and from there to all others.
+    assert page != "README.md" or "docs/index.md" in linked
+
+
+def test_files_that_contributing_names_are_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = [name.removeprefix(f"{PACKAGE.name}/") for name in re.findall(r"`([\w/]+\.py)`", text)]
+    assert len(named) > 8
+    assert [name for name in named if "/" in name and not (PACKAGE / name).is_file()] == []
+
+
+def reached(arrows: Mapping[str, set[str]], room: str) -> set[str]:
+    """Rooms that arrows lead to from a room, at any distance."""
+    found: set[str] = set()
+    open_rooms = [room]
+    while open_rooms:
+        new = arrows.get(open_rooms.pop(), set()) - found
+        found |= new
+        open_rooms += new
+    return found
+
+
+def test_the_picture_shows_every_room_and_no_circle() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    picture = text.split("```mermaid\n")[1].split("```")[0]
+    drawn = re.findall(r"^ *(\w+)\[[^]]*\](?: --> ([\w &]+))?$", picture, re.MULTILINE)
+    rooms = {room for room, _ in drawn} | set(re.findall(r"(\w+)\[", picture))
+    assert rooms == {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    arrows = {room: set(re.findall(r"\w+", to)) for room, to in drawn}
+    assert all(room not in reached(arrows, room) for room in rooms), "the picture has a circle"

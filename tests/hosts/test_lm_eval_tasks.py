@@ -25,7 +25,7 @@ from long_context_tasks.hosts.lm_eval.paths import task_folders
 from long_context_tasks.hosts.lm_eval.task import RecentDocuments
 from long_context_tasks.judges.task_judge import score_turns
 from long_context_tasks.schema import CaseWriter, Documents, InputError, Options, Score
-from long_context_tasks.stats.summary import result_keys
+from long_context_tasks.stats.means import result_keys
 
 
 def test_generating_again_changes_nothing() -> None:

@@ -17,7 +17,7 @@ from toy_opencompass import ToyDataset, ToyEvaluator, ToyGenInferencer, write_ca
 from long_context_tasks.hosts.opencompass.rows import RowStore
 from long_context_tasks.hosts.opencompass.send import is_refusal
 from long_context_tasks.schema import InputError, Message
-from long_context_tasks.stats.summary import result_keys
+from long_context_tasks.stats.means import result_keys
 
 REFUSAL = "Error code: 400 - {'message': \"This model's maximum context length is 10 tokens.\"}"
 

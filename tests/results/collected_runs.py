@@ -13,7 +13,7 @@ from long_context_tasks.results.evaluations import judged_path, write_judged
 from long_context_tasks.results.tidy import RUNS, SCORES, Collection
 from long_context_tasks.schema.reasons import REASONS
 from long_context_tasks.schema.response import Response, stored_form
-from long_context_tasks.stats.summary import result_keys
+from long_context_tasks.stats.means import result_keys
 
 TASK = "ada_leval_bestanswer_1k"
 TIME = "20260101_100000"

@@ -31,8 +31,7 @@ from long_context_tasks.results.compare import (
     verdict_of,
 )
 from long_context_tasks.schema import InputError
-from long_context_tasks.stats import adjust, measure_spread, smallest_difference
-from long_context_tasks.stats import compare as compare_scores
+from long_context_tasks.stats import adjust, compare_paired, smallest_difference, spread_of
 
 OTHER, THIRD = "ada_leval_bestanswer_2k", "ada_leval_tsort_2k"
 OWL = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, None, 1.0, 1.0]
@@ -59,7 +58,7 @@ def test_the_figures_are_those_of_the_shared_turns(tmp_path: Path) -> None:
     found = compared(tmp_path, "owl", "crow")
     [row] = found.tasks
     [same] = adjust(
-        [compare_scores(("owl", OWL), ("crow", CROW), [clusters[f"c{place}"] for place in range(12)])]
+        [compare_paired(("owl", OWL), ("crow", CROW), [clusters[f"c{place}"] for place in range(12)])]
     )
     assert row.comparison == same
     assert (row.comparison.n, row.comparison.clusters, row.n_cases) == (10, 8, 10)
@@ -69,7 +68,7 @@ def test_the_figures_are_those_of_the_shared_turns(tmp_path: Path) -> None:
     kept = [place for place in range(12) if OWL[place] is not None and CROW[place] is not None]
     differences = [OWL[place] - CROW[place] for place in kept]  # type: ignore[operator]
     own = [clusters[f"c{place}"] for place in kept]
-    assert row.detectable == smallest_difference(10, 8, measure_spread(differences, own))
+    assert row.detectable == smallest_difference(10, 8, spread_of(differences, own))
     assert row.verdict == "owl better" and row.comparison.p_holm < 0.05
     assert found.benchmarks == () and found.not_compared == ()
 
@@ -86,7 +85,7 @@ def test_the_figures_are_those_of_the_shared_turns(tmp_path: Path) -> None:
 )
 def test_a_verdict_never_says_more_than_the_test(rows: list[tuple[float | None, float | None, int]]) -> None:
     [found] = adjust(
-        [compare_scores(("a", [r[0] for r in rows]), ("b", [r[1] for r in rows]), [r[2] for r in rows])]
+        [compare_paired(("a", [r[0] for r in rows]), ("b", [r[1] for r in rows]), [r[2] for r in rows])]
     )
     verdict = verdict_of(found)
     assert (verdict in ("a better", "b better")) == (found.p_holm < 0.05)

@@ -18,7 +18,7 @@ import pytest
 
 pytest.importorskip("polars")
 
-from long_context_tasks.stats.summary import result_keys
+from long_context_tasks.stats.means import result_keys
 
 pytestmark = pytest.mark.speed
 

@@ -14,8 +14,8 @@ from scipy.special import expit
 from scipy.stats import beta, binom
 
 from long_context_tasks.stats import wilson
-from long_context_tasks.stats.clustered import Array, moments, t_ends, wilson_ends
-from long_context_tasks.stats.resampling import drawn_clusters
+from long_context_tasks.stats.correlation import drawn_clusters
+from long_context_tasks.stats.intervals import Array, moments, t_ends, wilson_ends
 
 RATES = (0.05, 0.5, 0.95)
 NUMBERS = (50, 200, 1000)

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from long_context_tasks.stats import (
-    breakdown,
-    by_gold_bin,
     cluster_t,
     could_be_one_run,
+    group_mean,
+    group_means,
+    means_by_gold_bin,
     seed_spread,
-    summarize,
 )
 
 ITEMS = st.lists(
@@ -51,7 +51,7 @@ def test_a_run_too_far_away_is_not_one_of_three():
 @given(ITEMS)
 def test_groups_together_hold_every_score_once(items):
     values, labels, clusters = (list(part) for part in zip(*items, strict=True))
-    groups = breakdown(values, labels, clusters)
+    groups = group_means(values, labels, clusters)
     assert list(groups) == list(dict.fromkeys(labels))
     assert sum(group.total for group in groups.values()) == len(items)
     for label, group in groups.items():
@@ -67,10 +67,10 @@ def test_groups_together_hold_every_score_once(items):
 
 def test_intervals_are_over_clusters():
     values, labels = [1.0, 1.0, 9.0, 9.0, 5.0, 5.0], ["x"] * 6
-    by_meeting = breakdown(values, labels, ["a", "a", "b", "b", "c", "c"])["x"]
+    by_meeting = group_means(values, labels, ["a", "a", "b", "b", "c", "c"])["x"]
     assert by_meeting.clusters == 3
     assert by_meeting.interval == cluster_t(values, ["a", "a", "b", "b", "c", "c"])
-    by_question = breakdown(values, labels, range(6))["x"]
+    by_question = group_means(values, labels, range(6))["x"]
     assert (
         by_meeting.interval.high - by_meeting.interval.low
         > by_question.interval.high - by_question.interval.low
@@ -78,14 +78,14 @@ def test_intervals_are_over_clusters():
 
 
 def test_one_cluster_has_no_interval_and_no_score_no_mean():
-    assert math.isnan(summarize([1, 2], ["a", "a"]).interval.low)
-    empty = summarize([None], ["a"])
+    assert math.isnan(group_mean([1, 2], ["a", "a"]).interval.low)
+    empty = group_mean([None], ["a"])
     assert (empty.n, empty.total, empty.clusters) == (0, 1, 0) and math.isnan(empty.mean)
     with pytest.raises(ValueError, match="zip"):
-        summarize([1.0], [])
+        group_mean([1.0], [])
 
 
 def test_bins_of_the_gold_score_are_sorted_and_halves_go_up():
-    bins = by_gold_bin([5, 7, 9, None], [9.0, 2.5, 2.4, 9.4], "abcd")
+    bins = means_by_gold_bin([5, 7, 9, None], [9.0, 2.5, 2.4, 9.4], "abcd")
     assert list(bins) == [2, 3, 9]
     assert (bins[3].mean, bins[2].mean, bins[9].mean, bins[9].total) == (7.0, 9.0, 5.0, 2)

@@ -13,8 +13,8 @@ from long_context_tasks.stats.comparison import (
     MIN_TEST_CLUSTERS,
     MONTE_CARLO,
     adjust,
-    compare,
-    compare_all,
+    compare_paired,
+    compare_pairs,
     holm,
     interval_of_difference,
     sign_flips,
@@ -51,7 +51,7 @@ def test_mcnemar_on_a_published_table():
     # Agresti, Categorical Data Analysis, table 10.1 (approval of the prime minister): 150 against 86 changed
     first = [1.0] * 150 + [0.0] * 86 + [1.0] * 794 + [0.0] * 570
     second = [0.0] * 150 + [1.0] * 86 + [1.0] * 794 + [0.0] * 570
-    found = compare(("a", first), ("b", second), range(1600))
+    found = compare_paired(("a", first), ("b", second), range(1600))
     assert found.method == "mcnemar" and found.p == binomtest(86, 236).pvalue
     assert found.difference == pytest.approx(0.04)
     # Wald with se 0.0095: 0.02 to 0.06
@@ -82,8 +82,8 @@ def test_signs_of_single_cases_agree_with_another_exact_test():
 @settings(max_examples=60, deadline=None)
 def test_counts_add_up_and_sides_mirror(cases):
     first, second, clusters = ([case[place] for case in cases] for place in range(3))
-    found = compare(("a", first), ("b", second), clusters)
-    mirrored = compare(("b", second), ("a", first), clusters)
+    found = compare_paired(("a", first), ("b", second), clusters)
+    mirrored = compare_paired(("b", second), ("a", first), clusters)
     assert found.n + found.left_out + found.neither == len(cases)
     assert (found.only_first, found.only_second) == (mirrored.only_second, mirrored.only_first)
     assert found.p == pytest.approx(mirrored.p, nan_ok=True)
@@ -98,7 +98,9 @@ def test_counts_add_up_and_sides_mirror(cases):
 
 
 def test_cases_of_one_model_only_are_left_out_of_everything():
-    found = compare(("a", [1, 1, 0, None, 1, 0, 1, 1]), ("b", [0, 1, 0, 1, None, None, 0, 1]), range(8))
+    found = compare_paired(
+        ("a", [1, 1, 0, None, 1, 0, 1, 1]), ("b", [0, 1, 0, 1, None, None, 0, 1]), range(8)
+    )
     assert (found.n, found.only_first, found.only_second, found.neither) == (5, 2, 1, 0)
     assert (found.mean_first, found.mean_second) == (0.8, 0.4)
     assert "5 clusters" in found.reason and math.isnan(found.p) and not math.isnan(found.interval.low)
@@ -108,32 +110,32 @@ def test_clusters_count_as_wholes():
     # 60 cases that all favour the first would be certain; in six meetings p is 2 / 2**6
     first, second = [1.0] * 60, [0.0] * 60
     meetings = [case // 10 for case in range(60)]
-    assert compare(("a", first), ("b", second), range(60)).p < 1e-15
-    assert compare(("a", first), ("b", second), meetings).p == pytest.approx(2 / 64)
-    few = compare(("a", first), ("b", second), [case // 12 for case in range(60)])
+    assert compare_paired(("a", first), ("b", second), range(60)).p < 1e-15
+    assert compare_paired(("a", first), ("b", second), meetings).p == pytest.approx(2 / 64)
+    few = compare_paired(("a", first), ("b", second), [case // 12 for case in range(60)])
     assert math.isnan(few.p) and few.method is None and "5 clusters" in few.reason
 
 
 def test_ratings_of_real_numbers():
-    found = compare(("a", [7.5, 8, 9, 3, 2.2, 6]), ("b", [7, 8, 7, 2, 2.1, 7]), range(6))
+    found = compare_paired(("a", [7.5, 8, 9, 3, 2.2, 6]), ("b", [7, 8, 7, 2, 2.1, 7]), range(6))
     assert found.difference == pytest.approx(sum([0.5, 0, 2, 1, 0.1, -1]) / 6)
     assert found.p == pytest.approx(_enumerated([0.5, 0, 2, 1, 0.1, -1]))
 
 
 def test_models_that_never_differ():
-    found = compare(("a", [1.0, 0.0] * 20), ("b", [1.0, 0.0] * 20), range(40))
+    found = compare_paired(("a", [1.0, 0.0] * 20), ("b", [1.0, 0.0] * 20), range(40))
     assert found.p == 1 and found.difference == 0
     assert found.interval.low == pytest.approx(-found.interval.high) and 0.02 < found.interval.high < 0.15
-    ratings = compare(("a", [5.0] * 8), ("b", [4.0] * 8), range(8))
+    ratings = compare_paired(("a", [5.0] * 8), ("b", [4.0] * 8), range(8))
     assert math.isnan(ratings.interval.low) and ratings.p == pytest.approx(2 / 2**8)
 
 
 def test_nothing_in_common():
-    found = compare(("a", [1, None]), ("b", [None, 1]), "xy")
+    found = compare_paired(("a", [1, None]), ("b", [None, 1]), "xy")
     assert (found.n, found.left_out, found.reason) == (0, 2, "no case that both could take")
     assert math.isnan(found.difference) and math.isnan(found.p)
     with pytest.raises(ValueError, match="zip"):
-        compare(("a", [1]), ("b", [1, 0]), "xy")
+        compare_paired(("a", [1]), ("b", [1, 0]), "xy")
 
 
 PS = st.lists(st.floats(0, 1), min_size=1, max_size=12)
@@ -156,7 +158,7 @@ def test_holm_is_its_definition(ps):
 def test_a_family_is_adjusted_and_untested_pairs_do_not_count():
     rng = np.random.default_rng(0)
     models = {f"m{i}": (rng.random(80) < 0.4 + 0.15 * i).astype(float).tolist() for i in range(4)}
-    found = compare_all(models, range(80))
+    found = compare_pairs(models, range(80))
     assert [(one.first, one.second) for one in found] == list(itertools.combinations(models, 2))
     assert [one.p_holm for one in found] == holm([one.p for one in found])
     # Benjamini-Hochberg by hand: the smallest of p * m / rank over all ranks from one's own on
@@ -164,7 +166,7 @@ def test_a_family_is_adjusted_and_untested_pairs_do_not_count():
     for rank, one in enumerate(order):
         assert one.p_fdr == pytest.approx(min(order[j].p * 6 / (j + 1) for j in range(rank, 6)))
         assert one.p <= one.p_fdr <= one.p_holm <= 1 and one.family == 6
-    untested = compare(("a", [1.0]), ("b", [0.0]), ["x"])
+    untested = compare_paired(("a", [1.0]), ("b", [0.0]), ["x"])
     both = adjust([*found, untested])
     assert both[:-1] == found and math.isnan(both[-1].p_holm) and both[-1].family == 0
     assert adjust([untested]) == [untested] or math.isnan(adjust([untested])[0].p)
@@ -177,7 +179,7 @@ def test_false_alarms_are_as_rare_as_stated_and_intervals_hold_the_difference():
         share = rng.beta(2, 2, 20).repeat(8)
         hits = [(rng.random(160) < share).astype(float) for _ in range(2)]
         clusters = [case // 8 for case in range(160)]
-        found = compare(("a", hits[0].tolist()), ("b", hits[1].tolist()), clusters)
+        found = compare_paired(("a", hits[0].tolist()), ("b", hits[1].tolist()), clusters)
         alarms += found.p <= 0.05
         held += found.interval.low <= 0 <= found.interval.high
     assert alarms <= 0.05 * samples + 2.6 * math.sqrt(0.05 * 0.95 * samples)

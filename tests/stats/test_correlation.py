@@ -10,11 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
-from long_context_tasks.stats import METHODS, cluster_draws, cluster_interval, correlate, correlation_matrix
 from long_context_tasks.stats import correlation as correlation_module
-from long_context_tasks.stats.correlation import _AT_ONCE, correlation
-from long_context_tasks.stats.correlation_draws import draws_of
-from long_context_tasks.stats.resampling import cluster_numbers, drawn_clusters
+from long_context_tasks.stats.correlation import (
+    _AT_ONCE,
+    METHODS,
+    cluster_draws,
+    cluster_interval,
+    cluster_numbers,
+    correlate,
+    correlate_raters,
+    correlation_matrix,
+    drawn_clusters,
+    draws_of,
+)
 
 SCORES = st.lists(st.tuples(st.integers(1, 10), st.integers(1, 10)), min_size=2, max_size=30)
 SCIPY = {"pearson": pearsonr, "spearman": spearmanr, "kendall": kendalltau}
@@ -65,9 +73,9 @@ def test_large_tables_take_the_other_way_to_the_same_interval(monkeypatch, metho
     rng = np.random.default_rng(3)
     x = rng.integers(1, 11, 30)
     y, clusters = np.clip(x + rng.integers(-3, 4, 30), 1, 10), [row // 5 for row in range(30)]
-    at_once = correlation(("x", x.tolist()), ("y", y.tolist()), clusters, method).interval
+    at_once = correlate_raters(("x", x.tolist()), ("y", y.tolist()), clusters, method).interval
     monkeypatch.setattr(correlation_module, "MOST_ROWS", 0)
-    one_by_one = correlation(("x", x.tolist()), ("y", y.tolist()), clusters, method).interval
+    one_by_one = correlate_raters(("x", x.tolist()), ("y", y.tolist()), clusters, method).interval
     assert (at_once.low, at_once.high) == pytest.approx((one_by_one.low, one_by_one.high))
 
 
@@ -90,8 +98,8 @@ def test_intervals_widen_with_clusters():
             x.append(level + rng.gauss(0, 0.3))
             y.append(level + shift + rng.gauss(0, 0.3))
             clusters.append(meeting)
-    by_cluster = correlation(("x", x), ("y", y), clusters)
-    by_item = correlation(("x", x), ("y", y), range(len(x)))
+    by_cluster = correlate_raters(("x", x), ("y", y), clusters)
+    by_item = correlate_raters(("x", x), ("y", y), range(len(x)))
     assert by_cluster.value == by_item.value
     width = by_cluster.interval.high - by_cluster.interval.low
     assert width > 2 * (by_item.interval.high - by_item.interval.low)
@@ -103,7 +111,7 @@ def test_interval_by_item_is_that_of_fisher():
     rng = np.random.default_rng(0)
     x = rng.normal(size=400)
     y = 0.6 * x + 0.8 * rng.normal(size=400)
-    found = correlation(("x", x.tolist()), ("y", y.tolist()), range(400)).interval
+    found = correlate_raters(("x", x.tolist()), ("y", y.tolist()), range(400)).interval
     fisher = pearsonr(x, y).confidence_interval(0.95)
     assert found.low == pytest.approx(fisher.low, abs=0.02) and found.high == pytest.approx(
         fisher.high, abs=0.02
@@ -126,9 +134,9 @@ def test_matrix_has_every_pair_by_every_method_and_is_seeded():
 
 
 def test_what_has_no_correlation_or_interval():
-    flat = correlation(("x", [3, 3, 3]), ("y", [1, 2, 3]), "abc")
+    flat = correlate_raters(("x", [3, 3, 3]), ("y", [1, 2, 3]), "abc")
     assert math.isnan(flat.value) and math.isnan(flat.interval.low)
-    one = correlation(("x", [1, 2, 3]), ("y", [1, 2, 4]), "aaa")
+    one = correlate_raters(("x", [1, 2, 3]), ("y", [1, 2, 4]), "aaa")
     assert one.value > 0.9 and math.isnan(one.interval.low)
     assert math.isnan(correlate([1.0], [2.0]))
     with pytest.raises(ValueError, match="2 and 1"):

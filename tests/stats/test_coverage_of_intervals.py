@@ -22,7 +22,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from long_context_tasks.stats import interval_of_mean, wilson
-from long_context_tasks.stats.clustered import (
+from long_context_tasks.stats.intervals import (
     MIN_CLUSTERS,
     MIN_CLUSTERS_CENTRAL,
     cluster_t,

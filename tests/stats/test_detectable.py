@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from long_context_tasks.stats import icc as intraclass
-from long_context_tasks.stats.clustered import Moments, moments, t_ends
 from long_context_tasks.stats.comparison import MIN_TEST_CLUSTERS
-from long_context_tasks.stats.detectable import (
+from long_context_tasks.stats.intervals import Moments, moments, t_ends
+from long_context_tasks.stats.power import (
     Spread,
     cases_needed,
     discordant_spread,
     hit_spread,
-    measure_spread,
     power_of,
     smallest_difference,
+    spread_of,
 )
 
 SAMPLES = 20_000
@@ -99,7 +99,7 @@ def test_cases_needed_and_smallest_difference_are_inverse(difference, sd, icc, s
 def test_spread_is_that_of_the_analysis_of_variance():
     pytest.importorskip("pingouin", reason="ICC needs the extra `agreement`")
     table = np.random.default_rng(0).normal(size=(12, 1)) + np.random.default_rng(1).normal(size=(12, 4))
-    spread = measure_spread(table.ravel().tolist(), [row for row in range(12) for _ in range(4)])
+    spread = spread_of(table.ravel().tolist(), [row for row in range(12) for _ in range(4)])
     assert spread.icc == pytest.approx(intraclass(table.tolist())["ICC(1,1)"].value)
     assert spread.cluster_size == 4 and spread.design_effect == pytest.approx(1 + 3 * spread.icc)
 
@@ -108,7 +108,7 @@ def test_spread_of_simulated_clusters_of_unequal_size():
     rng = np.random.default_rng(5)
     sizes = rng.integers(5, 21, 2_000)
     values = rng.normal(0, 1, 2_000).repeat(sizes) + rng.normal(0, 2, sizes.sum())
-    spread = measure_spread(values.tolist(), np.arange(2_000).repeat(sizes).tolist())
+    spread = spread_of(values.tolist(), np.arange(2_000).repeat(sizes).tolist())
     assert spread.icc == pytest.approx(0.2, abs=0.02) and spread.sd == pytest.approx(math.sqrt(5), rel=0.02)
     assert spread.cluster_size == pytest.approx((sizes**2).sum() / sizes.sum())
 
@@ -120,12 +120,12 @@ def test_corners():
     assert cases_needed(0.9, Spread(0.001)).clusters == MIN_TEST_CLUSTERS
     assert power_of(1e4, 200, 200, Spread(1.0)) == pytest.approx(1) and power_of(1.0, 5, 1, Spread(1.0)) == 0
     assert power_of(0.0, 200, 200, Spread(1.0)) == pytest.approx(0.05)
-    independent = measure_spread([1.0, 0.0, 1.0, 1.0], range(4))
+    independent = spread_of([1.0, 0.0, 1.0, 1.0], range(4))
     assert independent.icc == 0 and independent.sd == pytest.approx(0.5)
-    assert measure_spread([2.0] * 6, "aabbcc") == Spread(0.0, 0.0, 2.0)
-    assert measure_spread([1.0, 3.0] * 3, "aabbcc").icc == 0
+    assert spread_of([2.0] * 6, "aabbcc") == Spread(0.0, 0.0, 2.0)
+    assert spread_of([1.0, 3.0] * 3, "aabbcc").icc == 0
     for wrong in (
-        lambda: measure_spread([1.0, 2.0], "aa"),
+        lambda: spread_of([1.0, 2.0], "aa"),
         lambda: hit_spread(1.2),
         lambda: discordant_spread(0.1, 0.2),
         lambda: cases_needed(0, Spread(1.0)),

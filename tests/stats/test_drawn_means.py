@@ -8,17 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import t as student
 
-from long_context_tasks.stats.clustered import moments, t_ends, wilson_ends
-from long_context_tasks.stats.drawn_means import (
+from long_context_tasks.stats.correlation import RESAMPLES, drawn_clusters
+from long_context_tasks.stats.effective_length import (
+    LengthScores,
     drawn_counts,
     drawn_lower_ends,
     drawn_moments,
+    effective_length,
+    fraction_bar,
     quantiles,
     wilson_low,
 )
-from long_context_tasks.stats.effective_length import LengthScores, effective_length, fraction_bar
-from long_context_tasks.stats.intervals import RESAMPLES
-from long_context_tasks.stats.resampling import drawn_clusters
+from long_context_tasks.stats.intervals import moments, t_ends, wilson_ends
 
 
 def _cases(seed: int, k: int, kind: str, alike: bool) -> tuple[list[float], list[str]]:

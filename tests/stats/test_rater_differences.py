@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from long_context_tasks.stats.rater_differences import mae_difference, rho_difference
+from long_context_tasks.stats.correlation import mae_difference, rho_difference
 
 
 def drawn(n: int = 60) -> tuple[list[float], list[float], list[float], list[int]]:
@@ -60,6 +60,6 @@ def test_equal_raters_and_too_little_data_are_open() -> None:
 def test_large_data_take_the_slow_way_to_the_same_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     good, poor, truth, clusters = drawn(30)
     fast = rho_difference(good, poor, truth, clusters)
-    monkeypatch.setattr("long_context_tasks.stats.rater_differences.MOST_ROWS", 1)
+    monkeypatch.setattr("long_context_tasks.stats.correlation.MOST_ROWS", 1)
     slow = rho_difference(good, poor, truth, clusters)
     assert (slow.interval.low, slow.interval.high) == pytest.approx((fast.interval.low, fast.interval.high))

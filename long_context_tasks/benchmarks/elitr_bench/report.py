@@ -25,7 +25,15 @@ from long_context_tasks.schema.report import (
     mean_over_repeats,
     test_cells,
 )
-from long_context_tasks.stats import Group, Interval, WelchTest, cluster_t, seed_spread, summarize, welch_test
+from long_context_tasks.stats import (
+    GroupMean,
+    Interval,
+    WelchTest,
+    cluster_t,
+    group_mean,
+    seed_spread,
+    welch_test,
+)
 
 ALL, DIFFERING = "all", "QA/Conv differ"
 MIDDLE = "M"
@@ -88,12 +96,12 @@ def scored_questions(run: ScoredRun) -> list[list[ScoredQuestion]]:
     return [questions for _, questions in sorted(repeats.items())]
 
 
-def figures(turns: Sequence[ScoredQuestion]) -> Group:
+def figures(turns: Sequence[ScoredQuestion]) -> GroupMean:
     """Mean, interval and counts of some turns."""
-    return summarize([turn.value for turn in turns], [turn.meeting for turn in turns])
+    return group_mean([turn.value for turn in turns], [turn.meeting for turn in turns])
 
 
-def by_label(turns: Sequence[ScoredQuestion]) -> dict[str, Group]:
+def by_label(turns: Sequence[ScoredQuestion]) -> dict[str, GroupMean]:
     """Figures of all turns, of each question type, of each answer position, and of the questions that QA and Conv word differently.
 
     Labels without a turn are left out.

@@ -30,7 +30,7 @@ from long_context_tasks.schema.report import (
     mean_over_repeats,
     settings_text,
 )
-from long_context_tasks.stats import Group, interval_of_mean, summarize
+from long_context_tasks.stats import GroupMean, group_mean, interval_of_mean
 from long_context_tasks.tokens import CL100K
 
 BINS = 5
@@ -231,7 +231,7 @@ def section_parts(case: Case, response: str | None, verdicts: Sequence[Verdict])
     ]
 
 
-def figures(values: Sequence[float | None], clusters: Sequence[Hashable], *, rates: bool) -> Group:
+def figures(values: Sequence[float | None], clusters: Sequence[Hashable], *, rates: bool) -> GroupMean:
     """Mean, counts and the interval that the hosts' results have, too.
 
     Args:
@@ -239,7 +239,7 @@ def figures(values: Sequence[float | None], clusters: Sequence[Hashable], *, rat
         clusters: of each score.
         rates: see :func:`~long_context_tasks.stats.mean_of_scores`.
     """
-    group = summarize(values, clusters)
+    group = group_mean(values, clusters)
     pairs = [(value, cluster) for value, cluster in zip(values, clusters, strict=True) if value is not None]
     if not pairs:
         return group
@@ -247,7 +247,7 @@ def figures(values: Sequence[float | None], clusters: Sequence[Hashable], *, rat
     return replace(group, interval=ends)
 
 
-def _by(scored: Sequence[S], key: Callable[[S], K], *, rates: bool) -> dict[K, Group]:
+def _by(scored: Sequence[S], key: Callable[[S], K], *, rates: bool) -> dict[K, GroupMean]:
     groups: dict[K, list[S]] = {}
     for one in scored:
         groups.setdefault(key(one), []).append(one)
@@ -257,12 +257,14 @@ def _by(scored: Sequence[S], key: Callable[[S], K], *, rates: bool) -> dict[K, G
     }
 
 
-def by_length(cases: Sequence[ScoredCase], *, rates: bool = True) -> dict[Span, Group]:
+def by_length(cases: Sequence[ScoredCase], *, rates: bool = True) -> dict[Span, GroupMean]:
     """Figures by context length (5.2), shortest first."""
     return _by(cases, lambda case: case.length, rates=rates)
 
 
-def by_length_and_items(cases: Sequence[ScoredCase], *, rates: bool = True) -> dict[tuple[Span, Span], Group]:
+def by_length_and_items(
+    cases: Sequence[ScoredCase], *, rates: bool = True
+) -> dict[tuple[Span, Span], GroupMean]:
     """Figures by context length and, within it, by the number of items of the right answer: input against output."""
     return _by(cases, lambda case: (case.length, doubling(case.items, 1)), rates=rates)
 
@@ -276,12 +278,12 @@ def position_bin(position: float, bins: int = BINS) -> int:
     return min(int(position * bins), bins - 1)
 
 
-def by_position(parts: Sequence[ScoredPart], bins: int = BINS) -> dict[Span, dict[int, Group]]:
+def by_position(parts: Sequence[ScoredPart], bins: int = BINS) -> dict[Span, dict[int, GroupMean]]:
     """Context length to part of the context (from 0; those without a label or section are left out) to figures: Fig. 5.
 
     Labels of one document are not independent, so a single document has no interval.
     """
-    table: dict[Span, dict[int, Group]] = {}
+    table: dict[Span, dict[int, GroupMean]] = {}
     groups = _by(parts, lambda part: (part.length, position_bin(part.position, bins)), rates=False)
     for (length, place), group in groups.items():
         table.setdefault(length, {})[place] = group
@@ -300,7 +302,7 @@ class Row:
     """A row of a table: what it is of, in words, domain first, and its figures."""
 
     labels: tuple[str, ...]
-    group: Group
+    group: GroupMean
 
 
 def length_rows(cases: Sequence[ScoredCase], *, rates: bool = True) -> list[Row]:
@@ -351,9 +353,9 @@ class Comparison:
         difference: of high minus low, context by context.
     """
 
-    low: Group
-    high: Group
-    difference: Group
+    low: GroupMean
+    high: GroupMean
+    difference: GroupMean
 
 
 def compare(
@@ -432,7 +434,7 @@ class Measured:
         """Cells of a table, without the domain."""
         return self.first.host, self.first.model, self.family, self.first.judge, self.how
 
-    def figures(self, group: Group) -> tuple[str, ...]:
+    def figures(self, group: GroupMean) -> tuple[str, ...]:
         """Cells of n, mean and interval."""
         places = 2 if self.first.points else 3
         return (

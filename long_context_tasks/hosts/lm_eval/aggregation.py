@@ -66,7 +66,7 @@ def aggregation_of(key: str, points: Collection[str] = ()) -> Callable[[Any], fl
     """How the values of a result key over all cases become one number.
 
     Args:
-        key: see :func:`long_context_tasks.stats.summary.result_keys`.
+        key: see :func:`long_context_tasks.stats.means.result_keys`.
         points: the metrics that are points of a scale and no rates.
     """
     for ending, end in (("_low", interval_low), ("_high", interval_high)):

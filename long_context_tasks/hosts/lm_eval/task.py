@@ -41,7 +41,7 @@ from long_context_tasks.schema import (
 from long_context_tasks.schema.environment import warn_of_misspelt_variables
 from long_context_tasks.schema.reasons import DOES_NOT_FIT, REASONS
 from long_context_tasks.schema.response import Response, writable
-from long_context_tasks.stats.summary import result_keys
+from long_context_tasks.stats.means import result_keys
 
 # What lm-eval's command line says of where the responses go; the host does not tell its tasks.
 

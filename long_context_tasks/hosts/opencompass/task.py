@@ -44,7 +44,7 @@ from long_context_tasks.schema import (
 from long_context_tasks.schema.environment import warn_of_misspelt_variables
 from long_context_tasks.schema.reasons import DOES_NOT_FIT
 from long_context_tasks.schema.response import Response
-from long_context_tasks.stats.summary import summarize
+from long_context_tasks.stats.means import task_numbers
 
 # Cases with one turn and conversations through a model of OpenCompass, a batch of cases at a time.
 
@@ -311,7 +311,7 @@ def host_result(
     if not n_truncated and window == UNCHECKED:
         n_truncated = math.nan  # nobody knows
     flat = [turn for turns in scores for turn in turns]
-    numbers = summarize(flat, clusters, task.metrics, task.intervals, n_truncated, task.points)
+    numbers = task_numbers(flat, clusters, task.metrics, task.intervals, n_truncated, task.points)
     plain = {name for metric in task.points for name in (metric, f"{metric}_low", f"{metric}_high")}
     return {
         **{

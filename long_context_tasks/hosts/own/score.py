@@ -17,7 +17,7 @@ from long_context_tasks.schema import CaseScores, InputError, LoadedTask
 from long_context_tasks.schema.files import json_rows, json_value, loads, write_whole
 from long_context_tasks.schema.reasons import DOES_NOT_FIT, ENDPOINT_FAILED
 from long_context_tasks.schema.response import Response, from_stored_form, stored_form, writable
-from long_context_tasks.stats.summary import summarize
+from long_context_tasks.stats.means import task_numbers
 
 # Runs of a pipeline of one's own: ``own_<task>_<time>.json`` with what was run, and ``.jsonl`` with a
 # case in each line.
@@ -239,7 +239,7 @@ def score_own(
     scores = {case: score_turns(task, task.by_id[case], turns, (), None) for case, turns in responses.items()}
     flat = [turn for turns in scores.values() for turn in turns]
     clusters = [task.by_id[case].cluster for case, turns in scores.items() for _ in turns]
-    numbers = summarize(flat, clusters, task.metrics, task.intervals, float("nan"), task.points)
+    numbers = task_numbers(flat, clusters, task.metrics, task.intervals, float("nan"), task.points)
     place = folder / re.sub(r"[^\w.-]", "_", model) / file_name(task.name, made)
     if place.exists():
         raise InputError(f"{place}: is there already; wait a second, or choose another --out")

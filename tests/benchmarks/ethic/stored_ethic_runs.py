@@ -9,7 +9,7 @@ from typing import Any
 from long_context_tasks.benchmarks.ethic.data import load_task
 from long_context_tasks.judges import JudgeRequest, Verdict
 from long_context_tasks.schema import Case, CaseScores, LoadedTask, Options
-from long_context_tasks.stats.summary import summarize
+from long_context_tasks.stats.means import task_numbers
 
 Answers = Callable[[LoadedTask, Case], str]
 Rates = Callable[[Case, JudgeRequest], float | None]
@@ -41,7 +41,7 @@ def scored(
 
 def _numbers(task: LoadedTask, rows: Sequence[tuple[Case, str, Any, CaseScores]]) -> dict[str, float]:
     scores, clusters = [row[3] for row in rows], [row[0].cluster for row in rows]
-    return summarize(scores, clusters, task.metrics, task.intervals, points=task.points)
+    return task_numbers(scores, clusters, task.metrics, task.intervals, points=task.points)
 
 
 def write_lm_eval(

@@ -21,11 +21,6 @@ from long_context_tasks.schema import CaseSet, resolve_options
 FOLDERS = {"books": "books", "debates": "debates", "medicine": "medical_abstracts", "law": "court_opinions"}
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
-
-
 def behave(body: dict[str, Any], _: int) -> Answer:
     """Plain answers of the right form; spans that refer to a case are found by its name."""
     prompt = body["messages"][-1]["content"]

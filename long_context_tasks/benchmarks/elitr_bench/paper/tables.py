@@ -23,17 +23,17 @@ from long_context_tasks.schema import InputError, Options
 from long_context_tasks.schema.report import Section, interval_text
 from long_context_tasks.schema.report import Table as ShownTable
 from long_context_tasks.stats import (
-    Group,
+    GroupMean,
     Interval,
     WelchTest,
-    by_gold_bin,
     cluster_t,
+    correlate_raters,
     could_be_one_run,
+    means_by_gold_bin,
     round_half_up,
     round_twice,
     welch_test,
 )
-from long_context_tasks.stats.correlation import correlation
 
 # What the benchmark consists of, as in Table 1 of the paper.
 
@@ -391,10 +391,10 @@ def evaluator_scores(scores: Scores) -> tuple[dict[str, list[float]], list[str]]
     return raters, [response.meeting for response in everything]
 
 
-def gold_bins(scores: Scores, evaluator: str) -> dict[int, Group]:
+def gold_bins(scores: Scores, evaluator: str) -> dict[int, GroupMean]:
     """Scores of an evaluator for each score of the gold human."""
     raters, meetings = evaluator_scores(scores)
-    return by_gold_bin(raters[evaluator], raters["gold-human"], meetings)
+    return means_by_gold_bin(raters[evaluator], raters["gold-human"], meetings)
 
 
 def figure2a(scores: Scores) -> Table:
@@ -413,9 +413,26 @@ def figure2b(scores: Scores, seed: int = 0) -> Table:
     cells = []
     for entry in published()["fig2b"]:
         first, second = entry["pair"]
-        found = correlation((first, raters[first]), (second, raters[second]), meetings, "pearson", seed)
+        found = correlate_raters((first, raters[first]), (second, raters[second]), meetings, "pearson", seed)
         cells.append(Cell(first, second, entry["published"], found.value, found.n, found.interval))
     return Table("fig2b", "Figure 2b: Pearson correlation of evaluators", tuple(cells))
+
+
+# Models of the paper's judges, with the names that its figures give them.
+_JUDGES = {"gpt-4-0613": "gpt-4", "prometheus-13b-v1.0": "prometheus"}
+
+
+def judge_agreement(model: str) -> str:
+    """Return a sentence on what the paper prints on a judge's agreement with people; empty for other models. The site shows it."""
+    rater = _JUDGES.get(model.rpartition("/")[2].lower())
+    if rater is None:
+        return ""
+    printed = {frozenset(entry["pair"]): entry["published"] for entry in published()["fig2b"]}
+    gold, silver = (printed[frozenset((rater, f"{kind}-human"))] for kind in ("gold", "silver"))
+    return (
+        f"Pearson correlation with people {gold} (gold) and {silver} (silver scores), as the ELITR-Bench paper prints it "
+        "(Fig. 2b): published, not measured here."
+    )
 
 
 def figure3(scores: Scores) -> Table:

@@ -11,12 +11,9 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.stats import nct
-from scipy.stats import t as student
 
-from long_context_tasks.stats.clustered import cluster_sums
 from long_context_tasks.stats.comparison import MIN_TEST_CLUSTERS
+from long_context_tasks.stats.intervals import cluster_sums, t_quantile
 
 POWER = 0.8
 ALPHA = 0.05
@@ -45,10 +42,10 @@ class Spread:
 
 @dataclass(frozen=True)
 class Detectable:
-    """A difference and the cases with which it is found with the stated power.
+    """A difference, and the cases that find it with the stated power.
 
     Attributes:
-        difference: smallest one detected; not a number where nothing is.
+        difference: smallest that is detected; nan where nothing is.
         n: cases (unpaired: of each model).
         clusters: of these cases.
         spread: assumed.
@@ -67,8 +64,8 @@ class Detectable:
     reason: str | None = None
 
 
-def measure_spread(values: Sequence[float], clusters: Sequence[Hashable]) -> Spread:
-    """Spread of scores, or of differences of paired scores, from data.
+def spread_of(values: Sequence[float], clusters: Sequence[Hashable]) -> Spread:
+    """Return the spread of scores, or of differences of paired scores.
 
     The intraclass correlation is that of the analysis of variance (ICC(1,1) for unequal clusters; Donner 1986), at least 0.
     It is 0 where every cluster has one case.
@@ -93,7 +90,7 @@ def measure_spread(values: Sequence[float], clusters: Sequence[Hashable]) -> Spr
 
 
 def hit_spread(rate: float, icc: float = 0.0, cluster_size: float = 1.0) -> Spread:
-    """Spread of the hits and misses of one model.
+    """Return the spread of the hits and misses of a model with this rate.
 
     Raises:
         ValueError: ``rate`` outside 0 to 1.
@@ -106,7 +103,7 @@ def hit_spread(rate: float, icc: float = 0.0, cluster_size: float = 1.0) -> Spre
 def discordant_spread(
     discordant: float, difference: float = 0.0, icc: float = 0.0, cluster_size: float = 1.0
 ) -> Spread:
-    """Spread of the differences of two models' hits and misses on the same cases.
+    """Return the spread of the differences of two models' hits and misses on the same cases.
 
     Args:
         discordant: share of the cases that exactly one of the models hits.
@@ -125,7 +122,7 @@ def discordant_spread(
 def power_of(
     difference: float, n: int, clusters: int, spread: Spread, *, paired: bool = True, alpha: float = ALPHA
 ) -> float:
-    """Chance that the two-sided t test over clusters finds a true difference.
+    """Return the chance that the two-sided t test over clusters finds a true difference.
 
     Args:
         difference: of the two means.
@@ -142,7 +139,9 @@ def power_of(
     if error == 0:
         return float(difference != 0)
     df = sides * (clusters - 1)
-    bar = float(student.ppf(1 - alpha / 2, df))
+    from scipy.stats import nct
+
+    bar = float(t_quantile(np.array(df, dtype=float), 1 - alpha))
     shift = abs(difference) / error
     # the far tail underflows to nan in scipy for large shifts, where it is 0
     return float(nct.sf(bar, df, shift) + np.nan_to_num(nct.cdf(-bar, df, shift)))
@@ -157,7 +156,7 @@ def smallest_difference(
     power: float = POWER,
     alpha: float = ALPHA,
 ) -> Detectable:
-    """The smallest difference of means that ``n`` cases in ``clusters`` clusters detect.
+    """Return the smallest difference of means that ``n`` cases in ``clusters`` clusters detect.
 
     >>> found = smallest_difference(200, 200, discordant_spread(0.2))
     >>> round(found.difference, 4)
@@ -197,7 +196,7 @@ def cases_needed(
     power: float = POWER,
     alpha: float = ALPHA,
 ) -> Detectable:
-    """The fewest cases, in whole clusters of ``spread.cluster_size``, that detect ``difference``.
+    """Return the fewest cases, in whole clusters of ``spread.cluster_size``, that detect ``difference``.
 
     >>> cases_needed(0.05, discordant_spread(0.2, 0.05)).n
     622
@@ -229,4 +228,6 @@ def _root(lacking: Callable[[float], float], step: float) -> float:
     high = step
     while lacking(high) < 0:
         high *= 2
+    from scipy.optimize import brentq
+
     return float(brentq(lacking, 0.0, high, xtol=step * 1e-9))
