@@ -6,10 +6,16 @@ import random
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from long_context_tasks.synthetic.document import Document
+
+if TYPE_CHECKING:
+    from long_context_tasks.benchmarks.ethic.synthetic.fit import Forms
+    from long_context_tasks.benchmarks.ethic.synthetic.maker import Made
+    from long_context_tasks.tokens import Tokenizer
 
 CASES = int(os.environ.get("LCT_SYNTHETIC_CASES", "40"))
 """Number of cases that a figure is measured on."""
@@ -92,10 +98,52 @@ def variety(text: str) -> tuple[float, float]:
     return len(set(grams)) / len(grams), len(gzip.compress(text.encode(), 9)) / len(text.encode())
 
 
+# --- information coverage by rule: a chunk is needed when it holds something that the right answer is made of ---------
+
+
+def needed_chunks(made: "Made", task: str, forms: "Forms | None", tokenizer: "Tokenizer") -> list[bool]:
+    """Return for each chunk of a case's context whether the answer needs it."""
+    from long_context_tasks.benchmarks.ethic.scoring.fact_recall import states
+    from long_context_tasks.benchmarks.ethic.sections import context_of
+    from long_context_tasks.benchmarks.ethic.synthetic.fit import as_written, whole_word
+    from long_context_tasks.coverage.measure import CHUNK_TOKENS, split_context
+
+    context = context_of(made.draft.user) or ""
+    facts = [fact for section in made.facts for fact in section.facts]
+    paragraphs = [(" ".join(one.text.split()), one) for one in made.paragraphs]
+
+    def needed(chunk: str) -> bool:
+        inside = [
+            one
+            for text, one in paragraphs
+            if text in chunk
+            or chunk in text
+            or chunk.endswith(text[:40])
+            or text[:80] in chunk
+            or text[-80:] in chunk
+        ]
+        if task not in ("recall", "attribute"):
+            return any(fact in facts and states(chunk, fact) for one in inside for fact in one.facts)
+        # In attributing the labels are ids of studies, or the marks of citations.
+        return any(
+            label in chunk if task == "attribute" else whole_word((forms or as_written)(label), chunk)
+            for one in inside
+            for label in one.labels
+        )
+
+    return [needed(" ".join(chunk.split())) for chunk in split_context(context, tokenizer, CHUNK_TOKENS)]
+
+
+def coverage(made: "Made", task: str, forms: "Forms | None", tokenizer: "Tokenizer") -> float:
+    """Return the share of the chunks that the answer needs."""
+    needed = needed_chunks(made, task, forms, tokenizer)
+    return sum(needed) / len(needed)
+
+
 def information_coverage(task: str, domain: str, length: int, cases: int) -> float:
     """Mean share of the chunks of a case's context that its answer needs, in percent; see docs/synthetic.md."""
     from long_context_tasks.benchmarks.ethic.synthetic import SyntheticSettings, make_case
-    from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, coverage
+    from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES
     from long_context_tasks.tokens import get_tokenizer
 
     tokenizer = get_tokenizer("cl100k")
