@@ -230,24 +230,23 @@ def word_error_rate(reference: str, hypothesis: str) -> float:
     return measure(reference, hypothesis)
 
 
-def load_results(*paths: str | Path, data_dir: str | Path | None = None) -> "pl.DataFrame":
+def load_results(*paths: str | Path) -> "pl.DataFrame":
     """Read stored runs of any host and bundles as a Polars frame with a row per case, turn, repeat and metric.
 
     The columns are those of ``results.parquet``. Runs and files that are left out become warnings.
 
     Args:
         *paths: folders of results or bundles, or folders above.
-        data_dir: the published files, for runs that do not say which cases belong together.
 
     Raises:
         InputError: a folder that is missing.
     """
     from long_context_tasks.results.tables import joined
 
-    return joined(_collection(paths, data_dir))
+    return joined(_collection(paths))
 
 
-def leaderboard(*paths: str | Path, data_dir: str | Path | None = None) -> "pl.DataFrame":
+def leaderboard(*paths: str | Path) -> "pl.DataFrame":
     """Read stored runs as a Polars frame with a row per model, task, judge and settings.
 
     ``value`` is the mean of the headline, ``low`` to ``high`` its 95 % interval, ``coverage`` the share of turns with
@@ -255,19 +254,20 @@ def leaderboard(*paths: str | Path, data_dir: str | Path | None = None) -> "pl.D
 
     Args:
         *paths: as in :func:`load_results`.
-        data_dir: as in :func:`load_results`.
 
     Raises:
         InputError: a folder that is missing.
     """
     import polars as pl
 
+    from long_context_tasks.benchmarks import catalogue
     from long_context_tasks.results.cells import cells_of
 
-    return pl.DataFrame([_row(cell) for cell in cells_of(_collection(paths, data_dir))])
+    versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
+    return pl.DataFrame([_row(cell) for cell in cells_of(_collection(paths), versions)])
 
 
-def _collection(paths: Sequence[str | Path], data_dir: str | Path | None) -> "Collection":
+def _collection(paths: Sequence[str | Path]) -> "Collection":
     from long_context_tasks.results.collect import collect
 
     collection = collect([Path(path) for path in paths])

@@ -6,7 +6,7 @@ import pkgutil
 
 import pytest
 
-ROOMS = ("site", "stats")
+ROOMS = ("noise", "site", "stats")
 
 
 @pytest.mark.parametrize("room", ROOMS)

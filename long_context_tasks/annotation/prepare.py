@@ -1,14 +1,15 @@
-"""Stage 1: prompts for rationales and candidate answers, and the questions that still need them.
-
-Who asks the model is not decided here: ``lct annotate prepare`` sends the prompts through the judges' client.
-"""
+"""Stage 1: let models write rationales and candidate answers for the questions that still need them."""
 
 import importlib.resources
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
+from long_context_tasks.annotation.changes import add_answers, set_rationales
 from long_context_tasks.annotation.records import Question
 from long_context_tasks.annotation.study import Study
+from long_context_tasks.judges import JudgeConfig, Store, Summary, check_judge, default_store_path
+from long_context_tasks.judges.ask import Asked, Prompt, ask_all, says_something
 from long_context_tasks.schema import InputError, Message
 
 PROMPTS = {"text": "rationale_text", "paper": "fig6_rationale"}
@@ -84,3 +85,77 @@ def without_candidate(study: Study, model: str) -> list[Question]:
     """Questions that count and have no answer of a model to their newest version: new ones, and corrected ones."""
     there = {(one.question_id, one.version) for one in study.candidates() if one.model == model}
     return [one for one in study.questions() if (one.id, one.version) not in there]
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a model has written for a study.
+
+    Attributes:
+        wanted, done: texts that were missing, and those that are now in the study.
+        problems: why the others are not, each with its question.
+        summary: of the calls.
+    """
+
+    wanted: int
+    done: int
+    problems: tuple[str, ...]
+    summary: Summary
+
+
+def ask_model(
+    config: JudgeConfig, prompts: Sequence[Prompt], usable: Callable[[str], bool] = says_something
+) -> Asked:
+    """Ask a model, checked with a tiny call first; without prompts it need not be there.
+
+    Raises:
+        InputError: the model cannot be reached or loaded, or is no language model.
+    """
+    if prompts:
+        check_judge(config, reads_prompts=True)
+    return ask_all(prompts, config, Store(default_store_path(config)), usable=usable)
+
+
+def write_rationales(study: Study, config: JudgeConfig, prompts: str = "text") -> Written:
+    """Let a model write the rationales that a study lacks.
+
+    Args:
+        study: is changed.
+        config: the model.
+        prompts: a key of :data:`PROMPTS`.
+
+    Raises:
+        InputError: as :func:`ask_model`, or a question has no document.
+    """
+    waiting = without_rationale(study)
+    asked = ask_model(config, [rationale_prompt(study, one, prompts) for one in waiting])
+    return _stored(waiting, asked, lambda texts: set_rationales(study, texts))
+
+
+def write_candidates(study: Study, config: JudgeConfig) -> Written:
+    """Let a model answer the questions to whose newest version it has no answer in a study.
+
+    Args:
+        study: is changed.
+        config: the model.
+
+    Raises:
+        InputError: as :func:`ask_model`, or a question has no document.
+    """
+    waiting = without_candidate(study, config.name)
+    asked = ask_model(config, [candidate_prompt(study, one) for one in waiting])
+    return _stored(waiting, asked, lambda texts: add_answers(study, config.name, texts))
+
+
+def _stored(
+    questions: Sequence[Question], asked: Asked, store: Callable[[Iterable[tuple[Question, str]]], int]
+) -> Written:
+    found, problems = [], []
+    for question, answer in zip(questions, asked.answers, strict=True):
+        if answer.text is None:
+            problems.append(f"question {question.id}: {answer.error or 'no text came'}")
+        elif answer.cut:  # not what the model had to say
+            problems.append(f"question {question.id}: the text was cut; raise max_tokens in the model's file")
+        else:
+            found.append((question, answer.text))
+    return Written(len(questions), store(found), tuple(problems), asked.summary)

@@ -62,6 +62,9 @@ class Benchmark:
         sections: path of ``(scored_runs) -> list[Section]``: the paper's own tables, for ``lct report`` and the site.
         heat_maps: path of ``(scored_runs) -> list[HeatMap]``: scores by place in the context, for the site.
         paper_tables: path of ``(options, only) -> list[Section]``: the paper's tables, made again from what its authors published.
+        judge_agreement: path of ``(model) -> str``: a sentence on how well the paper's judges agree with people, for the site.
+        ratings: path of a module with the human ratings that the authors published, for training and comparing judges; see
+            :mod:`long_context_tasks.orca.study`.
         split: path of ``(case, turn, documents) -> Parts``: context and query of a case, for information coverage; see
             :mod:`long_context_tasks.coverage.items`.
         example_files: path of ``(folder, cases) -> None``: writes tiny files in the published form, for the contract tests.
@@ -78,6 +81,8 @@ class Benchmark:
     sections: str | None = None
     heat_maps: str | None = None
     paper_tables: str | None = None
+    judge_agreement: str | None = None
+    ratings: str | None = None
     split: str | None = None
     example_files: str | None = None
     example_answers: str | None = None
@@ -131,7 +136,8 @@ def resolve(path: str, what: str) -> Any:
     """
     module, _, name = path.partition(":")
     try:
-        return getattr(importlib.import_module(module), name)
+        imported = importlib.import_module(module)
+        return getattr(imported, name) if name else imported
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError(
             f"{what}: cannot import {path!r} ({error}); write it as package.module:name"

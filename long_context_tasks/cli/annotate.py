@@ -1,7 +1,7 @@
 """``lct annotate``: collect human ratings of answers: prepare, annotate, correct, count, export."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,107 +12,26 @@ from long_context_tasks.cli.options import JUDGE, WORDING, Json, examples
 from long_context_tasks.cli.output import give, print_table, say
 
 if TYPE_CHECKING:
-    from long_context_tasks.annotation import Question, Study
-    from long_context_tasks.judges.ask import Asked, Prompt
-
-# The models that ``lct annotate`` asks: for missing rationales, for candidate answers, and as judges
-# beside people.
+    from long_context_tasks.annotation import Study
+    from long_context_tasks.annotation.prepare import Written
+    from long_context_tasks.judges import JudgeConfig
 
 
-def ask_model(
-    file: Path, prompts: "Callable[[str], list[Prompt]]", usable: "Callable[[str], bool] | None" = None
-) -> "tuple[str, Asked]":
-    """Ask the model of a file.
-
-    Args:
-        file: as for judges.
-        prompts: makes the prompts from the model's name; none are no call.
-        usable: whether an answer can be used; by default, whether it says anything.
-
-    Returns:
-        The model's name, and its answers in the order of the prompts.
-
-    Raises:
-        InputError: the file names no model, the model cannot be reached or loaded, or ``prompts`` raises it.
-    """
-    from long_context_tasks.judges import Store, check_judge, default_store_path, load_judge
-    from long_context_tasks.judges.ask import ask_all, says_something
+def _model(file: Path) -> "JudgeConfig":
+    from long_context_tasks.judges import load_judge
     from long_context_tasks.schema import InputError
 
     if (config := load_judge(file)) is None:
         raise InputError(f"{file}: names no model")
-    ready = prompts(config.name)
-    if ready:
-        check_judge(config, reads_prompts=True)
-    store = Store(default_store_path(config))
-    return config.name, ask_all(ready, config, store, usable=usable or says_something)
+    return config
 
 
-def _texts(name: str, asked: "Asked", questions: "Sequence[Question]") -> "list[tuple[Question, str]]":
-    """Answers that can be used; says why the first of the others cannot."""
-    found, problems = [], []
-    for question, answer in zip(questions, asked.answers, strict=True):
-        if answer.text is None:
-            problems.append(f"question {question.id}: {answer.error or 'no text came'}")
-        elif answer.cut:  # not what the model had to say
-            problems.append(f"question {question.id}: the text was cut; raise max_tokens in the model's file")
-        else:
-            found.append((question, answer.text))
-    if problems:
-        typer.echo(f"{name}: {len(problems)} without a text; first: {problems[0]}", err=True)
-    return found
-
-
-def write_rationales(study: "Study", file: Path, prompts: str) -> int:
-    """Let a model write the rationales that a study lacks.
-
-    Args:
-        study: is changed.
-        file: the model's.
-        prompts: a key of :data:`long_context_tasks.annotation.prepare.PROMPTS`.
-
-    Returns:
-        How many are missing still.
-
-    Raises:
-        InputError: as :func:`ask_model`, or a question has no document.
-    """
-    from long_context_tasks.annotation import set_rationales
-    from long_context_tasks.annotation.prepare import rationale_prompt, without_rationale
-
-    waiting = without_rationale(study)
-    name, asked = ask_model(file, lambda _: [rationale_prompt(study, one, prompts) for one in waiting])
-    done = set_rationales(study, _texts(name, asked, waiting))
-    say(f"{name}: {done} rationales of {len(waiting)}; {asked.summary}")
-    return len(waiting) - done
-
-
-def write_candidates(study: "Study", file: Path) -> int:
-    """Let a model answer the questions to whose newest version it has no answer in a study.
-
-    Args:
-        study: is changed.
-        file: the model's.
-
-    Returns:
-        How many answers are missing still.
-
-    Raises:
-        InputError: as :func:`ask_model`, or a question has no document.
-    """
-    from long_context_tasks.annotation import add_answers
-    from long_context_tasks.annotation.prepare import candidate_prompt, without_candidate
-
-    waiting: list[Question] = []
-
-    def prompts(name: str) -> "list[Prompt]":
-        waiting.extend(without_candidate(study, name))
-        return [candidate_prompt(study, one) for one in waiting]
-
-    name, asked = ask_model(file, prompts)
-    done = add_answers(study, name, _texts(name, asked, waiting))
-    say(f"{name}: {done} answers of {len(waiting)}; {asked.summary}")
-    return len(waiting) - done
+def _report(name: str, what: str, written: "Written") -> int:
+    """Print what a model has written; return how many texts are missing."""
+    if written.problems:
+        typer.echo(f"{name}: {len(written.problems)} without a text; first: {written.problems[0]}", err=True)
+    say(f"{name}: {written.done} {what} of {written.wanted}; {written.summary}")
+    return written.wanted - written.done
 
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
@@ -189,6 +108,7 @@ def prepare(
     Run it again after corrections: only questions whose newest version lacks an answer are asked.
     """
     from long_context_tasks.annotation import add, create, load_scale, read_documents, read_questions
+    from long_context_tasks.annotation.prepare import write_candidates, write_rationales
     from long_context_tasks.schema import InputError
 
     incoming = read_questions(questions) if questions is not None else []
@@ -216,9 +136,13 @@ def prepare(
                 study.unlink()
             raise
         say(f"{study}: {new[0]} new questions, {new[1]} new candidates")
-        missing = write_rationales(opened, rationales, prompts) if rationales is not None else 0
+        missing = 0
+        if rationales is not None:
+            model = _model(rationales)
+            missing += _report(model.name, "rationales", write_rationales(opened, model, prompts))
         for file in candidates or []:
-            missing += write_candidates(opened, file)
+            model = _model(file)
+            missing += _report(model.name, "answers", write_candidates(opened, model))
         counting, without = opened.questions(), sum(one.rationale is None for one in opened.questions())
         now = len(opened.candidates(current=True))
         give(
@@ -263,6 +187,7 @@ def judge(
 ) -> None:
     """Stage 2, beside people: let a language model rate the same texts; the file is for `lct judge compare`."""
     from long_context_tasks.annotation.exchange import judged_rows, write_rows
+    from long_context_tasks.annotation.prepare import ask_model
     from long_context_tasks.orca.study.correctness import BOUNDS, Fields, judge_prompt, judge_score
     from long_context_tasks.schema import InputError
 
@@ -274,17 +199,14 @@ def judge(
         items = [
             found for one in opened.candidates(current=True) if (found := opened.item(one.id)) is not None
         ]
-        name, asked = ask_model(
-            judge_file,
-            lambda _: [
-                judge_prompt(
-                    Fields(of.question, of.reference, one.text, of.rationale, of.transcription),
-                    wording=wording,
-                )
-                for of, one in items
-            ],
-            lambda reply: judge_score(reply) is not None,
-        )
+        prompts = [
+            judge_prompt(
+                Fields(of.question, of.reference, one.text, of.rationale, of.transcription), wording=wording
+            )
+            for of, one in items
+        ]
+        name = (model := _model(judge_file)).name
+        asked = ask_model(model, prompts, lambda reply: judge_score(reply) is not None)
         scores = {
             one.id: judge_score(answer.text or "")
             for (_, one), answer in zip(items, asked.answers, strict=True)

@@ -13,7 +13,7 @@ import typer
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.cli.options import complete_benchmark, examples
-from long_context_tasks.schema.card import Card, TaskCard
+from long_context_tasks.schema.card import Card, TaskCard, Variant
 
 app = typer.Typer(add_completion=False)
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -103,24 +103,31 @@ def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
 
 
+def _endings(task: TaskCard) -> str:
+    """A table of the variants; those that differ in a number alone, as ``_wer20`` and ``_wer40``, share a row."""
+    alike: dict[tuple[str, ...], list[Variant]] = {}
+    for variant in task.variants:
+        key = (variant.axis, *(re.sub(r"\d+", "N", text) for text in (variant.name, variant.about)))
+        alike.setdefault(key, []).append(variant)
+    rows = [
+        (
+            " ".join(f"`_{variant.name}`" for variant in found),
+            axis,
+            about if len(found) > 1 else found[0].about,
+        )
+        for (axis, _, about), found in alike.items()
+    ]
+    if not any(axis for _, axis, _ in rows):
+        return _table(("end of the name", "what it does"), [(names, about) for names, _, about in rows])
+    header = ("end of the name", "changes", "what it does")
+    return _table(header, rows) + "\nOne ending of each kind may be joined, in the order of the table.\n"
+
+
 def _split_markdown(family: str, task: TaskCard) -> str:
     """A task whose texts have the length they have."""
     names = ", ".join(f"`{family}_{split}`" for split in task.splits) or f"`{family}`"
-    variants = [(f"`_{variant.name}`", variant.axis, variant.about) for variant in task.variants]
-    endings = [
-        _table(("end of the name", "changes", "what it does"), variants),
-        "One ending of each kind may be joined, in the order of the table.",
-        "",
-    ]
-    return "\n".join(
-        [
-            f"### {family}",
-            "",
-            f"{task.about} Tasks: {names}. Chance: {task.chance}. Answer budget: {task.answer_budget} tokens.",
-            "",
-            *(endings if variants else []),
-        ]
-    )
+    facts = f"{task.about} Tasks: {names}. Chance: {task.chance}. Answer budget: {task.answer_budget} tokens."
+    return "\n".join([f"### {family}", "", facts, "", *([_endings(task)] if task.variants else [])])
 
 
 def _task_markdown(family: str, task: TaskCard) -> str:

@@ -5,8 +5,7 @@ al., NAACL 2024, section 3.3). Removed here: everything outside the START and EN
 transcriber, title page, prefaces, tables of contents, headings with their titles and attributed mottoes, footnotes
 and their marks, captions of illustrations, rows of asterisks, page numbers. Left: whole paragraphs, unwrapped.
 
-Here is decided which blocks of the text are the story; :mod:`~long_context_tasks.corpora.gutenberg` makes the
-blocks, and a paragraph of each.
+The text is cut into blocks; each is a heading, a title below one, a separator, something else that goes, or story.
 """
 
 from __future__ import annotations
@@ -17,26 +16,9 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from itertools import islice, pairwise
 
-__all__ = [
-    "CUT",
-    "Block",
-    "Heading",
-    "Kind",
-    "Story",
-    "blocks_of",
-    "clean",
-    "heading_of",
-    "is_closing",
-    "is_numeral_with_title",
-    "is_separator",
-    "is_title",
-    "roman",
-    "title_of",
-    "unwrap",
-]
+__all__ = ["Story", "clean"]
 
-# What one block of lines of a novel is: a heading, a title under one, a separator, or the story
-# itself.
+# --- blocks and headings ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -315,8 +297,7 @@ def _value(number: str) -> int:
     return 0 if number == "last" else roman(number)
 
 
-# The text of a printed novel, without rules about its parts: from a file to blocks, from a block to
-# one line.
+# --- from a file to blocks, from a block to one line ----------------------------------------------------------------------
 
 
 _START = re.compile(
@@ -444,6 +425,9 @@ def _goes_on(text: str, line: str) -> bool:
     if text.endswith(("--", "—")):
         return not text.endswith((" --", " —"))
     return line[0].islower() and text[-2:-1].isalpha()
+
+
+# --- which blocks are the story -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

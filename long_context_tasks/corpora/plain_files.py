@@ -4,7 +4,7 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -133,7 +133,7 @@ def field_of(row: dict[str, Any], names: tuple[str, ...], place: str, *, needed:
 
 
 def read_records(path: Path, readers: Mapping[str, Reader[R]], nothing: str) -> Iterator[tuple[str, R]]:
-    """The records of all files at a path, each with its place, one file in memory at a time.
+    """Yield the records of all files at a path, each with its place, one file in memory at a time.
 
     Args:
         path: a file, or a folder as for :func:`data_files`.
@@ -143,14 +143,21 @@ def read_records(path: Path, readers: Mapping[str, Reader[R]], nothing: str) -> 
     Raises:
         InputError: no record, or two of one id.
     """
+    found = (pair for file in data_files(path, *readers) for pair in readers[kind_of(file)](file))
+    return unique(found, f"{path}: {nothing}")
+
+
+def unique(records: Iterable[tuple[str, R]], nothing: str) -> Iterator[tuple[str, R]]:
+    """Yield records with their places, each id once.
+
+    Raises:
+        InputError: no record (``nothing``), or two of one id.
+    """
     seen: dict[str, str] = {}
-    for file in data_files(path, *readers):
-        for place, record in readers[kind_of(file)](file):
-            if record.id in seen:
-                raise InputError(
-                    f"{place}: the id {record.id!r} is also that of {seen[record.id]}; rename one"
-                )
-            seen[record.id] = place
-            yield place, record
+    for place, record in records:
+        if record.id in seen:
+            raise InputError(f"{place}: the id {record.id!r} is also that of {seen[record.id]}; rename one")
+        seen[record.id] = place
+        yield place, record
     if not seen:
-        raise InputError(f"{path}: {nothing}")
+        raise InputError(nothing)

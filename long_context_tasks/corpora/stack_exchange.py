@@ -34,22 +34,17 @@ __all__ = [
     "InvalidPost",
     "PostIndex",
     "Questions",
-    "Row",
     "build_index",
     "parse_tags",
     "read_bodies",
-    "read_chunks",
-    "read_member",
     "read_posts",
-    "rows",
 ]
 
-# One file inside a .7z archive, streamed in constant memory.
-
+# --- bytes, whatever the file is packed in ------------------------------------------------------------------------------
 
 # Chunks that wait between the thread that unpacks and the reader: a few, so that memory stays constant.
 _WAITING = 8
-_ARCHIVE_CHUNK = 1 << 18
+_CHUNK = 1 << 18
 
 
 class _Stopped(Exception):
@@ -66,10 +61,9 @@ class _Pipe(Py7zIO):
 
     def write(self, s: bytes | bytearray) -> int:
         self._size += len(s)
-        for start in range(
-            0, len(s), _ARCHIVE_CHUNK
-        ):  # py7zr's own pieces are megabytes where a file packs well
-            self.put(bytes(s[start : start + _ARCHIVE_CHUNK]))
+        # py7zr's own pieces are megabytes where a file packs well.
+        for start in range(0, len(s), _CHUNK):
+            self.put(bytes(s[start : start + _CHUNK]))
         return len(s)
 
     def put(self, chunk: bytes | None) -> None:
@@ -153,10 +147,6 @@ def read_member(path: Path, member: str) -> Iterator[bytes]:
         ) from error
 
 
-# Bytes of a forum dump, streamed, whatever the file is packed in.
-
-
-_CHUNK = 1 << 18
 _GZIP = b"\x1f\x8b"
 _SEVEN_ZIP = b"7z\xbc\xaf\x27\x1c"
 
@@ -171,8 +161,6 @@ def read_chunks(path: Path) -> Iterator[bytes]:
         with path.open("rb") as file:
             head = file.read(len(_SEVEN_ZIP))
         if head == _SEVEN_ZIP:
-            pass  # MOVED
-
             yield from read_member(path, "Posts.xml")
             return
         with gzip.open(path) if head.startswith(_GZIP) else path.open("rb") as file:
@@ -188,8 +176,7 @@ def read_chunks(path: Path) -> Iterator[bytes]:
         raise InputError(f"{path}: cannot be read ({error.strerror or error}). Check the path.") from error
 
 
-# Rows of a forum dump: attributes of one post after the other, from XML or JSON Lines.
-
+# --- rows: attributes of one post after the other, from XML or JSON Lines -----------------------------------------------
 
 _REMEDY = (
     "A Stack Exchange dump's Posts.xml (plain, .gz or .7z) or JSON Lines with the same names is expected."
@@ -334,6 +321,8 @@ def _lines(path: Path, chunks: Iterator[bytes]) -> Iterator[bytes]:
     if rest:
         yield rest
 
+
+# --- columns ------------------------------------------------------------------------------------------------------------
 
 QUESTION = 1
 ANSWER = 2

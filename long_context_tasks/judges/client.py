@@ -1,7 +1,8 @@
 """Calls to an OpenAI-compatible endpoint: retried when that can help, described without secrets when it cannot.
 
-aiohttp rather than httpx: it spends less than half the time on a call, and httpx looks at every connection of its pool whenever
-a call begins or ends, so that with 32 calls in flight one core is busy with that alone.
+aiohttp, not the package openai: with 32 calls in flight its client spends 1.3 ms of CPU on a call (0.9 ms over aiohttp) where this
+spends 0.2 ms, so that fewer calls are in flight than the judge file says; it waits at most 60 s of a ``Retry-After``; and it cannot
+send half of a surrogate pair, which a model's response may hold.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ from long_context_tasks.judges.request import Ask, raw_prompt
 from long_context_tasks.judges.verdict import Reply, TopLogprobs
 from long_context_tasks.schema import InputError, Message
 
-# Its own line for each try comes without the reason in most log formats; a failure is told here, with its reason.
+# Its own line for each try comes without the reason in most log formats; a failure is reported here, with its reason.
 logging.getLogger("stamina").setLevel(logging.ERROR)
 
 _T = TypeVar("_T")
@@ -253,19 +254,21 @@ def _read(body: str) -> Reply:
         usage = row.get("usage") or {}
         prompt, completion = (_count(usage.get(f"{part}_tokens")) for part in ("prompt", "completion"))
         reason = choice.get("finish_reason")
-        told = choice.get("logprobs")
+        likely = choice.get("logprobs")
     except (ValueError, KeyError, IndexError, TypeError, AttributeError):
         raise EndpointError("an answer that is no OpenAI-style completion", 200, again=True) from None
-    return Reply(text or "", prompt, completion, None if reason is None else str(reason), _top_logprobs(told))
+    return Reply(
+        text or "", prompt, completion, None if reason is None else str(reason), _top_logprobs(likely)
+    )
 
 
-def _top_logprobs(told: Any) -> TopLogprobs | None:
-    """What an endpoint tells of the first place of a reply, in the form of either API; None when it tells nothing."""
+def _top_logprobs(given: Any) -> TopLogprobs | None:
+    """Return the likely tokens at the first place of a reply, in the form of either API; None without any."""
     try:
-        if told.get("content"):
-            rows = [(row["token"], row.get("logprob")) for row in told["content"][0]["top_logprobs"]]
+        if given.get("content"):
+            rows = [(row["token"], row.get("logprob")) for row in given["content"][0]["top_logprobs"]]
         else:
-            rows = list(told["top_logprobs"][0].items())
+            rows = list(given["top_logprobs"][0].items())
     except (TypeError, KeyError, IndexError, AttributeError):
         return None
     return tuple((str(token), _logprob(value)) for token, value in rows) or None

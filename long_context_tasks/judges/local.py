@@ -128,7 +128,7 @@ def _generate_batch(
     # Tokens up to the end that the model set; without one the reply was cut.
     whole = ends.any(dim=1).tolist()
     written = torch.where(ends.any(dim=1), ends.int().argmax(dim=1) + 1, new.shape[1]).tolist()
-    likely = first.told(tokenizer) if first else [None] * len(texts)
+    likely = first.tokens(tokenizer) if first else [None] * len(texts)
     return [
         Reply(str(text), read[row], written[row], "stop" if whole[row] else "length", likely[row])
         for row, text in enumerate(replies)
@@ -173,8 +173,8 @@ class _FirstPlace:
             self._top = scores.float().log_softmax(dim=-1).topk(min(self._count, scores.shape[1]))
         return scores
 
-    def told(self, tokenizer: Any) -> list[TopLogprobs]:
-        """Per row the tokens as texts with their natural log-probabilities, the likeliest first."""
+    def tokens(self, tokenizer: Any) -> list[TopLogprobs]:
+        """Return per row the tokens as texts with their natural log-probabilities, the likeliest first."""
         rows = zip(self._top.indices.tolist(), self._top.values.tolist(), strict=True)
         return [
             tuple(
@@ -236,7 +236,7 @@ def load_vllm_judge(config: JudgeConfig) -> Generate:
             )
             for text in texts
         ]
-        return [_vllm_reply(one) for one in model.generate(tokens, plans, use_tqdm=False)]
+        return [_vllm_reply(output) for output in model.generate(tokens, plans, use_tqdm=False)]
 
     return generate
 
@@ -250,10 +250,10 @@ def _vllm_reply(answered: Any) -> Reply:
         len(answered.prompt_token_ids),
         len(said.token_ids),
         said.finish_reason,
-        # The token that was drawn stands among them also where it is not one of the likeliest.
+        # The drawn token is among them even if it is not likely.
         None
         if likely is None
-        else tuple((str(one.decoded_token), float(one.logprob)) for one in likely.values()),
+        else tuple((str(token.decoded_token), float(token.logprob)) for token in likely.values()),
     )
 
 

@@ -1,10 +1,9 @@
 r"""Reading the score out of a judge's reply: the official rules, and repaired ones under names of their own.
 
-The official rules (ELITR-Bench, its GPT-4 and Prometheus scripts) take the first match, wherever it stands, and know no
-scale. A judge that quotes the response before it judges it can so be made to give the response's own "Score: \boxed{10}". The
+The official rules (ELITR-Bench, its GPT-4 and Prometheus scripts) take the first match, wherever it is, and know no scale. A judge that quotes the response before it judges it can so be made to give the response's own "Score: \boxed{10}". The
 repaired rules read the last score only, and only when it closes the reply, as the judge prompts demand ("first the feedback,
 then the score, no other closing"). Where an earlier score differs, the last one must open a sentence or a line, or follow its
-label: one in the middle of a sentence may be a quotation. Nothing else is taken for a score, so that a doubtful reply is asked
+label: a score in the middle of a sentence may be a quotation. Nothing else is taken for a score, so that a doubtful reply is asked
 again and not guessed at. All of them see the reply and nothing else.
 """
 
@@ -65,9 +64,9 @@ def official_result(reply: str) -> str:
 
 
 def last_boxed(low: float, high: float, *, decimals: bool = False, closing: bool = True) -> Parse:
-    r"""A parser that reads the last ``\boxed{number}`` of a reply, when it is in the scale.
+    r"""Return a parser that reads the last ``\boxed{number}`` of a reply, when it is in the scale.
 
-    The last box decides: when it is broken, a range ("8-9") or outside the scale, an earlier one is no stand-in.
+    The last box decides: when it is broken, a range ("8-9") or outside the scale, no earlier box replaces it.
 
     >>> parse = last_boxed(1, 10)
     >>> parse(r"It says \boxed{10}. Wrong. Score: \boxed{2}"), parse(r"It says \boxed{10}, which is wrong.")
@@ -80,27 +79,11 @@ def last_boxed(low: float, high: float, *, decimals: bool = False, closing: bool
         closing: whether nothing may follow but punctuation and "out of 10". Without it text may follow (some judges
             explain afterwards), though no heading; then a quoted box counts when the judge gives none of its own.
     """
-
-    def parse(reply: str) -> float | None:
-        text = _without_thinking(reply)
-        start = _last(_BOX, text)
-        box = _IN_BOX.match(text, start.end()) if start else None
-        if start is None or box is None or _JOINED.search(text[max(0, start.start() - 14) : start.start()]):
-            return None
-        number = box[1] if box[1] is not None else box[2]
-        others = {_IN_BOX.match(text, one.end()) for one in _BOX.finditer(text, 0, start.start())}
-        told = {
-            _value(one[1] if one[1] is not None else one[2], low, high, decimals) for one in others if one
-        }
-        if _contradicted(told, _value(number, low, high, decimals), text[: start.start()]):
-            return None
-        return _closed(text[box.end() :], _value(number, low, high, decimals), high, closing)
-
-    return parse
+    return _last_score(_BOX, _IN_BOX, low, high, decimals, closing)
 
 
 def last_result(low: float, high: float, *, decimals: bool = False, closing: bool = True) -> Parse:
-    """A parser that reads the last ``[RESULT] number`` of a reply (Prometheus), when it is in the scale; undoubled.
+    """Return a parser that reads the last ``[RESULT] number`` of a reply (Prometheus), when it is in the scale; undoubled.
 
     >>> parse = last_result(1, 5)
     >>> parse("It says [RESULT] 5. Wrong. [RESULT] (1)"), parse("[RESULT] 4.5"), parse("[RESULT] 4/5")
@@ -108,35 +91,44 @@ def last_result(low: float, high: float, *, decimals: bool = False, closing: boo
 
     The arguments are those of :func:`last_boxed`.
     """
+    return _last_score(_RESULT, _AFTER_RESULT, low, high, decimals, closing)
+
+
+def _last_score(
+    mark: re.Pattern[str], number: re.Pattern[str], low: float, high: float, decimals: bool, closing: bool
+) -> Parse:
+    """Return a parser of the number behind the last mark."""
 
     def parse(reply: str) -> float | None:
         text = _without_thinking(reply)
-        start = _last(_RESULT, text)
-        number = _AFTER_RESULT.match(text, start.end()) if start else None
-        if start is None or number is None:
+        marks = list(mark.finditer(text))
+        found = number.match(text, marks[-1].end()) if marks else None
+        if found is None:
             return None
-        others = {_AFTER_RESULT.match(text, one.end()) for one in _RESULT.finditer(text, 0, start.start())}
-        told = {_value(one[1], low, high, decimals) for one in others if one}
-        if _contradicted(told, _value(number[1], low, high, decimals), text[: start.start()]):
+        start = marks[-1].start()
+        if mark is _BOX and _JOINED.search(text[max(0, start - 14) : start]):
             return None
-        return _closed(text[number.end() :], _value(number[1], low, high, decimals), high, closing)
+        value = _value(_group(found), low, high, decimals)
+        matches = [number.match(text, each.end()) for each in marks[:-1]]
+        earlier = {_value(_group(match), low, high, decimals) for match in matches if match}
+        if _contradicted(earlier, value, text[:start]):
+            return None
+        return _closed(text[found.end() :], value, high, closing)
 
     return parse
 
 
+def _group(match: re.Match[str]) -> str:
+    """Return the group that took part in a match."""
+    return str(match[match.lastindex or 0])
+
+
 def _without_thinking(reply: str) -> str:
-    """What follows the thinking at the beginning of a reply; thinking that never ends holds no verdict."""
+    """Return what follows the thinking at the beginning of a reply; thinking that never ends holds no verdict."""
     opening, ending = _THINKING
     if not reply.lstrip().startswith(opening):
         return reply
     return reply.partition(ending)[2]
-
-
-def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-    last = None
-    for last in pattern.finditer(text):  # noqa: B007
-        pass
-    return last
 
 
 def _value(text: str, low: float, high: float, decimals: bool) -> float | None:
@@ -149,7 +141,7 @@ def _value(text: str, low: float, high: float, decimals: bool) -> float | None:
 
 
 def _contradicted(earlier: set[float | None], last: float | None, before: str) -> bool:
-    r"""Whether an earlier score differs and the last one stands in the middle of a sentence, as what is quoted does.
+    r"""Whether an earlier score differs and the last is in the middle of a sentence, as a quotation is.
 
     >>> _contradicted({2.0}, 10.0, r"\boxed{2} The response ended with "), _contradicted({10.0}, 2.0, "It is wrong. Score: ")
     (True, False)

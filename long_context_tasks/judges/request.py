@@ -66,7 +66,7 @@ def ask_key(ask: Ask, config: JudgeConfig) -> str:
 
     That is: kind (with engine or API), model, revision, prompt template, messages, temperature, top_p, max_tokens, further
     request fields, log-probabilities asked for, seed and attempt. Not the key, not the limits of time and number, and not the address: a server that
-    comes back on another node or port is the same judge. Two models under one name are told apart by ``revision``.
+    comes back on another node or port is the same judge. ``revision`` distinguishes two models of one name.
     """
     row = {
         "format": _KEY_FORMAT,

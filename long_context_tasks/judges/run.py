@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from long_context_tasks.judges.config import JudgeConfig
 from long_context_tasks.judges.kinds import Generate, GenerateSettings, kind_of
@@ -39,12 +39,6 @@ class _Job:
 
     def ask(self) -> Ask:
         return Ask(self.messages, self.seed, len(self.replies))
-
-    def take(self, reply: Reply, rubric: Rubric, config: JudgeConfig, *, new: bool) -> None:
-        self.replies.append(reply)
-        self.score = rubric.score_reply(reply, weighed=config.logprobs is not None)
-        if new:
-            self.spent = self.spent + reply.usage
 
     def verdict(self) -> Verdict:
         reason = None
@@ -99,17 +93,21 @@ def judge_all(
     for request in requests:
         for seed in config.seeds:
             jobs.setdefault((request.messages, seed), _Job(request.messages, seed))
-    open_jobs = [job for job in jobs.values() if not _from_store(job, config, rubric, store)]
+    run = _Run(config, rubric, store)
+    open_jobs = [job for job in jobs.values() if not run.from_store(job)]
     if open_jobs:
-        with _bar(len(jobs), config, progress) as bar:
+        from tqdm import tqdm
+
+        bar = tqdm(total=len(jobs), desc=f"judge {config.name}", unit="verdict", disable=not progress)
+        with bar:
             bar.update(len(jobs) - len(open_jobs))
             load = kind_of(config).load
             if load is None:
                 from long_context_tasks.judges.client import wait_for
 
-                wait_for(_run_endpoint(open_jobs, config, rubric, store, bar))
+                wait_for(run.ask_endpoint(open_jobs, bar.update))
             else:
-                _run_local(open_jobs, config, rubric, store, generate or load(config), bar)
+                run.ask_local(open_jobs, generate or load(config), bar.update)
     return [tuple(jobs[request.messages, seed].verdict() for seed in config.seeds) for request in requests]
 
 
@@ -124,179 +122,148 @@ def check_prompts(requests: Sequence[JudgeRequest], config: JudgeConfig) -> None
         raw_prompt(request.messages, config.prompt_template)
 
 
-def _from_store(job: _Job, config: JudgeConfig, rubric: Rubric, store: Store) -> bool:
-    """Take the stored replies of a job; whether it is done with them."""
-    while job.score is None and len(job.replies) < config.asks:
-        key = ask_key(job.ask(), config)
-        job.key = key
-        reply = store.get(key)
-        if reply is None:
-            return False
-        job.take(reply, rubric, config, new=False)
-    return True
+class _Run:
+    """What all jobs of a run share: the judge, its rubric and the store, and how the endpoint fares."""
 
+    def __init__(self, config: JudgeConfig, rubric: Rubric, store: Store) -> None:
+        self._config, self._rubric, self._store = config, rubric, store
+        # Failed calls, or batches of a local model, since the last reply.
+        self._failed = 0
+        self._unsynced = False
+        self._syncing: asyncio.Task[None] | None = None
 
-def _bar(total: int, config: JudgeConfig, progress: bool) -> Any:
-    from tqdm import tqdm
+    def _take(self, job: _Job, reply: Reply, *, new: bool) -> None:
+        job.replies.append(reply)
+        job.score = self._rubric.score_reply(reply, weighed=self._config.logprobs is not None)
+        if new:
+            job.spent = job.spent + reply.usage
 
-    return tqdm(total=total, desc=f"judge {config.name}", unit="verdict", disable=not progress)
+    def from_store(self, job: _Job) -> bool:
+        """Take the stored replies of a job; whether it is done with them."""
+        while job.score is None and len(job.replies) < self._config.asks:
+            job.key = ask_key(job.ask(), self._config)
+            reply = self._store.get(job.key)
+            if reply is None:
+                return False
+            self._take(job, reply, new=False)
+        return True
 
+    async def ask_endpoint(self, jobs: Sequence[_Job], done: Callable[[], object]) -> None:
+        """Ask for all jobs, as many at a time as the judge file allows."""
+        from long_context_tasks.judges.client import EndpointClient
 
-async def _run_endpoint(
-    jobs: Sequence[_Job], config: JudgeConfig, rubric: Rubric, store: Store, bar: Any
-) -> None:
-    from long_context_tasks.judges.client import EndpointClient
+        config = self._config
+        waiting = iter(jobs)
 
-    waiting = iter(jobs)
-    # Failures since the last answer, over all workers.
-    health = {"failed": 0}
-    syncer = _Syncer(store)
+        async def work(client: EndpointClient) -> None:
+            for job in waiting:
+                if self._failed >= max(config.concurrency, _FAILED_CALLS):
+                    job.error = "not asked: the endpoint failed too many calls in a row"
+                else:
+                    await self._ask(job, client)
+                done()
 
-    async def work(client: EndpointClient) -> None:
-        for job in waiting:
-            if health["failed"] >= max(config.concurrency, _FAILED_CALLS):
-                job.error = "not asked: the endpoint failed too many calls in a row"
-            else:
-                await _ask_endpoint(job, client, config, rubric, store, syncer, health)
-            bar.update()
+        async with EndpointClient(config) as client:
+            workers = [asyncio.create_task(work(client)) for _ in range(min(config.concurrency, len(jobs)))]
+            try:
+                await asyncio.gather(*workers)
+            finally:
+                for worker in workers:
+                    worker.cancel()
+                await asyncio.gather(*workers, return_exceptions=True)
+                await self._finish_syncing()
+        if failed := [job.error for job in jobs if job.error is not None]:
+            text = "judge %s: %d calls were not answered (first: %s); run again to ask for them"
+            _LOG.warning(text, config.name, len(failed), failed[0])
 
-    async with EndpointClient(config) as client:
-        workers = [asyncio.create_task(work(client)) for _ in range(min(config.concurrency, len(jobs)))]
-        try:
-            await asyncio.gather(*workers)
-        finally:
-            for worker in workers:
-                worker.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
-            await syncer.close()
-    failed = [job.error for job in jobs if job.error is not None]
-    if failed:
-        _LOG.warning(
-            "judge %s: %d calls were not answered (first: %s); run again to ask for them",
-            config.name,
-            len(failed),
-            failed[0],
-        )
+    async def _ask(self, job: _Job, client: "EndpointClient") -> None:
+        """Ask until a reply has a score. A reply is in the store before the next call begins in its place."""
+        from long_context_tasks.judges.client import EndpointError
 
-
-async def _ask_endpoint(
-    job: _Job,
-    client: "EndpointClient",
-    config: JudgeConfig,
-    rubric: Rubric,
-    store: Store,
-    syncer: "_Syncer",
-    health: dict[str, int],
-) -> None:
-    """Ask until a reply has a score. A reply is in the store before the next call begins in its place."""
-    from long_context_tasks.judges.client import EndpointError
-
-    # Another process may have stored the reply since this one looked.
-    while not _from_store(job, config, rubric, store):
-        try:
-            reply = await client.complete(job.ask())
-        except EndpointError as error:
-            job.error = str(error)
-            # A prompt that the endpoint refuses (too long, say) tells nothing about the next one.
-            health["failed"] += error.status not in (400, 413, 422)
-            return
-        health["failed"] = 0
-        syncer.put(job.key, reply)
-        job.take(reply, rubric, config, new=True)
-        if job.score is not None:
-            return
-
-
-class _Syncer:
-    """Synchronises the store with the disk from a thread, while the next calls go on."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._dirty = False
-        self._task: asyncio.Task[None] | None = None
-
-    def put(self, key: str, reply: Reply) -> None:
-        """Store a reply; it is on the disk by the end of :meth:`close`."""
-        self._store.append([(key, reply)], sync=False)
-        self._dirty = True
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._sync())
+        # Another process may have stored the reply since this process looked.
+        while job.score is None and not self.from_store(job):
+            try:
+                reply = await client.complete(job.ask())
+            except EndpointError as error:
+                job.error = str(error)
+                # A prompt that the endpoint refuses (too long, say) says nothing about the next.
+                self._failed += error.status not in (400, 413, 422)
+                return
+            self._failed = 0
+            self._store.append([(job.key, reply)], sync=False)
+            self._unsynced = True
+            if self._syncing is None or self._syncing.done():
+                self._syncing = asyncio.create_task(self._sync())
+            self._take(job, reply, new=True)
 
     async def _sync(self) -> None:
-        while self._dirty:
-            self._dirty = False
+        """Synchronise the store with the disk from a thread, while the next calls go on."""
+        while self._unsynced:
+            self._unsynced = False
             await asyncio.to_thread(self._store.sync)
             await asyncio.sleep(_SYNC_SECONDS)
 
-    async def close(self) -> None:
+    async def _finish_syncing(self) -> None:
         """Wait for the disk, also after an interruption."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        if self._syncing is not None:
+            self._syncing.cancel()
+            await asyncio.gather(self._syncing, return_exceptions=True)
             self._store.sync()
 
-
-def _run_local(
-    jobs: Sequence[_Job], config: JudgeConfig, rubric: Rubric, store: Store, generate: Generate, bar: Any
-) -> None:
-    """Batches of one seed and one attempt; every batch is stored when it is there."""
-    failed_batches = 0
-    # Greedy replies do not change when they are asked for again.
-    asks = config.asks if config.temperature else 1
-    for attempt in range(asks):
-        for seed in config.seeds:
-            group = [
-                job
-                for job in jobs
-                if job.seed == seed
-                and job.score is None
-                and job.error is None
-                and not _from_store(job, config, rubric, store)
-                and len(job.replies) == attempt
-            ]
-            size = kind_of(config).chunk or config.batch_size
-            for start in range(0, len(group), size):
-                batch = group[start : start + size]
-                if failed_batches >= _FAILED_BATCHES:
+    def ask_local(self, jobs: Sequence[_Job], generate: Generate, done: Callable[[int], object]) -> None:
+        """Ask in batches with a common seed and attempt, and store each."""
+        config = self._config
+        # Greedy replies do not change when they are asked for again.
+        asks = config.asks if config.temperature else 1
+        size = kind_of(config).chunk or config.batch_size
+        for attempt in range(asks):
+            for seed in config.seeds:
+                group = [
+                    job
+                    for job in jobs
+                    if job.seed == seed
+                    and job.score is None
+                    and job.error is None
+                    and not self.from_store(job)
+                    and len(job.replies) == attempt
+                ]
+                for start in range(0, len(group), size):
+                    batch = group[start : start + size]
                     error: str | None = "not asked: the model failed too many batches in a row"
-                else:
-                    error = _ask_local(batch, config, rubric, store, generate)
-                    failed_batches = failed_batches + 1 if error else 0
-                for job in batch:
-                    job.error = error
-                bar.update(
-                    sum(job.score is not None or error is not None or attempt == asks - 1 for job in batch)
-                )
+                    if self._failed < _FAILED_BATCHES:
+                        error = self._ask_batch(batch, generate)
+                        self._failed = self._failed + 1 if error else 0
+                    for job in batch:
+                        job.error = error
+                    last = attempt == asks - 1
+                    done(sum(job.score is not None or error is not None or last for job in batch))
 
-
-def _ask_local(
-    batch: Sequence[_Job], config: JudgeConfig, rubric: Rubric, store: Store, generate: Generate
-) -> str | None:
-    """Ask a batch once; why it failed, or None."""
-    first = batch[0].ask()
-    settings = GenerateSettings(
-        temperature=config.temperature,
-        top_p=config.top_p,
-        max_tokens=config.max_tokens or 1024,
-        seed=first.seed,
-        attempt=first.attempt,
-        prompt_template=config.prompt_template,
-        batch_size=config.batch_size,
-        logprobs=config.logprobs,
-    )
-    try:
-        replies = generate([job.messages for job in batch], settings)
-    except InputError:
-        raise
-    except Exception as error:
-        # Whatever a model's code may raise (out of memory, a prompt over the window): the other verdicts stay.
-        _LOG.exception("judge %s: a batch of %d prompts failed", config.name, len(batch))
-        return type(error).__name__
-    if len(replies) != len(batch):
-        raise InputError(
-            f"judge {config.name}: {len(replies)} replies to {len(batch)} prompts from the local model"
+    def _ask_batch(self, batch: Sequence[_Job], generate: Generate) -> str | None:
+        """Ask a batch once; return why it failed, or None."""
+        config, first = self._config, batch[0].ask()
+        settings = GenerateSettings(
+            temperature=config.temperature,
+            top_p=config.top_p,
+            max_tokens=config.max_tokens or 1024,
+            seed=first.seed,
+            attempt=first.attempt,
+            prompt_template=config.prompt_template,
+            batch_size=config.batch_size,
+            logprobs=config.logprobs,
         )
-    store.append(zip((job.key for job in batch), replies, strict=True))
-    for job, reply in zip(batch, replies, strict=True):
-        job.take(reply, rubric, config, new=True)
-    return None
+        try:
+            replies = generate([job.messages for job in batch], settings)
+        except InputError:
+            raise
+        except Exception as error:
+            # Whatever a model's code may raise (out of memory, a prompt over the window): the other verdicts stay.
+            _LOG.exception("judge %s: a batch of %d prompts failed", config.name, len(batch))
+            return type(error).__name__
+        if len(replies) != len(batch):
+            raise InputError(
+                f"judge {config.name}: {len(replies)} replies to {len(batch)} prompts from the local model"
+            )
+        self._store.append(zip((job.key for job in batch), replies, strict=True))
+        for job, reply in zip(batch, replies, strict=True):
+            self._take(job, reply, new=True)
+        return None

@@ -1,9 +1,12 @@
 """Every answered call on disk, one JSON line each, so that a killed run goes on where it stopped.
 
 Lines are only ever appended, whole and under a lock between processes. A reply is handed to the operating system before its
-call counts as done, so that a killed process loses only calls in flight, and synchronised with the disk soon after. A process that is killed while it writes leaves at most one broken line; readers skip and count it, the next writer
-begins a new line. Plain lines rather than SQLite: its write-ahead log does not work on the network file systems of
-clusters, and a person can read, cut and join these files with common tools.
+call counts as done, so that a killed process loses only calls in flight, and synchronised with the disk soon after. A process
+that is killed while it writes leaves at most a broken line; readers skip and count it, the next writer begins a new line.
+
+Lines, not SQLite as for token counts, which can be counted again: an append takes 0.02 ms, a safe commit 0.7 ms of every call; the
+write-ahead log, which is as fast, does not work on the network file systems of clusters; a damaged line costs one reply, a damaged
+page a database; and a person can read, cut and join these files with common tools.
 
 The file holds replies, no prompts (those only as part of the key's hash), no addresses and no keys.
 """
@@ -26,7 +29,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def default_store_path(config: JudgeConfig) -> Path:
-    """Where a judge's replies lie when nobody names a place: in the user's cache, as they may quote gold answers."""
+    """Return the default place of a judge's replies: in the user's cache, as they may quote gold answers."""
     return cache_dir() / "judges" / f"{config.name}.jsonl"
 
 
@@ -53,7 +56,7 @@ class Store:
         self._writing = threading.Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            # Under the lock nobody is in the middle of a line: an unfinished one was left by a process that died.
+            # Under the lock no process is in the middle of a line: an unfinished line was left by a process that died.
             with self._locked() as file:
                 self._refresh()
                 unfinished = os.fstat(file).st_size > self._read_to
@@ -71,7 +74,7 @@ class Store:
         return len(self._replies)
 
     def get(self, key: str) -> Reply | None:
-        """The stored reply to a call, also one that another process stored meanwhile."""
+        """Return the stored reply to a call, also of another process."""
         if key not in self._replies:
             try:
                 self._refresh()
@@ -137,14 +140,14 @@ class Store:
     def _write(self, file: int, replies: dict[str, Reply], text: str) -> None:
         """Append whole lines; an unfinished line at the end of the file is closed first."""
         size = os.fstat(file).st_size
-        # What was read ends with a whole line; what lies behind it, now that nobody else writes, was broken off.
+        # What was read ends with a whole line; what follows it, now that no other process writes, was broken off.
         unfinished = size != self._read_to
         data = memoryview((("\n" if unfinished else "") + text).encode("ascii"))
         while data:
             data = data[os.write(file, data) :]
         with self._reading:
             if self._read_to == size:
-                # Nothing to read again, then; otherwise the next reading meets these lines and the broken one.
+                # Nothing to read again, then; otherwise the next reading meets these lines and the broken line.
                 self._replies.update(replies)
                 self._read_to += len(text)
 

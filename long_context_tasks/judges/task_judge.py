@@ -14,9 +14,6 @@ from long_context_tasks.schema import Case, CaseScores, LoadedTask, Score
 from long_context_tasks.schema.reasons import NOT_JUDGED
 from long_context_tasks.schema.response import Response
 
-# What a benchmark tells of a task whose responses a judge scores; hosts and ``lct judge run`` do the
-# rest.
-
 
 @dataclass(frozen=True)
 class Judging:
@@ -28,7 +25,7 @@ class Judging:
             the judge is asked: any number of requests for each response that is there; ``meta["turn"]`` says to which one a
             request belongs.
         score_turn: case, turn, response, verdicts (on the turn's requests in order, one per seed of the judge for each; none
-            when nobody has judged), rubric name and status (None, or a failure of ours in generation) to every metric of the
+            when nothing was judged), rubric name and status (None, or a failure of ours in generation) to every metric of the
             turn.
         default: name of the rubric where the judge file names none.
         metrics: those that need verdicts: without a judge they have no value, not even for a failure of the model.
@@ -138,10 +135,6 @@ def with_judge(task: LoadedTask, config: JudgeConfig | None = None) -> tuple[Loa
     return task, judge
 
 
-# Responses and what a judge said of them to scores, turn by turn: for both hosts, and for stored runs
-# that are scored again.
-
-
 def score_turns(
     task: LoadedTask,
     case: Case,
@@ -156,7 +149,7 @@ def score_turns(
         case: with as many turns as there are responses.
         responses: one per turn.
         verdicts: of the judge on each turn.
-        rubric: name of the rubric that was used; None: nobody has judged, and no turn has points, not even the lowest.
+        rubric: name of the rubric that was used; None: nothing was judged, and no turn has points, not even the lowest.
     """
     if task.judging is None:
         [response] = responses

@@ -9,7 +9,7 @@ from typing import Any
 from long_context_tasks.judges.config import JudgeConfig
 
 TopLogprobs = tuple[tuple[str, "float | None"], ...]
-"""Tokens that were likely at the first place of a reply, with their natural log-probabilities (None where one is not known)."""
+"""Tokens that were likely at the first place of a reply, with their natural log-probabilities (None where it is not known)."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Rubric:
         return self._in_scale(self.parse(reply))
 
     def score_reply(self, reply: "Reply", *, weighed: bool) -> float | None:
-        """The score of a reply: weighed by probability where that is asked for, else the one in its text.
+        """The score of a reply: weighed by probability where that is asked for, else the score in its text.
 
         Args:
             reply: of a judge.
@@ -105,7 +105,7 @@ class Reply:
 
     @property
     def usage(self) -> Usage:
-        """The tokens of this one reply."""
+        """The tokens of this reply."""
         known = self.prompt_tokens is not None and self.completion_tokens is not None
         return Usage(1, self.prompt_tokens or 0, self.completion_tokens or 0, 0 if known else 1)
 
@@ -115,7 +115,7 @@ class Verdict:
     """What one judge says of one item with one seed.
 
     Attributes:
-        score: in the rubric's own scale; None when there is none, never a stand-in such as 0.
+        score: in the rubric's own scale; None when there is none, never a substitute such as 0.
         reason: None, ``unparsable`` (no reply had a score) or ``endpoint_failed`` (a call was never answered).
         feedback: the raw reply that the score was read from, else the last one; None when none came.
         replies: all raw replies in order; the official code would have read the first.
@@ -146,7 +146,9 @@ class Verdict:
     def row(self) -> dict[str, Any]:
         """Plain values for a host's sample log; equal whether the replies came from the store or not."""
         weighed = (
-            {} if self.top_logprobs is None else {"top_logprobs": [list(one) for one in self.top_logprobs]}
+            {}
+            if self.top_logprobs is None
+            else {"top_logprobs": [list(token) for token in self.top_logprobs]}
         )
         return {
             "score": self.score,
@@ -237,7 +239,7 @@ class Panel:
 def panel(scores: Sequence[float | None]) -> Panel:
     """Mean and spread of one item's scores; a missing one (None) is left out and shows in ``n``.
 
-    Judges with different scales are brought to one first, by :meth:`Rubric.unit` or the benchmark's own rule.
+    Judges with different scales are brought to one first, by the benchmark's own rule.
 
     >>> panel([8.0, 6.0, None])
     Panel(mean=7.0, spread=1.4142135623730951, n=2, total=3)

@@ -3,8 +3,8 @@
 from long_context_tasks.noise.error_rules import ErrorShares, Rules, default_rules
 from long_context_tasks.noise.inject import MODES, MeasuredRate, Noisy, inject, measured_rates, noise_seed
 from long_context_tasks.noise.learning import learn, read_pairs
-from long_context_tasks.noise.measure import official_error_rate, word_error_rate
 from long_context_tasks.noise.official_learning import official_rules
+from long_context_tasks.noise.rates import official_error_rate, word_error_rate
 
 __all__ = [
     "MODES",

@@ -1,4 +1,4 @@
-"""Rules of recognition errors: for each word how often it came out as what, read and written as JSON Lines."""
+"""Rules of recognition errors: how often each word is recognised as what; in files of JSON Lines."""
 
 import gzip
 import json
@@ -22,13 +22,13 @@ _REMEDY = "make rules with `lct noise learn`"
 
 @dataclass(frozen=True)
 class ErrorShares:
-    """What kinds of errors rules hold, as shares of all errors, and errors per word.
+    """Kinds of errors as shares of all errors, and errors per word.
 
     Attributes:
-        substitution: Share of words that came out as other words.
-        deletion: Share of words that were left out.
-        insertion: Share of words that nobody said.
-        rate: All errors over all words that were said.
+        substitution: Share of words that are recognised as others.
+        deletion: Share of words that are left out.
+        insertion: Share of words that were not said.
+        rate: All errors over all words said.
     """
 
     substitution: float
@@ -39,22 +39,26 @@ class ErrorShares:
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """How often each word came out as what.
+    """How often each word is recognised as what.
 
     Attributes:
         counts: Word -> form -> count. The form "" is a deletion, the word "" holds what was inserted; a form can be
-            several words; the word itself counts how often it came out right.
+            several words; the word itself counts how often it is recognised right.
     """
 
     counts: Mapping[str, Mapping[str, float]]
 
     def __len__(self) -> int:
-        """Number of words with a rule."""
+        """Return the number of words with a rule."""
         return len(self.counts) - ("" in self.counts)
 
     @cached_property
     def shares(self) -> ErrorShares:
-        """Kinds of errors; all zero where there are none."""
+        """Kinds of errors; all zero without errors.
+
+        >>> Rules({"cat": {"cat": 8, "hat": 1, "": 1}}).shares
+        ErrorShares(substitution=0.5, deletion=0.5, insertion=0.0, rate=0.2)
+        """
         inserted = sum(self.counts.get("", {}).values())
         said = deleted = right = 0.0
         for word, forms in self.counts.items():
@@ -145,7 +149,7 @@ def _objects(text: str, name: str) -> Iterator[Any]:
 
 
 def _are_rules(objects: list[Any]) -> bool:
-    """Whether all are objects of objects of finite numbers from 0; whole lists at once, as files are long."""
+    """Return whether all are objects of objects of finite numbers from 0; whole lists at once, as files are long."""
     if set(map(type, objects)) - {dict}:
         return False
     rules = list(chain.from_iterable(map(dict.values, objects)))
@@ -154,12 +158,12 @@ def _are_rules(objects: list[Any]) -> bool:
     values = list(chain.from_iterable(map(dict.values, rules)))
     if set(map(type, values)) - {int, float}:
         return False
-    # NaN is in no order, so it is looked for by itself; infinity is more than any count.
+    # NaN compares with nothing, so it is checked separately; infinity is more than any count.
     return not values or (min(values) >= 0 and max(values) < 1e300 and not any(map(math.isnan, values)))
 
 
 @lru_cache(maxsize=1)
 def default_rules() -> Rules:
-    """The rules that come with the package, learned from real recognisers (see ``noise/rules/README.md``)."""
+    """Return the rules of the package, learned from real recognisers (see ``noise/rules/README.md``)."""
     data = resources.files(_PACKAGE).joinpath(_DEFAULT).read_bytes()
     return _parse(gzip.decompress(data).decode("utf-8"), _DEFAULT)

@@ -1,4 +1,4 @@
-"""Noise of either mode on any text, and what it measured."""
+"""Noise of either mode on any text, and its measured rate."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from statistics import mean
 
-from long_context_tasks.noise.error_model import ErrorModel
 from long_context_tasks.noise.error_rules import Rules
-from long_context_tasks.noise.exact import inject_exact
-from long_context_tasks.noise.measure import word_error_rate
+from long_context_tasks.noise.exact import ErrorModel, inject_exact
 from long_context_tasks.noise.official import RuleTable, inject_official
+from long_context_tasks.noise.rates import word_error_rate
 from long_context_tasks.schema import InputError
 
 MODES = ("exact", "official")
@@ -30,12 +29,15 @@ class Noisy:
 
     @cached_property
     def measured_wer(self) -> float:
-        """Word error rate of the text against the one without noise, 0 to 1 and above; measured when first asked for."""
+        """Word error rate of the text against the text without noise, 0 to 1 and above."""
         return word_error_rate(self.reference, self.text)
 
 
 def noise_seed(seed: int, document: str, wer: float) -> int:
-    """The seed of one document at one word error rate: equal in every process, and unlike those of others.
+    """Return the seed of a document at a word error rate: the same in every process, and different for every document and rate.
+
+    >>> noise_seed(0, "meeting_1", 0.4)
+    1779061134
 
     Args:
         seed: Of the whole run.
@@ -102,7 +104,7 @@ class MeasuredRate:
 
     @property
     def mean(self) -> float:
-        """Mean over documents, each counted once."""
+        """Mean over documents."""
         return mean(self.measured.values())
 
 
@@ -114,7 +116,7 @@ def measured_rates(
     seed: int = 0,
     mode: str = "exact",
 ) -> list[MeasuredRate]:
-    """Target against measured word error rate of each document, as in the paper's Table 5.
+    """Measure the word error rate of each document at each target, as in the paper's Table 5.
 
     Args:
         documents: Key -> text.

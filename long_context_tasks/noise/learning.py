@@ -1,4 +1,4 @@
-"""Learning rules from pairs of what was said and what a recogniser wrote."""
+"""Rules learned from pairs of what was said and what a recogniser wrote."""
 
 import gzip
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 from rapidfuzz.distance import Levenshtein
 
 from long_context_tasks.noise.error_rules import Rules
-from long_context_tasks.noise.measure import encode
+from long_context_tasks.noise.rates import encode
 from long_context_tasks.noise.words import words_of
 from long_context_tasks.schema import InputError
 
@@ -19,11 +19,11 @@ _GAP = 0.45  # two words less alike than 10 % are a deletion and an insertion ra
 _ALIKE = 0.5
 _LONGEST_FORM = 3
 _PER_EXTRA_WORD = 0.1
-_LARGEST_REGION = 400  # beyond, the two sides have lost each other and tell nothing
+_LARGEST_REGION = 400  # beyond, the two sides do not belong together
 
 
 def read_pairs(path: Path, *, sources: Iterable[str] = ()) -> Iterator[tuple[str, str]]:
-    """Pairs from JSON Lines with ``ref`` and ``hyp`` (or ``reference`` and ``hypothesis``), plain or ``.gz``.
+    """Read pairs from JSON Lines with ``ref`` and ``hyp`` (or ``reference`` and ``hypothesis``), plain or ``.gz``.
 
     Args:
         path: The file; other fields are ignored.
@@ -70,15 +70,15 @@ def _pair(line: str, place: str) -> tuple[tuple[str, str], str]:
 
 
 def learn(pairs: Iterable[tuple[str, str]], *, min_count: int = 2) -> Rules:
-    """Count how often each word came out as what.
+    """Count how often each word is recognised as what.
 
-    Case and punctuation around words are not looked at. Words are aligned by least edits; between two matches, words go
+    Case and punctuation around words are ignored. Words are aligned by least edits; between two matches, words go
     with those that are written most alike, up to three for one ("anon" -> "an on"). Where one side has digits and
     the other has none ("two point six", "2.6") nothing is counted: that is writing, not hearing.
 
     Args:
         pairs: Reference and hypothesis.
-        min_count: Errors that are rarer are kept only if at least half of the letters agree, else they are taken for
+        min_count: Errors that are rarer are kept only if at least half of the letters agree, else they count as
             faults of the alignment.
 
     Raises:
@@ -103,7 +103,7 @@ def learn(pairs: Iterable[tuple[str, str]], *, min_count: int = 2) -> Rules:
 
 
 def align_words(reference: list[str], hypothesis: list[str]) -> Iterator[tuple[str, str]]:
-    """Pairs of a word and its form: equal, "" for a deletion, several words; ("", word) for an insertion."""
+    """Give pairs of a word and its form: equal, "" for a deletion, several words; ("", word) for an insertion."""
     left, right = encode(reference, hypothesis)
     end_left = end_right = 0
     for block in Levenshtein.editops(left, right).as_matching_blocks():
@@ -113,7 +113,7 @@ def align_words(reference: list[str], hypothesis: list[str]) -> Iterator[tuple[s
 
 
 def _region(left: list[str], right: list[str]) -> Iterator[tuple[str, str]]:
-    """Align what stands between two matches: words that are written alike go together."""
+    """Align what is between two matches: words that are written alike go together."""
     if not left or not right:
         yield from ((word, "") for word in left)
         yield from (("", word) for word in right)

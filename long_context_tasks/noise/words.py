@@ -1,8 +1,13 @@
-"""What of a token is a word: punctuation around it, its case, and tags that noise must not touch."""
+"""Words of transcripts: what of a token is a word, and which words sound alike."""
 
 import re
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+
+import jellyfish
+from rapidfuzz.distance import Levenshtein
 
 # (PERSON4), [ORGANIZATION2], [OTHER], <laugh/>, <parallel_talk>, also broken ones: whatever brackets something.
 _TAG = re.compile(r"[\[\]<>]|\([A-Z]+\d*\)")
@@ -14,7 +19,7 @@ _AS_IT_IS, _CAPITAL, _UPPER = range(3)
 
 @dataclass(frozen=True)
 class Token:
-    """What stands between white space.
+    """A word or tag between white space.
 
     Attributes:
         key: The form in which it is looked up in rules: lower case, no punctuation around it, plain apostrophes; "" where
@@ -30,7 +35,7 @@ class Token:
     case: int
 
     def dress(self, form: str) -> str:
-        """Another form written as the token is: its case and the punctuation around it."""
+        """Write another form as the token is written: its case and the punctuation around it."""
         if "i" in form:
             form = _FIRST_PERSON.sub("I", form)
         if self.case == _CAPITAL:
@@ -41,7 +46,11 @@ class Token:
 
 
 def parse_token(token: str) -> Token:
-    """Take a token apart."""
+    """Take a token apart.
+
+    >>> parse_token("Hello,").dress("yellow")
+    'Yellow,'
+    """
     before, core, behind = _parts(token)
     key = core.lower().translate(_APOSTROPHES)
     if _TAG.search(token):
@@ -62,10 +71,70 @@ def _parts(token: str) -> tuple[str, str, str]:
 
 
 @lru_cache(maxsize=1 << 17)
-def _key(token: str) -> str:
+def _token_key(token: str) -> str:
     return parse_token(token).key
 
 
 def words_of(text: str) -> list[str]:
-    """Words of a text as rules have them, without tags and tokens that are only punctuation."""
-    return [key for key in map(_key, text.split()) if key]
+    """Return the words of a text as rules have them, without tags and tokens that are only punctuation.
+
+    >>> words_of("(PERSON4) Well, it’s <laugh/> fine -")
+    ['well', "it's", 'fine']
+    """
+    return [key for key in map(_token_key, text.split()) if key]
+
+
+_MOST = 4
+
+
+class SoundAlikes:
+    """Finds the words of a vocabulary that sound like a given one, by their Metaphone keys."""
+
+    def __init__(self, vocabulary: Iterable[str]) -> None:
+        """Index a vocabulary; words with other than ASCII letters have no key and are left out."""
+        self._buckets: dict[str, list[str]] = defaultdict(list)
+        for word in sorted(set(vocabulary)):
+            key = _sound_key(word)
+            for size in range(len(key), 0, -1):
+                self._buckets[key[:size]].append(word)
+        self._found: dict[str, tuple[str, ...]] = {}
+
+    def of(self, word: str) -> tuple[str, ...]:
+        """Return up to four other words, the nearest in sound and then in writing first; empty when there is none.
+
+        Words with the same key come first, else those whose keys agree in as many first sounds as possible.
+        """
+        found = self._found.get(word)
+        if found is None:
+            found = self._found[word] = self._search(word)
+        return found
+
+    def _search(self, word: str) -> tuple[str, ...]:
+        key = _sound_key(word)
+        for size in range(len(key), 0, -1):
+            others = [other for other in self._buckets.get(key[:size], ()) if other != word]
+            if others:
+                others.sort(key=lambda other: (Levenshtein.distance(word, other), other))
+                return tuple(others[:_MOST])
+        return ()
+
+
+def _sound_key(word: str) -> str:
+    letters = word.replace("'", "")
+    return jellyfish.metaphone(letters).replace(" ", "") if letters.isascii() and letters.isalpha() else ""
+
+
+def numbers_alike(word: str) -> tuple[str, ...]:
+    """Return numbers that sound like a number in digits: teens and tens, else its neighbours; empty for other words.
+
+    >>> numbers_alike("13"), numbers_alike("7"), numbers_alike("cat")
+    (('30', '14'), ('8', '6'), ())
+    """
+    if not (word.isascii() and word.isdigit()):
+        return ()
+    number = int(word)
+    if 13 <= number <= 19:
+        return (str(10 * (number - 10)), str(number + 1))
+    if number % 10 == 0 and 30 <= number <= 90:
+        return (str(number // 10 + 10), str(number + 1))
+    return (str(number + 1), str(number - 1)) if number else ("1",)

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -176,8 +176,8 @@ def scored_runs(
                 points=metric in row["points"],
                 seed=row["seed"] or "",
                 made=str(row["made"]),
-                read=lambda evaluation=evaluation, metric=metric: _turns(evaluation, metric),
-                load=lambda key=evaluation.run.task_key, task=task: loaded(key, task),
+                read=partial(_turns, evaluation, metric),
+                load=partial(loaded, evaluation.run.task_key, task),
                 by_judge_seed={
                     seed: numbers[metric] for seed, numbers in evaluation.by_seed.items() if metric in numbers
                 },

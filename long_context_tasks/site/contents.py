@@ -1,4 +1,4 @@
-"""What the site says beside runs: titles and sentences from the cards, figures from the papers, lengths, splits, judges."""
+"""What the site shows beside runs, from the cards, the papers and the user: titles, sentences, figures, lengths, judges."""
 
 import json
 import math
@@ -17,24 +17,25 @@ if TYPE_CHECKING:
     from long_context_tasks.results.lengths import FamilyLength
     from long_context_tasks.results.models import Models
     from long_context_tasks.results.tidy import Collection
-    from long_context_tasks.site.shown import HeatMap, SiteOptions
+    from long_context_tasks.schema.report import Section
+    from long_context_tasks.site.shown import CellMap, SiteOptions
 
 _PEOPLE = ("people", "human", "gold", "annotator", "rater")
 _FORM = "expected what `lct judge compare FILES --out FILE` writes"
-# Models whose agreement with people the ELITR-Bench paper prints, by the name of its raters.
-_ELITR_RATERS = {"gpt-4-0613": "gpt-4", "prometheus-13b-v1.0": "prometheus"}
 
 
 def judge_sentences(collection: "Collection", agreement: Path | None) -> dict[str, str]:
-    """Judge of the collection to a sentence; judges of whom nobody knows anything are left out.
+    """Return judge to a sentence on its agreement with people: measured by the user, else as a paper prints it, else none.
 
     Args:
         collection: of the site.
-        agreement: what ``lct judge compare --out`` wrote; None: only what papers print.
+        agreement: file of ``lct judge compare --out``; None: only what papers print.
 
     Raises:
         InputError: the file is not of that form.
     """
+    from long_context_tasks.benchmarks import catalogue
+
     measured = {} if agreement is None else read_agreement(agreement)
     found: dict[str, str] = {}
     rows = collection.runs.select("judge", "judge_settings", "benchmark").unique(maintain_order=True)
@@ -44,35 +45,17 @@ def judge_sentences(collection: "Collection", agreement: Path | None) -> dict[st
         model = str((json.loads(settings or "{}") or {}).get("model") or "")
         names = (judge, judge.rpartition("-")[0], model, model.rpartition("/")[2])
         sentence = next((measured[name] for name in names if name and name in measured), "")
-        sentence = sentence or (published_sentence(model) if benchmark == "elitr_bench" else "")
+        if not sentence and (printed := catalogue.benchmark(benchmark).function("judge_agreement")):
+            sentence = printed(model)
         if sentence:
             found[judge] = sentence
     return found
 
 
-def published_sentence(model: str) -> str:
-    """What the ELITR-Bench paper prints on a judge's agreement with people; empty for other models.
-
-    >>> published_sentence("gpt-4-0613").startswith("Pearson correlation with people 0.82 (gold)")
-    True
-    """
-    from long_context_tasks.benchmarks.elitr_bench.paper.tables import published
-
-    rater = _ELITR_RATERS.get(model.rpartition("/")[2].lower())
-    if rater is None:
-        return ""
-    told = {frozenset(entry["pair"]): entry["published"] for entry in published()["fig2b"]}
-    gold, silver = (told[frozenset((rater, f"{kind}-human"))] for kind in ("gold", "silver"))
-    return (
-        f"Pearson correlation with people {gold} (gold) and {silver} (silver scores), as the ELITR-Bench paper prints it "
-        "(Fig. 2b): published, not measured here."
-    )
-
-
 def read_agreement(path: Path) -> dict[str, str]:
-    """Rater to a sentence on its agreement with people, from the file of ``lct judge compare --out``, with or without ``--splits``.
+    """Return rater to a sentence on its agreement with people, from the file of ``lct judge compare --out``, with or without ``--splits``.
 
-    In a file without ``--splits`` people are the rater whose name says so (gold, human, people, annotator, rater), one in each pair.
+    In a file without ``--splits``, people are the rater of a pair whose name contains gold, human, people, annotator or rater.
 
     Raises:
         InputError: it cannot be read, has another form, or names no people.
@@ -85,8 +68,8 @@ def read_agreement(path: Path) -> dict[str, str]:
             else _of_splits(content["comparison"], path.name)
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        told = getattr(error, "strerror", None) or repr(error)
-        raise InputError(f"{path}: no agreement of judges in it ({told}); {_FORM}") from error
+        reason = getattr(error, "strerror", None) or repr(error)
+        raise InputError(f"{path}: no agreement of judges in it ({reason}); {_FORM}") from error
     if not found:
         raise InputError(
             f"{path}: no pair of a judge and people; name the people's field gold or human, and compare again"
@@ -96,29 +79,31 @@ def read_agreement(path: Path) -> dict[str, str]:
 
 def _of_study(content: Mapping[str, Any], name: str) -> dict[str, str]:
     found: dict[str, list[str]] = {}
-    for one in content["study"]["correlations"]:
-        first, second = str(one["first"]), str(one["second"])
+    for row in content["study"]["correlations"]:
+        first, second = str(row["first"]), str(row["second"])
         people = [rater for rater in (first, second) if _are_people(rater)]
-        if len(people) != 1 or one["value"] is None:
+        if len(people) != 1 or row["value"] is None:
             continue
         judge = second if people[0] == first else first
-        ends = one.get("interval") or {}
+        ends = row.get("interval") or {}
         low, high = ends.get("low"), ends.get("high")
         interval = "" if low is None or high is None else f" ({low:.2f} to {high:.2f})"
         found.setdefault(judge, []).append(
-            f"{str(one['method']).capitalize()} {float(one['value']):.2f}{interval} with {people[0]}, n = {one['n']}"
+            f"{str(row['method']).capitalize()} {float(row['value']):.2f}{interval} with {people[0]}, n = {row['n']}"
         )
-    return {judge: f"Correlation with people: {'; '.join(told)} ({name})." for judge, told in found.items()}
+    return {
+        judge: f"Correlation with people: {'; '.join(figures)} ({name})." for judge, figures in found.items()
+    }
 
 
 def _of_splits(content: Mapping[str, Any], name: str) -> dict[str, str]:
     found = {}
-    for one in content["figures"]:
-        rho, mae = _mean(one["rho"]), _mean(one["mae"])
+    for row in content["figures"]:
+        rho, mae = _mean(row["rho"]), _mean(row["mae"])
         if rho is None:
             continue
         error = "" if mae is None else f", mean absolute error {mae:.3f} on 0 to 1"
-        found[str(one["name"])] = f"Spearman's rho with people {rho:.2f}{error}, n = {one['n']} ({name})."
+        found[str(row["name"])] = f"Spearman's rho with people {rho:.2f}{error}, n = {row['n']} ({name})."
     return found
 
 
@@ -132,18 +117,14 @@ def _are_people(name: str) -> bool:
     return any(word in name.lower() for word in _PEOPLE)
 
 
-# Splits of scores that need more than their labels: by place in the context, over measured word error
-# rates.
-
-
 _WER = "measured_wer"
 
 
 def measured_wer(collection: "Collection") -> dict[str, float]:
-    """Task to the mean word error rate over its meetings, in percent, as the labels of its scores tell."""
+    """Return task to the mean word error rate over its clusters, in percent, from the labels of its scores."""
     import polars as pl
 
-    told = (
+    labelled = (
         collection.scores.filter(pl.col("labels").is_not_null())
         .select("run", "cluster", "labels")
         .unique()
@@ -154,7 +135,7 @@ def measured_wer(collection: "Collection") -> dict[str, float]:
         .unique()
     )
     rates: dict[str, dict[tuple[str, float], None]] = {}
-    for task, cluster, labels in told.iter_rows():
+    for task, cluster, labels in labelled.iter_rows():
         value = json.loads(labels).get(_WER)
         if isinstance(value, int | float):
             rates.setdefault(task, {})[cluster, float(value)] = None
@@ -166,22 +147,23 @@ def heat_maps(
     cells: "Sequence[Cell]",
     evaluations: "Mapping[str, Evaluation]",
     data_dir: Path | None,
-) -> "tuple[list[HeatMap], list[str]]":
-    """Scores over two axes, such as place in the context and its length, from the reports of the benchmarks that have such; and
-    what has none, with the reason. They need the task's data.
+) -> "tuple[list[CellMap], list[str]]":
+    """Return scores over two axes, such as place in the context and its length, from the reports of the benchmarks that have them.
+
+    They need the data of the task; the second value says which cells have none, with the reason.
 
     Args:
         collection: that the cells are of.
         cells: any.
         evaluations: run to what its files hold.
-        data_dir: where the data lie.
+        data_dir: folder of the published data.
     """
     import polars as pl
 
     from long_context_tasks.benchmarks import catalogue
     from long_context_tasks.results.sections import Wanted, scored_runs
     from long_context_tasks.site import words
-    from long_context_tasks.site.shown import HeatMap
+    from long_context_tasks.site.shown import CellMap
 
     maps, without = [], []
     for cell in sorted(cells, key=lambda cell: cell.task):
@@ -196,18 +178,43 @@ def heat_maps(
         except InputError as error:
             without.append(f"{cell.task}, {cell.model}: {error}")
             continue
-        settings = words.settings_label(words.settings(cell.settings))
-        who = (words.short_name(cell.task, cell.benchmark), settings, cell.judge and f"judge {cell.judge}")
-        title = " · ".join(part for part in who if part)
-        maps += [HeatMap(**{**vars(one), "title": title}, model=cell.model, task=cell.task) for one in found]
-    return maps, _told(without)
-
-
-def _told(without: Sequence[str]) -> list[str]:
+        label = words.setting_label(words.settings(cell.settings), cell.judge)
+        title = words.joined(words.short_name(cell.task, cell.benchmark), label)
+        maps += [CellMap(cell.model, cell.task, replace(each, title=title)) for each in found]
     if not without:
-        return []
-    shown = "; ".join(list(dict.fromkeys(without))[:2]) + ("; ..." if len(without) > 2 else "")
-    return [f"{len(without)} cells have no scores by place in the context: {shown}"]
+        return maps, []
+    first = "; ".join(list(dict.fromkeys(without))[:2]) + ("; ..." if len(without) > 2 else "")
+    return maps, [f"{len(without)} cells have no scores by place in the context: {first}"]
+
+
+def own_sections(
+    benchmarks: Sequence[str],
+    collection: "Collection",
+    evaluations: "Mapping[str, Evaluation]",
+    data_dir: Path | None,
+) -> "tuple[dict[str, Sequence[Section]], dict[str, str]]":
+    """Return benchmark to the sections of its own report, and those whose report cannot be made to the reason.
+
+    Args:
+        benchmarks: of the runs.
+        collection: of the site.
+        evaluations: run to what its files hold.
+        data_dir: folder of the published data.
+    """
+    from long_context_tasks.results.sections import Wanted, benchmark_sections, with_sections
+
+    found: dict[str, Sequence[Section]] = {}
+    without = {}
+    reporting = set(with_sections())
+    for benchmark in benchmarks:
+        if benchmark in reporting:
+            try:
+                found[benchmark] = benchmark_sections(
+                    benchmark, collection, evaluations, Wanted(data_dir=data_dir)
+                )
+            except InputError as error:
+                without[benchmark] = str(error)
+    return found, without
 
 
 # "1/24 = 4.2 %": the one form of a card that is a single number.
@@ -250,16 +257,16 @@ def site_contents(
     data_dir: Path | None = None,
     agreement: Path | None = None,
 ) -> SiteContents:
-    """All that the site shows beside runs, for the benchmarks that the runs are of.
+    """Return all that the site shows beside runs, for the benchmarks of the runs.
 
     Args:
         collection: of the site.
         cells: of the collection.
-        evaluations: run to what its files hold, for scores by place in the context; runs of bundles have none.
+        evaluations: run to what its files hold, for heat maps.
         title: of the site.
-        models: claimed windows and what else the user says of models.
+        models: claimed windows and what else the user says about models.
         data_dir: see :func:`long_context_tasks.hosts.stored_task.load_task`.
-        agreement: what ``lct judge compare --out`` wrote.
+        agreement: file of ``lct judge compare --out``.
 
     Raises:
         InputError: the file of agreement cannot be read.
@@ -277,6 +284,7 @@ def site_contents(
     chance = chances(cells)
     lengths = family_lengths(collection, cells, chance)
     maps, notes = heat_maps(collection, cells, evaluations, data_dir)
+    sections, without = own_sections(benchmarks, collection, evaluations, data_dir)
     options = SiteOptions(
         title=title,
         made=date.today().isoformat(),
@@ -284,6 +292,7 @@ def site_contents(
         groups=pooled_cells(collection, cells, pooled_groups(benchmarks)),
         lengths=lengths,
         heat_maps=maps,
+        sections=sections,
         label_values=label_values(),
         positions=POSITION_LABELS,
         position_variants=POSITION_VARIANTS,
@@ -299,11 +308,15 @@ def site_contents(
         },
         rates=RATES,
     )
+    # What keeps a report from being made mostly keeps its maps from being made as well.
+    notes += [
+        f"{benchmark}: {reason}" for benchmark, reason in without.items() if reason not in "".join(notes)
+    ]
     return SiteContents(options, lengths, notes)
 
 
 def chances(cells: "Sequence[Cell]") -> dict[str, float]:
-    """Task to what guessing scores: the card's number where it has one, else the mean of what guessing scores on its cases."""
+    """Return task to the score of guessing: the card's number where it has one, else the mean over the cases of the cell."""
     from long_context_tasks.benchmarks import catalogue
 
     found: dict[str, float] = {}
@@ -321,7 +334,7 @@ def chances(cells: "Sequence[Cell]") -> dict[str, float]:
 
 
 def pooled_groups(benchmarks: Sequence[str]) -> dict[str, list[str]]:
-    """Group to its tasks, of tasks whose mean over all splits counts every case the same."""
+    """Return group to its tasks, for tasks whose mean over all splits weighs every case equally."""
     from long_context_tasks.benchmarks import catalogue
 
     return {
@@ -333,7 +346,7 @@ def pooled_groups(benchmarks: Sequence[str]) -> dict[str, list[str]]:
 
 
 def label_values() -> dict[str, dict[str, str]]:
-    """Label to its values in reading order with words for them."""
+    """Return label to its values in reading order with words for them."""
     return {
         "answer_position": {"B": "beginning", "M": "middle", "E": "end", "S": "several places"},
         "question_type": {"who": "who", "what": "what", "when": "when", "howmany": "how many"},

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from long_context_tasks.results.cells import Cell
 from long_context_tasks.results.lengths import settings_without_length
+from long_context_tasks.schema.report import Lines
 from long_context_tasks.site import words
-from long_context_tasks.site.shown import Breakdown, HeatMap, SiteOptions
+from long_context_tasks.site.shown import Breakdown, CellMap, SiteOptions
 from long_context_tasks.site.words import scale_top, tokens
 from long_context_tasks.stats import Mean
 
@@ -86,23 +87,40 @@ def wer_figures(
     ]
 
 
-def heat_figure(given: HeatMap, *, named: bool = False) -> Figure:
+def heat_figure(shown: CellMap, *, named: bool = False) -> Figure:
     """Return a heat map; ``named`` puts the model in front of its title."""
-    return Figure(
-        f"{given.model} · {given.title}" if named and given.model else given.title,
-        given.caption if given.counts is None else f"{given.caption} {_COUNTS}",
-        {
-            "kind": "heat",
-            "x": list(given.x),
-            "y": list(given.y),
-            "values": [list(row) for row in given.values],
-            "xTitle": given.x_title,
-            "yTitle": given.y_title,
-            "low": given.low,
-            "high": given.high,
-            "counts": None if given.counts is None else [list(row) for row in given.counts],
-        },
-    )
+    own = shown.map
+    data = {
+        "kind": "heat",
+        "x": list(own.x),
+        "y": list(own.y),
+        "values": [list(row) for row in own.values],
+        "xTitle": own.x_title,
+        "yTitle": own.y_title,
+        "low": own.low,
+        "high": own.high,
+        "counts": [list(row) for row in own.counts] or None,
+    }
+    caption = f"{own.caption} {_COUNTS}" if own.counts else own.caption
+    return Figure(words.joined(shown.model, own.title) if named else own.title, caption, data)
+
+
+def lines_figure(shown: Lines) -> Figure:
+    """Return a figure of a benchmark's own report, which says nothing on numbers of cases."""
+    lines = [
+        [line.name, [[x, y, low, high, None, None] for x, y, low, high in line.points]]
+        for line in shown.lines
+    ]
+    data = {
+        "kind": "curves",
+        "xTitle": shown.x_title,
+        "yTitle": shown.y_title,
+        "log": 0,
+        "points": 1,
+        "top": shown.high,
+        "lines": lines,
+    }
+    return Figure(shown.title, _BAND, data)
 
 
 def position_figures(

@@ -2,45 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from long_context_tasks.results.cells import Cell
 from long_context_tasks.results.lengths import FamilyLength
 from long_context_tasks.results.models import Models
+from long_context_tasks.schema.report import HeatMap, Section
 from long_context_tasks.stats import Mean
 
 if TYPE_CHECKING:
     from long_context_tasks.benchmarks.published import PublishedScore
 
 
-@dataclass(frozen=True)
-class HeatMap:
-    """A matrix with names of rows and columns.
-
-    Attributes:
-        model: empty where the map belongs to the task alone.
-        task: name.
-        title: of the figure, without the model.
-        caption: what a cell of the map is, in one or two sentences.
-        x_title, y_title: of the axes.
-        x, y: names of columns and rows.
-        values: a row for each of ``y``; None leaves a cell empty.
-        low, high: ends of the scale; None takes those of the values.
-        counts: cases that each value rests on, those of one document once; None leaves them out.
-    """
+class CellMap(NamedTuple):
+    """A heat map of a model on a task; the model is empty where the map belongs to the task alone."""
 
     model: str
     task: str
-    title: str
-    caption: str
-    x_title: str
-    y_title: str
-    x: Sequence[str]
-    y: Sequence[str]
-    values: Sequence[Sequence[float | None]]
-    low: float | None = None
-    high: float | None = None
-    counts: Sequence[Sequence[int]] | None = None
+    map: HeatMap
 
 
 @dataclass(frozen=True)
@@ -68,7 +47,8 @@ class SiteOptions:
         published: figures of papers; those of tasks without a run are on the benchmark's page.
         groups: cells of groups of tasks that weigh every case equally; see :mod:`long_context_tasks.results.cells`.
         lengths: effective context lengths.
-        heat_maps: see :class:`HeatMap`.
+        heat_maps: see :class:`CellMap`.
+        sections: benchmark to the sections of its own report, which its page shows.
         label_values: label to its values in the order to show, each with the words for it.
         positions: labels that say where in the context something is; they are drawn as well.
         position_variants: variants of tasks that move it, in order; they are drawn over one another.
@@ -89,7 +69,8 @@ class SiteOptions:
     published: "Sequence[PublishedScore]" = ()
     groups: Sequence[Cell] = ()
     lengths: Sequence[FamilyLength] = ()
-    heat_maps: Sequence[HeatMap] = ()
+    heat_maps: Sequence[CellMap] = ()
+    sections: Mapping[str, Sequence[Section]] = field(default_factory=dict)
     label_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     positions: Sequence[str] = ()
     position_variants: Sequence[str] = ()

@@ -3,7 +3,7 @@
 import hashlib
 import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -16,6 +16,7 @@ __all__ = [
     "FactTable",
     "Paragraph",
     "check_length",
+    "filled",
     "main_facts",
     "paragraphs_of",
     "ranked_facts",
@@ -106,6 +107,35 @@ def paragraphs_of(
         if length >= num_tokens * characters_per_token:
             break
     return tuple(taken)
+
+
+def filled(
+    additions: Iterable[str],
+    extended: Callable[[Sequence[str]], str],
+    count: Callable[[str], int],
+    least: int,
+    most: int,
+) -> tuple[str, int]:
+    """Add sentences that say nothing to a text until it fills a length; return it with its tokens.
+
+    Args:
+        additions: in the order in which they are tried; what does not fit is left out.
+        extended: some of the additions to the text with these.
+        count: tokens of a text.
+        least: tokens at which the text is long enough; it may stay below where the additions do not suffice.
+        most: tokens that it never exceeds by an addition.
+    """
+    added: list[str] = []
+    text = extended(added)
+    size = count(text)
+    for addition in additions:
+        if size >= least:
+            break
+        longer = extended([*added, addition])
+        if (grown := count(longer)) <= most:
+            added.append(addition)
+            text, size = longer, grown
+    return text, size
 
 
 # --- facts -----------------------------------------------------------------------------------------------------------

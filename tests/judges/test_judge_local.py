@@ -10,16 +10,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-
-pytest.importorskip("transformers")
-pytest.importorskip("torch")
-
 from tiny_model import make_tiny_model
-from transformers import AutoTokenizer
 
 from long_context_tasks.judges import Generate, GenerateSettings, JudgeConfig, Reply
 from long_context_tasks.judges.local import _loaded_vllm, check_local_judge, load_hf_judge, load_local_judge
 from long_context_tasks.schema import InputError, Message
+
+pytestmark = pytest.mark.skipif(
+    not (find_spec("torch") and find_spec("transformers")), reason="torch or transformers is not installed"
+)
 
 PROMPTS = [
     (Message("user", text),) for text in ("Judge this.", "Judge that, which is a little longer.", "And this?")
@@ -47,7 +46,7 @@ def test_draws_do_not_depend_on_the_batch(generate: Generate) -> None:
 def first_logits(folder: Path, prompt: tuple[Message, ...]) -> tuple[int, Any]:
     """Tokens of a prompt, and what the model itself has for the first place of a reply."""
     import torch
-    from transformers import AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM, AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(folder)
     chat = [{"role": message.role, "content": message.content} for message in prompt]
@@ -59,10 +58,12 @@ def first_logits(folder: Path, prompt: tuple[Message, ...]) -> tuple[int, Any]:
 
 def test_likely_tokens_are_those_of_the_model(generate: Generate, folder: Path) -> None:
     """Before temperature and sampling, whatever the batch; tokens are counted without padding."""
-    told = generate(PROMPTS, replace(SETTINGS, logprobs=4))
-    assert [reply.text for reply in told] == [reply.text for reply in generate(PROMPTS, SETTINGS)]
+    from transformers import AutoTokenizer
+
+    replies = generate(PROMPTS, replace(SETTINGS, logprobs=4))
+    assert [reply.text for reply in replies] == [reply.text for reply in generate(PROMPTS, SETTINGS)]
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    for prompt, reply in zip(PROMPTS, told, strict=True):
+    for prompt, reply in zip(PROMPTS, replies, strict=True):
         read, logits = first_logits(folder, prompt)
         best = logits.log_softmax(-1).topk(4)
         assert reply.top_logprobs is not None
@@ -101,6 +102,8 @@ def test_a_model_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_vllm_is_asked_as_transformers_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """vLLM itself needs a GPU: a module of its form stands in, over the tiny model's own tokenizer."""
+    from transformers import AutoTokenizer
+
     folder = make_tiny_model(tmp_path / "model", 512)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     asked: list[tuple[list[int], SimpleNamespace]] = []

@@ -10,11 +10,9 @@ from typing import Any
 
 from collected_runs import CONVERSATION, Run, Turn, simple, write_lm_eval, write_opencompass
 
-from long_context_tasks.results.bundle.check import read_bundle
-from long_context_tasks.results.bundle.format import MANIFEST, RUNS_MEMBER, SCORES_MEMBER
+from long_context_tasks.results.bundle.format import MANIFEST, SCORES_MEMBER
 from long_context_tasks.results.bundle.pack import pack
 from long_context_tasks.results.collect import collect_with_files
-from long_context_tasks.schema import InputError
 
 JUDGE = {
     "name": "j",
@@ -56,7 +54,7 @@ def pack_one(results: Path, folder: Path) -> Path:
     return one.path
 
 
-def rewrite(path: Path, change: Callable[[Members], None], *, hashes: bool = True) -> None:
+def rewrite(path: Path, change: Callable[[Members], object], *, hashes: bool = True) -> None:
     """Change members, then make the manifest right again: as somebody would who means it."""
     with zipfile.ZipFile(path) as file:
         members = {name: file.read(name) for name in file.namelist()}
@@ -70,25 +68,18 @@ def rewrite(path: Path, change: Callable[[Members], None], *, hashes: bool = Tru
         }
         members[MANIFEST] = json.dumps(manifest).encode()
     path.write_bytes(zipped(list(members.items())))
-    if hashes and SCORES_MEMBER in members:
-        tell_again(path)
 
 
-def tell_again(path: Path) -> None:
-    """The lines for people, from the scores, where these can be read at all."""
-    from long_context_tasks.results.bundle import check as bundle_check
+def state_again(path: Path) -> None:
+    """Make what the manifest states of the scores right again."""
+    from long_context_tasks.results.bundle import check
 
-    before, bundle_check._check_told = bundle_check._check_told, lambda *_: None
+    before, check._check_stated = check._check_stated, lambda *_: None
     try:
-        told = [bundle_check.told_of(one) for one in read_bundle(path)]
-    except InputError:
-        return
+        right = iter([check.stated_of(run).model_dump() for run in check.read_bundle(path)])
     finally:
-        bundle_check._check_told = before
-    with zipfile.ZipFile(path) as file:
-        members = {name: file.read(name) for name in file.namelist()}
-    members[MANIFEST] = json.dumps({**json.loads(members[MANIFEST]), "runs": told}).encode()
-    path.write_bytes(zipped(list(members.items())))
+        check._check_stated = before
+    rewrite(path, on_stated(lambda run: run.update(next(right))))
 
 
 def zipped(members: list[tuple[str, bytes]]) -> bytes:
@@ -99,34 +90,68 @@ def zipped(members: list[tuple[str, bytes]]) -> bytes:
     return buffer.getvalue()
 
 
-def on_rows(member: str, change: Callable[[dict[str, Any]], object]) -> Callable[[Members], None]:
-    def edit(members: Members) -> None:
-        rows = [json.loads(line) for line in members[member].splitlines()]
-        for row in rows:
-            change(row)
-        members[member] = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
-
-    return edit
-
-
-def on_run(**values: Any) -> Callable[[Members], None]:
-    return on_rows(RUNS_MEMBER, lambda row: row["run"].update(values))
-
-
-def on_scores(change: Callable[[dict[str, Any]], object]) -> Callable[[Members], None]:
-    return on_rows(SCORES_MEMBER, change)
-
-
-def column(name: str, values: Any) -> Callable[[Members], None]:
-    return on_scores(lambda row: row["columns"].update({name: values}))
-
-
-def flipped(packed_values: Any) -> Any:
-    return {"all": 0.25} if isinstance(packed_values, dict) and "all" in packed_values else {"all": 0.5}
-
-
 def manifest(**values: Any) -> Callable[[Members], None]:
     def edit(members: Members) -> None:
         members[MANIFEST] = json.dumps({**json.loads(members[MANIFEST]), **values}).encode()
 
     return edit
+
+
+def on_stated(change: Callable[[dict[str, Any]], object]) -> Callable[[Members], None]:
+    """Change each run of the manifest."""
+
+    def edit(members: Members) -> None:
+        content = json.loads(members[MANIFEST])
+        for run in content["runs"]:
+            change(run)
+        members[MANIFEST] = json.dumps(content).encode()
+
+    return edit
+
+
+def on_run(**values: Any) -> Callable[[Members], None]:
+    return on_stated(lambda run: run["row"].update(values))
+
+
+def on_table(member: str, change: Callable[[Any], Any], **written: Any) -> Callable[[Members], None]:
+    """Change a table of Parquet, a frame of Polars; ``written`` goes to the writer."""
+
+    def edit(members: Members) -> None:
+        import polars as pl
+        import pyarrow.parquet as pq
+
+        table = change(pl.read_parquet(members[member])).to_arrow()
+        buffer = io.BytesIO()
+        pq.write_table(plain(table), buffer, **{"compression": "NONE", **written})
+        members[member] = buffer.getvalue()
+
+    return edit
+
+
+def plain(table: Any) -> Any:
+    """Polars' own kinds of text as the plain one."""
+    import pyarrow as pa
+
+    large = {pa.large_string(): pa.string(), pa.string_view(): pa.string()}
+    fields = [pa.field(one.name, large.get(one.type, one.type)) for one in table.schema]
+    fields = [
+        pa.field(one.name, pa.list_(pa.float64())) if one.name == "log_likelihoods" else one for one in fields
+    ]
+    return table.cast(pa.schema(fields))
+
+
+def on_scores(change: Callable[[Any], Any], **written: Any) -> Callable[[Members], None]:
+    return on_table(SCORES_MEMBER, change, **written)
+
+
+def column(name: str, value: Any) -> Callable[[Members], None]:
+    """The same value in every row; the kind of the column stays where it fits."""
+
+    def change(frame: Any) -> Any:
+        import polars as pl
+
+        kind = frame.schema.get(name)
+        fits = value is None or (isinstance(value, str) == (kind == pl.String()) and value is not True)
+        return frame.with_columns(pl.lit(value, dtype=kind if fits else None).alias(name))
+
+    return on_scores(change)

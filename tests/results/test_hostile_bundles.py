@@ -1,25 +1,27 @@
 """Bundles of strangers: whatever was done to one, it is named and skipped, and nothing of it gets through."""
 
-import json
 import math
 import struct
 import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("polars")
 
+import polars as pl
 from bundle_files import (
     Members,
     both_hosts,
     column,
     manifest,
-    on_rows,
     on_run,
     on_scores,
+    on_stated,
+    on_table,
     pack_one,
     rewrite,
     zipped,
@@ -30,7 +32,7 @@ from hypothesis import strategies as st
 
 from long_context_tasks.results.bundle import format as bundle_module
 from long_context_tasks.results.bundle.check import read_bundle
-from long_context_tasks.results.bundle.format import MANIFEST, RUNS_MEMBER, SCORES_MEMBER
+from long_context_tasks.results.bundle.format import MANIFEST, SCORES_MEMBER
 from long_context_tasks.results.bundle.pack import pack
 from long_context_tasks.results.case_pages import shown_cases
 from long_context_tasks.results.cells import cells_of
@@ -43,72 +45,72 @@ def packed(tmp_path: Path) -> Path:
     return pack_one(both_hosts(tmp_path / "results"), tmp_path / "bundles")
 
 
-HUGE = 10**9
-BAD: dict[str, tuple[Callable[[Members], None], str]] = {
+def rows_twice(frame: pl.DataFrame) -> pl.DataFrame:
+    return pl.concat([frame, frame])
+
+
+BAD: dict[str, tuple[Callable[[Members], object], str]] = {
     "another zip": (lambda members: members.clear() or members.update({"a.txt": b"x"}), "no bundle: it holds 'a.txt'"),  # type: ignore[func-returns-value]
     "a path out": (lambda members: members.update({"../../etc/passwd": b"x"}), r"it holds '../../etc/passwd'"),
     "an absolute path": (lambda members: members.update({"/etc/passwd": b"x"}), "it holds '/etc/passwd'"),
     "a pickle": (lambda members: members.update({"x.pkl": b"x"}), "it holds 'x.pkl'"),
     "no scores": (lambda members: members.pop(SCORES_MEMBER), "where a bundle holds"),
     "no manifest": (lambda members: members.pop(MANIFEST), "where a bundle holds"),
-    "a manifest of a list": (lambda members: members.update({MANIFEST: b"[]"}), "no bundle|not that of a bundle|cannot be read"),
+    "a manifest of a list": (lambda members: members.update({MANIFEST: b"[]"}), "not that of a bundle"),
     "another format": (manifest(format="x"), "not that of a bundle"),
     "a later version": (manifest(version=99), "schema version 99, and this package reads 1; update"),
     "a version of text": (manifest(version=["x"]), "schema version"),
-    "lines that are no JSON": (lambda members: members.update({RUNS_MEMBER: b"{\n"}), "runs.jsonl, line 1: no JSON"),
-    "lines that nest": (lambda members: members.update({RUNS_MEMBER: b"[" * 100_000 + b"\n"}), "line 1"),
-    "a list for a line": (lambda members: members.update({RUNS_MEMBER: b"[1]\n"}), "line 1: no object"),
-    "half a line": (lambda members: members.update({RUNS_MEMBER: b"{}"}), "ends in the middle of a line"),
-    "no runs": (lambda members: members.update({RUNS_MEMBER: b"", SCORES_MEMBER: b""}), "has no runs"),
-    "runs without scores": (lambda members: members.update({SCORES_MEMBER: b""}), "runs without scores"),
-    "a run twice": (lambda members: members.update({RUNS_MEMBER: members[RUNS_MEMBER] * 2}), "is there twice"),
-    "scores twice": (lambda members: members.update({SCORES_MEMBER: members[SCORES_MEMBER] * 2}), "or twice"),
-    "an unknown column": (on_run(hacked="x"), "column 'hacked' is not known"),
-    "a missing column": (on_rows(RUNS_MEMBER, lambda row: row["run"].pop("headline")), "no 'column headline'"),
-    "a number for a name": (on_run(model=3), "model is '3', no String"),
-    "a null name": (on_run(model=None), "model is null"),
-    "an empty name": (on_run(model=""), "model is empty"),
-    "a long name": (on_run(model="x" * 600), "longer than 500"),
+    "more in the manifest": (manifest(hacked="x"), "hacked"),
+    "runs of text": (manifest(runs="x"), "runs"),
+    "a list for a run": (manifest(runs=[[]]), "runs"),
+    "no runs": (manifest(runs=[]), "has no runs"),
+    "runs without scores": (on_scores(lambda frame: frame.clear()), "runs without scores"),
+    "scores without a run": (column("run", "0" * 16), "scores without a run"),
+    "scores twice": (on_scores(rows_twice), "a turn has a metric twice"),
+    "an unknown column": (on_run(hacked="x"), "hacked"),
+    "a missing column": (on_stated(lambda run: run["row"].pop("headline")), "headline"),
+    "a number for a name": (on_run(model=3), "model"),
+    "a null name": (on_run(model=None), "model"),
+    "an empty name": (on_run(model=""), "model"),
+    "a long name": (on_run(model="x" * 600), "model"),
     "a place for a name": (on_run(model="/home/me/owl"), "local path or a key"),
-    "no key": (on_run(run="../x"), "no key of a run"),
-    "an unknown host": (on_run(host="evil"), "host 'evil' is not known"),
+    "no key": (on_run(run="../x"), "run"),
+    "a key and a line": (on_run(run="0" * 16 + "\n"), "run"),
+    "an unknown host": (on_run(host="evil"), "host"),
     "an unknown task": (on_run(task="imagined_1k"), "unknown task 'imagined_1k'"),
     "a task of another benchmark": (on_run(benchmark="ethic"), "benchmark 'ethic' is not that of"),
-    "another length": (on_run(length=7), "length 7 is not that of|the scores are not"),
+    "another length": (on_run(length=7), "length 7 is not that of"),
+    "a length beyond all": (on_run(length=10**30), "length"),
     "an infinite number": (
-        lambda members: members.update({RUNS_MEMBER: members[RUNS_MEMBER].replace(b'"n_truncated":', b'"n_truncated":1e999,"x":')}),
-        "runs.jsonl, line 1",
+        lambda members: members.update({MANIFEST: members[MANIFEST].replace(b'"n_scored":', b'"n_scored": 1e999, "x":')}),
+        "n_scored|cannot be read",
     ),
     "an unknown metric": (on_run(metrics=["imagined"], headline="imagined"), "unknown metric 'imagined'"),
     "a headline of its own": (on_run(headline="copy_instruction_"), "is not among the metrics"),
-    "JSON that is none": (on_run(settings="{"), "runs.jsonl, line 1"),
+    "JSON that is none": (on_run(settings="{"), "manifest.json, run 1"),
     "JSON of a list": (on_run(options="[]"), "options is no JSON object"),
     "a path in the options": (on_run(options='{"lct_cases": "/home/me/cases"}'), "options holds a local path"),
     "a key in the provenance": (on_run(provenance='{"a": "sk-0123456789abcdef0123"}'), "provenance holds a local path, a key"),
     "a limit that is none": (on_run(settings='{"lct_n": "many"}'), "lct_n is 'many'"),
-    "responses elsewhere": (on_rows(RUNS_MEMBER, lambda row: row.update(answers="../x")), "are not there"),
-    "a judge of a list": (on_rows(RUNS_MEMBER, lambda row: row.update(label=[])), "have no name"),
-    "rows without end": (on_scores(lambda row: row.update(rows=HUGE)), "scores in all|rows"),
-    "no rows": (on_scores(lambda row: row.update(rows=0)), "0 rows"),
-    "rows of text": (on_scores(lambda row: row.update(rows="x")), "scores.jsonl, line 1"),
-    "rows below nothing": (on_scores(lambda row: row.update(rows=-5)), "-5 rows"),
-    "a column too short": (column("value", [1.0]), "column value has 1 values"),
-    "codes out of range": (column("value", {"levels": [1.0], "codes": [7] * 8}), "column value does not fit its levels"),
-    "codes below nothing": (column("case", {"levels": ["a"], "codes": [-1] * 8}), "column case does not fit its levels"),
-    "a column of text": (column("value", {"all": "1"}), "a value that is no Float64"),
-    "a column of truth": (column("value", {"all": True}), "a value that is no Float64"),
-    "a column of nothing": (column("value", None), "scores.jsonl, line 1"),
-    "turns beyond all": (column("turn", {"all": 10**30}), "scores.jsonl, line 1"),
-    "turns below nothing": (column("turn", {"all": -1}), "counted from 0"),
-    "no cases": (column("case", {"all": None}), "a score without case"),
-    "one case for all": (column("case", {"all": "c"}), "a turn has a metric twice"),
-    "a rate above 1": (column("value", {"all": 1.5}), "a rate of 1.5, outside 0 to 1"),
-    "a rate below 0": (column("value", {"all": -0.5}), "a rate of -0.5, outside 0 to 1"),
-    "a spread below 0": (column("std", {"all": -1.0}), "negative standard deviation"),
-    "a reason of markup": (column("reason", {"all": "<b>"}), "reason '<b>' is no word"),
-    "labels of no object": (column("labels", {"all": "[1]"}), "labels are no JSON object"),
-    "other metrics": (column("metric", {"all": "copy_instruction"}), "metrics of the scores are not those"),
-    "an unknown column of scores": (column("hacked", {"all": "x"}), "column 'hacked' is not known"),
+    "responses elsewhere": (on_stated(lambda run: run.update(answers="../x")), "are not there"),
+    "a judge of a list": (on_stated(lambda run: run.update(label=[])), "label"),
+    "no Parquet": (lambda members: members.update({SCORES_MEMBER: b"x"}), "scores.parquet cannot be read"),
+    "Parquet that ends early": (lambda members: members.update({SCORES_MEMBER: members[SCORES_MEMBER][:-20]}), "scores.parquet cannot be read"),
+    "Parquet within a zip within": (on_scores(lambda frame: frame, compression="ZSTD"), "compressed within"),
+    "a column less": (on_scores(lambda frame: frame.drop("turn")), "scores.parquet cannot be read"),
+    "a column of text": (column("value", "1"), "column value is no double"),
+    "a column of truth": (column("value", True), "column value is no double"),
+    "turns of other numbers": (on_scores(lambda frame: frame.with_columns(pl.col("turn").cast(pl.Int64()))), "column turn is no int16"),
+    "turns below nothing": (column("turn", -1), "counted from 0"),
+    "no cases": (column("case", None), "a score without case"),
+    "one case for all": (column("case", "c"), "a turn has a metric twice"),
+    "a rate above 1": (column("value", 1.5), "a rate of 1.5, outside 0 to 1"),
+    "a rate below 0": (column("value", -0.5), "a rate of -0.5, outside 0 to 1"),
+    "a spread below 0": (column("std", -1.0), "negative standard deviation"),
+    "a reason of markup": (column("reason", "<b>"), "reason '<b>' is no word"),
+    "labels of no object": (column("labels", "[1]"), "labels are no JSON object"),
+    "other metrics": (column("metric", "copy_instruction"), "metrics of the scores are not those"),
+    "an unknown column of scores": (column("hacked", "x"), "column 'hacked' is not known"),
 }  # fmt: skip
 
 
@@ -128,19 +130,26 @@ def test_a_hostile_bundle_is_named_and_skipped(name: str, tmp_path: Path) -> Non
 
 
 def test_points_may_not_hide_a_rate(packed: Path) -> None:
-    rewrite(
-        packed,
-        lambda members: (
-            on_run(points=["strict_accuracy"])(members),
-            column("value", {"all": 50.0})(members),
-        ),
-    )  # type: ignore[arg-type, return-value]
+    rewrite(packed, on_run(points=["strict_accuracy"]))
     with pytest.raises(InputError, match="is a rate and no points"):
         read_bundle(packed)
 
 
+def test_more_rows_than_are_read(packed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle_module, "MOST_ROWS", 3)
+    with pytest.raises(InputError, match=r"scores\.parquet: \d+ rows; at most 3 are read"):
+        read_bundle(packed)
+
+
+def test_a_manifest_that_nests(tmp_path: Path) -> None:
+    path = tmp_path / "x.lct.zip"
+    path.write_bytes(zipped([(MANIFEST, b'{"a":' * 100_000), (SCORES_MEMBER, b"")]))
+    with pytest.raises(InputError, match="cannot be read"):
+        read_bundle(path)
+
+
 def test_values_that_are_not_finite(packed: Path) -> None:
-    rewrite(packed, column("value", {"all": math.inf}))
+    rewrite(packed, column("value", math.inf))
     with pytest.raises(InputError, match="not finite"):
         read_bundle(packed)
 
@@ -149,7 +158,7 @@ def test_a_changed_byte_is_seen(packed: Path) -> None:
     rewrite(
         packed, lambda members: members.update({SCORES_MEMBER: members[SCORES_MEMBER] + b" "}), hashes=False
     )
-    with pytest.raises(InputError, match=r"scores\.jsonl is not what its manifest\.json says"):
+    with pytest.raises(InputError, match=r"scores\.parquet is not what its manifest\.json says"):
         read_bundle(packed)
 
 
@@ -166,29 +175,27 @@ def test_responses_are_checked_too(packed: Path) -> None:
 
 
 def test_responses_of_other_turns(packed: Path) -> None:
-    names = [name for name in zipfile.ZipFile(packed).namelist() if name.startswith("responses/")]
-    for name in names:
-        rewrite(packed, on_rows(name, lambda row: row.update(responses=[["a", None]] * 5)))
+    for name in zipfile.ZipFile(packed).namelist():
+        if name.startswith("responses/"):
+            rewrite(packed, on_table(name, rows_twice))
     collected = collect_with_files([packed])
     for key, one in collected.evaluations.items():
-        with pytest.raises(InputError, match="5 responses to"):
+        with pytest.raises(InputError, match=r"[24] responses to [12] turns"):
             list(shown_cases(key, one, None))
 
 
-def test_the_manifest_may_not_praise(packed: Path) -> None:
-    runs = json.loads(zipfile.ZipFile(packed).read(MANIFEST))["runs"]
-    with zipfile.ZipFile(packed) as file:
-        members = {name: file.read(name) for name in file.namelist()}
-    for told, message in (
-        ([{**one, "mean": 0.99} for one in runs], r"says mean '0\.99' of .*, and its scores"),
-        ([{**one, "n": 7} for one in runs], r"says n '7' of .*, and its scores"),
-        (runs[:1], "does not list its runs"),
-        ([], "does not list its runs"),
-    ):
-        manifest(runs=told)(members)
-        packed.write_bytes(zipped(list(members.items())))
-        with pytest.raises(InputError, match=message):
-            read_bundle(packed)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"mean": 0.99}, r"says mean '0\.99', and the scores"),
+        ({"n": 7}, r"says n '7', and the scores"),
+        ({"mean": None}, r"says mean 'None', and the scores"),
+    ],
+)
+def test_the_manifest_may_not_praise(packed: Path, change: dict[str, Any], message: str) -> None:
+    rewrite(packed, on_stated(lambda run: run.update(change)))
+    with pytest.raises(InputError, match=message):
+        read_bundle(packed)
 
 
 def test_bombs(packed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,7 +207,7 @@ def test_bombs(packed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # A zip that states a smaller size than it unpacks to.
     content = packed.read_bytes().replace(struct.pack("<I", 10_000), struct.pack("<I", 900))
     packed.write_bytes(content)
-    with pytest.raises(InputError, match=r"scores\.jsonl"):
+    with pytest.raises(InputError, match=r"scores\.parquet"):
         read_bundle(packed)
 
 

@@ -17,7 +17,8 @@ from long_context_tasks.results.cells import Cell
 from long_context_tasks.results.lengths import FamilyLength
 from long_context_tasks.results.models import ModelFacts, Models
 from long_context_tasks.results.tidy import RUNS, SCORES, Collection
-from long_context_tasks.site import BuiltSite, HeatMap, SiteOptions, build_site
+from long_context_tasks.schema.report import HeatMap, Line, Lines, Section, Table
+from long_context_tasks.site import BuiltSite, CellMap, SiteOptions, build_site
 from long_context_tasks.stats import EffectiveLength, Interval, Mean, wilson
 
 HOSTILE_NAME = '"><img src=x onerror=alert(1)>'
@@ -257,6 +258,14 @@ def small_options() -> SiteOptions:
             made_up_cell(model, "ethic_recall", rate(best * 0.5, 180), (run_name(model, "ethic_recall_books"),), "f1", ranked=best > 0.5)
             for model, (best, _) in MODELS.items()
         ],
+        sections={"ethic": [Section(
+            "ethic", "As in the paper <i>", (
+                Table("length", "Scores by length <b>", ("model", "length", "mean"), (("owl <b>", "8k", "0.5"), ("crow", "16k", "0.25"))),
+                Table("empty", "Nothing here", ("model",), ()),
+            ),
+            (Lines("Scores by noise", "Noise", "Score", (Line("owl <b>", ((0, 7, 6, 8), (20, 5, 4, 6))),), 0, 10),),
+            ("a note <i>",),
+        )]},
         label_values={"position": {"front": "front", "middle": "in the middle", "rear": "rear"}},
         positions=("position",),
         models=known_models("Apache-2.0 <i>"),
@@ -266,10 +275,12 @@ def small_options() -> SiteOptions:
             for family in ("ada_leval_tsort", "ada_leval_bestanswer")
         ],
         heat_maps=[
-            HeatMap("Quail/Quail3-8B", "ethic_recall_books", "Where summaries take their content from",
-                    "Share of summary sentences by place in the summary (down) and in the context (across).",
-                    "Place in the context", "Place in the summary",
-                    ["<b>0</b> &amp; 1", *(f"{10 * x}–{10 * x + 10} %" for x in range(1, 10))], [f"{20 * y}–{20 * y + 20} %" for y in range(5)], matrix)
+            CellMap("Quail/Quail3-8B", "ethic_recall_books", HeatMap(
+                "Where summaries take their content from",
+                "Share of summary sentences by place in the summary (down) and in the context (across).",
+                "Place in the context", "Place in the summary",
+                ["<b>0</b> &amp; 1", *(f"{10 * x}–{10 * x + 10} %" for x in range(1, 10))], [f"{20 * y}–{20 * y + 20} %" for y in range(5)],
+                matrix, (), 0.0, 0.9))
         ],
         measured_wer={f"elitr_bench_qa_test_wer{wer}": wer * 0.93 for wer in (20, 40, 60, 80, 100)},
         chance={f"ada_leval_tsort_{length // 1000}k": 1 / 24 for length in LENGTHS},
@@ -287,7 +298,8 @@ def built_small_site(folder: Path, *, hostile: bool = True) -> BuiltSite:
     cases = list(small_cases(cells))
     options, collection = small_options(), collection_of(cells, cases)
     if not hostile:
-        maps = [replace(each, x=["0–10 %", *each.x[1:]]) for each in options.heat_maps]
+        [own] = options.heat_maps
+        maps = [own._replace(map=replace(own.map, x=["0–10 %", *own.map.x[1:]]))]
         options = replace(options, models=known_models("Apache-2.0"), heat_maps=maps)
         collection = replace(collection, problems=(), notes=())
     return build_site(folder, collection, cells, cases, options)

@@ -11,6 +11,7 @@ pytest.importorskip("plotly")
 from collected_runs import CONVERSATION, TIME, Run, Turn, simple, write_lm_eval, write_opencompass
 from typer.testing import CliRunner
 
+from long_context_tasks.benchmarks.elitr_bench.paper.tables import judge_agreement
 from long_context_tasks.benchmarks.published import published
 from long_context_tasks.cli import app
 from long_context_tasks.results.cells import cells_of
@@ -22,7 +23,6 @@ from long_context_tasks.site.contents import (
     judge_sentences,
     measured_wer,
     pooled_groups,
-    published_sentence,
     read_agreement,
     site_contents,
 )
@@ -102,12 +102,11 @@ def test_other_files_are_no_agreement(tmp_path: Path, text: str) -> None:
 
 
 def test_what_the_paper_prints_is_said_of_the_same_model_only(tmp_path: Path) -> None:
-    assert "0.82 (gold)" in published_sentence(
-        "gpt-4-0613"
-    ) and "published, not measured here" in published_sentence("gpt-4-0613")
-    assert "0.2 to 0.3" in published_sentence("prometheus-eval/prometheus-13b-v1.0")
+    assert "0.82 (gold)" in judge_agreement("gpt-4-0613")
+    assert "published, not measured here" in judge_agreement("gpt-4-0613")
+    assert "0.2 to 0.3" in judge_agreement("prometheus-eval/prometheus-13b-v1.0")
     for other in ("gpt-4", "gpt-4o", "gpt-4-0613-turbo", "prometheus-7b-v2.0", ""):
-        assert published_sentence(other) == ""
+        assert judge_agreement(other) == ""
     write_lm_eval(tmp_path / "a", judged())
     write_lm_eval(tmp_path / "b", judged("mine", "second"))
     assert list(judge_sentences(collect([tmp_path]), None)) == ["first"]

@@ -29,7 +29,8 @@ from long_context_tasks.results.cells import Cell, held_settings
 from long_context_tasks.results.lengths import settings_without_length
 from long_context_tasks.results.tables import terminal_rows, write_tables
 from long_context_tasks.results.tidy import Collection
-from long_context_tasks.site import HeatMap, SiteOptions, build_site
+from long_context_tasks.schema.report import HeatMap
+from long_context_tasks.site import CellMap, SiteOptions, build_site
 from long_context_tasks.site.cases import script_json
 from long_context_tasks.site.words import slug
 from long_context_tasks.stats import Mean
@@ -140,7 +141,7 @@ def test_numbers_that_are_none_or_out_of_range(tmp_path: Path, value: float, poi
     options = SiteOptions(
         chance={task: value},
         measured_wer={task: value} if not math.isfinite(value) else finite,
-        heat_maps=[HeatMap("m0", task, "t", "c", "x", "y", ["a"], ["b"], [[value]])],
+        heat_maps=[CellMap("m0", task, HeatMap("t", "c", "x", "y", ["a"], ["b"], [[value]], (), 0.0, value))],
         published=[
             published_score("p", task, "accuracy", str(value), "s", "points" if points else "percent", n=3)
         ],

@@ -46,8 +46,9 @@ def marked(tmp_path_factory: pytest.TempPathFactory) -> BuiltSite:
     options = small_options()
     copied = published_score(COPIED, TASK, "copy_instruction", "98.5", "Ada-LEval paper, Table 9", n=200)
     [heat] = options.heat_maps
-    counts = [[7] * 5 for _ in heat.y]
-    heat = replace(heat, x=heat.x[:5], values=[row[:5] for row in heat.values], counts=counts)
+    counts = [[7] * 5 for _ in heat.map.y]
+    values = [row[:5] for row in heat.map.values]
+    heat = heat._replace(map=replace(heat.map, x=heat.map.x[:5], values=values, counts=counts))
     options = replace(options, published=(*options.published, copied), heat_maps=[heat])
     collection = collection_of(cells, cases)
     hosts = [

@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 
 from long_context_tasks.noise import Rules, default_rules
-from long_context_tasks.noise.error_model import ErrorModel
-from long_context_tasks.noise.exact import inject_exact
+from long_context_tasks.noise.exact import ErrorModel, inject_exact
 from long_context_tasks.noise.official import RuleTable, inject_official
 
 pytestmark = pytest.mark.speed

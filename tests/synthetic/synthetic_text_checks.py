@@ -6,10 +6,17 @@ import random
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from kinds import text_of
 
 from long_context_tasks.synthetic.document import Document
+
+if TYPE_CHECKING:
+    from long_context_tasks.benchmarks.ethic.synthetic.fit import Forms
+    from long_context_tasks.benchmarks.ethic.synthetic.maker import Made
+    from long_context_tasks.tokens import Tokenizer
 
 CASES = int(os.environ.get("LCT_SYNTHETIC_CASES", "40"))
 """Number of cases that a figure is measured on."""
@@ -27,18 +34,14 @@ def real_texts(folder: str, file: str) -> Path:
     pytest.skip(f"{folder}/{file} is not here: set LCT_SHARED")
 
 
-def text_of(document: Document) -> str:
-    return "\n\n".join(paragraph.text for paragraph in document.paragraphs)
+def f1(found: set[str], right: set[str]) -> float:
+    """F1 of two sets, in per cent."""
+    both = len(found & right)
+    return 200 * both / (len(found) + len(right)) if found or right else 100.0
 
 
 def labels_of(document: Document) -> set[str]:
     return {label for paragraph in document.paragraphs for label in paragraph.labels}
-
-
-def f1(found: set[str], right: set[str]) -> float:
-    """In percent."""
-    common = len(found & right)
-    return 200 * common / (len(found) + len(right)) if common else 0.0
 
 
 def shortcut_scores(heuristics: Heuristics, documents: Iterable[Document]) -> dict[str, float]:
@@ -77,7 +80,7 @@ def shared_sentences(texts: Iterable[str]) -> tuple[list[str], int]:
     owner: dict[str, int] = {}
     shared, total = [], 0
     for number, text in enumerate(texts):
-        for sentence in set(re.split(r"(?<=[.?!]) ", text)):
+        for sentence in set(re.split(r"(?<=[.?!])[\"”]?\s+[\"“]?", text)):
             if len(sentence.split()) > 12:
                 total += 1
                 if owner.setdefault(sentence, number) != number:
@@ -92,10 +95,52 @@ def variety(text: str) -> tuple[float, float]:
     return len(set(grams)) / len(grams), len(gzip.compress(text.encode(), 9)) / len(text.encode())
 
 
+# --- information coverage by rule: a chunk is needed when it holds something that the right answer is made of ---------
+
+
+def needed_chunks(made: "Made", task: str, forms: "Forms | None", tokenizer: "Tokenizer") -> list[bool]:
+    """Return for each chunk of a case's context whether the answer needs it."""
+    from long_context_tasks.benchmarks.ethic.scoring.fact_recall import states
+    from long_context_tasks.benchmarks.ethic.sections import context_of
+    from long_context_tasks.benchmarks.ethic.synthetic.fit import as_written, whole_word
+    from long_context_tasks.coverage.measure import CHUNK_TOKENS, split_context
+
+    context = context_of(made.draft.user) or ""
+    facts = [fact for section in made.facts for fact in section.facts]
+    paragraphs = [(" ".join(one.text.split()), one) for one in made.paragraphs]
+
+    def needed(chunk: str) -> bool:
+        inside = [
+            one
+            for text, one in paragraphs
+            if text in chunk
+            or chunk in text
+            or chunk.endswith(text[:40])
+            or text[:80] in chunk
+            or text[-80:] in chunk
+        ]
+        if task not in ("recall", "attribute"):
+            return any(fact in facts and states(chunk, fact) for one in inside for fact in one.facts)
+        # In attributing the labels are ids of studies, or the marks of citations.
+        return any(
+            label in chunk if task == "attribute" else whole_word((forms or as_written)(label), chunk)
+            for one in inside
+            for label in one.labels
+        )
+
+    return [needed(" ".join(chunk.split())) for chunk in split_context(context, tokenizer, CHUNK_TOKENS)]
+
+
+def coverage(made: "Made", task: str, forms: "Forms | None", tokenizer: "Tokenizer") -> float:
+    """Return the share of the chunks that the answer needs."""
+    needed = needed_chunks(made, task, forms, tokenizer)
+    return sum(needed) / len(needed)
+
+
 def information_coverage(task: str, domain: str, length: int, cases: int) -> float:
     """Mean share of the chunks of a case's context that its answer needs, in percent; see docs/synthetic.md."""
     from long_context_tasks.benchmarks.ethic.synthetic import SyntheticSettings, make_case
-    from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, coverage
+    from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES
     from long_context_tasks.tokens import get_tokenizer
 
     tokenizer = get_tokenizer("cl100k")

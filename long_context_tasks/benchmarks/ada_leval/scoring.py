@@ -1,4 +1,4 @@
-"""Case and response to scores. Pure: no I/O, no host, no model.
+"""Scores of a response: its answer by the official code's rules, quirks included, and by the repaired ones.
 
 ``official_accuracy`` is the official code's rule; ``strict_accuracy`` the repaired one and the headline; the others are the
 error analysis of the paper's section 4.3. The official code knows no thinking: its rule is applied to the response
@@ -15,14 +15,22 @@ from dataclasses import dataclass
 
 from long_context_tasks.benchmarks.ada_leval.prompts import example_order
 from long_context_tasks.schema import Case, CaseScores, Score
+from long_context_tasks.schema.reasons import AMBIGUOUS, ANSWER_CUT, EMPTY, ENDPOINT_FAILED, UNPARSED
 from long_context_tasks.schema.thinking import without_thinking
 
-# From a response to an answer: the official code's rules, quirks included, and the repaired ones
-# beside them.
-
-
-NO_DESIGNATION = "???"
-NO_ORDER = (0, 0, 0, 0)
+METRICS = (
+    "strict_accuracy",
+    "official_accuracy",
+    "followed_accuracy",
+    "instruction_following",
+    "copy_instruction",
+    "copy_expectation",
+    "random_guess",
+)
+CRASH = "official_crash"
+BROKEN_FORMAT = "broken_format"
+_NO_DESIGNATION = "???"
+_EXAMPLE_DESIGNATION = "A4"
 
 _DESIGNATIONS = re.compile(r"A([1-9][0-9]*)")
 _DIGIT_RUNS = re.compile(r"[0-9]+")
@@ -39,7 +47,7 @@ _DIGIT_VALUES = bytes.maketrans(b"1234", bytes([1, 2, 3, 4]))
 
 
 def extract_bestanswer_official(prediction: str, num_choice: int) -> str:
-    """The highest designation found anywhere; else the highest bare number; else ``???``.
+    """Return the highest designation found anywhere; else the highest bare number; else ``???``.
 
     The official code looks for "A1".."An", then for "1".."n", as plain substrings; the highest one present wins.
 
@@ -59,11 +67,11 @@ def extract_bestanswer_official(prediction: str, num_choice: int) -> str:
             for start, digit in enumerate(run):
                 if digit != "0":
                     best = max(best, _highest_prefix(run[start : start + size], num_choice, size))
-    return f"A{best}" if best else NO_DESIGNATION
+    return f"A{best}" if best else _NO_DESIGNATION
 
 
 def _highest_prefix(digits: str, limit: int, size: int) -> int:
-    """The highest number up to ``limit`` that ``digits`` begins with: as a substring it is there too; 0 if none."""
+    """Return the highest number up to ``limit`` that ``digits`` begins with: as a substring it is there too; 0 if none."""
     number = int(digits[:size])
     return number if number <= limit else int(digits[: size - 1] or 0)
 
@@ -72,7 +80,7 @@ def _highest_prefix(digits: str, limit: int, size: int) -> int:
 
 
 def extract_tsort_official(prediction: str) -> object:
-    """What the official code takes as the order: any JSON value, else the one order whose digits the text holds in turn.
+    """Return what the official code takes as the order: any JSON value, else the one order whose digits the text holds in turn.
 
     >>> extract_tsort_official("Answer: [2, 1, 3, 4]"), extract_tsort_official("2 > 4 > 1 > 3"), extract_tsort_official("?")
     ([2, 1, 3, 4], [2, 4, 1, 3], [0, 0, 0, 0])
@@ -82,7 +90,7 @@ def extract_tsort_official(prediction: str) -> object:
     if found:
         return value
     digits = text.encode("ascii", "ignore").translate(None, _NOT_1234)
-    return _only_order_within(digits) or list(NO_ORDER)
+    return _only_order_within(digits) or [0, 0, 0, 0]
 
 
 def _parse_json(text: str) -> tuple[bool, object]:
@@ -100,7 +108,7 @@ def _parse_json(text: str) -> tuple[bool, object]:
 
 
 def _only_order_within(digits: bytes) -> list[int] | None:
-    """The only permutation of 1234 that is a subsequence of ``digits``; None when there is none or more than one.
+    """Return the only permutation of 1234 that is a subsequence of ``digits``; None when there is none or more than one.
 
     When all four occur, they fit in the order of their first occurrences. Another order fits as well as soon as one of them
     occurs again behind the next (take that occurrence and swap the two). So exactly one fits when ``digits`` is four blocks,
@@ -118,7 +126,7 @@ def _only_order_within(digits: bytes) -> list[int] | None:
 
 
 def order_is_correct_official(answer: Sequence[int], extracted: object) -> bool:
-    """The official comparison, as far as the shorter of the two goes.
+    """Compare officially, as far as the shorter of the two goes.
 
     Raises:
         TypeError: the extracted value is a number, a bool or null; the official run ends there.
@@ -151,13 +159,13 @@ def _read(text: str, rule: Callable[[str], Strict]) -> Strict:
     A response that goes on past its answer often ends in "Answer:" with nothing or half an answer behind it.
     """
     if not text.strip():
-        return Strict(reason="empty")
+        return Strict(reason=EMPTY)
     spans = _ANSWER_LABEL.split(text)
     for span in reversed(spans[1:] or spans):
         result = rule(span.strip())
-        if result.reason != "unparsed":
+        if result.reason != UNPARSED:
             return result
-    return Strict(reason="unparsed")
+    return Strict(reason=UNPARSED)
 
 
 @dataclass(frozen=True)
@@ -168,7 +176,7 @@ class _Candidate:
 
 
 def _commitment(found: Sequence[_Candidate], span: str) -> Strict:
-    """The candidate that the span begins with, else the only one that it names.
+    """Return the candidate that the span begins with, else the only one that it names.
 
     A span that begins with a list of candidates ("A1, A2, A3", each on a line of its own, "A1 or A2") commits to none. Candidates
     without an answer are none; only a span that begins with one has chosen what does not exist.
@@ -176,21 +184,21 @@ def _commitment(found: Sequence[_Candidate], span: str) -> Strict:
     opening = _OPENING.match(span)
     begins = bool(found) and opening is not None and found[0].start <= opening.end()
     if begins and found[0].answer is None:
-        return Strict(reason="unparsed")
+        return Strict(reason=UNPARSED)
     found = [candidate for candidate in found if candidate.answer is not None]
     if not found:
-        return Strict(reason="unparsed")
+        return Strict(reason=UNPARSED)
     first = found[0]
     other = next((candidate for candidate in found if candidate.answer != first.answer), None)
     if other is None:
         return Strict(first.answer)
     before = max(candidate.end for candidate in found if candidate.start < other.start)
     listed = _SEPARATOR.fullmatch(span, before, other.start) is not None
-    return Strict(first.answer) if begins and not listed else Strict(reason="ambiguous")
+    return Strict(first.answer) if begins and not listed else Strict(reason=AMBIGUOUS)
 
 
 def extract_bestanswer_strict(text: str, num_choice: int) -> Strict:
-    """The designation that a response commits to.
+    """Return the designation that a response commits to.
 
     Read is what follows the last "Answer:" with an answer behind it, else everything. A designation is a whole word A1..An. The
     one that the span begins with counts, whatever is said after it ("A1, not A12"), unless it only begins a list; otherwise the
@@ -215,7 +223,7 @@ def extract_bestanswer_strict(text: str, num_choice: int) -> Strict:
 
 
 def extract_tsort_strict(text: str, n: int) -> Strict:
-    """The order that a response commits to: a permutation of 1..n and nothing less.
+    """Return the order that a response commits to: a permutation of 1..n and nothing less.
 
     Read is what follows the last "Answer:" with an order behind it, else everything. Lists in brackets come first; without any,
     the numbers of the span (or, up to nine segments, one number with the n digits) must be a permutation.
@@ -234,49 +242,16 @@ def extract_tsort_strict(text: str, n: int) -> Strict:
         if len(words) == 1 and len(words[0]) == n <= 9:
             words = list(words[0])
         numbers = [int(word) for word in words]
-        return Strict(numbers) if sorted(numbers) == whole else Strict(reason="unparsed")
+        return Strict(numbers) if sorted(numbers) == whole else Strict(reason=UNPARSED)
 
     return _read(text, rule)
 
 
-METRICS = (
-    "strict_accuracy",
-    "official_accuracy",
-    "followed_accuracy",
-    "instruction_following",
-    "copy_instruction",
-    "copy_expectation",
-    "random_guess",
-)
-EXAMPLE_DESIGNATION = "A4"
-CRASH = "official_crash"
-BROKEN_FORMAT = "broken_format"
-INVALID = "invalid"
-
-
-def _scores(
-    strict: Strict,
-    gold: object,
-    official: Score,
-    valid: bool,
-    copied: bool,
-    expected_copy: bool,
-    guess: float,
-) -> CaseScores:
-    headline = Score(float(strict.answer == gold), strict.reason)
-    return {
-        "strict_accuracy": headline,
-        "official_accuracy": official,
-        "followed_accuracy": Score(official.value) if valid else Score(None, BROKEN_FORMAT),
-        "instruction_following": Score(float(valid)),
-        "copy_instruction": Score(float(copied)) if valid else Score(None, BROKEN_FORMAT),
-        "copy_expectation": Score(float(expected_copy)),
-        "random_guess": Score(guess),
-    }
+# --- scores ----------------------------------------------------------------------------------------------------
 
 
 def score_case(case: Case, response: str | None, status: str | None = None) -> CaseScores:
-    """Scores of a response.
+    """Score a response.
 
     Args:
         case: a TSort or BestAnswer case.
@@ -289,27 +264,23 @@ def score_case(case: Case, response: str | None, status: str | None = None) -> C
     if status is not None:
         return dict.fromkeys(METRICS, Score(None, status))
     stripped = without_thinking(response or "")
-    gold = case.turns[0].gold
-    score = _score_bestanswer if isinstance(gold, str) else _score_tsort
-    scores = dict(score(case, stripped.text))
-    if stripped.unclosed:
-        scores["strict_accuracy"] = Score(0.0, "answer_cut")
-    return scores
+    score = _score_bestanswer if isinstance(case.turns[0].gold, str) else _score_tsort
+    scores = score(case, stripped.text)
+    return {**scores, "strict_accuracy": Score(0.0, ANSWER_CUT)} if stripped.unclosed else scores
 
 
 def _score_bestanswer(case: Case, text: str) -> CaseScores:
-    gold = case.turns[0].gold
-    n = len(case.inputs["answers"])
+    gold, n = case.turns[0].gold, len(case.inputs["answers"])
     extracted = extract_bestanswer_official(text, n)
-    # The official rule falls back on bare numbers; a valid answer (footnote 4) names a designation.
-    valid = extracted != NO_DESIGNATION and extracted in text
+    found = extracted != _NO_DESIGNATION
     return _scores(
         strict=extract_bestanswer_strict(text, n),
         gold=gold,
-        official=Score(float(extracted == gold), None if extracted != NO_DESIGNATION else "unparsed"),
-        valid=valid,
-        copied=extracted == EXAMPLE_DESIGNATION,
-        expected_copy=gold == EXAMPLE_DESIGNATION,
+        official=Score(float(extracted == gold), None if found else UNPARSED),
+        # The official rule falls back on bare numbers; a valid answer (footnote 4) names a designation.
+        valid=found and extracted in text,
+        answer=extracted,
+        example=_EXAMPLE_DESIGNATION,
         guess=1 / n,
     )
 
@@ -322,20 +293,34 @@ def _score_tsort(case: Case, text: str) -> CaseScores:
         official = Score(float(order_is_correct_official(gold, extracted)))
     except TypeError:
         official = Score(0.0, CRASH)
-    example = example_order(n)
     return _scores(
         strict=extract_tsort_strict(text, n),
         gold=gold,
         official=official,
         valid=is_permutation(extracted, n),
-        copied=extracted == example,
-        expected_copy=gold == example,
+        answer=extracted,
+        example=example_order(n),
         guess=1 / math.factorial(n),
     )
 
 
+def _scores(
+    strict: Strict, gold: object, official: Score, valid: bool, answer: object, example: object, guess: float
+) -> CaseScores:
+    broken = None if valid else Score(None, BROKEN_FORMAT)
+    return {
+        "strict_accuracy": Score(float(strict.answer == gold), strict.reason),
+        "official_accuracy": official,
+        "followed_accuracy": broken or Score(official.value),
+        "instruction_following": Score(float(valid)),
+        "copy_instruction": broken or Score(float(answer == example)),
+        "copy_expectation": Score(float(gold == example)),
+        "random_guess": Score(guess),
+    }
+
+
 def is_permutation(value: object, n: int) -> bool:
-    """True for a list that holds each of 1..n once.
+    """Return whether a value is a list that holds each of 1..n once.
 
     >>> is_permutation([2, 1], 2), is_permutation([1, 1], 2), is_permutation(["1", 2], 2), is_permutation([True, 2], 2)
     (True, False, False, False)
@@ -353,7 +338,7 @@ def score_perplexity(
     num_tokens: Sequence[int] | None,
     status: str | None = None,
 ) -> CaseScores:
-    """TSort by perplexity (section 4.5.1): the arrangement with the lowest perplexity is the answer.
+    """Score TSort by perplexity (section 4.5.1): the arrangement with the lowest perplexity is the answer.
 
     Among equals the first in the order of ``itertools.permutations`` wins. A log-likelihood that is no finite number, or one of
     no tokens, is a failure of ours.
@@ -369,7 +354,7 @@ def score_perplexity(
     """
     metrics = ("strict_accuracy", "random_guess")
     if status is not None or log_likelihoods is None:
-        return dict.fromkeys(metrics, Score(None, status or "endpoint_failed"))
+        return dict.fromkeys(metrics, Score(None, status or ENDPOINT_FAILED))
     gold = list(case.turns[0].gold)
     orders = list(itertools.permutations(range(1, len(gold) + 1)))
     if len(log_likelihoods) != len(orders):
@@ -380,14 +365,9 @@ def score_perplexity(
         for value, count in zip(log_likelihoods, counts, strict=True)
     ]
     if not all(math.isfinite(loss) for loss in losses):
-        return dict.fromkeys(metrics, Score(None, "endpoint_failed"))
+        return dict.fromkeys(metrics, Score(None, ENDPOINT_FAILED))
     best = orders[min(range(len(losses)), key=losses.__getitem__)]
     return {
         "strict_accuracy": Score(float(list(best) == gold)),
         "random_guess": Score(1 / len(orders)),
     }
-
-
-def official_percent(correct: Sequence[bool | float]) -> float:
-    """Accuracy as the official code prints it, before rounding: 100 x the mean."""
-    return 100 * sum(correct) / len(correct)

@@ -1,13 +1,17 @@
-"""The words of an answer in one spelling, so that a value is found however it is written: numbers, clock times, days, tags."""
+"""A score without a judge where the possible answers are known: a response has to state the right one and no other.
+
+Its words are brought into one spelling, so that a value is found however it is written: numbers, clock times, days, tags.
+"""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from long_context_tasks.schema import Case
 from long_context_tasks.synthetic.numbers import TENS, UNITS
 
-__all__ = ["INPUT", "METRIC", "is_found", "is_known", "states", "words_of"]
+METRIC = "answer_found"
+INPUT = "stated"
+"""Field of a case's inputs: for each turn, the forms of the right value (``right``) and of each other one (``wrong``)."""
 
 _ELEMENT = re.compile(r"</?[a-z]+ ?/?>")
 _TAG = re.compile(r"\b(person|project|organization|location)[\s_\\#-]*0*(\d+)\b")
@@ -34,31 +38,11 @@ _OFFICE = 7
 """No meeting speaks of an hour before this one; "2:30" alone is in the afternoon."""
 
 # --- days ----------------------------------------------------------------------------------------------------------
-_ORDINALS = (
-    *(
-        "first",
-        "second",
-        "third",
-        "fourth",
-        "fifth",
-        "sixth",
-        "seventh",
-        "eighth",
-        "ninth",
-        "tenth",
-        "eleventh",
-    ),
-    *(
-        "twelfth",
-        "thirteenth",
-        "fourteenth",
-        "fifteenth",
-        "sixteenth",
-        "seventeenth",
-        "eighteenth",
-        "nineteenth",
-    ),
+_ORDINAL_NAMES = (
+    "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|thirteenth|fourteenth|fifteenth|sixteenth|"
+    "seventeenth|eighteenth|nineteenth"
 )
+_ORDINALS = _ORDINAL_NAMES.split("|")
 _DAYS_IN_WORDS = {
     **{word: number for number, word in enumerate(_ORDINALS, 1)},
     "twentieth": 20,
@@ -67,11 +51,8 @@ _DAYS_IN_WORDS = {
     "thirty-first": 31,
 }
 _DAY_NAMES = "|".join(sorted((word.replace("-", "[ -]") for word in _DAYS_IN_WORDS), key=len, reverse=True))
-_MONTHS = (
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
-)
-_MONTH_NAMES = "|".join(_MONTHS)
+_MONTH_NAMES = "january|february|march|april|may|june|july|august|september|october|november|december"
+_MONTHS = _MONTH_NAMES.split("|")
 _SHORT = r"(jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?"
 _SHORT_MONTH = re.compile(rf"(?<=\d )(?:of )?{_SHORT}|\b{_SHORT}(?= \d)")
 _DATE_IN_WORDS = re.compile(
@@ -88,7 +69,7 @@ _WEEKDAY = {
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text in one spelling: small letters, plain numbers, hours from 0 to 23, no articles.
+    """Return the words of a text in one spelling: small letters, plain numbers, hours from 0 to 23, no articles.
 
     >>> words_of("(Person 3), on the 14th of May at 2:30 p.m., for 1,250 euros and twenty-five people")
     ['person3', 'on', '14', 'may', 'at', '14', '30', 'for', '1250', 'euros', '25', 'people']
@@ -103,14 +84,14 @@ def words_of(text: str) -> list[str]:
     text = _CLOCK.sub(_clock, text)
     text = _SHORT_MONTH.sub(_month, text)
     text = _DATE_IN_WORDS.sub(_date, text)
-    # "Certainly not. PERSON3 will" does not rule anybody out.
+    # "Certainly not. PERSON3 will" rules out no person.
     text = _NOT_AT_ALL.sub("no", text)
     found = [_WEEKDAY.get(word, word) for word in _WORD.findall(text) if word not in _LEFT_OUT]
     return _with_numbers(found)
 
 
 def _clock(found: re.Match[str]) -> str:
-    """A time of day as hour and minutes, 0 to 23 and two digits; a number that is none as it is."""
+    """Return a time of day as hour and minutes, 0 to 23 and two digits; another number as it is."""
     minutes, half, time = found["minute"] or found["dotted"], found["half"], found["time"]
     if not (minutes or half or time or found["oclock"] or found["part"]):
         return found[0]
@@ -138,7 +119,7 @@ def _date(found: re.Match[str]) -> str:
 
 
 def _with_numbers(words: Sequence[str]) -> list[str]:
-    """The words with a number in figures for each that is spelled out.
+    """Return the words with a number in figures for each that is spelled out.
 
     >>> _with_numbers(["one", "thousand", "two", "hundred", "fifty", "or", "two", "five"])
     ['1250', 'or', '2', '5']
@@ -171,21 +152,13 @@ def _with_numbers(words: Sequence[str]) -> list[str]:
     return found
 
 
-# A score without a judge, where the possible answers are known: a response has to state the right one
-# and no other.
-
-
-METRIC = "answer_found"
-INPUT = "stated"
-"""Field of a case's inputs: for each turn, the forms of the right value (``right``) and of each other one (``wrong``)."""
-
 _NOT = frozenset(("not", "nor", "neither", "isn't", "wasn't", "aren't", "weren't"))
 _BEFORE_VALUES = frozenset(("on", "at", "by", "for", "to", "with", "from"))
-"""Words that may stand between "not" and what is ruled out; articles are left out before. "Not only" rules nothing out."""
+"""Words between "not" and what is ruled out; articles are left out before. "Not only" rules nothing out."""
 
 
 def states(words: Sequence[str], forms: Iterable[str]) -> bool:
-    """Whether a text, as words, has one of the forms in it, word for word, and does not only rule it out.
+    """Return whether a text, as words, has one of the forms in it, word for word, and does not only rule it out.
 
     >>> states(words_of("Not on the 3rd, on May 14th"), ["14 May", "May 14"]), states(words_of("not PERSON3"), ["PERSON3"])
     (True, False)
@@ -201,7 +174,7 @@ def _has(words: Sequence[str], form: Sequence[str]) -> bool:
 
 
 def _ruled_out(before: Sequence[str]) -> bool:
-    """Whether the words before a value say that it is not the one."""
+    """Return whether the words before a value rule it out."""
     at = len(before)
     while at and before[at - 1] in _BEFORE_VALUES:
         at -= 1
@@ -210,7 +183,7 @@ def _ruled_out(before: Sequence[str]) -> bool:
 
 
 def is_found(response: str, stated: Mapping[str, Any]) -> bool:
-    """Whether a response states the right value and no other.
+    """Return whether a response states the right value and no other.
 
     Args:
         response: without thinking.
@@ -218,8 +191,3 @@ def is_found(response: str, stated: Mapping[str, Any]) -> bool:
     """
     words = words_of(response)
     return states(words, stated["right"]) and not any(states(words, forms) for forms in stated["wrong"])
-
-
-def is_known(case: Case) -> bool:
-    """Whether the possible answers of a case are known."""
-    return INPUT in case.inputs

@@ -1,4 +1,4 @@
-"""Noisy transcripts: which rules and which way, and everything that one depends on."""
+"""Noisy transcripts: the rules, the way of making noise, and everything that a transcript depends on."""
 
 import hashlib
 import json
@@ -25,16 +25,16 @@ class NoiseSettings:
     rules: Path | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a mode that there is not.
+        """Refuse an unknown mode.
 
         Raises:
-            InputError: naming those that there are.
+            InputError: names the known ones.
         """
         if self.mode not in MODES:
             raise InputError(f"noise mode {self.mode!r} is none of {', '.join(MODES)}")
 
     def description(self) -> dict[str, Any]:
-        """What a noisy transcript depends on besides its text, its target and the seed."""
+        """Return what a noisy transcript depends on besides its text, its target and the seed."""
         return {"noise_mode": self.mode, "noise_rules_sha256": _digest(self.rules)}
 
 
@@ -52,7 +52,7 @@ def _rules(path: Path | None) -> Rules:
 
 @lru_cache(maxsize=2)
 def _digest(path: Path | None) -> str:
-    """Of what the rules say; the order of a word's forms matters, a draw goes through them."""
+    """Return a digest of the rules; the order of a word's forms matters, a draw goes through them."""
     digest = hashlib.sha256()
     for word, forms in _rules(path).counts.items():
         digest.update(json.dumps([word, *forms.items()]).encode())
@@ -60,7 +60,7 @@ def _digest(path: Path | None) -> str:
 
 
 def noisy(transcript: str, wer: int, settings: NoiseSettings, meeting: str, seed: int) -> Noisy:
-    """A noisy transcript with its measured word error rate, the same in every process.
+    """Return a noisy transcript with its measured word error rate, the same in every process.
 
     Args:
         transcript: of the meeting.

@@ -1,4 +1,4 @@
-"""What is sent, to the byte: a case, a turn and the earlier answers to messages; a response to the judge's messages.
+"""Prompts to the byte: a case, a turn and the earlier answers to messages; a response to the judge's messages.
 
 The official scripts send the same texts in three ways, which are the *styles* here:
 
@@ -64,7 +64,7 @@ STYLES = (CHAT, GPT, *CONVERSATIONS)
 
 @lru_cache
 def template(name: str) -> str:
-    """A prompt text as it lies in ``prompts/``."""
+    """Return a text of the folder ``prompts``."""
     file = importlib.resources.files(_PACKAGE) / "prompts" / f"{name}.txt"
     return file.read_text(encoding="utf-8")
 
@@ -79,12 +79,12 @@ def fill(text: str, values: Mapping[str, str]) -> str:
 
 
 def instruction(transcript: str, language: str = "english") -> str:
-    """The opening of the prompt with the transcript in it; it ends with two newlines (Fig. 5; official code)."""
+    """Return the opening of the prompt with the transcript in it; it ends with two newlines (Fig. 5; official code)."""
     return fill(template(f"answer_{language}"), {"transcript": transcript})
 
 
 def asked(question: str, markers: bool = False) -> str:
-    """A question as it is sent, with question-answer markers if asked for (Appendix B.2).
+    """Return a question as it is sent, with question-answer markers if asked for (Appendix B.2).
 
     >>> asked(" Who? ", markers=True)
     'QUESTION: Who? ANSWER:'
@@ -93,7 +93,7 @@ def asked(question: str, markers: bool = False) -> str:
 
 
 def conversation_prompt(user_texts: Sequence[str], answers: Sequence[str | None], form: str) -> str:
-    """One string for a model of the LLaMA-2 family, ending where the next answer begins.
+    """Return one string for a model of the LLaMA-2 family, ending where the next answer begins.
 
     The first user message is always there. Anywhere later an empty text, as in the official code, is written as one that is still
     to come: the bare role tag with nothing after it.
@@ -126,7 +126,7 @@ def conversation(
     language: str = "english",
     markers: bool = False,
 ) -> list[Message]:
-    """What is sent for the last of the questions.
+    """Return what is sent for the last of the questions.
 
     Args:
         transcript: the meeting.
@@ -176,19 +176,18 @@ def check_style(style: str, markers: bool) -> None:
 def messages(
     case: Case, documents: Documents | Mapping[str, str], turn: int = 0, answers: Sequence[str | None] = ()
 ) -> list[Message]:
-    """What is sent for one turn of a case.
+    """Return what is sent for one turn of a case.
 
     Args:
         case: its ``inputs`` say which transcript, style, language and history.
         documents: the transcripts.
         turn: which question.
-        answers: the model's answers to the turns before; thinking is left out of them. With the gold history they are not
-            looked at: the gold answers stand in their place.
+        answers: the model's answers to the turns before; thinking is left out of them. With the gold history the gold answers
+            replace them.
     """
     inputs = case.inputs
-    earlier = case.turns[:turn]
     if inputs["history"] == "gold":
-        history: list[str | None] = [str(one.gold) for one in earlier]
+        history: list[str | None] = [str(asked.gold) for asked in case.turns[:turn]]
     else:
         history = [None if answer is None else without_thinking(answer).text for answer in answers]
     return conversation(
@@ -202,7 +201,7 @@ def messages(
 
 
 def question_of(case: Case, turn: int) -> str:
-    """A turn's question."""
+    """Return a turn's question."""
     question = case.turns[turn].question
     if question is None:
         raise InputError(f"case {case.id}, turn {turn + 1}: has no question; build the cases again")
@@ -215,7 +214,7 @@ def question_of(case: Case, turn: int) -> str:
 def judge_prompt(
     question: str, response: str, reference: str, judge: str = "gpt", language: str = "english"
 ) -> str:
-    """The judge's user message with its score rubric (Figs. 6 to 9; official code); the three texts are stripped.
+    """Return the judge's user message with its score rubric (Figs. 6 to 9; official code); the three texts are stripped.
 
     Args:
         question: as asked.
@@ -229,35 +228,22 @@ def judge_prompt(
 
 
 def judge_conversation(prompt: str, judge: str = "gpt") -> list[Message]:
-    """The judge's messages: GPT gets a system message, Prometheus none."""
+    """Return the judge's messages: GPT gets a system message, Prometheus none."""
     system = [Message("system", template("judge_gpt_system"))] if judge == "gpt" else []
     return [*system, Message("user", prompt)]
 
 
-def prometheus_text(prompt: str) -> str:
-    """Prometheus' whole input, for an endpoint that takes plain text: the llama-2 template without a system message.
-
-    >>> prometheus_text("x")
-    '[INST] x [/INST]'
-    """
-    return conversation_prompt([prompt], [], "llama-2")
-
-
-def judge_messages(
-    case: Case, turn: int, response: str, judge: str = "gpt", language: str | None = None
-) -> list[Message]:
-    """What a judge is sent for one turn of a case.
+def judge_messages(case: Case, turn: int, response: str, judge: str = "gpt") -> list[Message]:
+    """Return what a judge is sent for one turn of a case.
 
     Args:
         case: with question and gold answer.
         turn: which question.
         response: as it shall be judged.
         judge: one of :data:`JUDGES`.
-        language: without it the case's.
     """
-    language = language or case.inputs["language"]
-    prompt = judge_prompt(question_of(case, turn), response, str(case.turns[turn].gold), judge, language)
-    return judge_conversation(prompt, judge)
+    question, gold = question_of(case, turn), str(case.turns[turn].gold)
+    return judge_conversation(judge_prompt(question, response, gold, judge, case.inputs["language"]), judge)
 
 
 split_case = split_by_documents(messages)

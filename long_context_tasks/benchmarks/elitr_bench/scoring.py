@@ -1,4 +1,4 @@
-"""Case, response and the judge's verdicts to scores. Pure: it builds what a judge is asked and reads what it said.
+"""Scores from responses and a judge's verdicts: what a judge is asked, and how its replies are read.
 
 Scores lie on the scale of the paper, 1 to 10 (0 to 10 in Czech, where 0 says that the response is not in Czech); those of
 Prometheus, 1 to 5, are doubled. The turn is the unit of scoring; a mean is the plain mean over all questions of a split.
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from long_context_tasks.benchmarks.elitr_bench import answers as answer_found
 from long_context_tasks.benchmarks.elitr_bench import prompts
 from long_context_tasks.judges import (
-    ENDPOINT_FAILED,
     JudgeRequest,
     Rubric,
     Verdict,
@@ -21,17 +20,25 @@ from long_context_tasks.judges import (
     panel,
 )
 from long_context_tasks.schema import Case, CaseScores, InputError, Score
-from long_context_tasks.schema.reasons import EMPTY, JUDGE_FAILED, JUDGE_UNPARSABLE, NOT_JUDGED
+from long_context_tasks.schema.reasons import (
+    ANSWER_CUT,
+    EMPTY,
+    ENDPOINT_FAILED,
+    JUDGE_FAILED,
+    JUDGE_UNPARSABLE,
+    NOT_JUDGED,
+)
 from long_context_tasks.schema.thinking import without_thinking
 
-# What the official scripts make of a model's text before it is judged.
-
-
-END = "</s>"
+METRICS = ("judge_score", "official_judge_score", "answered")
+INTERVALS = ("judge_score", "official_judge_score")
+SYNTHETIC_METRICS = (answer_found.METRIC, *METRICS)
+"""Of synthetic cases, whose answers have a score without a judge too."""
+_END = "</s>"
 
 
 def stored_officially(decoded: str, script: str, context: str = "") -> str:
-    r"""The response that an official script stores.
+    r"""Return the response that an official script stores.
 
     ``rstrip("</s>")`` was meant to remove an end token; it removes any of the characters < / s > from the end.
 
@@ -49,28 +56,20 @@ def stored_officially(decoded: str, script: str, context: str = "") -> str:
     if script == "gpt":
         return decoded
     if script in ("llama3.1", "phi3"):
-        return decoded.rstrip(END)
+        return decoded.rstrip(_END)
     text = decoded.split(context)[1]
-    return (text if script == "prometheus" else text.rstrip(END)).strip()
+    return (text if script == "prometheus" else text.rstrip(_END)).strip()
 
 
 def as_stored(response: str, style: str) -> str:
-    """What the official script of a prompt style stores of a response: the loss of the last letter included.
+    """Return what the official script of a prompt style stores of a response: the loss of the last letter included.
 
     >>> as_stored(" two slides ", "chat"), as_stored(" two slides", "vicuna_v1.1"), as_stored("yes", "gpt")
     (' two slides ', 'two slide', 'yes')
     """
     if style == "gpt":
         return response
-    return response.rstrip(END) if style == "chat" else response.rstrip(END).strip()
-
-
-METRICS = ("judge_score", "official_judge_score", "answered")
-INTERVALS = ("judge_score", "official_judge_score")
-SYNTHETIC_METRICS = (answer_found.METRIC, *METRICS)
-"""Of synthetic cases, whose answers have a score without a judge too."""
-
-CUT = "answer_cut"
+    return response.rstrip(_END) if style == "chat" else response.rstrip(_END).strip()
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ def _kind(name: str) -> _Kind:
 
 
 def rubric(name: str = "gpt", language: str = "english") -> Rubric:
-    """The rubric that goes with a judge prompt: its scale, and the parser that takes a reply's last score.
+    """Return the rubric that goes with a judge prompt: its scale, and the parser that takes a reply's last score.
 
     >>> rubric().score(r"It quotes \\\\boxed{10}. Score: \\\\boxed{3}"), rubric("prometheus", "czech").low
     (3.0, 0)
@@ -117,7 +116,7 @@ def rubric(name: str = "gpt", language: str = "english") -> Rubric:
 
 
 def official_score(reply: str, name: str = "gpt") -> float | None:
-    """The first score of a reply by the official rule, on the 10-point scale, whatever its size; None without one.
+    """Return the first score of a reply by the official rule, on the 10-point scale, whatever its size; None without one.
 
     >>> official_score(r"\\\\boxed{95} and \\\\boxed{7}"), official_score("[RESULT] 4.5", "prometheus")
     (95.0, 8.0)
@@ -130,7 +129,7 @@ def official_score(reply: str, name: str = "gpt") -> float | None:
 def judge_request(
     case: Case, turn: int, response: str, name: str = "gpt", *, official: bool = False
 ) -> JudgeRequest:
-    """What to ask a judge about a response.
+    """Return the request that asks a judge about a response.
 
     Thinking is left out. An empty response is asked about too: the official metric wants its score.
 
@@ -155,7 +154,7 @@ def judge_request(
 def judge_requests(
     case: Case, responses: Sequence[str | None], name: str = "gpt", *, official: bool = False
 ) -> list[JudgeRequest]:
-    """Requests for all turns that have a response (None: there is none through a failure of ours).
+    """Return requests for all turns that have a response (None: there is none through a failure of ours).
 
     Raises:
         InputError: no such rubric.
@@ -177,30 +176,30 @@ def score_turn(
     name: str = "gpt",
     status: str | None = None,
 ) -> CaseScores:
-    """All metrics of one turn.
+    """Score one turn.
 
     Args:
-        case: see ``data.py``.
+        case: see :mod:`.data`.
         turn: which of its turns.
         response: of the model; None without a status counts as empty.
-        verdicts: of the judge, one for each of its seeds, whose mean counts; none: nobody has judged yet.
+        verdicts: of the judge, one for each of its seeds, whose mean counts; none before judging.
         name: of the rubric.
         status: a failure of ours in generation (``does_not_fit``, ``endpoint_failed``): no metric gets a value.
 
     Returns:
-        Every metric of :data:`METRICS`, and that of :mod:`.answer_found` where the possible answers are known. In ``judge_score`` an empty response has the lowest score that the judge can give,
-        whatever it said, once somebody has judged; ``official_judge_score`` takes the first reply to each seed by the official rule.
+        Every metric of :data:`METRICS`, and that of :mod:`.answers` where the possible answers are known. In ``judge_score`` an
+        empty response has the lowest score that the judge can give, whatever it said, once it was asked;
+        ``official_judge_score`` takes the first reply to each seed by the official rule.
     """
+    known = answer_found.INPUT in case.inputs
     if status is not None:
-        return dict.fromkeys(
-            SYNTHETIC_METRICS if answer_found.is_known(case) else METRICS, Score(None, status)
-        )
+        return dict.fromkeys(SYNTHETIC_METRICS if known else METRICS, Score(None, status))
     case.turns[turn]  # a turn that the case does not have is a mistake of the caller
     kind = _kind(name)
     answer = without_thinking(response or "")
-    empty = (CUT if answer.unclosed else EMPTY) if not answer.text.strip() else None
-    given = [None if one.score is None else one.score * kind.factor for one in verdicts]
-    firsts = [official_score(one.replies[0], name) if one.replies else None for one in verdicts]
+    empty = (ANSWER_CUT if answer.unclosed else EMPTY) if not answer.text.strip() else None
+    given = [None if verdict.score is None else verdict.score * kind.factor for verdict in verdicts]
+    firsts = [official_score(verdict.replies[0], name) if verdict.replies else None for verdict in verdicts]
     strict = _mean(given, verdicts)
     if empty is not None and verdicts:
         strict = Score(float(rubric(name, case.inputs["language"]).low * kind.factor), empty)
@@ -209,14 +208,14 @@ def score_turn(
         "official_judge_score": _mean(firsts, verdicts),
         "answered": Score(float(empty is None), empty),
     }
-    if answer_found.is_known(case):
+    if known:
         found = answer_found.is_found(answer.text, case.inputs[answer_found.INPUT][turn])
         scores[answer_found.METRIC] = Score(float(found), empty)
     return scores
 
 
 def _mean(scores: Sequence[float | None], verdicts: Sequence[Verdict]) -> Score:
-    """Mean over the seeds that gave a score; without any, why there is none."""
+    """Return the mean over the seeds that gave a score; without any, the reason."""
     if not verdicts:
         return Score(None, NOT_JUDGED)
     mean = panel(scores).mean
@@ -227,7 +226,7 @@ def _mean(scores: Sequence[float | None], verdicts: Sequence[Verdict]) -> Score:
 
 
 def score_case(case: Case, response: str | None, status: str | None = None) -> CaseScores:
-    """Metrics of a case with one turn before anybody has judged it.
+    """Score a case with one turn before it is judged.
 
     Raises:
         ValueError: the case is a conversation, whose turns are scored one by one.

@@ -1,6 +1,5 @@
 """``lct report pack`` and ``lct report check``: runs as bundles that travel, and what a pull request with some is checked for."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -90,6 +89,7 @@ def check(
     that are missing) do not.
     """
     from long_context_tasks.results.bundle.format import bundles_below
+    from long_context_tasks.results.bundle.runs import overview
     from long_context_tasks.schema import InputError
 
     paths: list[Path] = []
@@ -100,7 +100,7 @@ def check(
             raise InputError(f"{given}: no bundle (*.lct.zip) in it")
         # A file that is given by name is checked whatever it is called.
         paths += bundles_below(given) if given.is_dir() else [given]
-    rows, problems = _checked(list(dict.fromkeys(paths)))
+    rows, problems = overview(list(dict.fromkeys(paths)))
     names = ("bundle", "model", "host", "task", "judge", "metric", "mean", "n", "version", "notes")
     shown = [[_shown(row[name]) for name in names] for row in rows]
     if rows:
@@ -117,60 +117,6 @@ def check(
     give(bundles=len(paths), runs=len(rows), problems=problems, bundles_with_problems=bad)
     if problems:
         raise typer.Exit(1)
-
-
-def _checked(paths: Sequence[Path]) -> tuple[list[dict[str, Any]], list[str]]:
-    from long_context_tasks.results.bundle.check import read_bundle
-    from long_context_tasks.schema import InputError
-
-    rows: list[dict[str, Any]] = []
-    problems: list[str] = []
-    seen: dict[str, Path] = {}
-    for path in paths:
-        try:
-            found = read_bundle(path)
-        except InputError as error:
-            problems.append(str(error))
-            continue
-        for run in found:
-            key = run.row["run"]
-            if key in seen:
-                problems.append(
-                    f"{path}: {run.row['task']} of {run.row['model']} is in {seen[key]} as well; leave one out"
-                )
-            seen.setdefault(key, path)
-        rows += _rows(path, found)
-    return rows, problems
-
-
-def _rows(path: Path, found: Sequence[Any]) -> list[dict[str, Any]]:
-    """What a bundle says of each run, from its scores; with why it would not be ranked."""
-    import polars as pl
-
-    from long_context_tasks.benchmarks import catalogue
-    from long_context_tasks.results.bundle.check import told_of
-    from long_context_tasks.results.cells import cells_of
-    from long_context_tasks.results.tidy import RUNS, Collection
-
-    versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
-    rows = []
-    for run in found:
-        frame = pl.DataFrame([{**run.row, "source": str(path)}], schema=RUNS)
-        [cell] = cells_of(Collection(frame, run.scores), versions)
-        told: Mapping[str, Any] = told_of(run)
-        notes = [cell.why_unranked] if cell.why_unranked else []
-        notes += [] if run.answers else ["no responses"]
-        rows.append(
-            {
-                "bundle": path.name,
-                "host": run.row["host"],
-                **told,
-                "low": cell.mean.low,
-                "high": cell.mean.high,
-                "notes": "; ".join(notes),
-            }
-        )
-    return rows
 
 
 def _shown(value: Any) -> str:

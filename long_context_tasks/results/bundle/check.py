@@ -5,47 +5,65 @@ import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import polars as pl
+from pydantic import Field
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.hosts.stored import LM_EVAL, OPENCOMPASS, OWN
 from long_context_tasks.results.bundle.format import (
-    MOST_ROWS,
-    RUNS_MEMBER,
-    SCORES_MEMBER,
+    LONGEST,
+    REMEDY,
     UNREADABLE,
     BundleReader,
     BundleRun,
+    StatedRun,
     first_line,
     responses_member,
-    scores_frame,
 )
 from long_context_tasks.results.bundle.private import fit_to_travel
-from long_context_tasks.results.tidy import RUNS, SCORES
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import loads
+from long_context_tasks.schema.validated import Checked, validated
 
 _ORCA = ("orca_mean", "orca_std")
-_KEY = re.compile(r"[0-9a-f]{16}", re.ASCII)
 _WORD = re.compile(r"[a-z][a-z0-9_]{0,60}", re.ASCII)
-_JSON = ("options", "settings", "judge_settings", "provenance")
-_NEEDED = (
-    "run",
-    "host",
-    "model",
-    "benchmark",
-    "task",
-    "family",
-    "made",
-    "headline",
-    "metrics",
-    "points",
-    *_JSON,
-)
-_LONGEST = 500
+JSON = ("options", "settings", "judge_settings", "provenance")
+"""Columns of ``RUNS`` that hold JSON objects."""
 _NEAR = 1e-9
+_Name = Annotated[str, Field(min_length=1, max_length=LONGEST)]
+_Count = Annotated[int, Field(strict=True, gt=-(2**63), lt=2**63)]
+
+
+class RunRow(Checked):
+    """A row of ``RUNS`` as it travels, without ``source``."""
+
+    run: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+    host: Literal["lm_eval", "opencompass", "own"]
+    model: _Name
+    benchmark: str
+    task: _Name
+    family: str
+    length: _Count | None = None
+    variant: str | None = None
+    wer: _Count | None = None
+    made: _Name
+    version: _Count | None = None
+    options: str
+    settings: str
+    seed: str | None = None
+    judge: str | None = None
+    judge_settings: str
+    headline: _Name
+    metrics: list[str]
+    points: list[str]
+    n_cases_available: _Count | None = None
+    n_truncated: float | None = None
+    window: str | None = None
+    host_version: str | None = None
+    package: str | None = None
+    commit: str | None = None
+    provenance: str
 
 
 def read_bundle(path: Path) -> list[BundleRun]:
@@ -56,125 +74,67 @@ def read_bundle(path: Path) -> list[BundleRun]:
     """
     reader = BundleReader(path)
     reader.check_hashes()
-    rows: dict[str, tuple[dict[str, Any], str, str | None]] = {}
-    for place, line in reader.rows(RUNS_MEMBER):
+    rows: dict[str, tuple[dict[str, Any], StatedRun]] = {}
+    for number, stated in enumerate(reader.manifest.runs, start=1):
+        place = f"manifest.json, run {number}"
+        row = validated(RunRow, stated.row, f"{path}: {place}", remedy=REMEDY).model_dump()
         try:
-            row = _run_row(line["run"])
-            label, answers = line["label"], line["answers"]
-            if not isinstance(label, str) or len(label) > _LONGEST or not isinstance(answers, str | None):
-                raise TypeError("its judge or responses have no name")
-            if answers is not None and responses_member(answers) not in reader.members:
-                raise ValueError(f"its responses {answers[:40]!r} are not there")
+            _check_row(row)
+            if stated.answers is not None and responses_member(stated.answers) not in reader.members:
+                raise ValueError(f"its responses {stated.answers[:40]!r} are not there")
             if row["run"] in rows:
                 raise ValueError(f"run {row['run']} is there twice")
         except UNREADABLE as error:
             raise reader.error(f"{place}: {first_line(error)}") from error
-        rows[row["run"]] = (row, label, answers)
-    found, left = {}, MOST_ROWS
-    for place, line in reader.rows(SCORES_MEMBER):
-        key = line.get("run")
-        if not isinstance(key, str) or key not in rows or key in found:
-            raise reader.error(f"{place}: scores of a run that is not there, or twice")
-        row, label, answers = rows[key]
-        try:
-            left -= line["rows"]
-            if left < 0:
-                raise ValueError(f"more than {MOST_ROWS:,} scores in all")
-            frame = scores_frame(line, key)
-            _check_columns(line["columns"], SCORES, ("run",))
-            _check_scores(frame, row)
-        except UNREADABLE as error:
-            raise reader.error(f"{place} ({row['task']}): {first_line(error)}") from error
-        found[key] = BundleRun(row, label, answers, frame)
-    if not rows or len(found) < len(rows):
-        raise reader.error("has runs without scores" if rows else "has no runs")
-    _check_told(reader, found)
-    return [found[key] for key in rows]
-
-
-def _check_columns(given: Mapping[str, Any], schema: Mapping[str, Any], besides: tuple[str, ...]) -> None:
-    if unknown := sorted(set(given) - set(schema) - set(besides)):
-        raise ValueError(
-            f"column {', '.join(map(repr, unknown[:3]))} is not known; a newer version of long_context_tasks may have made it"
-        )
-
-
-# --- a run ------------------------------------------------------------------------------------------------------
-
-
-def _run_row(given: Any) -> dict[str, Any]:
-    """A row of ``RUNS`` whose types and names are right; columns that came to the schema later are None."""
-    if not isinstance(given, dict):
-        raise TypeError("the run is no object")
-    _check_columns(given, RUNS, ())
-    if missing := [name for name in _NEEDED if name not in given]:
-        raise KeyError(f"column {', '.join(missing)}")
-    row: dict[str, Any] = {
-        name: math.nan if given.get(name) == "NaN" and dtype.is_float() else given.get(name)
-        for name, dtype in RUNS.items()
+        row["n_truncated"] = math.nan if row["n_truncated"] is None else row["n_truncated"]
+        rows[row["run"]] = (row, stated)
+    frames = {
+        str(key[0]): frame
+        for key, frame in reader.scores().partition_by("run", as_dict=True, maintain_order=True).items()
     }
-    for name, dtype in RUNS.items():
-        _check_type(name, row[name], dtype)
-    for name in ("run", "host", "model", "task", "made", "headline"):
-        if not row[name] or len(row[name]) > _LONGEST:
-            raise ValueError(f"{name} is empty or longer than {_LONGEST} characters")
-    if not _KEY.fullmatch(row["run"]):
-        raise ValueError(f"{row['run'][:40]!r} is no key of a run")
-    if row["host"] not in (LM_EVAL, OPENCOMPASS, OWN):
-        raise ValueError(f"host {row['host'][:40]!r} is not known")
-    spec = _spec(row["task"])
+    if not rows or set(frames) != set(rows):
+        raise reader.error("has runs without scores, or scores without a run" if rows else "has no runs")
+    found = []
+    for key, (row, stated) in rows.items():
+        run = BundleRun(row, stated.label, stated.answers, frames[key], stated.by_seed)
+        try:
+            _check_scores(run.scores, row)
+            _check_stated(run, stated)
+        except UNREADABLE as error:
+            raise reader.error(f"scores of {row['task']}: {first_line(error)}") from error
+        found.append(run)
+    return found
+
+
+def _check_row(row: Mapping[str, Any]) -> None:
+    """Names must be those of the task, and nothing may be in it that must not travel.
+
+    Raises:
+        ValueError, TypeError: the first thing that is wrong.
+    """
+    try:
+        spec = catalogue.parse_task(row["task"])
+    except InputError as error:
+        raise ValueError(
+            f"unknown task {row['task'][:80]!r}; update long_context_tasks where it is a new one"
+        ) from error
     family = "_".join(part for part in (spec.family, spec.split) if part)
     named = {"benchmark": spec.benchmark, "family": family, "variant": spec.variant}
     if odd := [name for name, value in named.items() if (row[name] or "") != value]:
         raise ValueError(f"{odd[0]} {str(row[odd[0]])[:60]!r} is not that of {row['task']}")
     if spec.tokens and row["length"] != spec.tokens:
         raise ValueError(f"length {row['length']} is not that of {row['task']}")
-    _check_metrics(row, spec.benchmark)
-    for name in _JSON:
+    card = catalogue.card(spec.benchmark)
+    if unknown := [name for name in row["metrics"] if name not in (*card.metrics, *_ORCA)]:
+        raise ValueError(f"unknown metric {unknown[0][:60]!r} of {spec.benchmark}")
+    if row["headline"] not in row["metrics"] or len(set(row["metrics"])) < len(row["metrics"]):
+        raise ValueError(f"headline {row['headline'][:60]!r} is not among the metrics, or one is there twice")
+    if odd := [name for name in row["points"] if name not in card.points]:
+        raise ValueError(f"{odd[0][:60]!r} is a rate and no points of a scale")
+    for name in JSON:
         _check_json(name, row[name])
     if fit_to_travel(row["model"]) != row["model"]:
         raise ValueError("the model's name holds a local path or a key")
-    return row
-
-
-def _check_type(name: str, value: Any, dtype: Any) -> None:
-    if value is None:
-        if name in _NEEDED:
-            raise TypeError(f"{name} is null")
-        return
-    if dtype == pl.String():
-        right = isinstance(value, str)
-    elif dtype == pl.List(pl.String()):
-        right = isinstance(value, list) and all(isinstance(one, str) for one in value)
-    elif dtype.is_integer():
-        right = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
-    elif dtype.is_float():
-        right = isinstance(value, int | float) and not isinstance(value, bool) and not math.isinf(value)
-    else:
-        pl.Series(name, [value], dtype=dtype, strict=True)
-        right = True
-    if not right:
-        raise TypeError(f"{name} is {str(value)[:40]!r}, no {dtype}")
-
-
-def _spec(task: str) -> Any:
-    try:
-        return catalogue.parse_task(task)
-    except InputError as error:
-        raise ValueError(
-            f"unknown task {task[:80]!r}; update long_context_tasks where it is a new one"
-        ) from error
-
-
-def _check_metrics(row: Mapping[str, Any], benchmark: str) -> None:
-    known = {*catalogue.card(benchmark).metrics, *_ORCA}
-    if unknown := [name for name in row["metrics"] if name not in known]:
-        raise ValueError(f"unknown metric {unknown[0][:60]!r} of {benchmark}")
-    if row["headline"] not in row["metrics"] or len(set(row["metrics"])) < len(row["metrics"]):
-        raise ValueError(f"headline {row['headline'][:60]!r} is not among the metrics, or one is there twice")
-    points = catalogue.card(benchmark).points
-    if odd := [name for name in row["points"] if name not in points]:
-        raise ValueError(f"{odd[0][:60]!r} is a rate and no points of a scale")
 
 
 def _check_json(name: str, text: str) -> None:
@@ -186,9 +146,6 @@ def _check_json(name: str, text: str) -> None:
     limit = value.get("lct_n")
     if limit is not None and not re.fullmatch(r"[0-9]{1,9}", str(limit), re.ASCII):
         raise ValueError(f"{name}: lct_n is {str(limit)[:40]!r}")
-
-
-# --- its scores -------------------------------------------------------------------------------------------------
 
 
 def _check_scores(frame: pl.DataFrame, row: Mapping[str, Any]) -> None:
@@ -224,45 +181,36 @@ def _check_texts(frame: pl.DataFrame) -> None:
         if not isinstance(loads(text.encode("utf-8", "surrogatepass")), dict):
             raise TypeError("labels are no JSON object")
     longest = cast(int, frame["case"].unique().cast(pl.String()).str.len_chars().max())
-    if longest > _LONGEST:
-        raise ValueError(f"a case's id is longer than {_LONGEST} characters")
+    if longest > LONGEST:
+        raise ValueError(f"a case's id is longer than {LONGEST} characters")
 
 
-def told_of(run: BundleRun) -> dict[str, Any]:
-    """A run in one line for people, and for reviewers who see a bundle only as a diff: what its scores say.
+def stated_of(run: BundleRun) -> StatedRun:
+    """A run as the manifest states it: for people, and for reviewers who see a bundle only as a diff, with what its scores say.
 
     The mean is over turns and repeats with a value.
     """
     numbers = numbers_of(run)
-    names = ("run", "model", "task", "judge", "version")
     mean = numbers.get(run.row["headline"], math.nan)
-    return {
-        **{name: run.row[name] for name in names},
-        "metric": run.row["headline"],
-        "mean": None if math.isnan(mean) else mean,
-        "n": int(numbers["n"]),
-        "n_scored": int(numbers["n_scored"]),
-    }
+    return StatedRun(
+        row=dict(run.row),
+        label=run.label,
+        answers=run.answers,
+        mean=None if math.isnan(mean) else mean,
+        n=int(numbers["n"]),
+        n_scored=int(numbers["n_scored"]),
+        by_seed={seed: dict(own) for seed, own in run.by_seed.items()},
+    )
 
 
-def _check_told(reader: BundleReader, found: Mapping[str, BundleRun]) -> None:
+def _check_stated(run: BundleRun, stated: StatedRun) -> None:
     """What the manifest says for people must be what the scores say."""
-    told = {one.get("run"): one for one in reader.told if isinstance(one, dict)}
-    if set(told) != set(found) or len(reader.told) != len(found):
-        raise reader.error("its manifest.json does not list its runs")
-    for key, run in found.items():
-        now, then = told_of(run), told[key]
-        for name, value in now.items():
-            said = then.get(name)
-            near = (
-                isinstance(value, float)
-                and isinstance(said, int | float)
-                and math.isclose(value, said, rel_tol=_NEAR, abs_tol=_NEAR)
-            )
-            if said != value and not near:
-                raise reader.error(
-                    f"its manifest.json says {name} {str(said)[:60]!r} of {run.row['task']}, and its scores {value!r}"
-                )
+    now = stated_of(run)
+    for name in ("n", "n_scored", "mean"):
+        value, said = getattr(now, name), getattr(stated, name)
+        near = None not in (value, said) and math.isclose(value, said, rel_tol=_NEAR, abs_tol=_NEAR)
+        if said != value and not near:
+            raise ValueError(f"manifest.json says {name} {str(said)[:60]!r}, and the scores {value!r}")
 
 
 def numbers_of(run: BundleRun) -> dict[str, float]:

@@ -5,7 +5,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import polars as pl
 import long_context_tasks
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.stored import StoredCase
-from long_context_tasks.results.bundle.check import told_of
+from long_context_tasks.results.bundle.check import JSON, stated_of
 from long_context_tasks.results.bundle.format import SUFFIX, BundleRun, bundle_bytes
 from long_context_tasks.results.bundle.private import OF_THE_MACHINE, fit_to_travel
 from long_context_tasks.results.collect import Collected, run_key
@@ -26,7 +26,6 @@ from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_value, write_whole
 from long_context_tasks.schema.response import writable
 
-_JSON = ("options", "settings", "judge_settings", "provenance")
 _REMEDY = "choose another place with --out"
 
 
@@ -116,50 +115,62 @@ def _write(
             # Several judges have read the same responses.
             answers = run_key(unjudged_evaluation(one.run))
             if answers not in responses:
-                responses[answers] = list(map(_case_row, one.run.cases()))
-            if not any(
-                any(text for text, _ in case["responses"]) or "log_likelihoods" in case
-                for case in responses[answers]
-            ):
+                responses[answers] = [row for case in one.run.cases() for row in _case_rows(case)]
+            if not any(row["text"] or row["log_likelihoods"] for row in responses[answers]):
                 answers = None
         elif not allowed:
             withheld.add(str(row["benchmark"]))
         # Settings as the run has them: the tables may tell apart folders of cases by what else they hold.
         row = {**row, "settings": as_json(settings_of(one.run))}
-        runs.append(BundleRun(bundle_row(row), collected.labels[key], answers, scores[key]))
+        runs.append(
+            BundleRun(bundle_row(row), collected.labels[key], answers, scores[key], _finite(one.by_seed))
+        )
     used = {one.answers for one in runs}
     responses = {name: found for name, found in responses.items() if name in used}
-    content = bundle_bytes(runs, responses, long_context_tasks.__version__, [told_of(one) for one in runs])
+    content = bundle_bytes([(run, stated_of(run)) for run in runs], responses, long_context_tasks.__version__)
     write_whole(path, content, remedy=_REMEDY)
-    return Packed(path, len(runs), sum(map(len, responses.values())), len(content), tuple(sorted(withheld)))
+    return Packed(path, len(runs), _n_cases(responses), len(content), tuple(sorted(withheld)))
 
 
 def bundle_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row of ``RUNS`` as it may travel: without ``source``, local paths and what may be a key."""
-    kept = {name: fit_to_travel(value) for name, value in row.items() if name not in ("source", *_JSON)}
-    for name in _JSON:
+    kept = {name: fit_to_travel(value) for name, value in row.items() if name not in ("source", *JSON)}
+    for name in JSON:
         value = {
             key: each for key, each in json.loads(row[name] or "{}").items() if key not in OF_THE_MACHINE
         }
         kept[name] = json.dumps(fit_to_travel(value), sort_keys=True, ensure_ascii=False)
     return {
-        name: "NaN" if isinstance(value, float) and math.isnan(value) else value
+        name: None if isinstance(value, float) and math.isnan(value) else value
         for name, value in kept.items()
     }
 
 
-def _case_row(case: StoredCase) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "case": case.id,
-        "repeat": case.repeat,
-        "responses": [
-            [None if one.text is None else writable(one.text), one.status] for one in case.responses
-        ],
+def _n_cases(responses: Mapping[str, Sequence[Mapping[str, Any]]]) -> int:
+    return sum(len({(row["case"], row["repeat"]) for row in rows}) for rows in responses.values())
+
+
+def _finite(by_seed: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    return {
+        seed: {name: value for name, value in numbers.items() if math.isfinite(value)}
+        for seed, numbers in by_seed.items()
     }
-    if case.log_likelihoods:
-        row["log_likelihoods"] = list(case.log_likelihoods)
-    if case.labels:
-        row["labels"] = dict(case.labels)
-    if any(case.turn_labels):
-        row["turn_labels"] = [dict(one) for one in case.turn_labels]
-    return dict(json_value(row))
+
+
+def _case_rows(case: StoredCase) -> Iterator[dict[str, Any]]:
+    for turn, response in enumerate(case.responses):
+        own = case.turn_labels[turn] if turn < len(case.turn_labels) else {}
+        yield {
+            "case": writable(case.id),
+            "repeat": case.repeat,
+            "turn": turn,
+            "text": None if response.text is None else writable(response.text),
+            "status": response.status,
+            "log_likelihoods": None if turn or not case.log_likelihoods else list(case.log_likelihoods),
+            "labels": None if turn or not case.labels else _as_json(case.labels),
+            "turn_labels": _as_json(own) if own else None,
+        }
+
+
+def _as_json(labels: Mapping[str, Any]) -> str:
+    return json.dumps(json_value(dict(labels)), sort_keys=True)

@@ -1,25 +1,27 @@
 """Runs in bundles as runs of a host, for what reads those: pages of cases, missing cells."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
 import polars as pl
 
+from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.stored import StoredCase, StoredRun
-from long_context_tasks.results.bundle.check import numbers_of, read_bundle
+from long_context_tasks.results.bundle.check import numbers_of, read_bundle, stated_of
 from long_context_tasks.results.bundle.format import (
     UNREADABLE,
     BundleReader,
     BundleRun,
     bundles_below,
     first_line,
-    responses_member,
 )
+from long_context_tasks.results.cells import cells_of
 from long_context_tasks.results.evaluations import Evaluation
 from long_context_tasks.results.find import FoundRuns, Problem, find_runs
+from long_context_tasks.results.tidy import RUNS, Collection
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.response import Response
 
@@ -48,7 +50,7 @@ def evaluation_of(path: Path, run: BundleRun) -> Evaluation:
         judge=described,
         provenance=provenance,
     )
-    return Evaluation(stored, run.label, numbers, description=described)
+    return Evaluation(stored, run.label, numbers, by_seed=run.by_seed, description=described)
 
 
 @lru_cache(maxsize=1)
@@ -65,54 +67,50 @@ def _cases(path: Path, key: str) -> Iterator[StoredCase]:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     [run] = [one for one in _read_once(path, about.st_size, about.st_mtime_ns) if one.row["run"] == key]
     reader = BundleReader(path)
-    answers: dict[tuple[str, int], Mapping[str, Any]] = {}
-    for place, line in reader.rows(responses_member(run.answers)) if run.answers else ():
-        try:
-            answers[str(line["case"]), int(line["repeat"])] = line
-        except UNREADABLE as error:
-            raise reader.error(f"{place}: {first_line(error)}") from error
+    answers: dict[tuple[str, int], list[Mapping[str, Any]]] = {}
+    for row in reader.responses(run.answers) if run.answers else ():
+        answers.setdefault((str(row["case"]), int(row["repeat"])), []).append(row)
     for (case, repeat), part in run.scores.partition_by(
         "case", "repeat", as_dict=True, maintain_order=True
     ).items():
+        place = (str(case), cast(int, repeat))
         try:
-            yield _case(str(case), cast(int, repeat), part, answers.get((str(case), cast(int, repeat)), {}))
+            yield _case(*place, part, answers.get(place, []))
         except UNREADABLE as error:
             raise reader.error(f"responses to case {str(case)!r}: {first_line(error)}") from error
 
 
-def _case(case: str, repeat: int, part: pl.DataFrame, line: Mapping[str, Any]) -> StoredCase:
+def _case(case: str, repeat: int, part: pl.DataFrame, rows: Sequence[Mapping[str, Any]]) -> StoredCase:
     part = part.sort("turn", maintain_order=True)
     by_metric = {
         str(key[0]): one
         for key, one in part.partition_by("metric", as_dict=True, maintain_order=True).items()
     }
     first = next(iter(by_metric.values()))
-    n = len(first)
-    responses = tuple(
-        Response(_text(text), _text(status)) for text, status in line.get("responses", [[None, None]] * n)
-    )
-    if len(responses) != n:
-        raise ValueError(f"{len(responses)} responses to {n} turns")
-    likely = line.get("log_likelihoods")
-    labels, turn_labels = line.get("labels") or {}, line.get("turn_labels") or ()
-    if not isinstance(labels, dict) or not all(isinstance(one, dict) for one in turn_labels):
-        raise TypeError("labels are no objects")
+    rows = sorted(rows, key=lambda row: row["turn"])
+    if rows and [row["turn"] for row in rows] != list(range(len(first))):
+        raise ValueError(f"{len(rows)} responses to {len(first)} turns")
+    likely = rows[0]["log_likelihoods"] if rows else None
+    # Without responses the labels are those beside the scores.
+    beside = first["labels"].cast(pl.String()).to_list()
     return StoredCase(
         id=case,
-        responses=responses,
+        responses=tuple(Response(row["text"], row["status"]) for row in rows)
+        or (Response(None),) * len(first),
         scores={name: tuple(one["value"].to_list()) for name, one in by_metric.items()},
         reasons=tuple(first["reason"].cast(pl.String()).to_list()),
         log_likelihoods=None if likely is None else tuple(float(one) for one in likely),
         repeat=repeat,
         cluster=str(first["cluster"][0]),
-        labels=labels,
-        turn_labels=tuple(turn_labels),
+        labels=_labels(rows[0]["labels"]) if rows else {},
+        turn_labels=tuple(map(_labels, (row["turn_labels"] for row in rows) if rows else beside)),
     )
 
 
-def _text(value: Any) -> str | None:
-    if not isinstance(value, str | None):
-        raise TypeError(f"{str(value)[:40]!r} in the place of a text")
+def _labels(text: str | None) -> dict[str, Any]:
+    value = {} if text is None else json.loads(text)
+    if not isinstance(value, dict):
+        raise TypeError("labels are no objects")
     return value
 
 
@@ -134,3 +132,43 @@ def find_runs_and_bundles(path: Path) -> FoundRuns:
         except InputError as error:
             problems.append(Problem(bundle, str(error)))
     return FoundRuns(tuple(runs), tuple(problems))
+
+
+def overview(paths: Iterable[Path]) -> tuple[list[dict[str, Any]], list[str]]:
+    """What bundles say of each run, from its scores, with why it would not be ranked; and what is wrong with them."""
+    versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
+    rows: list[dict[str, Any]] = []
+    problems: list[str] = []
+    seen: dict[str, Path] = {}
+    for path in paths:
+        try:
+            found = read_bundle(path)
+        except InputError as error:
+            problems.append(str(error))
+            continue
+        for run in found:
+            key = run.row["run"]
+            if key in seen:
+                problems.append(
+                    f"{path}: {run.row['task']} of {run.row['model']} is in {seen[key]} as well; leave one out"
+                )
+            seen.setdefault(key, path)
+            rows.append(_overview_row(path, run, versions))
+    return rows, problems
+
+
+def _overview_row(path: Path, run: BundleRun, versions: Mapping[str, int]) -> dict[str, Any]:
+    frame = pl.DataFrame([{**run.row, "source": str(path)}], schema=RUNS)
+    [cell] = cells_of(Collection(frame, run.scores), versions)
+    stated = stated_of(run)
+    notes = [*filter(None, [cell.why_unranked]), *([] if run.answers else ["no responses"])]
+    return {
+        "bundle": path.name,
+        "host": run.row["host"],
+        **{name: run.row[name] for name in ("run", "model", "task", "judge", "version")},
+        "metric": run.row["headline"],
+        **{name: getattr(stated, name) for name in ("mean", "n", "n_scored")},
+        "low": cell.mean.low,
+        "high": cell.mean.high,
+        "notes": "; ".join(notes),
+    }

@@ -1,7 +1,5 @@
 """Ugly responses to scores: committed golden cases, laws, and who is to blame."""
 
-import doctest
-import importlib
 import itertools
 import json
 import math
@@ -24,34 +22,28 @@ from long_context_tasks.schema import Case, Score, Turn
 from long_context_tasks.schema.thinking import without_thinking
 
 GOLDEN = Path(__file__).parent / "golden"
-_PREDICTION = st.one_of(
-    st.text(max_size=30),
-    st.lists(
-        st.sampled_from(
-            [
-                "A",
-                "1",
-                "2",
-                "3",
-                "4",
-                "12",
-                "0",
-                " ",
-                "Answer:",
-                "[",
-                "]",
-                ",",
-                "a",
-                "-",
-                ".",
-                "\n",
-                "{",
-                '"',
-                "٣",
-            ]
-        )
-    ).map("".join),
-)
+_PIECES = [
+    "A",
+    "1",
+    "2",
+    "3",
+    "4",
+    "12",
+    "0",
+    " ",
+    "Answer:",
+    "[",
+    "]",
+    ",",
+    "a",
+    "-",
+    ".",
+    "\n",
+    "{",
+    '"',
+    "٣",
+]
+_PREDICTION = st.text(max_size=30) | st.lists(st.sampled_from(_PIECES)).map("".join)
 
 
 def _bestanswer(gold: str, n: int) -> Case:
@@ -149,25 +141,6 @@ def test_metrics_are_those_of_the_card() -> None:
     assert tuple(catalogue.card("ada_leval").metrics) == scoring.METRICS
 
 
-@pytest.mark.parametrize(
-    ("response", "text", "unclosed"),
-    [
-        ("A1", "A1", False),
-        ("<think>x</think>A1", "A1", False),
-        ("x</think>A1", "A1", False),
-        ("<think>x</think>A1<think>y</think>A2", "A2", False),
-        ("<think>x", "", True),
-        ("A1<think>x", "A1", True),
-        ("<think>x</think>A1<think>y", "A1", True),
-        ("</think>", "", False),
-        ("I think> so", "I think> so", False),
-    ],
-)
-def test_thinking_is_removed(response: str, text: str, unclosed: bool) -> None:
-    stripped = without_thinking(response)
-    assert (stripped.text, stripped.unclosed) == (text, unclosed)
-
-
 def test_the_lowest_perplexity_wins() -> None:
     orders = list(itertools.permutations([1, 2, 3, 4]))
     for best, order in enumerate(orders):
@@ -203,12 +176,6 @@ def test_perplexity_without_numbers_is_no_zero() -> None:
     assert scoring.score_perplexity(case, [-1.0] * 24, [0] * 24)["strict_accuracy"].value is None
     with pytest.raises(ValueError, match="23 log-likelihoods for 24 orders"):
         scoring.score_perplexity(case, [0.0] * 23, None)
-
-
-@pytest.mark.parametrize("name", ["extraction", "scoring", "prompts"])
-def test_examples_in_docstrings(name: str) -> None:
-    results = doctest.testmod(importlib.import_module(f"long_context_tasks.benchmarks.ada_leval.{name}"))
-    assert results.attempted and not results.failed
 
 
 @pytest.mark.parametrize(

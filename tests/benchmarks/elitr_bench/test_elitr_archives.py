@@ -155,16 +155,16 @@ def test_a_transcript_that_is_not_utf_8(folder: Path) -> None:
     [
         (lambda row: [], "must be keys and values"),
         (lambda row: row | {"split": "test2"}, "says it is split 'test2', not 'dev'"),
-        (lambda row: row | {"meetings": []}, "meetings .*must have at least 1 item"),
+        (lambda row: row | {"meetings": []}, "meetings .*at least 1 item"),
         (
             lambda row: row | {"meetings": [*row["meetings"], row["meetings"][0]]},
             "meeting_en_dev_001 is there twice",
         ),
         (
             lambda row: _changed(row, "id", 1),
-            "meetings, item 1, questions, item 1, id must be a valid string",
+            "meetings, item 1, questions, item 1, id must be text",
         ),
-        (lambda row: _changed(row, "question", None), "item 1, question must be a valid string"),
+        (lambda row: _changed(row, "question", None), "item 1, question must be text"),
         (lambda row: _changed(row, "question-type", "why"), "question-type must be 'who', 'what'"),
         (lambda row: _changed(row, "answer-position", "X"), "answer-position must be 'B', 'M'"),
         (lambda row: _changed(row, "id", "2"), "meeting_en_dev_001: question 2 is there twice"),

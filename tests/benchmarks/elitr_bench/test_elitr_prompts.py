@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from long_context_tasks.benchmarks.elitr_bench import prompts
 from long_context_tasks.benchmarks.elitr_bench.scoring import stored_officially
 from long_context_tasks.schema import Case, InputError, Turn
-from long_context_tasks.schema.thinking import without_thinking
 
 GOLDEN = Path(__file__).parent / "golden" / "elitr_prompts.jsonl"
 TRANSCRIPTS = {"m": "(PERSON1) Hello.\n"}
@@ -123,13 +122,3 @@ def test_the_official_end_cut(text: str, script: str) -> None:
     assert set(text[len(stored) :]) <= set("</s>")
     context = "[INST] ? [/INST]"
     assert stored_officially(context + "answers" + context + text, "llama2", context) == "answer"
-
-
-@given(TEXT, TEXT)
-def test_thinking_is_removed(thought: str, answer: str) -> None:
-    if "think>" in thought + answer:
-        return
-    assert without_thinking(f"<think>{thought}</think>{answer}").text == answer
-    assert without_thinking(f"{thought}</think>{answer}").text == answer
-    assert without_thinking(answer).text == answer
-    assert without_thinking(f"<think>{answer}").unclosed

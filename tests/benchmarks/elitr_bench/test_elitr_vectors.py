@@ -127,7 +127,7 @@ def test_judge_prompts(shared: Path, archives: Archives) -> None:
             texts = published[row["meeting"], row["question_id"], row["model"]]
         prompt = prompts.judge_prompt(*texts, judge=row["judge"], language=row["lang"])
         if row["judge"] == "prometheus":
-            sent: Any = prompts.prometheus_text(prompt)
+            sent: Any = prompts.conversation_prompt([prompt], [], "llama-2")
         else:
             sent = _plain(prompts.judge_conversation(prompt))
         failed += [] if _same_hash(sent, row) and sent == row.get("input", sent) else [number]

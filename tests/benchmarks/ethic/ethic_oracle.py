@@ -3,12 +3,20 @@
 import json
 import random
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from judge_server import Answer, JudgeServer, judge_server
+from typer.testing import CliRunner
+
+from long_context_tasks.benchmarks.building import TaskReport
+from long_context_tasks.benchmarks.ethic import build as ethic_build
+from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
+from long_context_tasks.benchmarks.ethic.prompts import messages
+from long_context_tasks.cli import app
+from long_context_tasks.schema import CaseSet
 
 FIRST = [
     "Anna",
@@ -205,14 +213,41 @@ def answer(prompt: str) -> str:
 
 
 @contextmanager
-def oracle(folder: Path, delay: float = 0.0, **settings: Any) -> Iterator[tuple[JudgeServer, Path]]:
-    """A server that answers perfectly, and the file that names it."""
+def annotating(
+    folder: Path, says: Callable[[str], str | Answer], delay: float = 0.0, **settings: Any
+) -> Iterator[tuple[JudgeServer, Path]]:
+    """A server that answers prompts, and the file that names it."""
 
     def behave(body: dict[str, Any], _: int) -> Answer:
-        return Answer(answer(body["messages"][-1]["content"]), delay=delay)
+        said = says(body["messages"][-1]["content"])
+        return said if isinstance(said, Answer) else Answer(said, delay=delay)
 
     with judge_server(behave) as server:
         path = folder / "annotator.yaml"
-        rows = {"model": "oracle", "base_url": server.url, "retry_wait": 0.01, "retries": 1, **settings}
+        rows = {"model": "oracle", "base_url": server.url, **settings}
         path.write_text("".join(f"{name}: {json.dumps(value)}\n" for name, value in rows.items()))
         yield server, path
+
+
+def oracle(
+    folder: Path, delay: float = 0.0, **settings: Any
+) -> AbstractContextManager[tuple[JudgeServer, Path]]:
+    """A server that answers perfectly, and the file that names it."""
+    return annotating(folder, answer, delay, **{"retry_wait": 0.01, "retries": 1, **settings})
+
+
+def build(family: str, source: Path, out: Path, **settings: Any) -> list[TaskReport]:
+    """Build a family with the defaults of its settings, at 4k where no length is given."""
+    return ethic_build.build(family, source, EthicSettings(**{"lengths": (4000,), **settings}), out)
+
+
+def user_messages(cases: CaseSet) -> dict[str, str]:
+    """Id of a case to its user message."""
+    return {case.id: messages(case, cases.documents)[-1].content for case in cases.cases}
+
+
+def lct(*words: object, code: int = 0) -> str:
+    """Run a command that has to end with a status, and return what it prints."""
+    result = CliRunner().invoke(app, list(map(str, words)))
+    assert result.exit_code == code, result.output
+    return result.output

@@ -1,6 +1,8 @@
-"""Cases built from documents whose labels are known: what a perfect annotator leads to, and what is refused."""
+"""Cases built from documents whose labels are known: what a perfect annotator leads to."""
 
+import csv
 import json
+import random
 import re
 from pathlib import Path
 
@@ -8,21 +10,22 @@ import pytest
 from ethic_oracle import (
     GOLD,
     TARGET,
+    build,
     context_of,
+    lct,
     oracle,
-    write_documents,
+    paragraph,
+    user_messages,
     write_rows,
 )
-from typer.testing import CliRunner
+from stored_ethic_runs import write_lm_eval
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic import BENCHMARK, prompts, scoring
-from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic.build.labels import label_f1
-from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
+from long_context_tasks.benchmarks.ethic.report import context_key
 from long_context_tasks.benchmarks.ethic.sections import split_sections
 from long_context_tasks.benchmarks.loading import load_task
-from long_context_tasks.cli import app
 from long_context_tasks.schema import Case, CaseSet, InputError
 from long_context_tasks.tokens import get_tokenizer
 
@@ -30,51 +33,35 @@ DOMAINS = ("books", "debates", "medicine", "law")
 FROM_DOCUMENTS = [name for name, family in BENCHMARK.builders.items() if family.source is not None]
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-
-
-@pytest.fixture(scope="module")
-def documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_documents(tmp_path_factory.mktemp("documents"))
-
-
 @pytest.fixture(scope="module")
 def built(documents: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All families at two lengths."""
     root = tmp_path_factory.mktemp("built")
-    patch = pytest.MonkeyPatch()
-    patch.setenv("LCT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-    with oracle(root) as (_, annotator):
+    with pytest.MonkeyPatch.context() as patch, oracle(root) as (_, annotator):
+        patch.setenv("LCT_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         for family in FROM_DOCUMENTS:
-            settings = EthicSettings(lengths=(4000, 8000), annotator=annotator, seed=3)
-            ethic_build.build(family, documents, settings, root / family)
-    patch.undo()
+            build(family, documents, root / family, lengths=(4000, 8000), annotator=annotator, seed=3)
     return root
 
 
-def cases_of(built: Path, family: str, task: str) -> tuple[list[Case], CaseSet]:
-    cases = CaseSet.read(built / family, task)
-    return list(cases.cases), cases
-
-
-def user_message(case: Case, cases: CaseSet) -> str:
-    return prompts.messages(case, cases.documents)[-1].content
+def cases_of(folder: Path, task: str) -> list[tuple[Case, str]]:
+    """Cases and their user messages."""
+    cases = CaseSet.read(folder, task)
+    return list(zip(cases.cases, user_messages(cases).values(), strict=True))
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_built_labels_are_those_of_the_context(built: Path, domain: str) -> None:
-    found, cases = cases_of(built, "ethic_recall", f"ethic_recall_{domain}")
-    assert {case.labels["length"] for case in found} == {4000, 8000}
-    for case in found:
-        context = context_of(user_message(case, cases))
-        right = GOLD[domain](context)
+    found = cases_of(built / "ethic_recall", f"ethic_recall_{domain}")
+    assert {case.labels["length"] for case, _ in found} == {4000, 8000}
+    for case, user in found:
+        right = GOLD[domain](context_of(user))
         assert len(right) > 3
-        gold = list(case.turns[0].gold)
+        [turn] = case.turns
+        gold = list(turn.gold)
         assert label_f1(gold, sorted(right)).f1 >= 0.99
-        assert len({label.lower() for label in gold}) == len(gold) == len(case.turns[0].labels["first_chunk"])
-        assert max(case.turns[0].labels["first_chunk"]) < case.labels["num_chunks"]
+        assert len({label.lower() for label in gold}) == len(gold) == len(turn.labels["first_chunk"])
+        assert max(turn.labels["first_chunk"]) < case.labels["num_chunks"]
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
@@ -103,42 +90,44 @@ def test_prompts_fit_their_length_and_are_counted_exactly(built: Path) -> None:
     cl100k = get_tokenizer("cl100k")
     for family in FROM_DOCUMENTS:
         for task in json.loads((built / family / "manifest.json").read_text())["tasks"]:
-            found, cases = cases_of(built, family, task)
-            assert found
-            for case in found:
+            cases = CaseSet.read(built / family, task)
+            assert cases.cases
+            for case in cases.cases:
                 system, user = prompts.messages(case, cases.documents)
                 whole = cl100k.count(f"{system.content}\n\n{user.content}")
                 assert case.num_tokens["cl100k"] == whole <= case.labels["length"], (task, case.id)
                 assert whole > 0.6 * case.labels["length"], (task, case.id)
-                assert not re.search(
-                    r"<(passages|num_\w+|options|background|target_case|question)>", user.content
-                )
+                slots = r"<(passages|num_\w+|options|background|target_case|question)>"
+                assert not re.search(slots, user.content)
+
+
+def in_the_order_of_the_context(case: Case, user: str) -> dict[str, str]:
+    """The options of a case, which follow the context in the gold order."""
+    options = dict(re.findall(r"^\[(\d+)\] (.*)$", user, re.MULTILINE))
+    heads = [re.search(r"It says: (.*?)\. Sentence", options[number]) for number in case.turns[0].gold]
+    text = " ".join(context_of(user).replace(".", "").split())
+    places = [text.find(head[1]) for head in heads if head]
+    assert len(places) == len(heads) >= 2 and -1 not in places and places == sorted(places)
+    return options
 
 
 @pytest.mark.parametrize("domain", ["books", "debates"])
 def test_options_in_the_gold_order_follow_the_context(built: Path, domain: str) -> None:
-    found, cases = cases_of(built, "ethic_organize", f"ethic_organize_{domain}")
-    shown_in_order = 0
-    for case in found:
-        user = user_message(case, cases)
-        context, options = context_of(user), dict(re.findall(r"^\[(\d+)\] (.*)$", user, re.MULTILINE))
+    found = cases_of(built / "ethic_organize", f"ethic_organize_{domain}")
+    for case, user in found:
+        options = in_the_order_of_the_context(case, user)
         gold = case.turns[0].gold
-        assert sorted(options) == sorted(gold) and len(gold) >= 2
-        heads = [re.search(r"It says: (.*?)\. Sentence", options[number]) for number in gold]
-        places = [" ".join(context.replace(".", "").split()).find(head[1]) for head in heads if head]
-        assert len(places) == len(gold) and -1 not in places and places == sorted(places)
+        assert sorted(options) == sorted(gold)
         # Five sentences at most.
         assert all("Sentence 5" in option and "Sentence 6" not in option for option in options.values())
-        shown_in_order += gold == sorted(gold, key=int)
-        assert scoring.score_organize(case, ", ".join(f"[{one}]" for one in gold))["strict_lcs"].value == 1
-    assert shown_in_order < len(found)
+        right = ", ".join(f"[{number}]" for number in gold)
+        assert scoring.score_organize(case, right)["strict_lcs"].value == 1
+    assert any(case.turns[0].gold != sorted(case.turns[0].gold, key=int) for case, _ in found)
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_sections_are_the_context(built: Path, domain: str) -> None:
-    found, cases = cases_of(built, "ethic_summarize", f"ethic_summarize_{domain}")
-    for case in found:
-        user = user_message(case, cases)
+    for case, user in cases_of(built / "ethic_summarize", f"ethic_summarize_{domain}"):
         sections = split_sections(context_of(user), domain)
         assert list(sections) == case.turns[0].gold and len(sections) >= 2
         sizes = [len(text) for text in sections.values()]
@@ -147,13 +136,12 @@ def test_sections_are_the_context(built: Path, domain: str) -> None:
         assert f"split into {len(sections)} {word}" in user
 
 
-def test_medicine_takes_the_review_with_the_largest_overlap(built: Path, documents: Path) -> None:
-    found, cases = cases_of(built, "ethic_attribute", "ethic_attribute_medicine")
-    by_review = {case.id.removesuffix("_4k"): case for case in found if case.labels["length"] == 4000}
-    assert by_review["review_0"].labels["target"] == "review_1"
-    assert by_review["review_1"].labels["target"] == by_review["review_2"].labels["target"] == "review_0"
-    for case in found:
-        user = user_message(case, cases)
+def test_medicine_takes_the_review_with_the_largest_overlap(built: Path) -> None:
+    found = cases_of(built / "ethic_attribute", "ethic_attribute_medicine")
+    targets = {case.id: case.labels["target"] for case, _ in found}
+    assert targets["review_0_4k"] == "review_1"
+    assert targets["review_1_4k"] == targets["review_2_4k"] == "review_0"
+    for case, user in found:
         shown = re.findall(r"^ID: (\d+)$", user, re.MULTILINE)
         right = {number for number in shown if int(number) >= 10_000}
         if case.labels["target"] == "review_1":
@@ -163,60 +151,53 @@ def test_medicine_takes_the_review_with_the_largest_overlap(built: Path, documen
             continue
         assert set(case.turns[0].gold) == right and 0 < len(right) < len(shown)
         assert f"treatment {case.labels['target'][-1]} helps" in user
-        answer = f"- Core IDs: {', '.join(f'[{one}]' for one in right)}\n- Supplementary IDs: [1]"
+        answer = f"- Core IDs: {', '.join(f'[{number}]' for number in right)}\n- Supplementary IDs: [1]"
         assert scoring.score_attribute(case, answer)["strict_f1"].value == 1
 
 
 def test_a_screening_list_is_its_own_target(tmp_path: Path) -> None:
-    rows = "".join(
-        f'{n},Trial {n},"We looked at {n} people and wrote it down in a long abstract that says little.",{int(n % 4 == 0)}\n'
-        for n in range(300)
-    )
-    (tmp_path / "Topic_2006.csv").write_text(f"record_id,title,abstract,label_included\n{rows}")
+    said = "We looked at {} people and wrote it down in a long abstract that says little."
+    rows = "".join(f'{n},Trial {n},"{said.format(n)}",{int(n % 4 == 0)}\n' for n in range(300))
+    source = tmp_path / "Topic_2006.csv"
+    source.write_text(f"record_id,title,abstract,label_included\n{rows}")
     with oracle(tmp_path) as (server, annotator):
-        settings = EthicSettings(lengths=(4000,), annotator=annotator, min_document=5000)
-        ethic_build.build("ethic_attribute", tmp_path / "Topic_2006.csv", settings, tmp_path / "out")
+        build("ethic_attribute", source, tmp_path / "out", annotator=annotator, min_document=5000)
         assert any("background paragraph" in body["messages"][-1]["content"] for body in server.bodies)
-    [case], cases = cases_of(tmp_path, "out", "ethic_attribute_medicine")
-    shown = re.findall(r"^ID: (\d+)$", user_message(case, cases), re.MULTILINE)
+    [(case, user)] = cases_of(tmp_path / "out", "ethic_attribute_medicine")
+    shown = re.findall(r"^ID: (\d+)$", user, re.MULTILINE)
     assert set(case.turns[0].gold) == {number for number in shown if int(number) % 4 == 0}
     assert case.labels["target_kind"] == "the finished review"
 
 
-def test_law_masks_the_target_and_labels_its_segments(built: Path, documents: Path) -> None:
-    found, cases = cases_of(built, "ethic_attribute", "ethic_attribute_law")
+def test_law_masks_the_target_and_labels_its_segments(built: Path) -> None:
+    found = cases_of(built / "ethic_attribute", "ethic_attribute_law")
     assert found
-    raw = (documents / "law" / "opinions.jsonl").read_text()
-    for case in found:
-        user = user_message(case, cases)
-        segments = split_sections(context_of(user), "law")
-        assert "F.3d" not in context_of(user) and "[TARGET CITATION]" not in user and TARGET in user
-        assert TARGET not in context_of(user)
+    for case, user in found:
+        context = context_of(user)
+        assert "F.3d" not in context and TARGET not in context
+        assert "[TARGET CITATION]" not in user and TARGET in user
         # The sentence before a citation of the target stands nowhere else.
-        right = [
-            marker for marker, text in segments.items() if "The rule is settled. See [CITATION]." in text
-        ]
+        sentence = "The rule is settled. See [CITATION]."
+        segments = split_sections(context, "law")
+        right = [marker for marker, text in segments.items() if sentence in text]
         assert case.turns[0].gold == right and 0 < len(right) < len(segments)
-    assert "The rule is settled" in raw
 
 
 def test_counterparts_have_the_contexts_of_recalling(built: Path) -> None:
     for domain, kind in (("books", "single_qa"), ("debates", "focused_summary"), ("medicine", "multi_qa")):
-        recall, of_recall = cases_of(built, "ethic_recall", f"ethic_recall_{domain}")
-        low, of_low = cases_of(built, "ethic_recall_counterparts", f"ethic_{kind}_{domain}")
-        assert [case.id for case in low] == [case.id for case in recall]
-        for one, other in zip(recall, low, strict=True):
-            assert context_of(user_message(one, of_recall)) == context_of(user_message(other, of_low))
-            assert len(other.turns[0].gold) == 1 and "What stands at" in user_message(other, of_low)
+        recall = cases_of(built / "ethic_recall", f"ethic_recall_{domain}")
+        low = cases_of(built / "ethic_recall_counterparts", f"ethic_{kind}_{domain}")
+        for (one, shown), (other, asked) in zip(recall, low, strict=True):
+            assert one.id == other.id and context_of(shown) == context_of(asked)
+            assert len(other.turns[0].gold) == 1 and "What stands at" in asked
 
 
 def test_equal_settings_give_equal_bytes_and_lengths_do_not_depend_on_each_other(
     built: Path, documents: Path, tmp_path: Path
 ) -> None:
     with oracle(tmp_path) as (_, annotator):
-        settings = EthicSettings(lengths=(4000,), annotator=annotator, seed=3, domain="books")
         for family in ("ethic_recall", "ethic_organize"):
-            ethic_build.build(family, documents, settings, tmp_path / family)
+            build(family, documents, tmp_path / family, annotator=annotator, seed=3, domain="books")
             name = f"{family}_books.jsonl"
             whole = (built / family / name).read_text().splitlines()
             alone = (tmp_path / family / name).read_text().splitlines()
@@ -224,66 +205,46 @@ def test_equal_settings_give_equal_bytes_and_lengths_do_not_depend_on_each_other
 
 
 def test_chunks_are_asked_for_once_over_all_lengths(documents: Path, tmp_path: Path) -> None:
+    own = {"lengths": (4000, 8000, 16000), "domain": "books"}
     with oracle(tmp_path) as (server, annotator):
-        settings = EthicSettings(lengths=(4000, 8000, 16000), annotator=annotator, domain="books")
-        ethic_build.build("ethic_recall", documents, settings, tmp_path / "out")
+        build("ethic_recall", documents, tmp_path / "out", annotator=annotator, **own)
         asked = [body["messages"][-1]["content"] for body in server.bodies]
         assert len(asked) == len(set(asked))
         # Two novels of 16 chunks, a cut chunk for each length, and the check of the annotator.
         assert 30 < len(asked) <= 2 * (16 + 3) + 1
-        again = ethic_build.build("ethic_recall", documents, settings, tmp_path / "out")
+        again = build("ethic_recall", documents, tmp_path / "out", annotator=annotator, **own)
         assert len(server.bodies) == len(asked) + 1
     assert [report.task for report in again] == [f"ethic_recall_books {n}" for n in ("4k", "8k", "16k")]
 
 
 def test_label_quality_against_a_hand_labelled_file(documents: Path, tmp_path: Path) -> None:
     rows = [
-        {
-            "domain": "books",
-            "passage": "It rained, and Mr. Anna Brandt saw it.",
-            "labels": ["Anna", "Brandt"],
-        },
-        {"domain": "books", "passage": "It rained, and Mr. Hugo Pohl saw it.", "labels": ["Hugo"]},
-        {"domain": "medicine", "passage": "We enrolled 40 patients.", "labels": [40]},
-        {"domain": "medicine", "passage": "Nobody came.", "labels": []},
+        ("books", "It rained, and Mr. Anna Brandt saw it.", ["Anna", "Brandt"]),
+        ("books", "It rained, and Mr. Hugo Pohl saw it.", ["Hugo"]),
+        ("medicine", "We enrolled 40 patients.", [40]),
+        ("medicine", "Nobody came.", []),
     ]
-    write_rows(tmp_path / "hand.jsonl", rows)
+    hand = tmp_path / "hand.jsonl"
+    write_rows(hand, [dict(zip(("domain", "passage", "labels"), row, strict=True)) for row in rows])
     with oracle(tmp_path) as (_, annotator):
-        command = [
-            "build",
-            "ethic_recall",
-            "--documents",
-            str(documents),
-            "--length",
-            "4k",
-            "--domain",
-            "books",
-        ]
-        command += ["--annotator", str(annotator), "--check-labels", str(tmp_path / "hand.jsonl")]
-        result = CliRunner().invoke(app, [*command, "--out", str(tmp_path)])
-    assert result.exit_code == 0, result.output
-    quality = json.loads((tmp_path / "ethic_recall" / "manifest.json").read_text())["options"][
-        "label_quality"
-    ]
-    assert [row["domain"] for row in quality] == ["books", "medicine"]
-    assert quality[0]["f1"] == pytest.approx((1 + 2 / 3) / 2) and quality[0]["recall"] == 1
-    assert quality[1]["f1"] == 1
-    assert re.search(r"books +2 of 2 +83\.3 +75\.0 +100\.0", result.output)
+        words = ("build", "ethic_recall", "--documents", documents, "--length", "4k", "--domain", "books")
+        printed = lct(*words, "--annotator", annotator, "--check-labels", hand, "--out", tmp_path)
+    manifest = json.loads((tmp_path / "ethic_recall" / "manifest.json").read_text())
+    books, medicine = manifest["options"]["label_quality"]
+    assert (books["domain"], medicine["domain"]) == ("books", "medicine")
+    assert books["f1"] == pytest.approx((1 + 2 / 3) / 2) and books["recall"] == 1 == medicine["f1"]
+    assert re.search(r"books +2 of 2 +83\.3 +75\.0 +100\.0", printed)
 
 
 def test_the_command_line(documents: Path, tmp_path: Path) -> None:
     with oracle(tmp_path) as (_, annotator):
-        arguments = ["build", "ethic_recall", "--documents", str(documents), "--length", "4k,...,16k"]
-        arguments += ["--annotator", str(annotator), "--out", str(tmp_path / "cases"), "--n", "1"]
-        result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0, result.output
+        words = ("build", "ethic_recall", "--documents", documents, "--length", "4k,...,16k", "--n", 1)
+        printed = lct(*words, "--annotator", annotator, "--out", tmp_path / "cases")
     for domain in DOMAINS:
-        assert len(re.findall(rf"ethic_recall_{domain} (4k|8k|16k) ", result.output)) == 3
-    assert "not among the first n" in result.output
-    result = CliRunner().invoke(
-        app, ["build", "ada_leval_tsort", "--length", "2k", "--documents", str(documents)]
-    )
-    assert result.exit_code == 2 and "takes no --documents" in result.output
+        assert len(re.findall(rf"ethic_recall_{domain} (4k|8k|16k) ", printed)) == 3
+    assert "not among the first n" in printed
+    printed = lct("build", "ada_leval_tsort", "--length", "2k", "--documents", documents, code=2)
+    assert "takes no --documents" in printed
 
 
 def test_lengths_in_another_tokenizer(documents: Path, tmp_path: Path) -> None:
@@ -293,14 +254,9 @@ def test_lengths_in_another_tokenizer(documents: Path, tmp_path: Path) -> None:
     letters = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
     letters.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split("", "isolated")])
     letters.save(str(tmp_path / "tokenizer.json"))
-    settings = EthicSettings(
-        lengths=(8000,),
-        tokenizer=str(tmp_path),
-        length_policy="same_tokens",
-        domain="debates",
-        chunk_tokens=2000,
-    )
-    [report] = ethic_build.build("ethic_summarize", documents, settings, tmp_path / "out")
+    counted = {"tokenizer": str(tmp_path), "length_policy": "same_tokens"}
+    own = {"lengths": (8000,), "domain": "debates", "chunk_tokens": 2000}
+    [report] = build("ethic_summarize", documents, tmp_path / "out", **own, **counted)
     cases = CaseSet.read(tmp_path / "out", "ethic_summarize_debates")
     for case in cases.cases:
         system, user = prompts.messages(case, cases.documents)
@@ -308,3 +264,97 @@ def test_lengths_in_another_tokenizer(documents: Path, tmp_path: Path) -> None:
         assert case.num_tokens["cl100k"] == get_tokenizer("cl100k").count(whole)
         assert case.num_tokens[str(tmp_path)] == get_tokenizer(str(tmp_path)).count(whole) <= 8000
     assert list(report.tokens) == [case.num_tokens[str(tmp_path)] for case in cases.cases]
+
+
+# --- answers of several lengths from one context -----------------------------------------------------------------
+
+FEW = "the context has fewer chunks or paragraphs than --items"
+
+
+@pytest.mark.parametrize("domain", ["books", "law"])
+def test_sections_in_any_number_of_one_context(documents: Path, tmp_path: Path, domain: str) -> None:
+    own = {"items": (2, 5, 9, 500), "domain": domain, "chunk_tokens": 400}
+    [report] = build("ethic_summarize", documents, tmp_path / "x", **own)
+    found = cases_of(tmp_path / "x", f"ethic_summarize_{domain}")
+    assert len({case.id for case, _ in found}) == len(found) == 3 * report.clusters
+    assert report.dropped[FEW] == report.clusters
+    of_cluster: dict[str, list[tuple[int, str]]] = {}
+    for case, user in found:
+        sections = split_sections(context_of(user), domain)
+        n = len(sections)
+        assert list(sections) == case.turns[0].gold and all(sections.values())
+        assert case.labels["num_sections"] == case.labels["answer_items"] == n
+        assert case.id.endswith(f"_4k_{n}items")
+        of_cluster.setdefault(case.cluster, []).append((n, context_key(user)))
+    for members in of_cluster.values():
+        assert [n for n, _ in members] == [2, 5, 9] and len({key for _, key in members}) == 1
+
+
+def test_options_in_any_number_of_one_context(documents: Path, tmp_path: Path) -> None:
+    with oracle(tmp_path) as (_, annotator):
+        own = {"items": (2, 4, 50), "domain": "books", "chunk_tokens": 400, "n": 1}
+        [report] = build("ethic_organize", documents, tmp_path / "x", annotator=annotator, **own)
+    assert report.dropped[FEW] == 1
+    (few, asked_few), (more, asked_more) = cases_of(tmp_path / "x", "ethic_organize_books")
+    assert [len(case.turns[0].gold) for case in (few, more)] == [2, 4] and few.id != more.id
+    assert context_key(asked_few) == context_key(asked_more)
+    options = in_the_order_of_the_context(few, asked_few)
+    assert set(options.values()) < set(in_the_order_of_the_context(more, asked_more).values())
+
+
+def test_the_report_sets_answers_against_contexts(documents: Path, tmp_path: Path) -> None:
+    with oracle(tmp_path) as (_, annotator):
+        words = ("build", "ethic_organize", "--documents", documents, "--length", "4k,8k", "--items", "4,2")
+        own = ("--domain", "books", "--chunk-tokens", 400, "--annotator", annotator, "--out", tmp_path)
+        lct(*words, *own)
+    options = resolve_options({"lct_cases": tmp_path / "ethic_organize"})
+    write_lm_eval(
+        tmp_path / "runs",
+        "ethic_organize_books",
+        options,
+        lambda _, case: ", ".join(f"[{number}]" for number in case.turns[0].gold),
+    )
+    lct("report", "ethic", tmp_path / "runs", "--csv", tmp_path / "csv")
+    with (tmp_path / "csv" / "items.csv").open(encoding="utf-8", newline="") as file:
+        rows = [(row["length"], row["items"], row["n"]) for row in csv.DictReader(file)]
+    assert rows == [(length, items, "2") for length in ("4k", "8k") for items in ("2 to 3", "4 to 7")]
+
+
+@pytest.mark.parametrize(
+    ("family", "items", "said"),
+    [
+        ("ethic_summarize", "2;4", "--items 2;4: give whole numbers with commas"),
+        ("ethic_summarize", "1,4", "--items must be at least 2 each, not 1,4"),
+        ("ethic_recall", "4", "ethic_recall takes no --items"),
+        ("ada_leval_tsort_synthetic", "4", "takes no --items"),
+    ],
+)
+def test_items_that_cannot_be_had_are_refused(
+    documents: Path, tmp_path: Path, family: str, items: str, said: str
+) -> None:
+    source = () if "synthetic" in family else ("--documents", documents)
+    printed = lct("build", family, *source, "--length", "4k", "--items", items, "--out", tmp_path, code=2)
+    assert said in " ".join(printed.split())
+
+
+@pytest.mark.parametrize(
+    ("domain", "mark"), [("books", "<Section 9>"), ("books", "<Section 2>"), ("law", "<Segment 1>")]
+)
+def test_a_text_with_markers_of_its_own_gives_no_case(tmp_path: Path, domain: str, mark: str) -> None:
+    def text(strange: str) -> str:
+        rng = random.Random(5)
+        return "\n\n".join([f"See the note under {strange} above.", *(paragraph(rng) for _ in range(40))])
+
+    name = "id" if domain == "books" else "opinion_id"
+    rows = [{name: "plain", "text": text("<Part 1>")}, {name: "marked", "text": text(mark)}]
+    write_rows(tmp_path / "d.jsonl", rows)
+    [report] = build("ethic_summarize", tmp_path, tmp_path / "x", domain=domain, min_document=4000)
+    assert report.dropped == {"the text has markers of sections in it": 1}
+    [case] = CaseSet.read(tmp_path / "x", f"ethic_summarize_{domain}").cases
+    assert case.id == "plain_4k"
+
+
+def test_an_annotator_that_is_not_needed_is_reported(documents: Path, tmp_path: Path) -> None:
+    missing = tmp_path / "missing.yaml"
+    [report] = build("ethic_summarize", documents, tmp_path / "x", domain="books", annotator=missing)
+    assert report.notes == (f"ethic_summarize needs no annotator; --annotator {missing} was not used",)

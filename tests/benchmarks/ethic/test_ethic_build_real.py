@@ -8,6 +8,7 @@ import pytest
 from ethic_oracle import context_of, oracle
 from judge_server import Answer, judge_server
 
+from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic import BENCHMARK, prompts
 from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic.build.attribute_law import mask
@@ -16,14 +17,9 @@ from long_context_tasks.benchmarks.ethic.build.sources import cited_cases, inclu
 from long_context_tasks.cli.coverage import item_sources
 from long_context_tasks.corpora.court_opinions import read_opinions
 from long_context_tasks.corpora.medical_abstracts import read_reviews
-from long_context_tasks.schema import CaseSet, resolve_options
+from long_context_tasks.schema import CaseSet
 
 FOLDERS = {"books": "books", "debates": "debates", "medicine": "medical_abstracts", "law": "court_opinions"}
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
 
 
 def behave(body: dict[str, Any], _: int) -> Answer:

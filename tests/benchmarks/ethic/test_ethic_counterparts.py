@@ -25,11 +25,6 @@ from long_context_tasks.schema import Case, InputError, LoadedTask, Turn
 TASKS = [f"ethic_{kind}_{domain}" for kind, domains in BUILT.items() for domain in domains]
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
-
-
 def test_they_are_the_tasks_that_the_card_marks() -> None:
     marked = [
         spec.name for spec in catalogue.task_specs() if spec.benchmark == "ethic" and spec.source == "built"

@@ -49,8 +49,9 @@ def test_maps_of_a_model_that_forgets_the_end(tmp_path: Path, monkeypatch: pytes
         write_lm_eval(tmp_path / "runs", f"ethic_{task}_books", options, forgets_the_end, rate)
     collected = collect_with_files([tmp_path / "runs"])
     cells = cells_of(collected.collection)
-    recall, summarize = heat_maps(collected.collection, cells, collected.evaluations, None)[0]
-    assert (recall.task, summarize.task) == ("ethic_recall_books", "ethic_summarize_books")
+    found = heat_maps(collected.collection, cells, collected.evaluations, None)[0]
+    assert [each.task for each in found] == ["ethic_recall_books", "ethic_summarize_books"]
+    recall, summarize = (each.map for each in found)
     assert recall.y == summarize.y == ["4k", "8k"] and recall.x[0] == "0 to 20 %" and len(recall.x) == 5
     places = [value for value in recall.values[1] if value is not None]
     assert places[0] == 100 > places[-1] and (recall.low, recall.high) == (0, 100)
@@ -59,7 +60,7 @@ def test_maps_of_a_model_that_forgets_the_end(tmp_path: Path, monkeypatch: pytes
         assert there[0] > 3 > there[-1] and there == sorted(there, reverse=True)
     assert (summarize.low, summarize.high) == (1, 5)
     assert "judge stub" in summarize.title and "cases cases" in recall.title
-    # The labels of the cases are told by the task where the files do not tell them.
+    # The labels of the cases come from the task where the files have none.
     assert collected.collection.scores["labels"].null_count() == 0
     shutil.rmtree(tmp_path / "cases")
     maps, notes = heat_maps(collected.collection, cells, collected.evaluations, None)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from other_tokenizers import other_tokenizer
+from synthetic_text_checks import coverage
 
 from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.benchmarks.catalogue import resolve_options
@@ -19,10 +20,10 @@ from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import states
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.sections import context_of
-from long_context_tasks.benchmarks.ethic.synthetic import WRITINGS, SyntheticSettings, make_case
-from long_context_tasks.benchmarks.ethic.synthetic.attribute import attribute
+from long_context_tasks.benchmarks.ethic.synthetic import MAKERS, WRITINGS, SyntheticSettings, make_case
 from long_context_tasks.benchmarks.ethic.synthetic.fit import fit, shortened, whole_word
-from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, Made, Maker, coverage
+from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, Made, Maker
+from long_context_tasks.benchmarks.ethic.synthetic.organize import organize
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import CaseSet, InputError, Options
 from long_context_tasks.synthetic.document import Fact, Paragraph
@@ -30,11 +31,6 @@ from long_context_tasks.tokens import get_tokenizer
 
 PAIRS = [(task, domain) for task, domains in DOMAINS.items() for domain in domains]
 count = get_tokenizer("cl100k").count
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
 
 
 def made_case(task: str, domain: str, length: int, number: int, seed: int = 3) -> Made:
@@ -54,7 +50,7 @@ def test_a_prompt_is_at_most_two_percent_below_its_length(task: str, domain: str
 @pytest.mark.parametrize(("task", "domain"), [("attribute", "law"), ("organize", "debates")])
 def test_documents_that_make_no_case_never_run_out(task: str, domain: str) -> None:
     chosen = SyntheticSettings((1000,), seed=1).fitted()
-    make = attribute if task == "attribute" else Maker.made
+    make = MAKERS.get(task, Maker.made)
     failed = [make(Maker(task, domain, 1000, chosen.fresh(), number)) is None for number in range(40)]
     share = sum(failed) / len(failed)
     assert share**WRITINGS * 1000 < 1e-2, share  # a thousand cases
@@ -67,7 +63,7 @@ def test_options_say_what_is_told_once(domain: str) -> None:
     maker = Maker("organize", domain, length, SyntheticSettings((length,)).fitted().fresh(), 0)
     told = Counter(fact.statement for one in maker.document().paragraphs for fact in one.facts)
     assert max(told.values()) > 1
-    made = maker.made()
+    made = organize(maker)
     assert made is not None and all(part.facts for part in made.facts)
     assert all(told[fact.statement] == 1 for part in made.facts for fact in part.facts)
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from long_context_tasks.benchmarks.ada_leval.build.windows import Caps, CountedBook, Window
+from long_context_tasks.synthetic.document import filled
 from long_context_tasks.synthetic.forum import asides, with_asides
 from long_context_tasks.tokens import CL100K, Tokenizer
 
@@ -110,12 +111,7 @@ def filled_question(
     Returns:
         None when there are not enough sentences.
     """
-    added: list[str] = []
-    for sentence in asides(seed):
-        longer = with_asides(question, [*added, sentence])
-        size = count(longer)
-        if size <= most:
-            added.append(sentence)
-            if size >= least:
-                return longer
-    return None
+    text, size = filled(
+        asides(seed), lambda added: with_asides(question, added) if added else question, count, least, most
+    )
+    return text if size >= least else None

@@ -418,6 +418,23 @@ def figure2b(scores: Scores, seed: int = 0) -> Table:
     return Table("fig2b", "Figure 2b: Pearson correlation of evaluators", tuple(cells))
 
 
+# Models of the paper's judges, with the names that its figures give them.
+_JUDGES = {"gpt-4-0613": "gpt-4", "prometheus-13b-v1.0": "prometheus"}
+
+
+def judge_agreement(model: str) -> str:
+    """Return a sentence on what the paper prints on a judge's agreement with people; empty for other models. The site shows it."""
+    rater = _JUDGES.get(model.rpartition("/")[2].lower())
+    if rater is None:
+        return ""
+    printed = {frozenset(entry["pair"]): entry["published"] for entry in published()["fig2b"]}
+    gold, silver = (printed[frozenset((rater, f"{kind}-human"))] for kind in ("gold", "silver"))
+    return (
+        f"Pearson correlation with people {gold} (gold) and {silver} (silver scores), as the ELITR-Bench paper prints it "
+        "(Fig. 2b): published, not measured here."
+    )
+
+
 def figure3(scores: Scores) -> Table:
     """Scores on the questions whose wording differs between QA and Conv, dev and test pooled; no printed numbers.
 

@@ -1,6 +1,6 @@
 """The way in to synthetic cases, for ``lct build`` and for the hosts, which have them made at first use."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from math import nan
 from pathlib import Path
@@ -13,6 +13,7 @@ from long_context_tasks.benchmarks.ethic.scoring.fact_recall import INPUT
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.synthetic.attribute import attribute
 from long_context_tasks.benchmarks.ethic.synthetic.maker import Made, Maker
+from long_context_tasks.benchmarks.ethic.synthetic.organize import organize
 from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Options, format_length
 
 SYNTHETIC = "synthetic"
@@ -89,13 +90,16 @@ def _cases(
             yield case
 
 
+MAKERS: Mapping[str, Callable[[Maker], Made | None]] = {"attribute": attribute, "organize": organize}
+
+
 def make_case(task: str, domain: str, length: int, settings: FittedSettings, number: int) -> Made:
     """The case of a number, from the first of a few documents that makes one.
 
     Raises:
         InputError: none does.
     """
-    make: Callable[[Maker], Made | None] = attribute if task == "attribute" else Maker.made
+    make = MAKERS.get(task, Maker.made)
     for attempt in range(WRITINGS):
         made = make(Maker(task, domain, length, settings, number, attempt))
         if made is not None:

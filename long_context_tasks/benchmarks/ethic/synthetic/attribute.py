@@ -6,9 +6,10 @@ from long_context_tasks.benchmarks.ethic.build.attribute_law import MARK, TARGET
 from long_context_tasks.benchmarks.ethic.build.attribute_medicine import OWN, Target, review_draft
 from long_context_tasks.benchmarks.ethic.build.sources import CitedCase, study_text
 from long_context_tasks.benchmarks.ethic.build.windows import shuffled
-from long_context_tasks.benchmarks.ethic.synthetic.fit import filled
+from long_context_tasks.benchmarks.ethic.synthetic.fit import with_fillers
 from long_context_tasks.benchmarks.ethic.synthetic.maker import Made, Maker
 from long_context_tasks.corpora.medical_abstracts import Review
+from long_context_tasks.synthetic import write_opinion_group, write_review
 from long_context_tasks.synthetic.document import Paragraph
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece
 
@@ -36,8 +37,6 @@ def _supply(maker: Maker) -> int:
 
 
 def _medicine(maker: Maker) -> Made | None:
-    from long_context_tasks.synthetic.trials import write_review
-
     review = write_review(maker.seed, _supply(maker))
     texts = {study.id: study_text(study) for study in review.studies}
     pieces = {name: Piece(text, maker.count(text + JOINT)) for name, text in texts.items()}
@@ -50,8 +49,6 @@ def _medicine(maker: Maker) -> Made | None:
 
 
 def _law(maker: Maker) -> Made | None:
-    from long_context_tasks.synthetic.opinions import write_opinion_group
-
     written = write_opinion_group(maker.seed, _supply(maker))
     target = written.all_opinions[0]
     group = CitedCase(target, written.opinions)
@@ -91,7 +88,7 @@ def _case(maker: Maker, review: Review, chosen: Mapping[str, Piece], room: int) 
     names = [list(chosen)[place] for place in order]
     paragraphs = [Paragraph(chosen[name].text, (name,)) for name in names]
     left = room - sum(piece.tokens for piece in chosen.values())
-    paragraphs = filled(paragraphs, left, maker.slack // 2, maker.count, maker.genre.fillers)
+    paragraphs = with_fillers(paragraphs, left, maker.slack // 2, maker.count, maker.genre.fillers)
     shown = {name: Piece(one.text, 0) for name, one in zip(names, paragraphs, strict=True)}
     target = Target(review, review.included, OWN)
     draft = review_draft(review, target, shown, review.background, maker.length)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import chain
 
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import states
-from long_context_tasks.synthetic.document import Paragraph
+from long_context_tasks.synthetic.document import Paragraph, filled
 from long_context_tasks.tokens.chunks import JOINT
 
 Count = Callable[[str], int]
@@ -17,7 +17,6 @@ _SENTENCE_END = re.compile(r"[.?!][\"”’)]*(?=\s+[\"“‘(]*[A-Z])")
 # Titles, names of cases and of reporters: "Capt.", "Hest. L. J.", "the hon. Member". A sentence that ends with such a word is not cut.
 _ABBREVIATION = re.compile(r"\b(?:[A-Z]\w{0,4}|hon|vol|no|pp?|ss?|cl|art|ch|v|cf|etc)\.$")
 _PAIRS = (("“", "”"), ("(", ")"), ("[", "]"))
-_MOST_FILLERS = 6
 
 
 def as_written(label: str) -> tuple[str, ...]:
@@ -103,27 +102,20 @@ def fit(
             left -= count(one.text + JOINT)
         if one is not paragraph:
             break
-    return filled(taken, left, slack, count, fillers) if taken else []
+    return with_fillers(taken, left, slack, count, fillers) if taken else []
 
 
-def filled(
+def with_fillers(
     paragraphs: Sequence[Paragraph], left: int, slack: int, count: Count, fillers: Sequence[str]
 ) -> list[Paragraph]:
-    """The paragraphs with short sentences behind the last one, until no more than ``slack`` of ``left`` tokens are free."""
+    """Add short sentences behind the last paragraph, until no more than ``slack`` of ``left`` tokens are free."""
     *before, last = paragraphs
     size = count(last.text + JOINT)
-    unused = sorted(fillers, key=len, reverse=True)
-    for _ in range(_MOST_FILLERS):
-        if left <= slack:
-            break
-        for filler in unused:
-            longer = replace(last, text=f"{last.text} {filler}")
-            grown = count(longer.text + JOINT)
-            if grown - size <= left:
-                left -= grown - size
-                last, size = longer, grown
-                unused.remove(filler)
-                break
-        else:
-            break
-    return [*before, last]
+    text, _ = filled(
+        sorted(fillers, key=len, reverse=True),
+        lambda added: " ".join((last.text, *added)),
+        lambda text: count(text + JOINT),
+        size + left - slack,
+        size + left,
+    )
+    return [*before, replace(last, text=text)]

@@ -4,35 +4,30 @@ Every case has a document of its own, which depends on the seed, the domain and 
 same documents, as in the paper. A case is written, cut to its length, and stored before the next one is begun.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from long_context_tasks.benchmarks.ethic.build.contexts import even_sections, recall_draft, sections_draft
 from long_context_tasks.benchmarks.ethic.build.drafts import Draft
 from long_context_tasks.benchmarks.ethic.build.settings import FittedSettings
 from long_context_tasks.benchmarks.ethic.build.sources import Source
 from long_context_tasks.benchmarks.ethic.build.windows import Window
-from long_context_tasks.benchmarks.ethic.scoring.fact_recall import SectionFacts, states
-from long_context_tasks.benchmarks.ethic.sections import context_of
-from long_context_tasks.benchmarks.ethic.synthetic.fit import Forms, as_written, fit, whole_word
-from long_context_tasks.coverage.measure import CHUNK_TOKENS, split_context
+from long_context_tasks.benchmarks.ethic.scoring.fact_recall import SectionFacts
+from long_context_tasks.benchmarks.ethic.synthetic.fit import as_written, fit
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.case_folder import stable_seed
+from long_context_tasks.synthetic import debate, opinions, story, trials
 from long_context_tasks.synthetic.document import Document, Fact, Paragraph
-from long_context_tasks.tokens import CL100K, Tokenizer
+from long_context_tasks.synthetic.numbers import in_words
+from long_context_tasks.tokens import CL100K
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, chunks_of
 
 __all__ = ["GENRES", "Genre"]
 
-# What the synthetic cases of each domain are made from: a document written from a seed, and how to
-# tell of its parts.
-
 
 @dataclass(frozen=True)
 class Genre:
-    """How a domain is written.
+    """How the documents of a domain are written.
 
     Attributes:
         write: seed and tokens of cl100k to a document that has at least about so many.
@@ -49,81 +44,24 @@ class Genre:
     parts: Callable[[Sequence[Paragraph]], list[int]] = lambda paragraphs: [0] * len(paragraphs)
 
 
-def _story(seed: int, num_tokens: int) -> Document:
-    from long_context_tasks.synthetic.story import write_story
-
-    return write_story(seed, num_tokens)
-
-
-def _story_summary(paragraphs: Sequence[Paragraph]) -> str:
-    from long_context_tasks.synthetic.story import summary_of
-
-    return summary_of(paragraphs)
-
-
-def _debate(seed: int, num_tokens: int) -> Document:
-    from long_context_tasks.synthetic.debate import write_debate
-
-    return write_debate(seed, num_tokens)
-
-
-def _debate_summary(paragraphs: Sequence[Paragraph]) -> str:
-    from long_context_tasks.synthetic.debate import summary_of
-
-    return summary_of(paragraphs)
-
-
-def _abstracts(seed: int, num_tokens: int) -> Document:
-    from long_context_tasks.synthetic.trials import write_abstracts
-
-    return write_abstracts(seed, num_tokens)
-
-
-def _abstracts_summary(paragraphs: Sequence[Paragraph]) -> str:
-    from long_context_tasks.synthetic.trials import summary_of
-
-    return summary_of(paragraphs)
-
-
 def _forms_of_count(label: str) -> tuple[str, ...]:
-    from long_context_tasks.synthetic.numbers import in_words
-
     number = int(label)
     return (label, f"{number:,}", *((in_words(number),) if number < 1000 else ()))
 
 
-def _forms_of_citation(label: str) -> tuple[str, ...]:
-    """Special characters are left out of labels: "922(g)" is 922g."""
-    return (label,)
-
-
-def _opinions(seed: int, num_tokens: int) -> Document:
-    from long_context_tasks.synthetic.opinions import write_opinions
-
-    return write_opinions(seed, num_tokens)
-
-
-def _opinions_summary(paragraphs: Sequence[Paragraph]) -> str:
-    from long_context_tasks.synthetic.opinions import summary_of
-
-    return summary_of(paragraphs)
-
-
 def _parts_by_caption(paragraphs: Sequence[Paragraph]) -> list[int]:
-    """The opinion of each paragraph, from 0."""
-    from long_context_tasks.synthetic.opinions import begins_opinion
-
+    """Return the opinion of each paragraph, from 0."""
     parts: list[int] = []
     for paragraph in paragraphs:
-        new = begins_opinion(paragraph.text)
+        new = opinions.begins_opinion(paragraph.text)
         parts.append(parts[-1] + new if parts else 0)
     return parts
 
 
 GENRES: Mapping[str, Genre] = {
     "books": Genre(
-        _story,
-        _story_summary,
+        story.write_story,
+        story.summary_of,
         (
             "Nothing more was said.",
             "It was already late.",
@@ -133,8 +71,8 @@ GENRES: Mapping[str, Genre] = {
         ),
     ),
     "debates": Genre(
-        _debate,
-        _debate_summary,
+        debate.write_debate,
+        debate.summary_of,
         (
             "I shall be brief.",
             "I say no more.",
@@ -144,8 +82,8 @@ GENRES: Mapping[str, Genre] = {
         ),
     ),
     "medicine": Genre(
-        _abstracts,
-        _abstracts_summary,
+        trials.write_abstracts,
+        trials.summary_of,
         (
             "Limits are discussed.",
             "Further research is needed.",
@@ -157,8 +95,8 @@ GENRES: Mapping[str, Genre] = {
         parts=lambda paragraphs: list(range(len(paragraphs))),
     ),
     "law": Genre(
-        _opinions,
-        _opinions_summary,
+        opinions.write_opinions,
+        opinions.summary_of,
         (
             "We agree.",
             "That settles the point.",
@@ -166,13 +104,12 @@ GENRES: Mapping[str, Genre] = {
             "The argument was not pressed any further on appeal.",
             "The record does not call for a different view of the matter.",
         ),
-        forms=_forms_of_citation,
+        forms=as_written,
         parts=_parts_by_caption,
     ),
 }
 
 
-T = TypeVar("T")
 SLACK = 0.012
 """Share of a length that a prompt leaves free, about; 2 % at most."""
 MOST_FREE = 0.02
@@ -319,10 +256,6 @@ class Maker:
     def made(self) -> Made | None:
         """The case; None where this document makes none."""
         document = self.document()
-        if self.task == "organize":
-            from long_context_tasks.benchmarks.ethic.synthetic.organize import organize
-
-            return organize(self, document)
         make = self._recall if self.task == "recall" else self._summarize
         return self.tuned(self.length - 150, lambda room: make(document, room))
 
@@ -389,59 +322,3 @@ def key_facts(paragraphs: Sequence[Paragraph], tokens: Sequence[int]) -> list[Fa
                 best[stretch] = fact
         done += size
     return [best[stretch] for stretch in sorted(best)]
-
-
-# Information coverage of synthetic cases by rule: a chunk is needed when it holds something that the
-# right answer is made of.
-
-
-_BLANKS = re.compile(r"\s+")
-
-
-def needed_chunks(made: Made, task: str, forms: Forms | None, tokenizer: Tokenizer) -> list[bool]:
-    """For each chunk of a case's context, whether the answer needs it.
-
-    Args:
-        made: the case.
-        task: recall, summarize, organize or attribute.
-        forms: of labels that are numbers; None for names.
-        tokenizer: in which chunks are counted.
-    """
-    context = context_of(made.draft.user) or ""
-    facts = tuple(fact for one in made.facts for fact in one.facts)
-    chunks = [_plain(chunk) for chunk in split_context(context, tokenizer, CHUNK_TOKENS)]
-    paragraphs = [(_plain(one.text), one) for one in made.paragraphs]
-    return [_needed(chunk, _inside(chunk, paragraphs), task, facts, forms or as_written) for chunk in chunks]
-
-
-def coverage(made: Made, task: str, forms: Forms | None, tokenizer: Tokenizer) -> float:
-    """Share of the chunks that the answer needs."""
-    needed = needed_chunks(made, task, forms, tokenizer)
-    return sum(needed) / len(needed)
-
-
-def _plain(text: str) -> str:
-    return _BLANKS.sub(" ", text).strip()
-
-
-def _inside(chunk: str, paragraphs: Sequence[tuple[str, Paragraph]]) -> list[Paragraph]:
-    """The paragraphs that a chunk holds, or is a part of."""
-    return [one for text, one in paragraphs if text in chunk or chunk in text or _shares(chunk, text)]
-
-
-def _shares(chunk: str, text: str) -> bool:
-    """Whether a chunk ends with the beginning of a text, or begins with its end."""
-    return chunk.endswith(text[:40]) or text[:80] in chunk or text[-80:] in chunk
-
-
-def _needed(
-    chunk: str, paragraphs: Sequence[Paragraph], task: str, facts: Sequence[Fact], forms: Forms
-) -> bool:
-    if task in ("recall", "attribute"):
-        # In attributing the labels are ids of studies, or the marks of citations.
-        return any(
-            label in chunk if task == "attribute" else whole_word(forms(label), chunk)
-            for one in paragraphs
-            for label in one.labels
-        )
-    return any(fact in facts and states(chunk, fact) for one in paragraphs for fact in one.facts)

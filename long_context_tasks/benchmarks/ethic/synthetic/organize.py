@@ -69,9 +69,9 @@ class _Parts:
         return organize_draft(maker.window(self.document, chunks), summaries, len(parts), maker.settings)
 
 
-def organize(maker: Maker, document: Document) -> Made | None:
-    """The case of a document; None where it makes none."""
-    document = _told_once(document)
+def organize(maker: Maker) -> Made | None:
+    """Make the case of a number; None where its document makes none."""
+    document = _told_once(maker.document())
     chunk = min(_MOST_PART, max(LEAST_CHUNK, maker.length // 8))
     room = maker.length - _INSTRUCTION
     option = _summary_tokens(maker, document, chunk)

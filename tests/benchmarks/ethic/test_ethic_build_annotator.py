@@ -1,0 +1,418 @@
+"""What a build makes of an annotator that thinks aloud, refuses, repeats itself, fails, or is cut; and what it refuses itself."""
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ethic_oracle import (
+    TARGET,
+    annotating,
+    answer,
+    build,
+    context_of,
+    names_in,
+    opinions,
+    oracle,
+    study,
+    user_messages,
+    write_rows,
+)
+from judge_server import Answer, JudgeServer
+
+from long_context_tasks.benchmarks.building import Progress
+from long_context_tasks.benchmarks.ethic import build as ethic_build
+from long_context_tasks.benchmarks.ethic.build.annotator import Annotator, load_annotator
+from long_context_tasks.benchmarks.ethic.build.labels import parse_labels
+from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
+from long_context_tasks.schema import CaseSet, InputError
+
+REFUSAL = "I'm sorry, but I can't help with that."
+# Answers that are of no use are asked for once.
+ONCE = {"name": "stand-in", "asks": 1}
+
+
+@contextmanager
+def annotator_that(folder: Path, says: Callable[[str], str], **settings: Any) -> Iterator[Annotator]:
+    with annotating(folder, says, **{**ONCE, **settings}) as (_, path):
+        yield load_annotator(path, "ethic_recall")
+
+
+@pytest.mark.parametrize("opened", ["<think>", ""])
+def test_thinking_is_no_part_of_an_answer(tmp_path: Path, opened: str) -> None:
+    thinking = f"{opened}Alice, Bobby?\nQuestion: X?\nAnswer: Y\n</think>\n"
+    answers = {
+        "character name": "Anna, Boris",
+        "Write one question": "Question: Who?\nAnswer: Anna",
+        "at most five sentences": "Anna went home.",
+    }
+
+    def says(prompt: str) -> str:
+        return thinking + next((text for part, text in answers.items() if part in prompt), "yes")
+
+    with annotator_that(tmp_path, says) as annotator:
+        assert annotator.labels("books", ["Anna and Boris."]) == [["Anna", "Boris"]]
+        assert annotator.pairs("build_single_qa", ["a"]) == [("Who?", "Anna")]
+        assert annotator.summaries(["a"]) == ["Anna went home."]
+        assert annotator.notes() == []
+
+
+@pytest.mark.parametrize(
+    "text", ["<think>Anna, Boris and then", REFUSAL, f"<think>So.</think>{REFUSAL}", " \n"]
+)
+def test_unfinished_thinking_and_refusals_are_no_content(tmp_path: Path, text: str) -> None:
+    with annotator_that(tmp_path, lambda _: text) as annotator:
+        assert annotator.labels("books", ["a"]) == annotator.summaries(["a"]) == [None]
+        assert annotator.texts(["a"]) == annotator.pairs("build_single_qa", ["a"]) == [None]
+        assert annotator.unusable == 4
+        assert annotator.notes() == ["annotator stand-in: 4 of 4 answers could not be used"]
+
+
+def test_sentences_instead_of_labels_are_asked_for_again(tmp_path: Path) -> None:
+    replies = iter(["yes", "The characters are Anna and Boris.", "Anna, Boris"])
+    with annotator_that(tmp_path, lambda _: next(replies), asks=2, temperature=0.5) as annotator:
+        assert annotator.labels("books", ["Anna and Boris."]) == [["Anna", "Boris"]]
+
+
+def test_names_that_the_passage_does_not_have_are_no_labels(tmp_path: Path) -> None:
+    with annotator_that(tmp_path, lambda _: "Anna, Boris, Ann") as annotator:
+        assert annotator.labels("books", ["“Anna’s,” said ANN."]) == [["Anna", "Ann"]]
+        assert annotator.labels("debates", ["Nobody."]) == [None]
+        assert annotator.notes() == [
+            "annotator stand-in: 4 names that do not occur in their chunk were left out"
+        ]
+    with annotator_that(tmp_path, lambda _: "None") as annotator:
+        assert annotator.labels("books", ["Nobody."]) == [[]]
+
+
+@pytest.mark.parametrize(
+    ("family", "said", "why"),
+    [
+        ("ethic_organize", REFUSAL, r"2 x a chunk has no summary.*; annotator .* answers could not be used"),
+        ("ethic_organize", "It is about a house.", "2 x two chunks have the same summary"),
+        ("ethic_recall", REFUSAL, "2 x a chunk has no labels"),
+    ],
+)
+def test_refused_and_equal_answers_give_no_case(
+    documents: Path, tmp_path: Path, family: str, said: str, why: str
+) -> None:
+    with (
+        annotating(tmp_path, lambda _: said, **ONCE) as (_, annotator),
+        pytest.raises(InputError, match=why),
+    ):
+        build(family, documents, tmp_path / "x", annotator=annotator, domain="books")
+
+
+@pytest.mark.parametrize(("words", "built"), [(10, False), (300, True)])
+def test_organizing_fills_its_length(tmp_path: Path, words: int, built: bool) -> None:
+    """Three chunks fit, the last one short: with long options they are enough for the length, with short ones not."""
+    sizes = [900, 900, 720, 1000, 1000, 1000, 1000]
+    paragraphs = [f"Part {place}. " + "one two " * (size // 2) for place, size in enumerate(sizes)]
+    write_rows(tmp_path / "b.jsonl", [{"id": "b", "paragraphs": paragraphs}])
+
+    def says(prompt: str) -> str:
+        number = re.search(r"Part (\d)", prompt)
+        return f"Part {number[1]} " + "so " * words if number else "yes"
+
+    with annotating(tmp_path, says, **ONCE) as (_, annotator):
+        own = {"annotator": annotator, "min_document": 0, "domain": "books"}
+        if built:
+            [report] = build("ethic_organize", tmp_path / "b.jsonl", tmp_path / "x", **own)
+            assert len(report.tokens) == 1
+        else:
+            with pytest.raises(InputError, match="1 x whole paragraphs or chunks leave too much"):
+                build("ethic_organize", tmp_path / "b.jsonl", tmp_path / "x", **own)
+
+
+@pytest.fixture
+def law(tmp_path: Path) -> Path:
+    (tmp_path / "law").mkdir()
+    write_rows(tmp_path / "law" / "opinions.jsonl", opinions(random.Random(2)))
+    return tmp_path / "law"
+
+
+def test_refused_spans_are_counted(law: Path, tmp_path: Path) -> None:
+    def says(prompt: str) -> str:
+        return REFUSAL if "Copy each span" in prompt else answer(prompt)
+
+    with (
+        annotating(tmp_path, says, **ONCE) as (_, annotator),
+        pytest.raises(InputError, match="1 x a page or the target was not annotated"),
+    ):
+        build("ethic_attribute", law, tmp_path / "x", annotator=annotator)
+
+
+def test_spans_of_other_things_are_ignored_and_counted(law: Path, tmp_path: Path) -> None:
+    def says(prompt: str) -> str:
+        return "the\nThe rule\n" + answer(prompt) if "Copy each span" in prompt else answer(prompt)
+
+    with annotating(tmp_path, says, **ONCE) as (_, annotator):
+        [report] = build("ethic_attribute", law, tmp_path / "x", annotator=annotator)
+    [note] = [note for note in report.notes if "ignored" in note]
+    spans = re.search(r"(\d+) spans name neither the target nor a citation", note)
+    assert spans is not None and int(spans[1]) > 4 and int(spans[1]) % 2 == 0
+    cases = CaseSet.read(tmp_path / "x", "ethic_attribute_law")
+    for case, user in zip(cases.cases, user_messages(cases).values(), strict=True):
+        context = context_of(user)
+        assert "The rule is settled. See [CITATION]." in context and TARGET not in context
+        assert len(case.turns[0].gold) < case.labels["num_segments"]
+
+
+def test_medicine_pays_for_what_is_chosen_only(tmp_path: Path) -> None:
+    rng = random.Random(3)
+    rows = [
+        {
+            "review_id": f"review_{place}",
+            "title": f"Review {place}",
+            "background": "" if place % 4 else "It is known.",
+            "studies": [study(rng, 1000 * place + n, included=n % 3 == 0) for n in range(60)],
+        }
+        for place in range(8)
+    ]
+    write_rows(tmp_path / "reviews.jsonl", rows)
+
+    def says(prompt: str) -> str:
+        return "<think>Hm.</think>Little is known." if "background paragraph" in prompt else "yes"
+
+    chosen = []
+    with annotating(tmp_path, says, **ONCE) as (server, annotator):
+        for lengths in ((4000,), (6000,), (4000, 6000)):
+            own = {"lengths": lengths, "n": 3, "annotator": annotator, "min_document": 5000}
+            reports = build("ethic_attribute", tmp_path / "reviews.jsonl", tmp_path / "x", **own)
+            assert all(report.dropped["not among the first n"] == 5 for report in reports)
+            cases = CaseSet.read(tmp_path / "x", "ethic_attribute_medicine").cases
+            chosen += [{c.cluster for c in cases if c.labels["length"] == length} for length in lengths]
+        asked = [body["messages"][-1]["content"] for body in server.bodies]
+    # The same three at every length, and no other background written.
+    assert len(chosen[0]) == 3 and all(clusters == chosen[0] for clusters in chosen)
+    lacking = [name for name in chosen[0] if int(name[-1]) % 4]
+    assert lacking and sum("background paragraph" in prompt for prompt in asked) == len(lacking)
+
+
+def test_a_review_whose_abstracts_are_all_too_long_gives_no_case(tmp_path: Path) -> None:
+    studies = [
+        {"id": str(n), "title": "", "abstract": "It is so. " * 600, "included": n % 2 == 0} for n in range(9)
+    ]
+    row = {"review_id": "r", "title": "R", "background": "It is known.", "studies": studies}
+    write_rows(tmp_path / "reviews.jsonl", [row])
+    with pytest.raises(InputError, match="1 x the document is shorter than the length"):
+        build("ethic_attribute", tmp_path / "reviews.jsonl", tmp_path / "x", min_document=0, min_fill=0.0)
+
+
+def test_counterparts_read_their_documents_once(documents: Path, tmp_path: Path) -> None:
+    read: list[str] = []
+
+    class Watching(Progress):
+        def over(self, items: Any, what: str, unit: str, total: int | None = None) -> Any:
+            read.append(what)
+            return items
+
+    def says(prompt: str) -> str:
+        return REFUSAL if "Write one query" in prompt else answer(prompt)
+
+    with annotating(tmp_path, says, **ONCE) as (_, annotator):
+        own = EthicSettings(lengths=(4000,), annotator=annotator, domain="medicine", n=2)
+        folder = tmp_path / "x"
+        questions, queries = ethic_build.build(
+            "ethic_recall_counterparts", documents, own, folder, Watching()
+        )
+    assert read == ["reading and encoding documents"]
+    # And each kind counts for itself.
+    assert len(questions.tokens) == 2 and questions.dropped == {"not among the first n": 2}
+    assert not queries.tokens and "2 x no question was written" in queries.notes[0]
+
+
+# --- what is refused, and failures -------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_built_is_refused(documents: Path, tmp_path: Path) -> None:
+    out, empty, hand = tmp_path / "x", tmp_path / "empty", tmp_path / "hand.jsonl"
+    empty.mkdir()
+    write_rows(hand, [{"domain": "books", "passage": "x"}])
+    for said, family, source, own in (
+        ("needs a model that annotates: add --annotator", "ethic_recall", documents, {}),
+        ("--domain must be one of .* not poems", "ethic_recall", documents, {"domain": "poems"}),
+        ("correct --documents", "ethic_recall", documents / "nothing", {}),
+        ("has no cases of books, only of medicine, law", "ethic_attribute", documents / "books", {}),
+        ("too short: the instruction alone", "ethic_recall", documents, {"lengths": (500,)}),
+        ("holds no documents that are known", "ethic_recall", empty, {}),
+        (r'hand.jsonl, line 1: "?labels"? must be a list', "ethic_recall", documents, {"check_labels": hand}),
+    ):
+        with pytest.raises(InputError, match=said):
+            build(family, source, out, **own)
+    with pytest.raises(InputError, match="add --documents"):
+        ethic_build.build("ethic_recall", None, EthicSettings(lengths=(4000,)), out)
+    (tmp_path / "tale.txt").write_text("It was late. Mr. Anna Brandt slept.\n\nThe end of it.")
+    short = r"1 x the document is too short; the longest of 1 documents has 1?\d tokens or more"
+    with oracle(tmp_path) as (server, annotator):
+        with pytest.raises(InputError, match=short):
+            build("ethic_recall", tmp_path / "tale.txt", out, annotator=annotator)
+        assert len(server.bodies) == 1
+    assert not out.exists()
+
+
+def test_an_annotator_that_fails_loses_nothing(documents: Path, tmp_path: Path) -> None:
+    calls = iter(range(10**6))
+    broken = {"now": True}
+
+    def says(prompt: str) -> str | Answer:
+        if broken["now"] and next(calls) > 4:
+            return Answer(status=500)
+        return ", ".join(names_in(context_of(prompt))) if "### Context" in prompt else "yes"
+
+    with annotating(tmp_path, says, retries=0, concurrency=1) as (server, annotator):
+        with pytest.raises(InputError, match=r"calls were not answered .* run the same command again"):
+            build("ethic_recall", documents, tmp_path / "x", annotator=annotator, domain="books")
+        assert not (tmp_path / "x").exists()
+        asked = [body["messages"][-1]["content"] for body in server.bodies[1:5]]
+        broken["now"] = False
+        before = len(server.bodies)
+        build("ethic_recall", documents, tmp_path / "x", annotator=annotator, domain="books")
+        assert not set(asked) & {body["messages"][-1]["content"] for body in server.bodies[before:]}
+
+
+def test_empty_and_cut_answers_are_counted(documents: Path, tmp_path: Path) -> None:
+    first_novel = (documents / "books" / "novel_0.txt").read_text()
+
+    def says(prompt: str) -> str | Answer:
+        if "word yes" in prompt:
+            return "yes"
+        context = context_of(prompt)
+        if context in first_novel:
+            return ""
+        message = {"role": "assistant", "content": ", ".join([*names_in(context), "Bo"])}
+        choice = {"index": 0, "finish_reason": "length", "message": message}
+        return Answer(raw=json.dumps({"choices": [choice]}).encode())
+
+    with annotating(tmp_path, says) as (_, annotator):
+        [report] = build("ethic_recall", documents, tmp_path / "x", annotator=annotator, domain="books")
+    assert len(report.tokens) == 1 and report.dropped["a chunk has no labels"] == 1
+    assert any("answers ended at max_tokens" in note for note in report.notes)
+    assert any("answers could not be used" in note for note in report.notes)
+
+
+@pytest.mark.parametrize(
+    ("answer", "domain", "labels"),
+    [
+        ("None", "books", []),
+        ("none.", "law", []),
+        ("1. Elizabeth\n2. Darcy", "books", ["Elizabeth", "Darcy"]),
+        ("**Answer:** Mr. Darcy, darcy, O'Neil", "debates", ["Darcy", "O'Neil"]),
+        ("12; 1,300; forty", "medicine", ["12", "1300"]),
+        ("42 U.S.C. § 1983; 17 F.3d 462; 2d", "law", ["42", "1983", "17", "462"]),
+        ("- 18\n- 922(g)(1)", "law", ["18", "922g1"]),
+        ("None (no names are mentioned).", "books", []),
+        ("No characters are named.", "books", []),
+        ("N/A", "medicine", []),
+        ("**None**, as nobody is counted in it", "medicine", []),
+        ("The characters in this passage are: Anne and Bob.", "books", ["Anne", "Bob"]),
+        ("Anne, Bob and Carol & Dora", "books", ["Anne", "Bob", "Carol", "Dora"]),
+        ("**Names:**\n- Anne\n- Dr. No", "debates", ["Anne", "No"]),
+        ("1,204", "medicine", ["1204"]),
+        ("n = 1,204; about 36 nurses", "medicine", ["1204", "36"]),
+        ("123,456", "law", ["123", "456"]),
+        ("Cases: 17 F.3d 462\n42 U.S.C. § 1983: rights", "law", ["17", "462", "42", "1983"]),
+        (
+            "Pub. L. No. 104-132, 110 Stat. 1214 of the 104th Congress",
+            "law",
+            ["104132", "110", "1214", "104th"],
+        ),
+        # Sentences are no lists.
+        ("There are no character names in this passage.", "books", None),
+        ("The characters are Anne, Bob", "books", None),
+        ("Mr. Speaker, Madam", "debates", []),
+        ("No names", "debates", []),
+        ("1. Anne: the heroine\n2. Bob: her brother", "books", None),
+        ("The study enrolled 120 patients; 45 dropped out", "medicine", None),
+        ("There are 3 citations", "law", None),
+        ("forty", "medicine", None),
+        ("Names:", "books", None),
+    ],
+)
+def test_ugly_label_answers(answer: str, domain: str, labels: list[str] | None) -> None:
+    assert parse_labels(answer, domain) == labels
+
+
+# --- builds and measurements that are killed ---------------------------------------------------------------------
+
+LCT = [sys.executable, "-c", "from long_context_tasks.cli import app; app()"]
+
+
+def stored(cache: Path) -> int:
+    """Whole lines in the store of replies."""
+    return sum(path.read_bytes().count(b"\n") for path in cache.glob("judges/*.jsonl"))
+
+
+def prompts(server: JudgeServer, start: int = 0) -> list[str]:
+    """What was asked, but for the check of the model."""
+    texts = [body["messages"][-1]["content"] for body in server.bodies[start:]]
+    return [text for text in texts if "Answer with the word yes" not in text]
+
+
+def run_and_kill(command: list[str], environ: dict[str, str], cache: Path, at: int) -> None:
+    process = subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while stored(cache) < at and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    assert process.poll() is None, "it ended before it could be killed"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
+@pytest.mark.parametrize("kills", [(20, 45)])
+def test_a_killed_build_pays_nothing_twice(documents: Path, tmp_path: Path, kills: tuple[int, ...]) -> None:
+    cache = tmp_path / "cache"
+    environ = {**os.environ, "LCT_CACHE_DIR": str(cache)}
+    with oracle(tmp_path, delay=0.05, concurrency=4) as (server, annotator):
+        command = [*LCT, "build", "ethic_organize", "--documents", str(documents), "--length", "4k,16k"]
+        command += ["--annotator", str(annotator), "--out"]
+        for at in kills:
+            run_and_kill([*command, str(tmp_path / "cases")], environ, cache, at)
+            assert not (tmp_path / "cases").exists()
+        before, paid = len(server.bodies), stored(cache)
+        subprocess.run([*command, str(tmp_path / "cases")], env=environ, check=True, capture_output=True)
+        all_prompts, last = prompts(server), prompts(server, before)
+        different = set(all_prompts)
+        # The last run asked for exactly what was not stored; only calls in flight at a kill were ever made twice.
+        assert paid >= kills[-1] and len(last) == len(set(last)) == len(different) - paid
+        assert len(all_prompts) - len(different) <= 4 * len(kills)
+        whole_cache = {**environ, "LCT_CACHE_DIR": str(tmp_path / "other_cache")}
+        subprocess.run([*command, str(tmp_path / "whole")], env=whole_cache, check=True, capture_output=True)
+    for name in ("ethic_organize_books.jsonl", "ethic_organize_debates.jsonl"):
+        one, other = (tmp_path / folder / "ethic_organize" / name for folder in ("cases", "whole"))
+        assert one.read_bytes() == other.read_bytes()
+
+
+def test_a_killed_measurement_pays_nothing_twice(tmp_path: Path) -> None:
+    rows = [
+        {
+            "id": n,
+            "context": "\n\n".join(f"Word {n} {place} " * 150 for place in range(12)),
+            "question": f"Where is {n}?",
+        }
+        for n in range(8)
+    ]
+    cases = tmp_path / "cases.jsonl"
+    write_rows(cases, rows)
+    cache = tmp_path / "cache"
+    environ = {**os.environ, "LCT_CACHE_DIR": str(cache)}
+    with oracle(tmp_path, delay=0.05, concurrency=4) as (server, judge):
+        out = tmp_path / "coverage.json"
+        command = [*LCT, "coverage", str(cases), "--judge", str(judge), "--out", str(out)]
+        run_and_kill(command, environ, cache, 30)
+        assert not out.exists()
+        before, paid = len(server.bodies), stored(cache)
+        subprocess.run(command, env=environ, check=True, capture_output=True)
+        last = prompts(server, before)
+        assert len(last) == len(set(prompts(server))) - paid
+    [group] = json.loads(out.read_text())["groups"]
+    assert group["cases"] == 8 and group["chunks_judged"] == group["chunks"] == paid + len(last)
