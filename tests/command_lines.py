@@ -67,12 +67,12 @@ def problem_of(line: str) -> str | None:
     if not words or words[0] in {*top, "--help", "-h", "COMMAND"}:
         return None
     known = {command.words: command for command in commands()}
-    found = known.get(tuple(words[:2])) or known.get((words[0],))
+    found = next((known[start] for n in (3, 2, 1) if (start := tuple(words[:n])) in known), None)
     if found is None and words[0] == "report":
         found = known[("report", "site")]
     if found is None:
-        groups = {command.words[0] for command in commands() if len(command.words) > 1}
-        if words[0] in groups and words[1:2] in ([], ["--help"], ["-h"]):
+        groups = {words[:n] for words in known for n in range(1, len(words))}
+        if tuple(word for word in words if word not in ("--help", "-h")) in groups:
             return None
         return f"no such command: lct {' '.join(words[:2])}"
     given = [word.partition("=")[0] for word in words if re.match(r"--?[a-zA-Z]", word)]

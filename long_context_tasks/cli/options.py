@@ -153,3 +153,27 @@ def examples(*commands: str) -> str:
     """The end of a command's help: examples that can be typed, one a paragraph, as typer keeps no single line breaks."""
     head = "Example:" if len(commands) == 1 else "Examples:"
     return "\n\n".join((head, *(f"  {command}" for command in commands)))
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Split a list with commas."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def tokens(text: str) -> int | None:
+    """Read the tokens of a ``--window`` such as 4096 or 4k; None where nothing is given.
+
+    Raises:
+        InputError: something else, or 0.
+    """
+    from long_context_tasks.schema import InputError, parse_length
+
+    if not text:
+        return None
+    try:
+        number = int(text) if text.isdecimal() else parse_length(text)
+    except ValueError as error:
+        raise InputError(f"--window {text}: give a number of tokens, such as 4096 or 4k") from error
+    if number < 1:
+        raise InputError(f"--window {text}: give 1 or more")
+    return number

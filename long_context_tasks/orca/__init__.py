@@ -1,7 +1,7 @@
 """ORCA: a language model with a small head that reads an answer once and predicts how people would rate it, and how far they would disagree.
 
-Sedláček, Barahona, Yusuf et al., ORCA: Open-ended Response Correctness Assessment for Audio Question Answering. Data, metrics, clamping and splits are here; what needs
-torch is imported where it is used::
+Sedláček, Barahona, Yusuf et al., ORCA: Open-ended Response Correctness Assessment for Audio Question Answering. Data, figures, clamping and splits are here;
+what needs torch is imported where it is used::
 
     from long_context_tasks.orca import read_items
     from long_context_tasks.orca.checkpoint import load_checkpoint
@@ -10,23 +10,34 @@ torch is imported where it is used::
     items = read_items(Path("answers.jsonl"))
     scoring = score_items(load_checkpoint(Path("checkpoint")), items)
 
-It comes with ``pip install 'long_context_tasks[orca]'``.
+``pip install 'long_context_tasks[orca]'`` installs it. ``train/`` trains a judge, ``study/`` replicates the paper.
 """
 
-from long_context_tasks.orca.clamp import COMPOSITES, clamp, clamp_all, find_threshold, weights_of
-from long_context_tasks.orca.data import OrcaItem, check_trainable, from_unit, item_of_row, read_items
+from long_context_tasks.orca.data import (
+    HEAD_NAMES,
+    HeadName,
+    OrcaItem,
+    check_trainable,
+    from_unit,
+    item_of_row,
+    read_items,
+)
 from long_context_tasks.orca.inputs import InputFormat, input_text
 from long_context_tasks.orca.metrics import (
+    COMPOSITES,
     Agreement,
     Disagreement,
     agreement,
     agreement_intervals,
+    clamp,
+    clamp_all,
     disagreement,
+    find_threshold,
     item_agreement,
+    weights_of,
 )
-from long_context_tasks.orca.names import HEAD_NAMES, HeadName
 from long_context_tasks.orca.results import Scored, read_results, scored_agreement, write_results
-from long_context_tasks.orca.study.splits import Split, model_splits, question_splits, unseen_questions
+from long_context_tasks.orca.splits import Split, model_splits, question_splits, unseen_questions
 
 __all__ = [
     "COMPOSITES",

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from long_context_tasks.orca.names import HEAD_NAMES
+from long_context_tasks.orca.data import HEAD_NAMES
 from long_context_tasks.schema import InputError
 
 if TYPE_CHECKING:
     from long_context_tasks.orca.model import OrcaModel
 
-_HEAD = "model_minus_lm.pt"
+HEAD = "model_minus_lm.pt"
 _ADAPTER = "adapter_config.json"
 _ADAPTER_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
 DTYPES = ("auto", "float32", "bfloat16", "float16")
@@ -54,7 +54,7 @@ class Checkpoint:
 
 
 def find_checkpoint(path: Path) -> Path:
-    """The folder DIR of a checkpoint that is named by DIR or by DIR/model.
+    """Return the folder DIR of a checkpoint that is named by DIR or by DIR/model.
 
     Raises:
         InputError: there is no checkpoint, or it lacks a part.
@@ -66,9 +66,9 @@ def find_checkpoint(path: Path) -> Path:
         raise InputError(
             f"{path}: no ORCA checkpoint (no model/config.yaml); name the folder that holds model/ and tokenizer/"
         )
-    if not (model / _HEAD).is_file():
+    if not (model / HEAD).is_file():
         raise InputError(
-            f"{model}: the checkpoint lacks its head, {_HEAD}; without it the language model cannot score. Fetch it again, "
+            f"{model}: the checkpoint lacks its head, {HEAD}; without it the language model cannot score. Fetch it again, "
             "or train one with `lct orca train`"
         )
     if not (model / "lm").is_dir():
@@ -77,7 +77,7 @@ def find_checkpoint(path: Path) -> Path:
 
 
 def read_args(start: Path) -> dict[str, Any]:
-    """The first ``args.yaml`` in a folder or the folders above it, six at most; empty when there is none.
+    """Read the first ``args.yaml`` in a folder or the folders above it, six at most; empty when there is none.
 
     Raises:
         InputError: it is no YAML mapping.
@@ -89,7 +89,7 @@ def read_args(start: Path) -> dict[str, Any]:
 
 
 def read_yaml_mapping(path: Path) -> dict[str, Any]:
-    """A YAML file that holds names and values.
+    """Read a YAML file that holds names and values.
 
     Raises:
         InputError: it cannot be read, or holds something else.
@@ -114,7 +114,7 @@ def load_checkpoint(
     tokenizer: Path | None = None,
     trainable: bool = False,
 ) -> Checkpoint:
-    """Load a checkpoint, released or one's own.
+    """Load a checkpoint, released or trained by this package.
 
     Args:
         path: DIR, or DIR/model as the released code names it.
@@ -146,14 +146,14 @@ def load_checkpoint(
             bool(config.get("use_cls_token", False)),
             str(config.get("init_type", "xavier_normal")),
         )
-    _load_head(model, folder / "model" / _HEAD)
+    _load_head(model, folder / "model" / HEAD)
     model = model.to(device)
     return Checkpoint(folder, model.train(trainable), words, read_args(folder))
 
 
 @contextmanager
 def named_failures(what: str, remedy: str = "check the folder or the hub id") -> Iterator[None]:
-    """Turn what loading a model may raise into one message."""
+    """Turn whatever loading a model raises into one message."""
     try:
         yield
     except InputError:
@@ -163,13 +163,13 @@ def named_failures(what: str, remedy: str = "check the folder or the hub id") ->
             f"ORCA needs torch, transformers and peft, and {error.name or 'one of them'} is missing: "
             "pip install 'long_context_tasks[orca]'"
         ) from error
-    except Exception as error:  # the libraries raise what they like, a damaged tokenizer a bare Exception
+    except Exception as error:  # a damaged tokenizer raises a bare Exception
         reason = str(error).strip().split("\n")[0][:200]
         raise InputError(f"{what}: cannot be loaded ({type(error).__name__}: {reason}); {remedy}") from error
 
 
 def choose_device(device: str, dtype: str) -> tuple[str, str]:
-    """What ``auto`` stands for: the GPU in bfloat16 when there is one, else the CPU in float32.
+    """Resolve ``auto``: the GPU in bfloat16 when there is one, else the CPU in float32.
 
     Raises:
         InputError: there is no such device here, or no such type.
@@ -191,7 +191,7 @@ def choose_device(device: str, dtype: str) -> tuple[str, str]:
 
 
 def load_tokenizer(place: Path | str) -> Any:
-    """A tokenizer that pads on the right; without a padding token it pads with the end-of-sequence token.
+    """Load a tokenizer that pads on the right; without a padding token it pads with the end-of-sequence token.
 
     Raises:
         InputError: a folder that is not there.
@@ -210,7 +210,7 @@ def load_tokenizer(place: Path | str) -> Any:
 
 
 def load_lm(place: Path | str, dtype: Any) -> Any:
-    """A causal language model of which every weight that is run was in its files.
+    """Load a causal language model of which every weight that is run was in its files.
 
     Raises:
         InputError: a weight is missing, for which transformers would take random numbers.
@@ -218,13 +218,13 @@ def load_lm(place: Path | str, dtype: Any) -> Any:
     from transformers import AutoModelForCausalLM
 
     loaded: Any = AutoModelForCausalLM.from_pretrained(place, dtype=dtype, output_loading_info=True)
-    lm, told = loaded
+    lm, info = loaded
     # The vocabulary projection is never run, so it may be missing, unless the embedding of the input is the same.
     unused, used = lm.get_output_embeddings(), lm.get_input_embeddings()
-    spared = set() if unused is None else {id(each) for each in unused.parameters()}
-    spared -= {id(each) for each in used.parameters()}
-    names = {name for name, each in lm.named_parameters() if id(each) not in spared}
-    _complete(sorted(names & set(told["missing_keys"])), len(names), f"{place}: the language model")
+    unrun = set() if unused is None else {id(each) for each in unused.parameters()}
+    unrun -= {id(each) for each in used.parameters()}
+    names = {name for name, each in lm.named_parameters() if id(each) not in unrun}
+    _complete(sorted(names & set(info["missing_keys"])), len(names), f"{place}: the language model")
     return lm
 
 
@@ -300,7 +300,7 @@ def _aside(folder: Path) -> Path:
 
 
 def restore_checkpoint(folder: Path) -> None:
-    """Bring back the earlier checkpoint where a writer was killed between its last two steps, when that had stepped aside."""
+    """Bring back the earlier checkpoint where a writer was killed after it had moved that aside."""
     if not folder.exists() and _aside(folder).is_dir():
         _aside(folder).replace(folder)
 
@@ -314,7 +314,7 @@ def save_checkpoint(
     metrics: Mapping[str, Any] | None = None,
     also: Callable[[Path], None] | None = None,
 ) -> None:
-    """Write a checkpoint, whole or not at all; one that is there is replaced.
+    """Write a checkpoint, whole or not at all; it replaces an earlier one.
 
     Args:
         folder: DIR of the layout.
@@ -349,7 +349,7 @@ def save_checkpoint(
         _write_yaml(part / "model" / "config.yaml", config)
         model.lm.save_pretrained(part / "model" / "lm")
         torch.save(
-            {name: each.detach().float().cpu().clone() for name, each in head.items()}, part / "model" / _HEAD
+            {name: each.detach().float().cpu().clone() for name, each in head.items()}, part / "model" / HEAD
         )
         tokenizer.save_pretrained(part / "tokenizer")
         _write_yaml(part / "args.yaml", {**args, "score_type": model.head.name})

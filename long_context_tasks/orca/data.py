@@ -5,17 +5,20 @@ one; ``ratings``, a list of numbers with ``null`` for a rater who gave none; ``s
 Ratings are brought from their scale to 1 ... 5, so a 0 of a scale that begins at 0 becomes a 1 and is kept.
 """
 
-import json
-import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import AfterValidator, ConfigDict, Field
 
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_rows
+from long_context_tasks.schema.validated import Checked, Number, validated
 
+HeadName = Literal["beta", "multinomial", "bernoulli"]
+HEAD_NAMES: tuple[HeadName, ...] = get_args(HeadName)
 SCALE = (1.0, 5.0)
 """Lowest and highest rating as the models are trained on them."""
 MIN_FOR_VARIANCE = 3
@@ -27,6 +30,44 @@ keeps a 0 below the scale of 1 ... 5, and writes None for a text that is null.""
 ROWS = "JSON Lines, one rated answer a row"
 """What a file of answers holds, for messages."""
 _MODEL_FIELDS = ("candidate_model", "source_model", "model")
+
+
+def _rising(ends: list[float]) -> list[float]:
+    if ends[0] >= ends[1]:
+        raise ValueError("must rise from the lowest to the highest rating")
+    return ends
+
+
+Ends = Annotated[list[Number], Field(min_length=2, max_length=2), AfterValidator(_rising)]
+"""Lowest and highest rating of a scale."""
+
+
+class Row(Checked):
+    """Fields that are read from a JSON row, which may have others; nothing is converted."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+
+class _AnswerRow(Row):
+    question: str
+    reference: str
+    candidate: str
+    rationale: str | None = None
+    transcription: str | None = None
+    ratings: list[Number | None] | None = None
+    scale: Ends | None = None
+
+
+class _ReleasedRow(_AnswerRow):
+    question: str | None  # type: ignore[assignment]
+    reference: str | None  # type: ignore[assignment]
+    candidate: str | None  # type: ignore[assignment]
+
+
+_REMEDY = (
+    "each row needs question, reference and candidate as text; rationale and transcription are text or null, ratings a list with a number or null "
+    "for each rater, scale the lowest and the highest rating, such as [1, 5]"
+)
 
 
 @dataclass(frozen=True)
@@ -76,7 +117,7 @@ class OrcaItem:
 
 
 def to_training_scale(rating: float, scale: tuple[float, float]) -> float:
-    """A rating on 1 ... 5.
+    """Bring a rating to 1 ... 5.
 
     >>> to_training_scale(0, (0, 1)), to_training_scale(10, (1, 10)), to_training_scale(2.5, (0, 5))
     (1.0, 5.0, 3.0)
@@ -88,7 +129,7 @@ def to_training_scale(rating: float, scale: tuple[float, float]) -> float:
 
 
 def from_unit(value: float, scale: tuple[float, float]) -> float:
-    """A predicted mean of 0 ... 1 on a scale of ratings.
+    """Bring a predicted mean of 0 ... 1 to a scale of ratings.
 
     >>> from_unit(0.5, (1, 10))
     5.5
@@ -105,24 +146,21 @@ def item_of_row(row: Any, where: str = "row", rules: Rules = "checked") -> OrcaI
         rules: see :data:`Rules`.
 
     Raises:
-        InputError: a field is missing or is no text, a rating is no number or outside its scale.
+        InputError: a field is missing or wrong, or a rating is outside its scale.
     """
-    if not isinstance(row, Mapping):
-        raise InputError(f"{where}: not a JSON object; write one object a line")
-    texts = {name: _text(row, name, where, rules) for name in ("question", "reference", "candidate")}
-    context = {name: _context(row, name, where) for name in ("rationale", "transcription")}
-    ratings, masked = _ratings(row, where, rules)
+    read = validated(_AnswerRow if rules == "checked" else _ReleasedRow, row, where, remedy=_REMEDY)
+    ratings = _ratings(read, where, rules)
     group, _, rest = str(row.get("source") or "").partition("/")
     model = next((row[name] for name in _MODEL_FIELDS if row.get(name) is not None), None)
     return OrcaItem(
         id=str(row["id"]) if row.get("id") is not None else where.rpartition(", ")[2],
-        question=texts["question"],
-        reference=texts["reference"],
-        candidate=texts["candidate"],
-        rationale=context["rationale"],
-        transcription=context["transcription"],
+        question=read.question,
+        reference=read.reference,
+        candidate=read.candidate,
+        rationale=read.rationale,
+        transcription=read.transcription,
         ratings=ratings,
-        masked=masked,
+        masked=len(read.ratings or ()) - len(ratings),
         question_id=None if row.get("question_id") is None else str(row["question_id"]),
         model=None if model is None else str(model),
         domain=str(row.get("domain") or row.get("modality") or group),
@@ -131,74 +169,24 @@ def item_of_row(row: Any, where: str = "row", rules: Rules = "checked") -> OrcaI
     )
 
 
-def _text(row: Mapping[str, Any], name: str, where: str, rules: Rules) -> str | None:
-    if name not in row:
-        raise InputError(f'{where}: no "{name}"; each row needs question, reference and candidate')
-    value = row[name]
-    if isinstance(value, str):
-        return value
-    if rules == "released" and value is None:
-        return None
-    raise InputError(
-        f'{where}: "{name}" is not text but {json.dumps(value)[:40]}; write it in quotation marks'
-    )
-
-
-def _context(row: Mapping[str, Any], name: str, where: str) -> str | None:
-    value = row.get(name)
-    if value is not None and not isinstance(value, str):
-        raise InputError(f'{where}: "{name}" is not text but {json.dumps(value)[:40]}; write text or null')
-    return value
-
-
-def _scale(row: Mapping[str, Any], where: str) -> tuple[float, float]:
-    given = row.get("scale")
-    if given is None:
-        return SCALE
-    if (
-        not isinstance(given, Sequence)
-        or len(given) != 2
-        or not all(map(_is_number, given))
-        or given[0] >= given[1]
-    ):
-        raise InputError(
-            f'{where}: "scale" is {json.dumps(given)[:40]}; write the lowest and the highest rating, such as [1, 5]'
-        )
-    return float(given[0]), float(given[1])
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _ratings(row: Mapping[str, Any], where: str, rules: Rules) -> tuple[tuple[float, ...], int]:
-    given = row.get("ratings")
-    if given is None:
-        return (), 0
-    if not isinstance(given, list):
-        raise InputError(
-            f'{where}: "ratings" is {json.dumps(given)[:40]}; write a list with one number per rater'
-        )
-    scale = _scale(row, where)
-    kept: list[float] = []
-    for rating in given:
+def _ratings(row: _AnswerRow, where: str, rules: Rules) -> tuple[float, ...]:
+    """The ratings that count, on 1 ... 5."""
+    low, high = row.scale or SCALE
+    kept = []
+    for rating in row.ratings or ():
         if rating is None:
             continue
-        if not _is_number(rating):
-            raise InputError(
-                f"{where}: the rating {json.dumps(rating)[:40]} is no number; write a number or null"
-            )
-        if rules == "released" and scale == SCALE:
-            kept += [float(rating)] if 0 <= rating <= SCALE[1] else []
-        elif scale[0] <= rating <= scale[1]:
-            kept.append(to_training_scale(rating, scale))
+        if rules == "released" and (low, high) == SCALE:
+            kept += [rating] if 0 <= rating <= high else []
+        elif low <= rating <= high:
+            kept.append(to_training_scale(rating, (low, high)))
         else:
-            named = "" if row.get("scale") is not None else ' (the row has no "scale")'
+            named = "" if row.scale else ' (the row has no "scale")'
             raise InputError(
-                f"{where}: the rating {rating:g} is outside the scale {scale[0]:g} to {scale[1]:g}{named}; "
+                f"{where}: the rating {rating:g} is outside the scale {low:g} to {high:g}{named}; "
                 'correct the rating, or give "scale": [lowest, highest]'
             )
-    return tuple(kept), len(given) - len(kept)
+    return tuple(kept)
 
 
 def read_items(path: Path, *, rules: Rules = "checked", need_ratings: bool = False) -> list[OrcaItem]:
@@ -230,7 +218,7 @@ def read_items(path: Path, *, rules: Rules = "checked", need_ratings: bool = Fal
 
 
 def check_own_id(item: OrcaItem, where: str, place_of: dict[str, str]) -> None:
-    """Refuse a second answer of one id: scores, ratings and splits are joined to answers by it.
+    """Refuse a second answer with the same id: scores, ratings and splits are joined to answers by it.
 
     Args:
         item: any.
@@ -244,13 +232,13 @@ def check_own_id(item: OrcaItem, where: str, place_of: dict[str, str]) -> None:
         file, _, row = place_of[item.id].rpartition(", ")
         before = row if file == where.rpartition(", ")[0] else place_of[item.id]
         raise InputError(
-            f"{where}: the id {item.id!r} is that of {before} too; give every answer an id of its own, or take one of the rows out"
+            f"{where}: the id {item.id!r} is that of {before} too; give every answer its own id, or take one of the rows out"
         )
     place_of[item.id] = where
 
 
 def check_trainable(items: Sequence[OrcaItem], source: str) -> None:
-    """Refuse data that teach nothing, before a model is loaded.
+    """Refuse data from which nothing can be learned, before a model is loaded.
 
     Args:
         items: of one part, such as the training part.
@@ -264,5 +252,5 @@ def check_trainable(items: Sequence[OrcaItem], source: str) -> None:
         raise InputError(f"{source}: no ratings in {len(items)} rows; training needs rated answers")
     if len(values) == 1:
         raise InputError(
-            f"{source}: every rating is {values.pop():g} (on 1 to 5), one class only; add answers that were rated otherwise"
+            f"{source}: every rating is {values.pop():g} (on 1 to 5), one class only; add answers with other ratings"
         )

@@ -7,7 +7,7 @@ outputs, one per rating. ``bernoulli`` has two outputs, correct and incorrect, a
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 import torch
@@ -16,8 +16,7 @@ from torch import Tensor
 from torch.distributions import Beta, Categorical, kl_divergence
 from torch.nn.functional import log_softmax
 
-from long_context_tasks.orca.data import SCALE
-from long_context_tasks.orca.names import HeadName
+from long_context_tasks.orca.data import SCALE, HeadName
 from long_context_tasks.schema import InputError
 
 MASK = -100.0
@@ -33,7 +32,7 @@ Floats = NDArray[np.float64]
 
 
 def beta_loss(params: Tensor, labels: Tensor, eps: float = EPS) -> Tensor:
-    """Negative log density of each label of 0 ... 1; 0 where masked. Shape of ``labels``."""
+    """Return the negative log density of each label of 0 ... 1; 0 where masked. Shape of ``labels``."""
     alpha, beta = params.float().exp().unsqueeze(-1).unbind(-2)
     density = Beta(alpha, beta, validate_args=False)
     at = labels.float().clamp(eps, 1.0 - eps)
@@ -42,7 +41,7 @@ def beta_loss(params: Tensor, labels: Tensor, eps: float = EPS) -> Tensor:
 
 
 def multinomial_loss(params: Tensor, labels: Tensor, fractions: Fractions = "split") -> Tensor:
-    """Negative log probability of each rating of 1 ... 5 (one beyond counts as the nearest end); 0 where masked. Shape of ``labels``."""
+    """Return the negative log probability of each rating of 1 ... 5 (one beyond counts as the nearest end); 0 where masked. Shape of ``labels``."""
     log_p = log_softmax(params.float(), dim=-1)
     place = (labels.float() - SCALE[0]).clamp(0, N_RATINGS - 1)
     lower = place.floor()
@@ -53,7 +52,7 @@ def multinomial_loss(params: Tensor, labels: Tensor, fractions: Fractions = "spl
 
 
 def bernoulli_loss(params: Tensor, labels: Tensor) -> Tensor:
-    """Cross-entropy against the mean label of 0 ... 1 of each item (0 for an item without labels, as released). Shape (items,)."""
+    """Return the cross-entropy against the mean label of 0 ... 1 of each item (0 for an item without labels, as released). Shape (items,)."""
     there = labels >= 0
     mean = torch.where(there, labels.float(), 0.0).sum(-1) / there.sum(-1).clamp(min=1)
     log_p = log_softmax(params.float(), dim=-1)
@@ -61,7 +60,7 @@ def bernoulli_loss(params: Tensor, labels: Tensor) -> Tensor:
 
 
 def beta_moments(params: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and variance on 0 ... 1, each of the shape (items,)."""
+    """Return mean and variance on 0 ... 1, each of the shape (items,)."""
     params = params.float()
     # alpha / (alpha + beta), without overflow for large parameters.
     mean = torch.sigmoid(params[..., 0] - params[..., 1])
@@ -69,7 +68,7 @@ def beta_moments(params: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def multinomial_moments(params: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and variance on 0 ... 1, each of the shape (items,)."""
+    """Return mean and variance on 0 ... 1, each of the shape (items,)."""
     p = params.float().softmax(-1)
     values = torch.linspace(0, 1, N_RATINGS, device=params.device)
     mean = (p * values).sum(-1)
@@ -77,7 +76,7 @@ def multinomial_moments(params: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def bernoulli_moments(params: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean on 0 ... 1 and a variance of 0, each of the shape (items,)."""
+    """Return the mean on 0 ... 1 and a variance of 0, each of the shape (items,)."""
     mean = params.float().softmax(-1)[..., 0]
     return mean, torch.zeros_like(mean)
 
@@ -119,7 +118,7 @@ class Head:
     quantiles: Callable[[Floats, Sequence[float]], Floats] | None
 
     def labels(self, ratings: Sequence[Sequence[float]]) -> Tensor:
-        """Ratings of 1 ... 5 of each item as labels, filled up with :data:`MASK`; shape (items, most ratings)."""
+        """Turn the ratings of 1 ... 5 of each item into labels, filled up with :data:`MASK`; shape (items, most ratings)."""
         low, high = SCALE if self.unit_labels else (0.0, 1.0)
         rows = torch.full((len(ratings), max([1, *map(len, ratings)])), MASK)
         for row, given in zip(rows, ratings, strict=True):
@@ -127,12 +126,12 @@ class Head:
         return rows
 
     def loss_of_guess(self) -> float:
-        """Loss of a rating under outputs that are all 0: every rating is as likely as any other."""
+        """Return the loss of a rating under outputs that are all 0, where every rating is as likely as any other."""
         labels = self.labels([[sum(SCALE) / 2]])
         return float(self.loss(torch.zeros(1, self.outputs), labels).sum())
 
     def interval(self, params: Sequence[Sequence[float]], level: float = 0.95) -> Floats | None:
-        """Where a single rating lies with this probability, on 0 ... 1: low and high ends, shape (2, items).
+        """Return where a single rating lies with this probability, on 0 ... 1: low and high ends, shape (2, items).
 
         It is the spread of people's ratings as the model predicts it, not the error of the predicted mean. None for the bernoulli head.
         """
@@ -152,19 +151,18 @@ HEADS: dict[HeadName, Head] = {
 
 
 def get_head(name: str) -> Head:
-    """The head of this name.
+    """Return the head of this name.
 
     Raises:
         InputError: there is none.
     """
-    for known, head in HEADS.items():
-        if known == name:
-            return head
+    if name in HEADS:
+        return HEADS[cast(HeadName, name)]
     raise InputError(f"head {name!r} is none of {', '.join(HEADS)}")
 
 
 def params_kl(head: Head, p: Tensor, q: Tensor) -> Tensor:
-    """Kullback-Leibler divergence of the distributions with parameters ``p`` from those with ``q``; shape (items,).
+    """Return the Kullback-Leibler divergence of the distributions with parameters ``p`` from those with ``q``; shape (items,).
 
     For learning from another model's predictions.
     """

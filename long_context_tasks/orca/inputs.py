@@ -13,7 +13,6 @@ from typing import Any
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.schema import InputError
 
-_PACKAGE = "long_context_tasks.orca"
 _AT_ONCE = 256
 
 
@@ -23,7 +22,7 @@ class InputFormat:
 
     Attributes:
         question, rationale: whether they are part of the text (the released ``--skip_question``, ``--skip_rationale`` leave them out).
-        transcript: whether the transcription stands before the rationale, where an item has one (``--add_transcript``). Without the rationale
+        transcript: whether the transcription comes before the rationale, where an item has both (``--add_transcript``). Without the rationale
             there is no context, so no transcription either.
         prompt: in front of everything; empty in the released models.
     """
@@ -34,7 +33,7 @@ class InputFormat:
     prompt: str = ""
 
     def args(self) -> dict[str, Any]:
-        """As training arguments, for ``args.yaml`` of a checkpoint."""
+        """Return the format as training arguments, for ``args.yaml`` of a checkpoint."""
         return {
             "skip_question": not self.question,
             "skip_rationale": not self.rationale,
@@ -44,7 +43,7 @@ class InputFormat:
 
     @classmethod
     def of_args(cls, args: Mapping[str, Any]) -> "InputFormat":
-        """From training arguments; what they do not name is as in the released models."""
+        """Read the format from training arguments; the released models' is the default of each."""
         return cls(
             question=not args.get("skip_question", False),
             rationale=not args.get("skip_rationale", False),
@@ -52,9 +51,13 @@ class InputFormat:
             prompt=str(args.get("prompt") or ""),
         )
 
+    def with_parts(self, **shown: bool | None) -> "InputFormat":
+        """Return the format with ``question``, ``rationale`` or ``transcript`` changed; None keeps a part as it is."""
+        return replace(self, **{name: value for name, value in shown.items() if value is not None})
+
 
 RELEASED_FORMAT = InputFormat()
-"""What the released models read."""
+"""The format of the released models."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class Pieces:
         return self.before + self.transcript + self.between + self.rationale + self.after
 
     def start_of(self, name: str) -> int:
-        """Where the piece ``name`` begins, in characters."""
+        """Return where the piece ``name`` begins, in characters."""
         return len(self.before) + (0 if name == "transcript" else len(self.transcript) + len(self.between))
 
 
@@ -94,8 +97,8 @@ class Encoded:
 
 @lru_cache
 def _template(name: str) -> tuple[str, str]:
-    """What stands before and after the one field of a part."""
-    file = importlib.resources.files(_PACKAGE) / "prompts" / f"{name}.txt"
+    """Return the text before and after the field of a part."""
+    file = importlib.resources.files(__package__) / "prompts" / f"{name}.txt"
     before, _, after = file.read_bytes().decode("utf-8").partition(f"{{{name}}}")
     return before, after
 
@@ -106,7 +109,7 @@ def _filled(name: str, value: str | None) -> str:
 
 
 def input_pieces(item: OrcaItem, form: InputFormat = RELEASED_FORMAT) -> Pieces:
-    """The text of an item, in pieces."""
+    """Return the text of an item, in pieces."""
     after = _filled("question", item.question) if form.question else ""
     after += _filled("reference", item.reference) + _filled("candidate", item.candidate)
     if not form.rationale:
@@ -120,7 +123,7 @@ def input_pieces(item: OrcaItem, form: InputFormat = RELEASED_FORMAT) -> Pieces:
 
 
 def input_text(item: OrcaItem, form: InputFormat = RELEASED_FORMAT) -> str:
-    """The text of an item.
+    """Return the text of an item.
 
     >>> input_text(OrcaItem("1", "Who?", "Anna", "Ann", "Two people."))
     ' |context: Two people. |question: Who? |correct answer: Anna |candidate answer: Ann'
@@ -131,7 +134,7 @@ def input_text(item: OrcaItem, form: InputFormat = RELEASED_FORMAT) -> str:
 def encode_items(
     items: Sequence[OrcaItem], tokenizer: Any, form: InputFormat, window: int | None = None
 ) -> list[Encoded]:
-    """Tokens of every item, in order.
+    """Encode every item, in order.
 
     A text beyond the window loses context from its end: of the transcription first, then of the rationale. Question, correct answer and candidate
     answer stay whole; an item that is too long without any context does not fit.
@@ -143,7 +146,7 @@ def encode_items(
         window: most tokens of a text; None for no limit.
 
     Raises:
-        InputError: a text has no tokens at all, or is too long and the tokenizer cannot say where its tokens stand.
+        InputError: a text has no tokens at all, or is too long and the tokenizer gives no offsets of its tokens.
     """
     encoded: list[Encoded] = []
     for start in range(0, len(items), _AT_ONCE):
@@ -160,7 +163,7 @@ def encode_items(
 
 
 def _encodable(pieces: Pieces) -> Pieces:
-    """Half of a surrogate pair, which a model's response may hold, has no bytes to make tokens of: a question mark stands for it."""
+    """Replace half of a surrogate pair, which a model's response may hold and which has no bytes to make tokens of, by a question mark."""
     try:
         pieces.text.encode()
     except UnicodeEncodeError:

@@ -1,36 +1,44 @@
-"""ORCA behind the interface of all judges: an answer goes in as a message, a prediction comes back as a reply.
+"""ORCA as a kind of judge: what a judge file with ``kind: orca`` makes of a task that is answered in words.
 
-So its predictions lie in the same store, are not made twice, and stand in the same places of results as the verdicts of language models.
+An answer goes in as a message and a prediction comes back as a reply, so predictions are stored, and made only once, like the verdicts of language models.
+The metrics of another judge make way for ``orca_mean`` and ``orca_std``, both on 0 to 1; metrics that need no judge stay.
 """
 
 import hashlib
 import json
 import logging
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from long_context_tasks.judges.config import JudgeConfig
 from long_context_tasks.judges.kinds import Draw, Generate, Kind
-from long_context_tasks.judges.verdict import Reply, Rubric
+from long_context_tasks.judges.request import JudgeRequest
+from long_context_tasks.judges.task_judge import Judging
+from long_context_tasks.judges.verdict import Reply, Rubric, Verdict
 from long_context_tasks.orca.checkpoint import find_checkpoint, read_args
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.inputs import InputFormat
-from long_context_tasks.schema import InputError, LoadedTask, Message
+from long_context_tasks.schema import Case, CaseScores, InputError, LoadedTask, Message, Score, reasons
+from long_context_tasks.schema.thinking import without_thinking
+from long_context_tasks.schema.validated import Checked
 
 if TYPE_CHECKING:
     from long_context_tasks.orca.checkpoint import Checkpoint
     from long_context_tasks.orca.scoring import OrcaScore
 
 _LOG = logging.getLogger(__name__)
-_TELLS_APART = ("model/config.yaml", "model/model_minus_lm.pt")
+METRICS = ("orca_mean", "orca_std")
+"""Expected human rating, and the standard deviation of human ratings."""
+NOT_PREDICTED = "not_predicted"
+_IDENTIFYING = ("model/config.yaml", "model/model_minus_lm.pt")
 _NEEDED = ("torch", "transformers", "peft")
+_Unit = Annotated[float, Field(ge=0, le=1)]
 
 
 class OrcaConfig(JudgeConfig):
@@ -63,9 +71,8 @@ class OrcaConfig(JudgeConfig):
         return {"name": self.name, "kind": self.kind, "model": self.model, "revision": self.revision}
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """What ORCA says of an answer, on 0 ... 1.
+class Prediction(Checked):
+    """A prediction for an answer, on 0 ... 1.
 
     Attributes:
         mean: expected rating.
@@ -74,15 +81,17 @@ class Prediction:
         dropped_tokens: of the context, to fit the window.
     """
 
-    mean: float
-    std: float | None = None
+    model_config = ConfigDict(strict=True, allow_inf_nan=True)
+
+    mean: _Unit
+    std: _Unit | None = None
     low: float | None = None
     high: float | None = None
     dropped_tokens: int = 0
 
 
 def answer_message(item: OrcaItem) -> Message:
-    """An answer to judge, as the one message of a request."""
+    """Put an answer into the one message of a request."""
     names = ("question", "reference", "candidate", "rationale", "transcription")
     row = {name: value for name in names if (value := getattr(item, name)) is not None}
     # ASCII, as a response may hold half of a surrogate pair.
@@ -90,20 +99,16 @@ def answer_message(item: OrcaItem) -> Message:
 
 
 def read_prediction(reply: str) -> Prediction | None:
-    """The prediction in a reply; None in one that has none, as for an answer that does not fit the window.
+    """Read the prediction in a reply; None where it has none, as for an answer that does not fit the window.
 
     >>> read_prediction('{"mean": 0.5, "std": 0.25, "low": 0.1, "high": 0.9, "dropped_tokens": 0}').std
     0.25
     >>> read_prediction('{"reason": "does_not_fit"}')
     """
     try:
-        row = json.loads(reply)
-        found = Prediction(**row)
-        numbers = [value for value in (found.mean, found.std) if value is not None]
-        sound = all(math.isfinite(value) and 0 <= value <= 1 for value in numbers)
-    except (TypeError, ValueError):
+        return Prediction.model_validate_json(reply)
+    except ValidationError:
         return None
-    return found if sound else None
 
 
 def _mean(reply: str) -> float | None:
@@ -115,17 +120,122 @@ RUBRIC = Rubric("orca", 0.0, 1.0, _mean)
 """A verdict's score is the predicted mean."""
 
 
-def _reply(score: "OrcaScore", spread: bool) -> Reply:
-    if score.mean is None:
-        return Reply(json.dumps({"reason": score.reason}), 0, 0)
-    # Rounding may push a mean beyond its ends.
-    row: dict[str, float | None] = {"mean": min(max(score.mean, 0.0), 1.0)}
-    row |= {"std": score.std, "low": score.low, "high": score.high} if spread else {}
-    return Reply(json.dumps(row | {"dropped_tokens": score.dropped_tokens}), score.tokens, 0)
+# A task with ORCA as its judge.
+
+
+def judged_by_orca(task: LoadedTask, config: JudgeConfig) -> LoadedTask:
+    """Return the task with ORCA as its judge.
+
+    Args:
+        task: any.
+        config: a judge of kind ``orca``.
+
+    Returns:
+        The task with other metrics, of which ``orca_mean`` is the headline; the task itself where it is not answered in words and needs no judge.
+
+    Raises:
+        InputError: a judged task without reference answers, or the judge's checkpoint is not there.
+    """
+    if task.asked_and_right is None:
+        if task.judging is None:
+            return task
+        raise InputError(
+            f"{task.name}: its judge reads other things than a question and a reference answer, so ORCA ({config.name}) cannot judge it; "
+            "name a language model as judge, or leave the task out"
+        )
+    return with_predictions_of_orca(task, input_format(config))
+
+
+def with_predictions_of_orca(task: LoadedTask, form: InputFormat | None) -> LoadedTask:
+    """Return a task that is answered in words, with ORCA's predictions as its verdicts.
+
+    Args:
+        task: with questions and reference answers.
+        form: the parts that the checkpoint reads; None where nothing will be asked, as its predictions are stored.
+    """
+    assert task.asked_and_right is not None
+    own = tuple(name for name in task.metrics if task.judging is None or name not in task.judging.metrics)
+    asked_and_right = task.asked_and_right
+
+    def requests(case: Case, responses: Sequence[str | None], _: str) -> list[JudgeRequest]:
+        found = []
+        for turn, response in enumerate(responses):
+            answer = without_thinking(response or "").text
+            if response is None or not answer.strip():
+                continue
+            question, reference = asked_and_right(case, turn)
+            # Only a checkpoint that was trained on transcripts gets to see the document.
+            shown = form is not None and form.transcript and case.document
+            document = task.cases.documents[str(case.document)] if shown else None
+            item = OrcaItem(case.id, question, reference, answer, transcription=document)
+            found.append(
+                JudgeRequest(f"{case.id}_{turn}", (answer_message(item),), {"case": case.id, "turn": turn})
+            )
+        return found
+
+    def score_turn(
+        case: Case,
+        turn: int,
+        response: str | None,
+        verdicts: Sequence[Verdict],
+        _: str,
+        status: str | None,
+    ) -> CaseScores:
+        scores = _without_judge(task, case, turn, response, status)
+        kept = {name: scores[name] for name in own}
+        return {**_orca_scores(response, verdicts, status), **kept}
+
+    return replace(
+        task,
+        metrics=(*METRICS, *own),
+        intervals=(METRICS[0], *(name for name in task.intervals if name in own)),
+        points=frozenset(name for name in task.points if name in own),
+        judging=Judging(
+            rubric=_rubric, requests=requests, score_turn=score_turn, default=RUBRIC.name, metrics=METRICS
+        ),
+    )
+
+
+def _rubric(name: str) -> Rubric:
+    if name != RUBRIC.name:
+        raise InputError(f"rubric {name!r}: ORCA has none; leave `rubric` out of the judge file")
+    return RUBRIC
+
+
+def _without_judge(
+    task: LoadedTask, case: Case, turn: int, response: str | None, status: str | None
+) -> CaseScores:
+    if task.judging is None:
+        return task.score(case, response, status)
+    judging: Judging = task.judging
+    return judging.score_turn(case, turn, response, (), judging.default, status)
+
+
+def _orca_scores(response: str | None, verdicts: Sequence[Verdict], status: str | None) -> dict[str, Score]:
+    """Score an answer; an empty one has the lowest mean, and nobody differs about it."""
+    answer = without_thinking(response or "")
+    if status is not None:
+        return dict.fromkeys(METRICS, Score(None, status))
+    if not answer.text.strip():
+        return dict.fromkeys(METRICS, Score(0.0, reasons.ANSWER_CUT if answer.unclosed else reasons.EMPTY))
+    if not verdicts:
+        return dict.fromkeys(METRICS, Score(None, reasons.NOT_JUDGED))
+    [verdict] = verdicts
+    prediction = None if verdict.feedback is None else read_prediction(verdict.feedback)
+    if verdict.score is None or prediction is None:
+        failed = verdict.reason == reasons.ENDPOINT_FAILED
+        why = reasons.JUDGE_FAILED if failed else reasons.JUDGE_UNPARSABLE
+        return dict.fromkeys(METRICS, Score(None, why))
+    if prediction.std is None:
+        return {METRICS[0]: Score(prediction.mean), METRICS[1]: Score(None, NOT_PREDICTED)}
+    return {METRICS[0]: Score(prediction.mean, std=prediction.std), METRICS[1]: Score(prediction.std)}
+
+
+# The checkpoint behind it.
 
 
 def input_format(config: JudgeConfig) -> InputFormat:
-    """The parts that the judge reads, from the arguments it was trained with; nothing is loaded.
+    """Return the parts that the judge reads, from the arguments it was trained with; nothing is loaded.
 
     Raises:
         InputError: there is no checkpoint.
@@ -134,7 +244,7 @@ def input_format(config: JudgeConfig) -> InputFormat:
 
 
 def fingerprint(folder: Path, place: str = "") -> str:
-    """Twelve digits of the SHA-256 of a checkpoint's head, which no two trainings have in common.
+    """Return twelve digits of the SHA-256 of a checkpoint's head, which differs between any two trainings.
 
     Args:
         folder: of the checkpoint.
@@ -148,7 +258,7 @@ def fingerprint(folder: Path, place: str = "") -> str:
     except InputError as error:
         raise InputError(f"{place}{error}") from error
     digest = hashlib.sha256()
-    for name in _TELLS_APART:
+    for name in _IDENTIFYING:
         try:
             digest.update((found / name).read_bytes())
         except OSError as error:
@@ -170,7 +280,7 @@ def check_orca_judge(config: JudgeConfig) -> None:
 
 
 def load_orca_judge(config: JudgeConfig) -> Generate:
-    """Load the checkpoint and return what predicts.
+    """Load the checkpoint and return the function that predicts.
 
     Raises:
         InputError: see :func:`~long_context_tasks.orca.checkpoint.load_checkpoint`.
@@ -196,10 +306,19 @@ def load_orca_judge(config: JudgeConfig) -> Generate:
 
 @lru_cache(maxsize=1)
 def _loaded(model: str, base_model: str | None) -> "Checkpoint":
-    """The checkpoint, once for all tasks of a run."""
+    """Load the checkpoint once for all tasks of a run."""
     from long_context_tasks.orca.checkpoint import load_checkpoint
 
     return load_checkpoint(Path(model).expanduser(), base_model=base_model)
+
+
+def _reply(score: "OrcaScore", spread: bool) -> Reply:
+    if score.mean is None:
+        return Reply(json.dumps({"reason": score.reason}), 0, 0)
+    # Rounding may push a mean beyond its ends.
+    row: dict[str, float | None] = {"mean": min(max(score.mean, 0.0), 1.0)}
+    row |= {"std": score.std, "low": score.low, "high": score.high} if spread else {}
+    return Reply(json.dumps(row | {"dropped_tokens": score.dropped_tokens}), score.tokens, 0)
 
 
 def _with_revision(config: JudgeConfig, place: str) -> JudgeConfig:
@@ -208,20 +327,14 @@ def _with_revision(config: JudgeConfig, place: str) -> JudgeConfig:
     return config.changed(revision=fingerprint(Path(config.model), f"{place}: model: "))
 
 
-def _prepare(task: LoadedTask, config: JudgeConfig) -> LoadedTask:
-    from long_context_tasks.orca.open_ended import judged_by_orca
-
-    return judged_by_orca(task, config)
-
-
 KIND = Kind(
     check=check_orca_judge,
     load=load_orca_judge,
     config=OrcaConfig,
     complete=_with_revision,
-    prepare=_prepare,
+    prepare=judged_by_orca,
     reads_prompts=False,
-    # Enough responses to make batches of like length.
+    # Enough responses to make batches of similar length.
     chunk=256,
 )
 """ORCA among the kinds of judges."""

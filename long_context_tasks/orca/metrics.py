@@ -1,6 +1,8 @@
-"""Agreement of predicted with human ratings: of the means, and of the variances where three or more people rated.
+"""Agreement of predicted with human ratings, and clamping, which improves it; everything on 0 ... 1.
 
-Rank correlations and mean absolute error as in the paper's section 5.4; everything on 0 ... 1.
+Rank correlations and mean absolute error as in the paper's section 5.4. Clamping (section 5.5): a predicted mean near an end becomes that end where the
+predicted variance is small. The threshold of the variance is found on the development part and applied elsewhere; the best one has the greatest weighted
+sum of Spearman's rho, Kendall's tau and the mean absolute error. ``paper`` weighs rho + tau - MAE, ``released`` (the released code's default) rho + tau.
 """
 
 import math
@@ -8,7 +10,18 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from long_context_tasks.orca.data import OrcaItem
+from long_context_tasks.orca.splits import question_numbers
+from long_context_tasks.schema import InputError
 from long_context_tasks.stats import Interval, correlate, correlate_raters, interval_of_mean
+
+Weights = tuple[float, float, float]
+COMPOSITES: dict[str, Weights] = {"paper": (1.0, 1.0, -1.0), "released": (1.0, 1.0, 0.0)}
+"""Name to weights of rho, tau and MAE."""
+MARGIN = 0.125
+"""Half the distance of two ratings: a mean nearer to an end than this may be clamped."""
+
+_START, _FLOOR, _STEP_UP = 0.05, 1e-6, 1.15
+_PATIENCE_DOWN, _PATIENCE_UP = 2, 6
 
 
 @dataclass(frozen=True)
@@ -19,8 +32,8 @@ class Agreement:
         n: items with a prediction and a rating.
         rho, tau: Spearman's correlation and Kendall's tau-b of predicted and mean human rating.
         mae: mean absolute error of the mean.
-        n_variance: items with three ratings or more, of which the other three are.
-        variance_rho, variance_tau, variance_mae: the same of the variances.
+        n_variance: items with three ratings or more and a predicted variance.
+        variance_rho, variance_tau, variance_mae: the same figures of the variances.
     """
 
     n: int
@@ -33,23 +46,13 @@ class Agreement:
     variance_mae: float = math.nan
 
 
-def _figures(truth: Sequence[float], predicted: Sequence[float]) -> tuple[float, float, float]:
-    rho, tau = correlate(truth, predicted, "spearman"), correlate(truth, predicted, "kendall")
-    return rho, tau, _mae(truth, predicted)
-
-
-def _mae(truth: Sequence[float], predicted: Sequence[float]) -> float:
-    errors = [abs(a - b) for a, b in zip(truth, predicted, strict=True)]
-    return math.fsum(errors) / len(errors) if errors else math.nan
-
-
 def agreement(
-    truth: Sequence[float],
-    predicted: Sequence[float],
-    variance_truth: Sequence[float] = (),
-    variance_predicted: Sequence[float] = (),
+    truth: Sequence[float | None],
+    predicted: Sequence[float | None],
+    variance_truth: Sequence[float | None] = (),
+    variance_predicted: Sequence[float | None] = (),
 ) -> Agreement:
-    """All figures of lists of numbers.
+    """Compute all figures of lists of numbers; a pair of which one is None is left out.
 
     Args:
         truth: mean human rating of each item.
@@ -60,18 +63,22 @@ def agreement(
     Raises:
         ValueError: lengths differ.
     """
-    return Agreement(
-        len(truth),
-        *_figures(truth, predicted),
-        len(variance_truth),
-        *_figures(variance_truth, variance_predicted),
-    )
+    return Agreement(*_figures(truth, predicted), *_figures(variance_truth, variance_predicted))
+
+
+def _figures(
+    truth: Sequence[float | None], predicted: Sequence[float | None]
+) -> tuple[int, float, float, float]:
+    pairs = [(a, b) for a, b in zip(truth, predicted, strict=True) if a is not None and b is not None]
+    x, y = [a for a, _ in pairs], [b for _, b in pairs]
+    mae = math.fsum(abs(a - b) for a, b in pairs) / len(pairs) if pairs else math.nan
+    return len(pairs), correlate(x, y, "spearman"), correlate(x, y, "kendall"), mae
 
 
 def item_agreement(
     items: Sequence[OrcaItem], means: Sequence[float | None], variances: Sequence[float | None] | None = None
 ) -> Agreement:
-    """All figures of items with ratings; an item without a rating or a prediction is left out and shows in ``n``.
+    """Compute all figures of items; those without a rating or a prediction are left out and missing in ``n``.
 
     Args:
         items: with ratings.
@@ -81,28 +88,22 @@ def item_agreement(
     Raises:
         ValueError: lengths differ.
     """
-    pairs = [
-        (item.rating_mean, mean)
-        for item, mean in zip(items, means, strict=True)
-        if item.rating_mean is not None and mean is not None
-    ]
-    spread = [
-        (item.rating_variance, variance)
-        for item, variance in zip(items, variances or [None] * len(items), strict=True)
-        if item.rating_variance is not None and variance is not None
-    ]
-    truth, predicted = [a for a, _ in pairs], [b for _, b in pairs]
-    return agreement(truth, predicted, [a for a, _ in spread], [b for _, b in spread])
+    return agreement(
+        [item.rating_mean for item in items],
+        means,
+        [item.rating_variance for item in items],
+        variances or [None] * len(items),
+    )
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """How well a predicted variance tells answers that people rate differently from those that they rate alike.
+    """How well a predicted variance separates answers whose ratings differ from those whose ratings agree.
 
     Attributes:
-        differ, agree: answers with two ratings or more, whose ratings differ, or are all one.
-        auc: probability that the variance of a drawn one that differs is above that of a drawn one that agrees (ties count half); 0.5 says
-            nothing. Not a number without both.
+        differ, agree: numbers of answers with two ratings or more, whose ratings differ, or are all equal.
+        auc: probability that a drawn answer of the first kind has the greater variance than one of the second (ties count half); 0.5 is chance.
+            Not a number without both kinds.
     """
 
     differ: int
@@ -111,7 +112,7 @@ class Disagreement:
 
 
 def disagreement(items: Sequence[OrcaItem], variances: Sequence[float | None]) -> Disagreement:
-    """Two ratings are too few for a variance, but they can differ; see :class:`Disagreement`.
+    """Measure predicted variances also where two ratings are too few for a variance, but can differ.
 
     Args:
         items: with ratings.
@@ -136,17 +137,18 @@ def disagreement(items: Sequence[OrcaItem], variances: Sequence[float | None]) -
 
 @dataclass(frozen=True)
 class Intervals:
-    """95 % intervals of the figures of the mean, over clusters (questions, meetings)."""
+    """95 % intervals of the figures of the mean, and the number of clusters that they draw."""
 
     rho: Interval
     tau: Interval
     mae: Interval
+    clusters: int
 
 
 def agreement_intervals(
     truth: Sequence[float], predicted: Sequence[float], clusters: Sequence[Hashable], seed: int = 0
 ) -> Intervals:
-    """Intervals that draw whole clusters; see :mod:`long_context_tasks.stats`.
+    """Compute intervals that draw whole clusters (questions, meetings); see :mod:`long_context_tasks.stats`.
 
     Raises:
         ValueError: no items, or lengths differ.
@@ -155,4 +157,147 @@ def agreement_intervals(
     rho = correlate_raters(*raters, clusters, "spearman", seed)
     tau = correlate_raters(*raters, clusters, "kendall", seed)
     errors = [abs(a - b) for a, b in zip(truth, predicted, strict=True)]
-    return Intervals(rho.interval, tau.interval, interval_of_mean(errors, clusters, rates=False))
+    mae = interval_of_mean(errors, clusters, rates=False)
+    return Intervals(rho.interval, tau.interval, mae, len(set(clusters)))
+
+
+def item_intervals(items: Sequence[OrcaItem], means: Sequence[float | None]) -> Intervals:
+    """Compute intervals over the questions of items; those without a rating or a prediction are left out.
+
+    Raises:
+        ValueError: no items are left, or lengths differ.
+    """
+    rows = [
+        (item.rating_mean, mean, number)
+        for item, mean, number in zip(items, means, question_numbers(items), strict=True)
+        if item.rating_mean is not None and mean is not None
+    ]
+    return agreement_intervals([a for a, _, _ in rows], [b for _, b, _ in rows], [c for _, _, c in rows])
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A threshold that was tried on the development part, and its figures."""
+
+    threshold: float
+    rho: float
+    tau: float
+    mae: float
+    composite: float
+
+
+@dataclass(frozen=True)
+class ThresholdSearch:
+    """The result of a search.
+
+    Attributes:
+        best: the best threshold tried; the earlier of two that are equally good.
+        trials: in order.
+        baseline: figures without clamping.
+        composite_baseline, composite_clamped: without clamping, and with ``best``.
+    """
+
+    best: float
+    trials: tuple[Trial, ...]
+    baseline: Agreement
+    composite_baseline: float
+    composite_clamped: float
+
+    @property
+    def threshold(self) -> float:
+        """The threshold to apply: ``best``, or 0 (which clamps nothing of a positive variance) where clamping does not help."""
+        return self.best if self.composite_clamped > self.composite_baseline else 0.0
+
+
+def clamp(mean: float, variance: float, threshold: float) -> float:
+    """Clamp a score.
+
+    >>> clamp(0.1, 0.01, 0.05), clamp(0.1, 0.1, 0.05), clamp(0.9, 0.05, 0.05)
+    (0.0, 0.1, 1.0)
+    """
+    if variance <= threshold:
+        if mean < MARGIN:
+            return 0.0
+        if mean > 1.0 - MARGIN:
+            return 1.0
+    return mean
+
+
+def clamp_all(means: Sequence[float], variances: Sequence[float], threshold: float) -> list[float]:
+    """Clamp every score.
+
+    Raises:
+        ValueError: lengths differ.
+    """
+    return [clamp(mean, variance, threshold) for mean, variance in zip(means, variances, strict=True)]
+
+
+def weights_of(composite: str) -> Weights:
+    """Return the weights of a composite by its name.
+
+    Raises:
+        InputError: there is none of this name.
+    """
+    if composite not in COMPOSITES:
+        raise InputError(f"composite {composite!r} is none of {', '.join(COMPOSITES)}")
+    return COMPOSITES[composite]
+
+
+def composite_of(figures: Agreement | Trial, weights: Weights) -> float:
+    """Return the weighted sum of rho, tau and MAE."""
+    return weights[0] * figures.rho + weights[1] * figures.tau + weights[2] * figures.mae
+
+
+def find_threshold(
+    truth: Sequence[float],
+    means: Sequence[float],
+    variances: Sequence[float],
+    weights: Weights = COMPOSITES["paper"],
+) -> ThresholdSearch:
+    """Search as the released code does: from 0.05 down by fifths and halves, then up from the best by 15 % a step.
+
+    The way down ends after two steps without a gain or below 1e-6, the way up after six or above 0.05. A figure that is not a number
+    is no gain.
+
+    Args:
+        truth: mean human ratings, 0 ... 1.
+        means: predicted.
+        variances: predicted.
+        weights: of rho, tau and MAE.
+
+    Raises:
+        InputError: fewer than two items, all with one rating, or no predicted variance to clamp by.
+    """
+    if len(truth) < 2 or len(set(truth)) == 1:
+        raise InputError(
+            f"the development part has {len(truth)} items with {len(set(truth))} different mean ratings; "
+            "a threshold needs two or more of each"
+        )
+    if not any(variances):
+        raise InputError("no predicted variance to clamp by: the bernoulli head predicts none")
+    trials: list[Trial] = []
+    best = Trial(_START, math.nan, math.nan, math.nan, -math.inf)
+
+    def improves(threshold: float) -> bool:
+        nonlocal best
+        figures = agreement(truth, clamp_all(means, variances, threshold))
+        trial = Trial(threshold, figures.rho, figures.tau, figures.mae, composite_of(figures, weights))
+        trials.append(trial)
+        if trial.composite > best.composite:
+            best = trial
+            return True
+        return False
+
+    threshold, useless, step = _START, 0, 0
+    while useless < _PATIENCE_DOWN and threshold >= _FLOOR:
+        useless = 0 if improves(threshold) else useless + 1
+        threshold /= (5.0, 2.0)[step % 2]
+        step += 1
+    threshold, useless = best.threshold, 0
+    while useless < _PATIENCE_UP and threshold <= _START:
+        useless = 0 if improves(threshold) else useless + 1
+        threshold *= _STEP_UP
+    baseline = agreement(truth, means)
+    return ThresholdSearch(
+        best.threshold, tuple(trials), baseline, composite_of(baseline, weights), best.composite
+    )

@@ -1,5 +1,7 @@
-"""The ORCA model: the body of a language model, one hidden state, one linear layer."""
+"""The ORCA model: the body of a language model, one hidden state, one linear layer; and the batches that it reads."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,17 +18,17 @@ class OrcaModel(nn.Module):
     token; here no item depends on its batch.)
 
     Attributes:
-        lm: causal language model of transformers, or such a one with a LoRA adapter of peft. Its vocabulary projection is never run.
+        lm: causal language model of transformers, plain or with a LoRA adapter of peft. Its vocabulary projection is never run.
         head: see :mod:`~long_context_tasks.orca.heads`.
         linear: hidden state -> parameters; float32.
         cls_token: the learned vector, or None.
-        init_type: how ``linear`` was begun; stands in the checkpoint.
+        init_type: how ``linear`` was initialised; stored in the checkpoint.
     """
 
     def __init__(
         self, lm: Any, head: Head, use_cls_token: bool = False, init_type: str = "xavier_normal"
     ) -> None:
-        """Put a fresh head on ``lm``; drawn from torch's global generator."""
+        """Put a fresh head on ``lm``, drawn from torch's global generator."""
         super().__init__()
         self.lm = lm
         self.head = head
@@ -39,24 +41,24 @@ class OrcaModel(nn.Module):
 
     @property
     def window(self) -> int | None:
-        """Most tokens of an item; None when the model names no limit."""
+        """Most tokens of an item; None where the model names no limit."""
         limit = getattr(text_config(self.lm), "max_position_embeddings", None)
         return None if limit is None else int(limit) - (self.cls_token is not None)
 
     @property
     def device(self) -> torch.device:
-        """Where the model is."""
+        """Device of the model."""
         return self.linear.weight.device
 
     def body(self) -> Any:
-        """The language model without its vocabulary projection; adapters included."""
+        """Return the language model without its vocabulary projection; adapters included."""
         lm = self.lm.get_base_model() if hasattr(self.lm, "get_base_model") else self.lm
         body = lm.get_decoder()
-        # Older families (GPT-2, GPT-NeoX) name no decoder and give themselves; their base model is it.
+        # Older families (GPT-2, GPT-NeoX) return themselves as decoder; it is their base model.
         return lm.base_model if body is lm else body
 
     def forward(self, input_ids: Tensor, lengths: Tensor) -> Tensor:
-        """Parameters of each item.
+        """Compute the parameters of each item.
 
         Args:
             input_ids: tokens, padded on the right; shape (items, longest).
@@ -83,5 +85,72 @@ class OrcaModel(nn.Module):
 
 
 def text_config(lm: Any) -> Any:
-    """Configuration of the text part: of the model itself, except in models that also take pictures."""
+    """Return the configuration of the text part, which models that also take pictures hold inside their own."""
     return getattr(lm.config, "text_config", None) or lm.config
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some items in tensors.
+
+    Attributes:
+        input_ids: padded on the right; shape (items, longest).
+        lengths: tokens of each item; shape (items,).
+        labels: see :meth:`~long_context_tasks.orca.heads.Head.labels`; None when the batch is only scored.
+    """
+
+    input_ids: Tensor
+    lengths: Tensor
+    labels: Tensor | None = None
+
+
+def collate(
+    ids: Sequence[Sequence[int]],
+    pad: int,
+    *,
+    device: torch.device | str = "cpu",
+    ratings: Sequence[Sequence[float]] | None = None,
+    head: Head | None = None,
+) -> Batch:
+    """Pad some items to a batch.
+
+    Args:
+        ids: tokens of each item.
+        pad: the padding token.
+        device: where the tensors go.
+        ratings: on 1 ... 5, of each item; with them ``head`` is needed, whose labels they become.
+        head: see there.
+
+    Raises:
+        ValueError: ratings without a head.
+    """
+    lengths = [len(row) for row in ids]
+    longest = max(lengths)
+    padded = torch.tensor([[*row, *[pad] * (longest - len(row))] for row in ids])
+    labels = None
+    if ratings is not None:
+        if head is None:
+            raise ValueError("ratings need a head to become labels")
+        labels = head.labels(ratings).to(device)
+    return Batch(padded.to(device), torch.tensor(lengths, device=device), labels)
+
+
+def length_batches(lengths: Sequence[int], most_tokens: int, most_items: int) -> list[list[int]]:
+    """Put items into batches by their indices: the longest first, so that what needs most memory is tried first and little is padding.
+
+    Args:
+        lengths: tokens of each item.
+        most_tokens: of a batch, padding included; a longer item is a batch alone.
+        most_items: of a batch.
+
+    >>> length_batches([3, 9, 4, 8], most_tokens=18, most_items=8)
+    [[1, 3], [2, 0]]
+    """
+    batches: list[list[int]] = []
+    for index in sorted(range(len(lengths)), key=lambda index: (-lengths[index], index)):
+        last = batches[-1] if batches else []
+        if last and len(last) < most_items and (len(last) + 1) * lengths[last[0]] <= most_tokens:
+            last.append(index)
+        else:
+            batches.append([index])
+    return batches

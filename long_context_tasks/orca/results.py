@@ -1,24 +1,26 @@
-"""Scored answers in a file, and back: rows of ``final_result.jsonl``, released or one's own.
+"""Scored answers in a file, and back: rows of ``final_result.jsonl``, of the released code or of this one.
 
 A row has the item's own fields and ``rating_orca``, ``variance_orca``, ``params``, ``n_ratings``; with ratings also ``rating_ground_truth`` and
-``variance_ground_truth``. Here the truth is on 0 ... 1 for every head (``ground_truth_scale`` says so), an interval (``low_orca``, ``high_orca``) stands beside the mean, and
-the variance of fewer than three ratings is null. In released files the truth of a multinomial model is on 1 ... 5; reading brings it to 0 ... 1.
+``variance_ground_truth``. This package writes the truth on 0 ... 1 for every head (``ground_truth_scale`` says so), adds an interval (``low_orca``,
+``high_orca``) and leaves the variance of fewer than three ratings null. In released files the truth of a multinomial model is on 1 ... 5; reading
+brings it to 0 ... 1. Clamping adds ``rating_orca_clamped``.
 """
 
 import json
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import yaml
+from pydantic import Field
 
 from long_context_tasks.orca.checkpoint import read_args, read_yaml_mapping
-from long_context_tasks.orca.data import MIN_FOR_VARIANCE, SCALE, OrcaItem
-from long_context_tasks.orca.metrics import Agreement, agreement
+from long_context_tasks.orca.data import MIN_FOR_VARIANCE, SCALE, OrcaItem, Row
+from long_context_tasks.orca.metrics import Agreement, Weights, agreement, clamp, clamp_all, find_threshold
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import json_value, write_whole
+from long_context_tasks.schema.files import json_rows, json_value, write_whole
+from long_context_tasks.schema.validated import Number, validated
 
 if TYPE_CHECKING:
     from long_context_tasks.orca.scoring import OrcaScore
@@ -26,6 +28,22 @@ if TYPE_CHECKING:
 _MANY = 99
 """Ratings of a row that does not say how many, as in the released code."""
 _MULTINOMIAL_OUTPUTS = 5
+_SCORED = "answers that `lct orca score` scored"
+_REMEDY = "name a file that `lct orca score` wrote, or score the answers again"
+
+
+_Unit = Annotated[Number, Field(ge=0, le=1)]
+
+
+class _ScoredRow(Row):
+    rating_orca: _Unit | None
+    variance_orca: _Unit | None
+    low_orca: Number | None = None
+    rating_ground_truth: Number | None = None
+    variance_ground_truth: Number | None = None
+    rating_orca_clamped: _Unit | None = None
+    params: list[Number] | None = None
+    n_ratings: Annotated[int, Field(ge=0)] = _MANY
 
 
 @dataclass(frozen=True)
@@ -34,9 +52,11 @@ class Scored:
 
     Attributes:
         id: of the row; empty without one.
-        mean, variance: predicted.
+        mean, variance: predicted; the variance is 0 from a head that predicts none.
         truth: mean human rating; None without ratings.
         truth_variance: None below three ratings.
+        clamped: the clamped mean; None where the answer was not clamped.
+        predicts_variance: False for a head that predicts no spread.
     """
 
     id: str
@@ -44,10 +64,12 @@ class Scored:
     variance: float
     truth: float | None = None
     truth_variance: float | None = None
+    clamped: float | None = None
+    predicts_variance: bool = True
 
 
 def result_row(item: OrcaItem, score: "OrcaScore") -> dict[str, Any]:
-    """The row of one item."""
+    """Return the row of one item."""
     row: dict[str, Any] = {
         **item.row,
         "id": item.id,
@@ -86,97 +108,45 @@ def read_results(path: Path) -> list[Scored]:
     """Read scored rows; those without a score (``does_not_fit``) are left out.
 
     A row of a released multinomial model is known by ``score_type`` in an ``args.yaml`` above the file or by its five ``params``, else by a truth above 1.
-    (The released program goes by ``args.yaml`` alone, and without one compares scales that differ.)
+    (The released program goes by ``args.yaml`` alone, and without it compares scales that differ.)
 
     Raises:
         InputError: the file cannot be read, or a row is none of a scored answer.
     """
-    try:
-        lines = [line for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"{path}: cannot be read ({type(error).__name__}); name a file of scored answers"
-        ) from error
-    rows: list[Mapping[str, Any]] = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise InputError(f"{path}, row {number}: not JSON ({error}); score the answers again") from error
-        if not isinstance(row, dict) or not {"rating_orca", "variance_orca"} <= row.keys():
-            raise InputError(
-                f"{path}, row {number}: no rating_orca and variance_orca; name a file that `lct orca score` wrote"
-            )
-        if not isinstance(row.get("params") or [], list) or not _is_count(row.get("n_ratings", _MANY)):
-            raise InputError(
-                f"{path}, row {number}: params is no list or n_ratings no whole number; was it edited by hand? Score the answers again"
-            )
-        rows.append(row)
-    score_type = read_args(path.parent).get("score_type")
-    return scored_rows(rows, str(path), score_type if isinstance(score_type, str) else None)
-
-
-def scored_rows(
-    rows: Sequence[Mapping[str, Any]], source: str, score_type: str | None = None
-) -> list[Scored]:
-    """Rows of one file, with all values on 0 ... 1; see :func:`read_results`.
-
-    Args:
-        rows: as written.
-        source: names them in messages.
-        score_type: the head's name, where it is known.
-
-    Raises:
-        InputError: a value is no number.
-    """
-    values = [
-        {name: _number(row.get(name), name, f"{source}, row {number}") for name in _NUMBERS}
-        for number, row in enumerate(rows, start=1)
+    rows = [
+        (validated(_ScoredRow, row, where, remedy=_REMEDY), row) for where, row in json_rows(path, _SCORED)
     ]
+    score_type = read_args(path.parent).get("score_type")
     raw = (
         score_type == "multinomial"
-        or any(len(row.get("params") or ()) == _MULTINOMIAL_OUTPUTS for row in rows)
-        or (score_type is None and any((each["rating_ground_truth"] or 0) > 1 for each in values))
+        or any(len(row.params or ()) == _MULTINOMIAL_OUTPUTS for row, _ in rows)
+        or (not isinstance(score_type, str) and any((row.rating_ground_truth or 0) > 1 for row, _ in rows))
     )
+    width = SCALE[1] - SCALE[0]
     found = []
-    for row, each in zip(rows, values, strict=True):
-        if each["rating_orca"] is None or each["variance_orca"] is None:
+    for row, given in rows:
+        if row.rating_orca is None or row.variance_orca is None:
             continue
-        truth, variance = each["rating_ground_truth"], each["variance_ground_truth"]
-        width = SCALE[1] - SCALE[0]
-        if raw and "ground_truth_scale" not in row:
+        truth, variance = row.rating_ground_truth, row.variance_ground_truth
+        if raw and "ground_truth_scale" not in given:
             truth = None if truth is None else (truth - SCALE[0]) / width
             variance = None if variance is None else variance / width**2
-        enough = row.get("n_ratings", _MANY) >= MIN_FOR_VARIANCE
         found.append(
             Scored(
-                str(row.get("id", "")),
-                each["rating_orca"],
-                each["variance_orca"],
+                str(given.get("id", "")),
+                row.rating_orca,
+                row.variance_orca,
                 truth,
-                variance if enough else None,
+                variance if row.n_ratings >= MIN_FOR_VARIANCE else None,
+                row.rating_orca_clamped,
+                "low_orca" not in given or row.low_orca is not None,
             )
         )
     return found
 
 
-_NUMBERS = ("rating_orca", "variance_orca", "rating_ground_truth", "variance_ground_truth")
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _number(value: Any, name: str, where: str) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InputError(f"{where}: {name} is {json.dumps(value)[:40]}, no number; score the answers again")
-    return float(value)
-
-
 def scored_agreement(rows: Sequence[Scored], means: Sequence[float] | None = None) -> Agreement:
-    """All figures of scored rows with a truth.
+    """Compute all figures of scored rows with a truth.
 
     Args:
         rows: scored.
@@ -185,54 +155,59 @@ def scored_agreement(rows: Sequence[Scored], means: Sequence[float] | None = Non
     Raises:
         ValueError: lengths differ.
     """
-    taken = [row.mean for row in rows] if means is None else means
-    rated = [(row.truth, mean) for row, mean in zip(rows, taken, strict=True) if row.truth is not None]
-    spread = [(row.truth_variance, row.variance) for row in rows if row.truth_variance is not None]
     return agreement(
-        [a for a, _ in rated], [b for _, b in rated], [a for a, _ in spread], [b for _, b in spread]
+        [row.truth for row in rows],
+        [row.mean for row in rows] if means is None else means,
+        [row.truth_variance for row in rows],
+        [row.variance for row in rows],
     )
 
 
 def released_scores(figures: Agreement, *, spread: bool) -> dict[str, Any]:
-    """One entry of the released code's ``scores.yaml``, with its names and its six decimals; null for what is not a number.
+    """Return an entry of the released code's ``scores.yaml``, with its names and its six decimals; null for what is not a number.
 
     Args:
         figures: means and truth on 0 ... 1, as the released program brings them for every head.
         spread: whether the head predicts a variance; the released program leaves its figures out otherwise.
     """
-    row: dict[str, Any] = {
+    row = {
         "n": figures.n,
-        "mean_mae": round(figures.mae, 6),
-        "rating_kendall_tau": round(figures.tau, 6),
-        "rating_spearman_correlation": round(figures.rho, 6),
+        "mean_mae": figures.mae,
+        "rating_kendall_tau": figures.tau,
+        "rating_spearman_correlation": figures.rho,
     }
     if spread:
         row |= {
             "n_var": figures.n_variance,
-            "variance_mae": round(figures.variance_mae, 6),
-            "variance_kendall_tau": round(figures.variance_tau, 6),
-            "variance_spearman_correlation": round(figures.variance_rho, 6),
+            "variance_mae": figures.variance_mae,
+            "variance_kendall_tau": figures.variance_tau,
+            "variance_spearman_correlation": figures.variance_rho,
         }
-    return dict(json_value(row))
+    return _rounded(row)
 
 
 def released_clamp_scores(figures: Agreement, threshold: float) -> dict[str, Any]:
-    """One entry of the released code's ``score_clamp.yaml``.
+    """Return an entry of the released code's ``score_clamp.yaml``.
 
     Args:
         figures: of the clamped means.
         threshold: of the variance.
     """
-    row: dict[str, Any] = {
+    row = {
         "n": figures.n,
-        "var_threshold": round(threshold, 8),
-        "rating_kendall_tau": round(figures.tau, 6),
-        "rating_spearman_correlation": round(figures.rho, 6),
-        "mean_mae": round(figures.mae, 6),
+        "var_threshold": threshold,
+        "rating_kendall_tau": figures.tau,
+        "rating_spearman_correlation": figures.rho,
+        "mean_mae": figures.mae,
     }
     if figures.n_variance:
-        row |= {"n_var": figures.n_variance, "variance_mae": round(figures.variance_mae, 6)}
-    return dict(json_value(row))
+        row |= {"n_var": figures.n_variance, "variance_mae": figures.variance_mae}
+    return _rounded(row)
+
+
+def _rounded(row: Mapping[str, float]) -> dict[str, Any]:
+    rounded = {name: round(value, 8 if name == "var_threshold" else 6) for name, value in row.items()}
+    return dict(json_value(rounded))
 
 
 def add_released_scores(path: Path, stem: str, entry: Mapping[str, Any]) -> None:
@@ -248,7 +223,7 @@ def add_released_scores(path: Path, stem: str, entry: Mapping[str, Any]) -> None
 
 
 def read_threshold(path: Path) -> float:
-    """The threshold in a ``clamp.yaml``, or in a ``score_clamp.yaml`` of the released code, where all splits have it.
+    """Read the threshold in a ``clamp.yaml``, or in a ``score_clamp.yaml`` of the released code, where all splits have it.
 
     Raises:
         InputError: there is none, or more than one.
@@ -261,3 +236,94 @@ def read_threshold(path: Path) -> float:
             f"{path}: {len(values) or 'no'} different var_threshold in it; name a clamp.yaml or score_clamp.yaml, or give --threshold"
         )
     return float(values.pop())
+
+
+# Clamped copies of scored files.
+
+
+@dataclass(frozen=True)
+class Clamped:
+    """Figures of a scored file before and after clamping.
+
+    Attributes:
+        path: of the scored file.
+        changed: number of means that clamping moved.
+        before, after: figures of the predicted and of the clamped means.
+    """
+
+    path: Path
+    changed: int
+    before: Agreement
+    after: Agreement
+
+
+def clamp_file(path: Path, threshold: float) -> Clamped:
+    """Clamp the means of a scored file; nothing is written.
+
+    Raises:
+        InputError: see :func:`read_results`.
+    """
+    rows = read_results(path)
+    means = clamp_all([row.mean for row in rows], [row.variance for row in rows], threshold)
+    changed = sum(row.mean != mean for row, mean in zip(rows, means, strict=True))
+    return Clamped(path, changed, scored_agreement(rows), scored_agreement(rows, means))
+
+
+def dev_threshold(path: Path, weights: Weights) -> float:
+    """Find the threshold on a scored development part.
+
+    Raises:
+        InputError: see :func:`read_results` and :func:`~long_context_tasks.orca.metrics.find_threshold`.
+    """
+    rated = [(row.truth, row.mean, row.variance) for row in read_results(path) if row.truth is not None]
+    truth, means, variances = zip(*rated, strict=True) if rated else ((), (), ())
+    try:
+        return find_threshold(truth, means, variances, weights).threshold
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def write_clamped(
+    folder: Path, files: Sequence[Clamped], copied: Collection[Path], threshold: float, composite: str
+) -> None:
+    """Write ``clamp.yaml``, ``score_clamp.yaml`` in the released code's form, and copies of scored files with ``rating_orca_clamped``.
+
+    Args:
+        folder: for all of them.
+        files: clamped; their names differ.
+        copied: those of them to copy, usually all but the development part.
+        threshold: of the variance.
+        composite: name of the sum by which the threshold was chosen.
+
+    Raises:
+        InputError: a copy would be written over its source, or a file cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"{folder}: cannot be made ({error.strerror or error}); choose another --out"
+        ) from error
+    for path in copied:
+        target = folder / f"{path.stem}.jsonl"
+        if target.resolve() == path.resolve():
+            raise InputError(f"{target}: would be written over what it is made from; choose another --out")
+        lines = []
+        for _, row in json_rows(path, _SCORED):
+            mean, variance = row["rating_orca"], row["variance_orca"]
+            scored = mean is not None and variance is not None
+            row["rating_orca_clamped"] = clamp(mean, variance, threshold) if scored else None
+            lines.append(json.dumps(row, ensure_ascii=False) + "\n")
+        write_whole(target, lines)
+    figures = {
+        each.path.stem: {
+            "n_clamped": each.changed,
+            "before": asdict(each.before),
+            "clamped": asdict(each.after),
+        }
+        for each in files
+    }
+    released = {each.path.stem: released_clamp_scores(each.after, threshold) for each in files}
+    summary = {"var_threshold": round(threshold, 8), "composite": composite, "files": json_value(figures)}
+    write_whole(folder / "score_clamp.yaml", yaml.safe_dump(released, sort_keys=False, allow_unicode=True))
+    write_whole(folder / "clamp.yaml", yaml.safe_dump(summary, sort_keys=False, allow_unicode=True))

@@ -1,4 +1,4 @@
-"""Scoring answers with an ORCA model: each read once, batches of like length, results in the order of the input."""
+"""Scoring answers with an ORCA model: each is read once, in batches of similar length, and results keep the order of the input."""
 
 import math
 from collections.abc import Sequence
@@ -7,19 +7,18 @@ from dataclasses import dataclass, replace
 import torch
 from tqdm import tqdm
 
-from long_context_tasks.orca.batches import collate, length_batches
 from long_context_tasks.orca.checkpoint import Checkpoint
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.heads import Head
 from long_context_tasks.orca.inputs import InputFormat, encode_items
-from long_context_tasks.orca.model import OrcaModel
+from long_context_tasks.orca.model import OrcaModel, collate, length_batches
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.reasons import DOES_NOT_FIT
 
 
 @dataclass(frozen=True)
 class OrcaScore:
-    """What the model predicts for one item; all None when the item does not fit.
+    """The prediction for one item; all None when the item does not fit.
 
     Attributes:
         mean: expected rating, 0 ... 1.
@@ -71,7 +70,7 @@ class Scoring:
         return sum(score.reason == DOES_NOT_FIT for score in self.scores)
 
     def __str__(self) -> str:
-        """One line for a log."""
+        """Sum up in one line for a log."""
         parts = [f"{len(self.scores) - self.unfit} of {len(self.scores)} scored"]
         if self.shortened:
             parts.append(f"{self.shortened} with a context shortened to the window of {self.window} tokens")
@@ -97,7 +96,7 @@ def score_items(
         checkpoint: loaded.
         items: to score; ratings are not needed.
         form: the parts of the text; None for those that the checkpoint's arguments name, else the released ones.
-        window: most tokens of an item, when it shall be less than the model's own.
+        window: most tokens of an item, to use less than the model's window.
         batch_tokens: most tokens of a batch, with padding; results do not depend on it beyond rounding.
         batch_size: most items of a batch.
         level: of the interval.
@@ -143,10 +142,10 @@ def predict(
     batch_size: int = 64,
     progress: bool = False,
 ) -> list[list[float]]:
-    """Parameters of every row of tokens, in order. Equal rows are read once and get equal parameters, so that ties stay ties.
+    """Predict the parameters of every row of tokens, in order. Equal rows are read once and get equal parameters, so that ties stay ties.
 
     Args:
-        model: in any mode; it is evaluated and left as it was.
+        model: in any mode, which stays.
         ids: tokens, none empty.
         pad: the padding token.
         batch_tokens: most tokens of a batch, with padding.

@@ -16,7 +16,7 @@ from long_context_tasks.hosts.stored import StoredCase, StoredRun, metric_names
 from long_context_tasks.hosts.stored_task import cases_of, in_repeats, load_task
 from long_context_tasks.judges import ENDPOINT_FAILED, UNPARSABLE, Judging, Reply, Rubric, Usage, Verdict
 from long_context_tasks.judges.task_judge import Verdicts
-from long_context_tasks.orca.open_ended import with_predictions_of_orca
+from long_context_tasks.orca.judge import with_predictions_of_orca
 from long_context_tasks.results.evaluations import (
     BEFORE,
     NO_JUDGE,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from long_context_tasks.results.lengths import FamilyLength
     from long_context_tasks.results.models import Models
     from long_context_tasks.results.tidy import Collection
+    from long_context_tasks.schema.report import Section
     from long_context_tasks.site.shown import CellMap, SiteOptions
 
 _PEOPLE = ("people", "human", "gold", "annotator", "rater")
@@ -185,6 +186,36 @@ def heat_maps(
     return maps, [f"{len(without)} cells have no scores by place in the context: {first}"]
 
 
+def own_sections(
+    benchmarks: Sequence[str],
+    collection: "Collection",
+    evaluations: "Mapping[str, Evaluation]",
+    data_dir: Path | None,
+) -> "tuple[dict[str, Sequence[Section]], dict[str, str]]":
+    """Return benchmark to the sections of its own report, and those whose report cannot be made to the reason.
+
+    Args:
+        benchmarks: of the runs.
+        collection: of the site.
+        evaluations: run to what its files hold.
+        data_dir: folder of the published data.
+    """
+    from long_context_tasks.results.sections import Wanted, benchmark_sections, with_sections
+
+    found: dict[str, Sequence[Section]] = {}
+    without = {}
+    reporting = set(with_sections())
+    for benchmark in benchmarks:
+        if benchmark in reporting:
+            try:
+                found[benchmark] = benchmark_sections(
+                    benchmark, collection, evaluations, Wanted(data_dir=data_dir)
+                )
+            except InputError as error:
+                without[benchmark] = str(error)
+    return found, without
+
+
 # "1/24 = 4.2 %": the one form of a card that is a single number.
 _CHANCE = re.compile(r"(\d+)/(\d+) = .*", re.ASCII)
 _GUESS = "random_guess"
@@ -251,6 +282,7 @@ def site_contents(
     chance = chances(cells)
     lengths = family_lengths(collection, cells, chance)
     maps, notes = heat_maps(collection, cells, evaluations, data_dir)
+    sections, without = own_sections(benchmarks, collection, evaluations, data_dir)
     options = SiteOptions(
         title=title,
         made=date.today().isoformat(),
@@ -258,6 +290,7 @@ def site_contents(
         groups=pooled_cells(collection, cells, pooled_groups(benchmarks)),
         lengths=lengths,
         heat_maps=maps,
+        sections=sections,
         label_values=label_values(),
         positions=POSITION_LABELS,
         position_variants=POSITION_VARIANTS,
@@ -273,6 +306,10 @@ def site_contents(
         },
         rates=RATES,
     )
+    # What keeps a report from being made mostly keeps its maps from being made as well.
+    notes += [
+        f"{benchmark}: {reason}" for benchmark, reason in without.items() if reason not in "".join(notes)
+    ]
     return SiteContents(options, lengths, notes)
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from long_context_tasks.results.cells import Cell
 from long_context_tasks.results.lengths import settings_without_length
+from long_context_tasks.schema.report import Lines
 from long_context_tasks.site import words
 from long_context_tasks.site.shown import Breakdown, CellMap, SiteOptions
 from long_context_tasks.site.words import scale_top, tokens
@@ -102,6 +103,24 @@ def heat_figure(shown: CellMap, *, named: bool = False) -> Figure:
     }
     caption = f"{own.caption} {_COUNTS}" if own.counts else own.caption
     return Figure(words.joined(shown.model, own.title) if named else own.title, caption, data)
+
+
+def lines_figure(shown: Lines) -> Figure:
+    """Return a figure of a benchmark's own report, which says nothing on numbers of cases."""
+    lines = [
+        [line.name, [[x, y, low, high, None, None] for x, y, low, high in line.points]]
+        for line in shown.lines
+    ]
+    data = {
+        "kind": "curves",
+        "xTitle": shown.x_title,
+        "yTitle": shown.y_title,
+        "log": 0,
+        "points": 1,
+        "top": shown.high,
+        "lines": lines,
+    }
+    return Figure(shown.title, _BAND, data)
 
 
 def position_figures(

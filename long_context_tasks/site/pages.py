@@ -11,6 +11,7 @@ import polars as pl
 from long_context_tasks.results.cells import Cell
 from long_context_tasks.results.lengths import ends_words, length_words, settings_without_length
 from long_context_tasks.results.models import ModelFacts, shown_name, shown_source
+from long_context_tasks.schema.report import ALL_TEXT, Lines
 from long_context_tasks.schema.secrets import without_secrets
 from long_context_tasks.site import words
 from long_context_tasks.site.figures import (
@@ -18,6 +19,7 @@ from long_context_tasks.site.figures import (
     heat_figure,
     length_figures,
     line_name,
+    lines_figure,
     moved_figures,
     plain_variant,
     position_figures,
@@ -279,7 +281,9 @@ def _model(cell: Cell) -> str:
 def benchmark_context(
     benchmark: str, cells: Sequence[Cell], names: Names, options: SiteOptions
 ) -> dict[str, Any]:
-    """Return what the template of a benchmark's page takes: tasks, pooled groups of tasks, and figures of the paper without a run.
+    """Return what the template of a benchmark's page takes: tasks, pooled groups, sections of its report, figures of the paper without a run.
+
+    Heat maps of the sections are on the pages of their models and tasks.
 
     Args:
         benchmark: name.
@@ -298,6 +302,7 @@ def benchmark_context(
     )
     for own in papers.values():
         own.sort(key=lambda paper: (paper.subset, paper.metric, -paper.score))
+    sections = options.sections.get(benchmark, ())
     shown_groups = []
     for name, members in groups.items():
         shared = words.shared(words.settings(cell.settings) for cell in members)
@@ -326,6 +331,21 @@ def benchmark_context(
             for name, own in papers.items()
             if name not in groups
         ],
+        "sections": [
+            (
+                section.title,
+                (*section.notes, *section.problems),
+                [table for table in section.tables if table.rows],
+            )
+            for section in sections
+        ],
+        "figures": [
+            lines_figure(figure)
+            for section in sections
+            for figure in section.figures
+            if isinstance(figure, Lines)
+        ],
+        "all_text": ALL_TEXT,
         "names": names,
     }
 

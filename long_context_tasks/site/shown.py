@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from long_context_tasks.results.cells import Cell
 from long_context_tasks.results.lengths import FamilyLength
 from long_context_tasks.results.models import Models
-from long_context_tasks.schema.report import HeatMap
+from long_context_tasks.schema.report import HeatMap, Section
 from long_context_tasks.stats import Mean
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class SiteOptions:
         groups: cells of groups of tasks that weigh every case equally; see :mod:`long_context_tasks.results.cells`.
         lengths: effective context lengths.
         heat_maps: see :class:`CellMap`.
+        sections: benchmark to the sections of its own report, which its page shows.
         label_values: label to its values in the order to show, each with the words for it.
         positions: labels that say where in the context something is; they are drawn as well.
         position_variants: variants of tasks that move it, in order; they are drawn over one another.
@@ -69,6 +70,7 @@ class SiteOptions:
     groups: Sequence[Cell] = ()
     lengths: Sequence[FamilyLength] = ()
     heat_maps: Sequence[CellMap] = ()
+    sections: Mapping[str, Sequence[Section]] = field(default_factory=dict)
     label_values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     positions: Sequence[str] = ()
     position_variants: Sequence[str] = ()

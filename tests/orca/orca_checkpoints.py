@@ -1,19 +1,19 @@
 """A random ORCA model with a tokenizer of bytes, made in a second, for tests of everything but its judgement."""
 
 from pathlib import Path
-from typing import Any
-
-import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from typing import TYPE_CHECKING, Any
 
 from long_context_tasks.orca.checkpoint import Checkpoint, save_checkpoint
-from long_context_tasks.orca.heads import get_head
-from long_context_tasks.orca.model import OrcaModel
+
+if TYPE_CHECKING:
+    from long_context_tasks.orca.model import OrcaModel
 
 
-def byte_tokenizer() -> PreTrainedTokenizerFast:
+def byte_tokenizer() -> Any:
     """One token a byte, and one for the end."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     core = Tokenizer(models.BPE({letter: place for place, letter in enumerate(letters)}, []))
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -23,6 +23,9 @@ def byte_tokenizer() -> PreTrainedTokenizerFast:
 
 def tiny_lm(vocabulary: int, window: int = 512, seed: int = 0) -> Any:
     """A Llama of two small layers with random weights."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
     config = LlamaConfig(
         vocab_size=vocabulary,
         hidden_size=32,
@@ -38,8 +41,13 @@ def tiny_lm(vocabulary: int, window: int = 512, seed: int = 0) -> Any:
         return LlamaForCausalLM(config).eval()
 
 
-def tiny_model(head: str = "beta", window: int = 512, cls: bool = False) -> tuple[OrcaModel, Any]:
+def tiny_model(head: str = "beta", window: int = 512, cls: bool = False) -> "tuple[OrcaModel, Any]":
     """Model and tokenizer."""
+    import torch
+
+    from long_context_tasks.orca.heads import get_head
+    from long_context_tasks.orca.model import OrcaModel
+
     tokenizer = byte_tokenizer()
     lm = tiny_lm(len(tokenizer), window)
     with torch.random.fork_rng():
@@ -60,3 +68,11 @@ def saved_checkpoint(folder: Path, head: str = "beta", window: int = 512, cls: b
     model, tokenizer = tiny_model(head, window, cls)
     save_checkpoint(folder, model, tokenizer, {"seed": 1})
     return Checkpoint(folder, model, tokenizer, {})
+
+
+def save_tiny_lm(folder: Path, window: int = 512) -> Path:
+    """A language model in a folder, with its tokenizer."""
+    tokenizer = byte_tokenizer()
+    tiny_lm(len(tokenizer), window).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder

@@ -1,5 +1,6 @@
 """A tiny training, and one that is killed at a chosen moment, for the tests of training."""
 
+import json
 import multiprocessing
 import os
 import random
@@ -9,14 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torch
-from orca_checkpoints import byte_tokenizer, tiny_lm
-
 from long_context_tasks.orca import OrcaItem
-from long_context_tasks.orca.train.loop import Start, train
-from long_context_tasks.orca.train.processes import Processes
-from long_context_tasks.orca.train.settings import TrainSettings
-from long_context_tasks.orca.train.stages import Stage
+from long_context_tasks.orca.train.plan import Stage, TrainSettings
 
 WORDS = ("rain", "a violin", "two speakers", "her coach", "nothing at all", "a dog")
 
@@ -48,14 +43,6 @@ def rows_of(items: list[OrcaItem]) -> list[dict[str, Any]]:
     ]
 
 
-def save_tiny_lm(folder: Path, window: int = 512) -> Path:
-    """A language model in a folder, with its tokenizer."""
-    tokenizer = byte_tokenizer()
-    tiny_lm(len(tokenizer), window).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
-
-
 TINY: dict[str, Any] = {
     "steps": 6,
     "batch_size": 4,
@@ -68,18 +55,43 @@ TINY: dict[str, Any] = {
 }
 
 
+def trained(
+    items: list[OrcaItem],
+    dev: list[OrcaItem],
+    output: Path,
+    model: Path | None = None,
+    *,
+    head: str = "beta",
+    init: Path | None = None,
+    stages: list[Stage] | None = None,
+    report: Callable[[str], None] = lambda _: None,
+    **changes: Any,
+) -> bool:
+    """Train on the CPU, in a stage ``human`` unless others are given, with :data:`TINY` settings."""
+    from long_context_tasks.orca.train.loop import Start, train
+    from long_context_tasks.orca.train.trainable import Processes
+
+    return train(
+        stages or [Stage("human", tuple(items))],
+        dev,
+        Start(None if model is None else str(model), init, head),
+        TrainSettings(**{**TINY, **changes}),
+        output,
+        processes=Processes("cpu"),
+        report=report,
+    )
+
+
 def tiny_training(model: Path, output: Path, scenario: int = 1, **changes: Any) -> bool:
     """One or two stages of six steps."""
     names = ("judge", "human")[-scenario:]
     stages = [Stage(name, tuple(rated_items(10, seed))) for seed, name in enumerate(names)]
-    return train(
-        stages,
-        rated_items(6, 9),
-        Start(str(model), None, changes.pop("head", "beta")),
-        TrainSettings(**{**TINY, **changes}),
-        output,
-        processes=Processes("cpu"),
-    )
+    return trained([], rated_items(6, 9), output, model, stages=stages, **changes)
+
+
+def log_of(folder: Path) -> list[dict[str, Any]]:
+    """All rows of a finished training's log."""
+    return [json.loads(line) for line in (folder / "log.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -93,6 +105,8 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 def killed_at(moment: int, action: Callable[[], Any]) -> int:
     """Do it in a child process that is killed (SIGKILL) before its ``moment``-th file operation or step; -9, or 0 when it came to its end."""
+
+    import torch
 
     def child() -> None:
         torch.set_num_threads(1)

@@ -7,35 +7,28 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("torch")
-pytest.importorskip("transformers")
-
-import torch
 import yaml
 from orca_checkpoints import byte_tokenizer, saved_checkpoint, tiny_lm, tiny_model
-from safetensors.torch import load_file, save_file
-from transformers import AutoModelForCausalLM
+from orca_lazy import Lazy, heads, model_code, scorer, torch
 
-from long_context_tasks.orca import OrcaItem
+from long_context_tasks.orca import HEAD_NAMES, OrcaItem
 from long_context_tasks.orca.checkpoint import load_checkpoint, read_args, save_checkpoint
-from long_context_tasks.orca.heads import HEADS
-from long_context_tasks.orca.model import OrcaModel
-from long_context_tasks.orca.scoring import score_items
 from long_context_tasks.schema import InputError
 
+safetensors = Lazy("safetensors.torch")
+transformers = Lazy("transformers")
 ITEMS = [
     OrcaItem(str(n), "Who?", "Anna", "Ann" * n, "Two people.", ratings=(float(n), 3.0)) for n in range(1, 5)
 ]
 
 
 @pytest.mark.parametrize("cls", [False, True])
-@pytest.mark.parametrize("head", list(HEADS))
+@pytest.mark.parametrize("head", HEAD_NAMES)
 def test_a_checkpoint_comes_back_equal(tmp_path: Path, head: str, cls: bool) -> None:
     written = saved_checkpoint(tmp_path / "mine", head, cls=cls)
     for place in (tmp_path / "mine", tmp_path / "mine" / "model", Path(f"{tmp_path}/mine/model/")):
         read = load_checkpoint(place, device="cpu")
-        assert score_items(read, ITEMS) == score_items(written, ITEMS)
+        assert scorer.score_items(read, ITEMS) == scorer.score_items(written, ITEMS)
         assert read.args == {"seed": 1, "score_type": head}
         assert read.folder == tmp_path / "mine"
         assert not read.model.training
@@ -62,7 +55,7 @@ def test_the_layout_is_the_released_one(tmp_path: Path, shared: Path) -> None:
     assert states[0].keys() == states[1].keys()
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
     again = load_checkpoint(tmp_path / "again", device="cpu")
-    assert score_items(again, ITEMS) == score_items(loaded, ITEMS)
+    assert scorer.score_items(again, ITEMS) == scorer.score_items(loaded, ITEMS)
 
 
 def test_an_adapter_is_merged_into_the_base_it_names(tmp_path: Path) -> None:
@@ -78,7 +71,7 @@ def test_an_adapter_is_merged_into_the_base_it_names(tmp_path: Path) -> None:
             r=4, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM", init_lora_weights=False
         ),
     )
-    tuned = OrcaModel(lm, model.head).eval()
+    tuned = model_code.OrcaModel(lm, model.head).eval()
     save_checkpoint(tmp_path / "mine", tuned, tokenizer, {})
     folder = tmp_path / "mine" / "model" / "lm"
     assert (folder / "adapter_config.json").is_file() and not (folder / "model.safetensors").exists()
@@ -91,14 +84,14 @@ def test_an_adapter_is_merged_into_the_base_it_names(tmp_path: Path) -> None:
         expected = tuned(ids, lengths)
         assert torch.allclose(read.model(ids, lengths), expected, atol=1e-5)
         assert torch.allclose(open_again.eval()(ids, lengths), expected, atol=1e-6)
-        plain = OrcaModel(model.lm, model.head)
+        plain = model_code.OrcaModel(model.lm, model.head)
         plain.linear.load_state_dict(tuned.linear.state_dict())
         assert not torch.allclose(plain(ids, lengths), expected, atol=1e-3)
     shutil.move(base, tmp_path / "elsewhere")
     with pytest.raises(InputError, match=r"base model .*base of the LoRA adapter in .*cannot be loaded"):
         load_checkpoint(tmp_path / "mine", device="cpu")
     moved = load_checkpoint(tmp_path / "mine", device="cpu", base_model=str(tmp_path / "elsewhere"))
-    assert score_items(moved, ITEMS) == score_items(read, ITEMS)
+    assert scorer.score_items(moved, ITEMS) == scorer.score_items(read, ITEMS)
 
 
 @pytest.mark.parametrize(
@@ -185,14 +178,18 @@ def test_no_checkpoint_stands_half_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No space left"):
         save_checkpoint(folder, model, tokenizer, {}, also=full)
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
-    assert score_items(load_checkpoint(folder, device="cpu"), ITEMS) == score_items(earlier, ITEMS)
+    assert scorer.score_items(load_checkpoint(folder, device="cpu"), ITEMS) == scorer.score_items(
+        earlier, ITEMS
+    )
     save_checkpoint(
         folder, model, tokenizer, {}, metrics={"rho": 0.5}, also=lambda part: (part / "optimizer.pt").touch()
     )
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
     assert (folder / "optimizer.pt").is_file()
     assert yaml.safe_load((folder / "metrics.yaml").read_text()) == {"rho": 0.5}
-    assert score_items(load_checkpoint(folder, device="cpu"), ITEMS) != score_items(earlier, ITEMS)
+    assert scorer.score_items(load_checkpoint(folder, device="cpu"), ITEMS) != scorer.score_items(
+        earlier, ITEMS
+    )
     # Killed between its last two steps: the earlier one had stepped aside.
     folder.rename(tmp_path / ".mine.old")
     with pytest.raises(InputError, match="No space left"):
@@ -219,7 +216,7 @@ def test_arguments_are_found_above(tmp_path: Path) -> None:
 
 def test_the_padding_token_is_the_end_when_there_is_none(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
-    model = OrcaModel(tiny_lm(len(byte_tokenizer())), HEADS["beta"])
+    model = model_code.OrcaModel(tiny_lm(len(byte_tokenizer())), heads.HEADS["beta"])
     save_checkpoint(folder, model, byte_tokenizer(), {})
     read = load_checkpoint(folder, device="cpu")
     assert read.tokenizer.pad_token == read.tokenizer.eos_token == "</s>"
@@ -230,7 +227,9 @@ def test_bfloat16_comes_near(tmp_path: Path) -> None:
     half = load_checkpoint(tmp_path / "mine", device="cpu", dtype="bfloat16")
     assert half.model.linear.weight.dtype == torch.float32
     assert next(half.model.lm.parameters()).dtype == torch.bfloat16
-    for a, b in zip(score_items(half, ITEMS).scores, score_items(written, ITEMS).scores, strict=True):
+    for a, b in zip(
+        scorer.score_items(half, ITEMS).scores, scorer.score_items(written, ITEMS).scores, strict=True
+    ):
         assert a.mean == pytest.approx(b.mean, abs=0.05)
 
 
@@ -239,13 +238,15 @@ def _cut(path: Path) -> None:
 
 
 def _halved(path: Path) -> None:
-    found = load_file(path)
-    save_file({name: found[name] for name in sorted(found)[::2]}, path, metadata={"format": "pt"})
+    found = safetensors.load_file(path)
+    safetensors.save_file({name: found[name] for name in sorted(found)[::2]}, path, metadata={"format": "pt"})
 
 
 def _renamed(path: Path) -> None:
-    found = load_file(path)
-    save_file({f"x.{name}": each for name, each in found.items()}, path, metadata={"format": "pt"})
+    found = safetensors.load_file(path)
+    safetensors.save_file(
+        {f"x.{name}": each for name, each in found.items()}, path, metadata={"format": "pt"}
+    )
 
 
 @pytest.mark.parametrize(
@@ -265,11 +266,11 @@ def test_a_damaged_adapter_is_an_error_and_no_score(
     model, tokenizer = tiny_model()
     base = tmp_path / "base"
     model.lm.save_pretrained(base)
-    lm = AutoModelForCausalLM.from_pretrained(base)
+    lm = transformers.AutoModelForCausalLM.from_pretrained(base)
     adapted = peft.get_peft_model(
         lm, peft.LoraConfig(r=2, target_modules="all-linear", task_type="CAUSAL_LM")
     )
-    save_checkpoint(tmp_path / "mine", OrcaModel(adapted, model.head), tokenizer, {})
+    save_checkpoint(tmp_path / "mine", model_code.OrcaModel(adapted, model.head), tokenizer, {})
     load_checkpoint(tmp_path / "mine", device="cpu")
     damage(tmp_path / "mine" / "model" / "lm" / "adapter_model.safetensors")
     with pytest.raises(InputError, match=message):
@@ -279,23 +280,23 @@ def test_a_damaged_adapter_is_an_error_and_no_score(
 def test_a_language_model_that_lacks_weights_is_an_error_and_no_score(tmp_path: Path) -> None:
     saved_checkpoint(tmp_path / "mine")
     path = tmp_path / "mine" / "model" / "lm" / "model.safetensors"
-    whole = load_file(path)
+    whole = safetensors.load_file(path)
     for gone in ("model.embed_tokens.weight", "model.layers.1.mlp.up_proj.weight", "model.norm.weight"):
         left = {name: each for name, each in whole.items() if name != gone}
         assert len(left) == len(whole) - 1
-        save_file(left, path, metadata={"format": "pt"})
+        safetensors.save_file(left, path, metadata={"format": "pt"})
         with pytest.raises(InputError, match=rf"the language model lacks 1 of \d+ weights, such as {gone}"):
             load_checkpoint(tmp_path / "mine", device="cpu")
 
 
 def test_an_untied_vocabulary_projection_may_be_missing(tmp_path: Path) -> None:
     """It is never run; checkpoints of a bare body lack it."""
-    expected = score_items(saved_checkpoint(tmp_path / "mine"), ITEMS).scores
+    expected = scorer.score_items(saved_checkpoint(tmp_path / "mine"), ITEMS).scores
     lm = tmp_path / "mine" / "model" / "lm"
     config = json.loads((lm / "config.json").read_text())
     (lm / "config.json").write_text(json.dumps({**config, "tie_word_embeddings": False}))
     read = load_checkpoint(tmp_path / "mine", device="cpu")
-    assert score_items(read, ITEMS).scores == expected
+    assert scorer.score_items(read, ITEMS).scores == expected
 
 
 def test_a_damaged_tokenizer_or_an_unknown_device_is_named(tmp_path: Path) -> None:

@@ -1,30 +1,24 @@
 """`lct orca`: train, score, clamp, as a user types them, with tiny models."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("torch")
-pytest.importorskip("peft")
-pytest.importorskip("accelerate")
-
 import yaml
-from orca_checkpoints import saved_checkpoint
-from orca_commands import bad, good, read, write
-from orca_training import rated_items, rows_of, save_tiny_lm
+from orca_commands import bad, good, read, study, write
+from orca_training import log_of, rated_items, rows_of
 
 from long_context_tasks.orca import read_results, scored_agreement
-from long_context_tasks.orca.train.loop import read_log
 from long_context_tasks.schema.files import json_value
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def place(tmp_path_factory: pytest.TempPathFactory, tiny_lm_folder: Path) -> Path:
     """A folder with a model and data."""
     folder = tmp_path_factory.mktemp("orca")
-    save_tiny_lm(folder / "lm")
+    (folder / "lm").symlink_to(tiny_lm_folder)
     write(folder / "train.jsonl", rows_of(rated_items(8)))
     write(folder / "dev.jsonl", rows_of(rated_items(6, 9)))
     write(folder / "judge.jsonl", rows_of([*rated_items(8), *rated_items(6, 9), *rated_items(4, 5)]))
@@ -90,7 +84,7 @@ def test_stages_one_after_the_other(place: Path, tmp_path: Path) -> None:
     said = good(*train(place, tmp_path / "two", *from_model(place, "multinomial"), *more)).output
     assert "6 of 18 judged answers left out: their questions are held out" in said
     assert "stage judge: 12 answers" in said and "stage human: 8 answers" in said
-    assert [row["stage"] for row in read_log(tmp_path / "two" / "log.jsonl")] == ["judge"] * 3 + ["human"] * 3
+    assert [row["stage"] for row in log_of(tmp_path / "two")] == ["judge"] * 3 + ["human"] * 3
     good(*train(place, tmp_path / "on", "--init", tmp_path / "two"))
     assert yaml.safe_load((tmp_path / "on" / "args.yaml").read_text())["score_type"] == "multinomial"
     assert "has a multinomial head" in bad(
@@ -101,7 +95,9 @@ def test_stages_one_after_the_other(place: Path, tmp_path: Path) -> None:
     assert "note: 4 questions of the development part are in the training part too" in said
 
 
-def test_bad_input_is_named_before_anything_costly(place: Path, tmp_path: Path) -> None:
+def test_bad_input_is_named_before_anything_costly(
+    place: Path, tmp_path: Path, judge_copy: Callable[..., Path]
+) -> None:
     out, model = tmp_path / "out", from_model(place)
     rows = rows_of(rated_items(4))
     broken = {
@@ -125,16 +121,18 @@ def test_bad_input_is_named_before_anything_costly(place: Path, tmp_path: Path) 
     assert "--head is missing; it is one of beta, multinomial, bernoulli" in bad(
         *train(place, out, *model[:2])
     )
-    assert "batch_size is 0" in bad(*train(place, out, *model, "--batch-size", 0))
+    assert "lct orca train: batch_size must be at least 1" in bad(
+        *train(place, out, *model, "--batch-size", 0)
+    )
     assert "scenario 'all' is none of" in bad(*train(place, out, *model, "--scenario", "all"))
     assert "cannot be loaded" in bad(*train(place, out, "--model", tmp_path / "none", "--head", "beta"))
     assert "no ORCA checkpoint" in bad(*train(place, out, "--init", tmp_path))
     assert not out.exists()
-    saved_checkpoint(tmp_path / "headless")
+    judge_copy(tmp_path / "headless")
     (tmp_path / "headless" / "model" / "model_minus_lm.pt").unlink()
     score = "score", place / "dev.jsonl", "--checkpoint"
     assert "lacks its head" in bad(*score, tmp_path / "headless")
-    saved_checkpoint(tmp_path / "whole")
+    judge_copy(tmp_path / "whole")
     assert "its folder is not there" in bad(*score, tmp_path / "whole", "-o", tmp_path / "no" / "out.jsonl")
     assert "either --dev" in bad("clamp", place / "dev.jsonl")
     (tmp_path / "again").mkdir()
@@ -144,7 +142,7 @@ def test_bad_input_is_named_before_anything_costly(place: Path, tmp_path: Path) 
     assert "two files have the same name" in bad("clamp", "--dev", *both)
     assert "written over" in bad("clamp", "--threshold", "0.01", both[0], "--out", tmp_path)
     assert "--threshold 2.0" in bad("clamp", "--threshold", "2", both[0])
-    assert "no rating_orca" in bad("clamp", "--dev", place / "dev.jsonl")
+    assert "rating_orca is missing" in bad("clamp", "--dev", place / "dev.jsonl")
     assert "composite 'best' is none of paper, released" in bad(
         "clamp", "--dev", place / "dev.jsonl", "--composite", "best"
     )
@@ -172,9 +170,11 @@ def test_a_released_checkpoint_scores_as_the_official_inference_does(shared: Pat
     assert compared == 120
 
 
-def test_a_judge_of_shuffled_ratings_is_told_from_another(place: Path, tmp_path: Path) -> None:
+def test_a_judge_of_shuffled_ratings_is_told_from_another(
+    place: Path, tmp_path: Path, judge_copy: Callable[..., Path]
+) -> None:
     source = place / "train.jsonl"
-    good("data", source, "-o", tmp_path / "control.jsonl", "--shuffle-ratings")
+    study("data", source, "-o", tmp_path / "control.jsonl", "--shuffle-ratings")
     given = *train(place, tmp_path / "mine", *from_model(place)), "--train", tmp_path / "control.jsonl"
     said = good(*given).output
     assert "CONTROL (ratings shuffled): this judge learns from ratings that are not the answers' own" in said
@@ -195,7 +195,7 @@ def test_a_judge_of_shuffled_ratings_is_told_from_another(place: Path, tmp_path:
         "cpu",
         "--checkpoint",
     )
-    saved_checkpoint(tmp_path / "judge")
+    judge_copy(tmp_path / "judge")
     assert "CONTROL: the ratings in again.jsonl" in good(*plain, tmp_path / "judge").output
     assert "CONTROL" not in good(*score, tmp_path / "judge").output
 
@@ -220,17 +220,21 @@ def test_a_judge_that_has_learned_nothing_is_told(place: Path, tmp_path: Path) -
     assert "warning: that is no better than" in said and "learned nothing" in said
 
 
-def test_a_window_that_nothing_fits_gives_no_file(place: Path, tmp_path: Path) -> None:
-    saved_checkpoint(tmp_path / "judge")
+def test_a_window_that_nothing_fits_gives_no_file(
+    place: Path, tmp_path: Path, judge_copy: Callable[..., Path]
+) -> None:
+    judge_copy(tmp_path / "judge")
     given = "score", place / "dev.jsonl", "--checkpoint", tmp_path / "judge", "-o", tmp_path / "out.jsonl"
     assert "--window 0: give 1 or more" in bad(*given, "--window", "0")
     assert "no answer fits the window of 3 tokens" in bad(*given, "--window", "3", "--device", "cpu")
     assert not (tmp_path / "out.jsonl").exists()
 
 
-def test_figures_in_the_files_of_the_released_code(place: Path, tmp_path: Path) -> None:
+def test_figures_in_the_files_of_the_released_code(
+    place: Path, tmp_path: Path, judge_copy: Callable[..., Path]
+) -> None:
     for head in ("beta", "bernoulli"):
-        saved_checkpoint(tmp_path / head, head)
+        judge_copy(tmp_path / head, head)
     figures = tmp_path / "scores.yaml"
     for head, part in (("beta", "dev"), ("bernoulli", "train"), ("beta", "train")):
         good(
@@ -279,5 +283,6 @@ def test_figures_in_the_files_of_the_released_code(place: Path, tmp_path: Path) 
 
 @pytest.mark.parametrize("wrong", [{"n_ratings": None}, {"n_ratings": "three"}, {"params": 3}])
 def test_scored_rows_edited_by_hand_are_named(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    [name] = wrong
     path = write(tmp_path / "scored.jsonl", [{"rating_orca": 0.5, "variance_orca": 0.1, **wrong}])
-    assert "scored.jsonl, row 1: params is no list or n_ratings" in bad("clamp", "--threshold", "0.1", path)
+    assert f"scored.jsonl, row 1: {name} must be a" in bad("clamp", "--threshold", "0.1", path)

@@ -1,21 +1,18 @@
 """`lct orca data`: ratings of any scale become training data, in parts that have nothing in common."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("torch")
-pytest.importorskip("peft")
-pytest.importorskip("accelerate")
-
-from orca_checkpoints import saved_checkpoint
-from orca_commands import bad, good, read, write
+from orca_commands import bad, good, read, study, write
 from orca_training import rated_items, rows_of
 
+from long_context_tasks.benchmarks.elitr_bench.ratings import rated_answers
 from long_context_tasks.orca import read_items
-from long_context_tasks.orca.study.rows import DataOptions, make_rows
-from long_context_tasks.orca.study.splits import question_numbers
+from long_context_tasks.orca.preparation import DataOptions, prepare
+from long_context_tasks.orca.splits import question_numbers
+from long_context_tasks.schema import resolve_options
 
 SOURCE = [
     {"id": "a", "question": "Who?", "reference": "x", "candidate": "x", "ratings": [0, 1], "scale": [0, 1],
@@ -41,14 +38,14 @@ def test_data_of_any_scale_become_training_data(tmp_path: Path) -> None:
     assert [row["rationale"] for row in rows] == [None, None, None]
     assert [row.get("feedback") for row in rows] == ["Wrong, no points.", None, ["good", "bad"]]
     assert [item.ratings for item in read_items(tmp_path / "out.jsonl")] == [(1.0, 5.0), (3.0,), (1.0, 3.0)]
-    good("data", source, "-o", tmp_path / "kept.jsonl", "--keep-rationale", "--sources", "s")
+    study("data", source, "-o", tmp_path / "kept.jsonl", "--keep-rationale", "--sources", "s")
     assert [row["rationale"] for row in read(tmp_path / "kept.jsonl")] == ["Wrong, no points.", None]
-    good("data", source, "-o", tmp_path / "several.jsonl", "--several-raters")
+    study("data", source, "-o", tmp_path / "several.jsonl", "--several-raters")
     assert [row["id"] for row in read(tmp_path / "several.jsonl")] == ["a", "c"]
-    good("data", source, "-o", tmp_path / "some.jsonl", "--sample", "0", "--keep-improper")
+    study("data", source, "-o", tmp_path / "some.jsonl", "--sample", "0", "--keep-improper")
     assert [row["id"] for row in read(tmp_path / "some.jsonl")] == ["a", "c"]
     assert "--sources u: not there; there are: s, t" in bad(
-        "data", source, "-o", tmp_path / "no", "--sources", "u"
+        "study", "data", source, "-o", tmp_path / "no", "--sources", "u"
     )
     assert f"{source}, row 1: the id 'a' is that of row 1 too" in bad(
         "data", source, source, "-o", tmp_path / "no"
@@ -63,9 +60,11 @@ def test_data_of_any_scale_become_training_data(tmp_path: Path) -> None:
     unrated = write(tmp_path / "unrated.jsonl", [{**SOURCE[0], "ratings": []}])
     assert "(1 answers left out: no rating)" in bad("data", unrated, "-o", tmp_path / "no")
     assert "give one of them" in bad(
-        "data", source, "-o", tmp_path / "no", "--several-raters", "--sample", "1"
+        "study", "data", source, "-o", tmp_path / "no", "--several-raters", "--sample", "1"
     )
-    assert "name the place" in bad("data", source)
+    assert "Missing option '--out'" in bad("data", source)
+    assert "--raters goes with --published" in bad("study", "data", "-o", tmp_path / "no", "--raters", "gold")
+    assert "no benchmark of this name" in bad("study", "data", "-o", tmp_path / "no", "--published", "x")
     assert not (tmp_path / "no").exists()
 
 
@@ -110,7 +109,7 @@ def test_training_and_scoring_refuse_two_answers_of_one_id(tmp_path: Path) -> No
     once = write(tmp_path / "once.jsonl", [SOURCE[1]])
     rows = [{**row, "rationale": None} for row in (SOURCE[2], SOURCE[1], SOURCE[2])]
     twice = write(tmp_path / "twice.jsonl", rows)
-    told = f"{twice}, row 3: the id 'c' is that of row 1 too; give every answer an id of its own"
+    told = f"{twice}, row 3: the id 'c' is that of row 1 too; give every answer its own id"
     assert told in bad("score", twice, "--checkpoint", tmp_path / "no")
     model = ("--model", tmp_path / "no", "--head", "beta", "-o", tmp_path / "out")
     assert told in bad("train", "--train", twice, "--dev", once, *model)
@@ -150,8 +149,8 @@ def test_the_real_data_lose_no_rating(shared: Path) -> None:
     source = shared / "data" / "answer_ratings" / "human_answer_ratings.jsonl.gz"
     if not source.is_file() or not (shared / "data" / "elitr_bench").is_dir():
         pytest.skip(f"no {source}")
-    options = DataOptions(elitr=("gold", "silver"), data_dir=shared / "data", keep_improper=True)
-    made = make_rows([source], options)
+    options = resolve_options({"lct_data_dir": shared / "data"})
+    made = prepare([source], DataOptions(keep_improper=True), rated_answers(options))
     assert [note.split(",")[0] for note in made.notes] == ["2050 rationales went to `feedback`"]
     assert len(made.rows) == 47244 + 390
     for row in made.rows:
@@ -172,7 +171,7 @@ def test_shuffled_ratings_are_a_control_that_says_so(tmp_path: Path) -> None:
     ]  # fmt: skip
     source = write(tmp_path / "rated.jsonl", rows)
     told = [
-        good("data", source, "-o", tmp_path / name, *more).output
+        study("data", source, "-o", tmp_path / name, *more).output
         for name, more in (
             ("true", ()),
             ("mixed", ("--shuffle-ratings",)),
@@ -194,20 +193,20 @@ def test_shuffled_ratings_are_a_control_that_says_so(tmp_path: Path) -> None:
     assert mixed == again != other
     # The parts are those of the true ratings, so the true test part can be scored.
     for name, more in (("parts", ()), ("mixed_parts", ("--shuffle-ratings",))):
-        good("data", source, "--split", "questions", "--n-splits", "1", "-o", tmp_path / name, *more)
+        study("data", source, "--split", "questions", "--n-splits", "1", "-o", tmp_path / name, *more)
     for part in ("train", "dev", "test"):
         a, b = (read(tmp_path / name / "split_0" / f"{part}.jsonl") for name in ("parts", "mixed_parts"))
         assert [row["id"] for row in a] == [row["id"] for row in b]
     same = write(tmp_path / "same.jsonl", [{**row, "ratings": [3, 3]} for row in rows])
-    assert "nothing to shuffle" in bad("data", same, "-o", tmp_path / "no", "--shuffle-ratings")
+    assert "nothing to shuffle" in bad("study", "data", same, "-o", tmp_path / "no", "--shuffle-ratings")
 
 
-def test_no_source_is_written_over(tmp_path: Path) -> None:
+def test_no_source_is_written_over(tmp_path: Path, judge_copy: Callable[..., Path]) -> None:
     source = write(tmp_path / "rated.jsonl", SOURCE)
     before = source.read_bytes()
     assert "is a source" in bad("data", source, "-o", tmp_path / "." / "rated.jsonl")
     assert source.read_bytes() == before
-    saved_checkpoint(tmp_path / "judge")
+    judge_copy(tmp_path / "judge")
     scored = write(tmp_path / "dev.jsonl", rows_of(rated_items(6, 9)))
     assert "written over" in bad("score", scored, "--checkpoint", tmp_path / "judge", "-o", scored)
     assert read(scored) == rows_of(rated_items(6, 9))

@@ -29,7 +29,7 @@ from long_context_tasks.orca import (
     weights_of,
     write_results,
 )
-from long_context_tasks.orca.clamp import composite_of
+from long_context_tasks.orca.metrics import composite_of
 from long_context_tasks.schema import InputError
 
 UNIT = st.floats(0, 1)
@@ -207,9 +207,9 @@ def test_released_results_are_brought_to_one_scale(tmp_path: Path, known_by: str
     ("line", "message"),
     [
         ("{", "row 2: not JSON"),
-        ('{"rating_orca": 1}', "row 2: no rating_orca and variance_orca"),
-        ('{"rating_orca": "1", "variance_orca": 0}', 'row 2: rating_orca is "1", no number'),
-        ('{"rating_orca": NaN, "variance_orca": 0}', "row 2: rating_orca is NaN"),
+        ('{"rating_orca": 1}', "row 2: variance_orca is missing; name a file that `lct orca score` wrote"),
+        ('{"rating_orca": "1", "variance_orca": 0}', "row 2: rating_orca must be a number"),
+        ('{"rating_orca": NaN, "variance_orca": 0}', "row 2: rating_orca must be a finite number"),
     ],
 )
 def test_files_that_are_no_results(tmp_path: Path, line: str, message: str) -> None:

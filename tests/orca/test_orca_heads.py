@@ -2,19 +2,16 @@
 
 import math
 
-import pytest
-
-pytest.importorskip("torch")
-
 import numpy as np
-import torch
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from orca_lazy import Lazy, heads, torch
 
-from long_context_tasks.orca.heads import EPS, HEADS, bernoulli_loss, get_head, multinomial_loss, params_kl
+from long_context_tasks.orca import HEAD_NAMES
 from long_context_tasks.schema import InputError
 
+scipy_stats = Lazy("scipy.stats")
 PARAMS = st.floats(-3, 3, width=32)
 RATINGS = st.lists(st.integers(1, 5).map(float), max_size=5)
 
@@ -22,10 +19,10 @@ RATINGS = st.lists(st.integers(1, 5).map(float), max_size=5)
 @given(PARAMS, PARAMS, st.lists(st.floats(1, 5, width=32), min_size=1, max_size=5))
 @settings(max_examples=60, deadline=None)
 def test_beta_is_scipy_s(log_a: float, log_b: float, ratings: list[float]) -> None:
-    head, truth = HEADS["beta"], stats.beta(math.exp(log_a), math.exp(log_b))
+    head, truth = heads.HEADS["beta"], scipy_stats.beta(math.exp(log_a), math.exp(log_b))
     params = torch.tensor([[log_a, log_b]])
     loss = head.loss(params, head.labels([ratings]))[0]
-    labels = np.clip((np.array(ratings) - 1) / 4, EPS, 1 - EPS)
+    labels = np.clip((np.array(ratings) - 1) / 4, heads.EPS, 1 - heads.EPS)
     # Float32: 1 - 0.99 has lost four digits, and a parameter of 20 multiplies the error.
     assert loss.tolist() == pytest.approx(-truth.logpdf(labels), rel=1e-3, abs=1e-3)
     mean, variance = head.moments(params)
@@ -36,7 +33,7 @@ def test_beta_is_scipy_s(log_a: float, log_b: float, ratings: list[float]) -> No
 @given(st.lists(PARAMS, min_size=5, max_size=5), RATINGS)
 @settings(max_examples=60, deadline=None)
 def test_multinomial_is_a_distribution_over_five_ratings(logits: list[float], ratings: list[float]) -> None:
-    head = HEADS["multinomial"]
+    head = heads.HEADS["multinomial"]
     p = np.exp(logits) / np.exp(logits).sum()
     values = np.arange(5) / 4
     mean, variance = head.moments(torch.tensor([logits]))
@@ -52,7 +49,7 @@ def test_multinomial_is_a_distribution_over_five_ratings(logits: list[float], ra
 def test_golden_cases() -> None:
     """Worked out by hand."""
     # Beta(1, 1) is flat: density 1 everywhere, mean 1/2, variance 1/12.
-    beta = HEADS["beta"]
+    beta = heads.HEADS["beta"]
     flat = torch.zeros(1, 2)
     assert beta.loss(flat, beta.labels([[1, 3, 5]]))[0].tolist() == pytest.approx([0, 0, 0], abs=1e-6)
     assert [each.item() for each in beta.moments(flat)] == pytest.approx([1 / 2, 1 / 12])
@@ -61,12 +58,12 @@ def test_golden_cases() -> None:
     assert beta.loss(torch.tensor([[math.log(2), 0.0]]), beta.labels([[1]]))[0].item() == pytest.approx(
         -math.log(0.02), rel=1e-5
     )
-    multinomial = HEADS["multinomial"]
+    multinomial = heads.HEADS["multinomial"]
     even = torch.zeros(1, 5)
     assert [each.item() for each in multinomial.moments(even)] == pytest.approx([0.5, 0.125])
     assert multinomial.interval([[0.0] * 5]).tolist() == [[0.0], [1.0]]
     assert multinomial.interval([[0, 0, 50, 0, 0]]).tolist() == [[0.5], [0.5]]
-    bernoulli = HEADS["bernoulli"]
+    bernoulli = heads.HEADS["bernoulli"]
     odds = torch.tensor([[math.log(3), 0.0]])  # 3 to 1 for correct
     assert [each.item() for each in bernoulli.moments(odds)] == pytest.approx([0.75, 0.0])
     expected = -0.25 * math.log(0.75) - 0.75 * math.log(0.25)
@@ -76,7 +73,7 @@ def test_golden_cases() -> None:
 
 def test_zeros_of_a_scale_are_learned_from_and_masks_are_not() -> None:
     params = torch.tensor([[0.5, -0.5]], requires_grad=True)
-    beta = HEADS["beta"]
+    beta = heads.HEADS["beta"]
     labels = beta.labels([[1.0]])  # a 0 on a scale of 0 to 1
     assert labels.tolist() == [[0.0]]
     loss = beta.loss(params, labels).sum()
@@ -89,9 +86,9 @@ def test_zeros_of_a_scale_are_learned_from_and_masks_are_not() -> None:
     assert grad.tolist() == [[0.0, 0.0]]
 
 
-@pytest.mark.parametrize("name", list(HEADS))
+@pytest.mark.parametrize("name", HEAD_NAMES)
 def test_items_of_one_batch_do_not_touch_each_other(name: str) -> None:
-    head = HEADS[name]
+    head = heads.HEADS[name]
     torch.manual_seed(0)
     params = torch.randn(3, head.outputs)
     ratings = [[1.0], [2.0, 5.0, 4.0], [3.0, 3.0]]
@@ -106,30 +103,32 @@ def test_a_rating_between_two_keeps_its_mean() -> None:
     params = torch.tensor([[0.1, 0.2, 0.3, 0.4, 0.5]])
     log_p = params.log_softmax(-1)[0]
     between = torch.tensor([[3.25]])
-    split = multinomial_loss(params, between).item()
+    split = heads.multinomial_loss(params, between).item()
     assert split == pytest.approx(-0.75 * log_p[2].item() - 0.25 * log_p[3].item())
-    assert multinomial_loss(params, between, "truncate").item() == pytest.approx(-log_p[2].item())
+    assert heads.multinomial_loss(params, between, "truncate").item() == pytest.approx(-log_p[2].item())
     whole = torch.tensor([[1.0, 5.0, 0.0, 6.0, -100.0]])
-    assert torch.equal(multinomial_loss(params, whole), multinomial_loss(params, whole, "truncate"))
-    assert multinomial_loss(params, whole)[0, -1] == 0
+    assert torch.equal(
+        heads.multinomial_loss(params, whole), heads.multinomial_loss(params, whole, "truncate")
+    )
+    assert heads.multinomial_loss(params, whole)[0, -1] == 0
     # What is fitted best to ratings of 3.25 has this mean.
     fitted = torch.zeros(1, 5, requires_grad=True)
     optimizer = torch.optim.Adam([fitted], lr=0.1)
     for _ in range(300):
         optimizer.zero_grad()
-        multinomial_loss(fitted, between).sum().backward()
+        heads.multinomial_loss(fitted, between).sum().backward()
         optimizer.step()
-    assert HEADS["multinomial"].moments(fitted)[0].item() == pytest.approx((3.25 - 1) / 4, abs=0.01)
+    assert heads.HEADS["multinomial"].moments(fitted)[0].item() == pytest.approx((3.25 - 1) / 4, abs=0.01)
 
 
 def test_large_parameters_stay_numbers() -> None:
-    mean, variance = HEADS["beta"].moments(torch.tensor([[60.0, -60.0], [-60.0, 60.0], [80.0, 80.0]]))
+    mean, variance = heads.HEADS["beta"].moments(torch.tensor([[60.0, -60.0], [-60.0, 60.0], [80.0, 80.0]]))
     assert mean.tolist() == pytest.approx([1, 0, 0.5], abs=1e-6)
     assert variance.tolist() == pytest.approx([0, 0, 0], abs=1e-6)
 
 
 def test_an_item_without_labels_counts_as_wrong_under_bernoulli_as_released() -> None:
-    loss = bernoulli_loss(torch.zeros(1, 2), torch.tensor([[-100.0, -100.0]]))
+    loss = heads.bernoulli_loss(torch.zeros(1, 2), torch.tensor([[-100.0, -100.0]]))
     assert loss.item() == pytest.approx(math.log(2))
 
 
@@ -138,12 +137,12 @@ def test_an_item_without_labels_counts_as_wrong_under_bernoulli_as_released() ->
 def test_divergence_is_zero_only_to_itself(values: list[float]) -> None:
     p, q = torch.tensor([values[:2]]), torch.tensor([values[2:]])
     for name in ("beta", "bernoulli"):
-        assert params_kl(HEADS[name], p, p).item() == pytest.approx(0, abs=1e-4)
-        assert params_kl(HEADS[name], p, q).item() >= -1e-4
+        assert heads.params_kl(heads.HEADS[name], p, p).item() == pytest.approx(0, abs=1e-4)
+        assert heads.params_kl(heads.HEADS[name], p, q).item() >= -1e-4
 
 
 def test_the_loss_of_a_guess() -> None:
-    guesses = {name: head.loss_of_guess() for name, head in HEADS.items()}
+    guesses = {name: head.loss_of_guess() for name, head in heads.HEADS.items()}
     assert guesses == pytest.approx(
         {"beta": 0.0, "multinomial": math.log(5), "bernoulli": math.log(2)}, abs=1e-6
     )
@@ -151,4 +150,4 @@ def test_the_loss_of_a_guess() -> None:
 
 def test_unknown_heads_are_named() -> None:
     with pytest.raises(InputError, match="head 'gamma' is none of beta, multinomial, bernoulli"):
-        get_head("gamma")
+        heads.get_head("gamma")

@@ -2,23 +2,18 @@
 
 import random
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
-
-pytest.importorskip("torch")
-pytest.importorskip("transformers")
-
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from orca_checkpoints import byte_tokenizer, tiny_checkpoint
+from orca_lazy import model_code, scorer, torch
 
 from long_context_tasks.orca import InputFormat, OrcaItem, input_text
-from long_context_tasks.orca.batches import collate, length_batches
 from long_context_tasks.orca.checkpoint import Checkpoint
 from long_context_tasks.orca.inputs import RELEASED_FORMAT, encode_items, input_pieces
-from long_context_tasks.orca.scoring import DOES_NOT_FIT, predict, score_items
 from long_context_tasks.schema import InputError
 
 WORDS = ("rain", "a violin", "two speakers", "žádný zvuk", "her coach", "nothing at all", "音楽")
@@ -59,7 +54,7 @@ def _naive(checkpoint: Checkpoint, text: str) -> list[float]:
 
 def test_each_score_is_that_of_the_item_alone_and_in_its_place(checkpoint: Checkpoint) -> None:
     items = _items(23)
-    scoring = score_items(checkpoint, items)
+    scoring = scorer.score_items(checkpoint, items)
     for item, score in zip(items, scoring.scores, strict=True):
         assert list(score.params or ()) == pytest.approx(_naive(checkpoint, input_text(item)), abs=2e-5)
     assert scoring.tokens == sum(len(input_text(item).encode()) for item in items)
@@ -69,15 +64,15 @@ def test_each_score_is_that_of_the_item_alone_and_in_its_place(checkpoint: Check
 @pytest.mark.parametrize(("batch_tokens", "batch_size"), [(1, 1), (700, 3), (100_000, 64)])
 def test_batches_change_nothing(checkpoint: Checkpoint, batch_tokens: int, batch_size: int) -> None:
     items = _items(17)
-    usual = score_items(checkpoint, items).scores
-    given = score_items(checkpoint, items, batch_tokens=batch_tokens, batch_size=batch_size).scores
+    usual = scorer.score_items(checkpoint, items).scores
+    given = scorer.score_items(checkpoint, items, batch_tokens=batch_tokens, batch_size=batch_size).scores
     for a, b in zip(usual, given, strict=True):
         assert a.mean == pytest.approx(b.mean, abs=1e-5)
         assert a.variance == pytest.approx(b.variance, abs=1e-5)
 
 
 def test_mean_interval_and_spread_belong_together(checkpoint: Checkpoint) -> None:
-    for score in score_items(checkpoint, _items(9)).scores:
+    for score in scorer.score_items(checkpoint, _items(9)).scores:
         assert 0 <= score.mean <= 1
         if checkpoint.model.head.name == "bernoulli":
             assert (score.low, score.high, score.variance, score.std) == (None, None, 0, 0)
@@ -89,7 +84,7 @@ def test_mean_interval_and_spread_belong_together(checkpoint: Checkpoint) -> Non
 def test_equal_texts_get_equal_scores() -> None:
     """So that ties stay ties, in whatever batches the copies would have come."""
     checkpoint, items = tiny_checkpoint(), _items(8)
-    scores = score_items(checkpoint, [*items, *reversed(items)], batch_size=3).scores
+    scores = scorer.score_items(checkpoint, [*items, *reversed(items)], batch_size=3).scores
     assert [score.params for score in scores[:8]] == [score.params for score in scores[:7:-1]]
 
 
@@ -100,19 +95,19 @@ def test_the_vocabulary_projection_never_runs() -> None:
         raise AssertionError("the projection to the vocabulary ran")
 
     checkpoint.model.lm.lm_head.register_forward_hook(fail)
-    score_items(checkpoint, _items(3))
+    scorer.score_items(checkpoint, _items(3))
 
 
 def test_a_learned_vector_is_read_behind_the_last_token() -> None:
     """Whatever the batch: shorter items too read it, and not their padding."""
     checkpoint, items = tiny_checkpoint(cls=True), _items(7)
-    together = score_items(checkpoint, items, batch_size=7).scores
-    alone = score_items(checkpoint, items, batch_size=1).scores
+    together = scorer.score_items(checkpoint, items, batch_size=7).scores
+    alone = scorer.score_items(checkpoint, items, batch_size=1).scores
     for a, b in zip(together, alone, strict=True):
         assert list(a.params or ()) == pytest.approx(list(b.params or ()), abs=2e-5)
     with torch.no_grad():
         checkpoint.model.cls_token += 1.0
-    moved = score_items(checkpoint, items, batch_size=7).scores
+    moved = scorer.score_items(checkpoint, items, batch_size=7).scores
     assert all(a.params != b.params for a, b in zip(together, moved, strict=True))
     assert checkpoint.model.window == 511
 
@@ -120,7 +115,7 @@ def test_a_learned_vector_is_read_behind_the_last_token() -> None:
 def test_a_long_context_is_shortened_and_counted() -> None:
     checkpoint = tiny_checkpoint(window=256)
     short, long = _items(2, context=3), replace(_items(1)[0], rationale="word " * 400)
-    scoring = score_items(checkpoint, [short[0], long, short[1]])
+    scoring = scorer.score_items(checkpoint, [short[0], long, short[1]])
     dropped = [score.dropped_tokens for score in scoring.scores]
     full = len(input_text(long).encode())
     assert dropped == [0, full - 256, 0]
@@ -132,18 +127,18 @@ def test_a_long_context_is_shortened_and_counted() -> None:
 def test_what_does_not_fit_has_no_score_and_the_others_have() -> None:
     checkpoint = tiny_checkpoint(window=256)
     long = replace(_items(1)[0], candidate="word " * 400)
-    scoring = score_items(checkpoint, [long, *_items(2, context=2)])
+    scoring = scorer.score_items(checkpoint, [long, *_items(2, context=2)])
     first = scoring.scores[0]
-    assert (first.mean, first.params, first.reason, first.std) == (None, None, DOES_NOT_FIT, None)
+    assert (first.mean, first.params, first.reason, first.std) == (None, None, scorer.DOES_NOT_FIT, None)
     assert [score.reason for score in scoring.scores[1:]] == [None, None]
     assert scoring.unfit == 1
     assert str(scoring).startswith("2 of 3 scored")
-    only = score_items(checkpoint, [long])
+    only = scorer.score_items(checkpoint, [long])
     assert only.unfit == 1
 
 
 FIELD = st.text(max_size=40)
-TOKENIZER = byte_tokenizer()
+tokenizer = cache(byte_tokenizer)
 
 
 @given(
@@ -165,14 +160,14 @@ def test_only_the_context_is_shortened_and_no_more_than_needed(
 ) -> None:
     form = InputFormat(transcript=transcript)
     text = input_text(item, form)
-    (encoded,) = encode_items([item], TOKENIZER, form, window)
+    (encoded,) = encode_items([item], tokenizer(), form, window)
     full = len(text.encode())
     after = input_pieces(item, form).after
     if full <= window:
-        assert TOKENIZER.decode(encoded.ids) == text
+        assert tokenizer().decode(encoded.ids) == text
         assert encoded.dropped == 0
     elif encoded.fits:
-        kept = TOKENIZER.decode(encoded.ids)
+        kept = tokenizer().decode(encoded.ids)
         assert kept.endswith(after)
         assert len(encoded.ids) <= window
         assert encoded.dropped == full - len(encoded.ids)
@@ -189,22 +184,22 @@ def test_only_the_context_is_shortened_and_no_more_than_needed(
 def test_the_transcription_goes_before_the_rationale() -> None:
     item = OrcaItem("1", "Who?", "Anna", "Ann", rationale="Two people.", transcription="x" * 300)
     form = InputFormat(transcript=True)
-    (encoded,) = encode_items([item], TOKENIZER, form, 150)
-    kept = TOKENIZER.decode(encoded.ids)
+    (encoded,) = encode_items([item], tokenizer(), form, 150)
+    kept = tokenizer().decode(encoded.ids)
     assert len(encoded.ids) == 150
     assert " Two people. |question: Who?" in kept
     assert "|transcription: x" in kept
 
 
 def test_half_a_surrogate_pair_is_scored() -> None:
-    (encoded,) = encode_items([OrcaItem("1", "q", "r", "half \ud83d of it")], TOKENIZER, RELEASED_FORMAT)
-    assert TOKENIZER.decode(encoded.ids).endswith("half ? of it")
+    (encoded,) = encode_items([OrcaItem("1", "q", "r", "half \ud83d of it")], tokenizer(), RELEASED_FORMAT)
+    assert tokenizer().decode(encoded.ids).endswith("half ? of it")
 
 
 @given(st.lists(st.integers(1, 50), max_size=40), st.integers(1, 120), st.integers(1, 8))
 @settings(deadline=None)
 def test_batches_hold_every_item_once(lengths: list[int], most_tokens: int, most_items: int) -> None:
-    batches = length_batches(lengths, most_tokens, most_items)
+    batches = model_code.length_batches(lengths, most_tokens, most_items)
     assert sorted(index for batch in batches for index in batch) == list(range(len(lengths)))
     for batch in batches:
         longest = max(lengths[index] for index in batch)
@@ -218,16 +213,16 @@ def test_output_that_is_no_number_is_named() -> None:
     with torch.no_grad():
         checkpoint.model.linear.bias.fill_(float("nan"))
     with pytest.raises(InputError, match="item 0: the model's output is not a number"):
-        score_items(checkpoint, _items(2))
+        scorer.score_items(checkpoint, _items(2))
 
 
 def test_scoring_leaves_the_mode_of_the_model() -> None:
     checkpoint = tiny_checkpoint()
     checkpoint.model.train()
-    predict(checkpoint.model, [[1, 2, 3]], 0)
+    scorer.predict(checkpoint.model, [[1, 2, 3]], 0)
     assert checkpoint.model.training
     with pytest.raises(ValueError, match="ratings need a head"):
-        collate([[1]], 0, ratings=[[1.0]])
+        model_code.collate([[1]], 0, ratings=[[1.0]])
 
 
 @pytest.mark.parametrize("name", ["beta", "multinomial", "bernoulli"])
@@ -236,7 +231,7 @@ def test_a_model_learns_from_its_batches(name: str) -> None:
     checkpoint = tiny_checkpoint(name)
     model, items = checkpoint.model.train(), _items(6)
     encoded = encode_items(items, checkpoint.tokenizer, RELEASED_FORMAT, model.window)
-    batch = collate(
+    batch = model_code.collate(
         [each.ids for each in encoded], 0, ratings=[item.ratings for item in items], head=model.head
     )
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)

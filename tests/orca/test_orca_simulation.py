@@ -5,22 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-pytest.importorskip("peft")
-
-from orca_training import save_tiny_lm
-from scipy.stats import beta
+from orca_lazy import Lazy, scorer
+from orca_training import trained
 
 from long_context_tasks.orca import OrcaItem
 from long_context_tasks.orca.checkpoint import load_checkpoint
 from long_context_tasks.orca.inputs import InputFormat
 from long_context_tasks.orca.metrics import agreement
-from long_context_tasks.orca.scoring import score_items
-from long_context_tasks.orca.train.loop import Start, train
-from long_context_tasks.orca.train.processes import Processes
-from long_context_tasks.orca.train.settings import TrainSettings
-from long_context_tasks.orca.train.stages import Stage
 
+scipy_stats = Lazy("scipy.stats")
 MEANS = {"wrong": 0.2, "half right": 0.5, "right": 0.8}
 CERTAINTIES = {"surely": 30.0, "maybe": 4.0, "who knows": 1.2}
 """Alpha + beta of the distribution that ratings are drawn from: the lower, the further people differ."""
@@ -28,7 +21,7 @@ CERTAINTIES = {"surely": 30.0, "maybe": 4.0, "who knows": 1.2}
 
 def shares(mean: float, certainty: float) -> np.ndarray:
     """Probabilities of the ratings 1 ... 5."""
-    return np.diff(beta.cdf(np.linspace(0, 1, 6), mean * certainty, (1 - mean) * certainty))
+    return np.diff(scipy_stats.beta.cdf(np.linspace(0, 1, 6), mean * certainty, (1 - mean) * certainty))
 
 
 def known(candidate: str) -> tuple[float, float]:
@@ -56,28 +49,25 @@ def items(n: int, seed: int) -> list[OrcaItem]:
 
 
 @pytest.mark.parametrize("head", ["beta", "multinomial"])
-def test_known_means_and_variances_are_found(head: str, tmp_path: Path) -> None:
-    settings = TrainSettings(
+def test_known_means_and_variances_are_found(head: str, tiny_lm_folder: Path, tmp_path: Path) -> None:
+    trained(
+        items(1000, 0),
+        items(100, 1),
+        tmp_path / "judge",
+        tiny_lm_folder,
+        head=head,
         method="full",
         steps=150,
         batch_size=16,
+        batch_tokens=8192,
         lr=3e-3,
         head_lr=3e-3,
         eval_steps=75,
+        save_steps=200,
         form=InputFormat(rationale=False),
     )
-    lm = save_tiny_lm(tmp_path / "lm")
-    stages = [Stage("human", items(1000, 0))]
-    train(
-        stages,
-        items(100, 1),
-        Start(str(lm), None, head),
-        settings,
-        tmp_path / "judge",
-        processes=Processes("cpu"),
-    )
     unseen = items(150, 2)
-    scores = score_items(load_checkpoint(tmp_path / "judge"), unseen).scores
+    scores = scorer.score_items(load_checkpoint(tmp_path / "judge"), unseen).scores
     truth = [known(str(item.candidate)) for item in unseen]
     found = agreement(
         [mean for mean, _ in truth],

@@ -15,7 +15,7 @@ from long_context_tasks.orca import (
     read_items,
     unseen_questions,
 )
-from long_context_tasks.orca.study.splits import question_numbers
+from long_context_tasks.orca.splits import question_numbers
 from long_context_tasks.schema import InputError
 
 

@@ -5,34 +5,26 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-pytest.importorskip("torch")
-pytest.importorskip("peft")
-pytest.importorskip("accelerate")
-
-import torch
 import yaml
 from orca_checkpoints import saved_checkpoint
-from orca_training import TINY, files_of, killed_at, rated_items, rows_of, save_tiny_lm, tiny_training
+from orca_lazy import Lazy, scorer, torch
+from orca_training import files_of, killed_at, log_of, rated_items, rows_of, tiny_training, trained
 from typer.testing import CliRunner
 
 from long_context_tasks.cli import app
 from long_context_tasks.orca import item_agreement
 from long_context_tasks.orca.checkpoint import load_checkpoint, save_checkpoint
-from long_context_tasks.orca.scoring import score_items
-from long_context_tasks.orca.train.loop import Start, opened_run, read_log, train, work_folder
-from long_context_tasks.orca.train.processes import Processes
-from long_context_tasks.orca.train.settings import TrainSettings
-from long_context_tasks.orca.train.stages import Stage
+from long_context_tasks.orca.train.folder import opened_run, work_folder
 from long_context_tasks.schema import InputError
+
+safetensors = Lazy("safetensors.torch")
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_tiny_lm(tmp_path_factory.mktemp("lm") / "tiny")
+def model(tiny_lm_folder: Path) -> Path:
+    return tiny_lm_folder
 
 
 @pytest.fixture(scope="module")
@@ -44,35 +36,25 @@ def whole(model: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, di
     return {method: files_of(folder / method) for method in ("lora", "full")}
 
 
-def _log(folder: Path) -> list[dict[str, Any]]:
-    return read_log(folder / "log.jsonl")
-
-
 def _losses(folder: Path) -> list[float]:
-    return [row["loss"] for row in _log(folder) if "loss" in row]
+    return [row["loss"] for row in log_of(folder) if "loss" in row]
 
 
 @pytest.mark.parametrize("head", ["beta", "multinomial", "bernoulli"])
 @pytest.mark.parametrize("method", ["lora", "full"])
 def test_a_model_learns(model: Path, tmp_path: Path, head: str, method: str) -> None:
-    items, settings = rated_items(8), {**TINY, "steps": 24, "eval_steps": 8, "lora_dropout": 0.0}
-    settings |= {"method": method, "batch_size": 8, "batch_tokens": 8192, "patience": 9}
-    assert train(
-        [Stage("human", tuple(items))],
-        items,
-        Start(str(model), None, head),
-        TrainSettings(**settings),
-        tmp_path / "out",
-        processes=Processes("cpu"),
-    )
+    items = rated_items(8)
+    settings = {"steps": 24, "eval_steps": 8, "batch_size": 8, "batch_tokens": 8192, "patience": 9}
+    settings |= {"head": head, "method": method, "lora_dropout": 0.0}
+    assert trained(items, items, tmp_path / "out", model, **settings)
     losses = _losses(tmp_path / "out")
     assert len(losses) == 24 and losses[-1] < losses[0] - 0.3
     read = load_checkpoint(tmp_path / "out", device="cpu")
-    scores = score_items(read, items).scores
+    scores = scorer.score_items(read, items).scores
     assert item_agreement(items, [score.mean for score in scores]).rho > 0.7
     # The checkpoint is the one that was best, with the figures it was chosen by.
     metrics = yaml.safe_load((tmp_path / "out" / "metrics.yaml").read_text())
-    best = min((row for row in _log(tmp_path / "out") if "dev" in row), key=lambda row: row["dev"]["loss"])
+    best = min((row for row in log_of(tmp_path / "out") if "dev" in row), key=lambda row: row["dev"]["loss"])
     assert (metrics["step"], metrics["dev"]["loss"]) == (best["step"], best["dev"]["loss"])
     assert metrics["dev"]["mae"] == pytest.approx(
         item_agreement(items, [score.mean for score in scores]).mae, abs=1e-5
@@ -142,17 +124,10 @@ def test_training_ends_when_the_development_part_no_longer_gains(model: Path, tm
     """Its ratings are turned round, so what is learned harms there."""
     items = rated_items(8)
     dev = [replace(item, ratings=tuple(6 - rating for rating in item.ratings)) for item in items]
-    settings = {**TINY, "steps": 200, "eval_steps": 5, "patience": 2, "lora_dropout": 0.0}
+    settings = {"steps": 200, "eval_steps": 5, "patience": 2, "lora_dropout": 0.0, "head": "multinomial"}
     for select in ("loss", "mae", "rho", "composite"):
-        train(
-            [Stage("human", tuple(items))],
-            dev,
-            Start(str(model), None, "multinomial"),
-            TrainSettings(**settings, select=select),
-            tmp_path / select,
-            processes=Processes("cpu"),
-        )
-        evaluations = [row for row in _log(tmp_path / select) if "dev" in row]
+        trained(items, dev, tmp_path / select, model, select=select, **settings)
+        evaluations = [row for row in log_of(tmp_path / select) if "dev" in row]
         assert [row["best"] for row in evaluations][-3:] == [True, False, False]
         assert evaluations[-1]["step"] < 200
         metrics = yaml.safe_load((tmp_path / select / "metrics.yaml").read_text())
@@ -164,19 +139,11 @@ def test_a_loss_that_is_no_number_ends_training(tmp_path: Path) -> None:
     with torch.no_grad():
         start.model.lm.model.embed_tokens.weight[:] = float("inf")
     save_checkpoint(tmp_path / "start", start.model, start.tokenizer, {})
-    arguments = {
-        "stages": [Stage("human", tuple(rated_items(4)))],
-        "dev": rated_items(4, 9),
-        "start": Start(None, tmp_path / "start", "beta"),
-        "settings": TrainSettings(**TINY),
-        "output": tmp_path / "out",
-        "processes": Processes("cpu"),
-    }
     for _ in range(2):  # the same call does the same again, and never takes the broken model for a result
         with pytest.raises(
             InputError, match=r"stage human, step 1: the loss is not a number \(nan\).* lower --lr"
         ):
-            train(**arguments)
+            trained(rated_items(4), rated_items(4, 9), tmp_path / "out", init=tmp_path / "start")
         assert not (tmp_path / "out").exists()
 
 
@@ -206,10 +173,8 @@ def test_bfloat16_comes_near(model: Path, tmp_path: Path) -> None:
         tiny_training(model, tmp_path / name, precision=precision, method=method, steps=2, head="multinomial")
         assert _losses(tmp_path / name)[0] == pytest.approx(_losses(tmp_path / "a")[0], abs=0.1)
     # What is trained is kept in float32.
-    from safetensors.torch import load_file
-
     for path in ("b/model/lm/adapter_model.safetensors", "c/model/lm/model.safetensors"):
-        assert {each.dtype for each in load_file(tmp_path / path).values()} == {torch.float32}
+        assert {each.dtype for each in safetensors.load_file(tmp_path / path).values()} == {torch.float32}
 
 
 def test_training_goes_on_from_a_checkpoint(model: Path, tmp_path: Path) -> None:
@@ -218,19 +183,14 @@ def test_training_goes_on_from_a_checkpoint(model: Path, tmp_path: Path) -> None
     for made in ("lora", "full"):
         tiny_training(model, tmp_path / made, method=made)
         start = load_checkpoint(tmp_path / made, device="cpu")
-        means = [score.mean for score in score_items(start, items).scores]
+        means = [score.mean for score in scorer.score_items(start, items).scores]
         for method in ("lora", "full"):
             output = tmp_path / f"{made}-{method}"
-            train(
-                [Stage("human", tuple(items))],
-                items,
-                Start(None, tmp_path / made, "beta"),
-                TrainSettings(**{**TINY, "steps": 1, "lr": 1e-9, "method": method}),
-                output,
-                processes=Processes("cpu"),
-            )
+            trained(items, items, output, init=tmp_path / made, steps=1, lr=1e-9, method=method)
             read = load_checkpoint(output, device="cpu")
-            assert [score.mean for score in score_items(read, items).scores] == pytest.approx(means, abs=1e-4)
+            assert [score.mean for score in scorer.score_items(read, items).scores] == pytest.approx(
+                means, abs=1e-4
+            )
             assert (output / "model" / "lm" / "adapter_config.json").is_file() == (method == "lora")
 
 
@@ -239,15 +199,7 @@ def test_what_does_not_fit_is_left_out_and_said(model: Path, tmp_path: Path) -> 
     items[1] = replace(items[1], rationale="word " * 200)
     items[2] = replace(items[2], candidate="word " * 200)
     said: list[str] = []
-    train(
-        [Stage("human", tuple(items))],
-        rated_items(4, 9),
-        Start(str(model), None, "beta"),
-        TrainSettings(**{**TINY, "window": 200}),
-        tmp_path / "out",
-        processes=Processes("cpu"),
-        report=said.append,
-    )
+    trained(items, rated_items(4, 9), tmp_path / "out", model, window=200, report=said.append)
     assert "stage human: 1 contexts shortened to the window of 200 tokens" in said
     assert any("1 answers left out, longer than the window of 200 tokens" in line for line in said)
     assert any("stage human: 5 answers, 6 steps" in line for line in said)
@@ -278,6 +230,6 @@ def test_two_processes_train_as_one(model: Path, tmp_path: Path) -> None:
     assert done.stdout.count("trained") == 1 and "2 processes train together" in done.stderr
     assert _losses(tmp_path / "two") == pytest.approx(_losses(tmp_path / "one"), abs=1e-4)
     figures = [
-        [row["dev"]["loss"] for row in _log(tmp_path / name) if "dev" in row] for name in ("one", "two")
+        [row["dev"]["loss"] for row in log_of(tmp_path / name) if "dev" in row] for name in ("one", "two")
     ]
     assert figures[0] == pytest.approx(figures[1], abs=1e-4)

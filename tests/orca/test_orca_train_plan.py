@@ -3,17 +3,22 @@
 from dataclasses import replace
 
 import pytest
-
-pytest.importorskip("torch")
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from long_context_tasks.orca import InputFormat, OrcaItem
-from long_context_tasks.orca.train.schedule import rate, seed_of, step_items, steps_per_epoch
-from long_context_tasks.orca.train.settings import TrainSettings
-from long_context_tasks.orca.train.stages import SCENARIOS, make_stages, shared_questions
+from long_context_tasks.orca.train.plan import (
+    SCENARIOS,
+    TrainSettings,
+    make_stages,
+    rate,
+    seed_of,
+    shared_questions,
+    step_items,
+    steps_per_epoch,
+)
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.validated import validated
 
 
 @given(st.integers(1, 60), st.integers(1, 20), st.integers(0, 5), st.integers())
@@ -108,19 +113,19 @@ def test_shared_questions_are_counted() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"method": "half"}, "method 'half' is none of lora, full"),
-        ({"precision": "fp8"}, "precision 'fp8'"),
-        ({"select": "best"}, "select 'best'"),
-        ({"batch_size": 0}, "batch_size is 0; give 1 or more"),
-        ({"eval_steps": 0}, "eval_steps is 0"),
-        ({"lr": -1.0}, "lr is -1.0; give a number above 0"),
-        ({"lr": float("nan")}, "lr is nan"),
-        ({"warmup": 1.0}, "warmup is 1.0; give 0 or more, below 1"),
+        ({"method": "half"}, "training: method must be 'lora' or 'full'"),
+        ({"precision": "fp8"}, "precision must be 'auto', 'fp32' or 'bf16'"),
+        ({"select": "best"}, "select must be 'loss'"),
+        ({"batch_size": 0}, "batch_size must be at least 1"),
+        ({"eval_steps": 0}, "eval_steps must be at least 1"),
+        ({"lr": -1.0}, "lr must be above 0"),
+        ({"lr": float("nan")}, "lr must be a finite number"),
+        ({"warmup": 1.0}, "warmup must be below 1"),
     ],
 )
 def test_settings_are_checked(change: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        TrainSettings(**change)  # type: ignore[arg-type]
+        validated(TrainSettings, change, "training")
 
 
 def test_what_settings_stand_for() -> None:

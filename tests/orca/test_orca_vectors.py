@@ -7,12 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("torch")
-pytest.importorskip("transformers")
-
-import torch
 import yaml
+from orca_lazy import heads, scorer, torch
 
 from long_context_tasks.orca import (
     InputFormat,
@@ -28,10 +24,7 @@ from long_context_tasks.orca import (
     scored_agreement,
 )
 from long_context_tasks.orca.checkpoint import load_checkpoint
-from long_context_tasks.orca.clamp import composite_of
-from long_context_tasks.orca.heads import HEADS, beta_loss, params_kl
-from long_context_tasks.orca.metrics import Agreement
-from long_context_tasks.orca.scoring import score_items
+from long_context_tasks.orca.metrics import Agreement, composite_of
 
 pytestmark = pytest.mark.vectors
 HEAD_OF = {"beta_llh": "beta", "multinomial_llh": "multinomial", "bernoulli_kl": "bernoulli"}
@@ -88,14 +81,18 @@ def test_text_and_truth_of_every_item(shared: Path) -> None:
 def test_heads(shared: Path) -> None:
     n = 0
     for number, row in _rows(shared, "likelihood.jsonl"):
-        head = HEADS[HEAD_OF[row["function"]]]
+        head = heads.HEADS[HEAD_OF[row["function"]]]
         params = torch.tensor(row["params"])
         mean, variance = head.moments(params)
         assert _near(mean.tolist(), row["mean"], **FLOAT32), number
         assert _near(variance.tolist(), row["variance"], **FLOAT32), number
         if row["labels"] is not None:
             labels = torch.tensor(row["labels"], dtype=torch.float32)
-            loss = beta_loss(params, labels, row["eps"]) if head.name == "beta" else head.loss(params, labels)
+            loss = (
+                heads.beta_loss(params, labels, row["eps"])
+                if head.name == "beta"
+                else head.loss(params, labels)
+            )
             given, expected = loss.flatten().tolist(), torch.tensor(row["loss"]).flatten().tolist()
             assert _near(given, expected, **FLOAT32), number
         n += 1
@@ -104,8 +101,8 @@ def test_heads(shared: Path) -> None:
 
 def test_divergence_of_parameters(shared: Path) -> None:
     for number, row in _rows(shared, "params_kl.jsonl"):
-        head = HEADS[row["function"].removesuffix("_params_kl")]
-        found = params_kl(head, torch.tensor(row["params_p"]), torch.tensor(row["params_q"])).tolist()
+        head = heads.HEADS[row["function"].removesuffix("_params_kl")]
+        found = heads.params_kl(head, torch.tensor(row["params_p"]), torch.tensor(row["params_q"])).tolist()
         assert _near(found, row["kl"], **FLOAT32), number
 
 
@@ -211,7 +208,7 @@ def test_tiny_checkpoints_score_as_official(shared: Path) -> None:
         items = [item for item in read_items(checkpoints / row["items"], rules="released") if item.ratings]
         checkpoint = load_checkpoint(checkpoints / row["checkpoint"] / "model", device="cpu")
         form, _ = _options(row["options"])
-        scoring = score_items(checkpoint, items, form)
+        scoring = scorer.score_items(checkpoint, items, form)
         assert [item.id for item in items] == [each["id"] for each in row["results"]]
         for item, score, expected in zip(items, scoring.scores, row["results"], strict=True):
             assert score.mean == pytest.approx(expected["rating_orca"], abs=1e-4)

@@ -17,7 +17,7 @@ from long_context_tasks.results.cells import Cell
 from long_context_tasks.results.lengths import FamilyLength
 from long_context_tasks.results.models import ModelFacts, Models
 from long_context_tasks.results.tidy import RUNS, SCORES, Collection
-from long_context_tasks.schema.report import HeatMap
+from long_context_tasks.schema.report import HeatMap, Line, Lines, Section, Table
 from long_context_tasks.site import BuiltSite, CellMap, SiteOptions, build_site
 from long_context_tasks.stats import EffectiveLength, Interval, Mean, wilson
 
@@ -258,6 +258,14 @@ def small_options() -> SiteOptions:
             made_up_cell(model, "ethic_recall", rate(best * 0.5, 180), (run_name(model, "ethic_recall_books"),), "f1", ranked=best > 0.5)
             for model, (best, _) in MODELS.items()
         ],
+        sections={"ethic": [Section(
+            "ethic", "As in the paper <i>", (
+                Table("length", "Scores by length <b>", ("model", "length", "mean"), (("owl <b>", "8k", "0.5"), ("crow", "16k", "0.25"))),
+                Table("empty", "Nothing here", ("model",), ()),
+            ),
+            (Lines("Scores by noise", "Noise", "Score", (Line("owl <b>", ((0, 7, 6, 8), (20, 5, 4, 6))),), 0, 10),),
+            ("a note <i>",),
+        )]},
         label_values={"position": {"front": "front", "middle": "in the middle", "rear": "rear"}},
         positions=("position",),
         models=known_models("Apache-2.0 <i>"),

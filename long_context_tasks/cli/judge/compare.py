@@ -143,86 +143,16 @@ def compare(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Of the resampling.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the figures as JSON, too.")] = None,
-    splits: Annotated[
-        Path | None,
-        typer.Option(
-            "--splits",
-            help="Folder that `lct orca data --split` wrote: agreement with its ratings on the test parts; the options below go with it.",
-        ),
-    ] = None,
-    scale: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--scale",
-            help="NAME=LOW,HIGH of a rater. Default: as its file says; 1,5, and 0,1 for baselines, where it does not.",
-        ),
-    ] = None,
-    average: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--average", help="[NAME=]A,B,C: their plain mean; repeatable. Default: all judges; or none."
-        ),
-    ] = None,
-    fusion: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--fusion",
-            help="[NAME=]A,B,C: calibrated on dev, weighed on train; repeatable. Default: all judges; or none.",
-        ),
-    ] = None,
-    orca: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--orca",
-            help="NAME=PATTERN: files of `lct orca score` or `clamp`, {split} stands for split_0 ..., {number} for 0 ...; repeatable.",
-        ),
-    ] = None,
-    against: Annotated[
-        str | None, typer.Option("--against", help="Rater that all others are compared with, pair by pair.")
-    ] = None,
-    own_items: Annotated[
-        bool,
-        typer.Option(
-            "--own-items", help="Each rater on all its answers, not on those that every rater scored."
-        ),
-    ] = False,
     as_json: Json = False,
 ) -> None:
     """Compare judges with people and with each other.
 
     Means, correlations of every pair (Pearson, Spearman, Kendall), scores for each gold score, and agreement of the
     panel (ICC). Intervals are 95 % and over clusters (meetings), but those of the ICC, which take items as independent.
-
-    With --splits: rank correlation and error of every judge, of their mean, their fusion and of ORCA against people's ratings, as in the ORCA paper.
     """
     from long_context_tasks.schema import InputError
     from long_context_tasks.stats import study_panel, study_raters
 
-    if splits is not None:
-        from long_context_tasks.orca.study.split_comparison import SplitOptions, compare_splits
-
-        if gold or panel or by:
-            raise InputError("--gold, --panel and --by do not go with --splits, whose ratings are the gold")
-        compare_splits(
-            files,
-            SplitOptions(
-                folder=splits,
-                raters=_names(raters),
-                scales=scale or (),
-                averages=average or (),
-                fusions=fusion or (),
-                orca=orca or (),
-                against=against,
-                own_items=own_items,
-                seed=seed,
-                out=out,
-            ),
-        )
-        return
-    if scale or average or fusion or orca or against or own_items:
-        raise InputError(
-            "--scale, --average, --fusion, --orca, --against and --own-items need --splits FOLDER"
-        )
     table = read_ratings(files, _names(raters), by)
     members = _names(panel)
     if unknown := [name for name in [gold, *members] if name is not None and name not in table.ratings]:

@@ -1,82 +1,23 @@
-"""``lct orca``: the judge that is trained on people's ratings. Make its data, train it, score with it, clamp its scores."""
+"""``lct orca``: the judge that is trained on people's ratings. Make its data, train it, score with it, clamp its scores; replicate its paper."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from long_context_tasks.cli.options import BatchTokens, DataDir, Device, Json, Window, examples
-
-if TYPE_CHECKING:
-    from long_context_tasks.orca.inputs import InputFormat
+from long_context_tasks.cli.options import BatchTokens, Device, Window, examples, tokens
+from long_context_tasks.cli.orca.data import data
+from long_context_tasks.cli.orca.score import clamp, score
+from long_context_tasks.cli.orca.study import app as study
+from long_context_tasks.cli.output import say
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
-
-_BASE = "Folder or hub id of the base model of a LoRA adapter. Default: the one that the adapter names."
+app.command(epilog=examples("lct orca data ratings.jsonl --split questions --out parts"))(data)
 
 
 @app.callback()
 def orca() -> None:
     """ORCA, a judge that predicts how people would rate an answer and how far they would disagree."""
-
-
-@app.command(epilog=examples("lct orca data ratings.jsonl --split questions --out parts"))
-def data(
-    files: Annotated[
-        list[Path] | None, typer.Argument(help="Rated answers, JSON Lines or .gz; see docs/orca.md.")
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--out", "-o", help="File to write; with --split a new folder.")
-    ] = None,
-    elitr: Annotated[
-        str, typer.Option("--elitr", help="Add ELITR-Bench's human scores: gold, silver, or gold,silver.")
-    ] = "",
-    data_dir: DataDir = None,
-    split: Annotated[str, typer.Option("--split", help="none, questions (8:1:1) or models.")] = "none",
-    splits: Annotated[int, typer.Option("--n-splits", min=1, help="How many splits.")] = 5,
-    held_out: Annotated[int, typer.Option("--held-out", min=1, help="Models in a test part.")] = 2,
-    sources: Annotated[
-        str, typer.Option("--sources", help="Only these, with commas: first part of each row's source.")
-    ] = "",
-    several: Annotated[
-        bool, typer.Option("--several-raters", help="Only answers with two ratings or more.")
-    ] = False,
-    sample: Annotated[
-        int | None, typer.Option("--sample", min=0, help="Of the answers with one rating, take so many.")
-    ] = None,
-    keep_rationale: Annotated[
-        bool,
-        typer.Option("--keep-rationale", help="`rationale` is a context of the question, no rater's remark."),
-    ] = False,
-    keep_improper: Annotated[
-        bool, typer.Option("--keep-improper", help="Keep questions that are marked as flawed.")
-    ] = False,
-    shuffle_ratings: Annotated[
-        bool, typer.Option("--shuffle-ratings", help="A control: ratings permuted among the answers.")
-    ] = False,
-    seed: Annotated[
-        int, typer.Option("--seed", help="Of the sample, the splits by models and the permutation.")
-    ] = 0,
-    as_json: Json = False,
-) -> None:
-    """Make training data: ratings brought to 1 to 5, raters' remarks taken out of the text, parts without a common question."""
-    from long_context_tasks.orca.study.rows import DataOptions, run_data
-    from long_context_tasks.schema import InputError
-
-    if output is None:
-        raise InputError("name the place of the result with --out")
-    options = DataOptions(
-        elitr=_words(elitr),
-        data_dir=data_dir,
-        keep_rationale=keep_rationale,
-        keep_improper=keep_improper,
-        sources=_words(sources),
-        several=several,
-        sample=sample,
-        shuffle=shuffle_ratings,
-        seed=seed,
-    )
-    run_data(files or [], options, output, split, splits, held_out)
 
 
 @app.command(
@@ -157,135 +98,21 @@ def train(
 
     Several GPUs: accelerate launch --multi_gpu --num_processes 4 "$(which lct)" orca train ...
     """
-    from long_context_tasks.cli.orca.train import TrainFiles, run_training
-    from long_context_tasks.orca.train.settings import TrainSettings
+    given = locals()
+    from long_context_tasks.orca import InputFormat
+    from long_context_tasks.orca.train.plan import TrainSettings
+    from long_context_tasks.orca.train.start import TrainFiles, run_training
+    from long_context_tasks.schema.validated import validated
 
-    settings = TrainSettings(
-        method=method,  # type: ignore[arg-type]  # checked by the class
-        precision=precision,  # type: ignore[arg-type]
-        epochs=epochs,
-        steps=steps,
-        batch_size=batch_size,
-        batch_tokens=batch_tokens,
-        lr=lr,
-        head_lr=head_lr,
-        warmup=warmup,
-        weight_decay=weight_decay,
-        lora_rank=lora_rank,
-        lora_alpha=lora_alpha,
-        lora_dropout=lora_dropout,
-        seed=seed,
-        eval_steps=eval_steps,
-        save_steps=save_steps,
-        patience=patience,
-        select=select,  # type: ignore[arg-type]
-        window=_tokens(window),
-        gradient_checkpointing=gradient_checkpointing,
-        form=_form(question, rationale, transcript),
-    )
+    values = {name: given[name] for name in TrainSettings.model_fields if name in given}
+    form = InputFormat(question=question, rationale=rationale, transcript=transcript)
+    settings = validated(TrainSettings, {**values, "window": tokens(window), "form": form}, "lct orca train")
     files = TrainFiles(train_file, judge_train, dev, exclude or [], model, init, head)
-    run_training(files, scenario, settings, output, device)
+    done = run_training(files, scenario, settings, output, device, lambda line: typer.echo(line, err=True))
+    if done is not None:
+        say(f"{output}: {'trained' if done else 'is finished already; nothing was done'}")
 
 
-@app.command(epilog=examples("lct orca score answers.jsonl --checkpoint judge --out scored.jsonl"))
-def score(
-    data_file: Annotated[
-        Path, typer.Argument(metavar="DATA", help="Answers, JSON Lines; ratings are not needed.")
-    ],
-    checkpoint: Annotated[Path, typer.Option("--checkpoint", help="One's own, or a released one.")],
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="File of results. Default: standard output.")
-    ] = None,
-    base_model: Annotated[str | None, typer.Option("--base-model", help=_BASE)] = None,
-    tokenizer: Annotated[
-        str, typer.Option("--tokenizer", help="Folder of the tokenizer, if elsewhere.")
-    ] = "",
-    device: Device = "auto",
-    dtype: Annotated[str, typer.Option("--dtype", help="float32, bfloat16; auto: by the device.")] = "auto",
-    window: Window = "",
-    batch_tokens: BatchTokens = 8192,
-    batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Most answers at once.")] = 64,
-    question: Annotated[
-        bool | None,
-        typer.Option(
-            "--question/--no-question", help="Show it to the model. Default: as it was trained; so the next."
-        ),
-    ] = None,
-    rationale: Annotated[
-        bool | None, typer.Option("--rationale/--no-rationale", help="Show the context.")
-    ] = None,
-    transcript: Annotated[bool | None, typer.Option("--transcript/--no-transcript", help="Show it.")] = None,
-    released: Annotated[
-        bool, typer.Option("--released-rules", help="Read rows as the released code does, odd ratings too.")
-    ] = False,
-    scores_yaml: Annotated[
-        Path | None, typer.Option("--scores-yaml", help="Put the figures there as the released code does.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Score answers: mean, variance, interval and parameters of each; its agreement with the ratings where there are some."""
-    from long_context_tasks.cli.orca.score import ScoreOptions, score_file
-
-    options = ScoreOptions(
-        checkpoint=checkpoint,
-        base_model=base_model,
-        tokenizer=Path(tokenizer) if tokenizer else None,
-        device=device,
-        dtype=dtype,
-        window=_tokens(window),
-        batch_tokens=batch_tokens,
-        batch_size=batch_size,
-        question=question,
-        rationale=rationale,
-        transcript=transcript,
-        released=released,
-        scores_yaml=scores_yaml,
-    )
-    score_file(data_file, out, options)
-
-
-@app.command(epilog=examples("lct orca clamp --dev dev_scored.jsonl test_scored.jsonl --out clamped"))
-def clamp(
-    files: Annotated[list[Path] | None, typer.Argument(help="Files that `lct orca score` wrote.")] = None,
-    dev: Annotated[
-        Path | None, typer.Option("--dev", help="Scored development part; finds the threshold.")
-    ] = None,
-    composite: Annotated[
-        str, typer.Option("--composite", help="paper: rho + tau - MAE; released: rho + tau.")
-    ] = "paper",
-    threshold: Annotated[float | None, typer.Option("--threshold", help="In place of --dev.")] = None,
-    threshold_from: Annotated[
-        Path | None,
-        typer.Option("--threshold-from", help="A clamp.yaml or score_clamp.yaml; in place of --dev."),
-    ] = None,
-    output: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the clamped files.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Move means near an end to it where the predicted variance is small; the threshold comes from the development part."""
-    from long_context_tasks.cli.orca.score import ClampOptions, clamp_files
-
-    clamp_files(files or [], ClampOptions(dev, composite, threshold, output, threshold_from))
-
-
-def _tokens(text: str) -> int | None:
-    """Tokens such as 4096 or 4k; None where nothing was given."""
-    from long_context_tasks.schema import InputError, parse_length
-
-    if not text:
-        return None
-    if text.isdecimal():
-        return int(text)
-    try:
-        return parse_length(text)
-    except ValueError as error:
-        raise InputError(f"--window {text}: give a number of tokens, such as 4096 or 4k") from error
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(word.strip() for word in text.split(",") if word.strip())
-
-
-def _form(question: bool, rationale: bool, transcript: bool) -> "InputFormat":
-    from long_context_tasks.orca.inputs import InputFormat
-
-    return InputFormat(question=question, rationale=rationale, transcript=transcript)
+app.command(epilog=examples("lct orca score answers.jsonl --checkpoint judge --out scored.jsonl"))(score)
+app.command(epilog=examples("lct orca clamp --dev dev_scored.jsonl test_scored.jsonl --out clamped"))(clamp)
+app.add_typer(study, name="study")

@@ -1,60 +1,75 @@
-"""``lct orca score`` and ``lct orca clamp``: the work behind their options."""
+"""``lct orca score`` and ``lct orca clamp``."""
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from long_context_tasks.cli.options import BatchTokens, Device, Json, Window, tokens
 from long_context_tasks.cli.output import add_table, give, interval_text, json_wanted, print_table, say
-from long_context_tasks.schema.errors import InputError
 
 if TYPE_CHECKING:
-    from long_context_tasks.orca import Agreement, Disagreement, OrcaItem
-    from long_context_tasks.orca.metrics import Intervals
-    from long_context_tasks.orca.scoring import OrcaScore
+    from long_context_tasks.orca.metrics import Agreement, Intervals
 
 _FEW = 20
 """Questions below which an interval that draws them is too narrow."""
 
 
-@dataclass(frozen=True)
-class ScoreOptions:
-    """How ``lct orca score`` reads and computes; the parts of the text are None where the checkpoint decides."""
-
-    checkpoint: Path
-    base_model: str | None
-    tokenizer: Path | None
-    device: str
-    dtype: str
-    window: int | None
-    batch_tokens: int
-    batch_size: int
-    question: bool | None
-    rationale: bool | None
-    transcript: bool | None
-    released: bool
-    scores_yaml: Path | None = None
-
-
-def score_file(data: Path, out: Path | None, options: ScoreOptions) -> None:
-    """Score a file, write its rows, show how it agrees with its ratings.
-
-    Raises:
-        InputError: the data, the checkpoint or the place of the result cannot be used.
-    """
-    from long_context_tasks.orca import disagreement, item_agreement, read_items, write_results
+def score(
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="Answers, JSON Lines; ratings are not needed.")
+    ],
+    checkpoint: Annotated[Path, typer.Option("--checkpoint", help="Your own, or a released one.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="File of results. Default: standard output.")
+    ] = None,
+    base_model: Annotated[
+        str | None,
+        typer.Option(
+            "--base-model",
+            help="Folder or hub id of the base model of a LoRA adapter. Default: the one that the adapter names.",
+        ),
+    ] = None,
+    tokenizer: Annotated[
+        str, typer.Option("--tokenizer", help="Folder of the tokenizer, if elsewhere.")
+    ] = "",
+    device: Device = "auto",
+    dtype: Annotated[str, typer.Option("--dtype", help="float32, bfloat16; auto: by the device.")] = "auto",
+    window: Window = "",
+    batch_tokens: BatchTokens = 8192,
+    batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Most answers at once.")] = 64,
+    question: Annotated[
+        bool | None,
+        typer.Option(
+            "--question/--no-question", help="Show it to the model. Default: as it was trained; so the next."
+        ),
+    ] = None,
+    rationale: Annotated[
+        bool | None, typer.Option("--rationale/--no-rationale", help="Show the context.")
+    ] = None,
+    transcript: Annotated[bool | None, typer.Option("--transcript/--no-transcript", help="Show it.")] = None,
+    released: Annotated[
+        bool, typer.Option("--released-rules", help="Read rows as the released code does, odd ratings too.")
+    ] = False,
+    scores_yaml: Annotated[
+        Path | None, typer.Option("--scores-yaml", help="Put the figures there as the released code does.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Score answers: mean, variance, interval and parameters of each; its agreement with the ratings where there are some."""
+    from long_context_tasks.orca import InputFormat, disagreement, item_agreement, read_items, write_results
     from long_context_tasks.orca.checkpoint import find_checkpoint, load_checkpoint, named_failures
+    from long_context_tasks.orca.metrics import item_intervals
     from long_context_tasks.orca.results import add_released_scores, released_scores, result_row
+    from long_context_tasks.schema import InputError
+    from long_context_tasks.schema.files import json_value
 
-    items = read_items(data, rules="released" if options.released else "checked")
-    find_checkpoint(options.checkpoint)
-    if options.window is not None and options.window < 1:
-        raise InputError(f"--window {options.window}: give 1 or more")
-    if options.scores_yaml is not None and out is None:
+    items = read_items(data, rules="released" if released else "checked")
+    find_checkpoint(checkpoint)
+    most_tokens = tokens(window)
+    if scores_yaml is not None and out is None:
         raise InputError("--scores-yaml goes with --out, as the released code writes both")
     if out is not None and out.resolve() == data.resolve():
         raise InputError(f"{out}: would be written over what it is made from; choose another --out")
@@ -62,24 +77,27 @@ def score_file(data: Path, out: Path | None, options: ScoreOptions) -> None:
         raise InputError(f"{out}: its folder is not there; make it, or choose another place")
     with named_failures("scoring"):
         from long_context_tasks.orca.scoring import score_items
-    checkpoint = load_checkpoint(
-        options.checkpoint,
-        device=options.device,
-        dtype=options.dtype,
-        base_model=options.base_model,
-        tokenizer=options.tokenizer,
+    loaded = load_checkpoint(
+        checkpoint,
+        device=device,
+        dtype=dtype,
+        base_model=base_model,
+        tokenizer=Path(tokenizer) if tokenizer else None,
     )
-    if control := checkpoint.args.get("control"):
+    if control := loaded.args.get("control"):
         typer.echo(f"CONTROL ({control}): this judge did not learn from the answers' own ratings", err=True)
     if any(item.row.get("control") for item in items):
         typer.echo(f"CONTROL: the ratings in {data.name} are not the answers' own", err=True)
+    form = InputFormat.of_args(loaded.args).with_parts(
+        question=question, rationale=rationale, transcript=transcript
+    )
     scoring = score_items(
-        checkpoint,
+        loaded,
         items,
-        _form(checkpoint.args, options),
-        window=options.window,
-        batch_tokens=options.batch_tokens,
-        batch_size=options.batch_size,
+        form,
+        window=most_tokens,
+        batch_tokens=batch_tokens,
+        batch_size=batch_size,
         progress=True,
     )
     typer.echo(str(scoring), err=True)
@@ -88,209 +106,110 @@ def score_file(data: Path, out: Path | None, options: ScoreOptions) -> None:
             f"no answer fits the window of {scoring.window} tokens, so nothing was written; raise --window"
         )
     if out is None:
-        _print_results(data, [result_row(*both) for both in zip(items, scoring.scores, strict=True)])
+        rows = [result_row(*both) for both in zip(items, scoring.scores, strict=True)]
+        add_table(f"scores of {data.name}", rows)
+        for row in rows if not json_wanted() else ():
+            typer.echo(json.dumps(json_value(row), ensure_ascii=False))
         return
     write_results(out, items, scoring.scores)
-    predicts = checkpoint.model.head.quantiles is not None
-    figures = item_agreement(
-        items,
-        [score.mean for score in scoring.scores],
-        [score.variance if predicts else None for score in scoring.scores],
-    )
+    means = [score.mean for score in scoring.scores]
+    spread = loaded.model.head.quantiles is not None
+    variances = [score.variance if spread else None for score in scoring.scores]
+    figures = item_agreement(items, means, variances)
     if figures.n:
-        _print_agreement(
-            f"Agreement with the ratings in {data.name}", figures, *_intervals(items, scoring.scores)
+        _print_agreement(data, figures, item_intervals(items, means))
+    differing = disagreement(items, variances)
+    if differing.differ and differing.agree:
+        say(
+            f"predicted variance against raters who differ: AUC {differing.auc:.4f} ({differing.differ} answers whose raters differ, "
+            f"{differing.agree} whose raters agree; 0.5 says nothing)"
         )
-        if predicts:
-            _print_disagreement(disagreement(items, [score.variance for score in scoring.scores]))
-    if options.scores_yaml is not None:
+    if scores_yaml is not None:
         stem = data.name.removesuffix(".gz").removesuffix(".jsonl")
-        add_released_scores(options.scores_yaml, stem, released_scores(figures, spread=predicts))
+        add_released_scores(scores_yaml, stem, released_scores(figures, spread=spread))
     give(f"{out}: {len(items)} rows", file=out, rows=len(items))
 
 
-def _print_results(data: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """JSON Lines on standard output, or the one document of ``--json``."""
-    from long_context_tasks.schema.files import json_value
-
-    add_table(f"scores of {data.name}", rows)
-    for row in rows if not json_wanted() else ():
-        typer.echo(json.dumps(json_value(row), ensure_ascii=False))
-
-
-def _form(args: Any, options: ScoreOptions) -> Any:
-    from dataclasses import replace
-
-    from long_context_tasks.orca import InputFormat
-
-    given = {
-        name: value
-        for name in ("question", "rationale", "transcript")
-        if (value := getattr(options, name)) is not None
-    }
-    return replace(InputFormat.of_args(args), **given)
-
-
-def _intervals(items: "Sequence[OrcaItem]", scores: "Sequence[OrcaScore]") -> "tuple[Intervals, int]":
-    """The intervals, and over how many questions."""
-    from long_context_tasks.orca import agreement_intervals
-    from long_context_tasks.orca.study.splits import question_numbers
-
+def _print_agreement(data: Path, figures: "Agreement", intervals: "Intervals") -> None:
     rows = [
-        (item.rating_mean, score.mean, number)
-        for item, score, number in zip(items, scores, question_numbers(items), strict=True)
-        if item.rating_mean is not None and score.mean is not None
+        ("mean: Spearman's rho", figures.n, figures.rho, intervals.rho),
+        ("mean: Kendall's tau-b", figures.n, figures.tau, intervals.tau),
+        ("mean: MAE", figures.n, figures.mae, intervals.mae),
+        ("variance: Spearman's rho", figures.n_variance, figures.variance_rho, None),
+        ("variance: Kendall's tau-b", figures.n_variance, figures.variance_tau, None),
+        ("variance: MAE", figures.n_variance, figures.variance_mae, None),
     ]
-    questions = [number for _, _, number in rows]
-    found = agreement_intervals([a for a, _, _ in rows], [b for _, b, _ in rows], questions)
-    return found, len(set(questions))
-
-
-def _print_agreement(title: str, figures: "Agreement", intervals: "Intervals", questions: int) -> None:
-    rows = [
-        ["mean: Spearman's rho", str(figures.n), _text(figures.rho), interval_text(intervals.rho, 3)],
-        ["mean: Kendall's tau-b", str(figures.n), _text(figures.tau), interval_text(intervals.tau, 3)],
-        ["mean: MAE", str(figures.n), _text(figures.mae), interval_text(intervals.mae, 3)],
-        ["variance: Spearman's rho", str(figures.n_variance), _text(figures.variance_rho), ""],
-        ["variance: Kendall's tau-b", str(figures.n_variance), _text(figures.variance_tau), ""],
-        ["variance: MAE", str(figures.n_variance), _text(figures.variance_mae), ""],
-    ]
-    columns = ["figure", "n", "value", f"95 % interval over {questions} questions"]
-    print_table(f"{title}, all on 0 to 1", columns, rows)
-    if questions < _FEW:
-        say(f"note: {questions} questions are too few for an interval; it looks narrower than it is")
-
-
-def _print_disagreement(found: "Disagreement") -> None:
-    """One line, where some answers have two raters or more who differ and some who do not."""
-    if found.differ and found.agree:
-        say(
-            f"predicted variance against raters who differ: AUC {found.auc:.4f} ({found.differ} answers whose raters differ, {found.agree} whose "
-            "raters agree; 0.5 says nothing)"
-        )
+    print_table(
+        f"Agreement with the ratings in {data.name}, all on 0 to 1",
+        ["figure", "n", "value", f"95 % interval over {intervals.clusters} questions"],
+        [
+            [name, str(n), _text(value), "" if interval is None else interval_text(interval, 3)]
+            for name, n, value, interval in rows
+        ],
+    )
+    if intervals.clusters < _FEW:
+        say(f"note: {intervals.clusters} questions are too few for an interval; it looks narrower than it is")
 
 
 def _text(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.4f}"
 
 
-@dataclass(frozen=True)
-class ClampOptions:
-    """How ``lct orca clamp`` works: the threshold is given, read from a file, or found on ``dev``."""
+def clamp(
+    files: Annotated[list[Path] | None, typer.Argument(help="Files that `lct orca score` wrote.")] = None,
+    dev: Annotated[
+        Path | None, typer.Option("--dev", help="Scored development part; finds the threshold.")
+    ] = None,
+    composite: Annotated[
+        str, typer.Option("--composite", help="paper: rho + tau - MAE; released: rho + tau.")
+    ] = "paper",
+    threshold: Annotated[float | None, typer.Option("--threshold", help="In place of --dev.")] = None,
+    threshold_from: Annotated[
+        Path | None,
+        typer.Option("--threshold-from", help="A clamp.yaml or score_clamp.yaml; in place of --dev."),
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the clamped files.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Move means near an end to it where the predicted variance is small; the threshold comes from the development part."""
+    from long_context_tasks.orca.metrics import composite_of, weights_of
+    from long_context_tasks.orca.results import clamp_file, dev_threshold, read_threshold, write_clamped
+    from long_context_tasks.schema import InputError
 
-    dev: Path | None
-    composite: str
-    threshold: float | None
-    output: Path | None
-    threshold_from: Path | None = None
-
-
-def clamp_files(files: Sequence[Path], options: ClampOptions) -> None:
-    """Find the threshold, apply it to each file, show what it changes, write the rows.
-
-    Raises:
-        InputError: a file cannot be read, has no ratings to find a threshold by, or the rows cannot be written.
-    """
-    from long_context_tasks.orca import clamp_all, read_results, scored_agreement
-    from long_context_tasks.orca.clamp import composite_of, weights_of
-    from long_context_tasks.orca.results import released_clamp_scores
-
-    if [options.dev, options.threshold, options.threshold_from].count(None) != 2:
+    files = files or []
+    if [dev, threshold, threshold_from].count(None) != 2:
         raise InputError(
             "give either --dev, scored answers with ratings, or --threshold, or --threshold-from"
         )
-    if options.dev is None and not files:
+    if dev is None and not files:
         raise InputError("nothing to clamp: name files that `lct orca score` wrote")
-    weights = weights_of(options.composite)
-    read = {path: read_results(path) for path in [*([options.dev] if options.dev else []), *files]}
-    if len({path.stem for path in read}) < len(read) or len(set(files)) < len(files):
+    weights = weights_of(composite)
+    paths = list(dict.fromkeys([*([dev] if dev else []), *files]))
+    if len({path.stem for path in paths}) < len(paths) or len(set(files)) < len(files):
         raise InputError("two files have the same name; give them different ones, as the results go by it")
-    threshold = _threshold(options, weights)
-    rows, figures_of, released = [], {}, {}
-    for path, scored in read.items():
-        clamped = clamp_all([row.mean for row in scored], [row.variance for row in scored], threshold)
-        changed = sum(a.mean != b for a, b in zip(scored, clamped, strict=True))
-        before, after = scored_agreement(scored), scored_agreement(scored, clamped)
-        figures_of[path.stem] = {"n_clamped": changed, "before": asdict(before), "clamped": asdict(after)}
-        released[path.stem] = released_clamp_scores(after, threshold)
-        for name, each in (("as predicted", before), ("clamped", after)):
-            composite = composite_of(each, weights)
-            cells = [_text(value) for value in (each.rho, each.tau, each.mae, composite)]
-            rows.append([str(path), name, str(each.n), str(changed) if name == "clamped" else "", *cells])
-    give(threshold=threshold, composite=options.composite)
+    if dev is not None:
+        threshold = dev_threshold(dev, weights)
+        if not threshold:
+            typer.echo("clamping does not help on the development part: the threshold is 0", err=True)
+    else:
+        threshold = read_threshold(threshold_from) if threshold_from is not None else threshold or 0.0
+        if not 0 <= threshold < 1:
+            place = "--threshold" if threshold_from is None else f"{threshold_from}: threshold"
+            raise InputError(f"{place} {threshold}: a variance on 0 to 1; give 0 or more, below 1")
+    clamped = [clamp_file(path, threshold) for path in paths]
+    rows = []
+    for each in clamped:
+        for name, figures in (("as predicted", each.before), ("clamped", each.after)):
+            values = (figures.rho, figures.tau, figures.mae, composite_of(figures, weights))
+            changed = str(each.changed) if name == "clamped" else ""
+            rows.append([str(each.path), name, str(figures.n), changed, *map(_text, values)])
+    give(threshold=threshold, composite=composite)
     print_table(
-        f"Threshold of the variance {threshold:.8f}, composite {options.composite}",
+        f"Threshold of the variance {threshold:.8f}, composite {composite}",
         ["file", "means", "n rated", "changed", "rho", "tau", "MAE", "composite"],
         rows,
         ("means",),
     )
-    if options.output is not None:
-        _write_clamped(options, files, threshold, figures_of, released)
-
-
-def _threshold(options: ClampOptions, weights: tuple[float, float, float]) -> float:
-    from long_context_tasks.orca import find_threshold, read_results
-    from long_context_tasks.orca.results import read_threshold
-
-    if options.dev is None:
-        known = options.threshold_from
-        given = float(options.threshold or 0) if known is None else read_threshold(known)
-        if not 0 <= given < 1:
-            named = "--threshold" if known is None else f"{known}: threshold"
-            raise InputError(f"{named} {given}: a variance on 0 to 1; give 0 or more, below 1")
-        return given
-    rated = [row for row in read_results(options.dev) if row.truth is not None]
-    try:
-        search = find_threshold(
-            [row.truth for row in rated if row.truth is not None],
-            [row.mean for row in rated],
-            [row.variance for row in rated],
-            weights,
-        )
-    except InputError as error:
-        raise InputError(f"{options.dev}: {error}") from error
-    if not search.threshold:
-        typer.echo("clamping does not help on the development part: the threshold is 0", err=True)
-    return search.threshold
-
-
-def _write_clamped(
-    options: ClampOptions,
-    files: Sequence[Path],
-    threshold: float,
-    figures: dict[str, Any],
-    released: dict[str, Any],
-) -> None:
-    """``FOLDER/<name>.jsonl`` with ``rating_orca_clamped`` beside the rest, and ``clamp.yaml``; ``score_clamp.yaml`` as the released code has it."""
-    import yaml
-
-    from long_context_tasks.orca.clamp import clamp
-    from long_context_tasks.schema.files import json_value, write_whole
-
-    folder = options.output or Path()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"{folder}: cannot be made ({error.strerror or error}); choose another --out"
-        ) from error
-    for path in files:
-        target = folder / f"{path.stem}.jsonl"
-        if target.resolve() == path.resolve():
-            raise InputError(f"{target}: would be written over what it is made from; choose another --out")
-        lines = []
-        for line in filter(str.strip, path.read_text(encoding="utf-8").split("\n")):
-            row = json.loads(line)
-            mean, variance = row["rating_orca"], row["variance_orca"]
-            there = mean is not None and variance is not None
-            row["rating_orca_clamped"] = clamp(mean, variance, threshold) if there else None
-            lines.append(json.dumps(row, ensure_ascii=False) + "\n")
-        write_whole(target, lines)
-    summary = {
-        "var_threshold": round(threshold, 8),
-        "composite": options.composite,
-        "files": json_value(figures),
-    }
-    write_whole(folder / "score_clamp.yaml", yaml.safe_dump(released, sort_keys=False, allow_unicode=True))
-    write_whole(folder / "clamp.yaml", yaml.safe_dump(summary, sort_keys=False, allow_unicode=True))
-    give(f"{folder}: {len(files)} files, clamp.yaml and score_clamp.yaml", folder=folder)
+    if output is not None:
+        write_clamped(output, clamped, files, threshold, composite)
+        give(f"{output}: {len(files)} files, clamp.yaml and score_clamp.yaml", folder=output)

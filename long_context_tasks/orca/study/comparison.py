@@ -1,58 +1,28 @@
-"""Judges of correctness beside each other over splits, as in the ORCA paper's Table 2: single judges, their mean, their fusion, ORCA.
+"""Agreement of raters with people over splits, as in the ORCA paper's Table 2: single judges, their mean, their fusion, ORCA; all on 0 to 1."""
 
-Everything on 0 to 1. What a rater has no score for is missing, for the mean of judges as soon as one of them has none; nothing stands in for it.
-"""
-
-import json
 import math
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
 
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.metrics import Agreement, item_agreement
-from long_context_tasks.orca.study.fusion import Fusion, average, fuse
-from long_context_tasks.orca.study.splits import SplitItems, all_items, question_numbers
+from long_context_tasks.orca.splits import SplitItems, all_items, question_numbers
+from long_context_tasks.orca.study.raters import (
+    Fusion,
+    Kind,
+    Rater,
+    averaged,
+    fused,
+    named_groups,
+    orca_raters,
+    read_scales,
+    single_raters,
+)
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import json_rows
-from long_context_tasks.stats import Difference, mae_difference, rho_difference
-
-Kind = Literal["judge", "baseline", "average", "fusion", "orca"]
-_FEWEST = 2
-"""Answers with all scores that a fusion needs in each part; far more to be any good."""
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What a rater says of an answer, on 0 to 1.
-
-    Attributes:
-        mean: mean rating.
-        variance: of people's ratings, from raters that predict it.
-    """
-
-    mean: float
-    variance: float | None = None
-
-
-Estimates = Mapping[str, Estimate]
-"""Answer's id to what is said of it; an id that is missing has no score."""
-
-
-@dataclass(frozen=True)
-class Rater:
-    """One row of the comparison.
-
-    Attributes:
-        name, kind: for the table.
-        by_split: predictions for each split, in their order; those of a single judge are the same in all.
-    """
-
-    name: str
-    kind: Kind
-    by_split: tuple[Estimates, ...]
+from long_context_tasks.stats.correlation import Difference, mae_difference, rho_difference
 
 
 @dataclass(frozen=True)
@@ -135,69 +105,7 @@ class Comparison:
     total: int
     left_out: int
     lacking: Mapping[str, int]
-    against: tuple[Against, ...] = field(default=())
-
-
-def averaged(name: str, judges: Sequence[Rater]) -> Rater:
-    """The plain mean of judges; the sample variance of their scores (divisor n - 1) is its predicted variance.
-
-    An answer that one of them has no score for has none here: a mean of the others would be another rater's.
-    """
-    by_split: list[Estimates] = []
-    for number in range(len(judges[0].by_split)):
-        shared = _shared([judge.by_split[number] for judge in judges])
-        by_split.append(
-            {
-                each: Estimate(*average([judge.by_split[number][each].mean for judge in judges]))
-                for each in shared
-            }
-        )
-    return Rater(name, "average", tuple(by_split))
-
-
-def _shared(predictions: Sequence[Estimates]) -> list[str]:
-    first, *others = predictions
-    return [each for each in first if all(each in other for other in others)]
-
-
-def fused(name: str, judges: Sequence[Rater], splits: Sequence[SplitItems]) -> tuple[Rater, list[Fusion]]:
-    """Judges calibrated on each split's development part and weighed on its training part; see :mod:`long_context_tasks.orca.study.fusion`.
-
-    No rating of a test part is looked at. Answers without a score of every judge teach nothing and get no prediction.
-
-    Returns:
-        The rater, which predicts the test parts only, and what was learned in each split.
-
-    Raises:
-        InputError: a part has fewer than two answers with a score of every judge.
-    """
-    by_split, learned = [], []
-    for number, split in enumerate(splits):
-        scores = {judge.name: judge.by_split[number] for judge in judges}
-
-        def part(
-            items: Sequence[OrcaItem], scores: Mapping[str, Estimates] = scores
-        ) -> tuple[list[OrcaItem], dict[str, list[float]]]:
-            kept = [item for item in items if all(item.id in each for each in scores.values())]
-            return kept, {judge: [each[item.id].mean for item in kept] for judge, each in scores.items()}
-
-        def truth(items: Sequence[OrcaItem]) -> list[float]:
-            return [item.rating_mean for item in items if item.rating_mean is not None]
-
-        dev, dev_scores = part(split.dev)
-        train, train_scores = part(split.train)
-        for which, kept in (("dev", dev), ("train", train)):
-            if len(kept) < _FEWEST:
-                raise InputError(
-                    f"{name}: {split.name} has {len(kept)} answers in {which} with a score of all of {', '.join(scores)}; "
-                    "rate all parts of the splits, or leave the fusion out"
-                )
-        found = fuse(dev_scores, truth(dev), train_scores, truth(train))
-        test, test_scores = part(split.test)
-        means = found.predict(test_scores) if test else []
-        by_split.append({item.id: Estimate(mean) for item, mean in zip(test, means, strict=True)})
-        learned.append(found)
-    return Rater(name, "fusion", tuple(by_split)), learned
+    against: tuple[Against, ...] = ()
 
 
 def compare_raters(
@@ -312,68 +220,91 @@ def _against(
     )
 
 
-# ORCA's scored answers, one file a split, as rows of a comparison.
+# Files of scores beside the splits that their answers were cut into.
 
 
-def orca_raters(text: str, splits: Sequence[SplitItems]) -> list[Rater]:
-    """ORCA's predictions from the files of ``NAME=PATTERN``; with a clamped column also those, as ``NAME clamped``.
+@dataclass(frozen=True)
+class Choice:
+    """What ``lct orca study compare`` is asked for.
 
-    ``{split}`` in the pattern is the name of a split's folder, ``{number}`` its number.
+    Attributes:
+        named: the user named the raters.
+        scales: ``NAME=LOW,HIGH`` each.
+        averages, fusions: ``[NAME=]a,b,c`` each, or ``none``; empty for one of all judges.
+        orca: ``NAME=PATTERN`` each.
+        against: rater that the others are subtracted from.
+        own_items: each rater on all answers that it has a score for.
+        seed: of the draws.
+    """
+
+    named: bool = False
+    scales: Sequence[str] = ()
+    averages: Sequence[str] = ()
+    fusions: Sequence[str] = ()
+    orca: Sequence[str] = ()
+    against: str | None = None
+    own_items: bool = False
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class SplitComparison:
+    """The comparison of all raters, what each fusion learned in each split, and notes for the user."""
+
+    comparison: Comparison
+    fusions: Mapping[str, Sequence[Fusion]]
+    notes: Sequence[str]
+
+
+def compare_files(
+    files: Sequence[Path],
+    ids: Sequence[str],
+    ratings: Mapping[str, Sequence[float | None]],
+    splits: Sequence[SplitItems],
+    choice: Choice,
+) -> SplitComparison:
+    """Compare the raters of files of scores, their averages and fusions, and ORCA.
+
+    Args:
+        files: of the scores, which may name the raters' scales.
+        ids: of the answers in the files.
+        ratings: rater to its scores in the order of ``ids``.
+        splits: with people's ratings.
+        choice: see there.
 
     Raises:
-        InputError: no name or pattern, a file is missing or no scored answers, or only some files are clamped.
+        InputError: scores and splits share no answer, or an option cannot be used; see the parts.
     """
-    name, _, pattern = text.partition("=")
-    if not name.strip() or not ("{split}" in pattern or "{number}" in pattern):
-        raise InputError(
-            f"--orca {text}: write NAME=PATTERN with {{split}} in it, such as orca=scored/{{split}}/test.jsonl"
-        )
-    plain, clamped = [], []
-    for split in splits:
-        path = Path(pattern.replace("{split}", split.name).replace("{number}", split.number))
-        as_predicted, with_clamping = _orca_file(path)
-        plain.append(as_predicted)
-        clamped.append(with_clamping)
-    raters = [Rater(name.strip(), "orca", tuple(plain))]
-    there = [each for each in clamped if each is not None]
-    if there and len(there) < len(splits):
-        raise InputError(
-            f"--orca {text}: {len(there)} of {len(splits)} files have a clamped column; clamp all"
-        )
-    return [*raters, Rater(f"{name.strip()} clamped", "orca", tuple(there))] if there else raters
-
-
-def _orca_file(path: Path) -> tuple[Estimates, Estimates | None]:
-    plain: dict[str, Estimate] = {}
-    clamped: dict[str, Estimate] = {}
-    has_clamped = False
-    for where, row in json_rows(path, "answers that `lct orca score` scored"):
-        if not isinstance(row, dict) or not {"id", "rating_orca", "variance_orca"} <= row.keys():
+    scales = read_scales(files, choice.scales, ratings)
+    plain = single_raters(ids, ratings, scales, len(splits), named=choice.named)
+    notes = []
+    known = all_items(splits)
+    if others := sum(name not in known for name in ids):
+        if others == len(ids):
             raise InputError(
-                f"{where}: no id, rating_orca and variance_orca; name a file that `lct orca score` wrote"
+                f"none of the {len(ids)} rated answers is in the splits: there {min(known)}, here {ids[0]}; "
+                "rate the answers that the splits were made of"
             )
-        name = str(row["id"])
-        if name in plain:
-            raise InputError(f"{where}: {name} stands there twice; score the answers again")
-        # A head that predicts no spread has no interval either.
-        predicts = not ("low_orca" in row and row["low_orca"] is None)
-        variance = _unit(row["variance_orca"], f"{where}: variance_orca") if predicts else None
-        mean = _unit(row["rating_orca"], f"{where}: rating_orca")
-        if mean is not None:
-            plain[name] = Estimate(mean, variance)
-        if "rating_orca_clamped" in row:
-            has_clamped = True
-            mean = _unit(row["rating_orca_clamped"], f"{where}: rating_orca_clamped")
-            if mean is not None:
-                clamped[name] = Estimate(mean, variance)
-    return plain, clamped if has_clamped else None
-
-
-def _unit(value: Any, where: str) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise InputError(
-            f"{where} is {json.dumps(value)[:40]}, no number from 0 to 1; score the answers again"
-        )
-    return float(value)
+        notes.append(f"{others} rated answers are in no split and were passed over")
+    trained = [rater for text in choice.orca for rater in orca_raters(text, splits)]
+    averages = [averaged(*group) for group in named_groups(choice.averages, "--average", plain)]
+    fusions: dict[str, list[Fusion]] = {}
+    fused_raters = []
+    for name, members in named_groups(choice.fusions, "--fusion", plain):
+        try:
+            found = fused(name, members, splits)
+        except InputError as error:
+            if choice.fusions:
+                raise InputError(f"--fusion: {error}") from error
+            notes.append(f"no fusion: {error}")  # the default is dropped where it cannot be made
+        else:
+            fused_raters.append(found.rater)
+            fusions[name] = found.learned
+    raters = [*plain, *averages, *fused_raters, *trained]
+    counts = Counter(rater.name for rater in raters)
+    if twice := [name for name, count in counts.items() if count > 1]:
+        raise InputError(f"two raters are called {twice[0]}; name averages, fusions and ORCA with NAME=...")
+    comparison = compare_raters(
+        splits, raters, own_items=choice.own_items, against=choice.against, seed=choice.seed
+    )
+    return SplitComparison(comparison, fusions, notes)

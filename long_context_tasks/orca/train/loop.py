@@ -5,228 +5,54 @@ on a CPU). Everything random is a function of the seed and the step, also the dr
 """
 
 import contextlib
-import json
 import math
-import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
-from filelock import FileLock, Timeout
 from tqdm import tqdm
 
-from long_context_tasks.orca.batches import collate, length_batches
-from long_context_tasks.orca.checkpoint import restore_checkpoint, save_checkpoint
-from long_context_tasks.orca.clamp import COMPOSITES, composite_of
+from long_context_tasks.orca.checkpoint import save_checkpoint
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.heads import Head
 from long_context_tasks.orca.inputs import encode_items
-from long_context_tasks.orca.metrics import Agreement, item_agreement
+from long_context_tasks.orca.metrics import COMPOSITES, Agreement, composite_of, item_agreement
+from long_context_tasks.orca.model import collate, length_batches
 from long_context_tasks.orca.scoring import predict
-from long_context_tasks.orca.train.processes import Processes
-from long_context_tasks.orca.train.schedule import rate, seed_of, step_items, steps_per_epoch
-from long_context_tasks.orca.train.settings import Measure, TrainSettings
-from long_context_tasks.orca.train.stages import Stage
-from long_context_tasks.orca.train.trainable import Trainable, from_checkpoint, gradient_norm, new_model
+from long_context_tasks.orca.train.folder import (
+    LOG,
+    OPTIMIZER,
+    State,
+    add_to_log,
+    cut_log,
+    finish,
+    is_finished,
+    opened_run,
+    read_state,
+    tidy_stage,
+    work_folder,
+    write_state,
+)
+from long_context_tasks.orca.train.plan import (
+    Measure,
+    Stage,
+    TrainSettings,
+    rate,
+    seed_of,
+    step_items,
+    steps_per_epoch,
+)
+from long_context_tasks.orca.train.trainable import (
+    Processes,
+    Trainable,
+    from_checkpoint,
+    gradient_norm,
+    new_model,
+)
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import json_value, write_whole
-
-# Files of a training run.
-
-
-LOG = "log.jsonl"
-STATE = "state.json"
-OPTIMIZER = "optimizer.pt"
-
-
-@dataclass(frozen=True)
-class State:
-    """Where a stage stands.
-
-    Attributes:
-        step: steps done.
-        best_step: after which the best checkpoint was made; 0 for none.
-        best: its value of the measure, the smaller the better; None before the first.
-        without_gain: evaluations since.
-        done: whether the stage has ended.
-    """
-
-    step: int = 0
-    best_step: int = 0
-    best: float | None = None
-    without_gain: int = 0
-    done: bool = False
-
-
-def write_state(folder: Path, state: State) -> None:
-    """Write it into a checkpoint that is being made."""
-    (folder / STATE).write_text(json.dumps(asdict(state)) + "\n", encoding="utf-8")
-
-
-def read_state(folder: Path) -> State:
-    """Read it back.
-
-    Raises:
-        InputError: it was changed or is not there.
-    """
-    try:
-        return State(**json.loads((folder / STATE).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
-        raise InputError(
-            f"{folder / STATE}: cannot be read ({type(error).__name__}); remove {folder.parent.parent} to begin anew"
-        ) from error
-
-
-def work_folder(output: Path) -> Path:
-    """Where the files of an unfinished run lie."""
-    return output.with_name(f"{output.name}.training")
-
-
-def is_finished(output: Path, args: Mapping[str, Any]) -> bool:
-    """Whether the result of just this run is there.
-
-    Raises:
-        InputError: there is something else.
-    """
-    if (output / "model" / "config.yaml").is_file():
-        try:
-            found = yaml.safe_load((output / "args.yaml").read_text(encoding="utf-8"))
-        except (OSError, ValueError, yaml.YAMLError):
-            found = {}
-        _same_run(found if isinstance(found, dict) else {}, args, output)
-        return True
-    if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise InputError(
-            f"{output}: there is something else than a checkpoint; name another folder with --out"
-        )
-    return False
-
-
-def _same_run(found: Mapping[str, Any], args: Mapping[str, Any], place: Path) -> None:
-    if differing := sorted(
-        name for name in {*found, *args} if json_value(found.get(name)) != json_value(args.get(name))
-    ):
-        raise InputError(
-            f"{place} is of a run with other arguments ({', '.join(differing)}); name another --out, or remove it"
-        )
-
-
-@contextmanager
-def opened_run(output: Path, args: Mapping[str, Any]) -> Iterator[Path]:
-    """Make or find the folder of an unfinished run, for one process alone.
-
-    Raises:
-        InputError: another process writes there, it is of a run with other arguments, or it cannot be written.
-    """
-    work = work_folder(output)
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        work.mkdir(exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"{output}: cannot be written ({error.strerror or error}); choose another place with --out"
-        ) from error
-    lock = FileLock(work / ".lock", timeout=0)
-    try:
-        lock.acquire()
-    except Timeout as error:
-        raise InputError(
-            f"{work}: another training writes there; wait for it, or name another --out"
-        ) from error
-    try:
-        run = work / "run.json"
-        if run.is_file():
-            try:
-                found = json.loads(run.read_text(encoding="utf-8"))
-            except ValueError as error:
-                raise InputError(f"{run}: not JSON; remove {work} to begin anew") from error
-            try:
-                _same_run(found, args, work)
-            except InputError:
-                if any(path.is_dir() for name in ("last", ".last.old") for path in work.glob(f"*/{name}")):
-                    raise
-                _cleared(work)  # nothing is lost: as after a mistyped option, no checkpoint was written yet
-        if not run.is_file():
-            write_whole(run, json.dumps(json_value(args), indent=1, sort_keys=True) + "\n")
-        yield work
-    finally:
-        lock.release()
-
-
-def _cleared(work: Path) -> None:
-    for each in work.iterdir():
-        if each.is_dir():
-            shutil.rmtree(each)
-        elif each.name != ".lock":
-            each.unlink()
-
-
-def tidy_stage(folder: Path) -> None:
-    """Make a stage's folder, or put it right after a run that was killed while it wrote."""
-    folder.mkdir(exist_ok=True)
-    for name in ("last", "best"):
-        restore_checkpoint(folder / name)
-    for part in folder.glob(".*.part"):
-        shutil.rmtree(part, ignore_errors=True) if part.is_dir() else part.unlink()
-
-
-def cut_log(path: Path, step: int) -> None:
-    """Leave the rows up to a step; what a run wrote after its last checkpoint is done again."""
-    rows = []
-    for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if path.is_file() else []:
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue  # the line that was being written
-        if row["step"] <= step:
-            rows.append(line if line.endswith("\n") else f"{line}\n")
-    write_whole(path, rows)
-
-
-def add_to_log(path: Path, row: Mapping[str, Any]) -> None:
-    """Append one row."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(json_value(row), ensure_ascii=False) + "\n")
-
-
-def read_log(path: Path) -> list[dict[str, Any]]:
-    """All rows of a finished log.
-
-    Raises:
-        InputError: it cannot be read.
-    """
-    try:
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read ({error}); name the log of a finished training") from error
-
-
-def finish(output: Path, work: Path, stages: list[Path]) -> None:
-    """Put the result in its place at one stroke, then remove the unfinished run's folder.
-
-    Raises:
-        InputError: it cannot be written.
-    """
-    part = work / "result"
-    try:
-        shutil.rmtree(part, ignore_errors=True)
-        shutil.copytree(stages[-1] / "best", part)
-        with (part / LOG).open("w", encoding="utf-8") as file:
-            for stage in stages:
-                file.write((stage / LOG).read_text(encoding="utf-8"))
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(output)
-    except OSError as error:
-        raise InputError(
-            f"{output}: cannot be written ({error.strerror or error}); make room and give the same command again"
-        ) from error
-
 
 Report = Callable[[str], None]
 
@@ -269,7 +95,7 @@ def train(
     progress: bool = False,
     report: Report = lambda _: None,
 ) -> bool:
-    """Train, or go on with a training that was stopped; the checkpoint stands at ``output`` when it is finished.
+    """Train, or go on with a training that was stopped; the checkpoint is at ``output`` when it is finished.
 
     Args:
         stages: at least one.
@@ -278,7 +104,7 @@ def train(
         settings: see there.
         output: the checkpoint's place; nothing or an empty folder may be there, or the result of just this run.
         processes: of this run.
-        args: further arguments that tell runs apart and belong into ``args.yaml``, such as check sums of the data.
+        args: further arguments that distinguish runs and belong in ``args.yaml``, such as check sums of the data.
         progress: show a bar.
         report: takes lines for the user.
 
@@ -372,7 +198,8 @@ class _Run:
                     state = self._evaluated(state, ended)
                 if evaluated or state.step % self.settings.save_steps == 0:
                     self._save("last", state)
-        best = f"{_measured_by(self.settings.select)} {state.best:.4f} on the development part after step {state.best_step}"
+        name, _ = MEASURES[self.settings.select]
+        best = f"{name} {state.best:.4f} on the development part after step {state.best_step}"
         self.report(f"stage {self.stage.name}: {state.step} of {steps} steps; best: {best}")
         guess = self.made.model.head.loss_of_guess()
         if self.settings.select == "loss" and state.best is not None and state.best > guess:
@@ -405,7 +232,7 @@ class _Run:
         return _Examples([item for item, _ in kept], [each.ids for _, each in kept])
 
     def _step(self, step: int, steps: int, an_epoch: int) -> float:
-        """One step on all processes; returns the loss of a rating."""
+        """Do a step on all processes and return the loss of a rating."""
         settings, model = self.settings, self.made.model
         places = step_items(len(self.train_set), settings.batch_size, step, settings.seed, self.folder.name)
         ids = [self.train_set.ids[place] for place in places]
@@ -467,7 +294,8 @@ class _Run:
         )
         if not math.isfinite(loss):
             self._check_finite(loss, 0.0, state.step)
-        value = measure(self.settings.select, loss, figures)
+        _, value_of = MEASURES[self.settings.select]
+        value = value_of(loss, figures)
         gains = not math.isnan(value) and (state.best is None or value < state.best)
         if state.best is None and math.isnan(value):
             # Nothing to compare yet, as when all predictions are equal; but a stage needs a best checkpoint.
@@ -483,24 +311,21 @@ class _Run:
         row = {"loss": loss, **asdict(figures)}
         self._log({"stage": self.stage.name, "step": state.step, "dev": row, "best": gains})
         if gains:
-            self._save("best", state, {"stage": self.stage.name, "step": state.step, "dev": row})
+            self._save("best", metrics={"stage": self.stage.name, "step": state.step, "dev": row})
         return state
 
-    def _save(self, name: str, state: State, metrics: Mapping[str, Any] | None = None) -> None:
+    def _save(self, name: str, state: State | None = None, metrics: Mapping[str, Any] | None = None) -> None:
+        """Save the model; with a state also what a resumed run needs."""
         if self.processes.is_first:
 
             def also(part: Path) -> None:
-                if name == "last":
+                if state is not None:
                     torch.save({"optimizer": self.optimizer.state_dict()}, part / OPTIMIZER)
                     write_state(part, state)
 
+            made = self.made
             save_checkpoint(
-                self.folder / name,
-                self.made.model,
-                self.made.tokenizer,
-                self.args,
-                metrics=metrics,
-                also=also,
+                self.folder / name, made.model, made.tokenizer, self.args, metrics=metrics, also=also
             )
         self.processes.wait()
 
@@ -524,7 +349,7 @@ def autocast(settings: TrainSettings, device: str) -> Iterator[None]:
 
 
 def _terms(head: Head, ratings: Sequence[Sequence[float]]) -> int:
-    """Terms of the sum that the loss of some items is: one for each rating, or under the bernoulli head for each item."""
+    """Count the terms of the loss of some items: one for each rating, or under the bernoulli head for each item."""
     return len(ratings) if head.name == "bernoulli" else sum(map(len, ratings))
 
 
@@ -535,7 +360,7 @@ def evaluate(
     settings: TrainSettings,
     processes: Processes,
 ) -> tuple[float, Agreement]:
-    """Loss of a rating and agreement, the same in every process."""
+    """Compute the loss of a rating and the agreement, the same in every process."""
     model, pad = made.model, made.tokenizer.pad_token_id or 0
     mine = processes.share(ids)
     with autocast(settings, processes.device):
@@ -553,14 +378,11 @@ def evaluate(
     return loss, item_agreement(items, mean, None if model.head.quantiles is None else variance)
 
 
-def measure(select: Measure, loss: float, figures: Agreement) -> float:
-    """What is to be made small."""
-    if select == "loss":
-        return loss
-    if select == "mae":
-        return figures.mae
-    return -figures.rho if select == "rho" else -composite_of(figures, COMPOSITES["paper"])
-
-
-def _measured_by(select: Measure) -> str:
-    return {"loss": "loss", "mae": "MAE", "rho": "-rho", "composite": "-(rho + tau - MAE)"}[select]
+_Figures = Callable[[float, Agreement], float]
+MEASURES: dict[Measure, tuple[str, _Figures]] = {
+    "loss": ("loss", lambda loss, _: loss),
+    "mae": ("MAE", lambda _, figures: figures.mae),
+    "rho": ("-rho", lambda _, figures: -figures.rho),
+    "composite": ("-(rho + tau - MAE)", lambda _, figures: -composite_of(figures, COMPOSITES["paper"])),
+}
+"""Name of each measure of a gain in words, and the value to make small, from the loss of a rating and the agreement."""

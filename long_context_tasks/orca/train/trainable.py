@@ -1,4 +1,8 @@
-"""A model to be trained: new, from an earlier checkpoint, or as it was when a run was stopped."""
+"""A model to be trained: new, from an earlier checkpoint, or as it was when a run was stopped; and the processes that train it together.
+
+``accelerate launch`` or ``torchrun`` starts several processes. Each holds the whole model and computes its parts of every step; gradients and predictions
+are joined, so that all processes decide alike.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,16 +13,21 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-from long_context_tasks.orca.checkpoint import load_checkpoint, load_lm, load_tokenizer, named_failures
+from long_context_tasks.orca.checkpoint import (
+    choose_device,
+    load_checkpoint,
+    load_lm,
+    load_tokenizer,
+    named_failures,
+)
 from long_context_tasks.orca.heads import get_head
 from long_context_tasks.orca.model import OrcaModel
-from long_context_tasks.orca.train.schedule import seed_of
-from long_context_tasks.orca.train.settings import TrainSettings
+from long_context_tasks.orca.train.plan import TrainSettings, seed_of
 
 
 @dataclass(frozen=True)
 class Trainable:
-    """A model in training mode, of which only what is trained takes gradients.
+    """A model in training mode, of which only the trained parameters take gradients.
 
     Attributes:
         model: on its device.
@@ -29,11 +38,11 @@ class Trainable:
     tokenizer: Any
 
     def parameters(self) -> list[Parameter]:
-        """All that are trained, in a fixed order."""
+        """Return all trained parameters, in a fixed order."""
         return [each for each in self.model.parameters() if each.requires_grad]
 
     def optimizer(self, settings: TrainSettings) -> torch.optim.AdamW:
-        """AdamW; matrices of the language model decay, the head has a rate of its own. The groups keep their rates as ``peak``."""
+        """Make AdamW; matrices of the language model decay, the head has another rate. The groups keep their rates as ``peak``."""
         own = {id(each) for each in self.model.lm.parameters()}
         body = [each for each in self.parameters() if id(each) in own]
         head = [each for each in self.parameters() if id(each) not in own]
@@ -52,7 +61,7 @@ class Trainable:
 
 
 def new_model(name: str, head: str, settings: TrainSettings, device: str) -> Trainable:
-    """A language model with a fresh head, and a fresh adapter under ``lora``.
+    """Make a language model with a fresh head, and a fresh adapter under ``lora``.
 
     Args:
         name: folder or hub id.
@@ -75,7 +84,7 @@ def new_model(name: str, head: str, settings: TrainSettings, device: str) -> Tra
 
 
 def from_checkpoint(folder: Path, settings: TrainSettings, device: str) -> Trainable:
-    """A model from a checkpoint, to be trained on.
+    """Load a model from a checkpoint, to go on with its training.
 
     Under ``lora`` an adapter goes on being trained, and a checkpoint without one gets a fresh one; under ``full`` an adapter is merged.
 
@@ -92,7 +101,7 @@ def from_checkpoint(folder: Path, settings: TrainSettings, device: str) -> Train
 
 
 def _dtype(settings: TrainSettings) -> torch.dtype:
-    """What is trained stays in float32, since small steps are lost in bfloat16."""
+    """Return the type of the frozen weights; trained ones stay in float32, since small steps are lost in bfloat16."""
     return torch.bfloat16 if settings.precision == "bf16" and settings.method == "lora" else torch.float32
 
 
@@ -121,6 +130,64 @@ def _ready(model: OrcaModel, tokenizer: Any, settings: TrainSettings, device: st
 
 
 def gradient_norm(parameters: Sequence[Parameter], clip: float) -> float:
-    """Norm of all gradients, which are made shorter where it is above ``clip``."""
+    """Return the norm of all gradients, which are shortened where it is above ``clip``."""
     norm: Tensor = torch.nn.utils.clip_grad_norm_(parameters, clip)
     return float(norm)
+
+
+class Processes:
+    """The processes of this run.
+
+    Attributes:
+        rank: number of this process, from 0.
+        count: of all.
+        device: where this one computes.
+    """
+
+    def __init__(self, device: str = "auto") -> None:
+        """Join the others.
+
+        Args:
+            device: of torch; ``auto`` takes the GPU when there is one. Of several processes each takes its own GPU.
+        """
+        chosen, _ = choose_device(device, "auto")
+        with named_failures("accelerate"):
+            from accelerate import PartialState
+
+            self._state = PartialState(cpu=chosen.startswith("cpu"))
+        self.rank: int = self._state.process_index
+        self.count: int = self._state.num_processes
+        self.device: str = chosen if self.count == 1 else str(self._state.device)
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process is the one that writes."""
+        return self.rank == 0
+
+    def wait(self) -> None:
+        """Wait until all processes are here."""
+        if self.count > 1:
+            self._state.wait_for_everyone()
+
+    def share(self, items: Sequence[Any]) -> list[tuple[int, Any]]:
+        """Return the part of this process of a list that all have, each item with its place in the list."""
+        return [(place, item) for place, item in enumerate(items) if place % self.count == self.rank]
+
+    def join(self, parts: Sequence[tuple[int, Any]]) -> list[Any]:
+        """Join the parts of all processes into one list in the order of the places; the same in every process."""
+        found = list(parts)
+        if self.count > 1:
+            from accelerate.utils import gather_object
+
+            found = gather_object(found)
+        return [item for _, item in sorted(found, key=lambda part: part[0])]
+
+    def sum_gradients(self, parameters: Sequence[Parameter]) -> None:
+        """Add up the gradients of all processes; a process that had nothing to compute adds nothing."""
+        if self.count == 1:
+            return
+        from accelerate.utils import reduce
+
+        for each in parameters:
+            grad = torch.zeros_like(each) if each.grad is None else each.grad
+            each.grad = reduce(grad, reduction="sum")

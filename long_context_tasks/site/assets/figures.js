@@ -62,6 +62,8 @@
   // Names come from outside: the library reads < and & in texts as markup, so they are written as what they are.
   const plain = (text) => String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
+  const cases = (p) => (ok(p[4]) ? `n ${count(p[4], p[5])}` : "");
+
   function curves(spec) {
     const scale = spec.points ? 1 : 100;
     const traces = [];
@@ -80,7 +82,7 @@
         x: there.map((p) => p[0]), y: there.map((p) => scale * p[1]), type: "scatter", mode: "lines+markers",
         line: { color: color(number), width: 2, dash: style(number)[3] },
         marker: { symbol: style(number)[2], size: 8, color: color(number), line: { width: 1.5, color: ink("card") } },
-        text: there.map((p) => `${plain(name)}<br><b>${score(p[1], spec.points)}</b>  ${interval(p[2], p[3], spec.points)}<br>n ${count(p[4], p[5])}`),
+        text: there.map((p) => `${plain(name)}<br><b>${score(p[1], spec.points)}</b>  ${interval(p[2], p[3], spec.points)}<br>${cases(p)}`),
         hovertemplate: "%{text}<extra></extra>",
       });
     });
@@ -125,7 +127,7 @@
           type: "data", symmetric: false, thickness: 1.5, width: 0, color: faint(color(number), 0.6),
           array: there.map((p) => (ok(p[3]) ? scale * (p[3] - p[1]) : 0)), arrayminus: there.map((p) => (ok(p[2]) ? scale * (p[1] - p[2]) : 0)),
         },
-        text: there.map((p) => `${plain(name)}<br><b>${score(p[1], spec.points)}</b>  ${interval(p[2], p[3], spec.points)}<br>n ${count(p[4], p[5])}`),
+        text: there.map((p) => `${plain(name)}<br><b>${score(p[1], spec.points)}</b>  ${interval(p[2], p[3], spec.points)}<br>${cases(p)}`),
         hovertemplate: "%{text}<extra></extra>",
       };
     });
@@ -194,7 +196,7 @@
           const point = at.get(x);
           if (!point) return "–";
           const ends = interval(point[2], point[3], spec.points);
-          return `${score(point[1], spec.points)}${ends ? ` (${ends})` : ""}, n ${count(point[4], point[5])}`;
+          return `${score(point[1], spec.points)}${ends ? ` (${ends})` : ""}${ok(point[4]) ? `, ${cases(point)}` : ""}`;
         })];
       });
     }

@@ -1,4 +1,4 @@
-"""`lct judge rate`: scores per judge and condition, resuming, baselines, ELITR-Bench's published judges, bad input."""
+"""`lct orca study rate`: scores per judge and condition, resuming, baselines, published judges, bad input."""
 
 import json
 import shutil
@@ -16,7 +16,11 @@ from long_context_tasks.cli import app
 
 
 def lct(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["judge", *map(str, arguments)])
+    return CliRunner().invoke(app, ["orca", "study", *map(str, arguments)])
+
+
+def compare(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["judge", "compare", *map(str, arguments)])
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
@@ -94,7 +98,7 @@ def test_judges_conditions_and_baselines_in_one_file(tmp_path: Path, answers: Pa
         "5 of 6 answers have no rationale" in done.output
         and "6 of 6 answers have no transcription" in done.output
     )
-    compared = lct("compare", tmp_path / "r.jsonl", "--raters", "one:with_context,rouge_l")
+    compared = compare(tmp_path / "r.jsonl", "--raters", "one:with_context,rouge_l")
     assert compared.exit_code == 0 and "one:with_context" in compared.output
 
 
@@ -219,7 +223,8 @@ def test_baselines_need_no_judge(tmp_path: Path) -> None:
         (("{answers}", "--condition", " ,"), "--condition: names none"),
         (("{answers}",), "no judge is named"),
         (("--baselines",), "no answers"),
-        (("{answers}", "--elitr-published"), "--elitr-published stands alone"),
+        (("{answers}", "--published", "elitr_bench"), "--published goes alone"),
+        (("--published", "ethic"), "no benchmark of this name publishes ratings"),
         (("{twice}", "--baselines"), "twice.jsonl, row 7: the id 'q0/owl' is that of row 1 too"),
         (("{answers}", "--judge", "{orca}"), "of kind orca, which reads no prompt"),
         (("{answers}", "--judge", "{judge}", "--judge", "{judge}"), "two judges are called j"),
@@ -249,11 +254,10 @@ def test_bad_input_costs_nothing(
 @pytest.mark.vectors
 def test_the_published_judges_of_elitr_bench(shared: Path, tmp_path: Path) -> None:
     data = shared / "data"
-    done = lct("rate", "--elitr-published", "-o", tmp_path / "p.jsonl", "--data-dir", data)
+    done = lct("rate", "--published", "elitr_bench", "-o", tmp_path / "p.jsonl", "--data-dir", data)
     assert done.exit_code == 0, done.output
-    made = CliRunner().invoke(
-        app, ["orca", "data", "--elitr", "gold", "--data-dir", str(data), "-o", str(tmp_path / "gold.jsonl")]
-    )
+    more = ("--raters", "gold", "--data-dir", data, "-o", tmp_path / "gold.jsonl")
+    made = lct("data", "--published", "elitr_bench", *more)
     assert made.exit_code == 0, made.output
     found = rows(tmp_path / "p.jsonl")
     assert [row["id"] for row in found] == [row["id"] for row in rows(tmp_path / "gold.jsonl")]
@@ -262,6 +266,6 @@ def test_the_published_judges_of_elitr_bench(shared: Path, tmp_path: Path) -> No
     assert {row["gpt-4"] for row in found} == set(range(1, 11))
     assert found[0]["scales"] == {"gpt-4": [1, 10], "prometheus": [2, 10]}
     assert len({row["cluster"] for row in found}) == 130
-    compared = lct("compare", tmp_path / "p.jsonl")
+    compared = compare(tmp_path / "p.jsonl")
     # Pearson's 0.82 of gold-human and GPT-4 is another pair; these two judges alone agree less.
     assert compared.exit_code == 0 and "prometheus" in compared.output

@@ -1,4 +1,4 @@
-"""`lct judge compare --splits`: judges, average, fusion, ORCA and differences from files to the table."""
+"""`lct orca study compare`: judges, average, fusion, ORCA and differences from files to the table."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ ROWS = rated_answers()
 
 
 def lct(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["judge", "compare", *map(str, arguments)])
+    return CliRunner().invoke(app, ["orca", "study", "compare", *map(str, arguments)])
 
 
 @pytest.fixture
@@ -194,8 +194,8 @@ def test_an_orca_answer_without_a_score_is_missing(tmp_path: Path, folder: Path,
         (("--average", "none", "--average", "good,poor"), "leaves all of them out"),
         (("--fusion", "good,none"), "no rater none"),
         (("--fusion", "good=good,poor"), "two raters are called good"),
-        (("--scale", "good=1"), "needs the lowest and the highest score"),
-        (("--scale", "good=5,1"), "needs the lowest and the highest score"),
+        (("--scale", "good=1"), "give the lowest and the highest score"),
+        (("--scale", "good=5,1"), "give the lowest and the highest score"),
         (("--scale", "good=a,b"), "write NAME=LOW,HIGH"),
         (("--scale", "other=1,5"), "no rater 'other'; there are: good, poor"),
         (
@@ -203,7 +203,6 @@ def test_an_orca_answer_without_a_score_is_missing(tmp_path: Path, folder: Path,
             "of good is outside its scale 1 to 3; give the right one with --scale good=",
         ),
         (("--against", "other"), "--against other: no such rater"),
-        (("--gold", "good"), "do not go with --splits"),
         (("--orca", "orca=x.jsonl"), "write NAME=PATTERN"),
         (("--orca", "orca=x/{split}.jsonl"), "x/split_0.jsonl: cannot be read"),
         (("--out", "{here}/no/out.json"), "choose another place with --out"),
@@ -222,15 +221,14 @@ def test_files_that_do_not_go_together(tmp_path: Path, folder: Path, rated: Path
     assert done.exit_code == 2 and "none of the 1 rated answers is in the splits" in done.output
     done = lct(rated, "--splits", tmp_path)
     assert done.exit_code == 2 and "holds no split_0" in done.output
-    done = lct(rated, "--average", "good,poor")
-    assert done.exit_code == 2 and "need --splits FOLDER" in done.output
     pattern = orca_files(tmp_path, folder, clamped=(0,))
     done = lct(rated, "--splits", folder, "--orca", pattern)
     assert done.exit_code == 2 and "1 of 3 files have a clamped column; clamp all" in done.output
     path = tmp_path / "scored" / "split_2" / "test.jsonl"
     for row, message in (
-        ({"id": 1}, "no id, rating_orca and variance_orca"),
-        ({"id": 1, "rating_orca": 1.5, "variance_orca": 0}, "rating_orca is 1.5, no number from 0 to 1"),
+        ({"id": 1}, "row 1: rating_orca is missing; name a file that `lct orca score` wrote"),
+        ({"rating_orca": 1, "variance_orca": 0}, "an answer has no id"),
+        ({"id": 1, "rating_orca": 1.5, "variance_orca": 0}, "rating_orca must be at most 1"),
     ):
         write_rows(path, [row])
         done = lct(rated, "--splits", folder, "--orca", pattern)

@@ -10,18 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 from correctness_data import mean_of, rated_answers, scores_of, write_rows, write_splits
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import kendalltau, spearmanr
 
-from long_context_tasks.orca.study.comparison import (
-    Comparison,
-    Estimate,
-    Rater,
-    Spread,
-    averaged,
-    compare_raters,
-    fused,
-)
-from long_context_tasks.orca.study.splits import SplitItems, read_splits
+from long_context_tasks.orca.splits import SplitItems, read_splits
+from long_context_tasks.orca.study.comparison import Comparison, Spread, compare_raters
+from long_context_tasks.orca.study.raters import Estimate, Rater, averaged, calibrate, fuse, fused
 from long_context_tasks.schema import InputError
 
 ROWS = rated_answers()
@@ -131,19 +126,20 @@ def test_nothing_left_of_a_test_part_is_an_error(splits: list[SplitItems]) -> No
 
 def test_a_fusion_sees_no_rating_of_a_test_part(splits: list[SplitItems]) -> None:
     members = judges({"a": 0.5, "b": 1.5})
-    fusion, learned = fused("fusion", members, splits)
+    found = fused("fusion", members, splits)
+    fusion, learned = found.rater, found.learned
     other = [
         replace(split, test=tuple(replace(item, ratings=(1.0, 5.0, 2.0)) for item in split.test))
         for split in splits
     ]
-    assert fused("fusion", members, other) == (fusion, learned)
+    assert fused("fusion", members, other) == found
     assert all(each.variance is None for said in fusion.by_split for each in said.values())
     # But it learns from the others, and each split has its own.
     changed = [
         replace(split, dev=tuple(replace(item, ratings=(6 - item.ratings[0],)) for item in split.dev))
         for split in splits
     ]
-    assert fused("fusion", members, changed)[1] != learned
+    assert fused("fusion", members, changed).learned != learned
     assert learned[0] != learned[1]
     for split, said in zip(splits, fusion.by_split, strict=True):
         assert set(said) == {item.id for item in split.test}
@@ -153,7 +149,7 @@ def test_a_fusion_repairs_a_bent_judge(tmp_path: Path) -> None:
     rows = rated_answers(300)
     splits = read_splits(write_splits(tmp_path / "s", rows))
     bent = rater("bent", {row["id"]: mean_of(row) ** 4 for row in rows})
-    fusion, _ = fused("fusion", [bent], splits)
+    fusion = fused("fusion", [bent], splits).rater
     found = compare_raters(splits, [bent, fusion], against="bent")
     assert by_name(found, "fusion").mae.mean < 0.03 < 0.1 < by_name(found, "bent").mae.mean
     [difference] = found.against
@@ -199,7 +195,7 @@ def test_spread_of_a_figure_that_a_split_lacks() -> None:
         (lambda rows: [{**rows[0], "id": None}, *rows[1:]], "no id; scores are joined"),
         (lambda rows: [{**rows[0], "ratings": []}, *rows[1:]], "no rating"),
         (lambda rows: [*rows, rows[0]], "row 17: the id 'q4/owl' is that of row 1 too"),
-        (lambda rows: [*rows, {**ROWS[0], "id": "q0/owl"}], "q0/owl stands in dev and test of split_1"),
+        (lambda rows: [*rows, {**ROWS[0], "id": "q0/owl"}], "q0/owl is in dev and test of split_1"),
         (lambda rows: [{**rows[0], "candidate": "x"}, *rows[1:]], "another answer, or has other ratings"),
         (lambda rows: [{**rows[0], "ratings": [1, 1, 2]}, *rows[1:]], "another answer, or has other ratings"),
         (lambda rows: [], "no rows"),
@@ -220,8 +216,79 @@ def test_a_part_that_is_missing_and_an_answer_in_two_parts(tmp_path: Path) -> No
     folder = write_splits(tmp_path / "s", ROWS)
     test, dev = (folder / "split_0" / f"{name}.jsonl" for name in ("test", "dev"))
     dev.write_text(dev.read_text() + test.read_text().splitlines()[0] + "\n")
-    with pytest.raises(InputError, match="stands in dev and test of split_0"):
+    with pytest.raises(InputError, match="is in dev and test of split_0"):
         read_splits(folder)
     dev.unlink()
     with pytest.raises(InputError, match=r"dev\.jsonl: cannot be read"):
         read_splits(folder)
+
+
+# Fusions by hand.
+
+
+UNIT = st.floats(0, 1)
+
+
+def test_calibration_by_hand() -> None:
+    # Two answers at 0.5 have one point of weight 2; 0.9 lies below it and is pooled: (2 * 0.6 + 0.3) / 3 = 0.5.
+    found = calibrate([0.5, 0.9, 0.1, 0.5], [0.8, 0.3, 0.2, 0.4])
+    assert found.scores == (0.1, 0.5, 0.9)
+    assert found.values == pytest.approx((0.2, 0.5, 0.5))
+    assert found.apply([0.0, 0.3, 1.0]) == pytest.approx([0.2, 0.35, 0.5])
+    with pytest.raises(ValueError, match="2 scores and 1 ratings"):
+        calibrate([1.0, 2.0], [0.5])
+
+
+@given(st.lists(st.tuples(UNIT, UNIT), min_size=1, max_size=30))
+def test_calibration_never_falls_and_keeps_the_mean(rows: list[tuple[float, float]]) -> None:
+    scores, truth = [x for x, _ in rows], [y for _, y in rows]
+    found = calibrate(scores, truth)
+    assert all(a <= b + 1e-12 for a, b in zip(found.values, found.values[1:], strict=False))
+    assert float(found.apply(scores).mean()) == pytest.approx(statistics.fmean(truth), abs=1e-9)
+
+
+def test_fusion_recovers_curves_and_weights() -> None:
+    """People rate 0.2 + 0.5 a + 0.3 b; the judges see a and b bent, the third sees nothing."""
+    rng = np.random.default_rng(7)
+
+    def draw(n: int) -> tuple[dict[str, list[float]], list[float]]:
+        a, b, c = rng.uniform(size=(3, n))
+        truth = np.clip(0.1 + 0.5 * a + 0.3 * b + rng.normal(0, 0.01, n), 0, 1)
+        return {"a": list(a**3), "b": list(np.sqrt(b)), "none": list(c)}, list(truth)
+
+    dev, train, test = draw(20_000), draw(2_000), draw(500)
+    found = fuse(*dev, *train)
+    # The curve of a judge is the mean rating at its score: of b, what people add for it, and a's mean.
+    at = [0.001, 0.125, 0.512, 0.9]
+    assert found.calibrations["a"].apply(at) == pytest.approx(
+        [0.25 + 0.5 * x ** (1 / 3) for x in at], abs=0.03
+    )
+    assert found.calibrations["b"].apply([0.5]) == pytest.approx([0.35 + 0.3 * 0.25], abs=0.03)
+    assert found.weights["a"] == pytest.approx(1, abs=0.05) and found.weights["b"] == pytest.approx(
+        1, abs=0.05
+    )
+    assert found.weights["none"] < 0.3  # a nearly flat curve: whatever it weighs, it adds next to nothing
+    assert found.constant == pytest.approx(-0.5, abs=0.15)
+    error = np.abs(np.array(found.predict(test[0])) - test[1]).mean()
+    alone = np.abs(found.calibrations["a"].apply(test[0]["a"]) - test[1]).mean()
+    assert error < 0.03 < alone
+
+
+def test_a_contrary_judge_counts_nothing_and_predictions_stay_in_range() -> None:
+    scores = [k / 20 for k in range(21)]
+    contrary = [1 - x for x in scores]
+    found = fuse({"good": scores, "bad": contrary}, scores, {"good": scores, "bad": contrary}, scores)
+    assert found.weights["bad"] == 0 and found.weights["good"] == pytest.approx(1)
+    assert found.predict({"good": [-5, 0.5, 5], "bad": [0, 0, 0]}) == pytest.approx([0, 0.5, 1])
+    assert all(weight >= 0 for weight in found.weights.values())
+    steep = fuse({"a": [0.0, 1.0]}, [0.4, 0.6], {"a": [0.0, 1.0]}, [0.0, 1.0])
+    assert steep.weights["a"] == pytest.approx(5) and steep.predict({"a": [1.0]}) == pytest.approx([1.0])
+    with pytest.raises(ValueError, match="1 items and 2 ratings"):
+        fuse({"a": [0.0]}, [0.4], {"a": [0.0]}, [0.0, 1.0])
+
+
+@given(st.lists(UNIT, min_size=2, max_size=6))
+def test_average_and_its_spread(scores: list[float]) -> None:
+    [estimates] = averaged("mean", [rater("", {"a": score}, 1) for score in scores]).by_split
+    assert estimates["a"].mean == pytest.approx(sum(scores) / len(scores))
+    assert estimates["a"].variance == pytest.approx(np.var(scores, ddof=1))

@@ -1,4 +1,4 @@
-"""Training, development and test parts: questions that were not seen, or answering models that were not seen (paper, section 5.3)."""
+"""Training, development and test parts: unseen questions, or unseen answering models (paper, section 5.3); and the folders that hold them."""
 
 import random
 from collections import defaultdict
@@ -12,6 +12,7 @@ from long_context_tasks.schema import InputError
 
 Part = Literal["train", "dev", "test"]
 SHARES: dict[Part, int] = {"train": 8, "dev": 1, "test": 1}
+PARTS = tuple(SHARES)
 SEEDS = (0, 1, 2, 3, 4)
 
 
@@ -30,10 +31,15 @@ class Split:
     test: tuple[int, ...]
 
 
-def question_numbers(items: Sequence[OrcaItem]) -> list[int]:
-    """A number for each item's question, from 0 in the order in which they first occur.
+def normalised_question(text: str) -> str:
+    """Return the wording of a question apart from case and white space."""
+    return " ".join(text.casefold().split())
 
-    Items have one question when their ``question_id`` (within a ``domain`` and ``category``) or their wording is the same, apart from case and
+
+def question_numbers(items: Sequence[OrcaItem]) -> list[int]:
+    """Number the items' questions, from 0 in the order in which they first occur.
+
+    Items have the same question when their ``question_id`` (within a ``domain`` and ``category``) or their wording is the same, apart from case and
     white space; also by way of a third item. So a question under two ids, or from two data sets, cannot be in two parts.
     """
     first: dict[Hashable, int] = {}
@@ -48,7 +54,7 @@ def question_numbers(items: Sequence[OrcaItem]) -> list[int]:
     for index, item in enumerate(items):
         keys: list[Hashable] = []
         if item.question is not None:
-            keys.append(" ".join(item.question.casefold().split()))
+            keys.append(normalised_question(item.question))
         if item.question_id is not None:
             keys.append((item.domain, item.category, item.question_id))
         for key in keys:
@@ -59,7 +65,7 @@ def question_numbers(items: Sequence[OrcaItem]) -> list[int]:
 
 
 def unseen_questions(items: Sequence[OrcaItem], seed: int) -> Split:
-    """One split by questions in the ratio 8:1:1, no question in two parts.
+    """Split by questions in the ratio 8:1:1, no question in two parts.
 
     Stratified in two levels: the questions are taken domain by domain and in it category by category, in an order that the seed draws, and each
     goes to the part that is furthest below its share. So each domain, and each category as far as its size allows, has the ratio of the whole.
@@ -75,7 +81,7 @@ def unseen_questions(items: Sequence[OrcaItem], seed: int) -> Split:
     n_questions = max(numbers, default=-1) + 1
     if n_questions < len(SHARES):
         raise InputError(
-            f"{len(items)} items on {n_questions} questions; training, development and test part need one each at least"
+            f"{len(items)} items on {n_questions} questions; training, development and test part need at least one each"
         )
     strata: dict[tuple[str, str], list[int]] = defaultdict(list)
     seen: set[int] = set()
@@ -88,7 +94,7 @@ def unseen_questions(items: Sequence[OrcaItem], seed: int) -> Split:
 
 
 def _stratified(strata: dict[tuple[str, str], list[int]], rng: random.Random) -> Iterator[int]:
-    """All questions: domains one after the other, in each its categories, in each its questions; each level in a drawn order."""
+    """Yield all questions: domain by domain, in it category by category; each level in a drawn order."""
     domains: dict[str, list[list[int]]] = defaultdict(list)
     for domain, category in sorted(strata):
         domains[domain].append(strata[domain, category])
@@ -101,8 +107,8 @@ def _stratified(strata: dict[tuple[str, str], list[int]], rng: random.Random) ->
             yield from questions
 
 
-def _dealt(questions: Sequence[int], shares: dict[Part, int]) -> dict[int, Part]:
-    """Each question to the part that is furthest below its share of those dealt so far; the smaller part on ties, so none stays empty."""
+def _dealt(questions: Sequence[int], shares: Mapping[Part, int]) -> dict[int, Part]:
+    """Give each question to the part that is furthest below its share so far; the smaller part on ties, so none stays empty."""
     total = sum(shares.values())
     given: dict[Part, int] = dict.fromkeys(shares, 0)
     part_of: dict[int, Part] = {}
@@ -118,15 +124,12 @@ def _dealt(questions: Sequence[int], shares: dict[Part, int]) -> dict[int, Part]
     return part_of
 
 
-def _split(name: str, parts: Sequence[Part | None]) -> Split:
-    def of(part: Part) -> tuple[int, ...]:
-        return tuple(index for index, each in enumerate(parts) if each == part)
-
-    return Split(name, of("train"), of("dev"), of("test"))
+def _split(name: str, parts: Sequence[Part]) -> Split:
+    return Split(name, *(tuple(index for index, each in enumerate(parts) if each == part) for part in PARTS))
 
 
 def question_splits(items: Sequence[OrcaItem], seeds: Sequence[int] = SEEDS) -> list[Split]:
-    """A split by questions for each seed.
+    """Split by questions once for each seed.
 
     Raises:
         InputError: see :func:`unseen_questions`.
@@ -137,7 +140,7 @@ def question_splits(items: Sequence[OrcaItem], seeds: Sequence[int] = SEEDS) -> 
 def model_splits(
     items: Sequence[OrcaItem], *, held_out: int = 2, splits: int | None = None, seed: int = 0
 ) -> list[Split]:
-    """Splits by answering models: each tests on the answers of models that neither training nor development part has.
+    """Split by answering models: each test part has the answers of models that neither training nor development part has.
 
     No model is held out twice. The answers of the other models are divided 8:1 into training and development part by questions; training may know a question of
     the test part with another model's answer, as in the paper.
@@ -185,11 +188,7 @@ def model_splits(
     return found
 
 
-# Folders of splits, as ``lct orca data --split`` writes them: ``split_0/train.jsonl``, ``dev.jsonl``,
-# ``test.jsonl`` and so on.
-
-
-PARTS = ("train", "dev", "test")
+# Folders of splits, as ``lct orca data --split`` writes them: ``split_0/train.jsonl``, ``dev.jsonl``, ``test.jsonl`` and so on.
 
 
 @dataclass(frozen=True)
@@ -208,16 +207,16 @@ class SplitItems:
 
     @property
     def number(self) -> str:
-        """What follows the last underscore of the name."""
+        """The part of the name after the last underscore."""
         return self.name.rpartition("_")[2]
 
 
 def read_splits(folder: Path) -> list[SplitItems]:
-    """All splits of a folder, by number.
+    """Read all splits of a folder, by number.
 
     Raises:
-        InputError: there is none; a part is missing or cannot be read; an answer has no id of its own or no rating, stands in two parts of a
-            split, or is another one in another split.
+        InputError: there is none; a part is missing or cannot be read; an answer has no id or no rating, is in two parts of a
+            split, or differs from the answer of this id in another split.
     """
     places = [path for path in folder.glob("split_*") if path.is_dir()]
     if not places:
@@ -226,16 +225,11 @@ def read_splits(folder: Path) -> list[SplitItems]:
         )
     places.sort(key=lambda path: (not path.name[6:].isdigit(), path.name[6:].zfill(9)))
     known: dict[str, OrcaItem] = {}
-    return [
-        SplitItems(place.name, *(parts[name] for name in PARTS))
-        for place in places
-        for parts in [_parts(place, known)]
-    ]
+    return [SplitItems(place.name, *_parts(place, known)) for place in places]
 
 
-def _parts(place: Path, known: dict[str, OrcaItem]) -> Mapping[str, tuple[OrcaItem, ...]]:
-    """The parts of one split; ``known`` has the answers of those before."""
-    parts: dict[str, tuple[OrcaItem, ...]] = {}
+def _parts(place: Path, known: dict[str, OrcaItem]) -> Iterator[tuple[OrcaItem, ...]]:
+    """Yield the parts of a split; ``known`` has the answers of the splits before."""
     part_of: dict[str, str] = {}
     for part in PARTS:
         path = place / f"{part}.jsonl"
@@ -245,15 +239,14 @@ def _parts(place: Path, known: dict[str, OrcaItem]) -> Mapping[str, tuple[OrcaIt
                 raise InputError(f"{path}, {item.id}: no id; scores are joined to answers by it")
             if item.id in part_of:
                 raise InputError(
-                    f"{path}: {item.id} stands in {part_of[item.id]} and {part} of {place.name}; make the splits again"
+                    f"{path}: {item.id} is in {part_of[item.id]} and {part} of {place.name}; make the splits again"
                 )
             part_of[item.id] = part
             if _content(known.setdefault(item.id, item)) != _content(item):
                 raise InputError(
                     f"{path}: {item.id} is another answer, or has other ratings, in an earlier split; make the splits again"
                 )
-        parts[part] = tuple(items)
-    return parts
+        yield tuple(items)
 
 
 def _content(item: OrcaItem) -> tuple[object, ...]:
@@ -261,7 +254,7 @@ def _content(item: OrcaItem) -> tuple[object, ...]:
 
 
 def all_items(splits: Sequence[SplitItems]) -> dict[str, OrcaItem]:
-    """Every answer once, by id."""
+    """Return every answer once, by id."""
     return {
         item.id: item for split in splits for part in (split.train, split.dev, split.test) for item in part
     }

@@ -5,21 +5,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judge_server import Answer, judge_server
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from judge_server import Answer, JudgeServer, judge_server
 
 from long_context_tasks.judges import JudgeConfig, Store
 from long_context_tasks.orca import OrcaItem, item_of_row
 from long_context_tasks.orca.study.correctness import CONDITIONS, judge_prompt
-from long_context_tasks.orca.study.rate import (
+from long_context_tasks.orca.study.rating import (
     Column,
     anything_to_ask,
-    check_ids,
     cluster_of,
+    exact_match,
     fields_of,
     rate_answers,
     rated_rows,
     rater_name,
+    references_of,
     requests_of,
+    rouge_l,
+    squad_normalised,
 )
 from long_context_tasks.schema import InputError
 
@@ -40,6 +45,11 @@ def by_rule(body: dict[str, Any], _: int) -> Answer:
     return Answer(f"Explanation: 5 of 5.\n\nScore: {max(1, shown - (body['seed'] == 2))}")
 
 
+def asked(server: JudgeServer) -> list[dict[str, Any]]:
+    """Requests to rate, without the trial call before."""
+    return [body for body in server.bodies if "andidate" in body["messages"][0]["content"]]
+
+
 def test_a_score_for_every_condition_and_a_second_run_is_free(tmp_path: Path) -> None:
     answers = items(rationale="why", transcription="said")
     with judge_server(by_rule) as server:
@@ -53,8 +63,8 @@ def test_a_score_for_every_condition_and_a_second_run_is_free(tmp_path: Path) ->
             "tiny:without_context": {2},
             "tiny:without_question": {1},
         }
-        assert len(server.bodies) == 12 and rated.summary.spent.replies == 12
-        sent = {body["messages"][0]["content"] for body in server.bodies}
+        assert len(asked(server)) == 12 and rated.summary.spent.replies == 12
+        sent = {body["messages"][0]["content"] for body in asked(server)}
         assert sent == {
             judge_prompt(fields_of(one), condition)[0].content for one in answers for condition in CONDITIONS
         }
@@ -63,7 +73,7 @@ def test_a_score_for_every_condition_and_a_second_run_is_free(tmp_path: Path) ->
         assert (
             rate_answers(answers, config, CONDITIONS, "paper", again, progress=False).columns == rated.columns
         )
-        assert len(server.bodies) == 12
+        assert len(asked(server)) == 12
         # The other wording is another prompt.
         assert anything_to_ask(requests_of(answers, CONDITIONS[:1], "modified"), config, again)
 
@@ -74,7 +84,7 @@ def test_conditions_with_one_prompt_are_asked_once(tmp_path: Path) -> None:
         rated = rate_answers(
             items(), config, CONDITIONS, "paper", Store(tmp_path / "s.jsonl"), progress=False
         )
-    assert len(server.bodies) == 6  # without any context the first three conditions are one
+    assert len(asked(server)) == 6  # without any context the first three conditions are one
     assert [set(one.scores) for one in rated.columns] == [{2}, {2}, {2}, {1}]
 
 
@@ -105,10 +115,52 @@ def test_names_clusters_and_what_clashes() -> None:
     assert cluster_of(replace(first, question_id="m/1")) == "m/1"
     assert cluster_of(first) == cluster_of(replace(first, question=" q0? ")) != cluster_of(second)
     assert "Q0" not in cluster_of(first)
-    with pytest.raises(InputError, match="two answers have the id a0"):
-        check_ids([first, first], "x.jsonl")
     column = Column("tiny", (1,), (1, 5))
     with pytest.raises(InputError, match="two columns are called tiny"):
         rated_rows([("a", "q")], [column, column])
     with pytest.raises(InputError, match="two columns are called cluster"):
         rated_rows([("a", "q")], [replace(column, name="cluster")])
+
+
+# ROUGE-L and exact match as raters.
+
+
+def by_hand(reference: list[str], candidate: list[str]) -> float:
+    """F-measure of the longest common subsequence, from the definition."""
+    table = [[0] * (len(candidate) + 1) for _ in range(len(reference) + 1)]
+    for i, a in enumerate(reference):
+        for j, b in enumerate(candidate):
+            table[i + 1][j + 1] = table[i][j] + 1 if a == b else max(table[i][j + 1], table[i + 1][j])
+    common = table[-1][-1]
+    if not common:
+        return 0.0
+    precision, recall = common / len(candidate), common / len(reference)
+    return 2 * precision * recall / (precision + recall)
+
+
+WORDS = st.lists(st.sampled_from(["a", "be", "cat", "dogs", "7"]), min_size=1, max_size=8)
+
+
+@given(WORDS, WORDS, WORDS)
+@settings(deadline=None)  # the first call loads rouge-score
+def test_rouge_l_is_the_best_over_references(
+    first: list[str], second: list[str], candidate: list[str]
+) -> None:
+    pytest.importorskip("rouge_score", reason="rouge-score (extra agreement) is not installed")
+    expected = max(by_hand(first, candidate), by_hand(second, candidate))
+    assert rouge_l(f"{' '.join(first)} / {' '.join(second)}", " ".join(candidate)) == pytest.approx(expected)
+
+
+def test_rouge_l_of_a_text_that_it_cannot_read_is_missing() -> None:
+    pytest.importorskip("rouge_score", reason="rouge-score (extra agreement) is not installed")
+    assert rouge_l("会議", "会議") is None
+    assert rouge_l("会議 / meeting", "a meeting") == pytest.approx(2 / 3)
+    assert rouge_l("meeting", "") == 0
+
+
+def test_exact_match() -> None:
+    assert squad_normalised(" The  Cat's; hat. ") == "cats hat"
+    assert exact_match("the cat / A dog", "Dog!") == 1
+    assert exact_match("cat", "it is the cat") == 0
+    assert exact_match("theory", "ory") == 0
+    assert references_of(" / ") == [" / "] and references_of("a/b") == ["a/b"]

@@ -1,30 +1,32 @@
-"""``lct orca train``: the work behind its options."""
+"""Starting a training from files: everything cheap is checked first, then the model is loaded and trained."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import typer
-
-from long_context_tasks.cli.output import say
-from long_context_tasks.schema.errors import InputError
-
-if TYPE_CHECKING:
-    from long_context_tasks.orca.data import OrcaItem
-    from long_context_tasks.orca.train.settings import TrainSettings
+from long_context_tasks.orca.checkpoint import (
+    HEAD,
+    find_checkpoint,
+    named_failures,
+    read_args,
+    read_yaml_mapping,
+)
+from long_context_tasks.orca.data import HEAD_NAMES, OrcaItem, check_trainable, read_items
+from long_context_tasks.orca.train.plan import TrainSettings, make_stages, shared_questions
+from long_context_tasks.schema import InputError
 
 
 @dataclass(frozen=True)
 class TrainFiles:
-    """What a run reads, as the options name it.
+    """The files of a training.
 
     Attributes:
         train, judge_train: ratings by people, by judges.
         dev: development part.
         exclude: whose questions are not trained on with judges' ratings.
-        model, init: one of them.
+        model, init: language model, or checkpoint to go on from.
         head: may be left out with ``init``.
     """
 
@@ -38,17 +40,29 @@ class TrainFiles:
 
 
 def run_training(
-    files: TrainFiles, scenario: str, settings: "TrainSettings", output: Path, device: str
-) -> None:
-    """Check everything cheap first, then train.
+    files: TrainFiles,
+    scenario: str,
+    settings: TrainSettings,
+    output: Path,
+    device: str,
+    report: Callable[[str], None],
+) -> bool | None:
+    """Check everything cheap, then train.
+
+    Args:
+        files: see there.
+        scenario: see :mod:`~long_context_tasks.orca.train.plan`.
+        settings: likewise.
+        output: place of the checkpoint.
+        device: of torch, or ``auto``.
+        report: takes lines for the user, from the first process only.
+
+    Returns:
+        Whether anything was trained; False when the result was there already, None in every process but the first.
 
     Raises:
         InputError: see :func:`long_context_tasks.orca.train.loop.train` and the readers.
     """
-    from long_context_tasks.orca.checkpoint import find_checkpoint, named_failures
-    from long_context_tasks.orca.data import check_trainable, read_items
-    from long_context_tasks.orca.train.stages import make_stages, shared_questions
-
     head = _head(files)
     init = None if files.init is None else find_checkpoint(files.init)
     human = [] if files.train is None else read_items(files.train, need_ratings=True)
@@ -60,35 +74,32 @@ def run_training(
     made = make_stages(scenario, human, judge, held_out)
     with named_failures("training"):
         from long_context_tasks.orca.train.loop import Start, train
-        from long_context_tasks.orca.train.processes import Processes
+        from long_context_tasks.orca.train.trainable import Processes
 
     processes = Processes(device)
-
-    def report(line: str) -> None:
-        if processes.is_first:
-            typer.echo(line, err=True)
-
-    if processes.count > 1:
-        report(f"{processes.count} processes train together")
-    for note in made.notes:
-        report(note)
+    notes = [f"{processes.count} processes train together"] if processes.count > 1 else []
+    notes += made.notes
     if shared := shared_questions(human, dev):
-        report(
+        notes.append(
             f"note: {shared} questions of the development part are in the training part too; it will look better than it is"
         )
     if settings.form.rationale and not any(item.rationale for stage in made.stages for item in stage.items):
-        report(
+        notes.append(
             "note: no answer has a context, and the text will say None for it; --no-rationale leaves it out"
         )
     model = files.model
     if model is not None and Path(model).is_dir():
-        model = str(Path(model).resolve())  # an adapter names its base, and shall find it from anywhere
+        model = str(Path(model).resolve())  # an adapter names its base, and must find it from anywhere
     args = {"model": model, "init": _init_args(init), "scenario": scenario, "data": _data_args(files)}
     if control := _control([*human, *judge, *dev], init):
-        report(
+        notes.append(
             f"CONTROL ({control}): this judge learns from ratings that are not the answers' own; do not use its scores"
         )
         args["control"] = control
+    if not processes.is_first:
+        report = lambda _: None  # noqa: E731
+    for note in notes:
+        report(note)
     done = train(
         made.stages,
         dev,
@@ -100,37 +111,21 @@ def run_training(
         progress=True,
         report=report,
     )
-    if processes.is_first:
-        say(f"{output}: {'trained' if done else 'is finished already; nothing was done'}")
-
-
-def _control(items: "Sequence[OrcaItem]", init: Path | None) -> str:
-    """What rows of a control say of themselves, and the checkpoint that is gone on from; empty for ordinary data."""
-    from long_context_tasks.orca.checkpoint import read_args
-
-    said = [item.row.get("control") for item in items]
-    said += [] if init is None else [read_args(init).get("control")]
-    return ", ".join(sorted({str(each) for each in said if each}))
+    return done if processes.is_first else None
 
 
 def _head(files: TrainFiles) -> str:
-    """The head's name, which a checkpoint to start from has already."""
-    import yaml
-
-    from long_context_tasks.orca.checkpoint import find_checkpoint
-    from long_context_tasks.orca.names import HEAD_NAMES
-
+    """Return the head's name, which a checkpoint to start from has already."""
     if (files.model is None) == (files.init is None):
         raise InputError("give either --model, a language model, or --init, an ORCA checkpoint to go on from")
     if files.init is None:
         if files.head not in HEAD_NAMES:
             raise InputError(f"--head {files.head or 'is missing; it'} is one of {', '.join(HEAD_NAMES)}")
-        return str(files.head)
+        return files.head
     config = find_checkpoint(files.init) / "model" / "config.yaml"
-    try:
-        found = yaml.safe_load(config.read_text(encoding="utf-8"))["score_type"]
-    except (OSError, ValueError, KeyError, TypeError, yaml.YAMLError) as error:
-        raise InputError(f"{config}: names no score_type; take another checkpoint") from error
+    found = read_yaml_mapping(config).get("score_type")
+    if found not in HEAD_NAMES:
+        raise InputError(f"{config}: names no score_type; take another checkpoint")
     if files.head not in (None, found):
         raise InputError(
             f"--head {files.head}: the checkpoint {files.init} has a {found} head; leave --head out"
@@ -138,13 +133,20 @@ def _head(files: TrainFiles) -> str:
     return str(found)
 
 
+def _control(items: Sequence[OrcaItem], init: Path | None) -> str:
+    """Return the marks of a control in the rows and in the checkpoint to go on from; empty for ordinary data."""
+    marks = [item.row.get("control") for item in items]
+    marks += [] if init is None else [read_args(init).get("control")]
+    return ", ".join(sorted({str(each) for each in marks if each}))
+
+
 def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _init_args(init: Path | None) -> str | None:
-    """Tells checkpoints apart without telling where they lie."""
-    return None if init is None else f"{init.name} {_sha256(init / 'model' / 'model_minus_lm.pt')[:16]}"
+    """Identify a checkpoint without its folder."""
+    return None if init is None else f"{init.name} {_sha256(init / 'model' / HEAD)[:16]}"
 
 
 def _data_args(files: TrainFiles) -> dict[str, Any]:

@@ -1,0 +1,324 @@
+"""``lct orca study``: what the ORCA paper did besides its judge. Data of its kind, ratings by language models, comparisons over splits."""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from long_context_tasks.cli.options import WORDING, DataDir, Json, Judges, JudgeSeeds, examples, words
+from long_context_tasks.cli.orca.data import published_ratings, study_data
+from long_context_tasks.cli.output import give, interval_text, print_table, say
+
+if TYPE_CHECKING:
+    from long_context_tasks.judges import JudgeConfig
+    from long_context_tasks.orca.splits import SplitItems
+    from long_context_tasks.orca.study.comparison import Comparison, SplitComparison, Spread
+    from long_context_tasks.orca.study.rating import Column
+
+app = typer.Typer(add_completion=False, no_args_is_help=True)
+app.command(
+    "data", epilog=examples("lct orca study data ratings.jsonl --sample 3000 --split questions --out parts")
+)(study_data)
+
+_CONDITIONS = (
+    "Texts that a judge is shown beside reference and candidate, with commas. with_context: question, rationale and transcript; "
+    "without_transcription: question and rationale; without_context: question; without_question: no more; all: each of them."
+)
+
+
+@app.callback()
+def study() -> None:
+    """Replicate the ORCA paper: its data, its ratings by language models, its comparison of judges with people."""
+
+
+@app.command(
+    epilog=examples(
+        "lct orca study rate answers.jsonl --judge judge.yaml --out rated.jsonl",
+        "lct orca study rate answers.jsonl --baselines --out baselines.jsonl",
+    )
+)
+def rate(
+    out: Annotated[Path, typer.Option("--out", "-o", help="File of the scores, for `lct judge compare`.")],
+    answers: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="ANSWERS", help="Answers, JSON Lines as for `lct orca`; ratings are not needed."
+        ),
+    ] = None,
+    judge_files: Judges = None,
+    condition: Annotated[str, typer.Option("--condition", help=_CONDITIONS)] = "without_transcription",
+    wording: Annotated[
+        Literal["paper", "modified"],
+        typer.Option("--wording", help=WORDING),
+    ] = "paper",
+    seeds: JudgeSeeds = "",
+    baselines: Annotated[
+        bool,
+        typer.Option("--baselines", help="Also ROUGE-L and exact match, on 0 to 1; alone, without a judge."),
+    ] = False,
+    published: Annotated[
+        str,
+        typer.Option(
+            "--published",
+            help="Instead of all that: the scores by machines that this benchmark publishes with its responses.",
+        ),
+    ] = "",
+    data_dir: DataDir = None,
+    as_json: Json = False,
+) -> None:
+    """Let judges rate how correct answers are, 1 to 5, with the prompts of the ORCA paper.
+
+    A row for each answer: id, cluster (its question), and a score or null for each judge and condition, under JUDGE:CONDITION. Stored replies
+    are not asked for again, so a stopped run goes on where it was. A reply without a readable score is null and counted. Exit
+    code 1 when a score is missing.
+    """
+    from long_context_tasks.cli.judge import named_judges
+    from long_context_tasks.judges import Store, default_store_path
+    from long_context_tasks.orca import read_items
+    from long_context_tasks.orca.study.rating import (
+        baseline_columns,
+        check_raters,
+        chosen_conditions,
+        cluster_of,
+        fields_of,
+        published_columns,
+        rate_answers,
+        without_context,
+    )
+    from long_context_tasks.results.rejudge import with_seeds
+    from long_context_tasks.schema import InputError, resolve_options
+
+    if not out.absolute().parent.is_dir():
+        raise InputError(f"{out}: its folder is not there; make it, or choose another place")
+    if published:
+        if answers is not None or judge_files or baselines:
+            raise InputError("--published goes alone; rate your own answers in another call")
+        module, options = published_ratings(published), resolve_options({"lct_data_dir": data_dir})
+        keys = [(row["id"], row["question_id"]) for row in module.rated_answers(options)]
+        _write(out, keys, published_columns(*module.machine_scores(options)))
+        return
+    if answers is None:
+        raise InputError("no answers; name a file of them, or give --published")
+    conditions = chosen_conditions(words(condition))
+    items = read_items(answers)
+    for item in items:
+        fields_of(item)
+    configs: list[JudgeConfig] = []
+    if judge_files or not baselines:
+        configs = [with_seeds(config, seeds) for config in named_judges(judge_files or [])]
+    check_raters(configs)
+    columns = baseline_columns(items) if baselines else []
+    for note in without_context(items, conditions) if configs else ():
+        typer.echo(note, err=True)
+    for config in configs:
+        rated = rate_answers(items, config, conditions, wording, Store(default_store_path(config)))
+        say(f"{config.name}: {rated.summary}")
+        columns += rated.columns
+    _write(out, [(item.id, cluster_of(item)) for item in items], columns)
+
+
+def _write(out: Path, keys: Sequence[tuple[str, str]], columns: "Sequence[Column]") -> None:
+    """Write all rows and report missing scores; exit code 1 when there are some."""
+    from long_context_tasks.orca.study.rating import rated_rows
+    from long_context_tasks.schema.files import write_whole
+
+    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rated_rows(keys, columns))
+    write_whole(out, lines, remedy="choose another --out")
+    table = []
+    for column in columns:
+        scores = [score for score in column.scores if score is not None]
+        mean = f"{sum(scores) / len(scores):.2f}" if scores else "-"
+        scale = f"{column.scale[0]:g} to {column.scale[1]:g}"
+        table.append([column.name, scale, str(len(scores)), str(len(keys)), str(column.missing), mean])
+    print_table(
+        f"Scores in {out}", ["rater", "scale", "n", "of", "missing scores", "mean"], table, ("scale",)
+    )
+    missing = sum(column.missing for column in columns)
+    give(f"{out}: {len(keys)} rows", file=out, rows=len(keys), missing=missing)
+    if missing:
+        typer.echo(
+            f"{missing} scores are missing, see above; the same command asks again for those that a judge did not answer",
+            err=True,
+        )
+        raise typer.Exit(1)
+
+
+@app.command(
+    epilog=examples("lct orca study compare rated.jsonl --splits parts --against qwen:without_transcription")
+)
+def compare(
+    files: Annotated[
+        list[Path], typer.Argument(help="Scores, as for `lct judge compare`. Files are joined by id.")
+    ],
+    splits_folder: Annotated[
+        Path,
+        typer.Option("--splits", help="Folder that `lct orca data --split` wrote, with people's ratings."),
+    ],
+    raters: Annotated[
+        str, typer.Option("--raters", help="Fields with scores, with commas. Default: all that hold numbers.")
+    ] = "",
+    scale: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scale",
+            help="NAME=LOW,HIGH of a rater. Default: as its file says; 1,5, and 0,1 for baselines, where it does not.",
+        ),
+    ] = None,
+    average: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--average", help="[NAME=]A,B,C: their plain mean; repeatable. Default: all judges; or none."
+        ),
+    ] = None,
+    fusion: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fusion",
+            help="[NAME=]A,B,C: calibrated on dev, weighed on train; repeatable. Default: all judges; or none.",
+        ),
+    ] = None,
+    orca: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--orca",
+            help="NAME=PATTERN: files of `lct orca score` or `clamp`, {split} stands for split_0 ..., {number} for 0 ...; repeatable.",
+        ),
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option("--against", help="Rater that all others are compared with, pair by pair.")
+    ] = None,
+    own_items: Annotated[
+        bool,
+        typer.Option(
+            "--own-items", help="Each rater on all its answers, not on those that every rater scored."
+        ),
+    ] = False,
+    seed: Annotated[int, typer.Option("--seed", help="Of the resampling.")] = 0,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the figures as JSON, too.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare judges with people on the test parts of splits.
+
+    Rank correlation and error of every judge, of their mean, their fusion and of ORCA against people's ratings, as in the ORCA paper. Intervals are 95 %
+    and over whole questions.
+    """
+    from long_context_tasks.cli.judge.compare import read_ratings
+    from long_context_tasks.orca.splits import read_splits
+    from long_context_tasks.orca.study.comparison import Choice, compare_files
+    from long_context_tasks.schema.files import json_value, write_whole
+
+    splits = read_splits(splits_folder)
+    table = read_ratings(files, words(raters), fewest=1)
+    choice = Choice(
+        named=bool(raters),
+        scales=scale or (),
+        averages=average or (),
+        fusions=fusion or (),
+        orca=orca or (),
+        against=against,
+        own_items=own_items,
+        seed=seed,
+    )
+    found = compare_files(files, table.ids, table.ratings, splits, choice)
+    for note in found.notes:
+        typer.echo(f"note: {note}", err=True)
+    _print_comparison(found.comparison, splits, own_items, against)
+    _print_fusions(found, splits)
+    if out is not None:
+        figures = asdict(found.comparison)
+        figures["against"] = {each["name"]: each for each in figures["against"]}
+        content = {
+            "splits": [
+                {
+                    "name": split.name,
+                    "train": len(split.train),
+                    "dev": len(split.dev),
+                    "test": len(split.test),
+                }
+                for split in splits
+            ],
+            "own_items": own_items,
+            "against": against,
+            "comparison": figures,
+            "fusions": {name: list(map(asdict, fusions)) for name, fusions in found.fusions.items()},
+        }
+        text = json.dumps(json_value(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        write_whole(out, text, remedy="choose another place with --out")
+        give(None, file=out)
+
+
+def _print_comparison(
+    found: "Comparison", splits: "Sequence[SplitItems]", own_items: bool, against: str | None
+) -> None:
+    spread = f"mean ± sd over {len(splits)} splits" if len(splits) > 1 else f"of {splits[0].name}"
+    print_table(
+        f"Agreement with people on the test parts, all on 0 to 1, {spread}",
+        ["rater", "kind", "n", "Spearman's rho", "Kendall's tau-b", "MAE of mean", "MAE of variance"],
+        [
+            [
+                each.name,
+                each.kind,
+                str(each.n),
+                *map(_spread, (each.rho, each.tau, each.mae, each.variance_mae)),
+            ]
+            for each in found.figures
+        ],
+        ("kind",),
+    )
+    lacking = ", ".join(f"{name} {count}" for name, count in found.lacking.items())
+    if own_items:
+        say(
+            f"each rater on its own answers of {found.total}"
+            + (f"; without a score: {lacking}" if lacking else "")
+        )
+    elif found.left_out:
+        say(
+            f"{found.left_out} of {found.total} test answers left out, as a rater has no score for them: {lacking}"
+        )
+    else:
+        say(f"all {found.total} test answers of the splits; every rater has a score for each")
+    if found.against:
+        print_table(
+            f"Each rater minus {against}, test answers of all splits together; 95 % intervals over whole questions",
+            [
+                *("rater", "n", "questions"),
+                *("rho", "95 % interval", "by rho", "MAE", "95 % interval", "by MAE"),
+            ],
+            [
+                [
+                    *(each.name, str(each.n), str(each.questions)),
+                    *(_signed(each.rho.value), interval_text(each.rho.interval, 4), each.rho.outcome),
+                    *(_signed(each.mae.value), interval_text(each.mae.interval, 4), each.mae.outcome),
+                ]
+                for each in found.against
+            ],
+            ("by rho", "by MAE"),
+        )
+
+
+def _print_fusions(found: "SplitComparison", splits: "Sequence[SplitItems]") -> None:
+    for name, fusions in found.fusions.items():
+        # Adding 0 makes -0.0 a plain 0.
+        rows = [
+            [
+                split.name,
+                *(f"{round(each, 3) + 0.0:.3f}" for each in (*fusion.weights.values(), fusion.constant)),
+            ]
+            for split, fusion in zip(splits, fusions, strict=True)
+        ]
+        columns = ["split", *fusions[0].weights, "constant"]
+        print_table(f"{name}: weights of the calibrated scores", columns, rows)
+
+
+def _spread(figure: "Spread") -> str:
+    if math.isnan(figure.mean):
+        return "-"
+    return f"{figure.mean:.4f}" + ("" if math.isnan(figure.sd) else f" ± {figure.sd:.4f}")
+
+
+def _signed(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:+.4f}"

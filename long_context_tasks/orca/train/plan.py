@@ -1,0 +1,264 @@
+"""What a training decides before it computes: its settings, its stages, and what each step does.
+
+The stages follow the paper's five ways to use ratings by people and by LLM judges (section 6.4, Table 3):
+
+========= =========================================================================================
+human     (1) ratings by people
+judge     (2) ratings by judges, of the questions that the training part of the human data has
+judge_all (3) all ratings by judges
+mixed     (4) the human data, each answer with the ratings that judges gave it as further ratings
+two_stage (5) first all ratings by judges, then those by people
+========= =========================================================================================
+
+No question of the development part, or of any other part that is held out, is trained on with ratings by judges.
+
+Steps are pure functions of the seed and the step: which items, which random numbers, which learning rate. So a run that was stopped goes on exactly as it
+would have, without the state of any generator.
+"""
+
+import hashlib
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import Field
+
+from long_context_tasks.orca.data import OrcaItem, check_trainable
+from long_context_tasks.orca.inputs import InputFormat
+from long_context_tasks.orca.splits import normalised_question, question_numbers
+from long_context_tasks.schema import InputError
+from long_context_tasks.schema.validated import Checked, Number, Whole
+
+Method = Literal["lora", "full"]
+Precision = Literal["auto", "fp32", "bf16"]
+Measure = Literal["loss", "mae", "rho", "composite"]
+"""What is best on the development part: the loss of a rating, the mean absolute error of the mean, Spearman's rho, or rho + tau - MAE."""
+Scenario = Literal["human", "judge", "judge_all", "mixed", "two_stage"]
+SCENARIOS: tuple[Scenario, ...] = get_args(Scenario)
+
+_LR = {"lora": 2e-4, "full": 2e-5}
+_HEAD_FACTOR = 5
+_Count = Annotated[Whole, Field(ge=1)]
+_Positive = Annotated[Number, Field(gt=0)]
+_Share = Annotated[Number, Field(ge=0, lt=1)]
+
+
+class TrainSettings(Checked):
+    """How a model is trained. All but ``save_steps`` decide the loss curve.
+
+    Attributes:
+        method: ``lora`` trains an adapter and the head, ``full`` the whole body and the head.
+        precision: ``bf16``: frozen weights in bfloat16, trained weights in float32, computed under autocast. ``auto``: bf16 on a GPU, else fp32.
+        epochs: of each stage, unless ``steps`` is given.
+        steps: of each stage; None for ``epochs``.
+        batch_size: items of a step, over all processes.
+        batch_tokens: most tokens that are computed at once, padding included; a step with more is computed in parts.
+        lr: highest learning rate; None for 2e-4 (lora) or 2e-5 (full).
+        head_lr: of the head; None for five times ``lr``.
+        warmup: share of the steps in which the rate rises.
+        weight_decay: of the matrices, without the head.
+        clip: greatest norm of the gradient.
+        lora_rank, lora_alpha, lora_dropout: of the adapter.
+        seed: of the order, the first weights of head and adapter, and the dropout.
+        eval_steps: steps between evaluations on the development part; None for an epoch.
+        save_steps: steps between checkpoints beside those at evaluations.
+        patience: evaluations without a gain after which a stage ends.
+        select: the measure of a gain.
+        window: most tokens of an item, to use less than the model's window.
+        gradient_checkpointing: compute twice to save memory.
+        form: the parts of the text.
+    """
+
+    method: Method = "lora"
+    precision: Precision = "auto"
+    epochs: _Count = 3
+    steps: _Count | None = None
+    batch_size: _Count = 16
+    batch_tokens: _Count = 8192
+    lr: _Positive | None = None
+    head_lr: _Positive | None = None
+    warmup: _Share = 0.1
+    weight_decay: _Share = 0.01
+    clip: _Positive = 1.0
+    lora_rank: _Count = 16
+    lora_alpha: _Count = 32
+    lora_dropout: _Share = 0.05
+    seed: int = 0
+    eval_steps: _Count | None = None
+    save_steps: _Count = 200
+    patience: _Count = 3
+    select: Measure = "loss"
+    window: int | None = None
+    gradient_checkpointing: bool = False
+    form: InputFormat = InputFormat()
+
+    def resolved(self, device: str) -> "TrainSettings":
+        """Fill in everything that depends on other settings or the device."""
+        lr = self.lr or _LR[self.method]
+        precision = self.precision
+        if precision == "auto":
+            precision = "fp32" if device.startswith("cpu") else "bf16"
+        head_lr = self.head_lr or _HEAD_FACTOR * lr
+        return self.model_copy(update={"precision": precision, "lr": lr, "head_lr": head_lr})
+
+    def args(self) -> dict[str, Any]:
+        """Return what decides the loss curve, as plain values for ``args.yaml``."""
+        return {**self.model_dump(exclude={"save_steps", "form"}), **self.form.args()}
+
+
+# Stages.
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Items to train on, until the development part no longer gains.
+
+    Attributes:
+        name: ``human``, ``judge`` or ``mixed``.
+        items: with ratings.
+    """
+
+    name: str
+    items: tuple[OrcaItem, ...]
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The stages in order, and notes for the user."""
+
+    stages: tuple[Stage, ...]
+    notes: tuple[str, ...]
+
+
+def make_stages(
+    scenario: str,
+    human: Sequence[OrcaItem],
+    judge: Sequence[OrcaItem] = (),
+    held_out: Sequence[OrcaItem] = (),
+) -> Stages:
+    """Make the stages of a scenario.
+
+    Args:
+        scenario: one of :data:`SCENARIOS`.
+        human: training part of the ratings by people.
+        judge: ratings by judges.
+        held_out: development part and whatever else must not be trained on with judges' ratings.
+
+    Raises:
+        InputError: an unknown scenario, data that it needs are missing, or nothing is left of them.
+    """
+    if scenario not in SCENARIOS:
+        raise InputError(f"scenario {scenario!r} is none of {', '.join(SCENARIOS)}")
+    if scenario != "judge_all" and not human:
+        raise InputError(
+            f"scenario {scenario} needs ratings by people; name their training part with --train"
+        )
+    if scenario == "human":
+        if judge:
+            raise InputError(
+                "scenario human takes no ratings by judges; leave --judge-train out or name another --scenario"
+            )
+        return _checked([Stage("human", tuple(human))], [])
+    if not judge:
+        raise InputError(f"scenario {scenario} needs ratings by judges; name their file with --judge-train")
+    numbers = question_numbers([*held_out, *human, *judge])
+    closed = set(numbers[: len(held_out)])
+    asked = set(numbers[len(held_out) : len(held_out) + len(human)])
+    numbered = list(zip(judge, numbers[len(held_out) + len(human) :], strict=True))
+    allowed = [(item, number) for item, number in numbered if number not in closed]
+    notes = []
+    if len(allowed) < len(judge):
+        notes.append(
+            f"{len(judge) - len(allowed)} of {len(judge)} judged answers left out: their questions are held out"
+        )
+    if scenario == "mixed":
+        further: dict[tuple[str, str], tuple[float, ...]] = {}
+        for item, _ in allowed:
+            further[_answer(item)] = further.get(_answer(item), ()) + item.ratings
+        items = [replace(item, ratings=item.ratings + further.get(_answer(item), ())) for item in human]
+        matched = sum(_answer(item) in further for item in human)
+        if not matched:
+            raise InputError(
+                "scenario mixed: no answer has ratings by people and by judges; question and candidate must be the same in both files"
+            )
+        notes.append(f"{matched} of {len(human)} answers have ratings by judges too")
+        return _checked([Stage("mixed", tuple(items))], notes)
+    stages = [
+        Stage("judge", tuple(item for item, number in allowed if scenario != "judge" or number in asked))
+    ]
+    if scenario == "two_stage":
+        stages.append(Stage("human", tuple(human)))
+    return _checked(stages, notes)
+
+
+def _checked(stages: Sequence[Stage], notes: Sequence[str]) -> Stages:
+    for stage in stages:
+        if not stage.items:
+            raise InputError(
+                f"nothing to train on in stage {stage.name}: no judged answer is left; "
+                "its questions are held out, or the training part has none of them"
+            )
+        check_trainable(stage.items, f"stage {stage.name}")
+    return Stages(tuple(stages), tuple(notes))
+
+
+def _answer(item: OrcaItem) -> tuple[str, str]:
+    return normalised_question(str(item.question)), " ".join(str(item.candidate).split())
+
+
+def shared_questions(train: Sequence[OrcaItem], dev: Sequence[OrcaItem]) -> int:
+    """Count the questions of the development part that the training items have too."""
+    numbers = question_numbers([*train, *dev])
+    return len(set(numbers[: len(train)]) & set(numbers[len(train) :]))
+
+
+# Steps.
+
+
+def seed_of(*parts: object) -> int:
+    """Make a seed of 63 bits from values by their printed form.
+
+    >>> seed_of(0, "human", 3) == seed_of(0, "human", 3) != seed_of(0, "human", 4)
+    True
+    """
+    digest = hashlib.sha256(" ".join(map(str, parts)).encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 1
+
+
+def steps_per_epoch(items: int, batch_size: int) -> int:
+    """Return the steps in which every item is seen once; the last may have fewer items."""
+    return -(-items // batch_size)
+
+
+def step_items(items: int, batch_size: int, step: int, *seed: object) -> list[int]:
+    """Return the indices of the items of a step, in an order that is drawn anew for each epoch.
+
+    Args:
+        items: their number.
+        batch_size: items of a step.
+        step: from 0.
+        seed: of the order.
+
+    >>> sorted(step_items(5, 2, 0, 7) + step_items(5, 2, 1, 7) + step_items(5, 2, 2, 7))
+    [0, 1, 2, 3, 4]
+    """
+    epoch, place = divmod(step, steps_per_epoch(items, batch_size))
+    order = list(range(items))
+    random.Random(seed_of("order", *seed, epoch)).shuffle(order)
+    return order[place * batch_size : (place + 1) * batch_size]
+
+
+def rate(step: int, steps: int, warmup: float) -> float:
+    """Return the share of the highest learning rate at a step: it rises in a line over the warm-up, then falls in a line to 0 behind the last step.
+
+    Args:
+        step: from 0.
+        steps: of the whole stage.
+        warmup: share of the steps.
+
+    >>> [rate(step, 4, 0.5) for step in range(4)]
+    [0.5, 1.0, 1.0, 0.5]
+    """
+    rising = round(steps * warmup)
+    return (step + 1) / rising if step < rising else (steps - step) / (steps - rising)
