@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from long_context_tasks.schema import InputError, file_sha256
+from long_context_tasks.schema.case import CL100K
 
-CL100K = "cl100k"
 _BATCH = 256
 
 
