@@ -21,11 +21,12 @@ from long_context_tasks.results.plan.missing import (
     NOTHING,
     RUN,
     Cell,
+    in_process,
     lacks_template,
     same_model,
 )
 from long_context_tasks.results.settings import DEFAULTS
-from long_context_tasks.schema.secrets import HIDDEN
+from long_context_tasks.schema.secrets import HIDDEN, without_secrets
 
 BOTH = "both"
 CONCURRENT = 8
@@ -230,9 +231,22 @@ def _lm_eval(model: Model, tasks: Sequence[str], before: StoredRun | None, place
 def _typed_before(run: StoredRun | None) -> list[str]:
     """The command that a run was made with, without what must not be shown; empty where the run does not hold it."""
     words = run.provenance.get("command") if run is not None else None
-    if not isinstance(words, list | tuple):
+    if isinstance(words, list | tuple):
+        return [_NOT_SHOWN.sub("", str(word)).rstrip(",") for word in words]
+    return [] if run is None else _called_before(run)
+
+
+def _called_before(run: StoredRun) -> list[str]:
+    """The model of a run that was made from Python, without a command; empty where the run does not hold it."""
+    kind, given = run.provenance.get("model"), run.provenance.get("model_args")
+    if isinstance(given, str):
+        given = dict(item.split("=", 1) for item in given.split(",") if "=" in item)
+    if not kind or not isinstance(given, Mapping) or not given:
         return []
-    return [_NOT_SHOWN.sub("", str(word)).rstrip(",") for word in words]
+    arguments = {key: value for key, value in given.items() if without_secrets({key: value}) == {key: value}}
+    templated = run.provenance.get("chat_template_sha") or not in_process(run)
+    template = ["--apply_chat_template"] if templated else []
+    return ["lm_eval", "--model", str(kind), "--model_args", arguments_text(arguments), *template]
 
 
 def _without(words: Sequence[str], *names: Sequence[str]) -> list[str]:
