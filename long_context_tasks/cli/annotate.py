@@ -74,7 +74,7 @@ def prepare(
         str | None,
         typer.Option(
             "--scale",
-            help="Of a new study: orca (the paper's, default), orca_text, elitr_bench, or a YAML file.",
+            help="Of a new study: one that comes with the package (the default is orca, the paper's), or a YAML file.",
         ),
     ] = None,
     seed: Annotated[
