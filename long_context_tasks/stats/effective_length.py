@@ -315,7 +315,9 @@ def drawn_moments(counts: Counts | Array, sums: Array, sizes: Array) -> Moments:
     shift = first / n
     total = second - 2 * shift * products + shift**2 * sizes2  # squared residuals of a draw
     total = np.where(total > _NO_SPREAD * (second + shift**2 * sizes2), total, 0.0)
-    inverse = 1 / (n - unlike[:, None])  # the leverage of a cluster is n times this
+    rest = n - unlike[:, None]
+    # The leverage of a cluster is n times this; a cluster as large as the whole draw is not in it.
+    inverse = np.divide(1, rest, out=np.zeros_like(rest), where=rest != 0)
 
     def leveraged(sums_by_size: Array) -> Array:
         found: Array = n * np.einsum("sd,sd->d", inverse, sums_by_size)
