@@ -67,9 +67,10 @@ def test_lists_of_the_asked_form_come_back(names: list[str], numbers: list[str])
         assert recall_f1(recalled_items(separator.join(gold), domain), recall_labels(gold, domain)).f1 == 1
 
 
-TITLES = set(
-    ["Ms", "Miss", "Dr", "Sir", "Lady", "Lord", "Captain", "Madam", "Madame", "Speaker", "Hon", "Rev", "Prof"]
-)
+TITLES = {
+    *("Ms", "Miss", "Dr", "Sir", "Lady", "Lord", "Captain"),
+    *("Madam", "Madame", "Speaker", "Hon", "Rev", "Prof"),
+}
 
 
 SENTENCES = ("The court held so.", "Doe v. Roe, 17 F.3d 462 (1st Cir. 1994)", "18 U.S.C. § 922", "x [y]")
