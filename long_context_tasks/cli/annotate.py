@@ -74,11 +74,7 @@ def prepare(
         str | None,
         typer.Option(
             "--scale",
-<<<<<<< HEAD
-            help="Of a new study: one that comes with the package (the default is orca, the paper's), or a YAML file.",
-=======
             help="Of a new study: orca (the paper's, default), orca_text, the name of a benchmark with its own, or a YAML file.",
->>>>>>> main
         ),
     ] = None,
     seed: Annotated[
