@@ -95,7 +95,12 @@ def parse_lengths(text: str, published: Sequence[str]) -> tuple[int, ...]:
         low, high = parse_length(words[place - 1]), parse_length(words[place + 1])
         if low >= high:
             raise InputError(f"--length {text}: {words[place - 1]} is not shorter than {words[place + 1]}")
-        lengths.update(length for length in known if low < length < high)
+        between = [length for length in known if low < length < high]
+        if not between:
+            raise InputError(
+                f"--length {text}: '...' stands for the task's lengths, and none is between its neighbours"
+            )
+        lengths.update(between)
     return tuple(sorted(lengths))
 
 

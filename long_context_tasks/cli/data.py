@@ -46,7 +46,11 @@ class PublishedFile:
 
 def published_files(card: "Card") -> list[PublishedFile]:
     """All published files of a benchmark, as its card has them."""
-    base, others, sums = card.data["base_url"], card.data.get("other_urls", {}), card.data.get("sha256", {})
+    base, others, sums = (
+        card.data.get("base_url"),
+        card.data.get("other_urls", {}),
+        card.data.get("sha256", {}),
+    )
     places = [
         (name, task, length)
         for task, task_card in card.tasks.items()

@@ -1,0 +1,147 @@
+"""Two benchmarks of another package, found by their entry points: both hosts, build, plan, report and site take them as ours."""
+
+import csv
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from both_hosts import REPOSITORY, read_lm_eval, read_opencompass, run_command
+from plugins import installed
+from stub_server import stub_server
+
+from long_context_tasks.benchmarks import catalogue, loading
+from long_context_tasks.cli.generate import delete_others
+from long_context_tasks.hosts.demo_model import demo_model_path
+from long_context_tasks.hosts.lm_eval.generate import benchmark_files
+from long_context_tasks.schema import InputError
+
+TOYS = Path(__file__).with_name("toys")
+KEYS, RIDDLES = "registers_keys_1k", "riddles_short"
+
+
+@pytest.fixture
+def toys() -> object:
+    with installed(TOYS):
+        yield
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data" / "riddles"
+    folder.mkdir(parents=True)
+    rows = [{"id": f"r{n}", "riddle": f"Riddle {n}.", "answer": str(n)} for n in range(1, 7)]
+    (folder / "riddles.json").write_text(json.dumps(rows))
+    return folder.parent
+
+
+def test_the_folder_of_a_benchmark_is_small() -> None:
+    for name in ("registers", "riddles"):
+        files = [*(TOYS / "lct_toys" / name).glob("*.py"), TOYS / "lct_toys" / name / "card.yaml"]
+        assert sum(len(path.read_text().splitlines()) for path in files) < 250
+
+
+@pytest.mark.usefixtures("toys")
+def test_they_are_found_and_their_files_are_current(tmp_path: Path) -> None:
+    assert {"registers", "riddles"} <= set(catalogue.benchmark_names()) and not catalogue.broken_benchmarks()
+    assert "registers" not in catalogue.own_benchmark_names()
+    for name in ("registers", "riddles"):
+        files = benchmark_files(name)
+        assert {path: path.read_text(encoding="utf-8") for path in files} == files
+        assert delete_others(files) == []
+
+
+@pytest.mark.usefixtures("toys")
+def test_a_broken_benchmark_is_named_and_stops_no_other(tmp_path: Path) -> None:
+    metadata = tmp_path / "broken-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[long_context_tasks.benchmarks]\nbroken = no_such_module:X\n")
+    with installed(tmp_path):
+        assert "cannot import 'no_such_module:X'" in catalogue.broken_benchmarks()["broken"]
+        assert catalogue.parse_task(KEYS).source == "seed"
+        with pytest.raises(InputError, match="benchmark broken cannot be used"):
+            catalogue.parse_task("broken_task")
+
+
+@pytest.mark.usefixtures("toys")
+def test_what_a_benchmark_returns_is_checked(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
+    from lct_toys.riddles import data as riddles  # type: ignore[import-not-found]
+
+    given = {"lct_data_dir": str(data)}
+    case = loading.load_task(RIDDLES, given).cases.cases[0]
+    monkeypatch.setattr(riddles, "score", lambda case, response, status: {"found": 1.0})
+    with pytest.raises(
+        InputError, match=r"riddles_short, case r1 \(.*\): found is a float, expected a Score"
+    ):
+        loading.load_task(RIDDLES, given).score(case, "1", None)
+    monkeypatch.setattr(riddles, "score", lambda case, response, status: {})
+    with pytest.raises(InputError, match="returned no found"):
+        loading.load_task(RIDDLES, given).score(case, "1", None)
+    monkeypatch.setattr(riddles, "load_task", lambda name, options: None)
+    with pytest.raises(
+        InputError, match=r"riddles_short \(lct_toys.riddles.data:load_task\): returned a NoneType"
+    ):
+        loading.load_task(RIDDLES, given)
+
+
+@pytest.mark.usefixtures("toys")
+def test_runs_on_other_seeds_are_no_repeats(tmp_path: Path) -> None:
+    """The card says that cases are made from the seed; the name of the task does not."""
+    one, other = (
+        loading.load_task(KEYS, {"lct_n": 2, "lct_seed": seed, "lct_cases": None}).cases.cases
+        for seed in (1, 2)
+    )
+    assert one != other
+
+
+@pytest.mark.hosts
+def test_both_hosts_build_plan_report_and_site(tmp_path: Path, data: Path) -> None:
+    tasks = f"{KEYS},{RIDDLES}"
+    options = {
+        "LCT_DATA_DIR": str(data),
+        "LCT_CACHE_DIR": str(tmp_path / "cache"),
+        "LCT_N": "4",
+        "LCT_TOKENIZER": str(demo_model_path()),
+        "PYTHONPATH": os.pathsep.join(map(str, (REPOSITORY, TOYS, *filter(None, sys.path)))),
+    }
+    build = [
+        "lct",
+        "build",
+        "registers_keys",
+        "--length",
+        "1k",
+        "--n",
+        "2",
+        "--most-keys",
+        "9",
+        "--out",
+        "cases",
+    ]
+    assert "registers_keys_1k" in run_command(build, tmp_path, options)
+    with stub_server(lambda messages: messages[-1]["content"][7:8]) as server:
+        lm_eval = [
+            *("lm_eval", "--model", "local-chat-completions", "--apply_chat_template", "--log_samples"),
+            *("--model_args", f"model=stub,base_url={server.url}/chat/completions,tokenizer_backend=None"),
+            *("--tasks", tasks, "--output_path", str(tmp_path / "lm_eval")),
+        ]
+        run_command(lm_eval, tmp_path, options)
+        sent = sorted(map(str, server.requests))
+        server.requests.clear()
+        config = str(REPOSITORY / "configs" / "eval_all.py")
+        served = {"LCT_TASKS": tasks, "LCT_API_BASE": server.url, "LCT_API_MODEL": "stub"}
+        run_command(["opencompass", config, "-w", str(tmp_path / "oc")], tmp_path, {**options, **served})
+    assert len(sent) == 8 and sent == sorted(map(str, server.requests))
+    for task in (KEYS, RIDDLES):
+        ours, theirs = read_lm_eval(tmp_path / "lm_eval", task), read_opencompass(tmp_path / "oc", task)
+        assert ours.scores == theirs.scores and ours.prompts == theirs.prompts
+    assert {score["found"] for score in ours.scores.values()} == {1.0}
+    plan = run_command(["lct", "plan", "--tasks", tasks, "--model", "stub"], tmp_path, options)
+    assert KEYS in plan and RIDDLES in plan
+    results = [str(tmp_path / "lm_eval"), str(tmp_path / "oc")]
+    report = ["lct", "report", *results, "--section", "registers", "--csv", "tables"]
+    assert "Cases by quarter" in run_command(report, tmp_path, options)
+    run_command(["lct", "report", *results, "--out", "site"], tmp_path, options)
+    with (tmp_path / "site" / "tables" / "leaderboard.csv").open() as file:
+        assert {row["task"] for row in csv.DictReader(file)} == {KEYS, RIDDLES}
