@@ -39,7 +39,7 @@ WORKERS ?= 2
 PIP    = $(BIN)/python -m pip install -qq
 PYTEST = $(BIN)/python -m pytest
 
-.PHONY: help demo test speed lint docs env clean
+.PHONY: help demo check test speed lint docs env clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -47,6 +47,9 @@ help:  ## this list
 
 demo: $(STAMP)  ## synthetic cases through both hosts with a small real model, a table and a site (first run: some minutes)
 	$(BIN)/lct demo
+
+check: lint  ## style, types and the fast tests, for every edit (under two minutes)
+	OMP_NUM_THREADS=1 $(PYTEST) -q -m "not speed and not hosts and not slow" -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 # Speed ratios want the machine for themselves. Code 5 of pytest: a part of the suite that has no such tests.
 test: $(STAMP)  ## the whole test suite (PYTEST_ARGS="-k hook" for a part, WORKERS=1 one test at a time)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from both_hosts import REPOSITORY, read_lm_eval, read_opencompass, run_command
 from plugins import installed
-from stub_server import stub_server
+from stub_server import messages_hash, stub_server
 
 from long_context_tasks.benchmarks import catalogue, loading
 from long_context_tasks.cli.generate import delete_others
@@ -127,12 +127,12 @@ def test_both_hosts_build_plan_report_and_site(tmp_path: Path, data: Path) -> No
             *("--tasks", tasks, "--output_path", str(tmp_path / "lm_eval")),
         ]
         run_command(lm_eval, tmp_path, options)
-        sent = sorted(map(str, server.requests))
+        sent = sorted(map(messages_hash, server.requests))
         server.requests.clear()
         config = str(REPOSITORY / "configs" / "eval_all.py")
         served = {"LCT_TASKS": tasks, "LCT_API_BASE": server.url, "LCT_API_MODEL": "stub"}
         run_command(["opencompass", config, "-w", str(tmp_path / "oc")], tmp_path, {**options, **served})
-    assert len(sent) == 8 and sent == sorted(map(str, server.requests))
+    assert len(sent) == 8 and sent == sorted(map(messages_hash, server.requests))
     for task in (KEYS, RIDDLES):
         ours, theirs = read_lm_eval(tmp_path / "lm_eval", task), read_opencompass(tmp_path / "oc", task)
         assert ours.scores == theirs.scores and ours.prompts == theirs.prompts

@@ -42,7 +42,9 @@ def novels(shelf: list[Book]) -> list[Book]:
     return known
 
 
-@pytest.mark.xfail(strict=True, reason="numbers that run on across books and parts leave their titles in the text")
+@pytest.mark.xfail(
+    strict=True, reason="numbers that run on across books and parts leave their titles in the text"
+)
 def test_layouts_that_are_not_read_yet(shelf: list[Book]) -> None:
     others = [book for book in shelf if book.id not in CHAPTERS]
     assert others and all(len(book.chapters) > 2 for book in others)
