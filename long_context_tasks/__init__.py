@@ -4,8 +4,7 @@ Importing this package loads neither torch, transformers nor a host, and touches
 below are loaded at first use.
 """
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as typing's, without the time that importing typing takes
 if TYPE_CHECKING:
     from long_context_tasks.api import (
         Task,
@@ -32,7 +31,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -1,23 +1,33 @@
-"""Small tokenizers that cut a text otherwise than cl100k does, for tests of lengths in a model's own tokens."""
+"""Tokens in cl100k, and small tokenizers that cut a text otherwise, for tests of lengths in a model's own tokens."""
 
 from pathlib import Path
+
+
+def count(text: str) -> int:
+    """Tokens of a text in cl100k."""
+    from long_context_tasks.tokens import CL100K, get_tokenizer
+
+    return get_tokenizer(CL100K).count(text)
 
 
 def other_tokenizer(kind: str, folder: Path) -> str:
     """Write a tokenizer's file.
 
     Args:
-        kind: "words", with fewer tokens than cl100k, or "bytes", with four times as many.
-        folder: where ``tokenizer.json`` is written; it must exist.
+        kind: "words", with fewer tokens than cl100k, "plain words", which leave punctuation at their words, or "bytes", with four
+            times as many.
+        folder: where ``tokenizer.json`` is written.
 
     Returns:
         The folder, as an option names it.
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-    if kind == "words":
+    folder.mkdir(exist_ok=True)
+    if kind.endswith("words"):
         made = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
-        made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        cut = pre_tokenizers.BertPreTokenizer() if kind == "words" else pre_tokenizers.WhitespaceSplit()
+        made.pre_tokenizer = cut
     else:
         alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
         made = Tokenizer(models.BPE({character: at for at, character in enumerate(alphabet)}, []))

@@ -1,4 +1,4 @@
-"""What the case builders of all benchmarks have in common, so that ``lct build`` needs to know none of them by name.
+"""Shared parts of the case builders of all benchmarks.
 
 A benchmark's ``build.py`` names what it can build in ``FAMILIES`` and has one function for it::
 
@@ -40,16 +40,16 @@ class Family:
 
 
 class Progress:
-    """How a builder reports long work; this one stays silent."""
+    """Reports of long work; this class stays silent."""
 
     def over(self, items: Iterable[T], what: str, unit: str, total: int | None = None) -> Iterable[T]:
-        """The same items, counted while they are taken."""
+        """Yield the same items, counted while they are taken."""
         return items
 
 
 @dataclass(frozen=True)
 class TaskReport:
-    """What came out for one length.
+    """Outcome of a length.
 
     Attributes:
         task: task name.
@@ -90,13 +90,13 @@ def min_fill_option(check: Check) -> Any:
 
 
 def parse_lengths(text: str, published: Sequence[str]) -> tuple[int, ...]:
-    """Lengths as users write them; ``...`` stands for the published lengths between its neighbours.
+    """Read lengths as users write them; ``...`` stands for the published lengths between its neighbours.
 
     >>> parse_lengths("2k,...,16k,100k", ["1k", "2k", "4k", "8k", "16k", "32k"])
     (2000, 4000, 8000, 16000, 100000)
 
     Raises:
-        InputError: not understood, with an example.
+        InputError: the text is no list of lengths; with an example.
     """
     known = sorted(map(parse_length, published))
     words = [word.strip() for word in text.split(",") if word.strip()]

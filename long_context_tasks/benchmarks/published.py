@@ -1,8 +1,8 @@
-"""What the papers print for the models that their authors ran: to be shown beside runs of one's own, marked as not run here.
+"""Figures that the papers print for the models that their authors ran: shown beside own runs, marked as not run here.
 
 A benchmark's ``published.yaml`` holds the figures in the layout of the paper's tables, digit by digit as printed::
 
-    windows: {Claude-2: 100k}                    # context length of a model, where the paper tells
+    windows: {Claude-2: 100k}                    # context length of a model, where the paper states it
     tables:
       - table: Table 2
         metric: official_accuracy                # unit, n, setting, subset: the same for all columns, or given by a column
@@ -17,23 +17,61 @@ and ``rows`` of the same kind; its own ``columns`` then maps that table's column
 
 import importlib.resources
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import yaml
+from pydantic import Field, model_validator
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.schema import Card, InputError
+from long_context_tasks.schema.validated import Checked, Whole, validated
 
 FILE = "published.yaml"
-UNITS: Mapping[str, tuple[float, float]] = {"percent": (0, 100), "points": (1, 10)}
+_RANGES: Mapping[str, tuple[float, float]] = {"percent": (0, 100), "points": (1, 10)}
 """Unit to the least and the greatest figure."""
-_SHARED = ("metric", "unit", "n", "setting", "subset")
-_ENTRY = {"table", "columns", "rows", "file", "key", *_SHARED}
 _FIGURE = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _REMEDY = "correct it against the paper"
+
+
+class _Column(Checked):
+    task: str
+    metric: str
+    unit: Literal["percent", "points"]
+    n: Whole | None = None
+    setting: str = ""
+    subset: str = ""
+
+
+class _Entry(Checked):
+    table: str
+    columns: list[str | dict[str, Any]] | dict[str, str | dict[str, Any]]
+    rows: dict[str, list[Any]] | None = None
+    file: str = ""
+    key: str = ""
+    metric: str = ""
+    unit: str = ""
+    n: Whole | None = None
+    setting: str = ""
+    subset: str = ""
+
+    @model_validator(mode="after")
+    def _has_figures(self) -> "_Entry":
+        if self.rows is None and not (self.file and self.key):
+            raise ValueError("no rows, or file and key of a table")
+        return self
+
+    @property
+    def shared(self) -> dict[str, Any]:
+        """What holds for all columns that do not say it themselves."""
+        return self.model_dump(include={"metric", "unit", "n", "setting", "subset"}, exclude_unset=True)
+
+
+class _File(Checked):
+    windows: dict[str, str] = Field(default_factory=dict)
+    tables: list[_Entry] = Field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -44,13 +82,13 @@ class PublishedScore:
         benchmark: e.g. ``ada_leval``.
         model: as the paper names it; ``Random Guess`` and ``Expectation`` are no models.
         task: name of a task, or of the group of all splits of a task where the figure is the mean over all their cases.
-        metric: name of the metric of ours that follows the official rule.
+        metric: name of our metric that follows the official rule.
         printed: the figure to the digit, in ``unit``.
         unit: percent or points.
         n: cases (ELITR-Bench: questions) of the figure; None where the paper does not say.
         setting: how it was measured, in a few words.
         subset: part of the task's questions that the figure is about, by its label in our reports; empty for all.
-        window: context length of the model as the paper tells it, e.g. ``128k``; empty where it does not.
+        window: context length of the model as the paper states it, e.g. ``128k``; empty where it does not.
         source: paper, table and row.
     """
 
@@ -79,7 +117,7 @@ class PublishedScore:
 
 @lru_cache
 def published(benchmark: str) -> tuple[PublishedScore, ...]:
-    """All figures of a benchmark's paper, in the order of its tables; none where the benchmark has no such file.
+    """Return all figures of a benchmark's paper, in the order of its tables; none where the benchmark has no such file.
 
     Raises:
         InputError: no such benchmark, or its file has a mistake.
@@ -99,7 +137,7 @@ def published(benchmark: str) -> tuple[PublishedScore, ...]:
 def parse_published(
     text: str, card: Card, place: str, read: Callable[[str], str]
 ) -> tuple[PublishedScore, ...]:
-    """Figures from YAML text.
+    """Return the figures of a YAML text.
 
     Args:
         text: of the file.
@@ -111,13 +149,11 @@ def parse_published(
         InputError: a key, task, metric, unit or figure that cannot be, a row of another length than the columns, or a figure
             given twice; table and row are named.
     """
-    content = yaml.safe_load(text)
-    _check_keys(content, {"windows", "tables"}, place)
-    windows: Mapping[str, str] = content.get("windows", {})
+    content = validated(_File, yaml.safe_load(text), place)
     scores: list[PublishedScore] = []
     seen: set[tuple[object, ...]] = set()
-    for entry in content.get("tables", ()):
-        for found in _figures(entry, windows, card, place, read):
+    for entry in content.tables:
+        for found in _figures(entry, content.windows, card, place, read):
             key = (found.model, found.task, found.metric, found.subset, found.n, found.setting)
             if key in seen:
                 raise InputError(
@@ -126,26 +162,18 @@ def parse_published(
                 )
             seen.add(key)
             scores.append(found)
-    if unused := set(windows) - {found.model for found in scores}:
+    if unused := set(content.windows) - {found.model for found in scores}:
         raise InputError(f"{place}: windows of models without a figure: {sorted(unused)}; {_REMEDY}")
     return tuple(scores)
 
 
 def _figures(
-    entry: Mapping[str, Any],
-    windows: Mapping[str, str],
-    card: Card,
-    place: str,
-    read: Callable[[str], str],
+    entry: _Entry, windows: Mapping[str, str], card: Card, place: str, read: Callable[[str], str]
 ) -> Iterator[PublishedScore]:
-    """The figures of one entry of ``tables``."""
-    _check_keys(entry, _ENTRY, place)
-    table = f"{place}: {entry.get('table')}"
-    if missing := {"table", "columns", *(("file", "key") if "file" in entry else ("rows",))} - set(entry):
-        raise InputError(f"{table}: no {', '.join(sorted(missing))}")
-    common = {name: entry[name] for name in _SHARED if name in entry}
+    """Yield the figures of one entry of ``tables``."""
+    table = f"{place}: {entry.table}"
     columns, rows = _layout(entry, table, read)
-    specs = [None if column is None else _column(column, common, card, table) for column in columns]
+    specs = [None if column is None else _column(column, entry.shared, card, table) for column in columns]
     for model, row in rows.items():
         where = f"{table}, {model}"
         if len(row) != len(specs):
@@ -153,65 +181,53 @@ def _figures(
         for spec, printed in zip(specs, row, strict=True):
             if spec is None or printed is None:
                 continue
-            low, high = UNITS[spec["unit"]]
+            low, high = _RANGES[spec.unit]
             # A number without quotes has lost its last zeros.
             if not isinstance(printed, str) or not _FIGURE.fullmatch(printed):
-                raise InputError(f"{where}, {spec['task']}: {printed!r} is no figure in quotes; {_REMEDY}")
+                raise InputError(f"{where}, {spec.task}: {printed!r} is no figure in quotes; {_REMEDY}")
             if not low <= float(printed) <= high:
-                raise InputError(
-                    f"{where}, {spec['task']}: {printed} lies outside {low} to {high}; {_REMEDY}"
-                )
+                raise InputError(f"{where}, {spec.task}: {printed} lies outside {low} to {high}; {_REMEDY}")
             yield PublishedScore(
                 benchmark=card.name,
                 model=model,
                 printed=printed,
                 window=windows.get(model, ""),
-                source=f"{card.title} paper ({card.paper['venue']}), {entry['table']}, {model}",
-                **spec,
+                source=f"{card.title} paper ({card.paper['venue']}), {entry.table}, {model}",
+                **dict(spec),
             )
 
 
 def _layout(
-    entry: Mapping[str, Any], table: str, read: Callable[[str], str]
-) -> tuple[list[Any], Mapping[str, list[str | None]]]:
-    """Columns as they are described (None: left out) and rows, from the entry or from the file that it names."""
-    if "file" not in entry:
-        return list(entry["columns"]), entry["rows"]
-    tables = yaml.safe_load(read(entry["file"]))
-    if entry["key"] not in tables:
-        raise InputError(f"{table}: {entry['file']} has no {entry['key']}; it has {', '.join(tables)}")
-    held = tables[entry["key"]]
-    ours: Mapping[str, Any] = entry["columns"]
+    entry: _Entry, table: str, read: Callable[[str], str]
+) -> tuple[Sequence[Any], Mapping[str, list[Any]]]:
+    """Return columns as they are described (None: left out) and rows, from the entry or from the file that it names."""
+    if entry.rows is not None:
+        return list(entry.columns), entry.rows
+    tables = yaml.safe_load(read(entry.file))
+    if entry.key not in tables:
+        raise InputError(f"{table}: {entry.file} has no {entry.key}; it has {', '.join(tables)}")
+    held = tables[entry.key]
+    ours = dict(entry.columns) if isinstance(entry.columns, dict) else {}
     if unknown := set(ours) - set(held["columns"]):
         raise InputError(
-            f"{table}: {entry['file']}, {entry['key']} has no columns {sorted(unknown)}; it has {held['columns']}"
+            f"{table}: {entry.file}, {entry.key} has no columns {sorted(unknown)}; it has {held['columns']}"
         )
     return [ours.get(column) for column in held["columns"]], held["rows"]
 
 
-def _column(
-    column: str | Mapping[str, Any], common: Mapping[str, Any], card: Card, table: str
-) -> dict[str, Any]:
-    """Fields of a figure that its column gives, checked."""
+def _column(column: str | Mapping[str, Any], shared: Mapping[str, Any], card: Card, table: str) -> _Column:
     own = {"task": column} if isinstance(column, str) else column
-    _check_keys(own, {"task", *_SHARED}, table)
-    spec = {"n": None, "setting": "", "subset": "", **common, **own}
-    if missing := {"task", "metric", "unit"} - set(spec):
-        raise InputError(f"{table}, column {column}: no {', '.join(sorted(missing))}")
-    if spec["metric"] not in card.metrics:
+    spec = validated(_Column, {**shared, **own}, f"{table}, {own.get('task', column)}", remedy=_REMEDY)
+    if spec.metric not in card.metrics:
         raise InputError(
-            f"{table}, {spec['task']}: unknown metric {spec['metric']}; the card has {', '.join(card.metrics)}"
+            f"{table}, {spec.task}: unknown metric {spec.metric}; the card has {', '.join(card.metrics)}"
         )
-    if spec["unit"] not in UNITS:
-        raise InputError(
-            f"{table}, {spec['task']}: unknown unit {spec['unit']}; there are {', '.join(UNITS)}"
-        )
-    _check_task(spec["task"], card, table)
+    _check_task(spec.task, card, table)
     return spec
 
 
 def _check_task(name: str, card: Card, table: str) -> None:
-    """The name is a task's, or that of a group whose mean counts every case the same."""
+    """Refuse a name that is no task's, nor that of a group whose mean counts every case the same."""
     if name in {f"{card.name}_{task}" for task, task_card in card.tasks.items() if task_card.pooled}:
         return
     try:
@@ -220,8 +236,3 @@ def _check_task(name: str, card: Card, table: str) -> None:
         raise InputError(f"{table}: {error}") from error
     if spec.benchmark != card.name:
         raise InputError(f"{table}: {name} is a task of {spec.benchmark}, not of {card.name}")
-
-
-def _check_keys(row: Mapping[str, Any], known: set[str], place: str) -> None:
-    if unknown := set(row) - known:
-        raise InputError(f"{place}: unknown keys {sorted(unknown)}; there are {', '.join(sorted(known))}")

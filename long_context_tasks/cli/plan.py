@@ -2,342 +2,36 @@
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from long_context_tasks.cli.options import DataDir, Json, complete_tasks
 from long_context_tasks.cli.output import give_document, print_table, say
-from long_context_tasks.cli.paths import config_folder
-from long_context_tasks.hosts.opencompass.results import find_setups
-from long_context_tasks.hosts.turns import cases_digest
-from long_context_tasks.results.bundle.runs import find_runs_and_bundles
-from long_context_tasks.results.plan.commands_for import (
-    Command,
-    Model,
-    Place,
-    commands,
-    counts_by_state,
-    without_judge,
+from long_context_tasks.cli.runs.export import (
+    AnswerBudget,
+    Cases,
+    Length,
+    LengthPolicy,
+    Number,
+    PromptStyle,
+    Seed,
+    Subset,
 )
-from long_context_tasks.results.plan.cost import (
-    CL100K,
-    Counter,
-    Plan,
-    Price,
-    Rate,
-    Settings,
-    TaskPlan,
-    load_tasks,
-    make_plan,
-)
-from long_context_tasks.results.plan.missing import DONE, Cell, find_cells, models_of, unassigned, wanted
-from long_context_tasks.schema import InputError, Options
-from long_context_tasks.tokens import CL100K as SAME_NAME
-from long_context_tasks.tokens import cached_counts, tokenizer_identity
 
 if TYPE_CHECKING:
+    from long_context_tasks.results.plan.cost import Counter, Price, Rate
+    from long_context_tasks.results.plan.overview import Missing
     from long_context_tasks.schema import Options
+    from long_context_tasks.schema.report import Table
 
-# What `lct plan` prints: the table of a plan, the missing cells and their commands.
-
-
-assert CL100K == SAME_NAME
-_NAMED = 5
 _OFFLINE = "HF_HUB_OFFLINE"
-_JUDGE_MODEL = "LCT_JUDGE_MODEL"
 _FETCH = "(`lct plan` downloads nothing; `lct data fetch` does)"
-
-
-def counters(options: Options) -> dict[str, Counter]:
-    """Functions that count texts: in cl100k, and in the model's tokenizer where there is one.
-
-    Raises:
-        InputError: a tokenizer that cannot be had.
-    """
-    names = dict.fromkeys((CL100K, options.tokenizer or CL100K))
-    for name in names:
-        tokenizer_identity(name)
-    return {name: partial(_count, name) for name in names}
-
-
-@contextmanager
-def without_downloads() -> Iterator[None]:
-    """Data that are not there are named, and not fetched from the Hugging Face hub; tokenizers are fetched before."""
-    before = os.environ.get(_OFFLINE)
-    hub = sys.modules.get("huggingface_hub.constants")
-    told = getattr(hub, _OFFLINE, None)
-    os.environ[_OFFLINE] = "1"
-    if hub is not None:
-        setattr(hub, _OFFLINE, True)
-    try:
-        yield
-    finally:
-        if before is None:
-            os.environ.pop(_OFFLINE, None)
-        else:
-            os.environ[_OFFLINE] = before
-        # A module that came in between has read the variable.
-        hub = sys.modules.get("huggingface_hub.constants")
-        if hub is not None:
-            setattr(hub, _OFFLINE, told if told is not None else before not in (None, "", "0"))
-
-
-def _count(name: str, texts: Sequence[str]) -> Sequence[int]:
-    return cached_counts(name, [(text, partial(str, text)) for text in texts], len(texts))
-
-
-def show_plan(
-    names: Sequence[str],
-    model: str,
-    options: Options,
-    answer_tokens: int | None,
-    repeats: int,
-    rate: tuple[Rate, Sequence[str]] | None,
-    price: Price | None,
-    as_json: bool,
-) -> bool:
-    """Print the plan of some tasks; whether all of them could be planned."""
-    tokenizer = options.tokenizer or CL100K
-    settings = Settings(counters(options), tokenizer, options.window, answer_tokens, repeats)
-    with without_downloads():
-        plan = make_plan(names, options, settings)
-    if as_json:
-        give_document(_plan_row(plan, model, rate, price))
-        return not plan.not_planned
-    if plan.tasks:
-        _print_plan(plan, model, rate, price)
-    for one in plan.not_planned:
-        typer.echo(f"not planned: {one.task}: {one.message} {_FETCH}", err=True)
-    return not plan.not_planned
-
-
-def _print_plan(plan: Plan, model: str, rate: tuple[Rate, Sequence[str]] | None, price: Price | None) -> None:
-    settings = plan.settings
-    own = [name for name in settings.counters if name != CL100K]
-    columns = [
-        "task",
-        "cases",
-        "left out",
-        "requests",
-        "prompts, cl100k",
-        *(["prompts, model"] if own else []),
-    ]
-    columns += [
-        "own history",
-        "answers",
-        "longest",
-        *(["hours"] if rate else []),
-        *(["price"] if price else []),
-    ]
-
-    def cells(one: TaskPlan) -> list[str]:
-        tokens = [one.prompt_tokens.get(name, 0) for name in (CL100K, *own)]
-        numbers = [
-            one.cases,
-            len(one.does_not_fit),
-            one.requests,
-            *tokens,
-            one.history_tokens,
-            one.answer_tokens,
-        ]
-        row = [
-            one.task,
-            *(f"{number:,}" for number in numbers),
-            f"{one.longest.get(settings.tokenizer, 0):,}",
-        ]
-        row += [f"{one.hours(rate[0], settings.tokenizer):,.2f}"] if rate else []
-        return row + ([f"{one.price(price, settings.tokenizer):,.2f}"] if price else [])
-
-    rows = [cells(one) for one in plan.tasks]
-    window = (
-        f"window {settings.window:,}" if settings.window else "window not known: everything is taken to fit"
-    )
-    of_model = f"{model}: " if model else ""
-    print_table(f"{of_model}tokens, {window}", columns, [*rows, cells(plan.total)])
-    for line in _notes(plan, rate):
-        say(line)
-
-
-def _notes(plan: Plan, rate: tuple[Rate, Sequence[str]] | None) -> list[str]:
-    settings = plan.settings
-    expected = (
-        "the whole budget, the most"
-        if settings.answer_tokens is None
-        else f"{settings.answer_tokens:,} tokens"
-    )
-    lines = [
-        f"Tokens of prompts are without chat template; an answer is taken to have {expected}. "
-        f"Windows, hours and prices go by {settings.tokenizer}."
-    ]
-    if plan.total.history_tokens:
-        lines.append(
-            "In conversations every turn sends the history again: its known texts count as prompts, the model's own earlier answers "
-            "as own history."
-        )
-    for one in plan.tasks:
-        if one.does_not_fit:
-            shown = ", ".join(one.does_not_fit[:_NAMED]) + (", ..." if len(one.does_not_fit) > _NAMED else "")
-            lines.append(
-                f"{one.task}: {len(one.does_not_fit)} of {one.cases} cases do not fit the window: {shown}"
-            )
-    if judged := [one.task for one in plan.tasks if one.judged]:
-        lines.append(f"A judge reads the answers of {', '.join(judged)}; its calls are not in the plan.")
-    return [*lines, *(rate[1] if rate else ())]
-
-
-def _plan_row(
-    plan: Plan, model: str, rate: tuple[Rate, Sequence[str]] | None, price: Price | None
-) -> dict[str, Any]:
-    settings = plan.settings
-
-    def row(one: TaskPlan) -> dict[str, Any]:
-        return {
-            "task": one.task,
-            "cases": one.cases,
-            "does_not_fit": list(one.does_not_fit),
-            "requests": one.requests,
-            "prompt_tokens": dict(one.prompt_tokens),
-            "history_tokens": one.history_tokens,
-            "answer_tokens": one.answer_tokens,
-            "longest": dict(one.longest),
-            "judged": one.judged,
-            "hours": one.hours(rate[0], settings.tokenizer) if rate else None,
-            "price": one.price(price, settings.tokenizer) if price else None,
-        }
-
-    return {
-        "model": model or None,
-        "tokenizer": settings.tokenizer,
-        "window": settings.window,
-        "repeats": settings.repeats,
-        "rate": {"prompt": rate[0].prompt, "answer": rate[0].answer, "notes": list(rate[1])}
-        if rate
-        else None,
-        "tasks": [row(one) for one in plan.tasks],
-        "total": row(plan.total),
-        "not_planned": [{"task": one.task, "message": one.message} for one in plan.not_planned],
-    }
-
-
-def show_missing(
-    names: Sequence[str],
-    results: Sequence[Path],
-    models: Sequence[Model],
-    options: Options,
-    typed: Mapping[str, str],
-    where: Mapping[str, Any],
-    as_json: bool,
-) -> bool:
-    """Print the cells that are not done and the commands that fill them; whether all are done."""
-    found = [find_runs_and_bundles(path) for path in results]
-    setups = [setup for path in results for setup in find_setups(path)]
-    tasks, without_data = [], []
-    for name in names:
-        with without_downloads():
-            loaded, failed = load_tasks([name], options)
-        without_data += failed
-        # Only the counts stay in memory.
-        reason = failed[0].message if failed else ""
-        task = loaded[0] if loaded else None
-        tasks.append(wanted(name, task, options, reason, cases_digest(task) if task else ""))
-    all_models = models_of(found, setups, [model.name for model in models])
-    if not all_models:
-        raise InputError(
-            "no runs of our tasks found, so that no model is known; name the models with --model"
-        )
-    base = [model.name for model in models if model.base]
-    cells = find_cells(tasks, all_models, found, setups, base)
-    judge = str(options.judge) if options.judge is not None else ""
-    place = Place(config=_shown(config_folder() / "eval_all.py"), options=typed, judge=judge, **where)
-    made = commands(cells, models, place, [run for one in found for run in one.runs])
-    unjudged = without_judge(cells, made) if not os.environ.get(_JUDGE_MODEL) else []
-    notes = [_judge_note(unjudged)] if unjudged else []
-    problems = [problem.message for problem in unassigned(found)]
-    if as_json:
-        rows = {
-            "cells": [_cell_row(cell) for cell in cells],
-            "commands": [_command_row(one) for one in made],
-            "problems": problems,
-            "notes": notes,
-            "data_missing": [{"task": one.task, "message": one.message} for one in without_data],
-        }
-        give_document(rows)
-    else:
-        _print_missing(cells, made, problems)
-        for line in notes:
-            say(f"\n{line}")
-        for one in without_data:
-            typer.echo(f"cases not counted: {one.task}: {one.message} {_FETCH}", err=True)
-    return all(cell.state == DONE for cell in cells)
-
-
-def _judge_note(tasks: Sequence[str]) -> str:
-    named = ", ".join(tasks[:_NAMED]) + (", ..." if len(tasks) > _NAMED else "")
-    return (
-        f"A judge reads the answers of {len(tasks)} of these tasks ({named}), and none is named: set LCT_JUDGE to a judge file before "
-        "the commands, or have stored answers judged later with `lct judge run`."
-    )
-
-
-def _shown(path: Path) -> Path:
-    """Relative to the current folder where it lies below."""
-    try:
-        return path.relative_to(Path.cwd())
-    except ValueError:
-        return path
-
-
-def _print_missing(cells: Sequence[Cell], made: Sequence[Command], problems: Sequence[str]) -> None:
-    todo = [cell for cell in cells if cell.state != DONE]
-    if todo:
-        rows = [[cell.model, cell.task, cell.state, cell.host or "", cell.why] for cell in todo]
-        print_table("Cells that are not done", ["model", "task", "state", "host", "why"], rows, _COLUMNS)
-    say(", ".join(f"{count} {state}" for state, count in counts_by_state(cells).items()) + ".")
-    for problem in problems:
-        typer.echo(f"not used: {problem}", err=True)
-    for model in dict.fromkeys(one.model for one in made):
-        own = [one for one in made if one.model == model]
-        say(f"\n{model}:")
-        seen: set[tuple[str, ...]] = set()
-        for one in own:
-            say(("or: " if one.tasks in seen else "") + one.text)
-            seen.add(one.tasks)
-
-
-_COLUMNS = ("task", "state", "host", "why")
-
-
-def _cell_row(cell: Cell) -> dict[str, Any]:
-    return {
-        "model": cell.model,
-        "task": cell.task,
-        "state": cell.state,
-        "why": cell.why,
-        "remedy": cell.remedy,
-        "host": cell.host,
-        "folder": None if cell.folder is None else str(cell.folder),
-        "made": cell.run.made if cell.run else None,
-    }
-
-
-def _command_row(command: Command) -> dict[str, Any]:
-    return {
-        "host": command.host,
-        "model": command.model,
-        "tasks": list(command.tasks),
-        "variables": dict(command.variables),
-        "words": list(command.words),
-        "text": command.text,
-    }
-
-
 app = typer.Typer(add_completion=False)
-
 _EXAMPLES = """
 Examples:
 
@@ -429,22 +123,14 @@ def plan(
         Path,
         typer.Option("--work-dir", help="Folder for new runs of OpenCompass, in the commands of --missing."),
     ] = Path("outputs/all"),
-    cases: Annotated[
-        Path | None, typer.Option("--cases", help="Folder of built cases, for tasks that take them.")
-    ] = None,
-    length: Annotated[str, typer.Option("--length", help="Length of tasks that end in _any, e.g. 24k.")] = "",
-    length_policy: Annotated[
-        str, typer.Option("--length-policy", help="same_information or same_tokens, as in a run.")
-    ] = "",
-    n: Annotated[int | None, typer.Option("--n", help="Number of cases of each task, as in a run.")] = None,
-    subset: Annotated[str, typer.Option("--subset", help="Official subset: 1000, 200 or 50 cases.")] = "",
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of generated cases.")] = None,
-    answer_budget: Annotated[
-        str, typer.Option("--answer-budget", help="Tokens that the model may generate, as in a run.")
-    ] = "",
-    prompt_style: Annotated[
-        str, typer.Option("--prompt-style", help="How prompts are laid out; see the benchmark's page.")
-    ] = "",
+    cases: Cases = None,
+    length: Length = "",
+    length_policy: LengthPolicy = "",
+    n: Number = None,
+    subset: Subset = "",
+    seed: Seed = None,
+    answer_budget: AnswerBudget = "",
+    prompt_style: PromptStyle = "",
     data_dir: DataDir = None,
     as_json: Json = False,
 ) -> None:
@@ -455,10 +141,11 @@ def plan(
     (LCT_NOISE_MODE and so on). Tasks whose data are missing are named and do not stop the others. Exit code 1 when a task could not
     be planned, or, with --missing, when a cell is not done.
     """
-    pass  # MOVED
+    from long_context_tasks.cli.paths import config_folder
     from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
-    from long_context_tasks.results.plan.commands_for import Model
+    from long_context_tasks.results.plan.commands_for import Model, Place
     from long_context_tasks.results.plan.cost import expand_tasks
+    from long_context_tasks.results.plan.overview import facts_of_folder, find_missing
     from long_context_tasks.schema import InputError, resolve_options
 
     if not tasks and not missing:
@@ -485,21 +172,26 @@ def plan(
         "answer_budget": answer_budget,
         "prompt_style": prompt_style,
         "data_dir": data_dir,
+        "tokenizer": tokenizer,
+        "window": window,
     }
     named = models or []
-    known = _of_folder(named[0]) if len(named) == 1 else {}
-    given |= {"tokenizer": tokenizer, "window": window}
+    known = facts_of_folder(named[0]) if len(named) == 1 else {}
     typed = {name: str(value) for name, value in given.items() if value not in ("", None)}
-    options = resolve_options({**_prefixed(known), **_prefixed(typed)})
+    options = resolve_options({f"lct_{name}": value for name, value in {**known, **typed}.items()})
     names = expand_tasks(tasks or ["lct_official"], lm_eval_groups())
     if missing:
-        where = {"results": output_path, "work": work_dir, "host": host}
-        said = [Model(name, base_url, base) for name in named]
-        done = show_missing(names, results or [], said, options, typed, where, as_json)
+        judge = str(options.judge) if options.judge is not None else ""
+        config = _shown(config_folder() / "eval_all.py")
+        place = Place(output_path, work_dir, config, typed, host, judge)
+        wanted = [Model(name, base_url, base) for name in named]
+        found = find_missing(names, results or [], wanted, options, place, os.environ, without_downloads)
+        _show_missing(found, as_json)
+        done = found.done
     else:
         if len(named) > 1:
             raise InputError("one plan is for one --model; several go with --missing only")
-        done = show_plan(
+        done = _show_plan(
             names,
             named[0] if named else "",
             options,
@@ -513,35 +205,120 @@ def plan(
         raise typer.Exit(1)
 
 
-def _prefixed(options: dict[str, str]) -> dict[str, str]:
-    return {f"lct_{name}": value for name, value in options.items()}
-
-
-def _of_folder(model: str) -> dict[str, str]:
-    """Tokenizer and window of a model in a folder; nothing of any other."""
-    import json
-
-    folder = Path(model).expanduser()
-    known: dict[str, str] = {}
-    if (folder / "tokenizer.json").is_file():
-        known["tokenizer"] = str(folder)
+@contextmanager
+def without_downloads() -> Iterator[None]:
+    """Data that are not there are named, and not fetched from the Hugging Face hub; tokenizers are fetched before."""
+    before = os.environ.get(_OFFLINE)
+    hub = sys.modules.get("huggingface_hub.constants")
+    told = getattr(hub, _OFFLINE, None)
+    os.environ[_OFFLINE] = "1"
+    if hub is not None:
+        setattr(hub, _OFFLINE, True)
     try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        rows = [config, config.get("text_config") or {}]
-        names = ("n_positions", "max_position_embeddings", "n_ctx")
-        found = [row[name] for row in rows for name in names if isinstance(row.get(name), int)]
-    except (OSError, ValueError, AttributeError):
-        found = []
-    return {**known, **({"window": str(found[0])} if found else {})}
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(_OFFLINE, None)
+        else:
+            os.environ[_OFFLINE] = before
+        # A module that came in between has read the variable.
+        hub = sys.modules.get("huggingface_hub.constants")
+        if hub is not None:
+            setattr(hub, _OFFLINE, told if told is not None else before not in (None, "", "0"))
 
 
-def _rate(prompt: float, answer: float, source: Path | None, options: "Options") -> Any:
-    """The rate, and what is to be said of it; None when nobody asked for hours."""
-    pass  # MOVED
+def _counters(options: "Options") -> "dict[str, Counter]":
+    """Functions that count texts: in cl100k, and in the model's tokenizer where there is one.
+
+    Raises:
+        InputError: a tokenizer that cannot be had.
+    """
+    from long_context_tasks.tokens import CL100K, cached_counts, tokenizer_identity
+
+    def count(name: str, texts: Sequence[str]) -> Sequence[int]:
+        return cached_counts(name, [(text, partial(str, text)) for text in texts], len(texts))
+
+    names = dict.fromkeys((CL100K, options.tokenizer or CL100K))
+    for name in names:
+        tokenizer_identity(name)
+    return {name: partial(count, name) for name in names}
+
+
+def _show_plan(
+    names: Sequence[str],
+    model: str,
+    options: "Options",
+    answer_tokens: int | None,
+    repeats: int,
+    rate: "tuple[Rate, list[str]] | None",
+    price: "Price | None",
+    as_json: bool,
+) -> bool:
+    """Print the plan of some tasks; whether all of them could be planned."""
+    from long_context_tasks.results.plan.cost import Settings, make_plan
+    from long_context_tasks.results.plan.overview import plan_document, plan_notes, plan_table
+    from long_context_tasks.schema.case import CL100K
+
+    tokenizer = options.tokenizer or CL100K
+    settings = Settings(_counters(options), tokenizer, options.window, answer_tokens, repeats)
+    with without_downloads():
+        plan = make_plan(names, options, settings)
+    speed, on_rate = rate or (None, [])
+    if as_json:
+        give_document(plan_document(plan, model, speed, on_rate, price))
+        return not plan.not_planned
+    if plan.tasks:
+        _print(plan_table(plan, model, speed, price))
+        for line in (*plan_notes(plan), *on_rate):
+            say(line)
+    for one in plan.not_planned:
+        typer.echo(f"not planned: {one.task}: {one.message} {_FETCH}", err=True)
+    return not plan.not_planned
+
+
+def _print(table: "Table") -> None:
+    print_table(table.title, table.columns, table.rows, table.text)
+
+
+def _show_missing(found: "Missing", as_json: bool) -> None:
+    """Print the cells that are not done and the commands that fill them."""
+    from long_context_tasks.results.plan.commands_for import counts_by_state
+
+    if as_json:
+        give_document(found.document())
+        return
+    if table := found.table():
+        _print(table)
+    say(", ".join(f"{count} {state}" for state, count in counts_by_state(found.cells).items()) + ".")
+    for problem in found.problems:
+        typer.echo(f"not used: {problem}", err=True)
+    for model in dict.fromkeys(one.model for one in found.commands):
+        say(f"\n{model}:")
+        seen: set[tuple[str, ...]] = set()
+        for one in found.commands:
+            if one.model == model:
+                say(("or: " if one.tasks in seen else "") + one.text)
+                seen.add(one.tasks)
+    for line in found.notes:
+        say(f"\n{line}")
+    for task in found.without_data:
+        typer.echo(f"cases not counted: {task.task}: {task.message} {_FETCH}", err=True)
+
+
+def _shown(path: Path) -> Path:
+    """Relative to the current folder where it lies below."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def _rate(
+    prompt: float, answer: float, source: Path | None, options: "Options"
+) -> "tuple[Rate, list[str]] | None":
+    """The rate, and what is to be said of it; None where the user wants no hours."""
     from long_context_tasks.results import find_runs
-    from long_context_tasks.results.plan.cost import CL100K, Rate
+    from long_context_tasks.results.plan.cost import Rate
     from long_context_tasks.results.plan.rates import measured_rate
     from long_context_tasks.schema import InputError
+    from long_context_tasks.schema.case import CL100K
 
     if source is not None:
         if prompt or answer:
@@ -553,7 +330,7 @@ def _rate(prompt: float, answer: float, source: Path | None, options: "Options")
             raise InputError(
                 f"--rate-from {source}: no runs of our tasks in it; name what --output_path or -w named"
             )
-        counter = counters(options)[options.tokenizer or CL100K]
+        counter = _counters(options)[options.tokenizer or CL100K]
         with without_downloads():
             measured = measured_rate(runs, counter, options.data_dir)
         return measured.rate, [f"Rate from {source}: {measured}.", *measured.notes]
@@ -564,7 +341,7 @@ def _rate(prompt: float, answer: float, source: Path | None, options: "Options")
     return Rate(prompt, answer), [f"Rates as given: {prompt:,g} and {answer:,g} tokens a second."]
 
 
-def _price(prompt: float | None, completion: float | None) -> Any:
+def _price(prompt: float | None, completion: float | None) -> "Price | None":
     from long_context_tasks.results.plan.cost import Price
     from long_context_tasks.schema import InputError
 

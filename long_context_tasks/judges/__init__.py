@@ -10,7 +10,7 @@ A benchmark makes requests and a rubric; :func:`judge_all` gives verdicts::
 """
 
 from long_context_tasks.judges.config import JudgeConfig
-from long_context_tasks.judges.kinds import Generate, GenerateSettings, check_judge, load_judge
+from long_context_tasks.judges.kinds import Draw, Generate, check_judge, load_judge
 from long_context_tasks.judges.parsers import last_boxed, last_result, official_boxed, official_result
 from long_context_tasks.judges.request import JudgeRequest
 from long_context_tasks.judges.run import check_prompts, judge_all
@@ -32,8 +32,8 @@ from long_context_tasks.schema.reasons import ENDPOINT_FAILED, UNPARSABLE
 __all__ = [
     "ENDPOINT_FAILED",
     "UNPARSABLE",
+    "Draw",
     "Generate",
-    "GenerateSettings",
     "JudgeConfig",
     "JudgeRequest",
     "Judging",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from long_context_tasks.judges.config import JudgeConfig
 from long_context_tasks.judges.verdict import Reply
@@ -24,31 +24,20 @@ _KINDS = {
 _PREFIX = "LCT_JUDGE_"
 
 
-@dataclass(frozen=True)
-class GenerateSettings:
-    """What a generator of local replies has to honour.
+class Draw(NamedTuple):
+    """Which of the replies that a model can give at a temperature is wanted.
 
     Attributes:
-        temperature, top_p, max_tokens: of sampling; temperature 0 or None is greedy.
-        seed, attempt: together they choose the draw, so that a second attempt at a temperature is another draw of the
-            same settings.
-        prompt_template: when given, the prompt is sent as plain text in it, without the chat template.
-        batch_size: prompts generated together.
-        logprobs: number of likely tokens at a reply's first place to return, with their log-probabilities; None: none.
+        seed: of the judge.
+        attempt: 0, then more for every further draw at the same settings.
     """
 
-    temperature: float | None
-    top_p: float | None
-    max_tokens: int
     seed: int | None
     attempt: int
-    prompt_template: str | None
-    batch_size: int
-    logprobs: int | None = None
 
 
-Generate = Callable[[Sequence[Sequence[Message]], GenerateSettings], list[Reply]]
-"""Replies of a model in this process, one per prompt, in order."""
+Generate = Callable[[Sequence[Sequence[Message]], Draw], list[Reply]]
+"""Replies of a model in this process, one per prompt, in order, at the settings of its judge."""
 
 
 def _unchanged(config: JudgeConfig, place: str) -> JudgeConfig:

@@ -8,10 +8,13 @@ from importlib.util import find_spec
 from typing import Any
 
 from long_context_tasks.judges.config import JudgeConfig
-from long_context_tasks.judges.kinds import Generate, GenerateSettings, Kind
+from long_context_tasks.judges.kinds import Draw, Generate, Kind
 from long_context_tasks.judges.request import raw_prompt
 from long_context_tasks.judges.verdict import Reply, TopLogprobs
 from long_context_tasks.schema import InputError, Message
+
+MAX_TOKENS = 1024
+"""Of a reply where the judge file leaves the number to the model."""
 
 
 def load_hf_judge(config: JudgeConfig, *, device: str = "auto", dtype: str = "auto") -> Generate:
@@ -33,12 +36,11 @@ def load_hf_judge(config: JudgeConfig, *, device: str = "auto", dtype: str = "au
     with named_failures(config):
         model, tokenizer = _loaded(config.model, device, dtype)
 
-    def generate(prompts: Sequence[Sequence[Message]], settings: GenerateSettings) -> list[Reply]:
+    def generate(prompts: Sequence[Sequence[Message]], draw: Draw) -> list[Reply]:
         replies: list[Reply] = []
-        for start in range(0, len(prompts), settings.batch_size):
-            replies += _generate_batch(
-                model, tokenizer, prompts[start : start + settings.batch_size], settings
-            )
+        for start in range(0, len(prompts), config.batch_size):
+            batch = prompts[start : start + config.batch_size]
+            replies += _generate_batch(model, tokenizer, batch, config, draw)
         return replies
 
     return generate
@@ -95,20 +97,18 @@ def _loaded(name: str, device: str, dtype: str) -> tuple[Any, Any]:
 
 
 def _generate_batch(
-    model: Any, tokenizer: Any, prompts: Sequence[Sequence[Message]], settings: GenerateSettings
+    model: Any, tokenizer: Any, prompts: Sequence[Sequence[Message]], config: JudgeConfig, draw: Draw
 ) -> list[Reply]:
     import torch
     from transformers import GenerationConfig, LogitsProcessorList
 
-    texts = [prompt_text(tokenizer, prompt, settings.prompt_template) for prompt in prompts]
-    # A chat template writes the beginning-of-sequence token itself.
-    special = settings.prompt_template is not None or tokenizer.chat_template is None
+    texts, special = prompt_texts(tokenizer, prompts, config)
     inputs = tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=special).to(model.device)
     own = model.generation_config
-    first = _FirstPlace(settings.logprobs) if settings.logprobs is not None else None
+    first = _FirstPlace(config.logprobs) if config.logprobs is not None else None
     plan = GenerationConfig(  # type: ignore[no-untyped-call,unused-ignore]
         do_sample=False,
-        max_new_tokens=settings.max_tokens,
+        max_new_tokens=config.max_tokens or MAX_TOKENS,
         eos_token_id=own.eos_token_id if own.eos_token_id is not None else tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
     )
@@ -117,7 +117,9 @@ def _generate_batch(
             input_ids=inputs["input_ids"],
             attention_mask=inputs["attention_mask"],
             generation_config=plan,
-            logits_processor=LogitsProcessorList([*([first] if first else []), *_sampling(texts, settings)]),
+            logits_processor=LogitsProcessorList(
+                [*([first] if first else []), *_sampling(texts, config, draw)]
+            ),
         )
     new = output[:, inputs["input_ids"].shape[1] :]
     replies = tokenizer.batch_decode(new, skip_special_tokens=True)
@@ -135,29 +137,35 @@ def _generate_batch(
     ]
 
 
-def prompt_text(tokenizer: Any, messages: Sequence[Message], template: str | None) -> str:
-    """Messages through the judge's own template, else the model's chat template."""
-    if template is not None or tokenizer.chat_template is None:
-        return raw_prompt(messages, template)
-    chat = [{"role": message.role, "content": message.content} for message in messages]
-    return str(tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True))
+def prompt_texts(
+    tokenizer: Any, prompts: Sequence[Sequence[Message]], config: JudgeConfig
+) -> tuple[list[str], bool]:
+    """Return prompts through the judge's own template, else the model's chat template; and whether special tokens are to be added."""
+    if config.prompt_template is not None or tokenizer.chat_template is None:
+        return [raw_prompt(messages, config.prompt_template) for messages in prompts], True
+    chats = [[{"role": each.role, "content": each.content} for each in messages] for messages in prompts]
+    texts = [
+        tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True) for chat in chats
+    ]
+    # A chat template writes the beginning-of-sequence token itself.
+    return [str(text) for text in texts], False
 
 
-def _sampling(texts: Sequence[str], settings: GenerateSettings) -> list[Any]:
+def _sampling(texts: Sequence[str], config: JudgeConfig, draw: Draw) -> list[Any]:
     """Temperature, top_p, then Gumbel noise: the greedy choice of noisy logits is a draw from their softmax."""
     from transformers import TemperatureLogitsWarper, TopPLogitsWarper
 
-    if not settings.temperature:
+    if not config.temperature:
         return []
-    steps: list[Any] = [TemperatureLogitsWarper(float(settings.temperature))]
-    if settings.top_p is not None and settings.top_p < 1:
-        steps.append(TopPLogitsWarper(float(settings.top_p)))
-    return [*steps, _Gumbel([row_seed(text, settings) for text in texts])]
+    steps: list[Any] = [TemperatureLogitsWarper(config.temperature)]
+    if config.top_p is not None and config.top_p < 1:
+        steps.append(TopPLogitsWarper(config.top_p))
+    return [*steps, _Gumbel([row_seed(text, draw) for text in texts])]
 
 
-def row_seed(text: str, settings: GenerateSettings) -> int:
-    """The seed of one draw, below 2**56: by the judge's seed, the attempt and the prompt."""
-    name = f"{settings.seed}/{settings.attempt}/".encode() + text.encode("utf-8", "surrogatepass")
+def row_seed(text: str, draw: Draw) -> int:
+    """Return the seed of a prompt's draw, below 2**56: by the judge's seed, the attempt and the prompt."""
+    name = f"{draw.seed}/{draw.attempt}/".encode() + text.encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.sha256(name).digest()[:7], "big")
 
 
@@ -217,22 +225,20 @@ def load_vllm_judge(config: JudgeConfig) -> Generate:
         model = _loaded_vllm(config.model)
     tokenizer = model.get_tokenizer()
 
-    def generate(prompts: Sequence[Sequence[Message]], settings: GenerateSettings) -> list[Reply]:
+    def generate(prompts: Sequence[Sequence[Message]], draw: Draw) -> list[Reply]:
         from vllm import SamplingParams
 
-        texts = [prompt_text(tokenizer, prompt, settings.prompt_template) for prompt in prompts]
-        # A chat template writes the beginning-of-sequence token itself.
-        special = settings.prompt_template is not None or tokenizer.chat_template is None
+        texts, special = prompt_texts(tokenizer, prompts, config)
         tokens = [
             {"prompt_token_ids": tokenizer(text, add_special_tokens=special)["input_ids"]} for text in texts
         ]
         plans = [
             SamplingParams(
-                temperature=settings.temperature or 0.0,
-                top_p=1.0 if settings.top_p is None else settings.top_p,
-                max_tokens=settings.max_tokens,
-                seed=row_seed(text, settings),
-                logprobs=settings.logprobs,
+                temperature=config.temperature or 0.0,
+                top_p=1.0 if config.top_p is None else config.top_p,
+                max_tokens=config.max_tokens or MAX_TOKENS,
+                seed=row_seed(text, draw),
+                logprobs=config.logprobs,
             )
             for text in texts
         ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from long_context_tasks.judges.config import JudgeConfig
-from long_context_tasks.judges.kinds import Generate, GenerateSettings, kind_of
+from long_context_tasks.judges.kinds import Draw, Generate, kind_of
 from long_context_tasks.judges.request import Ask, JudgeRequest, ask_key, raw_prompt
 from long_context_tasks.judges.store import Store
 from long_context_tasks.judges.verdict import Reply, Rubric, Usage, Verdict
@@ -241,18 +241,8 @@ class _Run:
     def _ask_batch(self, batch: Sequence[_Job], generate: Generate) -> str | None:
         """Ask a batch once; return why it failed, or None."""
         config, first = self._config, batch[0].ask()
-        settings = GenerateSettings(
-            temperature=config.temperature,
-            top_p=config.top_p,
-            max_tokens=config.max_tokens or 1024,
-            seed=first.seed,
-            attempt=first.attempt,
-            prompt_template=config.prompt_template,
-            batch_size=config.batch_size,
-            logprobs=config.logprobs,
-        )
         try:
-            replies = generate([job.messages for job in batch], settings)
+            replies = generate([job.messages for job in batch], Draw(first.seed, first.attempt))
         except InputError:
             raise
         except Exception as error:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from long_context_tasks.judges.config import JudgeConfig
-from long_context_tasks.judges.kinds import Generate, GenerateSettings, Kind
+from long_context_tasks.judges.kinds import Draw, Generate, Kind
 from long_context_tasks.judges.request import JudgeRequest
 from long_context_tasks.judges.task_judge import Judging
 from long_context_tasks.judges.verdict import Reply, Rubric, Verdict
@@ -260,7 +260,7 @@ def _load(config: JudgeConfig) -> Generate:
     assert isinstance(config, OrcaConfig)
     checkpoint = _loaded(config.model, config.base_model)
 
-    def predict(prompts: Sequence[Sequence[Message]], settings: GenerateSettings) -> list[Reply]:
+    def predict(prompts: Sequence[Sequence[Message]], draw: Draw) -> list[Reply]:
         from long_context_tasks.orca.scoring import score_items
 
         items = [

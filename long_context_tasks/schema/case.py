@@ -10,6 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+CL100K = "cl100k"
+"""The tokenizer in which every case is counted, and lengths are given; see :mod:`long_context_tasks.tokens`."""
+
 
 @dataclass(frozen=True)
 class Message:

@@ -214,12 +214,17 @@ def correlate(x: Sequence[float] | Array, y: Sequence[float] | Array, method: Me
         return float(functions[method](first, second).statistic)
 
 
-def _interval(x: Array, y: Array, clusters: Sequence[Hashable], method: Method, seed: int) -> Interval:
+def _interval(
+    at_once: Callable[[Draws], Array],
+    of_rows: Callable[[Rows], float],
+    clusters: Sequence[Hashable],
+    seed: int,
+) -> Interval:
+    """Percentile interval of a statistic that is known for all draws at once, or for the rows of each."""
     n_clusters = len(set(clusters))
-    if n_clusters > 1 and max(len(x), 4 * n_clusters) <= MOST_ROWS:
-        draws = draws_of(cluster_numbers(clusters), drawn_clusters(n_clusters, seed))
-        return percentiles(_AT_ONCE[method](x, y, draws))
-    return cluster_interval(lambda rows: correlate(x[rows], y[rows], method), clusters, seed)
+    if n_clusters > 1 and max(len(clusters), 4 * n_clusters) <= MOST_ROWS:
+        return percentiles(at_once(draws_of(cluster_numbers(clusters), drawn_clusters(n_clusters, seed))))
+    return cluster_interval(of_rows, clusters, seed)
 
 
 def correlate_raters(
@@ -243,7 +248,15 @@ def correlate_raters(
     y = np.array([row[1] for row in rows], dtype=float)
     kept = [row[2] for row in rows]
     value = correlate(x, y, method)
-    interval = Interval(math.nan, math.nan) if math.isnan(value) else _interval(x, y, kept, method, seed)
+    interval = Interval(math.nan, math.nan)
+    if not math.isnan(value):
+        at_once = _AT_ONCE[method]
+        interval = _interval(
+            lambda draws: at_once(x, y, draws),
+            lambda chosen: correlate(x[chosen], y[chosen], method),
+            kept,
+            seed,
+        )
     return Correlation(first[0], second[0], method, value, interval, len(rows), len(set(kept)))
 
 
@@ -304,14 +317,10 @@ def rho_difference(
     value = correlate(x, people, "spearman") - correlate(y, people, "spearman")
     if len(people) != len(clusters):
         raise ValueError(f"{len(people)} items and {len(clusters)} clusters")
-    n_clusters = len(set(clusters))
-    if math.isnan(value):
-        interval = Interval(math.nan, math.nan)
-    elif n_clusters > 1 and max(len(x), 4 * n_clusters) <= MOST_ROWS:
-        draws = draws_of(cluster_numbers(clusters), drawn_clusters(n_clusters, seed))
-        interval = percentiles(spearman_of_draws(x, people, draws) - spearman_of_draws(y, people, draws))
-    else:
-        interval = cluster_interval(
+    interval = Interval(math.nan, math.nan)
+    if not math.isnan(value):
+        interval = _interval(
+            lambda draws: spearman_of_draws(x, people, draws) - spearman_of_draws(y, people, draws),
             lambda rows: (
                 correlate(x[rows], people[rows], "spearman") - correlate(y[rows], people[rows], "spearman")
             ),

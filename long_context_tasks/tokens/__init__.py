@@ -1,8 +1,8 @@
 """Counting tokens: cl100k without a network, or any Hugging Face tokenizer."""
 
+from long_context_tasks.schema.case import CL100K
 from long_context_tasks.tokens.count_cache import Countable, cached_counts, count_cases
 from long_context_tasks.tokens.tokenizers import (
-    CL100K,
     Tokenizer,
     get_tokenizer,
     same_tokenizer,

@@ -3,7 +3,7 @@
 import json
 import shutil
 import sys
-from dataclasses import replace
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tiny_model import make_tiny_model
 
-from long_context_tasks.judges import Generate, GenerateSettings, JudgeConfig, Reply
+from long_context_tasks.judges import Draw, JudgeConfig, Reply
 from long_context_tasks.judges.local import _loaded_vllm, check_local_judge, load_hf_judge, load_local_judge
 from long_context_tasks.schema import InputError, Message
 
@@ -23,7 +23,8 @@ pytestmark = pytest.mark.skipif(
 PROMPTS = [
     (Message("user", text),) for text in ("Judge this.", "Judge that, which is a little longer.", "And this?")
 ]
-SETTINGS = GenerateSettings(0.8, 0.9, 12, 2023, 0, None, 3)
+SETTINGS = {"temperature": 0.8, "top_p": 0.9, "max_tokens": 12, "batch_size": 3}
+FIRST = Draw(2023, 0)
 
 
 @pytest.fixture(scope="module")
@@ -31,15 +32,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_tiny_model(tmp_path_factory.mktemp("judge") / "model", 512)
 
 
+Generate = Callable[..., list[Reply]]
+
+
 @pytest.fixture(scope="module")
 def generate(folder: Path) -> Generate:
-    return load_hf_judge(JudgeConfig(model=str(folder), kind="local"), device="cpu")
+    def replies(prompts: Any = PROMPTS, draw: Draw = FIRST, **settings: Any) -> list[Reply]:
+        config = JudgeConfig(**{"model": str(folder), "kind": "local", **SETTINGS, **settings})
+        return load_hf_judge(config, device="cpu")(prompts, draw)
+
+    return replies
 
 
 def test_draws_do_not_depend_on_the_batch(generate: Generate) -> None:
-    together = generate(PROMPTS, SETTINGS)
-    assert together == generate(PROMPTS, replace(SETTINGS, batch_size=1))
-    assert together[1:] == generate(PROMPTS[1:], SETTINGS)
+    together = generate()
+    assert together == generate(batch_size=1)
+    assert together[1:] == generate(PROMPTS[1:])
     assert len({reply.text for reply in together}) == 3
 
 
@@ -60,8 +68,8 @@ def test_likely_tokens_are_those_of_the_model(generate: Generate, folder: Path) 
     """Before temperature and sampling, whatever the batch; tokens are counted without padding."""
     from transformers import AutoTokenizer
 
-    replies = generate(PROMPTS, replace(SETTINGS, logprobs=4))
-    assert [reply.text for reply in replies] == [reply.text for reply in generate(PROMPTS, SETTINGS)]
+    replies = generate(logprobs=4)
+    assert [reply.text for reply in replies] == [reply.text for reply in generate()]
     tokenizer = AutoTokenizer.from_pretrained(folder)
     for prompt, reply in zip(PROMPTS, replies, strict=True):
         read, logits = first_logits(folder, prompt)
@@ -69,7 +77,7 @@ def test_likely_tokens_are_those_of_the_model(generate: Generate, folder: Path) 
         assert reply.top_logprobs is not None
         assert [token for token, _ in reply.top_logprobs] == [tokenizer.decode([i]) for i in best.indices]
         assert [value for _, value in reply.top_logprobs] == pytest.approx(best.values.tolist(), abs=1e-4)
-        assert (reply.prompt_tokens, reply.completion_tokens) == (read, SETTINGS.max_tokens)
+        assert (reply.prompt_tokens, reply.completion_tokens) == (read, 12)
         assert reply.finish_reason == "length"
 
 
@@ -79,20 +87,20 @@ def test_a_reply_that_ends_is_not_cut(folder: Path, tmp_path: Path) -> None:
     plan = json.loads((own / "generation_config.json").read_text())
     ends = [plan["eos_token_id"], int(first_logits(folder, PROMPTS[0])[1].argmax())]
     (own / "generation_config.json").write_text(json.dumps({**plan, "eos_token_id": ends}))
-    load = load_hf_judge(JudgeConfig(model=str(own), kind="local"), device="cpu")
-    [reply] = load(PROMPTS[:1], replace(SETTINGS, temperature=0.0))
+    config = JudgeConfig(model=str(own), kind="local", max_tokens=12)
+    [reply] = load_hf_judge(config, device="cpu")(PROMPTS[:1], FIRST)
     assert (reply.finish_reason, reply.completion_tokens) == ("stop", 1)
 
 
 def test_seed_attempt_and_settings_choose_the_draw(generate: Generate) -> None:
-    first = generate(PROMPTS, SETTINGS)
-    assert generate(PROMPTS, replace(SETTINGS, seed=2024)) != first
-    assert generate(PROMPTS, replace(SETTINGS, attempt=1)) != first
-    greedy = generate(PROMPTS, replace(SETTINGS, temperature=0.0))
-    assert greedy == generate(PROMPTS, replace(SETTINGS, temperature=0.0, seed=1))
+    first = generate()
+    assert generate(draw=Draw(2024, 0)) != first
+    assert generate(draw=Draw(2023, 1)) != first
+    greedy = generate(temperature=0.0)
+    assert greedy == generate(temperature=0.0, draw=Draw(1, 0))
     # A nucleus of one token is the greedy choice at any temperature.
-    assert greedy == generate(PROMPTS, replace(SETTINGS, top_p=1e-9))
-    assert generate(PROMPTS, replace(SETTINGS, prompt_template="[INST] {prompt} [/INST]")) != first
+    assert greedy == generate(top_p=1e-9)
+    assert generate(prompt_template="[INST] {prompt} [/INST]") != first
 
 
 def test_a_model_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -138,8 +146,8 @@ def test_vllm_is_asked_as_transformers_is(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setitem(sys.modules, "vllm", SimpleNamespace(LLM=LLM, SamplingParams=SimpleNamespace))
     _loaded_vllm.cache_clear()
-    config = JudgeConfig(model=str(folder), kind="local", engine="vllm")
-    replies = load_local_judge(config)(PROMPTS, replace(SETTINGS, logprobs=2))
+    fields = {"model": str(folder), "kind": "local", "engine": "vllm", "logprobs": 2, **SETTINGS}
+    replies = load_local_judge(JudgeConfig(**fields))(PROMPTS, FIRST)
     assert [reply.text for reply in replies] == ["Score 0", "Score 1", "Score 2"]
     assert replies[0] == Reply("Score 0", len(asked[0][0]), 2, "stop", ((" 4", -0.5), ("5", -2.0)))
     template = tokenizer.apply_chat_template(

@@ -250,13 +250,11 @@ def test_the_key_of_a_call_holds_what_determines_the_reply() -> None:
 def test_a_local_judge_is_asked_in_batches(tmp_path: Path) -> None:
     seen: list[tuple[int, int | None, int]] = []
 
-    def generate(prompts: Any, settings: Any) -> list[Reply]:
-        seen.append((len(prompts), settings.seed, settings.attempt))
+    def generate(prompts: Any, draw: Any) -> list[Reply]:
+        seen.append((len(prompts), draw.seed, draw.attempt))
         if any("item-4" in prompt[0].content for prompt in prompts):
             raise MemoryError
-        return [
-            Reply(r"\boxed{3}" if settings.attempt or "item-0" not in p[0].content else "?") for p in prompts
-        ]
+        return [Reply(r"\boxed{3}" if draw.attempt or "item-0" not in p[0].content else "?") for p in prompts]
 
     config = JudgeConfig(model="m", kind="local", batch_size=2, temperature=0.5, seeds=(1,))
     store = Store(tmp_path / "s")

@@ -233,31 +233,43 @@ def test_one_cache_for_each_model() -> None:
     assert len({parsed_by_lm_eval(command).use_cache for command in made}) == len(made) == 3
 
 
-def test_a_model_is_run_again_as_it_was(tmp_path: Path) -> None:
-    """With its arguments, but for secrets; into its folder; with its own cache."""
-    row = {
-        "config": {
-            "model": "hf",
-            "model_args": {"pretrained": "/models/tiny", "dtype": "float32", "auth_token": "sk-secret"},
-            "use_cache": "old/cache",
-            "batch_size": 4,
-            "device": "cpu",
-            "gen_kwargs": {"temperature": 0.6, "do_sample": True},
-        },
-        "chat_template": None,
-    }
-    folder = tmp_path / "results" / "tiny"
-    folder.mkdir(parents=True)
-    run = stored(folder=folder, numbers={"n": 4, "n_scored": 4})
-    (folder / f"results_{run.made}.json").write_text(json.dumps(row))
-    [command] = commands([only_cell(run)], [], PLACE)
+@pytest.mark.parametrize("cache", [("--use_cache", "old/cache"), ()])
+def test_a_model_is_run_again_with_the_command_of_before(cache: tuple[str, ...], tmp_path: Path) -> None:
+    """With its arguments, but for secrets, tasks and limits; into its folder; with its own cache."""
+    arguments = "pretrained=/models/tiny,auth_token=(not shown),dtype=float32"
+    before = [
+        "lm_eval",
+        "--model",
+        "hf",
+        "--model_args",
+        arguments,
+        "--tasks",
+        "a,b",
+        "--batch_size",
+        "4",
+        *cache,
+    ]
+    before += [
+        "--metadata",
+        "lct_n=3",
+        "lct_seed=5",
+        "--gen_kwargs",
+        "temperature=0.6,do_sample=True",
+        "-L",
+        "9",
+    ]
+    before += ["-o", "elsewhere", "--predict_only", "--device=cpu"]
+    told = {"n": 4, "n_scored": 4}
+    run = stored(folder=tmp_path / "results" / "tiny", numbers=told, provenance={"command": before})
+    [command] = commands([only_cell(run)], [], replace(PLACE, options={"n": "5"}))
     taken = parsed_by_lm_eval(command)
-    assert taken.model_args == {"pretrained": "/models/tiny", "dtype": "float32"}
-    assert (taken.batch_size, taken.device, taken.use_cache) == ("4", "cpu", "old/cache")
+    assert taken.model_args == {"pretrained": "/models/tiny", "dtype": "float32"} and taken.tasks == [TASK]
+    assert (taken.batch_size, taken.device, taken.metadata) == ("4", "cpu", {"lct_n": "5"})
     assert taken.gen_kwargs == {"temperature": 0.6, "do_sample": True}
-    assert not hasattr(taken, "apply_chat_template")
+    left_out = ("apply_chat_template", "limit", "predict_only")
+    assert not any(getattr(taken, name, None) for name in left_out) and taken.log_samples
     assert taken.output_path == str(tmp_path / "results")
-    assert "secret" not in command.text
+    assert taken.use_cache == (cache[1] if cache else str(tmp_path / "results" / "cache" / "tiny"))
 
 
 def test_arguments_that_need_json() -> None:

@@ -12,7 +12,6 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
 from long_context_tasks.results.plan.cost import (
     AROUND_MESSAGE,
-    CL100K,
     Price,
     Rate,
     Settings,
@@ -33,6 +32,7 @@ from long_context_tasks.schema import (
     Options,
     Turn,
 )
+from long_context_tasks.schema.case import CL100K
 from long_context_tasks.schema.options import resolve_options
 from long_context_tasks.tokens import get_tokenizer
 

@@ -4,7 +4,6 @@ import json
 import math
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from made_up_site import (
     small_cells,
     small_options,
 )
+from site_files import Page, chunk, chunks
 
 from long_context_tasks.results.case_pages import ShownCase, ShownTurn
 from long_context_tasks.results.cells import Cell
@@ -44,29 +44,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> BuiltSite:
     return build_site(folder, collection_of(cells, small_cases(cells)), cells, small_cases(cells), options)
 
 
-class Tags(HTMLParser):
-    """Tags, attributes and text of a page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
-def chunk(path: Path) -> Any:
-    text = path.read_text(encoding="utf-8")
-    found = re.fullmatch(r'LCT\.take\("([0-9a-f]{16})",(.*)\);\n', text, re.DOTALL)
-    assert found and found[1] == path.stem
-    return json.loads(found[2])
-
-
 def pages(site: BuiltSite) -> list[Path]:
     return sorted(site.index.parent.rglob("*.html"))
 
@@ -75,20 +52,16 @@ def test_every_link_leads_to_a_file_of_the_folder(site: BuiltSite) -> None:
     folder = site.index.parent
     assert site.models == 5 and site.tasks == 22 and site.cases == 1195
     for page in pages(site):
-        tags = Tags(page.read_text(encoding="utf-8"))
+        tags = Page(page)
         ids = {attributes.get("id") for _, attributes in tags.tags}
-        for _, attributes in tags.tags:
-            for name in ("href", "src"):
-                link = attributes.get(name)
-                if link is None or link == "data:,":
-                    continue
-                path, _, anchor = link.partition("#")
-                target = (page.parent / path) if path else page
-                assert target.resolve().is_relative_to(folder.resolve()) and target.is_file(), (page, link)
-                if path.endswith("case.html"):
-                    assert (folder / "data" / f"{anchor}.js").is_file()
-                elif anchor and path == "":
-                    assert anchor in ids, (page, link)
+        for link in tags.links:
+            path, _, anchor = link.partition("#")
+            target = (page.parent / path) if path else page
+            assert target.resolve().is_relative_to(folder.resolve()) and target.is_file(), (page, link)
+            if path.endswith("case.html"):
+                assert (folder / "data" / f"{anchor}.js").is_file()
+            elif anchor and path == "":
+                assert anchor in ids, (page, link)
         for _, attributes in tags.tags:
             if "data-figure" in attributes or "data-chunk" in attributes:
                 name = attributes.get("data-figure") or attributes["data-chunk"]
@@ -97,8 +70,8 @@ def test_every_link_leads_to_a_file_of_the_folder(site: BuiltSite) -> None:
 
 def test_pages_have_a_strict_policy_and_no_script_or_style_inside(site: BuiltSite) -> None:
     for page in pages(site):
-        text = page.read_text(encoding="utf-8")
-        tags = Tags(text).tags
+        found = Page(page)
+        text, tags = found.source, found.tags
         policy = next(a["content"] for t, a in tags if a.get("http-equiv") == "Content-Security-Policy") or ""
         assert "default-src 'none'" in policy and "script-src 'self';" in policy
         assert "style-src 'self';" in policy and "connect-src 'none'" in policy
@@ -118,9 +91,9 @@ def test_hostile_names_and_texts_stay_text(site: BuiltSite) -> None:
             body = path.read_bytes().decode()
             assert not re.search("[<>&\u2028\u2029]", body), path
     page = next(folder.glob("model/img-src-x-onerror*"))
-    assert HOSTILE_NAME in Tags(page.read_text(encoding="utf-8")).text
+    assert HOSTILE_NAME in Page(page).text
     assert page.name == f"{slug(HOSTILE_NAME)}.html"
-    held = [chunk(path) for path in (folder / "data").iterdir()]
+    held = chunks(folder)
     responses = [
         turn[2]
         for one in held
@@ -132,7 +105,7 @@ def test_hostile_names_and_texts_stay_text(site: BuiltSite) -> None:
 
 
 def test_a_prompt_that_many_models_saw_is_stored_once(site: BuiltSite) -> None:
-    held = [chunk(path) for path in (site.index.parent / "data").iterdir()]
+    held = chunks(site.index.parent)
     prompts = [
         one for one in held if isinstance(one, list) and one[0] == ["system", "You put segments in order."]
     ]
@@ -143,9 +116,7 @@ def test_what_is_withheld_is_nowhere(tmp_path: Path) -> None:
     cell = next(cell for cell in small_cells() if cell.task == "elitr_bench_qa_test")
     case = ShownCase(cell.runs[0], "m1", None, {}, (ShownTurn(None, None, None),), "Withheld by its card.")
     build_site(tmp_path / "site", collection_of([cell]), [cell], [case])
-    assert [["Withheld by its card.", None, [[None, None, None, [], None, []]]]] in [
-        chunk(path) for path in (tmp_path / "site" / "data").iterdir()
-    ]
+    assert [["Withheld by its card.", None, [[None, None, None, [], None, []]]]] in chunks(tmp_path / "site")
 
 
 def test_keys_and_passwords_of_configurations_are_left_out(site: BuiltSite) -> None:
@@ -156,13 +127,13 @@ def test_keys_and_passwords_of_configurations_are_left_out(site: BuiltSite) -> N
 
 def test_a_number_names_its_host_version_commit_config_date_and_judge(site: BuiltSite) -> None:
     page = site.index.parent / "model" / f"{slug('Quail/Quail3-8B')}.html"
-    text = Tags(page.read_text(encoding="utf-8")).text
+    text = Page(page).text
     for wanted in (
         "lm_eval 0.4.13", "0123abc", "2026-11-02", "gpt-4-0613", "All settings", "3 unparsed", "3 runs, SD between them 0.08",
         "1 prompt truncated by the host", "48.1–61.7", "official_accuracy", "instruction_following", "longest context at which",
     ):  # fmt: skip
         assert wanted in text, wanted
-    text = Tags((site.index.parent / "task" / "ada_leval_tsort_64k.html").read_text(encoding="utf-8")).text
+    text = Page(site.index.parent / "task" / "ada_leval_tsort_64k.html").text
     assert "not ranked: 20 of 50 without a score" in text and "30 of 50" in text
     assert "Chance 4.2" in text
 
@@ -170,7 +141,7 @@ def test_a_number_names_its_host_version_commit_config_date_and_judge(site: Buil
 def test_a_published_score_is_marked_and_stands_beside_own_ones(site: BuiltSite) -> None:
     page = (site.index.parent / "task" / "ada_leval_tsort_2k.html").read_text(encoding="utf-8")
     row = next(part for part in page.split("<tr") if "GPT-4-Turbo-0125" in part and "<td" in part)
-    assert 'class="paper"' in row and "published, not run here" in Tags(row).text and "15.5" in row
+    assert 'class="paper"' in row and "published, not run here" in Page(row).text and "15.5" in row
     assert "Ada-LEval paper (NAACL 2024), Table 2" in row and "official_accuracy" in row
 
 
@@ -230,7 +201,7 @@ def test_nothing_at_all_makes_a_site_too(tmp_path: Path) -> None:
         tmp_path / "site", collection_of([]), [], options=SiteOptions(downloads=["leaderboard.csv"])
     )
     page = built.index.read_text(encoding="utf-8")
-    assert "0 models, 0 tasks, 0 runs" in Tags(page).text and '<a href="leaderboard.csv" download>' in page
+    assert "0 models, 0 tasks, 0 runs" in Page(page).text and '<a href="leaderboard.csv" download>' in page
 
 
 def test_the_highest_version_leads_and_older_ones_stand_on_the_model_s_page(tmp_path: Path) -> None:
@@ -243,7 +214,7 @@ def test_the_highest_version_leads_and_older_ones_stand_on_the_model_s_page(tmp_
     leading, others = leading_cells(cells)
     assert [each.version for each in leading.values()] == [2] and [each.version for each in others] == [1]
     folder = build_site(tmp_path / "site", collection_of(cells), cells).index.parent
-    text = Tags((folder / "model" / "m.html").read_text(encoding="utf-8")).text
+    text = Page(folder / "model" / "m.html").text
     assert text.index("50.0") < text.index("Other versions and settings") < text.index("90.0")
 
 
@@ -263,7 +234,7 @@ def test_other_settings_and_judges_are_columns_of_their_own(tmp_path: Path) -> N
     ]
     assert payload["cells"][:3] == [[0, 0, 0, 1], [0, 1, 2, 0], [5000, 8000, 5000, 5000]]
     folder = build_site(tmp_path / "site", collection_of(cells), cells).index.parent
-    text = Tags((folder / "task" / "ethic_recall_law.html").read_text(encoding="utf-8")).text
+    text = Page(folder / "task" / "ethic_recall_law.html").text
     assert "Models on ethic_recall_law · judge j" in text and "· subset 5 · judge j" in text
 
 
@@ -273,7 +244,7 @@ def test_long_settings_have_a_short_name_and_a_legend(tmp_path: Path) -> None:
     folder = build_site(tmp_path / "site", collection_of([cell]), [cell]).index.parent
     told = "cases /a/long/path/to/some/cases/of/one/s/own, length 1000"
     for page in ("index.html", "model/a.html", "task/ethic_recall_law.html"):
-        text = Tags((folder / page).read_text(encoding="utf-8")).text
+        text = Page(folder / page).text
         assert text.count(told) == 1 and text.count(settings_label(told)) >= 1, page
 
 
@@ -284,7 +255,7 @@ def test_no_value_is_a_dash_and_null_in_scripts(tmp_path: Path) -> None:
         "m", "ethic_recall_law", nothing, ("r",), ranked=False, why_unranked="nothing scored", truncated=None
     )
     folder = build_site(tmp_path / "site", collection_of([cell]), [cell]).index.parent
-    text = Tags((folder / "model" / "m.html").read_text(encoding="utf-8")).text
+    text = Page(folder / "model" / "m.html").text
     assert (
         "–" in text
         and "0 of 7" in text

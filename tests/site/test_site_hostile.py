@@ -5,7 +5,6 @@ import math
 import re
 import time
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from made_up_site import (
     rate,
     run_name,
 )
+from site_files import Page
 from typer.testing import CliRunner
 
 from long_context_tasks.cli import app
@@ -43,25 +43,18 @@ NOTHING = Mean(math.nan, math.nan, math.nan, 0, 0, {})
 DEEP = ("[" * 900 + "]" * 900, '{"a":' * 900 + "1" + "}" * 900)
 
 
-class Checked(HTMLParser):
-    """Fails on what no page of ours has; collects links and text."""
-
-    def __init__(self, page: Path) -> None:
-        super().__init__()
-        self.page, self.links, self.shown = page, set[str](), ""
-        self.feed(page.read_text(encoding="utf-8"))
+class Checked(Page):
+    """Fails on what no page of ours has."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert tag not in ("img", "iframe", "style"), (self.page, tag)
-        assert tag != "script" or dict(attrs).get("src"), self.page
-        for name, value in attrs:
-            assert not name.startswith("on"), (self.page, tag, name)
-            if name in ("href", "src") and value != "data:,":
-                self.links.add((value or "").partition("#")[0])
+        super().handle_starttag(tag, attrs)
+        assert tag not in ("img", "iframe", "style"), tag
+        assert tag != "script" or dict(attrs).get("src")
+        assert not any(name.startswith("on") for name, _ in attrs), tag
 
     def handle_data(self, data: str) -> None:
-        assert "alert(1)" not in data or self.lasttag != "script", self.page
-        self.shown += data
+        super().handle_data(data)
+        assert "alert(1)" not in data or self.lasttag != "script"
 
 
 def checked(
@@ -83,11 +76,11 @@ def checked(
         assert not path.is_symlink() and path.resolve().is_relative_to(folder.resolve())
         if path.suffix == ".html":
             page = Checked(path)
-            for link in page.links - {""}:
+            for link in {link.partition("#")[0] for link in page.links} - {""}:
                 target = (path.parent / link).resolve()
                 assert target.is_relative_to(folder.resolve()) and target.is_file(), (path, link)
-            assert not re.search(r"\b(nan|inf)\b", path.read_text(encoding="utf-8")), path
-            texts[path.relative_to(folder).as_posix()] = page.shown
+            assert not re.search(r"\b(nan|inf)\b", page.source), path
+            texts[path.relative_to(folder).as_posix()] = page.text
         if path.parent.name == "data":
             text = path.read_text(encoding="utf-8")
             assert not re.search("[<>&]", text)

@@ -3,12 +3,12 @@
 import json
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 from made_up_site import collection_of, made_up_cell, rate, small_options
+from site_files import Page, chunks
 
 from long_context_tasks.results.case_pages import ShownCase, ShownTurn
 from long_context_tasks.site import BuiltSite, SiteOptions, build_site
@@ -19,31 +19,8 @@ from long_context_tasks.site.words import slug
 RATES = {"instruction_following": "Followed the form", "answered": "Answered"}
 
 
-class Words(HTMLParser):
-    """The text of a page, with a space between tags."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.parts: list[str] = []
-        self.feed(path.read_text(encoding="utf-8"))
-
-    def handle_data(self, data: str) -> None:
-        self.parts.append(data)
-
-
 def text(site: BuiltSite, page: str) -> str:
-    return " ".join(" ".join(Words(site.index.parent / page).parts).split())
-
-
-def chunks(site: BuiltSite) -> list[Any]:
-    found = []
-    for path in (site.index.parent / "data").iterdir():
-        match = re.fullmatch(
-            r'LCT\.take\("[0-9a-f]{16}",(.*)\);\n', path.read_text(encoding="utf-8"), re.DOTALL
-        )
-        assert match
-        found.append(json.loads(match[1]))
-    return found
+    return Page(site.index.parent / page).words
 
 
 def cases(labels: list[dict[str, Any]], values: list[float | None], run: str = "1") -> list[ShownCase]:
@@ -176,7 +153,7 @@ def test_the_first_page_and_a_model_s_page_show_effective_lengths_with_definitio
 
 def test_a_benchmark_s_page_has_groups_and_what_only_the_paper_has(site: BuiltSite) -> None:
     shown = text(site, "benchmark/ethic.html")
-    assert "every case counted the same" in shown and "GPT-4o" in shown and "published, not run here" in shown
+    assert "every case weighed equally" in shown and "GPT-4o" in shown and "published, not run here" in shown
     assert (
         "organize_books: 1 figure" in shown
         and "41.1" in shown
@@ -195,7 +172,9 @@ def test_a_benchmark_s_page_shows_the_sections_of_its_report(site: BuiltSite) ->
         and "owl <b> 8k 0.5 crow" in shown
     )
     assert "Nothing here" not in shown and "Scores by noise" in shown
-    [curves] = [each for each in chunks(site) if isinstance(each, dict) and each.get("xTitle") == "Noise"]
+    [curves] = [
+        each for each in chunks(site.index.parent) if isinstance(each, dict) and each.get("xTitle") == "Noise"
+    ]
     assert curves["lines"] == [["owl <b>", [[0, 7, 6, 8, None, None], [20, 5, 4, 6, None, None]]]]
     assert curves["top"] == 10 and "As in the paper" not in text(site, "benchmark/ada_leval.html")
 
@@ -217,5 +196,5 @@ def test_a_judge_of_whom_nothing_is_known_says_so(tmp_path: Path) -> None:
 
 
 def test_heat_maps_of_a_task_s_page_are_those_of_its_first_models(site: BuiltSite) -> None:
-    assert any(isinstance(each, dict) and each.get("kind") == "heat" for each in chunks(site))
+    assert any(isinstance(each, dict) and each.get("kind") == "heat" for each in chunks(site.index.parent))
     assert "Where summaries take their content from" in text(site, "task/ethic_recall_books.html")

@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import expit
-from scipy.stats import beta, binom
 
 from long_context_tasks.stats import wilson
 from long_context_tasks.stats.correlation import drawn_clusters
@@ -27,6 +24,8 @@ EFFECTS = ("beta", "logit_normal")
 
 def exact_coverage(rate: float, n: int) -> float:
     """Chance that Wilson's interval of ``n`` independent hits and misses holds the true rate."""
+    from scipy.stats import binom
+
     ends = [wilson(hits, n) for hits in range(n + 1)]
     chances = binom.pmf(np.arange(n + 1), n, rate)
     return float(sum(c for c, end in zip(chances, ends, strict=True) if end.low <= rate <= end.high))
@@ -52,6 +51,9 @@ def settings(rates: tuple[float, ...], clusters: tuple[int, ...], kind: str = "h
 
 def logit_normal(rate: float, icc: float) -> tuple[float, float]:
     """Mean and standard deviation of the logits whose rates have this mean and intraclass correlation."""
+    from scipy.optimize import brentq
+    from scipy.special import expit
+
     points, weights = np.polynomial.hermite_e.hermegauss(80)
     weights = weights / weights.sum()
 
@@ -78,6 +80,8 @@ def draw(setting: Setting, samples: int, seed: int = 1) -> tuple[Array, Array]:
         rates = rng.beta(setting.rate * both, (1 - setting.rate) * both, shape)
     else:
         mean, sd = logit_normal(setting.rate, setting.icc)
+        from scipy.special import expit
+
         rates = expit(mean + sd * rng.standard_normal(shape))
     if setting.kind == "hits":
         return rng.binomial(sizes, rates).astype(float), sizes.astype(float)
@@ -144,6 +148,8 @@ def difference_coverage(
 
     Half of the clusters are as hard for the one model as for the other, and the models decide most cases alike.
     """
+    from scipy.stats import beta
+
     rng = np.random.default_rng(seed)
     shape, both = (samples, clusters), 1 / icc - 1
     quantiles = rng.random((2, *shape))

@@ -1,4 +1,4 @@
-"""Paired comparison of models: by hand, against scipy and by enumeration, in simulation, corners."""
+"""Paired comparison of models: by hand, against scipy and by enumeration, in simulation, corners; Welch's test."""
 
 import itertools
 import math
@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest, wilcoxon
 
+from long_context_tasks.stats import welch_test
 from long_context_tasks.stats.comparison import (
     MIN_TEST_CLUSTERS,
     MONTE_CARLO,
@@ -48,6 +48,8 @@ def test_any_differences_of_few_clusters_are_exact(sums):
 
 
 def test_mcnemar_on_a_published_table():
+    from scipy.stats import binomtest
+
     # Agresti, Categorical Data Analysis, table 10.1 (approval of the prime minister): 150 against 86 changed
     first = [1.0] * 150 + [0.0] * 86 + [1.0] * 794 + [0.0] * 570
     second = [0.0] * 150 + [1.0] * 86 + [1.0] * 794 + [0.0] * 570
@@ -70,6 +72,8 @@ def test_monte_carlo_is_seeded_and_near_the_normal():
 
 
 def test_signs_of_single_cases_agree_with_another_exact_test():
+    from scipy.stats import binomtest, wilcoxon
+
     # All differences of one size but the sign: the signed-rank test of ranks that are all tied
     sums = np.array([2.0, 2, 2, -2, 2, 2, 2, 2])
     assert (
@@ -193,3 +197,56 @@ def test_interval_of_independent_hits_is_that_of_bonett_and_price():
     half = 1.96 * math.sqrt((b + c - (b - c) ** 2) / 52)
     assert found.low == pytest.approx(b - c - half, abs=0.006)
     assert found.high == pytest.approx(b - c + half, abs=0.006)
+
+
+def test_a_published_example():
+    # Wikipedia, "Welch's t-test", example 3 (unequal variances and sizes): t -2.22, 24.5 df, p 0.036
+    a = [19.8, 20.4, 19.6, 17.8, 18.5, 18.9, 18.3, 18.9, 19.5, 22.0]
+    b = [
+        28.2,
+        26.6,
+        20.1,
+        23.3,
+        25.2,
+        22.1,
+        17.7,
+        27.6,
+        20.6,
+        13.7,
+        23.2,
+        17.5,
+        20.6,
+        18.0,
+        23.9,
+        21.6,
+        24.3,
+        20.4,
+    ]
+    b += [24.0, 13.2]
+    test = welch_test(a, b, "two-sided")
+    assert (round(test.t, 2), round(test.df, 1), round(test.p, 3)) == (-2.22, 24.5, 0.036)
+
+
+def test_by_hand():
+    # means 2.5 and 5, variances 5/3 and 14/3, standard error^2 = 5/12 + 14/12
+    test = welch_test([1, 2, 3, 4], [3, 4, 5, 8])
+    assert test.t == pytest.approx(-2.5 / math.sqrt(19 / 12))
+    assert test.df == pytest.approx((19 / 12) ** 2 / ((5 / 12) ** 2 / 3 + (14 / 12) ** 2 / 3))
+    assert (test.mean_first, test.mean_second, test.n_first, test.n_second) == (2.5, 5.0, 4, 4)
+
+
+SAMPLE = st.lists(st.integers(1, 10), min_size=2, max_size=20).filter(lambda values: len(set(values)) > 1)
+
+
+@given(SAMPLE, SAMPLE)
+def test_the_tails_belong_together(first, second):
+    less, greater = welch_test(first, second, "less"), welch_test(first, second, "greater")
+    assert less.p + greater.p == pytest.approx(1)
+    assert welch_test(first, second, "two-sided").p == pytest.approx(2 * min(less.p, greater.p))
+    assert welch_test(second, first, "greater").p == pytest.approx(less.p)
+    assert (less.p < 0.5) == (less.t < 0) or less.t == pytest.approx(0, abs=1e-12)
+
+
+def test_too_few_scores():
+    with pytest.raises(ValueError, match="1 and 2"):
+        welch_test([1.0], [1.0, 2.0])

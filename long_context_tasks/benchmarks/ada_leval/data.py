@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
@@ -286,7 +286,7 @@ class _BestAnswerRow(PublishedRow):
     tags: list[str] | None = None
 
     @model_validator(mode="after")
-    def _accepted_is_shown(self) -> Self:
+    def _accepted_is_shown(self) -> "_BestAnswerRow":
         if self.answer not in {f"A{number}" for number in range(1, len(self.all_answers) + 1)}:
             raise ValueError(f"answer {self.answer!r} names none of the {len(self.all_answers)} answers")
         return self
@@ -359,7 +359,7 @@ def convert(path: Path, kind: str, task: str, length: int, folder: Path, source:
     Raises:
         InputError: a damaged file or a row of another shape, with file and row.
     """
-    row_kind = _BestAnswerRow if kind == "bestanswer" else _TSortRow
+    row_kind: type[_BestAnswerRow | _TSortRow] = _BestAnswerRow if kind == "bestanswer" else _TSortRow
     tokenizer = get_tokenizer(CL100K)
     seen: Counter[str] = Counter()
 

@@ -1,4 +1,4 @@
-"""What is sent, to the byte: a case to its messages.
+"""Prompts to the byte: a case to its messages.
 
 BestAnswer prompts are the official code's. Published TSort files bring their own prompts; those of built TSort cases
 are reconstructed from Appendix B of the paper with the white space of the official BestAnswer prompt.
@@ -38,7 +38,7 @@ _LAST_WORD = re.compile(r"[A-Za-z](?= [A-Za-z])")
 
 @lru_cache
 def template(name: str) -> str:
-    """A prompt text as it lies in ``prompts/``."""
+    """Return a text of the folder ``prompts``."""
     file = importlib.resources.files(_PACKAGE) / "prompts" / f"{name}.txt"
     return file.read_text(encoding="utf-8")
 
@@ -47,7 +47,7 @@ def template(name: str) -> str:
 
 
 def split_lead(text: str) -> tuple[str, str]:
-    """Blank lines that a text begins with, and the rest; counts of the two add up after a fixed part.
+    """Split a text into the blank lines that it begins with, and the rest; counts of the two add up after a fixed part.
 
     The rest of a blank text is empty; such a text belongs to the fixed part with the gap that follows it.
 
@@ -59,7 +59,7 @@ def split_lead(text: str) -> tuple[str, str]:
 
 
 def split_tail(text: str) -> tuple[str, str]:
-    """All but the last words of a text, and the last words; counts of the two add up.
+    """Split a text into all but its last words, and the last words; counts of the two add up.
 
     What follows a text can melt into its last token; so a text's long head is counted once for every place it is used in.
     """
@@ -70,12 +70,12 @@ def split_tail(text: str) -> tuple[str, str]:
 
 
 def answer_head(number: int, lead: str = "") -> str:
-    """The fixed part before an answer: its designation and the answer's own blank lines."""
+    """Return the fixed part before an answer: its designation and the answer's own blank lines."""
     return f"A{number}:\n\n{lead}"
 
 
 def bestanswer_parts(question: str | None, answers: Iterable[str]) -> list[str]:
-    """Parts whose concatenation is the prompt and whose cl100k counts add up to its count.
+    """Return parts whose concatenation is the prompt and whose cl100k counts add up to its count.
 
     Args:
         question: None leaves out the question with its heading and its gap and nothing else (the memorisation probe).
@@ -96,7 +96,7 @@ def bestanswer_parts(question: str | None, answers: Iterable[str]) -> list[str]:
 
 
 def _placed(fixed: str, text: str, gap: str) -> list[str]:
-    """A text between a fixed part and the gap that follows it, cut where counts add up."""
+    """Return a text between a fixed part and the gap that follows it, cut where counts add up."""
     lead, body = split_lead(text)
     if not body:
         return [fixed + lead + gap]
@@ -105,7 +105,7 @@ def _placed(fixed: str, text: str, gap: str) -> list[str]:
 
 
 def render_bestanswer(question: str | None, answers: Iterable[str]) -> str:
-    """The official BestAnswer prompt (official code; Appendix B); texts go in as they are.
+    """Return the official BestAnswer prompt (official code; Appendix B); texts go in as they are.
 
     >>> render_bestanswer("Q?", ["one"]).removeprefix(template("bestanswer"))[:78]
     'The question is given below.\\nQ?\\n\\nPossible answers are given below.\\nA1:\\n\\none\\n\\n\\n'
@@ -120,7 +120,7 @@ def render_bestanswer(question: str | None, answers: Iterable[str]) -> str:
 
 
 def example_order(n: int) -> list[int]:
-    """The example answer in the instruction, the paper's for four segments.
+    """Return the example answer in the instruction, the paper's for four segments.
 
     >>> example_order(4), example_order(5)
     ([4, 1, 3, 2], [5, 1, 4, 2, 3])
@@ -130,7 +130,7 @@ def example_order(n: int) -> list[int]:
 
 @lru_cache
 def tsort_instruction(n: int) -> str:
-    """The instruction of TSort with ``n`` segments; for four it is Appendix B's."""
+    """Return the instruction of TSort with ``n`` segments; for four it is Appendix B's."""
     example = example_order(n)
     return template("tsort").format(
         n=n,
@@ -141,13 +141,13 @@ def tsort_instruction(n: int) -> str:
 
 
 def split_first_word(paragraph: str) -> tuple[str, str]:
-    """The first word of a paragraph, and the rest; counts of the two add up, also when a space comes before the word."""
+    """Split a paragraph into its first word and the rest; counts of the two add up, also when a space comes before the word."""
     match = _FIRST_WORD.match(paragraph)
     return (match[0], paragraph[match.end() :]) if match else (paragraph, "")
 
 
 def tsort_parts(before: Sequence[str], segments: Sequence[Sequence[str]], after: Sequence[str]) -> list[str]:
-    """Parts of a TSort prompt; each argument is a list of paragraphs that neither begin nor end with white space.
+    """Return the parts of a TSort prompt; each argument is a list of paragraphs that neither begin nor end with white space.
 
     A paragraph's part is its rest after the first word, with the gap that follows; it is the same part wherever the paragraph
     stands.
@@ -164,7 +164,7 @@ def tsort_parts(before: Sequence[str], segments: Sequence[Sequence[str]], after:
 
 
 def render_tsort(before: str, segments: Sequence[str], after: str) -> str:
-    """The TSort prompt, reconstructed: the instruction of Appendix B, then the case laid out as its sample."""
+    """Return the TSort prompt, reconstructed: the instruction of Appendix B, then the case laid out as its sample."""
     blocks = [
         ("Before:", before),
         *((f"Part {i}:", text) for i, text in enumerate(segments, start=1)),
@@ -176,7 +176,7 @@ def render_tsort(before: str, segments: Sequence[str], after: str) -> str:
 
 
 def render_arrangements(before: str, segments: Sequence[str], after: str) -> list[str]:
-    """The plain text with its segments in every order, in the order of ``itertools.permutations`` (section 4.5.1)."""
+    """Return the plain text with its segments in every order, in the order of ``itertools.permutations`` (section 4.5.1)."""
     return [
         GAP.join(text for text in (before, *order, after) if text)
         for order in itertools.permutations(segments)
@@ -202,7 +202,7 @@ def _tsort_texts(case: Case, documents: Documents) -> tuple[str, list[str], str]
 
 
 def prompt(case: Case, documents: Documents) -> str:
-    """The text of a case's only user message."""
+    """Return the text of a case's only user message."""
     inputs = case.inputs
     if "prompt" in inputs:
         return documents[inputs["prompt"]]
@@ -216,7 +216,7 @@ def prompt(case: Case, documents: Documents) -> str:
 
 
 def render_cut(question: str | None, answers: Sequence[str], tokens: int, keep: str) -> str:
-    """The BestAnswer prompt with its answers cut so that the whole has at most ``tokens`` cl100k tokens (section 4.5.4).
+    """Return the BestAnswer prompt with its answers cut so that the whole has at most ``tokens`` cl100k tokens (section 4.5.4).
 
     Instruction, question and closing line stay whole; of the answers the front or the rear is kept.
     """
@@ -240,10 +240,10 @@ def render_cut(question: str | None, answers: Sequence[str], tokens: int, keep: 
 
 
 def messages(case: Case, documents: Documents) -> list[Message]:
-    """What is sent: one user message and no system message, as in the official code."""
+    """Return what is sent: one user message and no system message, as in the official code."""
     return [Message("user", prompt(case, documents))]
 
 
 def arrangements(case: Case, documents: Documents) -> list[str]:
-    """The candidate texts of a case of the perplexity variant."""
+    """Return the candidate texts of a case of the perplexity variant."""
     return render_arrangements(*_tsort_texts(case, documents))

@@ -20,8 +20,6 @@ from long_context_tasks.benchmarks.ethic import prompts, scoring
 from long_context_tasks.benchmarks.ethic.files import (
     CONFIGURATIONS,
     NAME,
-    Read,
-    Row,
     Source,
     case_of,
     source_of,
@@ -327,7 +325,6 @@ def convert(source: Source, task: str, folder: Path, made_from: Mapping[str, str
             if read is None:
                 foreign += 1
                 continue
-            _check_text(row, read)
             own = cases[read.case.labels["domain"]]
             if read.case.id in own:
                 raise InputError(
@@ -347,13 +344,3 @@ def convert(source: Source, task: str, folder: Path, made_from: Mapping[str, str
         )
     if empty := [domain for domain, own in cases.items() if not own]:
         logger.warning("%s: no cases of %s in %s", source.name, CONFIGURATIONS[task], ", ".join(empty))
-
-
-def _check_text(row: Row, read: Read) -> None:
-    try:
-        for text in (read.case.id, *read.texts.values(), *read.case.turns[0].gold):
-            text.encode()
-    except UnicodeEncodeError as error:
-        raise InputError(
-            f"{row.place}: holds half of a surrogate pair, which stands for no character; fetch the data again"
-        ) from error

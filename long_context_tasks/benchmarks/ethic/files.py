@@ -10,22 +10,24 @@ Where there are several kinds, Parquet comes first, then Arrow, then JSON.
 """
 
 import ast
-import gzip
-import hashlib
 import json
 import logging
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator
 
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS, order_of
 from long_context_tasks.benchmarks.ethic.sections import context_of, split_sections
+from long_context_tasks.benchmarks.published_files import PublishedRow, json_rows
 from long_context_tasks.schema import Case, InputError, Options, Turn, file_sha256
+from long_context_tasks.schema.case_folder import text_key
 from long_context_tasks.schema.folders import data_dir
+from long_context_tasks.schema.validated import validated
 
 logger = logging.getLogger(__name__)
 
@@ -39,26 +41,19 @@ CONFIGURATIONS: Mapping[str, str] = {
     "attribute": "Attributing",
 }
 COLUMNS = ("ID", "Domain", "System_msg", "User_msg", "Answer")
-
+_REMEDY = f"ETHIC has the columns {', '.join(COLUMNS)}: fetch it again with `lct data fetch {NAME}`, or rename the columns"
 _KINDS = ((".parquet",), (".arrow",), (".jsonl", ".jsonl.gz", ".json", ".json.gz"))
 _BESIDE = ("dataset_info.json", "state.json", "dataset_dict.json")
 # Rows of long texts; a batch of them is all that is held.
 _BATCH = 4
-_DEEPEST = 20
-"""Levels of a JSON value; a row has three."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row as it stands in the data.
-
-    Attributes:
-        place: file and row, for messages.
-        values: column to value.
-    """
+    """A row of the data."""
 
     place: str
-    values: Mapping[str, Any]
+    values: Any
 
 
 @dataclass(frozen=True)
@@ -66,10 +61,7 @@ class Source:
     """Where the rows of a task lie: local files, or a data set that the hub's library has loaded.
 
     Attributes:
-        name: for messages.
-        folder: of the local copy.
         files: local ones, in it at any depth; none for a data set of the hub.
-        dataset: of the hub.
     """
 
     name: str
@@ -78,7 +70,7 @@ class Source:
     dataset: Any = None
 
     def made_from(self) -> dict[str, str]:
-        """What tells one edition of the data from another."""
+        """Return what tells one edition of the data from another."""
         if self.dataset is not None:
             return {"hub": HUB, "fingerprint": str(self.dataset._fingerprint)}
         # Files in different folders may have one name.
@@ -90,17 +82,21 @@ class Source:
         }
 
     def rows(self) -> Iterator[Row]:
-        """All rows in order, a few at a time.
+        """Yield all rows in order, a few at a time.
 
         Raises:
             InputError: a file that cannot be read, or columns that are missing.
         """
         if self.dataset is not None:
-            _check_columns(self.dataset.column_names, self.name)
-            for number, values in enumerate(self.dataset, start=1):
-                yield Row(f"{self.name}, row {number}", values)
+            yield from _numbered(self.name, self.dataset.column_names, self.dataset)
         for path in self.files:
-            yield from _read(path)
+            if path.suffix == ".parquet":
+                yield from _read_parquet(path)
+            elif path.suffix == ".arrow":
+                yield from _read_arrow(path)
+            else:
+                for place, values in json_rows(path, NAME):
+                    yield Row(place, values)
 
 
 @lru_cache(maxsize=64)
@@ -110,7 +106,7 @@ def _sha256(path: Path, size: int, mtime_ns: int) -> str:
 
 
 def source_of(task: str, options: Options) -> Source:
-    """The local copy of a task's data, else the hub's data set.
+    """Return the local copy of a task's data, else the hub's data set.
 
     Raises:
         InputError: neither is to be had; names both remedies.
@@ -124,7 +120,7 @@ def source_of(task: str, options: Options) -> Source:
 
 
 def local_files(folder: Path, configuration: str) -> list[Path]:
-    """The files of a configuration in a folder, see the top of this module; of one kind, in order of their paths."""
+    """Return the files of a configuration in a folder, of one kind, in order of their paths; see the top of this module."""
     if not folder.is_dir():
         return []
     wanted = configuration.lower()
@@ -169,26 +165,14 @@ def _from_hub(configuration: str, folder: Path) -> Any:
         ) from error
 
 
-def _check_columns(there: "list[str] | Any", place: str) -> None:
-    if missing := [column for column in COLUMNS if column not in there]:
+def _numbered(name: str, columns: list[str], rows: Any) -> Iterator[Row]:
+    """The rows of a table; one without a column is refused as a whole."""
+    if missing := [column for column in COLUMNS if column not in columns]:
         raise InputError(
-            f"{place}: no column {', '.join(missing)} (there are: {', '.join(map(str, there)) or 'none'}); ETHIC has "
-            f"{', '.join(COLUMNS)}: fetch the data again, or rename the columns"
+            f"{name}: no column {', '.join(missing)} (there are: {', '.join(columns)}); {_REMEDY}"
         )
-
-
-def _read(path: Path) -> Iterator[Row]:
-    if path.suffix == ".parquet":
-        yield from _read_parquet(path)
-    elif path.suffix == ".arrow":
-        yield from _read_arrow(path)
-    else:
-        yield from _read_json(path)
-
-
-def _number(path: Path, rows: Iterator[Mapping[str, Any]]) -> Iterator[Row]:
     for number, values in enumerate(rows, start=1):
-        yield Row(f"{path}, row {number}", values)
+        yield Row(f"{name}, row {number}", values)
 
 
 @contextmanager
@@ -210,9 +194,10 @@ def _read_parquet(path: Path) -> Iterator[Row]:
         _arrow_errors(path),
         pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20) as file,
     ):
-        _check_columns(file.schema_arrow.names, str(path))
-        batches = file.iter_batches(_BATCH, columns=list(COLUMNS), use_threads=False)
-        yield from _number(path, (row for batch in batches for row in batch.to_pylist()))
+        there = [name for name in COLUMNS if name in file.schema_arrow.names]
+        batches = file.iter_batches(_BATCH, columns=there, use_threads=False)
+        rows = (row for batch in batches for row in batch.to_pylist())
+        yield from _numbered(str(path), file.schema_arrow.names, rows)
 
 
 def _read_arrow(path: Path) -> Iterator[Row]:
@@ -221,78 +206,99 @@ def _read_arrow(path: Path) -> Iterator[Row]:
     # Not memory mapped: what has been read would count as this process's memory to the end.
     with _arrow_errors(path), pyarrow.OSFile(str(path)) as file:
         stream = pyarrow.ipc.open_stream(file)
-        _check_columns(stream.schema.names, str(path))
-        columns = [stream.schema.get_field_index(name) for name in COLUMNS]
-        yield from _number(
-            path,
-            (
-                dict(zip(COLUMNS, (batch.column(column)[place].as_py() for column in columns), strict=True))
-                for batch in stream
-                for place in range(batch.num_rows)
-            ),
+        rows = (
+            row
+            for batch in stream
+            for start in range(batch.num_rows)
+            for row in batch.slice(start, 1).to_pylist()
         )
+        yield from _numbered(str(path), stream.schema.names, rows)
 
 
-def _read_json(path: Path) -> Iterator[Row]:
-    import ijson
+# --- a row to a case ---------------------------------------------------------------------------------------------
 
+
+def _known_domain(value: Any) -> str:
+    domain = str(value).strip().lower()
+    if domain not in DOMAINS["recall"]:
+        raise ValueError(f"must be one of {', '.join(DOMAINS['recall'])}")
+    return domain
+
+
+def _is_label(value: Any) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def _id(value: Any) -> str:
+    if not _is_label(value) or not str(value).strip():
+        raise ValueError("must be a text or a whole number")
+    return str(value)
+
+
+def _labels(answer: Any) -> list[str]:
+    """A list of texts, also when it was written into a text as JSON or as Python does."""
+    if isinstance(answer, str) and answer.lstrip().startswith("["):
+        for read in (json.loads, ast.literal_eval):
+            try:
+                answer = read(answer)
+                break
+            except (ValueError, SyntaxError, RecursionError, MemoryError):
+                continue
+    if not isinstance(answer, list) or not all(map(_is_label, answer)):
+        raise ValueError("must be a list of texts")
+    return [str(item) for item in answer]
+
+
+def _numbers(answer: Any) -> list[str]:
+    texts = [answer] if isinstance(answer, str) else answer
+    known = isinstance(texts, list) and all(map(_is_label, texts))
+    numbers = [number for item in texts for number in order_of(str(item))] if known else []
+    if not numbers:
+        raise ValueError("must be a text with the options' numbers in order")
+    return numbers
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is empty")
+    return text
+
+
+def _whole(text: str) -> str:
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            if not _is_list(file):
-                yield from _read_lines(path, file)
-                return
-            events = _not_deep(ijson.basic_parse(file, use_float=True))
-            for row in _number(path, ijson.items(ijson.parse(events), "item")):
-                _check_row(row)
-                yield row
-    except (ijson.JSONError, UnicodeDecodeError, EOFError, OSError, zlib.error) as error:
-        said = " ".join(str(error).split())
-        raise InputError(
-            f"{path}: cannot be read as JSON ({said}); the file was cut or is of another kind, fetch it again"
-        ) from error
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("holds half of a surrogate pair, which stands for no character") from None
+    return text
 
 
-def _not_deep(events: Iterator[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """The same events; one level more than a row can have is an error, before reading it takes hours."""
-    import ijson
-
-    depth = 0
-    for event, value in events:
-        depth += event.startswith("start_") - event.startswith("end_")
-        if depth > _DEEPEST:
-            raise ijson.JSONError(f"more than {_DEEPEST} values inside one another")
-        yield event, value
+_Text = Annotated[str, AfterValidator(_whole)]
 
 
-def _is_list(file: Any) -> bool:
-    """Whether the first character that is no white space opens a list; the file is at its beginning afterwards."""
-    head = file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
-    file.seek(0)
-    return bool(head.startswith(b"["))
+class _Row(PublishedRow):
+    """A row of the data; summarizing needs no answer."""
+
+    ID: Annotated[_Text, BeforeValidator(_id)]
+    Domain: Annotated[str, BeforeValidator(_known_domain)]
+    System_msg: _Text | None
+    User_msg: Annotated[_Text, AfterValidator(_not_blank)]
+    Answer: Any
 
 
-def _read_lines(path: Path, file: Any) -> Iterator[Row]:
-    for number, line in enumerate(file, start=1):
-        if not line.strip():
-            continue
-        try:
-            row = Row(f"{path}, row {number}", json.loads(line))
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path}, row {number}: not a line of JSON ({error}); fetch it again") from error
-        _check_row(row)
-        yield row
+class _Labels(_Row):
+    Answer: Annotated[list[_Text], BeforeValidator(_labels)]
 
 
-def _check_row(row: Row) -> None:
-    if not isinstance(row.values, dict):
-        raise InputError(f"{row.place}: not a JSON object; ETHIC has {', '.join(COLUMNS)}: fetch it again")
-    _check_columns(list(row.values), row.place)
+class _Order(_Row):
+    Answer: Annotated[list[str], BeforeValidator(_numbers)]
 
 
-# A row of the data set to a case, with all that can be wrong with it told by file and row.
-
-
-_ALL_DOMAINS = DOMAINS["recall"]
+_ROWS: Mapping[str, type[_Row]] = {
+    "recall": _Labels,
+    "attribute": _Labels,
+    "organize": _Order,
+    "summarize": _Row,
+}
 
 
 @dataclass(frozen=True)
@@ -304,120 +310,47 @@ class Read:
 
 
 def case_of(row: Row, task: str) -> Read | None:
-    """The case of a row.
-
-    Args:
-        row: with all columns.
-        task: recall, summarize, organize or attribute.
+    """Return the case of a row.
 
     Returns:
         None for a domain that the task does not have, which the official code ignores.
 
     Raises:
-        InputError: an unknown domain, or a value of the wrong kind.
+        InputError: a column is missing, an unknown domain, or a value of the wrong kind.
     """
-    values = row.values
-    domain = str(values["Domain"]).strip().lower()
-    if domain not in _ALL_DOMAINS:
-        raise InputError(
-            f"{row.place}: unknown domain {values['Domain']!r}; ETHIC has {', '.join(_ALL_DOMAINS)} (column Domain)"
-        )
-    if domain not in DOMAINS[task]:
-        return None
-    own_id = _id(row)
-    system = "" if values["System_msg"] is None else _text(row, "System_msg")
-    user = _text(row, "User_msg")
-    if not user.strip():
-        raise InputError(f"{row.place}: User_msg is empty; fetch the data again")
-    gold = _gold(row, task, domain, user)
-    user_key = f"{task}_{domain}_{own_id}"
-    texts = {user_key: user}
+    if isinstance(row.values, Mapping):
+        domain = str(row.values.get("Domain")).strip().lower()
+        if domain in DOMAINS["recall"] and domain not in DOMAINS[task]:
+            return None
+    read = validated(_ROWS[task], row.values, row.place, remedy=_REMEDY)
+    gold = _markers(row.place, read) if task == "summarize" else read.Answer
+    user_key = f"{task}_{read.Domain}_{read.ID}"
+    texts = {user_key: read.User_msg}
     system_key = ""
-    if system:
+    if read.System_msg:
         # The same for many cases.
-        system_key = f"system_{hashlib.sha256(system.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
-        texts[system_key] = system
+        system_key = f"system_{text_key(read.System_msg)}"
+        texts[system_key] = read.System_msg
     case = Case(
-        id=own_id,
-        task=f"ethic_{task}_{domain}",
+        id=read.ID,
+        task=f"ethic_{task}_{read.Domain}",
         inputs={"system": system_key, "user": user_key},
         turns=(Turn(gold=gold),),
-        cluster=f"{domain}_{own_id}",
+        cluster=f"{read.Domain}_{read.ID}",
         document=user_key,
-        labels={"domain": domain, "answer_items": len(gold)},
+        labels={"domain": read.Domain, "answer_items": len(gold)},
     )
     return Read(case, texts)
 
 
-def _id(row: Row) -> str:
-    value = row.values["ID"]
-    if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
-        raise InputError(f"{row.place}: ID must be a text or a whole number, not {_shown(value)}")
-    return str(value)
-
-
-def _text(row: Row, column: str) -> str:
-    value = row.values[column]
-    if not isinstance(value, str):
-        raise InputError(f"{row.place}: {column} must be a text, not {_shown(value)}")
-    return value
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return f"{text[:60]}{'...' if len(text) > 60 else ''} ({type(value).__name__})"
-
-
-def _gold(row: Row, task: str, domain: str, user: str) -> list[str]:
-    if task == "summarize":
-        # There are no reference summaries; what there is to summarize is the right answer's form.
-        context = context_of(user)
-        markers = list(split_sections(context, domain)) if context is not None else []
-        if not markers:
-            what = "<Segment n>" if domain == "law" else "<Section n>"
-            raise InputError(
-                f"{row.place}: User_msg has no sections marked {what} between '### Context:' and 'Now, respond to the "
-                "instruction'; fetch the data again"
-            )
-        return markers
-    answer = row.values["Answer"]
-    if task == "organize":
-        numbers = _numbers(answer)
-        if not numbers:
-            raise InputError(
-                f"{row.place}: Answer of {CONFIGURATIONS[task]} must be a text with the options' numbers in order, not "
-                f"{_shown(answer)}"
-            )
-        return numbers
-    labels = _labels(answer)
-    if labels is None:
+def _markers(place: str, row: _Row) -> list[str]:
+    """The markers of the context: there are no reference summaries, so what there is to summarize is the right answer's form."""
+    context = context_of(row.User_msg)
+    markers = list(split_sections(context, row.Domain)) if context is not None else []
+    if not markers:
+        what = "<Segment n>" if row.Domain == "law" else "<Section n>"
         raise InputError(
-            f"{row.place}: Answer of {CONFIGURATIONS[task]} must be a list of texts, not {_shown(answer)}"
+            f"{place}: User_msg has no sections marked {what} between '### Context:' and 'Now, respond to the instruction'; fetch "
+            "the data again"
         )
-    return labels
-
-
-def _numbers(answer: Any) -> list[str]:
-    if isinstance(answer, str):
-        return order_of(answer)
-    if isinstance(answer, list) and all(_is_label(item) for item in answer):
-        return [number for item in answer for number in order_of(str(item))]
-    return []
-
-
-def _labels(answer: Any) -> list[str] | None:
-    """A list of texts, also when it was written into a text as JSON or as Python does; None for anything else."""
-    if isinstance(answer, str) and answer.lstrip().startswith("["):
-        for read in (json.loads, ast.literal_eval):
-            try:
-                answer = read(answer)
-                break
-            except (ValueError, SyntaxError, RecursionError, MemoryError):
-                continue
-    if not isinstance(answer, list) or not all(_is_label(item) for item in answer):
-        return None
-    return [str(item) for item in answer]
-
-
-def _is_label(value: Any) -> bool:
-    return isinstance(value, str | int) and not isinstance(value, bool)
+    return markers

@@ -37,7 +37,10 @@ def train(
         Path | None, typer.Option("--judge-train", help="Answers rated by LLM judges, for other scenarios.")
     ] = None,
     scenario: Annotated[
-        str, typer.Option("--scenario", help="human, judge, judge_all, mixed or two_stage; see docs/orca.md.")
+        str,
+        typer.Option(
+            "--scenario", help="human, judge, judge_all, mixed or two_stage; see docs/orca_study.md."
+        ),
     ] = "human",
     exclude: Annotated[
         list[Path] | None,

@@ -124,6 +124,7 @@ def _run(
             "commit": row.get("git_hash"),
             "transformers_version": row.get("transformers_version"),
             "package": metadata.get("package"),
+            "command": metadata.get("command"),
             "model": run.get("model"),
             "model_args": run.get("model_args"),
             "model_revision": run.get("model_revision"),

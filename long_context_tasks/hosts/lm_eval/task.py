@@ -41,6 +41,7 @@ from long_context_tasks.schema import (
 from long_context_tasks.schema.environment import warn_of_misspelt_variables
 from long_context_tasks.schema.reasons import DOES_NOT_FIT, REASONS
 from long_context_tasks.schema.response import Response, writable
+from long_context_tasks.schema.secrets import without_secrets
 from long_context_tasks.stats.means import result_keys
 
 # What lm-eval's command line says of where the responses go; the host does not tell its tasks.
@@ -79,6 +80,18 @@ def kept_in(arguments: Sequence[str]) -> str | None:
 KEPT = 24_000_000
 # Of longer texts (a book, a whole context) only the last is kept: cases of one stand together.
 LONG = 200_000
+
+
+def typed_command(words: Sequence[str]) -> list[str]:
+    """The command that runs the host, without secrets; empty in another program, which does not say how to run again.
+
+    >>> typed_command(["/bin/lm_eval", "--model_args", "pretrained=a,api_key=sk-0123456789"])
+    ['lm_eval', '--model_args', 'pretrained=a,api_key=(not shown)']
+    """
+    path = Path(words[0]) if words else Path()
+    if path.stem not in ("lm_eval", "lm-eval") and path.parts[-2:] != ("lm_eval", "__main__.py"):
+        return []
+    return ["lm_eval", *map(str, without_secrets(list(words[1:])))]
 
 
 class RecentDocuments(Documents):
@@ -172,6 +185,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             "headline": self.loaded.metrics[0],
             "points": sorted(self.loaded.points),
             "package": long_context_tasks.__version__,
+            **({"command": command} if (command := typed_command(sys.argv)) else {}),
             "n_cases_available": len(self.loaded.cases),  # --limit may run fewer
             **({"judge": self.judge.description()} if self.judge else {}),
             **({built_cases.NAME: digest} if (digest := built_cases.cases_digest(self.loaded)) else {}),

@@ -21,17 +21,24 @@ from long_context_tasks.results.plan.missing import (
     NOTHING,
     RUN,
     Cell,
+    in_process,
     lacks_template,
     same_model,
 )
-from long_context_tasks.results.plan.rates import results_of
 from long_context_tasks.results.settings import DEFAULTS
-from long_context_tasks.schema.secrets import is_secret_name
+from long_context_tasks.schema.secrets import HIDDEN, without_secrets
 
 BOTH = "both"
 CONCURRENT = 8
 """Requests side by side to a server; both hosts ask one at a time when they are told nothing."""
 _TIMEOUT = 3600
+_CACHE = ("--use_cache", "-c")
+# What the plan sets for each command: tasks, options, places, and how much of the tasks is run.
+_SET_ANEW = (
+    *("--tasks", "-t", "--metadata", "--limit", "-L", "--samples", "-E", "--output_path", "-o"),
+    *("--log_samples", "-s", "--predict_only", "-x"),
+)
+_NOT_SHOWN = re.compile(rf"[\w.-]+=[\"']?{re.escape(HIDDEN)}[\"']?,?", re.ASCII)
 _SIMPLE = re.compile(r"[\w./:@+~-]+", re.ASCII)
 
 
@@ -202,23 +209,18 @@ def _of_model(model: Model, cells: Sequence[Cell], place: Place, seen: Sequence[
 
 
 def _lm_eval(model: Model, tasks: Sequence[str], before: StoredRun | None, place: Place) -> list[Command]:
-    row = results_of(before) if before is not None else {}
-    config = row.get("config")
-    config = config if isinstance(config, Mapping) else {}
-    kind, arguments = _lm_eval_model(model, config)
-    tasks = [task for task in tasks if not (_served(kind, arguments) and _by_likelihood(task))]
+    """A run before is repeated with its own command, for the tasks that are wanted now."""
+    typed = _typed_before(before)
+    words = [*typed] or ["lm_eval", *_lm_eval_model(model)]
+    served = any("completions" in word or "base_url" in word for word in words)
+    tasks = [task for task in tasks if not (served and _by_likelihood(task))]
     if not tasks:
         return []
-    templated = bool(row.get("chat_template")) or _served(kind, arguments) if before else not model.base
     results = before.folder.parent if before is not None else place.results
-    cache = str(config.get("use_cache") or results / "cache" / _file_name(model.name))
-    words = ["lm_eval", "--model", kind, "--model_args", arguments_text(arguments)]
-    words += ["--apply_chat_template"] if templated else []
-    for name in ("batch_size", "device"):
-        if config.get(name) not in (None, "", 1, "1") and not _served(kind, arguments):
-            words += [f"--{name}", str(config[name])]
-    if isinstance(given := config.get("gen_kwargs"), Mapping) and given:
-        words += ["--gen_kwargs", arguments_text(given)]
+    cache = _value_of(words, _CACHE) or str(results / "cache" / _file_name(model.name))
+    words = _without(words, _SET_ANEW, _CACHE)
+    if not typed and (served or not model.base):
+        words.append("--apply_chat_template")
     words += ["--tasks", ",".join(tasks)]
     if options := {f"lct_{name}": value for name, value in place.options.items()}:
         words += ["--metadata", json.dumps(options)]
@@ -226,18 +228,57 @@ def _lm_eval(model: Model, tasks: Sequence[str], before: StoredRun | None, place
     return [Command(LM_EVAL, model.name, tuple(tasks), {}, tuple(words))]
 
 
-def _lm_eval_model(model: Model, config: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Kind of model and its arguments, as a run had them, else as the user's words suggest."""
-    given = config.get("model_args")
+def _typed_before(run: StoredRun | None) -> list[str]:
+    """The command that a run was made with, without what must not be shown; empty where the run does not hold it."""
+    words = run.provenance.get("command") if run is not None else None
+    if isinstance(words, list | tuple):
+        return [_NOT_SHOWN.sub("", str(word)).rstrip(",") for word in words]
+    return [] if run is None else _called_before(run)
+
+
+def _called_before(run: StoredRun) -> list[str]:
+    """The model of a run that was made from Python, without a command; empty where the run does not hold it."""
+    kind, given = run.provenance.get("model"), run.provenance.get("model_args")
     if isinstance(given, str):
         given = dict(item.split("=", 1) for item in given.split(",") if "=" in item)
-    if config.get("model") and isinstance(given, Mapping) and given:
-        return str(config["model"]), {key: value for key, value in given.items() if not is_secret_name(key)}
+    if not kind or not isinstance(given, Mapping) or not given:
+        return []
+    arguments = {key: value for key, value in given.items() if without_secrets({key: value}) == {key: value}}
+    templated = run.provenance.get("chat_template_sha") or not in_process(run)
+    template = ["--apply_chat_template"] if templated else []
+    return ["lm_eval", "--model", str(kind), "--model_args", arguments_text(arguments), *template]
+
+
+def _without(words: Sequence[str], *names: Sequence[str]) -> list[str]:
+    """A command without some options and their values; an option may have several values."""
+    unwanted = {name for group in names for name in group}
+    kept, dropping = [], False
+    for word in words:
+        if word.startswith("-"):
+            dropping = word.partition("=")[0] in unwanted
+        if not dropping:
+            kept.append(word)
+    return kept
+
+
+def _value_of(words: Sequence[str], names: Sequence[str]) -> str:
+    """The value of an option in a command; empty without it."""
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        name, equals, value = word.partition("=")
+        if name in names:
+            return value if equals else following
+    return ""
+
+
+def _lm_eval_model(model: Model) -> list[str]:
+    """Kind of model and its arguments, as the user's words suggest."""
     if model.base_url:
         url = f"{model.base_url.rstrip('/')}/chat/completions"
         more = {"num_concurrent": CONCURRENT, "max_retries": 5, "timeout": _TIMEOUT}
-        return "local-chat-completions", {"model": model.name, "base_url": url, **more}
-    return "hf", {"pretrained": model.name}
+        kind, arguments = "local-chat-completions", {"model": model.name, "base_url": url, **more}
+    else:
+        kind, arguments = "hf", {"pretrained": model.name}
+    return ["--model", kind, "--model_args", arguments_text(arguments)]
 
 
 def arguments_text(arguments: Mapping[str, Any]) -> str:
@@ -251,10 +292,6 @@ def arguments_text(arguments: Mapping[str, Any]) -> str:
     ):
         return ",".join(f"{key}={value}" for key, value in arguments.items())
     return json.dumps(dict(arguments))
-
-
-def _served(kind: str, arguments: Mapping[str, Any]) -> bool:
-    return "base_url" in arguments or "completions" in kind
 
 
 def _by_likelihood(task: str) -> bool:

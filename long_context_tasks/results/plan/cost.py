@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.schema import Case, InputError, LoadedTask, Options
+from long_context_tasks.schema.case import CL100K
 
 Counter = Callable[[Sequence[str]], Sequence[int]]
 """Texts to the tokens of each."""
-CL100K = "cl100k"
 AROUND_MESSAGE = 16
 """Tokens kept free for the chat template around each message; the hosts count the template itself where they can."""
 _SECONDS = 3600

@@ -143,7 +143,7 @@ def lacks_template(model: str, runs: Iterable[StoredRun], setups: Iterable[Setup
     told = [
         not run.provenance.get("chat_template_sha")
         for run in runs
-        if run.host == LM_EVAL and same_model(run.model, model) and _in_process(run)
+        if run.host == LM_EVAL and same_model(run.model, model) and in_process(run)
     ]
     told += [
         str(row.get("type", "")).endswith("HuggingFaceBaseModel")
@@ -154,7 +154,8 @@ def lacks_template(model: str, runs: Iterable[StoredRun], setups: Iterable[Setup
     return bool(told) and all(told)
 
 
-def _in_process(run: StoredRun) -> bool:
+def in_process(run: StoredRun) -> bool:
+    """Whether lm-eval loaded the model itself, and asked no server."""
     kind, arguments = str(run.provenance.get("model") or ""), run.provenance.get("model_args")
     named = arguments if isinstance(arguments, str | Mapping) else ""
     return bool(kind) and "completions" not in kind and "base_url" not in named

@@ -1,7 +1,7 @@
 """Meeting transcripts of any length, in the form of ELITR-Bench, with questions whose answers the writer knows.
 
 A meeting goes from item to item. Around the points that are asked about, it settles others of the same kinds, people report,
-ask, digress, come late and have trouble with their microphones. See :mod:`.meeting_points` for how a point is settled.
+ask, digress, come late and have trouble with their microphones. See :mod:`.passages` for how a point is settled.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from long_context_tasks.schema import InputError
-from long_context_tasks.synthetic.meeting.points import (
+from long_context_tasks.synthetic.meeting.passages import (
     Block,
     Point,
+    Talk,
     change,
     discuss,
     fields,
@@ -20,7 +21,6 @@ from long_context_tasks.synthetic.meeting.points import (
     stale,
 )
 from long_context_tasks.synthetic.meeting.speech import Speech, turn
-from long_context_tasks.synthetic.meeting.talk import Talk
 from long_context_tasks.synthetic.meeting.world import (
     JOINED,
     TYPES,

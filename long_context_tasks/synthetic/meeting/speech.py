@@ -110,7 +110,7 @@ class Speech(Writer):
         """Somebody who is there and none of these."""
         return self.pick([one for one in self.cast.present if one not in without])
 
-    def several(self, number: int, *without: str) -> list[str]:
+    def people(self, number: int, *without: str) -> list[str]:
         """Different people who are there and none of these."""
         return self.sample([one for one in self.cast.present if one not in without], number)
 

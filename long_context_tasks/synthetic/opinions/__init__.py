@@ -7,10 +7,9 @@ in both kinds of segment: only which of them belong to one case tells.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from long_context_tasks.corpora.court_opinions import Opinion
 from long_context_tasks.synthetic.document import Document, Paragraph, check_length, main_facts, paragraphs_of
 from long_context_tasks.synthetic.opinions.text import Holding, OpinionWriter
 from long_context_tasks.synthetic.wording import stream
@@ -41,6 +40,24 @@ _TITLE = r"[A-Z][\w ]* v\. [\w ]+"
 _CAPTION = re.compile(
     rf"{_TITLE}\.(?: |$)|In the matter of {_TITLE}, on appeal from |On appeal from [\w ]+: {_TITLE}\."
 )
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """An opinion, with the fields that the readers of real ones give it.
+
+    Attributes:
+        id, title: of its case.
+        pages: one line each.
+        cites: ids of the opinions that it cites.
+        citation_strings: id of a cited opinion to how it is cited here.
+    """
+
+    id: str
+    title: str
+    pages: tuple[str, ...]
+    cites: tuple[str, ...] = ()
+    citation_strings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -85,7 +102,7 @@ class OpinionGroup:
 
     Attributes:
         target: the cited case.
-        opinions: in the shape of the readers of real ones; their pages have :data:`TARGET_MARK` where they cite the target, and
+        opinions: their pages have :data:`TARGET_MARK` where they cite the target, and
             ``citation_strings`` says so.
         segments: the pages of all opinions in order, with all marks alike.
     """

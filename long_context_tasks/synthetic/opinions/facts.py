@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from long_context_tasks.synthetic.document import Fact
-from long_context_tasks.synthetic.opinions.citations import CASES
 from long_context_tasks.synthetic.wording import capital, lines_of, records, words
 
-__all__ = ["alternatives", "caption_fact", "cited_fact", "closing_fact", "found_facts", "said_facts"]
+__all__ = ["CASES", "alternatives", "caption_fact", "cited_fact", "closing_fact", "found_facts", "said_facts"]
 
+CASES = "opinions_cases.txt"
 FILE = "opinions_facts.txt"
 _MONEY = re.compile(r"\d{1,3}(?:,\d{3})+")
 _JUDGE = re.compile(r"Judge (\w+)")

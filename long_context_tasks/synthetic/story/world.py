@@ -179,23 +179,20 @@ class World(Journey):
 
     def _depart(self) -> Event:
         target = self._neighbour()
+        causes: tuple[int, ...] = ()
+        fields: dict[str, object] = {"reason": "chance"}
         if self.errand is not None and self.chance(0.6):
             errand, target = self.errand, self.errand.place
-            causes, fields = (
-                (errand.cause,),
-                {
-                    "reason": "errand",
-                    "actor": errand.carrier,
-                    "third": errand.receiver,
-                    "thing": errand.thing,
-                },
-            )
+            causes = (errand.cause,)
+            fields = {
+                "reason": "errand",
+                "actor": errand.carrier,
+                "third": errand.receiver,
+                "thing": errand.thing,
+            }
         elif self.rumour is not None and self.chance(0.7):
             deed, cause = self.rumour
-            target = deed.place
-            causes, fields = (cause,), {"reason": "deed", "deed": deed}
-        else:
-            causes, fields = (), {"reason": "chance"}
+            target, causes, fields = deed.place, (cause,), {"reason": "deed", "deed": deed}
         self.road, self.road_left = (target, self.number), int(self.random() * 1.6)
         self.origin, self.host = self.place, None
         return self.event("depart", *causes, target=target, **fields)

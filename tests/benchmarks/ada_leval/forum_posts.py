@@ -4,29 +4,8 @@ import json
 import random
 from pathlib import Path
 
-WORDS = [
-    "list",
-    "index",
-    "error",
-    "loop",
-    "sort",
-    "hash",
-    "query",
-    "table",
-    "fast",
-    "slow",
-    "value",
-    "thread",
-    "class",
-    "static",
-    "try",
-    "catch",
-    "3.5",
-    "0x1F",
-    "naïve",
-    "—",
-    "résumé",
-]
+_WORDS = "list index error loop sort hash query table fast slow value thread class static try catch 3.5 0x1F naïve — résumé"
+WORDS = _WORDS.split(" ")
 ENDS = ["", ".", ".)", ".)", "?", "!", ");", "```", " 42", "…", " é", "\n", " $x$."]
 STARTS = ["", "\n", "(", "“", "1. ", "\n\n ", "$$"]
 

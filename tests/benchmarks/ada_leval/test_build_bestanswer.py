@@ -10,8 +10,10 @@ from forum_posts import ENDS, STARTS, make_posts, write_posts
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from naive_builders import naive_bestanswer
+from other_tokenizers import count, other_tokenizer
 
 from long_context_tasks.benchmarks.ada_leval import build, prompts
+from long_context_tasks.benchmarks.ada_leval.build import bestanswer
 from long_context_tasks.benchmarks.ada_leval.build.bestanswer import BestAnswerSettings, shuffled
 from long_context_tasks.benchmarks.ada_leval.build.counts import PromptCounter
 from long_context_tasks.benchmarks.building import parse_lengths
@@ -21,7 +23,6 @@ from long_context_tasks.tokens import get_tokenizer
 
 FAMILY = "ada_leval_bestanswer"
 CARD = card("ada_leval").tasks["bestanswer"]
-count = get_tokenizer("cl100k").count
 
 
 def built(folder: Path, posts: list[dict], **options) -> dict[int, CaseSet]:
@@ -55,9 +56,7 @@ def test_cases_are_those_of_the_plain_rules(seed, questions, tags, words, share,
     bounds = {500: 500, 700: 700, 1000: 1000, 32000: 1300}
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         # 32k with a bound of its own, so that small posts reach the relaxed rule.
-        from long_context_tasks.benchmarks.ada_leval.build import bestanswer as bestanswer_choice
-
-        patch.setattr(bestanswer_choice, "bound_of", lambda _, length: bounds[length])
+        patch.setattr(bestanswer, "bound_of", lambda _, length: bounds[length])
         expected = naive_bestanswer(
             posts, bounds, 32000, seed % 5, count, tags=top, per_tag=per_tag, share=share, min_fill=fill
         )
@@ -182,15 +181,10 @@ def test_bounds_of_the_paper_and_round_ones(tmp_path):
 
 @pytest.mark.parametrize("policy", ["same_information", "same_tokens"])
 def test_another_tokenizer(tmp_path, policy):
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
-    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    tokenizer.save(str(tmp_path / "tokenizer.json"))
-    words = get_tokenizer(str(tmp_path))
+    words = get_tokenizer(other_tokenizer("plain words", tmp_path / "words"))
     posts = make_posts(5, 300, tags=4, words=40)
     (made,) = built(
-        tmp_path, posts, lengths=(1000,), bounds="round", tokenizer=str(tmp_path), length_policy=policy
+        tmp_path, posts, lengths=(1000,), bounds="round", tokenizer=words.name, length_policy=policy
     ).values()
     for case in made.cases:
         prompt = prompts.prompt(case, made.documents)
@@ -246,3 +240,78 @@ def test_real_dump(shared, tmp_path):
         for case in made.cases[:: max(1, len(made) // 5)]:
             assert count(prompts.prompt(case, made.documents)) == case.num_tokens["cl100k"]
     assert len({len(report.tokens) for report in reports[:7]}) == 1
+
+
+# --- what is refused -----------------------------------------------------------------------------------------------
+
+
+def failure(folder: Path, posts: list[dict] | Path, **options) -> str:
+    source = posts if isinstance(posts, Path) else write_posts(folder, posts)
+    with pytest.raises(InputError) as caught:
+        build.build(
+            FAMILY, source, BestAnswerSettings(**{"lengths": (1000,), **options}), folder / "out" / FAMILY
+        )
+    assert not list((folder / "out").glob("*"))
+    return str(caught.value)
+
+
+def test_no_accepted_answers(tmp_path):
+    posts = make_posts(5, 30)
+    for post in posts:
+        post.pop("AcceptedAnswerId", None)
+    message = failure(tmp_path, posts)
+    assert "Posts.jsonl" in message and "AcceptedAnswerId" in message and "Use a whole dump" in message
+
+
+def test_too_small_a_dump_names_lengths_and_reasons(tmp_path):
+    message = failure(tmp_path, make_posts(5, 40), lengths=(1000, 16000))
+    assert all(
+        piece in message
+        for piece in ("Posts.jsonl", "1k, 16k", "tokens in all", "too few answers", "Leave out")
+    )
+
+
+def test_questions_without_tags_and_unknown_tags(tmp_path):
+    posts = make_posts(5, 40)
+    assert "'t99'" in failure(tmp_path, posts, tags=("t1", "t99"))
+    for post in posts:
+        post.pop("Tags", None)
+    assert "tags" in failure(tmp_path, posts)
+
+
+def test_truncated_file_names_the_line(tmp_path):
+    path = tmp_path / "Posts.xml"
+    row = '<row Id="{}" PostTypeId="1" Tags="&lt;a&gt;" Body="x" CreationDate="2015-01-01T00:00:00.000" />\n'
+    path.write_text("<posts>\n" + row.format(1) + row.format(2)[:40], encoding="utf-8")
+    message = failure(tmp_path, path)
+    assert "Posts.xml, line 3" in message
+
+
+def test_missing_file(tmp_path):
+    assert "no such file" in failure(tmp_path, tmp_path / "nothing.xml")
+
+
+def test_nothing_is_left_when_building_breaks(tmp_path, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(bestanswer.CaseMaker, "make", broken)
+    source = write_posts(tmp_path, make_posts(5, 300))
+    with pytest.raises(RuntimeError):
+        build.build(FAMILY, source, BestAnswerSettings((1000,)), tmp_path / "out" / FAMILY)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"bounds": "odd"}, "--bounds"),
+        ({"tags": 0}, "--tags"),
+        ({"questions_per_tag": 0}, "--questions-per-tag"),
+        ({"shared_tags": 1.5}, "--shared-tags"),
+        ({"min_fill": 0.0}, "--min-fill"),
+    ],
+)
+def test_bad_settings(options, words):
+    with pytest.raises(InputError, match=words):
+        BestAnswerSettings((1000,), **options)

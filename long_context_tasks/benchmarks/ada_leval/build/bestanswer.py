@@ -10,10 +10,10 @@ What the paper leaves open is decided so:
 * Answers to similar questions are taken in a random order of their own for each question; those that share enough tags come
   before those that share one. They are added until the next would exceed the bound, so a longer case shows all answers of a
   shorter one and more. Where no answer to the question itself can be shown, the first is one that fits the shortest length.
-* Up to 16k the questions are the same at every length: one takes part when, with the accepted answer, all older answers to it
+* Up to 16k the questions are the same at every length: a question takes part when, with the accepted answer, all older answers to it
   and at least one other answer, it fits the shortest length asked for, and enough similar answers are there to fill the
   longest one up to 16k to four fifths. From 32k on the same questions are used as far as the answers reach.
-* All answers are shown in random order, so the accepted one may stand at every place.
+* All answers are shown in random order, so the accepted one is equally likely at every place.
 
 Every post is encoded once for all lengths.
 """
@@ -160,7 +160,7 @@ class _Draft:
     Attributes:
         question: place in the pool.
         sequence: places of answers: the accepted one, older ones to the same question, strongly and weakly similar ones.
-        fixed: how many of them stand in every case.
+        fixed: how many of them are in every case.
         strong: how many of them have enough tags in common.
         tokens: int64 (len(sequence) + 1,): tokens of a prompt with the first k answers, for every k.
     """
@@ -196,7 +196,7 @@ class Chooser:
         order = np.argsort(pool.tag_ids, kind="stable")
         self._by_tag = owner[order]
         self._tag_starts = np.searchsorted(pool.tag_ids[order], np.arange(len(pool.tag_names) + 1))
-        # Of answers with equal text only the first may stand under other questions.
+        # Of answers with equal text only the first may be shown with other questions.
         self._free = texts.usable.copy()
         first = np.unique(texts.answer_text, return_index=True)[1]
         repeated = np.ones(len(pool.answer_ids), dtype=bool)
@@ -204,7 +204,7 @@ class Chooser:
         self._free[repeated] = False
 
     def draft(self, question: int, relaxed: bool) -> _Draft:
-        """All answers that may be shown with a question, in the order in which they are added."""
+        """Return all answers that may be shown with a question, in the order in which they are added."""
         pool, texts = self.pool, self.texts
         gold = int(pool.gold[question])
         own = self._older(question, gold)
@@ -230,7 +230,7 @@ class Chooser:
         )
 
     def _older(self, question: int, gold: int) -> Ints:
-        """Usable answers to the question itself that are older than the accepted one, each text once."""
+        """Return usable answers to the question itself that are older than the accepted one, each text once."""
         pool, texts = self.pool, self.texts
         places = pool.answers(question)
         places = places[texts.usable[places] & (pool.answer_created[places] < pool.answer_created[gold])]
@@ -239,7 +239,7 @@ class Chooser:
         return once
 
     def _similar(self, question: int) -> tuple[Ints, Ints]:
-        """Other questions with enough tags in common, and those with at least one."""
+        """Return other questions with enough tags in common, and those with at least one."""
         pool, texts = self.pool, self.texts
         tags = pool.tags(question)
         lists = [self._by_tag[self._tag_starts[tag] : self._tag_starts[tag + 1]] for tag in tags]
@@ -254,7 +254,7 @@ class Chooser:
         return others[enough], others[~enough]
 
     def _answers_of(self, questions: Ints, question: int, shown_texts: Ints) -> Ints:
-        """Places of the usable answers to some questions, in the random order of the asking question."""
+        """Return places of the usable answers to some questions, in the random order of the asking question."""
         pool, texts = self.pool, self.texts
         starts, ends = pool.answer_offsets[questions], pool.answer_offsets[questions + 1]
         sizes = ends - starts
@@ -267,7 +267,7 @@ class Chooser:
 
 
 def _fitting_first(places: Ints, fits: npt.NDArray[np.bool_]) -> Ints:
-    """The same places with the first that fits moved to the front."""
+    """Return the same places with the first that fits moved to the front."""
     if not fits.any():
         return places
     first = int(np.argmax(fits))
@@ -304,7 +304,7 @@ class BestAnswerPlan:
 
     @classmethod
     def of(cls, card: TaskCard, settings: BestAnswerSettings) -> "BestAnswerPlan":
-        """The plan for some settings."""
+        """Return the plan for some settings."""
         border = parse_length(card.build["relaxed_from"])
 
         def bound(length: int) -> int:
@@ -354,7 +354,7 @@ def _lengths_for(
 
 
 def _targets(pool: Pool, texts: PoolTexts, dropped: Mapping[int, Counter[str]], seed: int) -> Ints:
-    """Questions whose accepted answer is there and is text only, in random order."""
+    """Return questions whose accepted answer is there and is text only, in random order."""
     gold = pool.gold
     without = gold < 0
     image = ~without & texts.has_image[gold]
@@ -378,7 +378,7 @@ def choose_questions(
     progress: Progress,
     first_questions: int | None = None,
 ) -> Mapping[int, list[Chosen]]:
-    """For each length the questions and their answers."""
+    """Return for each length the questions and their answers."""
     settings = chooser.settings
     chosen: dict[int, list[Chosen]] = {length: [] for length in plan.bounds}
     targets = _targets(chooser.pool, chooser.texts, dropped, settings.seed)
@@ -428,7 +428,7 @@ class CaseMaker:
         self.longer: dict[str, str] = {}
 
     def make(self, chosen: Chosen, length: int, task: str) -> Case | None:
-        """The case, None when its prompt does not fit the length after all."""
+        """Return the case; None when its prompt does not fit the length after all."""
         bound = self._plan.bounds[length]
         for number in range(chosen.shown[length], max(chosen.fixed, 2) - 1, -1):
             case = self._case(chosen, number, length, task)
@@ -442,7 +442,7 @@ class CaseMaker:
         return None
 
     def _filled(self, case: Case, bound: int, length: int) -> Case | None:
-        """The case, with a longer question of its own where it does not fill the bound; None when there is none."""
+        """Return the case, with a longer question of its own where it does not fill the bound; None when there is none."""
         if case.num_tokens[self._measure.name] >= least_tokens(bound):
             return case
         store, key = self._chooser.texts.store, case.inputs["question"]
@@ -598,9 +598,9 @@ def _write_length(
 
 
 def _with_spare(settings: BestAnswerSettings) -> BestAnswerSettings:
-    """Settings that choose some questions more than are asked for.
+    """Return settings that choose a few more questions than needed.
 
-    In other tokenizers than cl100k a question's tokens are an estimate, and one that barely fits the shortest length may not.
+    In other tokenizers than cl100k a question's tokens are an estimate, and a question that barely fits the shortest length may not.
     """
     if settings.n is None or settings.measure.name == CL100K:
         return settings

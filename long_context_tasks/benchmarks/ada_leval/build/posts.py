@@ -1,4 +1,4 @@
-"""The posts from which BestAnswer cases are made: popular questions of frequent tags, and their answers.
+"""Posts for BestAnswer cases: popular questions of frequent tags, and their answers.
 
 Section 3.2 of the paper: the questions of the most frequent tags, the most popular ones of each. A dump is read twice: once
 for numbers (ids, dates, scores, tags), once for the texts of the chosen posts, which go to a file that spills to disk when it
@@ -39,17 +39,17 @@ class PostText:
 
 
 class PostSource(Protocol):
-    """Where posts come from: a dump, or the synthetic forum."""
+    """A source of posts: a dump, or the synthetic forum."""
 
     @property
     def name(self) -> str:
         """For messages: a path or a description."""
 
     def index(self, progress: Progress) -> PostIndex:
-        """Numbers of all posts."""
+        """Return numbers of all posts."""
 
     def texts(self, wanted: Container[int]) -> Iterable[PostText]:
-        """Texts of the wanted posts, in any order."""
+        """Yield texts of the wanted posts, in any order."""
 
 
 @dataclass(frozen=True)
@@ -129,16 +129,16 @@ class Pool:
     rows: int
 
     def tags(self, question: int) -> Ints:
-        """Tag ids of a question."""
+        """Return the tag ids of a question."""
         return self.tag_ids[self.tag_offsets[question] : self.tag_offsets[question + 1]]
 
     def answers(self, question: int) -> Ints:
-        """Places of a question's answers."""
+        """Return the places of a question's answers."""
         return np.arange(self.answer_offsets[question], self.answer_offsets[question + 1])
 
 
 def choose_tags(index: PostIndex, tags: int | Sequence[str], name: str) -> Ints:
-    """Ids of the most frequent tags (ties by name), or of the named ones.
+    """Return ids of the most frequent tags (ties by name), or of the named ones.
 
     Raises:
         InputError: a named tag that no question has.
@@ -157,7 +157,7 @@ def choose_tags(index: PostIndex, tags: int | Sequence[str], name: str) -> Ints:
 
 
 def _most_popular(index: PostIndex, tags: Ints, per_tag: int) -> Ints:
-    """Rows of the questions with the highest scores of each tag (ties by id), ascending by id, each once."""
+    """Return rows of the questions with the highest scores of each tag (ties by id), ascending by id, each once."""
     questions = index.questions
     owner = np.repeat(np.arange(len(questions)), np.diff(questions.tag_offsets))
     ranked = np.lexsort((questions.id, -questions.score.astype(np.int64)))
@@ -172,7 +172,7 @@ def _most_popular(index: PostIndex, tags: Ints, per_tag: int) -> Ints:
 
 
 def choose_pool(index: PostIndex, tags: int | Sequence[str], per_tag: int, name: str) -> Pool:
-    """The popular questions of frequent tags with all their answers.
+    """Return the popular questions of frequent tags with all their answers.
 
     Raises:
         InputError: no question has a tag, or none of them an accepted answer in the file.
@@ -216,7 +216,7 @@ def choose_pool(index: PostIndex, tags: int | Sequence[str], per_tag: int, name:
 
 @dataclass(frozen=True, eq=False)
 class PoolTexts:
-    """What the texts of a pool's posts are like; the texts themselves by post id.
+    """Facts about the texts of a pool's posts, and the texts by post id.
 
     Attributes:
         store: texts by post id.

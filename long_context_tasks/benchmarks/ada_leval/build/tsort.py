@@ -9,7 +9,7 @@ text before and after, has at least one paragraph, else that beginning gives no 
 likely, the right one included; cases are written in turns over the books, in a random order within each, so that the
 first n cover all books.
 
-Every paragraph is encoded once for all lengths: cl100k splits text before it encodes and never joins what stands before
+Every paragraph is encoded once for all lengths: cl100k splits text before it encodes and never joins the text before
 a paragraph's first letter with it, so the counts of the pieces add up to that of the prompt.
 """
 
@@ -103,7 +103,7 @@ class PromptCounter:
     """Tokens of drafts' prompts; in cl100k from the counts of their paragraphs."""
 
     def __init__(self, settings: TSortSettings) -> None:
-        """Count the fixed pieces of the prompt, and note what stands around each text."""
+        """Count the fixed pieces of the prompt, and note what surrounds each text."""
         self.measure, self._other = settings.measure, settings.other_tokenizer
         pieces = prompts.tsort_parts([_MARK], [[_MARK]] * settings.segments, [_MARK])
         self.fixed = sum(self.measure.count(piece) for piece in pieces if _MARK not in piece)
@@ -134,7 +134,7 @@ class PromptCounter:
         for (first, last), head in zip(draft.spans, self._heads, strict=True):
             total += int(sums[last] - sums[first])
             if head:
-                # Encoding goes by pieces that begin at spaces, so only the first word can feel what stands before it.
+                # Encoding goes by pieces that begin at spaces, so only the first word depends on the text before it.
                 word, space, _ = paragraphs[first].partition(" ")
                 total += self._head(head, word if space else word + JOINT)
         return total

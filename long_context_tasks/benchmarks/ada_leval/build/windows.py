@@ -1,4 +1,4 @@
-"""Where in a book the cases of TSort stand: their sizes (Table 11 of the paper) and their paragraphs."""
+"""Places of TSort cases in a book: their sizes (Table 11 of the paper) and their paragraphs."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -111,7 +111,7 @@ def caps_for(card: TaskCard, length: int, settings: TSortSettings) -> Caps:
 
 @dataclass(frozen=True)
 class Window:
-    """Where a case lies in a book, counted in paragraphs.
+    """Place of a case in a book, counted in paragraphs.
 
     ``[before, edges[0])`` is the text before, ``[edges[i], edges[i + 1])`` are the segments and ``[edges[-1], after)`` is the
     text after.
@@ -154,16 +154,16 @@ class CountedBook:
         return JOINT.join(self.book.paragraphs)
 
     def span(self, first: int, last: int) -> list[int]:
-        """Character offsets of the paragraphs [first, last) in the document."""
+        """Return the character offsets of the paragraphs [first, last) in the document."""
         return [int(self.ends[first]), int(self.ends[last]) - len(JOINT)]
 
     def text(self, first: int, last: int) -> str:
-        """The paragraphs [first, last)."""
+        """Return the text of the paragraphs [first, last)."""
         return JOINT.join(self.book.paragraphs[first:last])
 
 
 def find_windows(counted: CountedBook, caps: Caps, segments: int, dropped: Counter[str]) -> list[Window]:
-    """Every place of a book where a case can stand; why others cannot is counted in ``dropped``."""
+    """Return every place of a book that gives a case; ``dropped`` counts why others give none."""
     sums = counted.cumulated
     n = len(counted.tokens)
     # The first case begins where there is enough text before it, so that its hint is as long as the others'.
@@ -195,7 +195,7 @@ def find_windows(counted: CountedBook, caps: Caps, segments: int, dropped: Count
 
 
 def apart(windows: Iterable[Window], stride: int) -> Iterator[Window]:
-    """Those windows that begin at least a stride after the last one taken."""
+    """Yield the windows that begin at least a stride after the last one taken."""
     free = 0
     for window in windows:
         if window.edges[0] >= free:

@@ -1,4 +1,4 @@
-"""The model that annotates: labels, summaries, spans, questions. What it has answered once is never asked again."""
+"""Ask a model for labels, summaries, spans and questions; what it has answered once is never asked again."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -22,8 +22,6 @@ class Annotator:
     """A model and the store of its answers.
 
     Attributes:
-        config: in the form of a judge.
-        asked, paid: prompts so far, and calls that were made for them.
         unusable, cut: answers of no use, and answers that ended at ``max_tokens``.
         invented: names that do not occur in their passage, and were left out.
     """
@@ -31,16 +29,14 @@ class Annotator:
     def __init__(self, config: JudgeConfig, store: Store) -> None:
         """See :func:`load_annotator` for the usual way to make one."""
         self.config, self._store = config, store
-        self.asked = self.paid = self.unusable = self.cut = self.invented = 0
+        self.asked = self.unusable = self.cut = self.invented = 0
 
     def texts(
         self, prompts: Sequence[str], usable: Callable[[str], bool] = says_something
     ) -> list[str | None]:
-        """An answer to each prompt, without the model's thinking; None where none of several answers could be used.
+        """Return an answer to each prompt, without the model's thinking; None where none of several answers could be used.
 
-        Args:
-            prompts: in any number.
-            usable: whether an answer can be used; empty ones, refusals and thinking that never ended cannot.
+        Empty answers, refusals and thinking that never ended cannot, whatever ``usable`` says.
 
         Raises:
             InputError: the endpoint failed; what it answered is kept, so the same command goes on from there.
@@ -60,18 +56,16 @@ class Annotator:
                 "came are kept: run the same command again, and only what is missing is asked"
             )
         self.asked += len(prompts)
-        self.paid += asked.summary.spent.replies
         self.unusable += sum(one.text is None for one in asked.answers)
         self.cut += sum(one.cut for one in asked.answers)
         return [None if one.text is None else answer_of(one.text).text for one in asked.answers]
 
     def labels(self, domain: str, passages: Sequence[str]) -> list[list[str] | None]:
-        """Labels of the recalling task in each passage (appendix B.1); None where the model wrote no list of them.
+        """Return labels of the recalling task in each passage (appendix B.1); None where the model wrote no list of them.
 
         Names that do not occur in the passage are left out; a list of nothing else is none.
         """
-        prompt = template(f"build_recall_{domain}")
-        filled = [fill(prompt, {"passages": passage}) for passage in passages]
+        filled = _filled(f"build_recall_{domain}", passages)
         answers = self.texts(filled, lambda answer: parse_labels(answer, domain) is not None)
         read = [None if answer is None else parse_labels(answer, domain) for answer in answers]
         if domain not in NAMES:  # numbers may stand there in words
@@ -81,43 +75,36 @@ class Annotator:
         return [own if own or not labels else None for own, labels in zip(kept, read, strict=True)]
 
     def summaries(self, passages: Sequence[str]) -> list[str | None]:
-        """A summary of each passage in at most five sentences, as one line; longer ones lose the rest."""
-        prompt = template("build_summary")
-        answers = self.texts([fill(prompt, {"passages": passage}) for passage in passages])
+        """Return a summary of each passage in at most five sentences, as one line; longer ones lose the rest."""
+        answers = self.texts(_filled("build_summary", passages))
         return [None if answer is None else first_sentences(answer) for answer in answers]
 
     def pairs(self, name: str, passages: Sequence[str]) -> list[tuple[str, str] | None]:
-        """A question and its answer from each passage; None where the model did not write both.
-
-        Args:
-            name: of the prompt.
-            passages: in any number.
-        """
-        prompt = template(name)
-        filled = [fill(prompt, {"passages": passage}) for passage in passages]
-        return [None if text is None else parse_pair(text) for text in self.texts(filled, has_pair)]
+        """Return a question and its answer from each passage; None where the model did not write both."""
+        answers = self.texts(_filled(name, passages), lambda text: parse_pair(text) is not None)
+        return [None if text is None else parse_pair(text) for text in answers]
 
     def notes(self) -> list[str]:
-        """What the user should know of the answers."""
-        found = []
-        if self.cut:
-            found.append(
-                f"annotator {self.config.name}: {self.cut} of {self.asked} answers ended at max_tokens ({self.config.max_tokens}); "
-                "raise it, or labels may be missing"
-            )
-        if self.invented:
-            found.append(
-                f"annotator {self.config.name}: {self.invented} names that do not occur in their chunk were left out"
-            )
-        if self.unusable:
-            found.append(
-                f"annotator {self.config.name}: {self.unusable} of {self.asked} answers could not be used"
-            )
-        return found
+        """Return what the user should know of the answers."""
+        notes = (
+            (
+                self.cut,
+                f"{self.cut} of {self.asked} answers ended at max_tokens ({self.config.max_tokens}); raise it, or labels may be "
+                "missing",
+            ),
+            (self.invented, f"{self.invented} names that do not occur in their chunk were left out"),
+            (self.unusable, f"{self.unusable} of {self.asked} answers could not be used"),
+        )
+        return [f"annotator {self.config.name}: {note}" for count, note in notes if count]
+
+
+def _filled(name: str, passages: Sequence[str]) -> list[str]:
+    prompt = template(name)
+    return [fill(prompt, {"passages": passage}) for passage in passages]
 
 
 def load_annotator(path: Path | None, family: str) -> Annotator:
-    """The annotator of ``--annotator``, checked with one tiny call.
+    """Load the annotator of ``--annotator`` and check it with a tiny call.
 
     Raises:
         InputError: none is named, a bad file, or a model that does not answer.
@@ -138,7 +125,7 @@ def _is_answer(reply: str) -> bool:
 
 
 def first_sentences(text: str, most: int = MOST_SENTENCES) -> str:
-    """The first sentences of a text, as one line.
+    """Return the first sentences of a text, as one line.
 
     >>> first_sentences("One. Two!\\nThree?", 2)
     'One. Two!'
@@ -149,7 +136,7 @@ def first_sentences(text: str, most: int = MOST_SENTENCES) -> str:
 
 
 def parse_pair(text: str) -> tuple[str, str] | None:
-    """Question and answer in an annotator's two lines.
+    """Return question and answer from an annotator's two lines; None unless both are there.
 
     >>> parse_pair("Question: Who?\\nAnswer: Anne.")
     ('Who?', 'Anne.')
@@ -161,13 +148,8 @@ def parse_pair(text: str) -> tuple[str, str] | None:
     return (question, answer) if question and answer else None
 
 
-def has_pair(text: str) -> bool:
-    """Whether :func:`parse_pair` finds both."""
-    return parse_pair(text) is not None
-
-
 def parse_spans(answer: str) -> list[str]:
-    """The spans that an annotator copied, one a line.
+    """Return the spans that an annotator copied, each on a line.
 
     >>> parse_spans("- United States v. Gifford\\nNone")
     ['United States v. Gifford']

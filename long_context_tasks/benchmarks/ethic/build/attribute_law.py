@@ -1,6 +1,6 @@
-"""Attributing cases of law: in which segments of other cases is the target case cited (sections 3.2 and 3.3).
+"""Build attributing cases of law: which segments of other cases cite the target case (sections 3.2 and 3.3).
 
-Of each citing case a run of pages is taken, around the first place where the target's name or its citation seems to stand. On every
+Of each citing case a run of pages is taken, around the first place where the target's name or its citation seems to occur. On every
 page an annotator copies the spans that refer to the target, by its title and a summary of it; they and, where the data know how the
 target is cited, those citations are the target's. All citations of cases are masked alike, and pages grouped into segments.
 """
@@ -44,11 +44,9 @@ class Span:
 
 
 def find_citations(text: str, target_strings: Iterable[str] = ()) -> list[Span]:
-    """Citations of cases in a text: full, short, supra and id., with the names before them; statutes are none.
+    """Find citations of cases in a text: full, short, supra and id., with the names before them; statutes are none.
 
-    Args:
-        text: one page or more.
-        target_strings: how the target is cited, e.g. ``17 F.3d 462``, where that is known.
+    The target strings are citations of the target, e.g. ``17 F.3d 462``, where they are known.
 
     Raises:
         InputError: eyecite is not installed.
@@ -110,7 +108,7 @@ def _apart(spans: Sequence[Span]) -> list[Span]:
 
 
 def find_quotes(text: str, quotes: Iterable[str]) -> list[Span]:
-    """Every place where a quoted span stands in a text as whole words; white space and case may differ.
+    """Find every place where a quoted span occurs in a text as whole words; white space and case may differ.
 
     >>> find_quotes("See Doe  v. Roe. Doe v. Roe", ["doe v. Roe"])
     [Span(start=4, end=15, target=True), Span(start=17, end=27, target=True)]
@@ -126,12 +124,9 @@ def find_quotes(text: str, quotes: Iterable[str]) -> list[Span]:
 
 
 def mask(text: str, quotes: Iterable[str], target_strings: Iterable[str] = ()) -> tuple[str, int]:
-    """A text with every citation replaced by a mark, and the number of those of the target.
+    """Replace every citation in a text by a mark, and count those of the target.
 
-    Args:
-        text: of a page.
-        quotes: spans that refer to the target, as an annotator copied them.
-        target_strings: see :func:`find_citations`.
+    The quotes are spans that refer to the target, as an annotator copied them; for the strings see :func:`find_citations`.
 
     >>> mask("In Doe v. Roe, 17 F.3d 462, 467 (1st Cir. 1994), we held so; cf. 18 U.S.C. § 922.", ["Doe v. Roe"])
     ('In [TARGET CITATION], we held so; cf. 18 U.S.C. § 922.', 1)
@@ -156,7 +151,7 @@ _SMALL = frozenset(
         *("inc", "corp", "the", "and", "for"),
     )
 )
-"""Words of names of cases that do not tell one from another."""
+"""Words that the names of many cases have."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +159,6 @@ class Page:
     """A page of a citing case.
 
     Attributes:
-        chunk: its text.
         opinion: number of the case among those that cite the target.
     """
 
@@ -245,7 +239,7 @@ def choose_pages(group: CitedCase, chunked: dict[str, list[Chunk]], budget: int)
 
 
 def hints(target: Opinion, citing: Opinion) -> list[re.Pattern[str]]:
-    """What a reference to the target looks like, the surest first: its citation or its full name, else a word of its name.
+    """Return what a reference to the target looks like, the surest first: its citation or its full name, else a word of its name.
 
     >>> [hint.pattern for hint in hints(Opinion("1", "United States v. Gifford", ()), Opinion("2", "", ()))]
     ['United\\\\W+States\\\\W+v\\\\W+Gifford', '\\\\bGifford\\\\b']
@@ -301,7 +295,7 @@ def _target_summaries(
 
 
 def target_text(target: Opinion, summary: str) -> str:
-    """The target as prompts show it."""
+    """Return the target as prompts show it."""
     return f"Title: {target.title}\nSummary: {summary}"
 
 
@@ -338,7 +332,7 @@ def _masked_pages(
 
 
 def may_refer(span: str, target: Opinion) -> bool:
-    """Whether a span can be a reference to a target: it has a capitalised word of its name, or is a citation.
+    """Return whether a span can be a reference to a target: it has a capitalised word of its name, or is a citation.
 
     >>> target = Opinion("1", "The State v. Gifford", ())
     >>> [may_refer(span, target) for span in ("Gifford, at 7", "17 F.3d 462", "the State", "the court")]
@@ -356,15 +350,9 @@ def segments_draft(
     summary: str,
     segment_pages: int = SEGMENT_PAGES,
 ) -> Draft | str:
-    """A case of segments of neighbouring pages of one case, numbered through; or why they make none.
+    """Return a case of segments of neighbouring pages of one case, numbered through; or why they make none.
 
-    Args:
-        group: the target and the cases that cite it.
-        length: most tokens of the prompt.
-        pages: those of one case side by side.
-        texts: of the pages, with marks in place of citations.
-        summary: of the target.
-        segment_pages: most pages of a segment.
+    Pages of one case stand side by side; their texts have marks in place of citations.
     """
     segments: list[list[str]] = []
     last = None

@@ -1,4 +1,4 @@
-"""Attributing cases of medicine: which of a review's studies does another review include (sections 3.2 and 3.3).
+"""Build attributing cases of medicine: which of a review's studies another review includes (sections 3.2 and 3.3).
 
 The target is the other review that includes most of the studies, by PubMed id. Where no other review includes any, a screening list
 that has excluded studies too is its own target: what was screened is the context, what the finished review uses are the labels.
@@ -42,7 +42,7 @@ class Target:
 
 
 def find_target(review: Review, reviews: Sequence[Review], seed: int) -> Target | None:
-    """The target of a review's studies; None when there is no other review and nothing to tell apart in this one."""
+    """Return the target of a review's studies; None when there is no other review and nothing to tell apart in this."""
     if found := included_elsewhere(review, reviews):
         return Target(found[0], found[1], OTHER)
     if review.included and len(review.included) < len(review.studies):
@@ -69,11 +69,7 @@ def build_attribute_medicine(
 ) -> Built:
     """Build cases with as many abstracts of a review as fit, right ones in half of the room at most, in random order.
 
-    Args:
-        reviews: all that there are.
-        settings: of the build.
-        annotator: writes the background of reviews that have none; without it those stay out.
-        progress: reports long work.
+    The annotator writes the background of reviews that have none; without it those stay out.
     """
 
     def offer(review: Review) -> Offer[_Chosen]:
@@ -140,7 +136,7 @@ def _choose(
 def review_draft(
     review: Review, target: Target, chosen: dict[str, Piece], background: str, length: int
 ) -> Draft:
-    """The case of these abstracts of a review, in their order."""
+    """Return the case of these abstracts of a review, in their order."""
     right = [one for one in chosen if one in target.labels]
     return Draft(
         id=review.id,
@@ -159,7 +155,7 @@ def review_draft(
 
 
 def write_backgrounds(reviews: Sequence[Review], annotator: Annotator | None) -> dict[str, str]:
-    """Id of a review to its background paragraph, written by the annotator where the review has none; empty without one."""
+    """Return each review's background paragraph by its id, written by the annotator where the review has none; empty without one."""
     found = {review.id: review.background for review in reviews}
     missing = list({review.id: review for review in reviews if not review.background}.values())
     if annotator is not None and missing:

@@ -1,14 +1,14 @@
-"""Labels of the recalling task: what an annotator names in a chunk, merged over chunks, and compared with a person's."""
+"""Read an annotator's labels of chunks, merge them over chunks, and compare them with a person's."""
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
-from long_context_tasks.benchmarks.ethic.build.sources import DOMAINS
-from long_context_tasks.benchmarks.ethic.scoring import official
-from long_context_tasks.benchmarks.ethic.scoring import repaired as list_text
+from pydantic import ConfigDict, Field, StrictInt, StrictStr
+
+from long_context_tasks.benchmarks.ethic.scoring import official, repaired
 from long_context_tasks.benchmarks.ethic.scoring.official import F1, NONE
 from long_context_tasks.benchmarks.ethic.scoring.repaired import (
     AROUND,
@@ -19,6 +19,7 @@ from long_context_tasks.benchmarks.ethic.scoring.repaired import (
 )
 from long_context_tasks.corpora.plain_files import read_rows
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.validated import Checked, validated
 from long_context_tasks.stats import Interval, interval_of_mean
 
 NAMES = frozenset(("books", "debates"))
@@ -39,7 +40,7 @@ _VERBS = frozenset(("is", "are", "was", "were", "not"))
 
 
 def parse_labels(answer: str, domain: str) -> list[str] | None:
-    """The labels in an annotator's answer, each once, in its order; empty for "None".
+    """Return the labels in an annotator's answer, each once, in its order; empty for "None".
 
     The prompts ask for single words or bare numbers, so a full name gives its parts, and of a number only the digits (in law
     also letters next to them) stay; what has no letter, or no digit, is no label. A heading before a colon is passed over.
@@ -111,16 +112,16 @@ def _citation_numbers(words: Sequence[str]) -> Iterable[str]:
 
 
 def merge_labels(lists: Iterable[Iterable[str]]) -> list[str]:
-    """Labels of all chunks without duplicates, in order of first mention; case does not tell two labels apart."""
+    """Merge the labels of all chunks without duplicates, in order of first mention; case does not tell two labels apart."""
     merged: dict[str, str] = {}
     for label in (label for labels in lists for label in labels):
-        if (key := label.lower()) != list_text.NONE:
+        if (key := label.lower()) != repaired.NONE:
             merged.setdefault(key, label)
     return list(merged.values())
 
 
 def occurring(labels: Iterable[str], passage: str) -> list[str]:
-    """The labels that stand in a passage as words, in any case and with any apostrophe.
+    """Return the labels that occur in a passage as words, in any case and with any apostrophe.
 
     >>> occurring(["O'Neil", "Ann", "anne"], "“Anne’s house,” said O’Neil.")
     ["O'Neil", 'anne']
@@ -131,17 +132,28 @@ def occurring(labels: Iterable[str], passage: str) -> list[str]:
 
 
 def gold_labels(labels: Sequence[str]) -> list[str]:
-    """Labels as a case has them: "None" where there are none, as the instruction asks for."""
+    """Return labels as a case has them: "None" where there are none, as the instruction asks for."""
     return list(labels) or [NONE]
 
 
 def label_f1(found: Sequence[str], right: Sequence[str]) -> F1:
-    """Agreement of two label sets; two empty ones agree.
+    """Measure the agreement of two label sets; two empty ones agree.
 
     >>> label_f1(["anne"], ["Anne", "Jane"]).precision
     1.0
     """
     return official.f1("; ".join(gold_labels(found)), gold_labels(merge_labels([right])))
+
+
+_EXAMPLE = '{"domain": "books", "passage": "...", "labels": []}'
+
+
+class _HandMade(Checked):
+    model_config = ConfigDict(extra="ignore")
+
+    domain: Literal["books", "debates", "medicine", "law"]
+    passage: Annotated[str, Field(pattern=r"\S")]
+    labels: list[StrictStr | StrictInt]
 
 
 @dataclass(frozen=True)
@@ -154,7 +166,7 @@ class LabelledChunk:
 
 
 def read_labelled_chunks(path: Path) -> list[LabelledChunk]:
-    """Chunks labelled by hand: JSON Lines with ``domain``, ``passage`` and ``labels`` (a list of texts or numbers).
+    """Read chunks labelled by hand: JSON Lines with ``domain``, ``passage`` and ``labels`` (a list of texts or numbers).
 
     Labels are read as an annotator's are, so that "1,204" is 1204 in both.
 
@@ -164,25 +176,15 @@ def read_labelled_chunks(path: Path) -> list[LabelledChunk]:
     if not path.is_file():
         raise InputError(f"{path}: no such file; correct --check-labels")
     rows = []
-    for place, row in read_rows(path, "a labelled chunk"):
-        domain, passage, labels = row.get("domain"), row.get("passage"), row.get("labels")
-        if domain not in DOMAINS:
-            raise InputError(f'{place}: "domain" must be one of {", ".join(DOMAINS)}')
-        if not isinstance(passage, str) or not passage.strip():
-            raise InputError(f'{place}: "passage" must be the text of a chunk')
-        if not isinstance(labels, list) or not all(isinstance(one, str | int) for one in labels):
-            raise InputError(
-                f'{place}: "labels" must be a list of names or numbers; an empty one where there are none'
-            )
-        read = [parse_labels(str(one), domain) for one in labels]
+    for place, values in read_rows(path, "a labelled chunk"):
+        row = validated(_HandMade, values, place, remedy=f"write {_EXAMPLE}")
+        read = [parse_labels(str(label), row.domain) for label in row.labels]
         if None in read:
-            wrong = labels[read.index(None)]
+            wrong = row.labels[read.index(None)]
             raise InputError(f"{place}: {wrong!r} is no label; write names or numbers alone")
-        rows.append(LabelledChunk(domain, passage, tuple(merge_labels(own or () for own in read))))
+        rows.append(LabelledChunk(row.domain, row.passage, tuple(merge_labels(own or () for own in read))))
     if not rows:
-        raise InputError(
-            f"{path}: holds no labelled chunks; write {json.dumps({'domain': 'books', 'passage': '...', 'labels': []})}"
-        )
+        raise InputError(f"{path}: holds no labelled chunks; write {_EXAMPLE}")
     return rows
 
 
@@ -202,27 +204,18 @@ class LabelQuality:
 def label_quality(
     chunks: Sequence[LabelledChunk], found: Sequence[Sequence[str] | None]
 ) -> list[LabelQuality]:
-    """Quality in each domain; chunks without an answer (None) are outside the mean.
-
-    Args:
-        chunks: labelled by hand.
-        found: the annotator's labels of each.
-    """
+    """Measure an annotator in each domain; chunks without an answer (None) are outside the mean."""
     result = []
     for domain in dict.fromkeys(chunk.domain for chunk in chunks):
-        pairs = [(found[place], chunk) for place, chunk in enumerate(chunks) if chunk.domain == domain]
+        pairs = [
+            (labels, chunk) for labels, chunk in zip(found, chunks, strict=True) if chunk.domain == domain
+        ]
         scores = [label_f1(labels, chunk.labels) for labels, chunk in pairs if labels is not None]
-        if scores:
+        if n := len(scores):
             values = [score.f1 for score in scores]
-            result.append(
-                LabelQuality(
-                    domain,
-                    sum(values) / len(values),
-                    interval_of_mean(values, list(range(len(values)))),
-                    sum(score.precision for score in scores) / len(scores),
-                    sum(score.recall for score in scores) / len(scores),
-                    len(scores),
-                    len(pairs),
-                )
+            interval = interval_of_mean(values, list(range(n)))
+            precision, recall = (
+                sum(getattr(score, name) for score in scores) / n for name in ("precision", "recall")
             )
+            result.append(LabelQuality(domain, sum(values) / n, interval, precision, recall, n, len(pairs)))
     return result

@@ -28,9 +28,6 @@ class Source:
 
     Attributes:
         id: unique in its domain.
-        title: for labels.
-        domain: one of :data:`DOMAINS`.
-        texts: in reading order.
     """
 
     id: str
@@ -40,20 +37,15 @@ class Source:
 
 
 def places(path: Path, domain: str | None = None) -> dict[str, Path]:
-    """Domain to the file or folder with its documents.
+    """Return for each domain the file or folder with its documents.
 
     A folder may hold one folder for each domain (``books``, ``debates``, ``medicine`` or ``medical_abstracts``, ``law`` or
-    ``court_opinions``); otherwise it holds documents of one domain, which is told from their form.
-
-    Args:
-        path: of ``--documents``.
-        domain: the only one wanted.
+    ``court_opinions``); otherwise it holds documents of one domain, which their form
+    shows.
 
     Raises:
-        InputError: an unknown domain, no such path, or nothing that can be told.
+        InputError: no such path, or documents of an unknown form.
     """
-    if domain is not None and domain not in DOMAINS:
-        raise InputError(f"--domain {domain}: must be one of {', '.join(DOMAINS)}")
     if not path.exists():
         raise InputError(f"{path}: no such file or folder; correct --documents")
     found = {}
@@ -69,7 +61,7 @@ def places(path: Path, domain: str | None = None) -> dict[str, Path]:
 
 
 def guess_domain(path: Path) -> str:
-    """The domain of documents, by their form: see the readers in ``corpora``.
+    """Return the domain of documents by their form; see the readers in ``corpora``.
 
     Raises:
         InputError: none fits.
@@ -101,7 +93,7 @@ def _domain_of(row: Mapping[str, object]) -> str:
 
 
 def read_sources(path: Path, domain: str) -> Iterator[Source]:
-    """The sources of a domain, in the order of the files.
+    """Yield the sources of a domain, in the order of the files.
 
     Raises:
         InputError: see the readers.
@@ -121,13 +113,13 @@ def read_sources(path: Path, domain: str) -> Iterator[Source]:
 
 
 def study_text(study: Study) -> str:
-    """A study as it stands in a context."""
+    """Return a study as a context shows it."""
     title = f"\nTitle: {study.title}" if study.title else ""
     return f"ID: {study.id}{title}\nAbstract: {study.abstract}"
 
 
 def opinion_texts(opinion: Opinion, part: int = 0) -> tuple[Text, ...]:
-    """An opinion as it stands in a context: its name, then its pages."""
+    """Return an opinion as a context shows it: its name, then its pages."""
     first, *rest = opinion.pages
     return (Text(f"Case: {opinion.title}\n{first}", part), *(Text(page, part) for page in rest))
 
@@ -141,7 +133,7 @@ class CitedCase:
 
 
 def cited_cases(opinions: Sequence[Opinion]) -> list[CitedCase]:
-    """Every opinion that another one cites, with at most 15 of those, most cited first; equal counts in file order."""
+    """Return every opinion that another one cites, with at most 15 of those, most cited first; equal counts in file order."""
     by_id = {opinion.id: opinion for opinion in opinions}
     citing: dict[str, list[Opinion]] = {}
     for opinion in opinions:
@@ -167,7 +159,7 @@ def _cases(opinions: Sequence[Opinion]) -> Iterator[Source]:
 
 
 def included_elsewhere(review: Review, reviews: Sequence[Review]) -> tuple[Review, frozenset[str]] | None:
-    """The other review that includes most of a review's studies, with their ids; None when no other includes any.
+    """Return the other review that includes most of a review's studies, with their ids; None when no other includes any.
 
     Only PubMed ids can be compared. Of equal overlaps the first in the order of the files counts.
     """

@@ -13,9 +13,10 @@ from long_context_tasks.benchmarks.ethic.scoring.low_coverage import (
     score_qa,
 )
 from long_context_tasks.benchmarks.ethic.scoring.official import F1, lcs_length
-from long_context_tasks.benchmarks.ethic.scoring.repaired import REFUSED, UNPARSED, answer_of, is_refusal
+from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of, is_refusal
 from long_context_tasks.benchmarks.ethic.scoring.summaries import METRICS as SUMMARY_METRICS
 from long_context_tasks.schema import Case, CaseScores, Score
+from long_context_tasks.schema.reasons import REFUSED, UNPARSED, WRONG_LENGTH
 
 F1_METRICS = (
     *("strict_f1", "official_f1", "strict_precision", "strict_recall"),
@@ -32,12 +33,10 @@ METRICS = {
     "focused_summary": FOCUSED_METRICS,
 }
 """Task to its metrics, headline first; second the official one, where the paper has one."""
-WRONG_LENGTH = "wrong_length"
-"""An order that does not name every option once."""
 
 
 def score_recall(case: Case, response: str | None, status: str | None = None) -> CaseScores:
-    """Metrics of a recalling case; see ``official.recalling`` and ``repaired.recall_f1``.
+    """Score a recalling case; see ``official.recalling`` and ``repaired.recall_f1``.
 
     Args:
         case: its gold is a list of labels, its label ``domain`` says how they are written.
@@ -56,7 +55,7 @@ def score_recall(case: Case, response: str | None, status: str | None = None) ->
 
 
 def score_attribute(case: Case, response: str | None, status: str | None = None) -> CaseScores:
-    """Metrics of an attributing case; see ``official.attributing`` and ``repaired.attributed_ids``.
+    """Score an attributing case; see ``official.attributing`` and ``repaired.attributed_ids``.
 
     The arguments are those of :func:`score_recall`; the gold is a list of entries with an id each, or "none".
     """
@@ -90,7 +89,7 @@ def _f1_scores(strict: F1, as_published: F1, failure: str | None) -> CaseScores:
 
 
 def score_organize(case: Case, response: str | None, status: str | None = None) -> CaseScores:
-    """Metrics of an organizing case.
+    """Score an organizing case.
 
     ``strict_lcs`` is 0 for an order that does not name as many options as there are; ``length_adjusted_lcs`` divides by the
     longer of the two lists, so that options left out or named twice cost what they are worth.

@@ -14,16 +14,10 @@ from functools import lru_cache
 from typing import Any
 
 from long_context_tasks.benchmarks.ethic.scoring import summaries
-from long_context_tasks.benchmarks.ethic.scoring import summaries as judge_prompts
-from long_context_tasks.benchmarks.ethic.scoring.repaired import (
-    REFUSED,
-    THOUSANDS,
-    UNPARSED,
-    answer_of,
-    is_refusal,
-)
+from long_context_tasks.benchmarks.ethic.scoring.repaired import THOUSANDS, answer_of
 from long_context_tasks.judges import Verdict
 from long_context_tasks.schema import Case, CaseScores, Score
+from long_context_tasks.schema.reasons import UNPARSED
 from long_context_tasks.synthetic.document import Fact
 
 FACT_RECALL = "fact_recall"
@@ -143,17 +137,12 @@ def written_summaries(answer: str, markers: Sequence[str]) -> dict[str, str]:
 
 
 def fact_recall(case: Case, response: str | None) -> Score:
-    """Mean over the sections that have facts; a section that is left out, or left blank, has 0.
-
-    Args:
-        case: with facts.
-        response: of the model; None counts as empty.
-    """
+    """Mean over the sections that have facts; a section that is left out, or left blank, has 0."""
     [turn] = case.turns
     answer = answer_of(response)
     written = {} if answer.failure else written_summaries(answer.text, turn.gold)
     if not written:
-        return Score(0.0, answer.failure or (REFUSED if is_refusal(answer.text) else UNPARSED))
+        return Score(0.0, answer.why(UNPARSED))
     recalls = [
         SectionFacts.of_row(row).recall(written.get(marker, ""))
         for marker, row in zip(turn.gold, case.inputs[INPUT], strict=True)
@@ -167,7 +156,7 @@ def score_turn(
     turn: int,
     response: str | None,
     verdicts: Sequence[Verdict] = (),
-    name: str = judge_prompts.DEFAULT,
+    name: str = summaries.DEFAULT,
     status: str | None = None,
 ) -> CaseScores:
     """Fact recall, then what :func:`summaries.score_turn` says; the arguments are the same."""

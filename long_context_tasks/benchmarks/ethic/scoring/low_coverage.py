@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from long_context_tasks.benchmarks.ethic.scoring.official import F1, NOTHING, lcs_length, rates
-from long_context_tasks.benchmarks.ethic.scoring.repaired import REFUSED, answer_of, is_refusal
+from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of
 from long_context_tasks.schema import Case, CaseScores, Score
 
 QA_METRICS = ("answer_f1", "answer_found")
@@ -22,7 +22,7 @@ _WORD = re.compile(r"\w+")
 
 
 def answer_tokens(text: str) -> list[str]:
-    """Tokens of an answer as in SQuAD: without case, punctuation and English articles.
+    """Return the tokens of an answer as in SQuAD: without case, punctuation and English articles.
 
     >>> answer_tokens("The U.S. Senate’s vote"), answer_tokens("“1,234” patients.")
     (['us', 'senates', 'vote'], ['1234', 'patients'])
@@ -33,7 +33,7 @@ def answer_tokens(text: str) -> list[str]:
 
 
 def token_f1(answer: Sequence[str], right: Sequence[str]) -> float:
-    """F1 of the bags of tokens, 0 to 1; two empty answers agree.
+    """Return F1 of the bags of tokens, 0 to 1; two empty answers agree.
 
     >>> token_f1(["us", "senate"], ["senate"])
     0.6666666666666666
@@ -45,7 +45,7 @@ def token_f1(answer: Sequence[str], right: Sequence[str]) -> float:
 
 
 def occurs(right: Sequence[str], answer: Sequence[str]) -> bool:
-    """Whether tokens stand side by side, in order, in an answer; nothing does not occur.
+    """Return whether tokens occur side by side, in order, in an answer; no tokens never do.
 
     >>> occurs(["new", "york"], ["in", "new", "york"]), occurs(["new", "york"], ["york", "new"]), occurs([], ["york"])
     (True, False, False)
@@ -55,7 +55,7 @@ def occurs(right: Sequence[str], answer: Sequence[str]) -> bool:
 
 
 def rouge_l(summary: str, right: str) -> F1:
-    """ROUGE-L of two texts as one sentence each: longest common subsequence of their words, without case and stemming."""
+    """Return ROUGE-L of two texts as one sentence each: longest common subsequence of their words, without case and stemming."""
     words = [_WORD.findall(text.casefold()) for text in (summary, right)]
     if not all(words):
         return NOTHING
@@ -63,7 +63,7 @@ def rouge_l(summary: str, right: str) -> F1:
 
 
 def score_qa(case: Case, response: str | None, status: str | None = None) -> CaseScores:
-    """Metrics of a question; an empty response or a refusal scores 0 with its reason.
+    """Score a question; an empty response or a refusal scores 0 with its reason.
 
     Args:
         case: its gold is a list with one answer.
@@ -76,22 +76,22 @@ def score_qa(case: Case, response: str | None, status: str | None = None) -> Cas
     [gold] = turn.gold
     answer = answer_of(response)
     right, given = answer_tokens(gold), answer_tokens(answer.text)
-    value = 0.0 if answer.failure else token_f1(given, right)
-    found = not answer.failure and (occurs(right, given) or value == 1)
-    failure = answer.failure or (REFUSED if not found and is_refusal(answer.text) else None)
+    value = token_f1(given, right)
+    found = occurs(right, given) or value == 1
+    failure = answer.failure if found else answer.why(None)
     if failure:
         return dict.fromkeys(QA_METRICS, Score(0.0, failure))
     return {"answer_f1": Score(value), "answer_found": Score(float(found))}
 
 
 def score_focused_summary(case: Case, response: str | None, status: str | None = None) -> CaseScores:
-    """ROUGE-L of a summary on a query against the annotator's; the arguments are those of :func:`score_qa`."""
+    """Score a summary on a query by ROUGE-L against the annotator's; the arguments are those of :func:`score_qa`."""
     if status is not None:
         return dict.fromkeys(FOCUSED_METRICS, Score(None, status))
     [turn] = case.turns
     [gold] = turn.gold
     answer = answer_of(response)
-    failure = answer.failure or (REFUSED if is_refusal(answer.text) else None)
+    failure = answer.why(None)
     same = NOTHING if failure else rouge_l(answer.text, gold)
     return {
         "rouge_l_f1": Score(same.f1, failure),

@@ -10,18 +10,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from long_context_tasks.benchmarks.ethic.scoring.official import F1, REFUSAL, rates
+from long_context_tasks.schema.reasons import ANSWER_CUT, EMPTY, REFUSED
 from long_context_tasks.schema.thinking import without_thinking
 
-# How models write lists: what stands around an item, and is no part of it, in responses to the tasks
-# and in annotators' answers.
-
+# --- how models write lists, in responses and in annotators' answers ----------------------------------------------
 
 NONE = "none"
 """The answer that there is nothing to list, in lower case."""
 AROUND = " \t\r\n.,:;!?\"'`*_“”‘’«»[](){}<>#"
 """Characters to be stripped from both ends of an item."""
 LIST_MARK = re.compile(r"^\s*(?:[-*•–—+]\s+|\(?\d{1,3}[.)]\s+(?=\S))")
-"""A bullet or a number before the item that follows in the same line; only at the beginning of a string."""
+"""A bullet or a number before the item that follows in the same line."""
 LEADING_NONE = re.compile(
     r"[\W_]*(?:none\b(?!-)|n/a\b|no (?:characters?|names?|people|persons?|speakers?|numbers?|citations?)\b)",
     re.IGNORECASE,
@@ -31,7 +30,7 @@ THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 """The comma inside a number such as 1,234; it is in "123,456" too, so a list must be known to have other separators."""
 
 
-_NUMERIC = frozenset(("medicine", "law"))
+_NUMERIC = ("medicine", "law")
 """Domains whose recalling items are numbers, separated by semicolons."""
 
 _ANSWER = re.compile(r"^[^\w\n]*(?:final )?answers?[*_ ]*:[*_]*", re.IGNORECASE | re.MULTILINE)
@@ -47,19 +46,17 @@ def _normalized(item: str) -> str:
 
 
 def final_answer(text: str) -> str:
-    """What stands behind the last line that begins with "Answer:"; the whole text without one. Code fences are left out.
+    """Return what follows the last line that begins with "Answer:", else the whole text; without code fences.
 
     >>> final_answer("I looked.\\n**Answer:** Anne")
     ' Anne'
     """
-    last = None
-    for last in _ANSWER.finditer(text):  # noqa: B007
-        pass
-    return _FENCE.sub("", text[last.end() :] if last else text)
+    end = max((match.end() for match in _ANSWER.finditer(text)), default=0)
+    return _FENCE.sub("", text[end:])
 
 
 def recalled_items(answer: str, domain: str) -> list[str]:
-    """The items of a recalling answer, each once, normalised; ``none`` is left in.
+    """Return the items of a recalling answer, each once, normalised; ``none`` is left in.
 
     Items stand between commas, semicolons, line breaks and the word "and"; one that begins with "None" is that. In the domains of
     numbers, whose instruction asks for semicolons, a comma inside a number ("1,234") is part of it where semicolons or lines separate
@@ -87,13 +84,13 @@ def recalled_items(answer: str, domain: str) -> list[str]:
 
 
 def recall_labels(labels: Sequence[str], domain: str) -> set[str]:
-    """Labels as :func:`recalled_items` reads items; empty where "None" is right."""
+    """Return labels as :func:`recalled_items` reads items; empty where "None" is right."""
     texts = [THOUSANDS.sub("", label) if domain in _NUMERIC else label for label in labels]
     return {item for item in map(_normalized, texts) if item not in ("", NONE)}
 
 
 def recall_f1(items: Sequence[str], labels: set[str]) -> F1:
-    """F1 of items against labels; without labels only "none", and nothing else, is right.
+    """Return F1 of items against labels; without labels only "none", and nothing else, is right.
 
     >>> recall_f1(["none"], set()).f1, recall_f1(["anne"], set()).f1, recall_f1(["none"], {"anne"}).f1
     (1.0, 0.0, 0.0)
@@ -134,7 +131,7 @@ _PIECES = re.compile(r"[;,\n]|\band\b", re.IGNORECASE)
 
 
 def attributed_ids(answer: str) -> list[str] | None:
-    """The ids under "Core IDs" or "Related Segments"; an empty list where the answer says that there are none.
+    """Return the ids under "Core IDs" or "Related Segments"; an empty list where the answer says that there are none.
 
     The last such heading that begins a line counts (else the last before a colon), up to the heading of another category or a
     paragraph that is no list. Ids in brackets are taken when there are any, else the number that each item begins with: years,
@@ -233,13 +230,13 @@ def _plain(number: str) -> str:
 
 
 def attribution_labels(answer: Sequence[str]) -> set[str]:
-    """Ids of the right entries; empty where "None" is right."""
+    """Return the ids of the right entries; empty where "None" is right."""
     found = [re.search(r"\d+", entry, re.ASCII) for entry in answer]
     return {_plain(match[0]) for match in found if match}
 
 
 def attribution_f1(ids: Sequence[str], labels: set[str]) -> F1:
-    """F1 of ids against labels; where there are no labels, naming none is right."""
+    """Return F1 of ids against labels; where there are no labels, naming none is right."""
     return _f1(set(ids), labels, says_none=not ids)
 
 
@@ -253,7 +250,7 @@ _BARE_NUMBERS = re.compile(r"\W*\d+(?:\s+\d+)+\W*", re.ASCII)
 
 
 def listed_order(answer: str) -> list[str]:
-    """The option numbers that an answer lists, in its order: those in square brackets, else its items that are bare numbers.
+    """Return the option numbers that an answer lists, in its order: those in square brackets, else its items that are bare numbers.
 
     Where a line lists several options in brackets from its beginning on, other lines that begin with a word explain, and do not
     count.
@@ -288,13 +285,7 @@ def _numbers_in_brackets(line: str) -> list[str]:
     return [number for content in contents for number in _bracket_numbers(content)]
 
 
-# What a response is besides an answer: thinking, nothing at all, or a refusal.
-
-
-EMPTY = "empty"
-CUT = "answer_cut"
-REFUSED = "refused"
-UNPARSED = "unparsed"
+# --- what a response is besides an answer: thinking, nothing at all, or a refusal -----------------------------------
 
 _REFUSAL = re.compile(
     r"(?:i['’]?m|i am|we are|we['’]re)?\s*(?:very |really )?(?:sorry|unable to|not able to)\b|"
@@ -318,6 +309,10 @@ class Answer:
     text: str
     failure: str | None
 
+    def why(self, otherwise: str | None) -> str | None:
+        """Return why a response without anything that counts has the lowest score; ``otherwise`` where it is no refusal either."""
+        return self.failure or (REFUSED if is_refusal(self.text) else otherwise)
+
 
 def answer_of(response: str | None) -> Answer:
     """Remove ``<think>...</think>``, also when the server swallowed the opening tag.
@@ -328,7 +323,7 @@ def answer_of(response: str | None) -> Answer:
     answer = without_thinking(response or "")
     if answer.text.strip():
         return Answer(answer.text, None)
-    return Answer("", CUT if answer.unclosed else EMPTY)
+    return Answer("", ANSWER_CUT if answer.unclosed else EMPTY)
 
 
 def is_refusal(answer: str) -> bool:

@@ -14,79 +14,48 @@ from typing import Any
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.scoring import official
 from long_context_tasks.benchmarks.ethic.scoring.official import CRITERIA
-from long_context_tasks.benchmarks.ethic.scoring.repaired import REFUSED, UNPARSED, answer_of, is_refusal
+from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of
 from long_context_tasks.benchmarks.ethic.sections import context_of, split_sections, summaries
 from long_context_tasks.judges import ENDPOINT_FAILED, JudgeRequest, Rubric, Verdict, last_boxed
 from long_context_tasks.schema import Case, CaseScores, Documents, InputError, Message, Score
-from long_context_tasks.schema.reasons import JUDGE_FAILED, JUDGE_UNPARSABLE, NOT_JUDGED
+from long_context_tasks.schema.reasons import JUDGE_FAILED, JUDGE_UNPARSABLE, NOT_JUDGED, UNPARSED
 from long_context_tasks.schema.thinking import without_thinking
-
-# What a judge is asked about the summary of a section, and how its reply is read.
-
 
 LOW, HIGH = 1, 5
 DEFAULT = "geval"
+_SLOTS = {"geval": ("{{Document}}", "{{Summary}}"), "longeval": ("{{article}}", "{{summary}}")}
+"""Family of templates to its slots for section and summary: G-Eval's as in the official code, and those of LongEval."""
+_USER = "_user"
+"""Ends the name of a rubric for models whose chat template wants a user message; the official code sends a system message."""
+RUBRICS = tuple(f"{family}{role}" for role in ("", _USER) for family in _SLOTS)
 
 
-@dataclass(frozen=True)
-class _Family:
-    """Templates for the three criteria, with the names that stand for section and summary in them."""
-
-    files: str
-    document: str
-    summary: str
-    role: str = "system"
-
-
-_FAMILIES: Mapping[str, _Family] = {
-    # As the official code sends them: one system message, G-Eval's names.
-    "geval": _Family("geval", "{{Document}}", "{{Summary}}"),
-    "longeval": _Family("longeval", "{{article}}", "{{summary}}"),
-    # For models whose chat template wants a user message.
-    "geval_user": _Family("geval", "{{Document}}", "{{Summary}}", "user"),
-    "longeval_user": _Family("longeval", "{{article}}", "{{summary}}", "user"),
-}
-
-
-def family(name: str) -> _Family:
-    """The templates that go by a rubric's name.
-
-    Raises:
-        InputError: there are none.
-    """
-    if name not in _FAMILIES:
+def _check(rubric_name: str) -> None:
+    if rubric_name not in RUBRICS:
         raise InputError(
-            f"rubric {name!r}: ETHIC has {', '.join(_FAMILIES)}; correct `rubric` in the judge file"
+            f"rubric {rubric_name!r}: ETHIC has {', '.join(RUBRICS)}; correct `rubric` in the judge file"
         )
-    return _FAMILIES[name]
 
 
-def fill(
-    text: str, document: str, summary: str, marks: tuple[str, str] = ("{{Document}}", "{{Summary}}")
-) -> str:
-    """A template with a section and its summary in it; as in the official code the section first, then the summary.
+def fill(text: str, document: str, summary: str, slots: tuple[str, str] = _SLOTS[DEFAULT]) -> str:
+    """Fill a template with a section and its summary; as in the official code the section first, then the summary.
 
     >>> fill("{{Document}} / {{Summary}}", "D", "S")
     'D / S'
     """
-    return text.replace(marks[0], document).replace(marks[1], summary)
+    return text.replace(slots[0], document).replace(slots[1], summary)
 
 
 def judge_message(name: str, criterion: str, section: str, summary: str) -> Message:
-    """The one message that a judge is sent.
-
-    Args:
-        name: of the rubric.
-        criterion: con, faith or rel.
-        section: of the context.
-        summary: of the model.
+    """Return the single message that a judge is sent about a criterion: con, faith or rel.
 
     Raises:
         InputError: no such rubric.
     """
-    one = family(name)
-    text = template(f"{one.files}_{criterion}")
-    return Message(one.role, fill(text, section, summary, (one.document, one.summary)))
+    _check(name)
+    family = name.removesuffix(_USER)
+    text = fill(template(f"{family}_{criterion}"), section, summary, _SLOTS[family])
+    return Message("system" if name == family else "user", text)
 
 
 def rubric(name: str = DEFAULT) -> Rubric:
@@ -95,7 +64,7 @@ def rubric(name: str = DEFAULT) -> Rubric:
     Raises:
         InputError: no such rubric.
     """
-    family(name)
+    _check(name)
     return Rubric(f"ethic_{name}", LOW, HIGH, stated_rating, official.normalized)
 
 
@@ -194,18 +163,12 @@ def judge_requests(
 ) -> list[JudgeRequest]:
     """What a judge is asked: for each criterion, each section that the response has, in the context's order.
 
-    Blank summaries are asked about too: the official metric wants their score.
-
-    Args:
-        case: its gold lists the sections.
-        responses: one; None: there is none through a failure of ours.
-        name: of the rubric.
-        documents: the user message, with the sections in it.
+    Blank summaries are asked about too: the official metric wants their score. There is one response; None is a failure of ours.
 
     Raises:
         InputError: no such rubric, or sections that are not in the user message.
     """
-    family(name)
+    _check(name)
     [response] = responses
     if response is None or not (written := _summaries(case, response)):
         return []
@@ -265,12 +228,9 @@ def stored_verdicts(rows: Sequence[Mapping[str, Any]]) -> list[Verdict]:
 
 
 def section_scores(case: Case, response: str | None, verdicts: Sequence[Verdict] = ()) -> list[SectionScore]:
-    """All sections of a case with their scores, in the context's order; also from a response and verdicts that a host has stored.
+    """Return all sections of a case with their scores, in the context's order, from fresh or stored responses and verdicts.
 
-    Args:
-        case: see ``data.py``.
-        response: of the model.
-        verdicts: on :func:`judge_requests` of that response, in order, one per seed for each; none when nobody has judged.
+    The verdicts are those on :func:`judge_requests` of the response, in order, one per seed for each; none before judging.
 
     Raises:
         InputError: the verdicts are not those of the response.
@@ -304,19 +264,12 @@ def score_turn(
     name: str = DEFAULT,
     status: str | None = None,
 ) -> CaseScores:
-    """All metrics of a case, whose only turn is 0.
+    """Score a case, whose only turn is 0, on all metrics.
 
     A section that the response leaves out, or leaves blank, has the lowest score; the official score leaves it out of the mean
     (and judges a blank one). A response without any section would stop the official run; here it has the lowest score.
-    Where a call to the judge failed, the case waits for it; a reply without a rating is left out, and ``judged_share`` tells of it.
-
-    Args:
-        case: see ``data.py``.
-        turn: 0.
-        response: of the model.
-        verdicts: see :func:`section_scores`.
-        name: of the rubric; all have one scale.
-        status: a failure of ours in generation: no metric has a value then.
+    Where a call to the judge failed, the case waits for it; a reply without a rating is left out, and lowers ``judged_share``. With
+    a status, a failure of ours in generation, no metric has a value.
 
     Raises:
         InputError: see :func:`section_scores`.
@@ -325,8 +278,7 @@ def score_turn(
     if status is not None:
         return dict.fromkeys(METRICS, Score(None, status))
     if not _summaries(case, response):
-        answer = answer_of(response)
-        failure = answer.failure or (REFUSED if is_refusal(answer.text) else UNPARSED)
+        failure = answer_of(response).why(UNPARSED)
         nothing = dict.fromkeys(POINTS, Score(float(LOW), failure))
         return {**nothing, "sections_covered": Score(0.0, failure), "judged_share": Score(None, failure)}
     sections = section_scores(case, response, verdicts)

@@ -8,7 +8,8 @@ from long_context_tasks.benchmarks.ethic.build.sources import CitedCase, study_t
 from long_context_tasks.benchmarks.ethic.build.windows import shuffled
 from long_context_tasks.benchmarks.ethic.synthetic.fit import with_fillers
 from long_context_tasks.benchmarks.ethic.synthetic.maker import Made, Maker
-from long_context_tasks.corpora.medical_abstracts import Review
+from long_context_tasks.corpora.court_opinions import Opinion
+from long_context_tasks.corpora.medical_abstracts import Review, Study
 from long_context_tasks.synthetic import write_opinion_group, write_review
 from long_context_tasks.synthetic.document import Paragraph
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece
@@ -37,7 +38,9 @@ def _supply(maker: Maker) -> int:
 
 
 def _medicine(maker: Maker) -> Made | None:
-    review = write_review(maker.seed, _supply(maker))
+    written = write_review(maker.seed, _supply(maker))
+    studies = tuple(Study(one.id, one.title, one.abstract, one.included) for one in written.studies)
+    review = Review(written.id, written.title, written.background, studies, pubmed=False)
     texts = {study.id: study_text(study) for study in review.studies}
     pieces = {name: Piece(text, maker.count(text + JOINT)) for name, text in texts.items()}
 
@@ -50,8 +53,10 @@ def _medicine(maker: Maker) -> Made | None:
 
 def _law(maker: Maker) -> Made | None:
     written = write_opinion_group(maker.seed, _supply(maker))
-    target = written.all_opinions[0]
-    group = CitedCase(target, written.opinions)
+    target, *citing = (
+        Opinion(one.id, one.title, one.pages, one.cites, one.citation_strings) for one in written.all_opinions
+    )
+    group = CitedCase(target, tuple(citing))
     pages = {
         f"{place}-{number}": Page(
             Chunk((Piece(text, maker.count(text.replace(TARGET_MARK, MARK) + JOINT) + _MARKER, place),)),

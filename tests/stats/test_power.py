@@ -1,12 +1,12 @@
 """Smallest detectable difference: power in simulation, against statistics by hand, back and forth."""
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import norm
 
 from long_context_tasks.stats import icc as intraclass
 from long_context_tasks.stats.comparison import MIN_TEST_CLUSTERS
@@ -67,7 +67,8 @@ def test_unpaired_means_are_found_with_the_power_told(clusters: int, size: int, 
 
 
 def test_large_numbers_give_the_textbook_formula():
-    bars = norm.ppf(0.975) + norm.ppf(0.8)
+    normal = NormalDist()
+    bars = normal.inv_cdf(0.975) + normal.inv_cdf(0.8)
     told = smallest_difference(100_000, 100_000, Spread(1.0))
     assert told.difference == pytest.approx(bars / math.sqrt(100_000), rel=1e-4)
     half = smallest_difference(100_000, 100_000, hit_spread(0.5), paired=False)

@@ -1,5 +1,6 @@
 """ICC against the published table and by its mean squares; the study of raters as a whole."""
 
+import importlib.util
 import math
 import sys
 
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 from long_context_tasks.schema import InputError
 from long_context_tasks.stats import icc, study_panel, study_raters
 
-pytest.importorskip("pingouin", reason="ICC needs the extra `agreement`")
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("pingouin") is None, reason="ICC needs the extra `agreement`"
+)
 
 # Shrout and Fleiss (1979), Table 2: six targets, four judges; Table 4 has the coefficients.
 RATINGS = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]

@@ -1,0 +1,230 @@
+"""Means: intervals that include everything, groups, seeds, and scores that a judge expects but does not know."""
+
+import math
+import random
+import statistics
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from long_context_tasks.schema import Score
+from long_context_tasks.stats import (
+    Interval,
+    cluster_t,
+    could_be_one_run,
+    group_mean,
+    group_means,
+    interval_of_mean,
+    mean_of_scores,
+    means_by_gold_bin,
+    seed_spread,
+    wilson,
+)
+from long_context_tasks.stats.means import widened
+
+
+@pytest.mark.parametrize(
+    # Newcombe (1998), Statistics in Medicine 17, Table I: method 3 (score, without continuity correction)
+    ("hits", "n", "low", "high"),
+    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
+)
+def test_wilson_gives_the_published_intervals(hits: int, n: int, low: float, high: float) -> None:
+    interval = wilson(hits, n)
+    assert (round(interval.low, 4), round(interval.high, 4)) == (low, high)
+
+
+@given(st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=60))
+def test_interval_holds_the_mean(values: list[float]) -> None:
+    mean = mean_of_scores([Score(value) for value in values], range(len(values)))
+    assert mean.low - 1e-12 <= mean.value <= mean.high + 1e-12
+    assert mean.low >= 0 and mean.high <= 1
+
+
+def test_intervals_widen_with_clusters_of_like_values() -> None:
+    rng = random.Random(1)
+    hits = [float(rng.random() < 0.5) for _ in range(40)]
+    values = [hit for hit in hits for _ in range(10)]
+    clusters = [book for book in range(40) for _ in range(10)]
+    clustered = interval_of_mean(values, clusters)
+    independent = wilson(round(sum(values)), len(values))
+    assert clustered.high - clustered.low > 2 * (independent.high - independent.low)
+
+
+@pytest.mark.parametrize("values", [[0.1, 0.7], [0.0, 1.0], [3.0, 4.0]])
+def test_one_cluster_tells_nothing_of_others(values: list[float]) -> None:
+    interval = interval_of_mean(values, ["a", "a"], rates=max(values) <= 1)
+    assert math.isnan(interval.low) and math.isnan(interval.high)
+
+
+def test_failures_of_ours_stay_outside_the_mean_and_are_counted() -> None:
+    scores = [Score(1.0), Score(0.0, "unparsed"), Score(None, "does_not_fit"), Score(None, "does_not_fit")]
+    mean = mean_of_scores(scores, range(4))
+    assert (mean.value, mean.n, mean.total, mean.coverage) == (0.5, 2, 4, 0.5)
+    assert mean.reasons == {"unparsed": 1, "does_not_fit": 2}
+
+
+def test_nothing_scored_is_not_zero() -> None:
+    mean = mean_of_scores([Score(None, "does_not_fit")], ["a"])
+    assert math.isnan(mean.value) and mean.n == 0
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_all_hits_or_misses_in_clusters_are_no_certainty(value: float) -> None:
+    mean = mean_of_scores([Score(value)] * 40, [place // 2 for place in range(40)])
+    assert mean.high - mean.low == pytest.approx(0.1611, abs=1e-4)  # as 0 of 20
+    assert mean.low <= value <= mean.high
+
+
+def test_points_of_a_scale_are_no_hits() -> None:
+    """Judged 1 of 10 throughout, the mean is 1: an interval for shares would lie below it, outside the scale."""
+    mean = mean_of_scores([Score(1.0)] * 40, [place // 4 for place in range(40)], rates=False)
+    assert mean.value == 1 and math.isnan(mean.low) and math.isnan(mean.high)
+    mixed = [Score(float(place % 3 == 0)) for place in range(40)]
+    points = mean_of_scores(mixed, range(40), rates=False)
+    shares = mean_of_scores(mixed, range(40))
+    assert (points.low, points.high) != (shares.low, shares.high) and points.low < points.value < points.high
+
+
+def test_what_the_hosts_call_covers_ratings_of_a_few_meetings() -> None:
+    """Ten meetings of different level, graded 1 to 10, as the hosts and reports ask for it: not only the formulas below."""
+    rng = random.Random(5)
+    covered, trials = 0, 600
+    for _ in range(trials):
+        values, clusters = [], []
+        for meeting in range(10):
+            level = rng.gauss(6.0, 0.8)
+            for _ in range(rng.randint(8, 16)):
+                values.append(min(10.0, max(1.0, rng.gauss(level, 1.5))))
+                clusters.append(meeting)
+        interval = interval_of_mean(values, clusters, rates=False)
+        covered += interval.low <= 6.0 <= interval.high
+    assert 0.925 <= covered / trials <= 0.975
+
+
+ITEMS = st.lists(
+    st.tuples(st.none() | st.integers(1, 10), st.sampled_from("BMES"), st.integers(0, 4)),
+    min_size=1,
+    max_size=40,
+)
+
+
+def test_spread_over_seeds_has_the_sample_divisor():
+    spread = seed_spread([7.0, 8.0, 9.5])
+    # mean 24.5/3; squares of the deviations sum to 19/6, over 2 gives 19/12
+    assert spread.mean == pytest.approx(24.5 / 3) and spread.sd == pytest.approx(math.sqrt(19 / 12))
+    assert spread.n == 3
+    assert math.isnan(seed_spread([7.0]).sd)
+    with pytest.raises(ValueError, match="no runs"):
+        seed_spread([])
+
+
+@given(st.lists(st.floats(1, 10), min_size=3, max_size=3))
+def test_every_run_could_be_one_of_its_own_three(runs: list[float]):
+    spread = seed_spread(runs)
+    for run in runs:
+        assert could_be_one_run(run, round(spread.mean, 2), round(spread.sd, 2), 3)
+
+
+def test_a_run_too_far_away_is_not_one_of_three():
+    # 2/sqrt(3) of (0.07 + 0.005) plus 0.005 is 0.0916
+    assert could_be_one_run(8.38 + 0.0915, 8.38, 0.07, 3)
+    assert not could_be_one_run(8.38 + 0.0917, 8.38, 0.07, 3)
+    with pytest.raises(ValueError, match="one run"):
+        could_be_one_run(8.0, 8.0, 0.1, 1)
+
+
+@given(ITEMS)
+def test_groups_together_hold_every_score_once(items):
+    values, labels, clusters = (list(part) for part in zip(*items, strict=True))
+    groups = group_means(values, labels, clusters)
+    assert list(groups) == list(dict.fromkeys(labels))
+    assert sum(group.total for group in groups.values()) == len(items)
+    for label, group in groups.items():
+        own = [value for value, other, _ in items if other == label and value is not None]
+        assert group.n == len(own)
+        if own:
+            assert group.mean == pytest.approx(statistics.fmean(own))
+            if not math.isnan(group.interval.low):
+                assert group.interval.low <= group.mean <= group.interval.high
+        else:
+            assert math.isnan(group.mean)
+
+
+def test_intervals_are_over_clusters():
+    values, labels = [1.0, 1.0, 9.0, 9.0, 5.0, 5.0], ["x"] * 6
+    by_meeting = group_means(values, labels, ["a", "a", "b", "b", "c", "c"])["x"]
+    assert by_meeting.clusters == 3
+    assert by_meeting.interval == cluster_t(values, ["a", "a", "b", "b", "c", "c"])
+    by_question = group_means(values, labels, range(6))["x"]
+    assert (
+        by_meeting.interval.high - by_meeting.interval.low
+        > by_question.interval.high - by_question.interval.low
+    )
+
+
+def test_one_cluster_has_no_interval_and_no_score_no_mean():
+    assert math.isnan(group_mean([1, 2], ["a", "a"]).interval.low)
+    empty = group_mean([None], ["a"])
+    assert (empty.n, empty.total, empty.clusters) == (0, 1, 0) and math.isnan(empty.mean)
+    with pytest.raises(ValueError, match="zip"):
+        group_mean([1.0], [])
+
+
+def test_bins_of_the_gold_score_are_sorted_and_halves_go_up():
+    bins = means_by_gold_bin([5, 7, 9, None], [9.0, 2.5, 2.4, 9.4], "abcd")
+    assert list(bins) == [2, 3, 9]
+    assert (bins[3].mean, bins[2].mean, bins[9].mean, bins[9].total) == (7.0, 9.0, 5.0, 2)
+
+
+def test_certain_scores_keep_their_interval() -> None:
+    values = [0.1, 0.4, 0.45, 0.9, 0.7, 0.2]
+    plain = mean_of_scores([Score(value) for value in values], "abcdef")
+    assert mean_of_scores([Score(value, std=0.0) for value in values], "abcdef") == plain
+    wider = mean_of_scores([Score(value, std=0.3) for value in values], "abcdef")
+    assert wider.value == plain.value and wider.low < plain.low and wider.high > plain.high
+
+
+def test_a_score_that_is_not_there_has_no_part_in_it() -> None:
+    there = [Score(0.2, std=0.1), Score(0.7, std=0.2)]
+    with_gap = mean_of_scores([*there, Score(None, "does_not_fit", std=5.0)], "abc")
+    without = mean_of_scores(there, "ab")
+    assert (with_gap.low, with_gap.high) == (without.low, without.high)
+
+
+def test_two_halves_add_in_quadrature() -> None:
+    found = widened(Interval(0.5 - 0.03, 0.5 + 0.04), 0.5, [0.2] * 4, rates=False)
+    within = 1.959964 * 0.2 / 2
+    assert found.low == pytest.approx(0.5 - math.hypot(0.03, within))
+    assert found.high == pytest.approx(0.5 + math.hypot(0.04, within))
+
+
+@given(
+    st.floats(0, 1),
+    st.floats(0, 0.5),
+    st.floats(0, 0.5),
+    st.lists(st.floats(0, 0.5), min_size=1, max_size=20),
+)
+def test_it_never_gets_narrower_and_stays_a_rate(
+    mean: float, below: float, above: float, stds: list[float]
+) -> None:
+    ends = Interval(max(mean - below, 0.0), min(mean + above, 1.0))
+    found = widened(ends, mean, stds)
+    assert 0 <= found.low <= ends.low + 1e-12 and ends.high - 1e-12 <= found.high <= 1
+
+
+def test_it_is_as_wide_as_the_interval_of_people() -> None:
+    """Had one person rated each case, the mean of the ratings would be that far from the truth: 95 % of the time within this width."""
+    rng = np.random.default_rng(0)
+    n, trials, held, held_without = 60, 400, 0, 0
+    for _ in range(trials):
+        expected = rng.beta(2, 2, n)
+        people = expected + rng.normal(0, 0.3, n)
+        found = mean_of_scores([Score(float(value), std=0.3) for value in expected], range(n))
+        plain = mean_of_scores([Score(float(value)) for value in expected], range(n))
+        off = people.mean() - 0.5
+        held += found.low - found.value <= -off <= found.high - found.value
+        held_without += plain.low - plain.value <= -off <= plain.high - plain.value
+    assert 0.925 <= held / trials <= 0.975
+    assert held_without / trials < 0.85

