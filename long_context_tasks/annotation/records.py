@@ -1,6 +1,6 @@
 """What a study holds: questions in versions, candidate answers, annotations, corrections."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -114,6 +114,15 @@ class Annotation:
     codes: str = ""
     comment: str = ""
     at: str = ""
+
+
+def ratings_of(annotations: Iterable[Annotation]) -> dict[str, list[int]]:
+    """Return the ratings of each candidate that has any, in the order of the annotations."""
+    found: dict[str, list[int]] = {}
+    for one in annotations:
+        if one.rating is not None:
+            found.setdefault(one.candidate, []).append(one.rating)
+    return found
 
 
 @dataclass(frozen=True)
