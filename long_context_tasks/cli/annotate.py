@@ -74,7 +74,7 @@ def prepare(
         str | None,
         typer.Option(
             "--scale",
-            help="Of a new study: orca (the paper's, default), orca_text, elitr_bench, or a YAML file.",
+            help="Of a new study: orca (the paper's, default), orca_text, the name of a benchmark with its own, or a YAML file.",
         ),
     ] = None,
     seed: Annotated[

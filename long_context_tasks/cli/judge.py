@@ -37,7 +37,7 @@ def judge() -> None:
 @app.command(
     epilog=examples(
         "lct judge run results/ --judge judge.yaml",
-        "lct judge run results/ --judge a.yaml --judge b.yaml --tasks elitr_bench_qa_test",
+        "lct judge run results/ --judge a.yaml --judge b.yaml --seeds 1,2,3",
     )
 )
 def run(
