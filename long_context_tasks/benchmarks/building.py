@@ -1,9 +1,8 @@
-"""What the case builders of all benchmarks have in common, so that ``lct build`` needs to know none of them by name.
+"""What the case builders of all benchmarks have in common: reports, progress, lengths, cases from a seed or from a folder.
 
-A benchmark's ``build.py`` names what it can build in ``FAMILIES`` and has one function for it::
+A :class:`~long_context_tasks.benchmarks.plugin.Builder` names the settings of a builder and the function that builds::
 
-    FAMILIES = {"ada_leval_tsort": Family("tsort", TSortSettings, source="books"), ...}
-    def build(family, source, settings, folder, progress) -> list[TaskReport]
+    def build(name, source, settings, folder, progress) -> list[TaskReport]
 """
 
 import hashlib
@@ -14,42 +13,28 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from long_context_tasks.schema import CaseSet, InputError, Options, TaskCard, format_length, parse_length
+from long_context_tasks.schema import CaseSet, InputError, Options, format_length, parse_length
+from long_context_tasks.schema.card import TaskCard
 from long_context_tasks.schema.case_folder import cached_folder, read_manifest
 from long_context_tasks.tokens import same_tokenizer, tokenizer_identity
 from long_context_tasks.tokens.build_settings import ALL_TASKS, BuildSettings, Check, option
 
 T = TypeVar("T")
 S = TypeVar("S", bound=BuildSettings)
-
-
-@dataclass(frozen=True)
-class Family:
-    """Cases that one builder makes, at any length; its name is that of the case folder too.
-
-    Attributes:
-        task: the task of the card that they belong to.
-        settings: of the builder, a subclass of :class:`long_context_tasks.tokens.build_settings.BuildSettings`; the names of its
-            fields are options of ``lct build``.
-        source: the option of ``lct build`` that names the raw data, without dashes; None when none are needed.
-    """
-
-    task: str
-    settings: type[Any]
-    source: str | None = None
+Kind = TypeVar("Kind", bound=Options)
 
 
 class Progress:
-    """How a builder reports long work; this one stays silent."""
+    """Reports of long work; this class stays silent."""
 
     def over(self, items: Iterable[T], what: str, unit: str, total: int | None = None) -> Iterable[T]:
-        """The same items, counted while they are taken."""
+        """Yield the same items, counted while they are taken."""
         return items
 
 
 @dataclass(frozen=True)
 class TaskReport:
-    """What came out for one length.
+    """Outcome of a length.
 
     Attributes:
         task: task name.
@@ -90,13 +75,13 @@ def min_fill_option(check: Check) -> Any:
 
 
 def parse_lengths(text: str, published: Sequence[str]) -> tuple[int, ...]:
-    """Lengths as users write them; ``...`` stands for the published lengths between its neighbours.
+    """Read lengths as users write them; ``...`` stands for the published lengths between its neighbours.
 
     >>> parse_lengths("2k,...,16k,100k", ["1k", "2k", "4k", "8k", "16k", "32k"])
     (2000, 4000, 8000, 16000, 100000)
 
     Raises:
-        InputError: not understood, with an example.
+        InputError: the text is no list of lengths; with an example.
     """
     known = sorted(map(parse_length, published))
     words = [word.strip() for word in text.split(",") if word.strip()]
@@ -189,7 +174,7 @@ class BuiltFile:
         """Read the cases."""
         return CaseSet.read(self.folder, self.task)
 
-    def resolve(self, options: Options) -> Options:
+    def resolve(self, options: Kind) -> Kind:
         """Return the options with the length, length policy, tokenizer and seed that the cases were built with.
 
         Raises:

@@ -92,7 +92,9 @@ def settings_of(run: StoredRun) -> dict[str, Any]:
         if tokens != catalogue.parse_task(run.task).tokens:
             options["lct_length"] = tokens
     seed = run.options.get("lct_seed")
-    if seed not in (None, 0, "0", "") and (_CASES in options or "synthetic" in run.task):
+    if seed not in (None, 0, "0", "") and (
+        _CASES in options or catalogue.parse_task(run.task).source == "seed"
+    ):
         options["lct_seed"] = seed
     found: dict[str, Any] = without_places({**options, **generation_arguments(run)})
     if _CASES in options:

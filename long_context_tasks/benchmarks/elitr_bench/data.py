@@ -16,6 +16,7 @@ from long_context_tasks.benchmarks.elitr_bench import prompts, scoring, syntheti
 from long_context_tasks.benchmarks.elitr_bench.archives import NAME, Archives, Meeting, Question
 from long_context_tasks.benchmarks.elitr_bench.names import SYNTHETIC, TaskName, parse_name
 from long_context_tasks.benchmarks.elitr_bench.noise import EXACT, NoiseSettings, noisy
+from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
 from long_context_tasks.judges import Judging, Verdict
 from long_context_tasks.schema import (
     Case,
@@ -32,7 +33,7 @@ from long_context_tasks.schema.case_folder import cached_folder
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
 
-def load_task(name: str, options: Options) -> LoadedTask:
+def load_task(name: str, options: ElitrBenchOptions) -> LoadedTask:
     """Return a task by name, with everything that a host needs.
 
     Raises:
@@ -68,7 +69,7 @@ def load_task(name: str, options: Options) -> LoadedTask:
             metrics=scoring.INTERVALS,
         ),
         points=frozenset(scoring.INTERVALS),
-        own_template=options.prompt_style in prompts.CONVERSATIONS,
+        own_template=str(options.prompt_style) if options.prompt_style in prompts.CONVERSATIONS else "",
         asked_and_right=_asked_and_right,
     )
 
@@ -91,7 +92,7 @@ def _score_turn(
     return scoring.score_turn(case, turn, response, verdicts, name=rubric, status=status)
 
 
-def load(task: TaskName, options: Options) -> CaseSet:
+def load(task: TaskName, options: ElitrBenchOptions) -> CaseSet:
     """Return the cases of a task, ordered by meeting: one per question, or in multi-turn tasks one per meeting.
 
     Args:

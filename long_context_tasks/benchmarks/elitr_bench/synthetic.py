@@ -4,7 +4,7 @@ A case has the form of the published ones, so that prompts, judges and noise are
 forms the right value and the others may be stated, see :mod:`.answer_found`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import nan
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Any
 
 from long_context_tasks.benchmarks.building import (
     BuiltFile,
-    Family,
     Progress,
     TaskReport,
     built_file,
@@ -24,6 +23,7 @@ from long_context_tasks.benchmarks.elitr_bench import prompts
 from long_context_tasks.benchmarks.elitr_bench.answers import INPUT
 from long_context_tasks.benchmarks.elitr_bench.names import SYNTHETIC, TaskName
 from long_context_tasks.benchmarks.elitr_bench.noise import NoiseSettings, noisy
+from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
 from long_context_tasks.schema import (
     Case,
     CaseSet,
@@ -39,15 +39,12 @@ from long_context_tasks.synthetic.wording import stream
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer, tokenizer_identity
 from long_context_tasks.tokens.build_settings import BuildSettings
 
-__all__ = ["FAMILIES", "LENGTHS", "build"]
-
 NAME = "elitr_bench"
 CASES = 200
 """Questions, or conversations, of each length when no number is asked for."""
 LENGTH = 8_000
 """Length when none is asked for."""
 MOST_QUESTIONS = 8
-LENGTHS = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k")
 _MARGIN = 2
 _TRIES = 5
 
@@ -71,7 +68,7 @@ def family_of(task: TaskName) -> str:
 
 
 def file_of(family: str, length: int) -> str:
-    """Name of the file of one length."""
+    """Return the name of the file of one length."""
     return f"{family}_{format_length(length)}"
 
 
@@ -103,7 +100,7 @@ def build(
     _ = (
         settings.measure,
         settings.other_tokenizer,
-    )  # one that cannot be had is told before anything is written
+    )  # an unavailable tokenizer is reported before anything is written
     with CaseWriter(folder, {**asdict(settings), "card_version": card(NAME).version}) as writer:
         return [_build_length(family, length, settings, writer, progress) for length in settings.lengths]
 
@@ -126,7 +123,7 @@ def _build_length(
 
 
 def _cases(family: str, length: int, settings: MeetingSettings, writer: CaseWriter) -> Iterator[Case]:
-    """The cases of one length; each meeting is stored before the next one is written."""
+    """Yield the cases of one length; each meeting is stored before the next one is written."""
     conv = family.startswith(f"{NAME}_conv")
     number = questions_at(length)
     left = settings.n or CASES
@@ -141,7 +138,7 @@ def _cases(family: str, length: int, settings: MeetingSettings, writer: CaseWrit
 
 
 def _meeting(length: int, settings: MeetingSettings, place: int, number: int, conv: bool) -> Meeting:
-    """A meeting whose prompts are at most ``length`` tokens, and few less; the same questions for QA and Conv."""
+    """Return a meeting whose prompts are at most ``length`` tokens, and few less; the same questions for QA and Conv."""
     # What is counted here is counted for one meeting only; the tokenizer would remember it for all of them.
     tokenizer = settings.measure.fresh()
     seed = stream(settings.seed, f"meeting {length} {place}") >> 16
@@ -181,7 +178,7 @@ def _opening(meeting: Meeting, tokenizer: Tokenizer) -> int:
 def _cases_of(
     meeting: Meeting, family: str, length: int, conv: bool, settings: MeetingSettings
 ) -> Iterator[Case]:
-    """The cases of one meeting: one per question, or one conversation."""
+    """Yield the cases of one meeting: one per question, or one conversation."""
     others = [] if settings.other_tokenizer is None else [settings.other_tokenizer]
     tokenizers = [one.fresh() for one in {one.name: one for one in (get_tokenizer(CL100K), *others)}.values()]
     openings = [_opening(meeting, tokenizer) for tokenizer in tokenizers]
@@ -228,7 +225,7 @@ def _stated(question: MeetingQuestion) -> dict[str, Any]:
 # --- loading ---------------------------------------------------------------------------------------------------
 
 
-def resolve(task: TaskName, options: Options) -> Options:
+def resolve(task: TaskName, options: ElitrBenchOptions) -> ElitrBenchOptions:
     """Return the options with the length of the cases, and with what built cases say of their making.
 
     Raises:
@@ -248,7 +245,7 @@ def _built(task: TaskName, options: Options) -> BuiltFile:
 
 
 def cases_of(task: TaskName, options: Options) -> CaseSet:
-    """The cases of a synthetic task without noise: built ones, or written once into the cache.
+    """Return the cases of a synthetic task without noise: built ones, or written once into the cache.
 
     Args:
         task: which questions.
@@ -270,7 +267,7 @@ def cases_of(task: TaskName, options: Options) -> CaseSet:
 
 
 def noisy_cases(task: TaskName, cases: CaseSet, options: Options, noise: NoiseSettings) -> CaseSet:
-    """The same cases with noisy transcripts, made once and kept in the cache.
+    """Return the same cases with noisy transcripts, made once and kept in the cache.
 
     Prompts are counted anew: noise changes the length of a text, so that some are longer than what was asked for.
 
@@ -331,13 +328,3 @@ def _noisy(
             document=document,
             labels={**case.labels, "wer": task.wer, "measured_wer": rate},
         )
-
-
-# What can be built for ELITR-Bench: cases on synthetic meetings; its own meetings are the published
-# ones.
-
-
-FAMILIES: Mapping[str, Family] = {
-    "elitr_bench_qa_synthetic": Family("qa_synthetic", MeetingSettings),
-    "elitr_bench_conv_synthetic": Family("conv_synthetic", MeetingSettings),
-}

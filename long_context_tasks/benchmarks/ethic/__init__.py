@@ -1,1 +1,32 @@
 """ETHIC: four tasks that need nearly all of a long context (Lee et al., NAACL 2025)."""
+
+from long_context_tasks.benchmarks.ethic.options import EthicOptions
+from long_context_tasks.benchmarks.plugin import Benchmark, Builder
+from long_context_tasks.schema.card import Card
+
+_SETTINGS, _DOCUMENTS = f"{__name__}.build.settings:EthicSettings", f"{__name__}.build.settings:DOCUMENTS"
+_SYNTHETIC = f"{__name__}.build.settings:SyntheticSettings"
+_LENGTHS = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k")
+_TASKS = ("recall", "summarize", "organize", "attribute")
+_FAMILIES = {**{f"ethic_{task}": task for task in _TASKS}, "ethic_recall_counterparts": "recall"}
+
+BENCHMARK = Benchmark(
+    card=Card.load(__file__),
+    load=f"{__name__}.data:load_task",
+    options=EthicOptions,
+    sections=f"{__name__}.report:sections",
+    heat_maps=f"{__name__}.report:heat_maps",
+    split=f"{__name__}.prompts:split_case",
+    builders={
+        **{
+            name: Builder(task, _SETTINGS, f"{__name__}.build:build", source=_DOCUMENTS, lengths=_LENGTHS)
+            for name, task in _FAMILIES.items()
+        },
+        **{
+            f"ethic_{task}_synthetic": Builder(
+                task, _SYNTHETIC, f"{__name__}.synthetic:build", lengths=_LENGTHS
+            )
+            for task in _TASKS
+        },
+    },
+)

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from long_context_tasks.schema import Options
 
 EXAMPLES = examples(
-    "lct runs export ada_leval_bestanswer_4k --n 50 --out prompts.jsonl",
-    "lct runs export ada_leval_tsort_any --length 24k --cases cases/ --out prompts.parquet",
-    "lct runs export elitr_bench_conv_test --data-dir data/",
+    "lct runs export TASK --n 50 --out prompts.jsonl",
+    "lct runs export TASK --length 24k --cases cases/ --out prompts.parquet",
+    "lct runs export TASK --data-dir data/",
 )
 
 Cases = Annotated[
@@ -106,6 +106,6 @@ def options_of(**typed: str | int | Path | None) -> "Options":
     Raises:
         InputError: a value that does not fit.
     """
-    from long_context_tasks.schema import resolve_options
+    from long_context_tasks.benchmarks.catalogue import resolve_options
 
     return resolve_options({f"lct_{name}": value for name, value in typed.items() if value not in ("", None)})

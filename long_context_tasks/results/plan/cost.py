@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import Case, InputError, LoadedTask, Options
 from long_context_tasks.schema.case import CL100K
 
@@ -225,8 +226,8 @@ def expand_tasks(words: Iterable[str], groups: Mapping[str, Sequence[str]]) -> l
 def _near(word: str, names: Iterable[str]) -> list[str]:
     """Up to three names that hold the word, the shortest first, else names that are spelled like it.
 
-    >>> _near("qa_dev", ["elitr_bench_qa_dev_wer20", "elitr_bench_qa_dev", "ethic"]), _near("longbench", ["elitr_bench"])
-    (['elitr_bench_qa_dev', 'elitr_bench_qa_dev_wer20'], [])
+    >>> _near("qa_dev", ["toy_qa_dev_wer20", "toy_qa_dev", "other"]), _near("longbench", ["toy_bench"])
+    (['toy_qa_dev', 'toy_qa_dev_wer20'], [])
     """
     known = list(names)
     return sorted((one for one in known if word in one), key=len)[:3] or difflib.get_close_matches(
@@ -246,8 +247,7 @@ def load_tasks(names: Iterable[str], options: Options) -> tuple[list[LoadedTask]
     failed: list[NotPlanned] = []
     for name in names:
         try:
-            benchmark = catalogue.parse_task(name).benchmark
-            tasks.append(catalogue.core(benchmark, "data").load_task(name, options))
+            tasks.append(load_task(name, options))
         except InputError as error:
             failed.append(NotPlanned(name, str(error)))
     return tasks, failed

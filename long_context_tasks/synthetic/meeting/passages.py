@@ -50,7 +50,7 @@ class Point:
         kind: what is asked about it.
         values: what is brought up, in the order in which it is.
         speakers: who brings up each.
-        reasons: what speaks for each; empty when nobody gives reasons.
+        reasons: what speaks for each; empty when no reasons are given.
         leader: who settles it.
         course: place in ``values`` of what is taken, at first and after each change; the last one is the answer.
     """
@@ -106,19 +106,19 @@ def make_point(speech: Speech, subject: Subject, kind: Kind, changes: int) -> Po
 
 
 def fields(subject: Subject) -> dict[str, str]:
-    """The fields of a plan that speak of a subject."""
+    """Return the fields of a plan that speak of a subject."""
     they, them, verb = ("they", "them", "are") if subject.plural else ("it", "it", "is")
     return {"s": subject.text, "they": they, "them": them, "is": verb}
 
 
 def topic(speech: Speech, point: Point) -> str:
-    """The clause that names what is to be settled."""
+    """Return the clause that names what is to be settled."""
     text = speech.plain(f"{point.kind.name}.topic", **fields(point.subject))
     return text[0].lower() + text[1:]
 
 
 def discuss(speech: Speech, point: Point, brief: bool = False) -> Block:
-    """The passage in which a point comes up and is settled for the first time.
+    """Return the passage in which a point comes up and is settled for the first time.
 
     Args:
         speech: of the meeting.
@@ -152,7 +152,7 @@ def discuss(speech: Speech, point: Point, brief: bool = False) -> Block:
 
 
 def _bystander(speech: Speech, point: Point) -> str:
-    """Somebody who has no part in the point, or else its leader."""
+    """Choose somebody who has no part in the point, or else its leader."""
     free = [one for one in speech.cast.present if one not in point.speakers and one != point.leader]
     return speech.pick(free) if free else point.leader
 
@@ -190,7 +190,7 @@ def _settle(speech: Speech, block: Block, point: Point, step: int) -> None:
 
 
 def change(speech: Speech, point: Point, step: int) -> Block:
-    """The passage in which the meeting comes back to a point and takes another value."""
+    """Return the passage in which the meeting comes back to a point and takes another value."""
     block = Block()
     speech.avoided = tuple(value.text for value in point.values)
     opener = speech.others(point.leader)
@@ -209,7 +209,7 @@ def change(speech: Speech, point: Point, step: int) -> Block:
 
 
 def keep(speech: Speech, point: Point) -> Block:
-    """Somebody asks whether a settled point stands, and it does."""
+    """Let somebody ask whether a settled point stands; it does."""
     block = Block()
     asker = speech.others(point.leader)
     block.say(asker, speech.sentence("keep.open", topic=topic(speech, point)))
@@ -218,7 +218,7 @@ def keep(speech: Speech, point: Point) -> Block:
 
 
 def stale(speech: Speech, point: Point) -> Block:
-    """Somebody reads a value, any of them, from notes that are out of date."""
+    """Let somebody read any of the values from notes that are out of date."""
     block = Block()
     value = speech.pick(point.values)
     reader = speech.others(point.leader)
@@ -248,7 +248,7 @@ class Talk:
         self.pending: deque[Point] = deque()
 
     def another_point(self) -> Point:
-        """A point that nobody asks about: often of a noun that is asked about, in another project."""
+        """Draw a point without a question: often of a noun that is asked about, in another project."""
         speech, projects = self.speech, self.speech.cast.projects
         for _ in range(30):
             if self.asked_nouns and speech.chance(0.3):
@@ -266,7 +266,7 @@ class Talk:
         return make_point(speech, subject, kind, 1 if speech.chance(0.35) else 0)
 
     def other(self, room: float) -> list[str]:
-        """Something that is not asked about and has about as many tokens as there is room for, or less."""
+        """Write something that is not asked about, of about as many tokens as there is room for, or less."""
         roll = self.speech.random()
         if room < _LITTLE:
             lines = self._questions() if room > _LITTLE - 20 else self.turns("back", 2)
@@ -282,7 +282,7 @@ class Talk:
         return self._interrupted() if roll < 0.82 else self._aside()
 
     def _settle_something(self) -> list[str]:
-        """A passage of a point that nobody asks about; some are changed later, as those that are asked about."""
+        """Write a passage of a point without a question; some are changed later, as those with one."""
         if self.pending and self.speech.chance(0.5):
             return change(self.speech, self.pending.popleft(), 1).lines
         point = self.another_point()
@@ -297,14 +297,14 @@ class Talk:
         return turn(speech.cast.present[0], speech.sentence("item", s=item.text))
 
     def _say(self, speaker: str, *names: str) -> list[str]:
-        """A turn of sentences from these lists, in which nobody speaks of himself by name."""
+        """Return a turn of sentences from these lists, in which no speaker names himself."""
         self.speech.avoided = (speaker,)
         lines = turn(speaker, *(self.speech.sentence(name) for name in names))
         self.speech.avoided = ()
         return lines
 
     def turns(self, name: str, number: int) -> list[str]:
-        """Turns of different people."""
+        """Write turns of different people."""
         return [line for speaker in self.speech.people(number) for line in self._say(speaker, name)]
 
     def _monologue(self, room: float) -> list[str]:
@@ -329,7 +329,7 @@ class Talk:
         return lines
 
     def _interrupted(self) -> list[str]:
-        """Somebody is cut short, and may go on afterwards."""
+        """Let somebody be cut short, who may go on afterwards."""
         speech = self.speech
         one, other = speech.people(2)
         begun = speech.plain("unfinished" if speech.chance(0.6) else "start")

@@ -1,9 +1,9 @@
 """Writes court opinions of an invented country: numbers in citations to recall, and masked citations of a target case to attribute.
 
-A cited case is told by four features: who sued whom, what had happened, what was pleaded, how it ended. Each has many wordings
+A cited case is described by four features: who sued whom, what had happened, what was pleaded, how it ended. Each has many wordings
 without a word in common. In a segment that cites the target one of the described cases has all four of the target; the others
 there, and all in segments that do not cite it, have two or three of them. They are chosen so that the target's features occur as often
-in both kinds of segment: only which of them belong to one case tells.
+in both kinds of segment: only their combination in one case does.
 """
 
 import re
@@ -33,7 +33,7 @@ CITING = 0.4
 """Share of segments that cite the target."""
 TARGET_MARK = "[TARGET CITATION]"
 MARK = "[CITATION]"
-"""The marks of the attributing task, as :mod:`long_context_tasks.benchmarks.ethic.build.attribute_law` writes them."""
+"""The marks of the attributing task, as the task that asks for them writes them."""
 _FEATURES = ("who", "event", "plea", "held")
 _TITLE = r"[A-Z][\w ]* v\. [\w ]+"
 # The lines of "caption" in opinions.txt. In the body every title of a case has its citation behind it, never a full stop.
@@ -124,7 +124,7 @@ class _Companions:
         self.writer, self.target = writer, target
 
     def _missing(self, features: Sequence[str]) -> Holding:
-        """A case that has another value than the target in these features."""
+        """Return a case that has another value than the target in these features."""
         writer = self.writer
         return replace(
             self.target, **{name: writer.value(name, besides=getattr(self.target, name)) for name in features}
@@ -207,7 +207,7 @@ def write_opinion_group(
 
 
 def _paragraphs(writer: OpinionWriter) -> Iterator[Paragraph]:
-    """Opinion after opinion for ever."""
+    """Yield opinion after opinion for ever."""
     while True:
         parties = writer.parties(writer.holding())
         yield writer.caption(parties)
@@ -233,7 +233,7 @@ def write_opinions(
 
 
 def begins_opinion(text: str) -> bool:
-    """Whether a paragraph of :func:`write_opinions` is the first one of an opinion, also where its end is cut off.
+    """Return whether a paragraph of :func:`write_opinions` is the first one of an opinion, also where its end is cut off.
 
     >>> begins_opinion("In the matter of Carrley v. Redcott, on appeal from the High Bench."), begins_opinion("1. On appeal, we defer.")
     (True, False)

@@ -133,11 +133,11 @@ class TrialWriter(Writer):
         return Topic(diseases, drugs[:4], drugs[4])
 
     def criteria(self, topic: Topic) -> Features:
-        """What a review of the topic asks for."""
+        """Return what a review of the topic asks for."""
         return Features(topic.diseases[0], topic.drugs[0], self.pick(WHO), self.pick(WAYS), self.pick(VERSUS))
 
     def _another(self, topic: Topic, wanted: Features, feature: str) -> str:
-        """A value other than the one that is asked for."""
+        """Return a value other than the one that is asked for."""
         values: dict[str, tuple[str, ...]] = {
             "disease": topic.diseases,
             "drug": topic.drugs,
@@ -179,14 +179,14 @@ class TrialWriter(Writer):
         return self._other(role, form)
 
     def _count(self, number: int, *, spelled: bool) -> str:
-        """A count of people, which becomes a label."""
+        """Return a count of people, which becomes a label."""
         self.labels[str(number)] = None
         if number < 1000 and (spelled or self.chance(0.2 if number < 100 else 0.05)):
             return in_words(number)
         return f"{number:,}" if self.chance(0.8) else str(number)
 
     def _other(self, role: str, form: str) -> str:
-        """A number that counts no people, or a name."""
+        """Return a number that counts no people, or a name."""
         if role == "k":
             number = self.numbers.draw(2, 59, asked=False)
             return in_words(number) if form == "w" or self.chance(0.2) else str(number)
@@ -197,18 +197,18 @@ class TrialWriter(Writer):
         return _OTHERS[role](self) if role in _OTHERS else self._name(role)
 
     def large(self) -> str:
-        """A larger number that counts no people."""
+        """Return a larger number that counts no people."""
         number = self.numbers.draw(60, 16_000, asked=False)
         return f"{number:,}" if self.chance(0.6) else str(number)
 
     def percentage(self) -> str:
-        """A percentage, whole or with a decimal."""
+        """Return a percentage, whole or with a decimal."""
         if self.chance(0.6):
             return f"{self.numbers.draw(3, 96, asked=False)}{self.pick(('%', '%', ' per cent', ' percent'))}"
         return f"{self.decimal(3, 93)}%"
 
     def interval(self) -> str:
-        """A confidence interval."""
+        """Return a confidence interval."""
         levels = [one for one in (90, 95, 99) if not self.numbers.is_asked(one)]
         level = f"{self.pick(levels)}% " if levels else ""
         return f"{level}confidence interval {self.decimal(1, 9)} to {self.decimal(10, 30)}"
@@ -222,7 +222,7 @@ class TrialWriter(Writer):
         return name if role in ("place", "surname") else f"the {name} {self.pick(_words(role))}"
 
     def decimal(self, low: int, high: int) -> str:
-        """A number with one decimal."""
+        """Return a number with one decimal."""
         return f"{self.whole(low, high - 1)}.{self.whole(1, 9)}"
 
     def _group(self, who: str) -> str:
@@ -256,7 +256,7 @@ class TrialWriter(Writer):
         }
 
     def _losses(self, total: int) -> dict[str, int] | None:
-        """How many stay, and how many leave for one reason or another; None where the numbers allow none."""
+        """Return how many stay, and how many leave for one reason or another; None where the numbers allow none."""
         for _ in range(20):
             losses = [self.numbers.draw(2, max(14, total // 7), asked=True) for _ in range(2)]
             kept = total - sum(losses)
@@ -318,7 +318,7 @@ class TrialWriter(Writer):
         return Abstract(title, text, tuple(self.labels), tuple(self._facts(text)))
 
     def _facts(self, text: str) -> Iterator[Fact]:
-        """What the abstract says and a summary would."""
+        """Yield what the abstract says and a summary would."""
         drug, disease, comp, pop = (self.text[name] for name in ("drug", "disease", "comp", "pop"))
         yield Fact(
             f"{drug.capitalize()} was compared with {comp} in {pop} with {disease}.",
@@ -337,7 +337,7 @@ class TrialWriter(Writer):
                 yield Fact(told.format(forms[0]), ((*forms, *(one.capitalize() for one in forms[2:])),), 0.6)
 
     def background(self, topic: Topic, wanted: Features) -> str:
-        """The paragraph of a review that says what it asks for."""
+        """Return the paragraph of a review that says what it asks for."""
         self.people = {}
         other = Features(topic.diseases[1], topic.drugs[1], wanted.who, wanted.way, wanted.versus)
         self._set_names(topic, wanted, other)
@@ -352,7 +352,7 @@ def _words(name: str) -> tuple[str, ...]:
 
 
 def _tidy(text: str) -> str:
-    """Sentences as they are printed."""
+    """Return sentences as they are printed."""
     return _LOOSE.sub(r"\1", repair(text))
 
 
@@ -374,7 +374,7 @@ INCLUDED = 0.4
 
 
 def _ids(random: Random) -> Iterator[str]:
-    """Numbers of eight digits, each once."""
+    """Yield the numbers of eight digits, each once."""
     seen: set[int] = set()
     while True:
         number = 10_000_000 + int(random.random() * 80_000_000)

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from invented_meetings import write_archives
 
-from long_context_tasks.benchmarks.elitr_bench import data
 from long_context_tasks.benchmarks.elitr_bench.noise import NoiseSettings
+from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.noise import word_error_rate
 from long_context_tasks.schema import CaseSet, InputError, Options
 
@@ -30,7 +31,7 @@ COUNTS = {
 def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
     write_archives(tmp_path / "data")
-    return Options(data_dir=tmp_path / "data")
+    return ElitrBenchOptions(data_dir=tmp_path / "data")
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def rules(tmp_path: Path) -> Path:
 
 
 def _load(options: Options, rules: Path, name: str, mode: str = "exact") -> CaseSet:
-    return data.load_task(name, replace(options, noise_mode=mode, noise_rules=rules)).cases
+    return load_task(name, replace(options, noise_mode=mode, noise_rules=rules)).cases
 
 
 def _texts(cases: CaseSet) -> list[str]:
@@ -52,7 +53,7 @@ def _texts(cases: CaseSet) -> list[str]:
 @pytest.mark.parametrize("wer", [20, 40, 60, 80, 100])
 def test_the_measured_rate_stands_in_the_labels(options: Options, rules: Path, mode: str, wer: int) -> None:
     cases = _load(options, rules, f"elitr_bench_conv_dev_wer{wer}", mode)
-    clean = data.load_task("elitr_bench_conv_dev", options).cases
+    clean = load_task("elitr_bench_conv_dev", options).cases
     for noisy, text, before in zip(cases.cases, _texts(cases), _texts(clean), strict=True):
         assert noisy.id == noisy.cluster and noisy.document == f"{noisy.id}_wer{wer}"
         assert noisy.labels["wer"] == wer
@@ -86,9 +87,8 @@ def test_what_the_noise_depends_on(options: Options, rules: Path, tmp_path: Path
 def test_another_process_draws_the_same(options: Options, rules: Path, tmp_path: Path) -> None:
     here = _texts(_load(options, rules, "elitr_bench_qa_test_wer40"))
     script = (
-        "import hashlib; from long_context_tasks.benchmarks.elitr_bench import data\n"
-        "from long_context_tasks.schema import resolve_options\n"
-        "cases = data.load_task('elitr_bench_qa_test_wer40', resolve_options()).cases\n"
+        "import hashlib; from long_context_tasks.benchmarks.loading import load_task\n"
+        "cases = load_task('elitr_bench_qa_test_wer40').cases\n"
         "print(hashlib.sha256(cases.documents[cases.cases[0].document].encode()).hexdigest())"
     )
     done = subprocess.run(
@@ -109,7 +109,7 @@ def test_another_process_draws_the_same(options: Options, rules: Path, tmp_path:
 
 
 def test_the_rules_of_the_package_are_the_default(options: Options) -> None:
-    task = data.load_task("elitr_bench_qa_test_wer100", options)
+    task = load_task("elitr_bench_qa_test_wer100", options)
     assert task.cases.cases[0].labels["measured_wer"] > 0.5
     assert task.messages(task.cases.cases[0])
 
@@ -125,5 +125,5 @@ def test_rules_that_cannot_be_used(options: Options, tmp_path: Path, content: st
     if content is not None:
         path.write_text(content)
     with pytest.raises(InputError, match=rf"lct_noise_rules \(LCT_NOISE_RULES\): {path}.*lct noise learn"):
-        data.load_task("elitr_bench_qa_dev_wer40", replace(options, noise_rules=path))
+        load_task("elitr_bench_qa_dev_wer40", replace(options, noise_rules=path))
     assert not (tmp_path / "cache" / "cases").is_dir() or not list((tmp_path / "cache" / "cases").iterdir())

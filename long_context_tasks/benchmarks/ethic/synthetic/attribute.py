@@ -25,14 +25,14 @@ _SWAPPED = 60
 
 
 def attribute(maker: Maker) -> Made | None:
-    """The case of a number; None where its documents make none."""
+    """Return the case of a number; None where its documents make none."""
     if maker.domain == "medicine":
         return _medicine(maker)
     return _law(maker)
 
 
 def _supply(maker: Maker) -> int:
-    """Tokens of cl100k to choose from: a quarter more than the length, also where that is meant in longer tokens."""
+    """Return the tokens of cl100k to choose from: a quarter more than the length, also where that is meant in longer tokens."""
     length = int(maker.length * max(1.0, maker.scale()))
     return length + length // 4 + _SPARE_TOKENS
 
@@ -88,7 +88,7 @@ def _law(maker: Maker) -> Made | None:
 
 
 def _case(maker: Maker, review: Review, chosen: Mapping[str, Piece], room: int) -> Made:
-    """The case of these abstracts in random order; what they leave free of the room is filled behind the last one."""
+    """Return the case of these abstracts in random order; what they leave free of the room is filled behind the last one."""
     order = shuffled(len(chosen), maker.seed, "order", maker.length)
     names = [list(chosen)[place] for place in order]
     paragraphs = [Paragraph(chosen[name].text, (name,)) for name in names]
@@ -120,7 +120,7 @@ def _choose(review: Review, pieces: Mapping[str, Piece], room: int, maker: Maker
 
 
 def first_that_fit(names: Sequence[str], sizes: Mapping[str, int], room: float) -> list[str]:
-    """The first ones whose sizes do not exceed a room together."""
+    """Return the first ones whose sizes do not exceed a room together."""
     taken: list[str] = []
     for name in names:
         if sizes[name] > room:
@@ -137,7 +137,7 @@ def filled_by_swap(
     room: int,
     slack: int,
 ) -> list[str]:
-    """The chosen ones with up to three of them replaced by others of their kind, so that little of the room is left.
+    """Return the chosen ones with up to three of them replaced by others of their kind, so that little of the room is left.
 
     Args:
         chosen: fewer tokens than the room.
