@@ -30,7 +30,7 @@ with read_base():
     from .datasets.ada_leval.ada_leval_synthetic_gen import ada_leval_synthetic_datasets
     from .datasets.ada_leval.ada_leval_variants_gen import ada_leval_variants_datasets
     from .models.lct_model import models
-    from .summarizers.ada_leval import summarizer
+    from .summarizers.example import summarizer
 
 _demo = """
     ada_leval_tsort_2k_synthetic ada_leval_tsort_4k_synthetic ada_leval_bestanswer_1k_synthetic

@@ -38,6 +38,7 @@ with read_base():
     from .datasets.ethic.ethic_built_gen import ethic_built_datasets
     from .datasets.ethic.ethic_gen import ethic_datasets
     from .datasets.ethic.ethic_synthetic_gen import ethic_synthetic_datasets
+    from .datasets.other_packages_gen import other_packages_datasets
     from .models.lct_endpoint import models as _served
     from .models.lct_model import models as _local
     from .models.lct_vllm import models as _vllm
@@ -46,7 +47,7 @@ with read_base():
 _official = ada_leval_datasets + elitr_bench_datasets + ethic_datasets
 # Not an import statement: what those bring cannot be called in a config file.
 _env = __import__('long_context_tasks.hosts.opencompass.environment', fromlist=[''])
-_all = ada_leval_any_datasets + ada_leval_datasets + ada_leval_ppl_datasets + ada_leval_synthetic_datasets + ada_leval_variants_datasets + elitr_bench_datasets + elitr_bench_synthetic_datasets + elitr_bench_variants_datasets + ethic_built_datasets + ethic_datasets + ethic_synthetic_datasets
+_all = ada_leval_any_datasets + ada_leval_datasets + ada_leval_ppl_datasets + ada_leval_synthetic_datasets + ada_leval_variants_datasets + elitr_bench_datasets + elitr_bench_synthetic_datasets + elitr_bench_variants_datasets + ethic_built_datasets + ethic_datasets + ethic_synthetic_datasets + other_packages_datasets
 _given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
 _by_name = dict([(d['abbr'], d) for d in _all])
 _unknown = [name for name in _given if name not in _by_name and name != 'official']
@@ -92,4 +93,4 @@ work_dir = 'outputs/all'
 
 # What is left here is written down with the run: no modules, and the datasets once.
 del os, _env, _official, _all, _given, _by_name, _unknown, _local, _served, _vllm, _partition, _runner
-del _runs, _eval_gpus, _workers, ada_leval_any_datasets, ada_leval_datasets, ada_leval_ppl_datasets, ada_leval_synthetic_datasets, ada_leval_variants_datasets, elitr_bench_datasets, elitr_bench_synthetic_datasets, elitr_bench_variants_datasets, ethic_built_datasets, ethic_datasets, ethic_synthetic_datasets
+del _runs, _eval_gpus, _workers, ada_leval_any_datasets, ada_leval_datasets, ada_leval_ppl_datasets, ada_leval_synthetic_datasets, ada_leval_variants_datasets, elitr_bench_datasets, elitr_bench_synthetic_datasets, elitr_bench_variants_datasets, ethic_built_datasets, ethic_datasets, ethic_synthetic_datasets, other_packages_datasets

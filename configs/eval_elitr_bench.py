@@ -29,7 +29,7 @@ with read_base():
     from .datasets.elitr_bench.elitr_bench_synthetic_gen import elitr_bench_synthetic_datasets
     from .datasets.elitr_bench.elitr_bench_variants_gen import elitr_bench_variants_datasets
     from .models.lct_model import models
-    from .summarizers.elitr_bench import summarizer
+    from .summarizers.example import summarizer
 
 _demo = """
     elitr_bench_qa_test elitr_bench_conv_test

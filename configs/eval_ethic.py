@@ -29,7 +29,7 @@ with read_base():
     from .datasets.ethic.ethic_gen import ethic_datasets
     from .datasets.ethic.ethic_synthetic_gen import ethic_synthetic_datasets
     from .models.lct_model import models
-    from .summarizers.ethic import summarizer
+    from .summarizers.example import summarizer
 
 _demo = """
     ethic_recall_law ethic_summarize_law ethic_organize_debates ethic_attribute_law

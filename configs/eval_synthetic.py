@@ -6,7 +6,7 @@ at 1k tokens, with the demo model, on this machine.
     LCT_LENGTH  of the prompts: 1k, 32k, 1m, 4096 ... (1k)
     LCT_SEED    of the texts (0); a new seed is a new test set
     LCT_N       cases of each task (5)
-    LCT_TASKS   names, with commas between: some of the tasks below, or their variants: elitr_bench_qa_synthetic_wer20 (noise)
+    LCT_TASKS   names, with commas between: some of the tasks below, or their variants: elitr_bench_qa_synthetic_wer20
     LCT_MODEL   folder or hub id of a model in this process; without it the demo model; see models/lct_model.py beside this file
     LCT_API_BASE, LCT_API_MODEL   a model behind a server instead; see models/lct_endpoint.py
     LCT_WORKERS processes side by side (1); LCT_GPUS GPUs of each (1 where there is one, else 0); LCT_BATCH_SIZE (1)
@@ -28,6 +28,7 @@ with read_base():
     from .datasets.ada_leval.ada_leval_any_gen import ada_leval_any_datasets
     from .datasets.elitr_bench.elitr_bench_synthetic_gen import elitr_bench_synthetic_datasets
     from .datasets.ethic.ethic_synthetic_gen import ethic_synthetic_datasets
+    from .datasets.other_packages_gen import other_packages_datasets
     from .models.lct_endpoint import models as _served
     from .models.lct_model import models as _local
     from .summarizers.example import summarizer
@@ -42,14 +43,14 @@ _names = """
 """.split()
 # Not an import statement: what those bring cannot be called in a config file.
 _env = __import__('long_context_tasks.hosts.opencompass.environment', fromlist=[''])
-_all = ada_leval_any_datasets + elitr_bench_synthetic_datasets + ethic_synthetic_datasets
+_all = ada_leval_any_datasets + elitr_bench_synthetic_datasets + ethic_synthetic_datasets + other_packages_datasets
 _given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
-_by_name = dict([(d['abbr'], d) for d in _all if '_synthetic' in d['abbr']])
+_tasks = __import__('long_context_tasks.hosts.opencompass.chosen_tasks', fromlist=[''])
+_by_name = dict([(d['abbr'], d) for d in _all if _tasks.is_seeded(d['abbr'])])
 _unknown = [name for name in _given if name not in _by_name]
 if _unknown:
     raise ValueError(
-        'LCT_TASKS: not synthetic tasks of any length: ' + ', '.join(_unknown) + '; there are: ' + ', '.join(_names)
-        + '; those of elitr_bench also with _wer20 ... _wer100 behind'
+        'LCT_TASKS: not synthetic tasks of any length: ' + ', '.join(_unknown) + '; there are: ' + ', '.join(_by_name)
     )
 _length = os.environ.get('LCT_LENGTH') or '1k'
 _n = _env.whole('LCT_N', 5)
@@ -77,5 +78,5 @@ eval = dict(
 work_dir = 'outputs/synthetic'
 
 # What is left here is written down with the run: no modules, and the datasets once.
-del os, _env, _names, _all, _given, _unknown, _length, _n, _by_name, _local, _served, _runs, _eval_gpus, _workers
-del ada_leval_any_datasets, elitr_bench_synthetic_datasets, ethic_synthetic_datasets
+del os, _env, _tasks, _names, _all, _given, _unknown, _length, _n, _by_name, _local, _served, _runs, _eval_gpus, _workers
+del ada_leval_any_datasets, elitr_bench_synthetic_datasets, ethic_synthetic_datasets, other_packages_datasets

@@ -43,10 +43,9 @@ def load_task(name: str, **options: Any) -> "Task":
     Raises:
         InputError: unknown task or option, a value that does not fit, or missing data; the message says what to do.
     """
-    from long_context_tasks.hosts.own.export import load
-    from long_context_tasks.schema import resolve_options
+    from long_context_tasks.benchmarks import loading
 
-    return Task(load(name, resolve_options({f"lct_{key}": value for key, value in options.items()})))
+    return Task(loading.load_task(name, {f"lct_{key}": value for key, value in options.items()}))
 
 
 @dataclass(frozen=True)

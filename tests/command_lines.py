@@ -23,7 +23,7 @@ class Command:
     def options(self) -> dict[str, Any]:
         """Every spelling of its options."""
         found = {"--help": None, "-h": None, "--debug": None}
-        for param in self.command.params:
+        for param in self.command.get_params(self.command.context_class(self.command)):
             if param.param_type_name == "option":
                 found |= dict.fromkeys((*param.opts, *param.secondary_opts), param)
         return found

@@ -1,9 +1,8 @@
-"""What the case builders of all benchmarks have in common, so that ``lct build`` needs to know none of them by name.
+"""What the case builders of all benchmarks have in common: reports, progress, lengths, cases from a seed or from a folder.
 
-A benchmark's ``build.py`` names what it can build in ``FAMILIES`` and has one function for it::
+A :class:`~long_context_tasks.benchmarks.plugin.Builder` names the settings of a builder and the function that builds::
 
-    FAMILIES = {"ada_leval_tsort": Family("tsort", TSortSettings, source="books"), ...}
-    def build(family, source, settings, folder, progress) -> list[TaskReport]
+    def build(name, source, settings, folder, progress) -> list[TaskReport]
 """
 
 import hashlib
@@ -14,29 +13,15 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from long_context_tasks.schema import CaseSet, InputError, Options, TaskCard, format_length, parse_length
+from long_context_tasks.schema import CaseSet, InputError, Options, format_length, parse_length
+from long_context_tasks.schema.card import TaskCard
 from long_context_tasks.schema.case_folder import cached_folder, read_manifest
 from long_context_tasks.tokens import same_tokenizer, tokenizer_identity
 from long_context_tasks.tokens.build_settings import ALL_TASKS, BuildSettings, Check, option
 
 T = TypeVar("T")
 S = TypeVar("S", bound=BuildSettings)
-
-
-@dataclass(frozen=True)
-class Family:
-    """Cases that one builder makes, at any length; its name is that of the case folder too.
-
-    Attributes:
-        task: the task of the card that they belong to.
-        settings: of the builder, a subclass of :class:`long_context_tasks.tokens.build_settings.BuildSettings`; the names of its
-            fields are options of ``lct build``.
-        source: the option of ``lct build`` that names the raw data, without dashes; None when none are needed.
-    """
-
-    task: str
-    settings: type[Any]
-    source: str | None = None
+Kind = TypeVar("Kind", bound=Options)
 
 
 class Progress:
@@ -189,7 +174,7 @@ class BuiltFile:
         """Read the cases."""
         return CaseSet.read(self.folder, self.task)
 
-    def resolve(self, options: Options) -> Options:
+    def resolve(self, options: Kind) -> Kind:
         """Return the options with the length, length policy, tokenizer and seed that the cases were built with.
 
         Raises:

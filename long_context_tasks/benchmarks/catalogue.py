@@ -1,4 +1,4 @@
-"""Which benchmarks and tasks there are: found by their cards, imported lazily.
+"""Which benchmarks and tasks there are.
 
 A task's name is ``<benchmark>_<task>[_<split>][_<length>][_<variant>...]``; ``any`` in place of the length takes any length or a
 folder of built cases.
@@ -6,13 +6,20 @@ folder of built cases.
 
 import difflib
 import importlib
+import importlib.metadata
 import importlib.resources
 import itertools
-from dataclasses import dataclass
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, make_dataclass
 from functools import lru_cache
-from types import ModuleType
+from typing import Any
 
-from long_context_tasks.schema import Card, InputError, TaskCard, load_card, parse_length
+from long_context_tasks.benchmarks.plugin import ENTRY_POINTS, Benchmark, Builder, resolve
+from long_context_tasks.schema import InputError, Options, options, parse_length
+from long_context_tasks.schema.card import Card, Scoring, Source, TaskCard, Variant
+
+logger = logging.getLogger(__name__)
 
 PACKAGE = "long_context_tasks.benchmarks"
 ANY = "any"
@@ -42,6 +49,11 @@ class TaskSpec:
         return f"{self.benchmark}_{self.task}"
 
     @property
+    def group(self) -> str:
+        """The name without split and length: ``ada_leval_tsort_synthetic``."""
+        return "_".join(part for part in (self.family, self.variant) if part)
+
+    @property
     def name(self) -> str:
         """The full task name."""
         return "_".join(part for part in (self.family, self.split, self.length, self.variant) if part)
@@ -57,45 +69,162 @@ class TaskSpec:
         return card(self.benchmark).tasks[self.task]
 
     @property
+    def variants(self) -> tuple[Variant, ...]:
+        """The variants in the name, as the card describes them."""
+        return next(parts for parts in self.card.combined_variants() if _joined(parts) == self.variant)
+
+    @property
     def headline(self) -> str:
         """The metric that stands for the task: its variant's, where that has one of its own."""
-        own = (variant.headline for variant in self.card.variants if variant.name == self.variant)
-        return next(own, "") or self.card.headline
+        return next((v.headline for v in self.variants if v.headline), self.card.headline)
+
+    @property
+    def source(self) -> Source:
+        """Where its cases come from: published files, a seed, or only what a user has built."""
+        return next((v.source for v in self.variants if v.source), self.card.source)
+
+    @property
+    def scoring(self) -> Scoring:
+        """Whether the model answers, or candidates are compared by log-likelihood."""
+        return next((v.scoring for v in self.variants if v.scoring), self.card.scoring)
+
+
+def _joined(variants: tuple[Variant, ...]) -> str:
+    return "_".join(variant.name for variant in variants)
 
 
 @lru_cache
-def benchmark_names() -> tuple[str, ...]:
-    """Names of all benchmarks: the folders that hold a card."""
+def _found() -> tuple[Mapping[str, Benchmark], Mapping[str, str]]:
+    """Every benchmark by name, and why others could not be read."""
+    benchmarks: dict[str, Benchmark] = {}
+    broken: dict[str, str] = {}
+    for name, path in _paths():
+        try:
+            benchmark = resolve(path, f"benchmark {name}")
+            if not isinstance(benchmark, Benchmark):
+                raise InputError(f"{path} is a {type(benchmark).__name__}, not a Benchmark")
+            if benchmark.name != name:
+                raise InputError(
+                    f"its card is named {benchmark.name!r}; entry point, folder and card need one name"
+                )
+            if name in benchmarks:
+                raise InputError("there is another benchmark of this name")
+        except Exception as error:  # a broken benchmark must not stop the others
+            broken[name] = f"{type(error).__name__}: {error}"
+            logger.warning("benchmark %s is left out: %s", name, error)
+        else:
+            benchmarks[name] = benchmark
+    return benchmarks, broken
+
+
+def _paths() -> Iterator[tuple[str, str]]:
+    """Names and dotted paths: the folders here that hold a card, then the entry points of other packages."""
     root = importlib.resources.files(PACKAGE)
-    return tuple(
-        sorted(entry.name for entry in root.iterdir() if entry.is_dir() and (entry / "card.yaml").is_file())
-    )
+    own = sorted(entry.name for entry in root.iterdir() if entry.is_dir() and (entry / "card.yaml").is_file())
+    yield from ((name, f"{PACKAGE}.{name}:BENCHMARK") for name in own)
+    points = importlib.metadata.entry_points(group=ENTRY_POINTS)
+    yield from ((point.name, point.value) for point in sorted(points, key=lambda point: point.name))
 
 
-def card(benchmark: str) -> Card:
+def benchmark_names() -> tuple[str, ...]:
+    """Names of all benchmarks that can be used: ours in alphabetical order, then those of other packages."""
+    return tuple(_found()[0])
+
+
+def own_benchmark_names() -> tuple[str, ...]:
+    """Names of the benchmarks in this package."""
+    return tuple(name for name in benchmark_names() if benchmark(name).load.startswith(f"{PACKAGE}."))
+
+
+def broken_benchmarks() -> Mapping[str, str]:
+    """Name of every benchmark that cannot be used, with the reason."""
+    return _found()[1]
+
+
+def benchmark(name: str) -> Benchmark:
+    """A benchmark by name.
+
+    Raises:
+        InputError: no such benchmark, or a broken one.
+    """
+    benchmarks, broken = _found()
+    if name in benchmarks:
+        return benchmarks[name]
+    if name in broken:
+        raise InputError(f"benchmark {name} cannot be used: {broken[name]}")
+    raise InputError(f"no benchmark {name!r}; there are: {', '.join(benchmarks)}")
+
+
+def card(name: str) -> Card:
     """The card of a benchmark."""
-    return load_card(f"{PACKAGE}.{benchmark}")
+    return benchmark(name).card
 
 
-def core(benchmark: str, module: str) -> ModuleType:
-    """A module of a benchmark's folder: ``data``, ``build``, ``prompts``, ``scoring``."""
-    return importlib.import_module(f"{PACKAGE}.{benchmark}.{module}")
+def builders() -> dict[str, tuple[Benchmark, Builder]]:
+    """Every builder of cases by name, with its benchmark."""
+    every = map(benchmark, benchmark_names())
+    return {name: (each, builder) for each in every for name, builder in each.builders.items()}
+
+
+def resolve_options(
+    given: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None
+) -> Options:
+    """Resolve the options of a run whatever its tasks are; each benchmark takes those that it has (``Options.of``).
+
+    Args:
+        given: a host's keys, ``lct_length`` ...
+        environ: the environment; that of the process by default.
+
+    Raises:
+        InputError: an option that no benchmark has, or a value that does not fit.
+    """
+    return options.resolve_options(given, environ, _every_option())
+
+
+def task_options(
+    name: str, given: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None
+) -> Options:
+    """Resolve the options that a task's benchmark has; see :func:`resolve_options`."""
+    return benchmark(parse_task(name).benchmark).options.of(resolve_options(given, environ))
+
+
+@lru_cache
+def _every_option() -> type[Options]:
+    """Options with the fields of all benchmarks."""
+    kinds = tuple(dict.fromkeys(benchmark(name).options for name in benchmark_names()))
+    own = {item.name: item for kind in kinds for item in fields(kind)}
+    common = {item.name for item in fields(Options)}
+    added = [
+        (item.name, item.type, options.option(item.metadata["parse"], item.default))
+        for item in own.values()
+        if item.name not in common
+    ]
+    return make_dataclass("EveryOption", added, bases=(Options,), frozen=True)
+
+
+def option_names() -> frozenset[str]:
+    """Names of the options of all benchmarks, without ``lct_``."""
+    return frozenset(_every_option().names())
 
 
 @lru_cache
 def task_specs() -> tuple[TaskSpec, ...]:
     """Every task that has a file of its own in the hosts, in the order of the cards."""
     specs = []
-    for benchmark in benchmark_names():
-        for task, task_card in card(benchmark).tasks.items():
+    for name in benchmark_names():
+        for task, task_card in card(name).tasks.items():
             for split, variants in itertools.product(
                 task_card.splits or ("",), task_card.combined_variants()
             ):
-                name = "_".join(variant.name for variant in variants)
                 lengths = variants[0].lengths if len(variants) == 1 else task_card.lengths
                 places = (*lengths, ANY) if task_card.lengths else ("",)
-                specs += [TaskSpec(benchmark, task, length, name, split) for length in places]
+                specs += [TaskSpec(name, task, length, _joined(variants), split) for length in places]
     return tuple(specs)
+
+
+@lru_cache
+def _by_name() -> Mapping[str, TaskSpec]:
+    return {spec.name: spec for spec in task_specs()}
 
 
 def parse_task(name: str) -> TaskSpec:
@@ -105,10 +234,13 @@ def parse_task(name: str) -> TaskSpec:
     TaskSpec(benchmark='ada_leval', task='bestanswer', length='16k', variant='front', split='')
 
     Raises:
-        InputError: no such task; the nearest names are given.
+        InputError: no such task; the nearest names are given, or why its benchmark is broken.
     """
-    by_name = {spec.name: spec for spec in task_specs()}
+    by_name = _by_name()
     if name not in by_name:
+        for broken, why in broken_benchmarks().items():
+            if name.startswith(f"{broken}_"):
+                raise InputError(f"unknown task {name}; benchmark {broken} cannot be used: {why}")
         near = ", ".join(difflib.get_close_matches(name, by_name, n=3))
         hint = f"did you mean: {near}?" if near else "see `lct tasks`."
         raise InputError(f"unknown task {name}; {hint} Other lengths: *_any with lct_length")

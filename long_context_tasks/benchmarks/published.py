@@ -26,7 +26,8 @@ import yaml
 from pydantic import Field, model_validator
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.schema import Card, InputError
+from long_context_tasks.schema import InputError
+from long_context_tasks.schema.card import Card
 from long_context_tasks.schema.validated import Checked, Whole, validated
 
 FILE = "published.yaml"

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.schema import InputError, LoadedTask, Options, parse_length
+from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.schema import InputError, Options, parse_length
 
 
 def reference_settings(benchmark: str) -> Mapping[str, Any]:
@@ -35,7 +36,7 @@ def reference_sha256(task: str) -> str:
     benchmark = catalogue.parse_task(task).benchmark
     settings = reference_settings(benchmark)
     options = Options(length=parse_length(settings["length"]), seed=settings["seed"], n=settings["n"])
-    loaded: LoadedTask = catalogue.core(benchmark, "data").load_task(task, options)
+    loaded = load_task(task, options)
     digest = hashlib.sha256()
     for case in loaded.cases.cases:
         sent = loaded.whole_conversation(case) if loaded.is_conversation else loaded.messages(case)

@@ -62,9 +62,10 @@ def coverage(
     One call for each chunk. Answers are kept in the cache: the same command asks only for what is missing. Exit status 1: no
     chunk was judged.
     """
+    from long_context_tasks.benchmarks.catalogue import resolve_options
     from long_context_tasks.coverage.measure import check_evaluator, measure
     from long_context_tasks.judges import Store, check_judge, default_store_path, load_judge
-    from long_context_tasks.schema import InputError, resolve_options
+    from long_context_tasks.schema import InputError
     from long_context_tasks.tokens import get_tokenizer
 
     if out.is_dir() or not out.absolute().parent.is_dir():
@@ -102,7 +103,7 @@ def item_sources(what: str, options: "Options", tasks: Sequence[str] = ()) -> "S
     Raises:
         InputError: there are none, or they are damaged.
     """
-    from long_context_tasks.benchmarks import catalogue
+    from long_context_tasks.benchmarks.loading import load_task
     from long_context_tasks.coverage.items import file_cases, folder_cases, split_cases
     from long_context_tasks.schema import InputError
 
@@ -119,7 +120,7 @@ def item_sources(what: str, options: "Options", tasks: Sequence[str] = ()) -> "S
             if not tasks or name in tasks
             for source in split_cases(
                 name,
-                catalogue.core(catalogue.parse_task(name).benchmark, "data").load_task(name, options).cases,
+                load_task(name, options).cases,
                 _split_of(name),
             )
         ]
@@ -135,14 +136,17 @@ def item_sources(what: str, options: "Options", tasks: Sequence[str] = ()) -> "S
 def _split_of(task: str) -> "Split":
     """How the benchmark of a task takes its cases apart."""
     from long_context_tasks.benchmarks import catalogue
-    from long_context_tasks.coverage.items import split_by_documents
     from long_context_tasks.schema import InputError
 
     benchmark = next((name for name in catalogue.benchmark_names() if task.startswith(f"{name}_")), None)
     if benchmark is None:
         raise InputError(f"no benchmark has a task {task}; see `lct tasks`")
-    prompts = catalogue.core(benchmark, "prompts")
-    return getattr(prompts, "split_case", None) or split_by_documents(prompts.messages)
+    split: Split | None = catalogue.benchmark(benchmark).function("split")
+    if split is None:
+        raise InputError(
+            f"{task}: the benchmark {benchmark} does not say how its cases are taken apart (split)"
+        )
+    return split
 
 
 def _published(name: str) -> list[str]:
@@ -155,7 +159,7 @@ def _published(name: str) -> list[str]:
     groups = {
         spec.name: (f"{spec.family}_{spec.variant}",) if spec.variant else (spec.family, spec.benchmark)
         for spec in specs
-        if spec.length != catalogue.ANY and not spec.card.built_only
+        if spec.length != catalogue.ANY and spec.source != "built"
     }
     return [member for member, own in groups.items() if name in own]
 

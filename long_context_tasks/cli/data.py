@@ -14,7 +14,7 @@ from long_context_tasks.cli.output import add_table, give, say
 
 if TYPE_CHECKING:
     from long_context_tasks.benchmarks.fetch import OnBytes
-    from long_context_tasks.schema import Card
+    from long_context_tasks.schema.card import Card
 
 app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Fetch published files and say which are there."
@@ -180,13 +180,16 @@ def _check_of(name: str) -> Callable[[Path], str | None]:
 
 def _without_them(benchmark: str) -> str:
     """What can be done without the published files of a benchmark; empty when nothing can."""
-    from long_context_tasks.benchmarks.catalogue import core, task_specs
+    from long_context_tasks.benchmarks import catalogue
 
     ways = []
-    if any(family.source for family in core(benchmark, "build").FAMILIES.values()):
+    if any(builder.source for builder in catalogue.benchmark(benchmark).builders.values()):
         ways.append("build cases of your own with `lct build`")
-    if any(spec.benchmark == benchmark and spec.name.endswith("_synthetic") for spec in task_specs()):
-        ways.append("use the tasks that end in _synthetic")
+    seeded = (
+        spec for spec in catalogue.task_specs() if spec.benchmark == benchmark and spec.source == "seed"
+    )
+    if any(spec.scoring == "generate" for spec in seeded):
+        ways.append("use its tasks that are written from a seed (`lct tasks`)")
     return f". Without published files: {', or '.join(ways)}" if ways else ""
 
 

@@ -7,35 +7,55 @@ A test fails when generating again would change a committed file.
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.cli.options import examples
-from long_context_tasks.schema import Card, TaskCard, Variant
+from long_context_tasks.cli.options import complete_benchmark, examples
+from long_context_tasks.schema.card import Card, TaskCard, Variant
 
 app = typer.Typer(add_completion=False)
 CHECKOUT = Path(__file__).resolve().parents[2]
 _BEGIN = "<!-- generated from the card by `lct generate`; edit the card instead -->"
+_MADE = "# Made by `lct generate`"
 _TAG = re.compile(r"<(?=[a-z/])")
 _END = "<!-- end of the generated part -->"
 
 
-@app.command(epilog=examples("lct generate"))
-def generate() -> None:
-    """Write the files made from the benchmarks' cards: lm-eval's YAML, OpenCompass's configs, docs (for contributors)."""
-    for path in write_generated_files():
-        typer.echo(str(path.relative_to(CHECKOUT)))
+@app.command(epilog=examples("lct generate", "lct generate my_benchmark"))
+def generate(
+    benchmark: Annotated[
+        str,
+        typer.Argument(
+            help="Only lm-eval's YAML of this benchmark, which may belong to another package.",
+            show_default=False,
+            autocompletion=complete_benchmark,
+        ),
+    ] = "",
+) -> None:
+    """Write the files made from the benchmarks' cards, and delete those that no card makes any more (for contributors)."""
+    from long_context_tasks.hosts.lm_eval.generate import benchmark_files
+
+    if benchmark:
+        files = benchmark_files(benchmark)
+        changed = write_files(files) + delete_others(files)
+    else:
+        changed = write_generated_files()
+    for path in changed:
+        typer.echo(str(path.relative_to(CHECKOUT) if path.is_relative_to(CHECKOUT) else path))
 
 
 def generated_files() -> dict[Path, str]:
     """Every generated file of the checkout with the content that it must have."""
-    from long_context_tasks.hosts.lm_eval.generate import lm_eval_files
+    from long_context_tasks.hosts.lm_eval.generate import benchmark_files, suite_files
     from long_context_tasks.hosts.opencompass.generate import opencompass_files
 
-    made = {**lm_eval_files(), **opencompass_files()}
-    files = {CHECKOUT / path: text for path, text in made.items()}
-    for name in catalogue.benchmark_names():
+    files = suite_files()
+    for name in catalogue.own_benchmark_names():
+        files |= benchmark_files(name)
+    files |= {CHECKOUT / path: text for path, text in opencompass_files().items()}
+    for name in catalogue.own_benchmark_names():
         page = CHECKOUT / "docs" / f"{name}.md"
         files[page] = with_generated_part(
             page.read_text(encoding="utf-8"), card_markdown(catalogue.card(name))
@@ -44,14 +64,31 @@ def generated_files() -> dict[Path, str]:
 
 
 def write_generated_files() -> list[Path]:
-    """Write what differs; returns the files that were written."""
+    """Write what differs and delete what is made no more; returns the files that changed."""
+    files = generated_files()
+    return write_files(files) + delete_others(files)
+
+
+def write_files(files: Mapping[Path, str]) -> list[Path]:
+    """Write the files that differ; returns them."""
     written = []
-    for path, text in generated_files().items():
+    for path, text in files.items():
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8", newline="\n")
             written.append(path)
     return written
+
+
+def delete_others(files: Mapping[Path, str]) -> list[Path]:
+    """Delete generated files (their text says so) beside these that are not among them; returns them."""
+    deleted = []
+    for folder in {path.parent for path in files if path.suffix in (".yaml", ".py")}:
+        for path in sorted(folder.glob("*")):
+            if path.is_file() and path not in files and _MADE in path.read_text(encoding="utf-8"):
+                path.unlink()
+                deleted.append(path)
+    return deleted
 
 
 def with_generated_part(page: str, part: str) -> str:

@@ -66,10 +66,9 @@ def complete_benchmark(incomplete: str) -> list[str]:
 
 def complete_family(incomplete: str) -> list[str]:
     """What `lct build` can build."""
-    from long_context_tasks.benchmarks.catalogue import benchmark_names, core
+    from long_context_tasks.benchmarks.catalogue import builders
 
-    families = (family for name in benchmark_names() for family in core(name, "build").FAMILIES)
-    return _beginning(families, incomplete)
+    return _beginning(builders(), incomplete)
 
 
 def _task_names() -> list[str]:

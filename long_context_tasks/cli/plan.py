@@ -141,12 +141,13 @@ def plan(
     (LCT_NOISE_MODE and so on). Tasks whose data are missing are named and do not stop the others. Exit code 1 when a task could not
     be planned, or, with --missing, when a cell is not done.
     """
+    from long_context_tasks.benchmarks.catalogue import resolve_options
     from long_context_tasks.cli.paths import config_folder
     from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
     from long_context_tasks.results.plan.commands_for import Model, Place
     from long_context_tasks.results.plan.cost import expand_tasks
     from long_context_tasks.results.plan.overview import facts_of_folder, find_missing
-    from long_context_tasks.schema import InputError, resolve_options
+    from long_context_tasks.schema import InputError
 
     if not tasks and not missing:
         raise InputError(

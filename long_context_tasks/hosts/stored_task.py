@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks import catalogue, loading
 from long_context_tasks.hosts.stored import StoredCase, StoredRun
-from long_context_tasks.schema import InputError, LoadedTask, Options, resolve_options
+from long_context_tasks.schema import InputError, LoadedTask, Options
 from long_context_tasks.schema.response import Response
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ def options_of(
     options = {key: value for key, value in run.options.items() if key != "lct_judge"}
     if place := data_dir or environ.get("LCT_DATA_DIR"):
         options["lct_data_dir"] = str(place)
-    return resolve_options(options, {})
+    return catalogue.resolve_options(options, {})
 
 
 def load_task(run: StoredRun, data_dir: Path | None = None) -> LoadedTask:
@@ -48,12 +48,11 @@ def load_task(run: StoredRun, data_dir: Path | None = None) -> LoadedTask:
     spec = catalogue.parse_task(run.task)
     options = options_of(run, data_dir)
     tokens = (spec.tokens or options.length or 0) * (options.n or _CASES)
-    if "synthetic" in spec.variant and options.cases is None and tokens > MOST_WRITTEN:
+    if spec.source == "seed" and options.cases is None and tokens > MOST_WRITTEN:
         raise InputError(
             f"{run}: {tokens:,} tokens of synthetic cases would have to be written, and at most {MOST_WRITTEN:,} are for a stored run"
         )
-    task: LoadedTask = catalogue.core(spec.benchmark, "data").load_task(run.task, options)
-    return task
+    return loading.load_task(run.task, options)
 
 
 def responses_to(run: StoredRun, task: LoadedTask) -> list[Responses]:

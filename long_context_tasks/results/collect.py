@@ -8,7 +8,6 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,6 @@ from long_context_tasks.results.evaluations import (
 from long_context_tasks.results.find import find_runs
 from long_context_tasks.results.plan.missing import without_answers
 from long_context_tasks.results.run_rows import described, told_points
-from long_context_tasks.results.sections import hook
 from long_context_tasks.results.settings import cases_told_apart, other_cases_told_apart
 from long_context_tasks.results.tidy import RUNS, SCORES, Collection
 from long_context_tasks.schema import InputError
@@ -187,7 +185,7 @@ def label_texts(
     >>> label_texts("ethic", "b1", {"domain": "books", "evidence": ["a text"]}, [{}])
     ('{"domain": "books"}',)
     """
-    common = {**labels, **_derived(benchmark)(case, labels)}
+    common = {**labels, **_derived(benchmark, case, labels)}
     texts = []
     for own in turns:
         kept = {name: value for name, value in {**common, **own}.items() if _short(value)}
@@ -201,10 +199,10 @@ def _short(value: Any) -> bool:
     return isinstance(value, int | float) and math.isfinite(value)
 
 
-@lru_cache
-def _derived(benchmark: str) -> Callable[[str, Mapping[str, Any]], Mapping[str, Any]]:
-    """What a benchmark's own ``labels_of`` makes of a case's id and labels; nothing where it has none."""
-    return hook(benchmark, "data", "labels_of") or (lambda case, labels: {})
+def _derived(benchmark: str, case: str, labels: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Labels that the benchmark adds; none where it has no function for them."""
+    labels_of = catalogue.benchmark(benchmark).function("labels")
+    return labels_of(case, labels) if labels_of else {}
 
 
 _ENDS = 65_536

@@ -4,7 +4,7 @@ import importlib.util
 import io
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from inspect import signature
@@ -18,7 +18,7 @@ from long_context_tasks.hosts.stored import StoredRun
 from long_context_tasks.hosts.stored_task import load_task
 from long_context_tasks.results.evaluations import Evaluation, needs_no_judge, scored_cases
 from long_context_tasks.results.tidy import Collection
-from long_context_tasks.schema import InputError, LoadedTask, resolve_options
+from long_context_tasks.schema import InputError, LoadedTask
 from long_context_tasks.schema.report import (
     TEST_COLUMNS,
     HeatMap,
@@ -61,18 +61,7 @@ class Wanted:
 
 def with_sections() -> list[str]:
     """Names of the benchmarks that have a report of their own."""
-    return [name for name in catalogue.benchmark_names() if hook(name, "report", "sections") is not None]
-
-
-def hook(benchmark: str, module: str, name: str) -> Callable[..., Any] | None:
-    """A function of a benchmark's module; None where there is no such module or function."""
-    try:
-        if importlib.util.find_spec(f"{catalogue.PACKAGE}.{benchmark}.{module}") is None:
-            return None
-    except ModuleNotFoundError:  # no such package around it
-        return None
-    found: Callable[..., Any] | None = getattr(catalogue.core(benchmark, module), name, None)
-    return found
+    return [name for name in catalogue.benchmark_names() if catalogue.benchmark(name).sections]
 
 
 def benchmark_sections(
@@ -89,7 +78,8 @@ def benchmark_sections(
     Raises:
         InputError: an unknown benchmark, no run that can be split, a damaged file, or data of a task that are not here.
     """
-    made = hook(benchmark, "report", "sections") if benchmark in catalogue.benchmark_names() else None
+    known = benchmark in catalogue.benchmark_names()
+    made = catalogue.benchmark(benchmark).function("sections") if known else None
     if made is None:
         raise InputError(
             f"--section {benchmark}: no benchmark with a report of its own; there are: {', '.join(with_sections())}"
@@ -127,14 +117,13 @@ def paper_sections(benchmark: str, data_dir: Path | None, only: str = "") -> lis
     Raises:
         InputError: a benchmark without such tables, an unknown key, or files that are missing or damaged.
     """
-    there = {
-        name: made for name in catalogue.benchmark_names() if (made := hook(name, "paper.tables", "sections"))
-    }
+    there = [name for name in catalogue.benchmark_names() if catalogue.benchmark(name).paper_tables]
     if benchmark not in there:
         raise InputError(
             f"{benchmark}: no tables of a paper can be made again; there are: {', '.join(there)}"
         )
-    found: list[Section] = there[benchmark](resolve_options({"lct_data_dir": data_dir}), only)
+    made = catalogue.benchmark(benchmark).function("paper_tables")
+    found: list[Section] = made(catalogue.resolve_options({"lct_data_dir": data_dir}), only)
     return found
 
 

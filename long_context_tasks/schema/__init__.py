@@ -1,6 +1,5 @@
 """The nouns that every part of the package shares: cases, messages, scores, options, cards."""
 
-from long_context_tasks.schema.card import Card, TaskCard, Variant, load_card
 from long_context_tasks.schema.case import Case, CaseScores, Message, Score, Turn, prompt_hash
 from long_context_tasks.schema.case_folder import CaseSet, CaseWriter, Documents, file_sha256
 from long_context_tasks.schema.errors import InputError
@@ -8,7 +7,6 @@ from long_context_tasks.schema.options import Options, format_length, parse_leng
 from long_context_tasks.schema.task import LoadedTask
 
 __all__ = [
-    "Card",
     "Case",
     "CaseScores",
     "CaseSet",
@@ -19,12 +17,9 @@ __all__ = [
     "Message",
     "Options",
     "Score",
-    "TaskCard",
     "Turn",
-    "Variant",
     "file_sha256",
     "format_length",
-    "load_card",
     "parse_length",
     "prompt_hash",
     "resolve_options",

@@ -1,72 +1,90 @@
 """The card of a benchmark: what it is, where its data come from, which tasks it has.
 
-A card is a YAML file in the benchmark's folder. Task lists, host files and the docs page are made from it.
+A card is ``card.yaml`` in the benchmark's folder. Task names, the hosts' files and the docs page are made from it, and nothing is
+read from parts of names: ``source`` and ``scoring`` say where cases come from and how a task is answered.
 """
 
-import importlib.resources
 import itertools
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
-from functools import lru_cache
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import yaml
+from pydantic import ConfigDict, Field, PrivateAttr
 
 from long_context_tasks.schema.errors import InputError
+from long_context_tasks.schema.validated import Checked, validated
+
+Source = Literal["published", "seed", "built"]
+"""Where cases come from: published files, a seed, or only what a user has built (``lct_cases``)."""
+Scoring = Literal["generate", "likelihood"]
+"""Whether the model answers in words, or candidates are compared by log-likelihood."""
 
 
-@dataclass(frozen=True)
-class Variant:
+class _CardPart(Checked):
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+
+class Variant(_CardPart):
     """A changed form of a task, named at the end of the task's name.
 
     Attributes:
-        name: e.g. ``front``, ``cut4k``, ``synthetic``, ``ppl_synthetic``, ``wer40``.
+        name: e.g. ``front``, ``cut4k``, ``synthetic``, ``wer40``.
         about: one sentence for the docs.
-        lengths: the lengths that get a task of their own; any other goes through ``<task>_any_<variant>``.
+        lengths: lengths that get a task each; any other goes through ``<task>_any_<variant>``.
         axis: what it changes, e.g. ``noise``. Variants of different axes combine, in the order in which the axes first
-            appear in the card; one without an axis stands alone.
-        headline: metric name, where it is not the task's own.
+            appear in the card; a variant without an axis does not combine.
+        headline: metric name, where it is not the task's.
+        source, scoring: where they are not the task's.
     """
 
     name: str
-    about: str
+    about: str = ""
     lengths: tuple[str, ...] = ()
     axis: str = ""
     headline: str = ""
+    source: Source | None = None
+    scoring: Scoring | None = None
 
 
-@dataclass(frozen=True)
-class TaskCard:
+class TaskCard(_CardPart):
     """One task of a benchmark.
 
     Attributes:
+        source, scoring: see :data:`Source` and :data:`Scoring`.
+        headline: metric that stands for the task.
+        chance: what guessing scores: a number from 0 to 1, or words.
         about: one sentence.
-        chance: what guessing scores, in words.
-        headline, official: metric names.
-        answer_budget: tokens a model may generate by default.
+        official: metric that follows the paper's code, where there is one.
+        answer_budget: tokens that a model may generate by default.
         variants: see :class:`Variant`.
-        splits: names of the published splits; none where a task has only one.
-        lengths: names of the published lengths, shortest first; none where the texts have the length they have.
+        splits: names of the published splits or domains; none where a task has only one.
+        lengths: names of the task's lengths, shortest first; none where the texts have the length they have.
         bounds: length name to the most cl100k tokens of a case in the paper.
         build: settings of the case builder, as in the paper.
         files: length name to published file name.
-        pooled: the mean of a group of its tasks counts every case the same, as officially; without it every task the same.
-        built_only: there are no published data, only cases of the user's own (``lct_cases``): no group of the benchmark has it.
+        pooled: the mean of a group of its tasks weighs every case equally, as the official code does, not every task.
     """
 
-    about: str
-    chance: str
+    source: Source
     headline: str
-    official: str
-    answer_budget: int
-    variants: tuple[Variant, ...]
+    chance: str
+    about: str = ""
+    scoring: Scoring = "generate"
+    official: str = ""
+    answer_budget: int = Field(default=256, gt=0)
+    variants: tuple[Variant, ...] = ()
     splits: tuple[str, ...] = ()
     lengths: tuple[str, ...] = ()
-    bounds: Mapping[str, int] = field(default_factory=dict)
-    build: Mapping[str, Any] = field(default_factory=dict)
-    files: Mapping[str, str] = field(default_factory=dict)
+    bounds: Mapping[str, int] = {}
+    build: Mapping[str, Any] = {}
+    files: Mapping[str, str] = {}
     pooled: bool = False
-    built_only: bool = False
+
+    @property
+    def main_metrics(self) -> tuple[str, ...]:
+        """Headline and official metric, each once."""
+        return tuple(dict.fromkeys(filter(None, (self.headline, self.official))))
 
     def combined_variants(self) -> list[tuple[Variant, ...]]:
         """The plain task (an empty tuple), then every variant or combination of variants, in the card's order."""
@@ -76,60 +94,70 @@ class TaskCard:
             if variant.axis:
                 axes.setdefault(variant.axis, [()]).append((variant,))
         combined = [tuple(itertools.chain(*parts)) for parts in itertools.product(*axes.values())]
-        return [(), *alone, *(one for one in combined if one)]
+        return [(), *alone, *(parts for parts in combined if parts)]
 
 
-@dataclass(frozen=True)
-class Card:
-    """A benchmark's card; the fields are those of the YAML file."""
+class Card(_CardPart):
+    """A benchmark's card; the fields are those of the YAML file. Required are ``name``, ``title``, ``metrics`` and ``tasks``.
+
+    ``points`` names the metrics that are points of a scale and no rates. Public pages and bundles show of the data only what ``redistribute`` allows; what it does not mention is not shown.
+    """
 
     name: str
     title: str
-    version: int
-    paper: Mapping[str, str]
-    licence: str
-    redistribute: Mapping[str, bool]
-    about: str
-    data: Mapping[str, Any]
-    subsets: Mapping[str, Any]
     metrics: Mapping[str, str]
-    settings: tuple[Mapping[str, Any], ...]
-    deviations: tuple[str, ...]
-    tasks: Mapping[str, TaskCard] = field(default_factory=dict)
-    points: tuple[str, ...] = ()  # metrics that are points of a scale and no rates
+    points: tuple[str, ...] = ()
+    tasks: Mapping[str, TaskCard] = Field(min_length=1)
+    version: int = Field(default=1, ge=1)
+    about: str = ""
+    paper: Mapping[str, str] = {}
+    licence: str = ""
+    redistribute: Mapping[Literal["prompts", "gold", "responses"], bool] = {}
+    data: Mapping[str, Any] = {}
+    subsets: Mapping[str, Any] = {}
+    settings: tuple[Mapping[str, Any], ...] = ()
+    deviations: tuple[str, ...] = ()
+    _folder: Path = PrivateAttr(default=Path())
+
+    @property
+    def folder(self) -> Path:
+        """Where the card was read."""
+        return self._folder
+
+    @classmethod
+    def load(cls, package_file: str | Path) -> "Card":
+        """Read the card beside a benchmark's ``__init__.py``; pass ``__file__``.
+
+        Raises:
+            InputError: see :meth:`parse`.
+        """
+        path = Path(package_file).with_name("card.yaml")
+        card = cls.parse(path.read_text(encoding="utf-8"), str(path))
+        card._folder = path.parent
+        return card
+
+    @classmethod
+    def parse(cls, text: str, place: str) -> "Card":
+        """Read a card from YAML.
+
+        Raises:
+            InputError: not YAML, unknown or missing keys, values that do not fit, or a headline or official metric that
+                ``metrics`` does not describe; each with ``place`` and the key.
+        """
+        try:
+            row = yaml.load(text, Loader=_LOADER)
+        except yaml.YAMLError as error:
+            raise InputError(f"{place}: not YAML ({error})") from error
+        card = validated(cls, row, place)
+        for name, task in card.tasks.items():
+            for metric in (*task.main_metrics, *(variant.headline for variant in task.variants)):
+                if metric and metric not in card.metrics:
+                    raise InputError(
+                        f"{place}: task {name} names the metric {metric!r}, which metrics does not describe (there are: "
+                        f"{', '.join(card.metrics)})"
+                    )
+        return card
 
 
-def _checked(kind: type[Any], row: Mapping[str, Any], place: str) -> dict[str, Any]:
-    names = {item.name for item in fields(kind)}
-    needed = {
-        item.name for item in fields(kind) if item.default is MISSING and item.default_factory is MISSING
-    }
-    if unknown := set(row) - names:
-        raise InputError(f"{place}: unknown keys {sorted(unknown)}")
-    if missing := needed - set(row):
-        raise InputError(f"{place}: missing keys {sorted(missing)}")
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
-
-
-def parse_card(text: str, place: str) -> Card:
-    """A card from YAML text.
-
-    Raises:
-        InputError: unknown or missing keys, with ``place`` named.
-    """
-    row = yaml.safe_load(text)
-    tasks = {}
-    for name, task in row.pop("tasks").items():
-        variants = [
-            Variant(**_checked(Variant, variant, f"{place}, variant of {name}"))
-            for variant in task.pop("variants")
-        ]
-        tasks[name] = TaskCard(**_checked(TaskCard, {**task, "variants": variants}, f"{place}, task {name}"))
-    return Card(**_checked(Card, row, place), tasks=tasks)
-
-
-@lru_cache
-def load_card(package: str) -> Card:
-    """The card in a benchmark's package, e.g. ``long_context_tasks.benchmarks.ada_leval``."""
-    file = importlib.resources.files(package) / "card.yaml"
-    return parse_card(file.read_text(encoding="utf-8"), f"{package}/card.yaml")
+# The C loader reads a card ten times faster.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

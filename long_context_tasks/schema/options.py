@@ -9,17 +9,16 @@ import difflib
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from typing_extensions import Self
 
 from long_context_tasks.schema.errors import InputError
 
 LENGTH_POLICIES = ("same_information", "same_tokens")
 SUBSETS = (1000, 200, 50)
-CUT_SIDES = ("front", "rear")
-NOISE_MODES = ("exact", "official")
-PROMPT_TOKENS = ("under_32k", "over_32k")
 
 
 def parse_length(text: str | int) -> int:
@@ -50,9 +49,77 @@ def format_length(tokens: int) -> str:
     return str(tokens)
 
 
+Parser = Callable[[str, Any], Any]
+"""An option's name and value as given to the value that it means; raises InputError."""
+
+
+def option(parse: Parser, default: Any = None) -> Any:
+    """Declare an option as a field of :class:`Options` or of a benchmark's subclass.
+
+    Args:
+        parse: see :data:`Parser`.
+        default: when nothing is given.
+    """
+    return field(default=default, metadata={"parse": parse})
+
+
+def text(name: str, value: object) -> str:
+    """Any text."""
+    return str(value)
+
+
+def path(name: str, value: Any) -> Path:
+    """A path; ``~`` is the home folder."""
+    return Path(value).expanduser()
+
+
+def tokens(name: str, value: Any) -> int:
+    """A number of tokens, see :func:`parse_length`."""
+    return parse_length(value)
+
+
+def positive(name: str, value: object) -> int:
+    """A whole number above 0."""
+    try:
+        number = int(str(value))
+    except ValueError:
+        number = 0
+    if number <= 0:
+        raise InputError(f"{name} must be a whole number above 0, not {value!r}")
+    return number
+
+
+def whole(name: str, value: object) -> int:
+    """A whole number."""
+    try:
+        return int(str(value))
+    except ValueError:
+        raise InputError(f"{name} must be a whole number, not {value!r}") from None
+
+
+def one_of(*choices: Any) -> Parser:
+    """One of some values, as they are written."""
+
+    def parse(name: str, value: object) -> Any:
+        for choice in choices:
+            if str(value) == str(choice):
+                return choice
+        raise InputError(f"{name} must be one of {', '.join(map(str, choices))}, not {value!r}")
+
+    return parse
+
+
+def yes_or_no(name: str, value: object) -> bool:
+    """True or false, 1 or 0, yes or no."""
+    text = str(value).lower()
+    if text not in ("true", "false", "1", "0", "yes", "no"):
+        raise InputError(f"{name} must be true or false, not {value!r}")
+    return text in ("true", "1", "yes")
+
+
 @dataclass(frozen=True)
 class Options:
-    """Resolved options of a run; every result carries them.
+    """The options that every benchmark has, resolved; every result carries them. A benchmark adds its own in a subclass.
 
     Attributes:
         cases: a folder of built cases to run on, instead of the official files.
@@ -67,44 +134,47 @@ class Options:
         judge: a judge file.
         data_dir: folder with one folder per benchmark that holds the published files.
         answer_budget: tokens that the model may generate; without it the task's default.
-        cut_keep: front or rear: what a ``_cut*`` variant keeps.
-        prompt_style: how a benchmark's prompt is laid out, where it knows several; see its docs.
-        question_markers: whether questions are marked as such, where a benchmark's paper tried both.
-        noise_mode: exact or official: how noisy transcripts are made.
-        noise_rules: a file of noise rules; without it those that come with the package.
-        prompt_tokens: under_32k or over_32k: only prompts of at most, or above, 32,768 tokens of the model's tokenizer, where a
-            benchmark's paper tells them apart.
         given: names of the options that somebody set, also those set to their default; no option itself.
     """
 
-    cases: Path | None = None
-    length: int | None = None
-    length_policy: str = "same_information"
-    tokenizer: str | None = None
-    window: int | None = None
-    seed: int = 0
-    n: int | None = None
-    subset: int | None = None
-    judge: Path | None = None
-    data_dir: Path | None = None
-    answer_budget: int | None = None
-    cut_keep: str = "front"
-    prompt_style: str | None = None
-    question_markers: bool | None = None
-    noise_mode: str | None = None
-    noise_rules: Path | None = None
-    prompt_tokens: str | None = None
-    given: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    cases: Path | None = option(path)
+    length: int | None = option(tokens)
+    length_policy: str = option(one_of(*LENGTH_POLICIES), "same_information")
+    tokenizer: str | None = option(text)
+    window: int | None = option(tokens)
+    seed: int = option(whole, 0)
+    n: int | None = option(positive)
+    subset: int | None = option(one_of(*SUBSETS))
+    judge: Path | None = option(path)
+    data_dir: Path | None = option(path)
+    answer_budget: int | None = option(positive)
+    given: frozenset[str] = field(default=frozenset(), compare=False, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        """What differs from its default was given."""
-        defaults = {one.name: one.default for one in fields(self)}
-        differing = {name for name in OPTION_NAMES if getattr(self, name) != defaults[name]}
+        """Count what differs from its default as given."""
+        differing = {item.name for item in self._items() if getattr(self, item.name) != item.default}
         object.__setattr__(self, "given", self.given | differing)
+
+    @classmethod
+    def _items(cls) -> "list[Field[Any]]":
+        return [item for item in fields(cls) if item.name != "given"]
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Names of the options, without ``lct_``."""
+        return tuple(item.name for item in cls._items())
+
+    @classmethod
+    def of(cls, options: "Options") -> Self:
+        """Return the options as this class has them: fields that only one of the two classes has are dropped or take their default."""
+        if type(options) is cls:
+            return options
+        shared = {name: getattr(options, name) for name in cls.names() if hasattr(options, name)}
+        return cls(**shared, given=options.given & set(cls.names()))
 
     def resolved(self) -> dict[str, Any]:
         """Options as plain values under their ``lct_`` names, for result files."""
-        values = {name: getattr(self, name) for name in OPTION_NAMES}
+        values = {name: getattr(self, name) for name in self.names()}
         return {
             f"lct_{name}": str(value) if isinstance(value, Path) else value
             for name, value in values.items()
@@ -116,7 +186,7 @@ class Options:
         recorded: Mapping[str, Any],
         folder: Path,
         same_tokenizer: Callable[[str, str], bool] = str.__eq__,
-    ) -> "Options":
+    ) -> Self:
         """Options of a run on built cases: length policy, tokenizer and seed are those that the cases were built with.
 
         Cases of ``same_information`` may be counted in another tokenizer as well; those of ``same_tokens`` may not.
@@ -152,68 +222,22 @@ class Options:
         return _checked(replace(self, **fixed))
 
 
-def _positive(name: str, value: object) -> int:
-    try:
-        number = int(str(value))
-    except ValueError:
-        number = 0
-    if number <= 0:
-        raise InputError(f"{name} must be a whole number above 0, not {value!r}")
-    return number
-
-
-def _seed(name: str, value: object) -> int:
-    try:
-        return int(str(value))
-    except ValueError:
-        raise InputError(f"{name} must be a whole number, not {value!r}") from None
-
-
-def _one_of(choices: tuple[Any, ...]) -> Callable[[str, object], Any]:
-    def parse(name: str, value: object) -> Any:
-        for choice in choices:
-            if str(value) == str(choice):
-                return choice
-        raise InputError(f"{name} must be one of {', '.join(map(str, choices))}, not {value!r}")
-
-    return parse
-
-
-def _yes_or_no(name: str, value: object) -> bool:
-    text = str(value).lower()
-    if text not in ("true", "false", "1", "0", "yes", "no"):
-        raise InputError(f"{name} must be true or false, not {value!r}")
-    return text in ("true", "1", "yes")
-
-
-_PARSERS: dict[str, Callable[[str, Any], Any]] = {
-    "cases": lambda _, value: Path(value).expanduser(),
-    "length": lambda _, value: parse_length(value),
-    "length_policy": _one_of(LENGTH_POLICIES),
-    "tokenizer": lambda _, value: str(value),
-    "window": lambda _, value: parse_length(value),
-    "seed": _seed,
-    "n": _positive,
-    "subset": _one_of(SUBSETS),
-    "judge": lambda _, value: Path(value).expanduser(),
-    "data_dir": lambda _, value: Path(value).expanduser(),
-    "answer_budget": _positive,
-    "cut_keep": _one_of(CUT_SIDES),
-    "prompt_style": lambda _, value: str(value),
-    "question_markers": _yes_or_no,
-    "noise_mode": _one_of(NOISE_MODES),
-    "noise_rules": lambda _, value: Path(value).expanduser(),
-    "prompt_tokens": _one_of(PROMPT_TOKENS),
-}
-OPTION_NAMES = tuple(one.name for one in fields(Options) if one.name != "given")
+_Options = TypeVar("_Options", bound=Options)
 
 
 def resolve_options(
-    given: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None
-) -> Options:
+    given: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+    kind: type[_Options] = Options,  # type: ignore[assignment]
+) -> _Options:
     """Options from a host's keys (``lct_length`` ...), then from the environment (``LCT_LENGTH`` ...).
 
     Keys without the prefix are ignored (a host mixes its own in); ``None`` and empty strings count as not given.
+
+    Args:
+        given: keys and values.
+        environ: the environment; that of the process by default.
+        kind: the class of the options.
 
     Raises:
         InputError: an unknown ``lct_*`` key or a value that does not fit.
@@ -224,24 +248,24 @@ def resolve_options(
         if key.startswith("lct_") and value not in (None, "")
     }
     environ = os.environ if environ is None else environ
-    known = {f"lct_{name}" for name in OPTION_NAMES}
+    known = {f"lct_{name}" for name in kind.names()}
     for key in given:
         if key not in known:
             near = difflib.get_close_matches(key, known, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
             raise InputError(f"unknown option {key}{hint} Options are: {', '.join(sorted(known))}")
     values: dict[str, Any] = {}
-    for name in OPTION_NAMES:
-        for source, key in ((given, f"lct_{name}"), (environ, f"LCT_{name.upper()}")):
+    for item in kind._items():
+        for source, key in ((given, f"lct_{item.name}"), (environ, f"LCT_{item.name.upper()}")):
             if source.get(key) not in (None, ""):
-                values[name] = _PARSERS[name](key, source[key])
+                values[item.name] = item.metadata["parse"](key, source[key])
                 break
-    options = Options(**values, given=frozenset(values))
+    options = kind(**values, given=frozenset(values))
     # A folder of cases may know its tokenizer.
     return options if options.cases is not None else _checked(options)
 
 
-def _checked(options: Options) -> Options:
+def _checked(options: _Options) -> _Options:
     if options.length_policy == "same_tokens" and options.tokenizer is None:
         raise InputError(
             "lct_length_policy=same_tokens counts in the model's tokenizer: give lct_tokenizer (--tokenizer) as well"

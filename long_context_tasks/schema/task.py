@@ -31,7 +31,8 @@ class LoadedTask:
             answers to messages; else None.
         judging: for a task whose responses a judge scores, a :class:`long_context_tasks.judges.Judging`; else None.
         points: metrics that are points on a scale of their own and not shares from 0 to 1.
-        own_template: a prompt is one text that marks the roles itself; a chat template must not be applied to it.
+        own_template: name of the prompt style where a prompt is one text that marks the roles itself; a chat template must not be
+            applied to it. Empty for chat messages.
         asked_and_right: for a task that is answered in words: case and turn to the question and the reference answer, which is all that
             a judge of correctness needs; else None.
     """
@@ -52,7 +53,7 @@ class LoadedTask:
     render_turn: Callable[[Case, Documents, int, Sequence[str | None]], list[Message]] | None = None
     judging: Any = None
     points: frozenset[str] = frozenset()
-    own_template: bool = False
+    own_template: str = ""
     asked_and_right: Callable[[Case, int], tuple[str, str]] | None = None
 
     @property

@@ -34,7 +34,7 @@ def judge_sentences(collection: "Collection", agreement: Path | None) -> dict[st
     Raises:
         InputError: the file is not of that form.
     """
-    from long_context_tasks.results.sections import hook
+    from long_context_tasks.benchmarks import catalogue
 
     measured = {} if agreement is None else read_agreement(agreement)
     found: dict[str, str] = {}
@@ -45,7 +45,7 @@ def judge_sentences(collection: "Collection", agreement: Path | None) -> dict[st
         model = str((json.loads(settings or "{}") or {}).get("model") or "")
         names = (judge, judge.rpartition("-")[0], model, model.rpartition("/")[2])
         sentence = next((measured[name] for name in names if name and name in measured), "")
-        if not sentence and (printed := hook(benchmark, "paper.tables", "judge_agreement")):
+        if not sentence and (printed := catalogue.benchmark(benchmark).function("judge_agreement")):
             sentence = printed(model)
         if sentence:
             found[judge] = sentence
@@ -160,13 +160,14 @@ def heat_maps(
     """
     import polars as pl
 
-    from long_context_tasks.results.sections import Wanted, hook, scored_runs
+    from long_context_tasks.benchmarks import catalogue
+    from long_context_tasks.results.sections import Wanted, scored_runs
     from long_context_tasks.site import words
     from long_context_tasks.site.shown import CellMap
 
     maps, without = [], []
     for cell in sorted(cells, key=lambda cell: cell.task):
-        made = hook(cell.benchmark, "report", "heat_maps")
+        made = catalogue.benchmark(cell.benchmark).function("heat_maps")
         if made is None:
             continue
         rows = collection.runs.filter(pl.col("run").is_in(cell.runs))
@@ -218,6 +219,7 @@ def own_sections(
 
 # "1/24 = 4.2 %": the one form of a card that is a single number.
 _CHANCE = re.compile(r"(\d+)/(\d+) = .*", re.ASCII)
+_NUMBER = re.compile(r"[01](?:\.\d+)?")
 _GUESS = "random_guess"
 RATES: Mapping[str, str] = {
     "instruction_following": "Followed the form",
@@ -319,10 +321,13 @@ def chances(cells: "Sequence[Cell]") -> dict[str, float]:
 
     found: dict[str, float] = {}
     for cell in cells:
-        match = _CHANCE.fullmatch(catalogue.parse_task(cell.task).card.chance)
+        chance = catalogue.parse_task(cell.task).card.chance
+        match, number = _CHANCE.fullmatch(chance), _NUMBER.fullmatch(chance)
         guess = cell.official.get(_GUESS)
         if match:
             found[cell.task] = int(match[1]) / int(match[2])
+        elif number:
+            found[cell.task] = float(chance)
         elif guess is not None and guess.n and cell.task not in found:
             found[cell.task] = guess.value
     return found

@@ -20,13 +20,13 @@ from stub_server import answer_by_hash, messages_hash, stub_server
 from tiny_model import make_tiny_model
 from typer.testing import CliRunner
 
+from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.cli import app
 from long_context_tasks.hosts.own.export import fill, load
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.cells import cells_of
 from long_context_tasks.results.collect import collect
 from long_context_tasks.results.evaluations import turn_scores, unjudged_evaluation
-from long_context_tasks.schema import resolve_options
 
 
 @pytest.fixture(autouse=True)

@@ -13,11 +13,11 @@ pytest.importorskip("polars")
 from run_commands import ADA, CONVERSATION, QA, Said, exported, own_responses, published_data, runs
 from stored_runs import only
 
+from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.hosts.own.export import export_rows, fill, load
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.cells import cells_of
 from long_context_tasks.results.collect import collect
-from long_context_tasks.schema import resolve_options
 
 
 @pytest.fixture(autouse=True)

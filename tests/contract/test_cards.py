@@ -1,32 +1,18 @@
 """Every benchmark's card is complete, and its files are where the architecture has them."""
 
-import dataclasses
-import importlib.resources
-
 import pytest
 
 from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.plugin import resolve
 from long_context_tasks.schema import InputError, parse_length
-from long_context_tasks.schema.card import parse_card
+from long_context_tasks.schema.card import Card
+from long_context_tasks.tokens.build_settings import BuildSettings
 
 BENCHMARKS = catalogue.benchmark_names()
-FILES = (
-    "card.yaml",
-    "data.py",
-    "build.py",
-    "prompts.py",
-    "scoring.py",
-    "opencompass.py",
-    "lm_eval.py",
-    "lm_eval_tasks",
-    "prompts",
-)
 
 
-@pytest.mark.parametrize("name", BENCHMARKS)
-def test_a_benchmark_has_the_same_files(name: str) -> None:
-    folder = importlib.resources.files(catalogue.PACKAGE) / name
-    assert [file for file in FILES if not (folder / file).is_file() and not (folder / file).is_dir()] == []
+def test_no_benchmark_of_this_package_is_broken() -> None:
+    assert catalogue.broken_benchmarks() == {} and {"ada_leval", "elitr_bench", "ethic"} <= set(BENCHMARKS)
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
@@ -47,11 +33,14 @@ def test_a_card_is_complete(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
-def test_what_can_be_built_belongs_to_the_card(name: str) -> None:
-    """`lct build` finds builders by their families only."""
-    for family, made in catalogue.core(name, "build").FAMILIES.items():
-        assert family.startswith(f"{name}_{made.task}") and made.task in catalogue.card(name).tasks
-        assert "lengths" in {field.name for field in dataclasses.fields(made.settings)}
+def test_what_a_benchmark_names_is_there(name: str) -> None:
+    benchmark = catalogue.benchmark(name)
+    for attribute in ("load", "labels", "sections", "example_files", "example_answers"):
+        assert getattr(benchmark, attribute) is None or callable(benchmark.function(attribute))
+    for family, builder in benchmark.builders.items():
+        assert family.startswith(f"{name}_{builder.task}") and builder.task in benchmark.card.tasks
+        assert issubclass(resolve(builder.settings, family), BuildSettings)
+        assert callable(resolve(builder.write, family))
 
 
 def test_task_names_are_unique_and_parse_back() -> None:
@@ -66,5 +55,16 @@ def test_an_unknown_task_gets_its_neighbours() -> None:
 
 
 def test_a_card_with_an_unknown_key_is_refused() -> None:
-    with pytest.raises(InputError, match=r"here: unknown keys \['colour'\]"):
-        parse_card("colour: red\ntasks: {}", "here")
+    with pytest.raises(InputError, match="here: name is missing"):
+        Card.parse("colour: red\ntasks: {}", "here")
+    with pytest.raises(InputError, match="here: unknown key 'colour'"):
+        Card.parse(
+            "name: x\ntitle: X\nmetrics: {}\ntasks: {a: {source: seed, headline: m, chance: 0}}\ncolour: red",
+            "here",
+        )
+
+
+def test_a_misspelt_headline_is_refused() -> None:
+    card = "name: x\ntitle: X\nmetrics: {accuracy: right}\ntasks: {a: {source: seed, headline: acuracy, chance: 0}}"
+    with pytest.raises(InputError, match="here: task a names the metric 'acuracy'"):
+        Card.parse(card, "here")

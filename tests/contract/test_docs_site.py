@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from command_lines import commands, problem_of
 
-from long_context_tasks.schema.environment import known_variables
+from long_context_tasks.hosts.environment import known_variables
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

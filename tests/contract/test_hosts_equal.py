@@ -19,9 +19,9 @@ from stub_server import judge_by_hash, messages_hash, stub_server
 from tiny_model import make_tiny_model
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.catalogue import ANY
+from long_context_tasks.benchmarks.catalogue import ANY, resolve_options
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.demo_model import demo_model_path
-from long_context_tasks.schema import resolve_options
 
 pytestmark = pytest.mark.hosts
 
@@ -40,11 +40,11 @@ def _assert_same_results(ours: TaskRun, theirs: TaskRun, task: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("benchmark", "built"), sorted({(spec.benchmark, spec.card.built_only) for spec in ANSWERED})
+    ("benchmark", "built"), sorted({(spec.benchmark, spec.source == "built") for spec in ANSWERED})
 )
 def test_both_hosts_send_and_score_the_same(benchmark: str, built: bool, tmp_path: Path) -> None:
     """Every task that is answered, against one local server; its window is not known to either host."""
-    tasks = [spec.name for spec in ANSWERED if (spec.benchmark, spec.card.built_only) == (benchmark, built)]
+    tasks = [spec.name for spec in ANSWERED if (spec.benchmark, spec.source == "built") == (benchmark, built)]
     write_published_files(benchmark, tmp_path / "data", CASES, built=built)
     options = {
         "LCT_DATA_DIR": str(tmp_path / "data"),
@@ -55,9 +55,7 @@ def test_both_hosts_send_and_score_the_same(benchmark: str, built: bool, tmp_pat
     if built:
         options["LCT_CASES"] = str(tmp_path / "data" / benchmark)
     loaded = [
-        catalogue.core(benchmark, "data").load_task(
-            task, resolve_options({key.lower(): value for key, value in options.items()}, {})
-        )
+        load_task(task, resolve_options({key.lower(): value for key, value in options.items()}, {}))
         for task in tasks
     ]
     turns = sum(len(case.turns) for task in loaded for case in task.cases.cases)

@@ -1,91 +1,145 @@
-"""Who may import whom, as the architecture has it; and importing the package costs nothing."""
+"""Who may import whom, as the architecture has it: no arrow runs up, no circle, no benchmark's name outside its folder."""
 
 import ast
+import re
 import subprocess
 import sys
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 import long_context_tasks
+from long_context_tasks.benchmarks import catalogue
 
 PACKAGE = "long_context_tasks"
 ROOT = Path(long_context_tasks.__file__).parent
-HOSTS = {"lm_eval", "opencompass", "mmengine"}
+HOSTS = {"lm_eval": {"lm_eval"}, "opencompass": {"opencompass", "mmengine"}}
+_LIBRARIES = {"judges", "noise", "corpora", "synthetic", "tokens", "stats", "schema"}
 
-# room -> rooms it may import besides itself
+# Room to the rooms that it may import besides itself. A deeper room is named where it may do more or less than its parent.
 ALLOWED = {
     "schema": set(),
     "tokens": {"schema"},
     "stats": {"schema"},
-    "noise": {"tokens", "schema"},
-    "corpora": {"tokens", "schema"},
-    "judges": {"stats", "tokens", "schema"},
-    "annotation": {"stats", "tokens", "schema"},
-    "hosts": {"judges", "stats", "tokens", "schema", "benchmarks.catalogue"},
-    "benchmarks.catalogue": {"schema"},
-    "benchmarks.core": {"schema", "tokens", "corpora", "noise", "judges", "stats", "benchmarks.catalogue"},
-    "benchmarks.adapter": {"hosts", "benchmarks.core", "benchmarks.catalogue", "schema"},
-    "report": {"stats", "schema"},
-    "runs": {"benchmarks.catalogue", "report", "judges", "stats", "schema"},
+    "noise": {"tokens", "stats", "schema"},
+    "corpora": {"tokens", "stats", "schema"},
+    "synthetic": {"tokens", "stats", "schema"},
+    "judges": {"tokens", "stats", "schema"},
+    "orca": {"judges", "stats", "tokens", "schema"},
+    "orca.study": {"orca", "orca.train", "benchmarks", "annotation", "judges", "stats", "tokens", "schema"},
+    "coverage": {"judges", "stats", "tokens", "schema"},
+    "annotation": {"judges", "stats", "schema"},
+    "benchmarks": {"coverage", *_LIBRARIES},
+    "hosts": {"benchmarks", "judges", "tokens", "stats", "schema"},
+    "results": {"hosts", "benchmarks", "judges", "tokens", "stats", "schema"},
+    "site": {"results", "stats", "schema"},
 }
+EVERYTHING = ("cli", "api")  # may import whatever they show
+CATALOGUE = {"catalogue", "loading", "plugin", "building", "published"}
+"""Modules beside the benchmarks' folders: all that other rooms may know of benchmarks."""
 
 
-def _room(module: str) -> str:
-    """The room of a module: its folder; in a benchmark, core or adapter."""
-    parts = module.split(".")[1:]
-    if not parts:
-        return ""
-    if parts[0] != "benchmarks":
-        return parts[0]
-    # The modules beside the benchmarks' folders: what finds them, and what their builders have in common.
-    if len(parts) == 1 or (ROOT / "benchmarks" / f"{parts[1]}.py").is_file():
-        return "benchmarks.catalogue"
-    return "benchmarks.adapter" if parts[2:3] in (["lm_eval"], ["opencompass"]) else "benchmarks.core"
+def _module_of(path: Path) -> str:
+    return ".".join([PACKAGE, *path.relative_to(ROOT).with_suffix("").parts]).removesuffix(".__init__")
 
 
-def _imports(path: Path) -> set[str]:
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+@cache
+def _modules() -> dict[str, Path]:
+    return {
+        _module_of(path): path
+        for path in sorted(ROOT.rglob("*.py"))
+        if "configs" not in path.relative_to(ROOT).parts and "startup" not in path.parts
+    }
+
+
+@cache
+def _imports(module: str) -> frozenset[str]:
+    """Every module that a module imports, also inside functions; not what only the type checker reads."""
+    path, found = _modules()[module], set()
+    for node in _executed(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {str(node.module)}
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                found.add(full if full in _modules() else str(node.module))
+    return frozenset(found - {PACKAGE})
+
+
+def _executed(tree: ast.AST) -> list[ast.AST]:
+    nodes, found = [tree], []
+    while nodes:
+        node = nodes.pop()
+        found.append(node)
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            continue
+        nodes += ast.iter_child_nodes(node)
     return found
 
 
-def _modules() -> list[tuple[str, Path]]:
-    return [
-        (".".join([PACKAGE, *path.relative_to(ROOT).with_suffix("").parts]).removesuffix(".__init__"), path)
-        for path in sorted(ROOT.rglob("*.py"))
-        if "configs" not in path.relative_to(ROOT).parts and "startup" not in path.parts
-    ]
+def _room(module: str) -> str:
+    parts = module.split(".")[1:]
+    deep = ".".join(parts[:2])
+    return deep if deep in ALLOWED else (parts[0] if parts else "")
 
 
-@pytest.mark.parametrize(
-    ("module", "path"), _modules(), ids=lambda value: value if isinstance(value, str) else ""
-)
-def test_imports_go_one_way(module: str, path: Path) -> None:
+@pytest.mark.parametrize("module", _modules())
+def test_imports_go_one_way(module: str) -> None:
     room = _room(module)
-    imported = _imports(path)
-    roots = {name.split(".")[0] for name in imported}
-    if room not in ("hosts", "benchmarks.adapter"):
-        assert not roots & HOSTS, f"{module} imports a host"
-    if room in ("", "cli"):
-        return
-    for name in imported:
-        if name.split(".")[0] == PACKAGE and name != f"{PACKAGE}.__version__":
-            other = _room(name)
-            assert other in ("", room) or other in ALLOWED[room], f"{module} must not import {name}"
-            if (
-                room.startswith("benchmarks.")
-                and other.startswith("benchmarks.")
-                and "catalogue" not in (room + other)
-            ):
-                assert name.split(".")[2] == module.split(".")[2], (
-                    f"{module} imports another benchmark: {name}"
-                )
+    for name in _imports(module):
+        top, _, rest = name.partition(".")
+        for host, packages in HOSTS.items():
+            assert top not in packages or module.startswith(f"{PACKAGE}.hosts.{host}."), (
+                f"{module} imports {name}"
+            )
+        other = _room(name)
+        if top != PACKAGE or room in ("", *EVERYTHING) or other == room:
+            continue
+        assert other in ALLOWED[room], f"{module} must not import {name}"
+        if other == "benchmarks" and room != "orca.study":
+            assert rest.split(".")[1] in CATALOGUE, f"{module} knows a benchmark: {name}"
+
+
+@pytest.mark.parametrize("benchmark", catalogue.own_benchmark_names())
+def test_no_benchmark_imports_another(benchmark: str) -> None:
+    folder = f"{PACKAGE}.benchmarks.{benchmark}"
+    others = [f"{PACKAGE}.benchmarks.{name}" for name in catalogue.own_benchmark_names() if name != benchmark]
+    for module in _modules():
+        if f"{module}.".startswith(f"{folder}."):
+            assert not [name for name in _imports(module) if name.startswith(tuple(others))], module
+
+
+def test_there_is_no_circle() -> None:
+    """Neither between rooms nor inside one; an import inside a function counts."""
+    modules = set(_modules())
+    try:
+        TopologicalSorter({module: _imports(module) & modules - {module} for module in modules}).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+OUTSIDE = [
+    path
+    for module, path in _modules().items()
+    if not module.startswith((f"{PACKAGE}.benchmarks.", f"{PACKAGE}.orca.study"))
+]
+
+
+@pytest.mark.parametrize("path", OUTSIDE, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_no_benchmark_is_named_outside_its_folder(path: Path) -> None:
+    """Nor a metric of one, nor is the form of a task read from a part of its name. Papers go by their titles."""
+    names = catalogue.own_benchmark_names()
+    metrics = {metric for name in names for metric in catalogue.card(name).metrics if "_" in metric}
+    words = re.compile("|".join(sorted({*names, "elitr", *metrics})))
+    meaning = re.compile(
+        r"""startswith\(["']ppl|["']_?synthetic["'] in |endswith\(["']_synthetic|== ["']synthetic"""
+    )
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        assert not words.search(line), f"line {number}: {line.strip()}"
+        assert not meaning.search(line), f"line {number}: {line.strip()}"
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:

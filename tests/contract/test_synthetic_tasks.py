@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.catalogue import ANY
+from long_context_tasks.benchmarks.catalogue import ANY, resolve_options
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups, synthetic_tasks
 from long_context_tasks.hosts.opencompass.chosen_tasks import group_of
 from long_context_tasks.hosts.opencompass.generate import eval_synthetic_file
 from long_context_tasks.results.plan.cost import expand_tasks
-from long_context_tasks.schema import Options, resolve_options
+from long_context_tasks.schema import Options
 
 TASKS = synthetic_tasks()
 
@@ -44,10 +45,10 @@ def test_a_task_loads_without_data_and_fits_its_length(
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path))
     length = 2000
     options = resolve_options({"lct_length": str(length), "lct_n": "2", "lct_seed": "7"}, {})
-    task = catalogue.core(spec.benchmark, "data").load_task(spec.name, options)
+    task = load_task(spec.name, options)
     assert len(task.cases) == 2 and task.description()["lct_seed"] == 7
     assert task.metrics[0] == spec.headline
     assert all(0.98 * length <= case.num_tokens["cl100k"] <= length for case in task.cases.cases)
-    other = catalogue.core(spec.benchmark, "data").load_task(spec.name, Options(length=length, n=2, seed=8))
+    other = load_task(spec.name, Options(length=length, n=2, seed=8))
     first, second = ([one.messages(case) for case in one.cases.cases] for one in (task, other))
     assert not {str(one) for one in first} & {str(one) for one in second}

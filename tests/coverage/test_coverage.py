@@ -12,6 +12,7 @@ from ethic_oracle import answer, oracle, write_documents, write_rows
 from judge_server import Answer, Behave, judge_server
 from typer.testing import CliRunner, Result
 
+from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.cli import app
@@ -25,7 +26,7 @@ from long_context_tasks.coverage.measure import (
     sample,
     split_context,
 )
-from long_context_tasks.schema import Case, CaseWriter, InputError, Turn, resolve_options
+from long_context_tasks.schema import Case, CaseWriter, InputError, Turn
 from long_context_tasks.tokens import get_tokenizer
 
 CUT = b'{"choices": [{"message": {"content": "The passage tells"}, "finish_reason": "length"}]}'

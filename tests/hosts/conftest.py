@@ -2,10 +2,20 @@
 
 import gzip
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from plugins import installed
 from tiny_model import make_tiny_model
+from toy_benchmark import PACKAGE
+
+
+@pytest.fixture(scope="module")
+def toy_installed() -> Iterator[None]:
+    """The toy benchmark is found as that of another package."""
+    with installed(PACKAGE):
+        yield
 
 
 @pytest.fixture

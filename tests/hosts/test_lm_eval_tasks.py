@@ -18,9 +18,9 @@ from lm_eval.tasks import TaskManager
 from lm_eval_runs import TASK, evaluate, metrics_of
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.ada_leval.data import load_task
+from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.cli.generate import delete_others, generated_files
 from long_context_tasks.hosts.lm_eval import task as adapter
-from long_context_tasks.hosts.lm_eval.generate import lm_eval_files
 from long_context_tasks.hosts.lm_eval.paths import task_folders
 from long_context_tasks.hosts.lm_eval.task import RecentDocuments
 from long_context_tasks.judges.task_judge import score_turns
@@ -29,11 +29,17 @@ from long_context_tasks.stats.means import result_keys
 
 
 def test_generating_again_changes_nothing() -> None:
-    files = lm_eval_files()
+    files = generated_files()
     assert {path: path.read_text(encoding="utf-8") for path in files} == files
-    assert sorted(path for folder in {path.parent for path in files} for path in folder.iterdir()) == sorted(
-        files
-    )
+
+
+def test_generating_deletes_what_no_card_makes_any_more(tmp_path: Path) -> None:
+    old, foreign, kept = tmp_path / "old.yaml", tmp_path / "foreign.yaml", tmp_path / "kept.yaml"
+    old.write_text("# Made by `lct generate` from the card; edit the card instead.\ntask: x\n")
+    foreign.write_text("task: of somebody else\n")
+    kept.write_text("# Made by `lct generate` from the card; edit the card instead.\ntask: y\n")
+    assert delete_others({kept: kept.read_text()}) == [old]
+    assert foreign.exists() and kept.exists() and not old.exists()
 
 
 def test_lm_eval_knows_every_task_and_group() -> None:

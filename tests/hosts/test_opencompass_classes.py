@@ -12,14 +12,17 @@ pytest.importorskip("opencompass")
 
 from opencompass.models.base_api import APITemplateParser
 from opencompass.openicl.icl_retriever import ZeroRetriever
-from toy_opencompass import ToyDataset, ToyEvaluator, ToyGenInferencer, write_cases
+from toy_benchmark import write_cases
 
 from long_context_tasks.hosts.opencompass.rows import RowStore
 from long_context_tasks.hosts.opencompass.send import is_refusal
+from long_context_tasks.hosts.opencompass.task import CaseDataset, CaseEvaluator, CaseGenInferencer
 from long_context_tasks.schema import InputError, Message
 from long_context_tasks.stats.means import result_keys
 
 REFUSAL = "Error code: 400 - {'message': \"This model's maximum context length is 10 tokens.\"}"
+
+pytestmark = pytest.mark.usefixtures("toy_installed")
 
 
 class WordModel:
@@ -70,14 +73,14 @@ def cases(tmp_path: Path) -> Path:
 def infer(
     cases: Path, out: Path, model: Any, *, batch_size: int = 2, max_seq_len: int | None = None, **options: Any
 ) -> Any:
-    dataset = ToyDataset(
+    dataset = CaseDataset(
         reader_cfg={"input_columns": ["case"], "output_column": "reference"},
         abbr="toy",
         lct_task="toy_1k",
         lct_cases=str(cases),
         **options,
     )
-    inferencer = ToyGenInferencer(
+    inferencer = CaseGenInferencer(
         model=model,
         max_out_len=1,
         batch_size=batch_size,
@@ -95,7 +98,7 @@ def evaluate(dataset: Any, rows: list[dict[str, Any]]) -> dict[str, Any]:
     columns = {key: [row[key] for row in rows] for key in keys}
     predictions = [row["prediction"] for row in rows]
     test = dataset.test
-    evaluator = ToyEvaluator()
+    evaluator = CaseEvaluator()
     result: dict[str, Any] = evaluator.evaluate(
         1, 1, test, predictions=predictions, references=test["reference"], test_set=test, **columns
     )
@@ -128,7 +131,7 @@ def test_prompts_arrive_whole_and_the_excerpt_names_them(cases: Path, tmp_path: 
 def test_unknown_options_are_errors(cases: Path) -> None:
     for options in ({"lct_lenght": "2k"}, {"length": "2k"}):
         with pytest.raises(InputError):
-            ToyDataset.load(lct_task="toy_1k", lct_cases=str(cases), **options)
+            CaseDataset.load(lct_task="toy_1k", lct_cases=str(cases), **options)
 
 
 @pytest.mark.parametrize("configured", [None, 45])
@@ -259,7 +262,7 @@ def test_several_runs_of_one_dataset(cases: Path, tmp_path: Path) -> None:
     keys = ("case", "lct_status", "n_prompt_tokens", "truncated", "lct_window", "lct_given")
     columns = {key: [row[key] for row in rows] for key in keys}
     test = dataset.test
-    result = ToyEvaluator().evaluate(
+    result = CaseEvaluator().evaluate(
         1,
         2,
         test,

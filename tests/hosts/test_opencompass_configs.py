@@ -68,9 +68,9 @@ def test_tasks_and_model_from_the_environment(
     names = ["ada_leval_tsort_2k", "ada_leval_bestanswer_1k_front", "ada_leval_tsort_2k_ppl"]
     assert [dataset["abbr"] for dataset in config.datasets] == names
     assert [dataset["infer_cfg"]["inferencer"]["type"].rsplit(".")[-1] for dataset in config.datasets] == [
-        "AdaLevalGenInferencer",
-        "AdaLevalGenInferencer",
-        "AdaLevalPPLInferencer",
+        "CaseGenInferencer",
+        "CaseGenInferencer",
+        "CasePPLInferencer",
     ]
     assert "lct_n" not in config.datasets[0]
     assert config.models[0]["abbr"] == "tiny-one"

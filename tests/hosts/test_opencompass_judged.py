@@ -17,17 +17,13 @@ from invented_meetings import write_archives
 from opencompass.models.base_api import APITemplateParser
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from long_context_tasks.benchmarks.elitr_bench.data import load_task
-from long_context_tasks.benchmarks.elitr_bench.opencompass import (
-    ElitrBenchDataset,
-    ElitrBenchEvaluator,
-    ElitrBenchGenInferencer,
-)
+from long_context_tasks.benchmarks.catalogue import resolve_options
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.opencompass.send import Sender
 from long_context_tasks.hosts.opencompass.summary import CaseSummarizer
-from long_context_tasks.hosts.opencompass.task import talks
+from long_context_tasks.hosts.opencompass.task import CaseDataset, CaseEvaluator, CaseGenInferencer, talks
 from long_context_tasks.hosts.window import Window
-from long_context_tasks.schema import InputError, resolve_options
+from long_context_tasks.schema import InputError
 
 QA, TALK = "elitr_bench_qa_dev", "elitr_bench_qa_dev_multiturn"
 
@@ -79,8 +75,8 @@ def _meetings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def infer(task: str, model: ChatModel, out: Path, **options: Any) -> tuple[Any, list[dict[str, Any]]]:
     reader = {"input_columns": ["case"], "output_column": "reference"}
-    dataset = ElitrBenchDataset(reader_cfg=reader, abbr=task, lct_task=task, **options)
-    ElitrBenchGenInferencer(
+    dataset = CaseDataset(reader_cfg=reader, abbr=task, lct_task=task, **options)
+    CaseGenInferencer(
         model=model,
         max_out_len=1,
         batch_size=2,
@@ -95,7 +91,7 @@ def evaluate(dataset: Any, rows: list[dict[str, Any]]) -> dict[str, Any]:
     keys = ("case", "lct_status", "n_prompt_tokens", "truncated", "lct_window", "lct_given")
     columns = {key: [row[key] for row in rows] for key in keys}
     predictions, test = [row["prediction"] for row in rows], dataset.test
-    result: dict[str, Any] = ElitrBenchEvaluator().evaluate(
+    result: dict[str, Any] = CaseEvaluator().evaluate(
         1, 1, test, predictions=predictions, references=test["reference"], test_set=test, **columns
     )
     return result

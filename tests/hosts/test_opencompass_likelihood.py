@@ -14,11 +14,19 @@ pytest.importorskip("opencompass")
 from opencompass.models import HuggingFaceBaseModel
 from opencompass.openicl.icl_retriever import ZeroRetriever
 from tiny_model import make_tiny_model
-from toy_opencompass import ToyDataset, ToyPPLEvaluator, ToyPPLInferencer, write_cases
+from toy_benchmark import write_cases
 
 from long_context_tasks.hosts.opencompass import likelihood as opencompass_likelihood
-from long_context_tasks.hosts.opencompass.likelihood import Scorer, encode
+from long_context_tasks.hosts.opencompass.likelihood import (
+    CasePPLEvaluator,
+    CasePPLInferencer,
+    Scorer,
+    encode,
+)
+from long_context_tasks.hosts.opencompass.task import CaseDataset
 from long_context_tasks.schema import InputError
+
+pytestmark = pytest.mark.usefixtures("toy_installed")
 
 
 def words(seed: int, n: int) -> str:
@@ -94,14 +102,16 @@ def test_without_a_cache_that_can_be_cut_every_text_is_read_whole(model: Any, or
 
 
 def run(folder: Path, model: Any, out: Path, **options: Any) -> tuple[Any, list[dict[str, Any]]]:
-    dataset = ToyDataset(
+    dataset = CaseDataset(
         reader_cfg={"input_columns": ["case"], "output_column": "reference"},
         abbr="toy",
         lct_task="toy_1k_ppl",
         lct_cases=str(folder),
         **options,
     )
-    inferencer = ToyPPLInferencer(model=model, output_json_filepath=str(out), output_json_filename="toy.json")
+    inferencer = CasePPLInferencer(
+        model=model, output_json_filepath=str(out), output_json_filename="toy.json"
+    )
     inferencer.inference(ZeroRetriever(dataset))
     rows = json.loads((out / "toy.json").read_text())
     return dataset, [rows[str(i)] for i in range(len(rows))]
@@ -129,7 +139,7 @@ def test_rows_and_result(model: Any, cases: Path, tmp_path: Path) -> None:
     )
     columns = {key: [row[key] for row in rows] for key in keys}
     test = dataset.test
-    result = ToyPPLEvaluator().evaluate(
+    result = CasePPLEvaluator().evaluate(
         1, 1, test, predictions=[""] * 4, references=test["reference"], test_set=test, **columns
     )
     assert (result["n"], result["n_scored"], result["n_does_not_fit"]) == (4, 2, 2)

@@ -16,7 +16,7 @@ pytest.importorskip("opencompass")
 
 from stub_server import stub_server
 from tiny_model import make_tiny_model
-from toy_opencompass import write_cases
+from toy_benchmark import PACKAGE, write_cases
 
 pytestmark = pytest.mark.hosts
 
@@ -30,13 +30,13 @@ models = [dict(
         dict(role='HUMAN', api_role='HUMAN'), dict(role='BOT', api_role='BOT', generate=True)]),
 ) for name, base in {models!r}]
 datasets = [dict(
-    abbr='toy_1k', type='toy_opencompass.ToyDataset', lct_task='toy_1k', lct_cases={cases!r},
+    abbr='toy_1k', type='long_context_tasks.hosts.opencompass.task.CaseDataset', lct_task='toy_1k', lct_cases={cases!r},
     reader_cfg=dict(input_columns=['case'], output_column='reference'),
     infer_cfg=dict(
         prompt_template=dict(type='opencompass.openicl.icl_prompt_template.PromptTemplate', template='{{case}}'),
         retriever=dict(type='opencompass.openicl.icl_retriever.ZeroRetriever'),
-        inferencer=dict(type='toy_opencompass.ToyGenInferencer')),
-    eval_cfg=dict(evaluator=dict(type='toy_opencompass.ToyEvaluator')),
+        inferencer=dict(type='long_context_tasks.hosts.opencompass.task.CaseGenInferencer')),
+    eval_cfg=dict(evaluator=dict(type='long_context_tasks.hosts.opencompass.task.CaseEvaluator')),
 )]
 summarizer = dict(type='long_context_tasks.hosts.opencompass.summary.CaseSummarizer')
 work_dir = 'out'
@@ -45,7 +45,7 @@ work_dir = 'out'
 
 def command(folder: Path, *arguments: str | Path, **variables: str) -> subprocess.Popen[str]:
     """Start the host in ``folder``, where it leaves its files."""
-    paths = os.pathsep.join(map(str, (REPOSITORY, Path(__file__).parent, REPOSITORY / "tests")))
+    paths = os.pathsep.join(map(str, (REPOSITORY, Path(__file__).parent, PACKAGE, REPOSITORY / "tests")))
     environment = {
         **os.environ,
         "PYTHONPATH": paths,

@@ -11,7 +11,9 @@ pytest.importorskip("opencompass")
 
 from mmengine.config import ConfigDict
 
+from long_context_tasks.benchmarks.ada_leval.options import AdaLevalOptions
 from long_context_tasks.benchmarks.catalogue import card
+from long_context_tasks.benchmarks.ethic.options import EthicOptions
 from long_context_tasks.hosts.opencompass.chosen_tasks import not_run
 from long_context_tasks.hosts.opencompass.summary import (
     CaseSummarizer,
@@ -22,9 +24,8 @@ from long_context_tasks.hosts.opencompass.summary import (
     table,
     with_group_means,
 )
-from long_context_tasks.schema import Options
 
-GIVEN = {"version": card("ada_leval").version, **Options().resolved()}
+GIVEN = {"version": card("ada_leval").version, **AdaLevalOptions().resolved()}
 TASKS = ("ada_leval_tsort_2k", "ada_leval_tsort_16k", "ada_leval_tsort_4k", "ada_leval_bestanswer_4k_front")
 
 
@@ -212,7 +213,7 @@ def test_a_length_that_is_an_option_of_a_task_without_one_in_its_name(
     summarizer(
         work,
         {
-            ("owl", task): result(10.0, options=[{"lct_length": tokens}])
+            ("owl", task): result(10.0, options=[{"lct_length": tokens}], lct_given=[OF_ETHIC])
             for task, tokens in zip(tasks, (4_000, 16_000), strict=True)
         },
         ("owl",),
@@ -256,7 +257,7 @@ def test_log_of_the_evaluation_when_there_are_predictions(tmp_path: Path) -> Non
 
 
 ORGANIZE = ("ethic_organize_books", "ethic_organize_debates")
-OF_ETHIC = {"version": card("ethic").version, **Options().resolved()}
+OF_ETHIC = {"version": card("ethic").version, **EthicOptions().resolved()}
 
 
 def organized(value: float, n: int, scored: int | None = None) -> dict[str, Any]:

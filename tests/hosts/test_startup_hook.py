@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from long_context_tasks.hosts.lm_eval import paths as lm_eval_paths
+from long_context_tasks.hosts.lm_eval import paths as hook_paths
 
-REPOSITORY = Path(lm_eval_paths.__file__).resolve().parents[1]
-STARTUP = REPOSITORY / "long_context_tasks" / "hosts" / "startup"
+STARTUP = Path(hook_paths.__file__).resolve().with_name("startup")
 
 # lm-eval 0.4.13 as far as the hook sees it.
 MANAGER = """
@@ -52,10 +51,11 @@ def make_host(folder: Path, imports: str = "", discover: str = "") -> Path:
 def make_package(folder: Path) -> Path:
     """A copy of the part of our package that the hook uses, with one task: tests do not depend on the real tasks."""
     package = folder / "long_context_tasks"
-    (package / "hosts").mkdir(parents=True)
-    (package / "__init__.py").write_text("")
-    (package / "hosts" / "__init__.py").write_text("")
-    (package / "hosts" / "lm_eval_paths.py").write_bytes(Path(lm_eval_paths.__file__).read_bytes())
+    host = package / "hosts" / "lm_eval"
+    host.mkdir(parents=True)
+    for folder_of_code in (package, host.parent, host):
+        (folder_of_code / "__init__.py").write_text("")
+    (host / "paths.py").write_bytes(Path(hook_paths.__file__).read_bytes())
     ours = package / "benchmarks" / "some_benchmark" / "lm_eval_tasks"
     ours.mkdir(parents=True)
     (ours / "our_task.yaml").write_text("task: our_task\n")
@@ -197,8 +197,11 @@ def test_the_pth_file_does_one_thing() -> None:
 
 
 def test_task_paths_are_the_folders_of_the_benchmarks() -> None:
-    assert lm_eval_paths.task_paths() == [str(folder) for folder in lm_eval_paths.task_folders()]
-    assert all(folder.name == "lm_eval_tasks" for folder in lm_eval_paths.task_folders())
+    assert hook_paths.task_paths() == [str(folder) for folder in hook_paths.task_folders()]
+    assert {folder.name for folder in hook_paths.task_folders()} == {
+        hook_paths.TASK_FOLDER,
+        hook_paths.SUITE_FOLDER.name,
+    }
 
 
 def test_the_real_host(tmp_path: Path) -> None:
@@ -210,8 +213,8 @@ def test_the_real_host(tmp_path: Path) -> None:
     import site
     site.main()
     from lm_eval.tasks import manager
-    from long_context_tasks.hosts import lm_eval_paths
-    assert lm_eval_paths.__file__.startswith({str(tmp_path)!r})
+    from long_context_tasks.hosts.lm_eval import paths
+    assert paths.__file__.startswith({str(tmp_path)!r})
     original = manager.TaskIndex._iter_yaml_files
     manager.TaskIndex._iter_yaml_files = lambda root: [] if "site-packages" in str(root) else original(root)
     print("our_task" in manager.TaskManager().all_tasks)

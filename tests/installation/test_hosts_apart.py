@@ -16,13 +16,14 @@ sys.meta_path.insert(0, Forbid())
 """
 _CORE = """
 from long_context_tasks.benchmarks.ada_leval import data, build, prompts, scoring
-from long_context_tasks.schema import resolve_options
-task = data.load_task("ada_leval_bestanswer_1k_synthetic", resolve_options({"lct_n": 2}))
+from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.catalogue import resolve_options
+task = load_task("ada_leval_bestanswer_1k_synthetic", resolve_options({"lct_n": 2}))
 case = task.cases.cases[0]
 assert task.messages(case) and task.score(case, "A1", None)
 """
 _ADAPTER = """
-import long_context_tasks.benchmarks.ada_leval.{host}
+import long_context_tasks.hosts.{host}.task
 assert "{host}" in sys.modules
 """
 _HEAVY = ["torch", "transformers", "datasets"]

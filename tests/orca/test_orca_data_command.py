@@ -8,11 +8,11 @@ import pytest
 from orca_commands import bad, good, read, study, write
 from orca_training import rated_items, rows_of
 
+from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.elitr_bench.ratings import rated_answers
 from long_context_tasks.orca import read_items
 from long_context_tasks.orca.preparation import DataOptions, prepare
 from long_context_tasks.orca.splits import question_numbers
-from long_context_tasks.schema import resolve_options
 
 SOURCE = [
     {"id": "a", "question": "Who?", "reference": "x", "candidate": "x", "ratings": [0, 1], "scale": [0, 1],

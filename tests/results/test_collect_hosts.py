@@ -17,7 +17,7 @@ from stub_server import stub_server
 from tiny_model import make_tiny_model
 from typer.testing import CliRunner
 
-from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.cli import app
 from long_context_tasks.hosts.stored_task import load_task
 from long_context_tasks.results import find_runs
@@ -25,7 +25,6 @@ from long_context_tasks.results.case_pages import ShownCase, shown_cases
 from long_context_tasks.results.cells import Cell, cells_of, turn_values
 from long_context_tasks.results.collect import collect, collect_with_files
 from long_context_tasks.results.evaluations import unjudged_evaluation
-from long_context_tasks.schema import resolve_options
 
 ADA = "ada_leval_bestanswer_1k"
 CONVERSATION = "elitr_bench_conv_dev"
@@ -176,9 +175,10 @@ def test_likelihoods(tmp_path: Path, data: Path) -> None:
 
 def test_likelihoods_of_opencompass_name_clusters() -> None:
     pytest.importorskip("opencompass")
-    from long_context_tasks.benchmarks.ada_leval.opencompass import AdaLevalDataset, AdaLevalPPLEvaluator
+    from long_context_tasks.hosts.opencompass.likelihood import CasePPLEvaluator
+    from long_context_tasks.hosts.opencompass.task import CaseDataset
 
-    rows = AdaLevalDataset.load("ada_leval_tsort_any_ppl_synthetic", lct_length=1000, lct_n=2)
+    rows = CaseDataset.load("ada_leval_tsort_any_ppl_synthetic", lct_length=1000, lct_n=2)
     cases = list(rows["case"])
     told: dict[str, Any] = {
         "n_candidate_tokens": [[1] * 24] * 2,
@@ -187,9 +187,9 @@ def test_likelihoods_of_opencompass_name_clusters() -> None:
     }
     told |= {"log_likelihoods": [[-1.0] * 24] * 2, "lct_window": ["unchecked"] * 2}
     given = [json.loads(rows[0]["lct_given"])] * 2
-    result = AdaLevalPPLEvaluator().score(["0", "0"], ["", ""], rows, case=cases, lct_given=given, **told)
+    result = CasePPLEvaluator().score(["0", "0"], ["", ""], rows, case=cases, lct_given=given, **told)
     options = resolve_options({"lct_length": 1000, "lct_n": 2}, {})
-    task = catalogue.core("ada_leval", "data").load_task("ada_leval_tsort_any_ppl_synthetic", options)
+    task = load_task("ada_leval_tsort_any_ppl_synthetic", options)
     assert [row["cluster"] for row in result["details"]] == [task.by_id[case].cluster for case in cases]
 
 

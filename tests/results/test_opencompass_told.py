@@ -13,7 +13,10 @@ pytest.importorskip("opencompass")
 from opencompass.models import HuggingFaceBaseModel
 from opencompass.openicl.icl_retriever import ZeroRetriever
 from tiny_model import make_tiny_model
-from toy_opencompass import ToyDataset, ToyEvaluator, ToyGenInferencer, ToyPPLInferencer, write_cases
+from toy_benchmark import write_cases
+
+from long_context_tasks.hosts.opencompass.likelihood import CasePPLInferencer
+from long_context_tasks.hosts.opencompass.task import CaseDataset, CaseEvaluator, CaseGenInferencer
 
 TEXTS = ("right one", "wrong two", "right three")
 
@@ -31,7 +34,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def inferred(
     model: Any, cases: Path, out: Path, *, ppl: bool = False, **options: Any
 ) -> tuple[Any, list[Any]]:
-    dataset = ToyDataset(
+    dataset = CaseDataset(
         reader_cfg={"input_columns": ["case"], "output_column": "reference"},
         abbr="toy",
         lct_task="toy_1k_ppl" if ppl else "toy_1k",
@@ -40,9 +43,9 @@ def inferred(
     )
     where = {"output_json_filepath": str(out), "output_json_filename": "toy.json"}
     if ppl:
-        ToyPPLInferencer(model=model, **where).inference(ZeroRetriever(dataset))
+        CasePPLInferencer(model=model, **where).inference(ZeroRetriever(dataset))
     else:
-        ToyGenInferencer(model=model, max_out_len=1, batch_size=1, **where).inference(
+        CaseGenInferencer(model=model, max_out_len=1, batch_size=1, **where).inference(
             ZeroRetriever(dataset), prompt_template=None
         )
     rows = json.loads((out / "toy.json").read_text())
@@ -67,7 +70,7 @@ def test_results_tell_the_built_cases_by_what_they_hold(folder: Path, cases: Pat
         keys = ("case", "lct_status", "n_prompt_tokens", "truncated", "lct_window", "lct_given")
         columns = {key: [row[key] for row in rows] for key in keys}
         test = dataset.test
-        result = ToyEvaluator().evaluate(
+        result = CaseEvaluator().evaluate(
             1, 1, test, predictions=[row["prediction"] for row in rows], references=test["reference"], test_set=test, **columns
         )  # fmt: skip
         [digest] = result["cases_sha256"]

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.hosts.own.export import load
 from long_context_tasks.results import StoredCase, StoredRun
 from long_context_tasks.results.evaluations import unjudged_evaluation
 from long_context_tasks.results.rescore import rescore, write_rescored
-from long_context_tasks.schema import InputError, LoadedTask, Options, resolve_options
+from long_context_tasks.schema import InputError, LoadedTask, Options
 from long_context_tasks.schema.response import Response
 
 

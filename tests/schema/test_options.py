@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from long_context_tasks.schema import InputError, Options, format_length, parse_length, resolve_options
-from long_context_tasks.schema.options import OPTION_NAMES
+from long_context_tasks.benchmarks.ada_leval.options import AdaLevalOptions
+from long_context_tasks.benchmarks.catalogue import resolve_options
+from long_context_tasks.schema import InputError, Options, format_length, parse_length
 
 
 @given(st.integers(min_value=1, max_value=10**9))
@@ -69,12 +70,20 @@ def test_resolved_options_come_back_equal() -> None:
     }
     options = resolve_options(given_options, {})
     assert resolve_options(options.resolved(), {}) == options
-    assert set(options.resolved()) <= {f"lct_{name}" for name in OPTION_NAMES}
+    assert set(options.resolved()) <= {f"lct_{name}" for name in type(options).names()}
+
+
+def test_a_benchmark_takes_the_options_that_it_has() -> None:
+    every = resolve_options({"lct_cut_keep": "rear", "lct_prompt_style": "raw", "lct_n": 3}, {})
+    mine = AdaLevalOptions.of(every)
+    assert (mine.cut_keep, mine.n, mine.given) == ("rear", 3, {"cut_keep", "n"})
+    assert "lct_prompt_style" not in mine.resolved()
+    assert Options.of(mine) == Options(n=3) and AdaLevalOptions.of(mine) is mine
 
 
 def test_what_is_given_is_told_from_defaults() -> None:
     options = resolve_options({"lct_seed": 0}, {"LCT_LENGTH_POLICY": "same_information"})
-    assert options == Options() and options.given == {"seed", "length_policy"}
+    assert Options.of(options) == Options() and options.given == {"seed", "length_policy"}
     assert Options().given == resolve_options({}, {}).given == frozenset()
     assert Options(seed=4).given == {"seed"}
     assert replace(options, n=3).given == {"seed", "length_policy", "n"}

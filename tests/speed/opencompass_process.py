@@ -15,7 +15,7 @@ from opencompass.models.base_api import BaseAPIModel
 from opencompass.partitioners import NumWorkerPartitioner
 from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
 
-ADA_LEVAL = "long_context_tasks.benchmarks.ada_leval.opencompass."
+HOST = "long_context_tasks.hosts.opencompass.task."
 OPENICL = "opencompass.openicl."
 
 
@@ -32,7 +32,7 @@ class FirstAnswer(BaseAPIModel):  # type: ignore[misc]
 def config(cases: Path, n: int, work: Path) -> Config:
     dataset = {
         "abbr": "ada_leval_bestanswer_128k",
-        "type": f"{ADA_LEVAL}AdaLevalDataset",
+        "type": f"{HOST}CaseDataset",
         "lct_task": "ada_leval_bestanswer_128k",
         "lct_cases": str(cases),
         "lct_n": n,
@@ -40,9 +40,9 @@ def config(cases: Path, n: int, work: Path) -> Config:
         "infer_cfg": {
             "prompt_template": {"type": f"{OPENICL}icl_prompt_template.PromptTemplate", "template": "{case}"},
             "retriever": {"type": f"{OPENICL}icl_retriever.ZeroRetriever"},
-            "inferencer": {"type": f"{ADA_LEVAL}AdaLevalGenInferencer"},
+            "inferencer": {"type": f"{HOST}CaseGenInferencer"},
         },
-        "eval_cfg": {"evaluator": {"type": f"{ADA_LEVAL}AdaLevalEvaluator"}},
+        "eval_cfg": {"evaluator": {"type": f"{HOST}CaseEvaluator"}},
     }
     model = {"abbr": "first", "type": FirstAnswer, "path": "first", "max_seq_len": 200_000, "batch_size": 8}
     return Config({"models": [model], "datasets": [[dataset]], "work_dir": str(work)})

@@ -24,7 +24,7 @@ from case_readers import accepted, question_and_answers, sorted_parts, sorting_p
 from long_context_tasks.benchmarks.ada_leval import build
 from long_context_tasks.benchmarks.ada_leval.build.bestanswer import BestAnswerSettings
 from long_context_tasks.benchmarks.ada_leval.build.windows import TSortSettings
-from long_context_tasks.benchmarks.ada_leval.data import load_task
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import Options
 from long_context_tasks.synthetic.numbers import in_words
 from long_context_tasks.synthetic.wording import words

@@ -20,9 +20,10 @@ import pytest
 
 pytest.importorskip("lm_eval")
 
-from long_context_tasks.benchmarks.ada_leval.data import load_task
+from long_context_tasks.benchmarks.catalogue import resolve_options
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.lm_eval.paths import task_folders
-from long_context_tasks.schema import Case, CaseWriter, Turn, resolve_options
+from long_context_tasks.schema import Case, CaseWriter, Turn
 
 pytestmark = pytest.mark.speed
 

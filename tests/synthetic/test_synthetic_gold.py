@@ -12,12 +12,12 @@ import pytest
 from case_readers import READERS, context_and_rest, settled, sorting_parts
 from story_debate_checks import common_subsequence, states
 
-from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.elitr_bench.answers import INPUT as STATED
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import INPUT as FACTS
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.sections import split_sections
 from long_context_tasks.benchmarks.ethic.synthetic import SyntheticSettings, make_case
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.lm_eval.generate import synthetic_tasks
 from long_context_tasks.schema import Case, LoadedTask, Options
 from long_context_tasks.synthetic import write_novel
@@ -44,9 +44,7 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def load(name: str) -> LoadedTask:
     """A task as a host loads it."""
     [spec] = (spec for spec in synthetic_tasks() if spec.name == name)
-    task: LoadedTask = catalogue.core(spec.benchmark, "data").load_task(
-        name, Options(length=LENGTH, n=CASES, seed=SEED)
-    )
+    task: LoadedTask = load_task(name, Options(length=LENGTH, n=CASES, seed=SEED))
     assert len(task.cases) == CASES
     return task
 

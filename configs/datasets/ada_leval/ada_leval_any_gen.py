@@ -10,7 +10,7 @@ some of the tasks below; names of other files are left to those.
 from opencompass.openicl.icl_prompt_template import PromptTemplate
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from long_context_tasks.benchmarks.ada_leval.opencompass import AdaLevalDataset, AdaLevalEvaluator, AdaLevalGenInferencer
+from long_context_tasks.hosts.opencompass.task import CaseDataset, CaseEvaluator, CaseGenInferencer
 
 _tasks = """
     ada_leval_tsort_any ada_leval_tsort_any_synthetic ada_leval_bestanswer_any
@@ -24,7 +24,7 @@ _chosen = __import__('long_context_tasks.hosts.opencompass.chosen_tasks', fromli
 ada_leval_any_datasets = [
     dict(
         abbr=name,
-        type=AdaLevalDataset,
+        type=CaseDataset,
         lct_task=name,
         n=1,  # --dataset-num-runs wants them
         k=1,
@@ -33,8 +33,8 @@ ada_leval_any_datasets = [
             # The host wants a template; the inferencer renders the case itself.
             prompt_template=dict(type=PromptTemplate, template='{case}'),
             retriever=dict(type=ZeroRetriever),
-            inferencer=dict(type=AdaLevalGenInferencer),
+            inferencer=dict(type=CaseGenInferencer),
         ),
-        eval_cfg=dict(evaluator=dict(type=AdaLevalEvaluator)),
+        eval_cfg=dict(evaluator=dict(type=CaseEvaluator)),
     ) for name in _chosen
 ]

@@ -10,7 +10,8 @@ some of the tasks below; names of other files are left to those.
 from opencompass.openicl.icl_prompt_template import PromptTemplate
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from long_context_tasks.benchmarks.ada_leval.opencompass import AdaLevalDataset, AdaLevalPPLEvaluator, AdaLevalPPLInferencer
+from long_context_tasks.hosts.opencompass.likelihood import CasePPLInferencer, CasePPLEvaluator
+from long_context_tasks.hosts.opencompass.task import CaseDataset
 
 _tasks = """
     ada_leval_tsort_2k_ppl ada_leval_tsort_4k_ppl ada_leval_tsort_8k_ppl ada_leval_tsort_any_ppl
@@ -23,7 +24,7 @@ _chosen = __import__('long_context_tasks.hosts.opencompass.chosen_tasks', fromli
 ada_leval_ppl_datasets = [
     dict(
         abbr=name,
-        type=AdaLevalDataset,
+        type=CaseDataset,
         lct_task=name,
         n=1,  # --dataset-num-runs wants them
         k=1,
@@ -32,8 +33,8 @@ ada_leval_ppl_datasets = [
             # The host wants a template; the inferencer renders the case itself.
             prompt_template=dict(type=PromptTemplate, template='{case}'),
             retriever=dict(type=ZeroRetriever),
-            inferencer=dict(type=AdaLevalPPLInferencer),
+            inferencer=dict(type=CasePPLInferencer),
         ),
-        eval_cfg=dict(evaluator=dict(type=AdaLevalPPLEvaluator)),
+        eval_cfg=dict(evaluator=dict(type=CasePPLEvaluator)),
     ) for name in _chosen
 ]

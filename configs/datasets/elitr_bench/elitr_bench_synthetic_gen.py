@@ -10,7 +10,7 @@ some of the tasks below; names of other files are left to those.
 from opencompass.openicl.icl_prompt_template import PromptTemplate
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from long_context_tasks.benchmarks.elitr_bench.opencompass import ElitrBenchDataset, ElitrBenchEvaluator, ElitrBenchGenInferencer
+from long_context_tasks.hosts.opencompass.task import CaseDataset, CaseEvaluator, CaseGenInferencer
 
 _tasks = """
     elitr_bench_qa_synthetic elitr_bench_qa_synthetic_wer20 elitr_bench_qa_synthetic_wer40
@@ -27,7 +27,7 @@ _chosen = __import__('long_context_tasks.hosts.opencompass.chosen_tasks', fromli
 elitr_bench_synthetic_datasets = [
     dict(
         abbr=name,
-        type=ElitrBenchDataset,
+        type=CaseDataset,
         lct_task=name,
         n=1,  # --dataset-num-runs wants them
         k=1,
@@ -36,8 +36,8 @@ elitr_bench_synthetic_datasets = [
             # The host wants a template; the inferencer renders the case itself.
             prompt_template=dict(type=PromptTemplate, template='{case}'),
             retriever=dict(type=ZeroRetriever),
-            inferencer=dict(type=ElitrBenchGenInferencer),
+            inferencer=dict(type=CaseGenInferencer),
         ),
-        eval_cfg=dict(evaluator=dict(type=ElitrBenchEvaluator)),
+        eval_cfg=dict(evaluator=dict(type=CaseEvaluator)),
     ) for name in _chosen
 ]

@@ -10,7 +10,7 @@ some of the tasks below; names of other files are left to those.
 from opencompass.openicl.icl_prompt_template import PromptTemplate
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from long_context_tasks.benchmarks.ethic.opencompass import EthicDataset, EthicEvaluator, EthicGenInferencer
+from long_context_tasks.hosts.opencompass.task import CaseDataset, CaseEvaluator, CaseGenInferencer
 
 _tasks = """
     ethic_recall_books ethic_recall_debates ethic_recall_medicine ethic_recall_law ethic_summarize_books
@@ -23,7 +23,7 @@ _chosen = __import__('long_context_tasks.hosts.opencompass.chosen_tasks', fromli
 ethic_datasets = [
     dict(
         abbr=name,
-        type=EthicDataset,
+        type=CaseDataset,
         lct_task=name,
         n=1,  # --dataset-num-runs wants them
         k=1,
@@ -32,8 +32,8 @@ ethic_datasets = [
             # The host wants a template; the inferencer renders the case itself.
             prompt_template=dict(type=PromptTemplate, template='{case}'),
             retriever=dict(type=ZeroRetriever),
-            inferencer=dict(type=EthicGenInferencer),
+            inferencer=dict(type=CaseGenInferencer),
         ),
-        eval_cfg=dict(evaluator=dict(type=EthicEvaluator)),
+        eval_cfg=dict(evaluator=dict(type=CaseEvaluator)),
     ) for name in _chosen
 ]

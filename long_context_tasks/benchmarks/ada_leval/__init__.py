@@ -1,1 +1,25 @@
 """Ada-LEval: sort the segments of a book, find the accepted answer among many (Wang et al., NAACL 2024)."""
+
+from long_context_tasks.benchmarks.ada_leval.options import AdaLevalOptions
+from long_context_tasks.benchmarks.plugin import Benchmark, Builder
+from long_context_tasks.schema.card import Card
+
+_BUILD = f"{__name__}.build"
+_TSORT = f"{_BUILD}.windows:TSortSettings"
+_BESTANSWER = f"{_BUILD}.bestanswer:BestAnswerSettings"
+
+BENCHMARK = Benchmark(
+    card=Card.load(__file__),
+    load=f"{__name__}.data:load_task",
+    options=AdaLevalOptions,
+    split=f"{__name__}.prompts:split_case",
+    builders={
+        "ada_leval_tsort": Builder("tsort", _TSORT, f"{_BUILD}:build", source=f"{_BUILD}.windows:BOOKS"),
+        "ada_leval_bestanswer": Builder(
+            "bestanswer", _BESTANSWER, f"{_BUILD}:build", source=f"{_BUILD}.bestanswer:POSTS"
+        ),
+        "ada_leval_tsort_synthetic": Builder("tsort", _TSORT, f"{_BUILD}:build"),
+        "ada_leval_bestanswer_synthetic": Builder("bestanswer", _BESTANSWER, f"{_BUILD}:build"),
+    },
+    labels=f"{__name__}.data:labels_of",
+)

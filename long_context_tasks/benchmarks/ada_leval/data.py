@@ -18,7 +18,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
-from long_context_tasks.benchmarks.ada_leval import prompts, scoring
+from long_context_tasks.benchmarks.ada_leval import BENCHMARK, prompts, scoring
+from long_context_tasks.benchmarks.ada_leval.options import AdaLevalOptions
 from long_context_tasks.benchmarks.building import (
     BuiltFile,
     built_file,
@@ -58,7 +59,7 @@ INTERVALS = ("strict_accuracy", "official_accuracy")
 _ULTRA_LONG = 32_000
 
 
-def load_task(name: str, options: Options) -> LoadedTask:
+def load_task(name: str, options: AdaLevalOptions) -> LoadedTask:
     """Return a task by name, with everything that a host needs.
 
     Raises:
@@ -87,10 +88,10 @@ def load_task(name: str, options: Options) -> LoadedTask:
 
 
 def _by_likelihood(spec: TaskSpec) -> bool:
-    return spec.variant.startswith("ppl")
+    return spec.scoring == "likelihood"
 
 
-def load(spec: TaskSpec, options: Options) -> CaseSet:
+def load(spec: TaskSpec, options: AdaLevalOptions) -> CaseSet:
     """Return the cases of a task as a host runs them: chosen, varied, cases of one text side by side, prompts counted.
 
     Raises:
@@ -101,7 +102,7 @@ def load(spec: TaskSpec, options: Options) -> CaseSet:
         tokenizer_identity(options.tokenizer)  # an unknown name is reported before anything is built
     if options.cases is not None:
         cases = _built(spec, options).read()
-    elif "synthetic" in spec.variant:
+    elif spec.source == "seed":
         cases = _synthetic(spec, options)
     else:
         cases = _official(spec, options)
@@ -156,7 +157,7 @@ def _subset_size(spec: TaskSpec, options: Options) -> int | None:
         return options.n
     if options.subset is not None:
         return options.subset
-    if options.cases is not None or "synthetic" in spec.variant:
+    if options.cases is not None or spec.source == "seed":
         return None
     sizes = card(NAME).subsets["open_models"]
     tokens = spec.tokens or options.length or 0
@@ -165,12 +166,12 @@ def _subset_size(spec: TaskSpec, options: Options) -> int | None:
 
 def family(spec: TaskSpec) -> str:
     """Return the name of the builder and of its case folder: ``ada_leval_tsort`` or ``ada_leval_tsort_synthetic``."""
-    return f"{spec.family}_synthetic" if "synthetic" in spec.variant else spec.family
+    return f"{spec.family}_synthetic" if spec.source == "seed" else spec.family
 
 
 def case_file(spec: TaskSpec, length: str) -> str:
     """Return the name of the task whose cases a variant is made from: the plain or the synthetic task of a length."""
-    synthetic = "synthetic" if "synthetic" in spec.variant else ""
+    synthetic = "synthetic" if spec.source == "seed" else ""
     return TaskSpec(spec.benchmark, spec.task, length, synthetic).name
 
 
@@ -180,10 +181,10 @@ def _built(spec: TaskSpec, options: Options) -> BuiltFile:
 
 
 def _synthetic(spec: TaskSpec, options: Options) -> CaseSet:
-    from long_context_tasks.benchmarks.ada_leval.build import FAMILIES, SYNTHETIC_CASES, build
+    from long_context_tasks.benchmarks.ada_leval.build import SYNTHETIC_CASES, build
 
     builder = family(spec)
-    kind = FAMILIES[builder].settings
+    kind = BENCHMARK.settings_of(BENCHMARK.builders[builder])
     options = replace(options, length=spec.tokens or options.length)
     settings = run_settings(spec.name, kind, options, SYNTHETIC_CASES)
     return cached_cases(
@@ -212,7 +213,7 @@ def moved(case: Case, position: str) -> Case:
     )
 
 
-def apply(cases: Sequence[Case], variant: str, options: Options) -> list[Case]:
+def apply(cases: Sequence[Case], variant: str, options: AdaLevalOptions) -> list[Case]:
     """Return the cases as a variant needs them.
 
     Token counts are dropped where the prompt changes; ``data.load`` counts what is missing.

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from long_context_tasks.coverage.items import split_by_documents
 from long_context_tasks.schema import Case, Documents, Message
 
 _PACKAGE = "long_context_tasks.benchmarks.ada_leval"
@@ -247,3 +248,7 @@ def messages(case: Case, documents: Documents) -> list[Message]:
 def arrangements(case: Case, documents: Documents) -> list[str]:
     """Return the candidate texts of a case of the perplexity variant."""
     return render_arrangements(*_tsort_texts(case, documents))
+
+
+split_case = split_by_documents(messages)
+"""Context and query of a case, for information coverage."""

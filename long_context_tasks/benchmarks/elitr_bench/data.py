@@ -16,6 +16,7 @@ from long_context_tasks.benchmarks.elitr_bench import prompts, scoring, syntheti
 from long_context_tasks.benchmarks.elitr_bench.archives import NAME, Archives, Meeting, Question
 from long_context_tasks.benchmarks.elitr_bench.names import SYNTHETIC, TaskName, parse_name
 from long_context_tasks.benchmarks.elitr_bench.noise import NoiseSettings, noisy
+from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
 from long_context_tasks.judges import Judging, Verdict
 from long_context_tasks.schema import (
     Case,
@@ -32,7 +33,7 @@ from long_context_tasks.schema.case_folder import cached_folder
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
 
-def load_task(name: str, options: Options) -> LoadedTask:
+def load_task(name: str, options: ElitrBenchOptions) -> LoadedTask:
     """A task by name, with everything that a host's adapter needs.
 
     Raises:
@@ -74,7 +75,7 @@ def load_task(name: str, options: Options) -> LoadedTask:
             metrics=scoring.INTERVALS,
         ),
         points=frozenset(scoring.INTERVALS),
-        own_template=options.prompt_style in prompts.CONVERSATIONS,
+        own_template=str(options.prompt_style) if options.prompt_style in prompts.CONVERSATIONS else "",
         asked_and_right=_asked_and_right,
     )
 

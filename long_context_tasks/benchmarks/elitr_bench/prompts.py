@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from long_context_tasks.coverage.items import split_by_documents
 from long_context_tasks.schema import Case, Documents, InputError, Message
 from long_context_tasks.schema.thinking import without_thinking
 
@@ -243,3 +244,7 @@ def judge_messages(case: Case, turn: int, response: str, judge: str = "gpt") -> 
     """
     question, gold = question_of(case, turn), str(case.turns[turn].gold)
     return judge_conversation(judge_prompt(question, response, gold, judge, case.inputs["language"]), judge)
+
+
+split_case = split_by_documents(messages)
+"""Context and query of a case, for information coverage."""

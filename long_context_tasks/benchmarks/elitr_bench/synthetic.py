@@ -4,7 +4,7 @@ A case has the form of the published ones, so that prompts, judges and noise are
 forms the right value and the others may be stated, see :mod:`.answer_found`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import nan
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Any
 
 from long_context_tasks.benchmarks.building import (
     BuiltFile,
-    Family,
     Progress,
     TaskReport,
     built_file,
@@ -24,6 +23,7 @@ from long_context_tasks.benchmarks.elitr_bench import prompts
 from long_context_tasks.benchmarks.elitr_bench.answers import INPUT
 from long_context_tasks.benchmarks.elitr_bench.names import SYNTHETIC, TaskName
 from long_context_tasks.benchmarks.elitr_bench.noise import NoiseSettings, noisy
+from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
 from long_context_tasks.schema import (
     Case,
     CaseSet,
@@ -39,15 +39,12 @@ from long_context_tasks.synthetic.wording import stream
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer, tokenizer_identity
 from long_context_tasks.tokens.build_settings import BuildSettings
 
-__all__ = ["FAMILIES", "LENGTHS", "build"]
-
 NAME = "elitr_bench"
 CASES = 200
 """Questions, or conversations, of each length when no number is asked for."""
 LENGTH = 8_000
 """Length when none is asked for."""
 MOST_QUESTIONS = 8
-LENGTHS = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k")
 _MARGIN = 2
 _TRIES = 5
 
@@ -228,7 +225,7 @@ def _stated(question: MeetingQuestion) -> dict[str, Any]:
 # --- loading ---------------------------------------------------------------------------------------------------
 
 
-def resolve(task: TaskName, options: Options) -> Options:
+def resolve(task: TaskName, options: ElitrBenchOptions) -> ElitrBenchOptions:
     """Return the options with the length of the cases, and with what built cases say of their making.
 
     Raises:
@@ -331,13 +328,3 @@ def _noisy(
             document=document,
             labels={**case.labels, "wer": task.wer, "measured_wer": rate},
         )
-
-
-# What can be built for ELITR-Bench: cases on synthetic meetings; its own meetings are the published
-# ones.
-
-
-FAMILIES: Mapping[str, Family] = {
-    "elitr_bench_qa_synthetic": Family("qa_synthetic", MeetingSettings),
-    "elitr_bench_conv_synthetic": Family("conv_synthetic", MeetingSettings),
-}

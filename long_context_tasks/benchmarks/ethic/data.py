@@ -24,10 +24,11 @@ from long_context_tasks.benchmarks.ethic.files import (
     case_of,
     source_of,
 )
+from long_context_tasks.benchmarks.ethic.options import EthicOptions
 from long_context_tasks.benchmarks.ethic.scoring import fact_recall, summaries
 from long_context_tasks.benchmarks.ethic.scoring import summaries as judge_prompts
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
-from long_context_tasks.benchmarks.ethic.synthetic import SYNTHETIC, cached_synthetic, family_of
+from long_context_tasks.benchmarks.ethic.synthetic import cached_synthetic, family_of
 from long_context_tasks.judges import Judging
 from long_context_tasks.schema import (
     Case,
@@ -141,7 +142,7 @@ COUNTERPARTS = "ethic_recall_counterparts"
 """The family that builds the tasks without published data."""
 
 
-def load_task(name: str, options: Options) -> LoadedTask:
+def load_task(name: str, options: EthicOptions) -> LoadedTask:
     """A task by name, with everything that a host's adapter needs.
 
     Raises:
@@ -149,7 +150,7 @@ def load_task(name: str, options: Options) -> LoadedTask:
     """
     spec = parse_task(name)
     options = replace(options, prompt_style=options.prompt_style or prompts.CHAT)
-    synthetic = spec.variant == SYNTHETIC
+    synthetic = spec.source == "seed"
     if options.cases is None and synthetic:
         pass
     elif options.cases is None:
@@ -188,7 +189,7 @@ def load_task(name: str, options: Options) -> LoadedTask:
         if judged
         else None,
         points=frozenset(summaries.POINTS) if judged else frozenset(),
-        own_template=options.prompt_style in prompts.OWN_TEMPLATE,
+        own_template=str(options.prompt_style) if options.prompt_style in prompts.OWN_TEMPLATE else "",
         asked_and_right=_asked_and_right
         if spec.task in ("single_qa", "multi_qa", "focused_summary")
         else None,
@@ -204,7 +205,7 @@ def _asked_and_right(case: Case, turn: int) -> tuple[str, str]:
     return asked.question, str(asked.gold[0])
 
 
-def load(spec: TaskSpec, options: Options) -> CaseSet:
+def load(spec: TaskSpec, options: EthicOptions) -> CaseSet:
     """The cases of a task in the order of the data, prompts counted in cl100k and in ``lct_tokenizer``.
 
     ``lct_prompt_tokens`` keeps the short or the long ones; then ``lct_n`` takes the first.
@@ -224,11 +225,11 @@ def load(spec: TaskSpec, options: Options) -> CaseSet:
     if options.tokenizer is not None:
         tokenizer_identity(options.tokenizer)  # a wrong name is told before anything is read
     known_by = ""
-    if options.cases is None and spec.variant == SYNTHETIC:
+    if options.cases is None and spec.source == "seed":
         cases = cached_synthetic(spec, options)
     elif options.cases is not None:
         built = CaseSet.read(built_folder(spec, options.cases), spec.name)
-        cases = _of_length(built, options.length, several=spec.variant != SYNTHETIC)
+        cases = _of_length(built, options.length, several=spec.source != "seed")
     else:
         folder, known_by = converted(spec.task, options)
         cases = CaseSet.read(folder, spec.name)
@@ -257,7 +258,7 @@ def load(spec: TaskSpec, options: Options) -> CaseSet:
 def built_folder(spec: TaskSpec, root: Path) -> Path:
     """The case folder of a task: ``root`` itself, or the one in it that `lct build` made for the task."""
     family = spec.family if spec.task in CONFIGURATIONS else COUNTERPARTS
-    if spec.variant == SYNTHETIC:
+    if spec.source == "seed":
         family = family_of(spec.task)
     return family_folder(root, family)
 

@@ -79,8 +79,9 @@ def study_data(
     as_json: Json = False,
 ) -> None:
     """Make training data as `lct orca data` does, from published scores, samples and permuted ratings, too."""
+    from long_context_tasks.benchmarks.catalogue import resolve_options
     from long_context_tasks.orca.preparation import DataOptions, SplitOptions
-    from long_context_tasks.schema import InputError, resolve_options
+    from long_context_tasks.schema import InputError
 
     options = DataOptions(
         keep_rationale=keep_rationale,
@@ -107,14 +108,12 @@ def published_ratings(benchmark: str) -> Any:
     Raises:
         InputError: no such benchmark, or it publishes none.
     """
-    from long_context_tasks.benchmarks.catalogue import benchmark_names, core
+    from long_context_tasks.benchmarks import catalogue
     from long_context_tasks.schema import InputError
 
-    if benchmark in benchmark_names():
-        try:
-            return core(benchmark, "ratings")
-        except ModuleNotFoundError:
-            pass
+    known = benchmark in catalogue.benchmark_names()
+    if known and (ratings := catalogue.benchmark(benchmark).function("ratings")) is not None:
+        return ratings
     raise InputError(f"--published {benchmark}: no benchmark of this name publishes ratings of responses")
 
 

@@ -76,6 +76,7 @@ def rate(
     are not asked for again, so a stopped run goes on where it was. A reply without a readable score is null and counted. Exit
     code 1 when a score is missing.
     """
+    from long_context_tasks.benchmarks.catalogue import resolve_options
     from long_context_tasks.cli.judge import named_judges
     from long_context_tasks.judges import Store, default_store_path
     from long_context_tasks.orca import read_items
@@ -90,7 +91,7 @@ def rate(
         without_context,
     )
     from long_context_tasks.results.rejudge import with_seeds
-    from long_context_tasks.schema import InputError, resolve_options
+    from long_context_tasks.schema import InputError
 
     if not out.absolute().parent.is_dir():
         raise InputError(f"{out}: its folder is not there; make it, or choose another place")

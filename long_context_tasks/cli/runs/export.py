@@ -106,6 +106,6 @@ def options_of(**typed: str | int | Path | None) -> "Options":
     Raises:
         InputError: a value that does not fit.
     """
-    from long_context_tasks.schema import resolve_options
+    from long_context_tasks.benchmarks.catalogue import resolve_options
 
     return resolve_options({f"lct_{name}": value for name, value in typed.items() if value not in ("", None)})

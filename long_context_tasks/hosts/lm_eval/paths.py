@@ -12,6 +12,8 @@ Nothing here imports a host or anything heavy: it runs whenever lm-eval is impor
 """
 
 import functools
+import importlib.metadata
+import importlib.util
 import inspect
 import re
 from collections.abc import Callable, Iterable
@@ -20,16 +22,36 @@ from types import ModuleType
 from typing import Any
 
 TASK_FOLDER = "lm_eval_tasks"
-ENTRY_POINT_GROUP = "lm_eval.tasks"
+"""In the folder of each benchmark."""
+SUITE_FOLDER = Path(__file__).resolve().parent / "suite"
+"""Groups over all benchmarks."""
+_BENCHMARKS = (
+    "long_context_tasks.benchmarks"  # ENTRY_POINTS of benchmarks.plugin, which imports too much for here
+)
 _LOOKED_UP = re.compile(rb"""["']lm_eval\.tasks["']""")
 
 _added_by_hook = False
 
 
 def task_folders() -> list[Path]:
-    """The folders with our YAML files: one for each benchmark that has tasks for lm-eval."""
+    """The folders with our YAML files: one for each benchmark, those of other packages too, and one for groups over all."""
     benchmarks = Path(__file__).resolve().parents[2] / "benchmarks"
-    return sorted(folder for folder in benchmarks.glob(f"*/{TASK_FOLDER}") if folder.is_dir())
+    folders = sorted(folder for folder in benchmarks.glob(f"*/{TASK_FOLDER}") if folder.is_dir())
+    suite = [SUITE_FOLDER] if SUITE_FOLDER.is_dir() else []
+    return [*folders, *_folders_of_other_packages(), *suite]
+
+
+def _folders_of_other_packages() -> list[Path]:
+    """The task folders of benchmarks that other packages name in entry points; nothing of them is imported."""
+    folders: list[Path] = []
+    for point in importlib.metadata.entry_points(group=_BENCHMARKS):
+        try:
+            spec = importlib.util.find_spec(point.module)
+        except ImportError:  # reported where the benchmark is used
+            continue
+        places = (spec.submodule_search_locations or []) if spec else []
+        folders += [Path(place) / TASK_FOLDER for place in places]
+    return [folder for folder in folders if folder.is_dir()]
 
 
 def task_paths() -> list[str]:

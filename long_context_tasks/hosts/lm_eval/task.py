@@ -1,7 +1,6 @@
 """lm-eval's side: one task class for every benchmark.
 
-A benchmark's adapter names its ``load_task``; the YAML of a task names the class. Documents hold ids only: the text of a
-case is rendered when its request is built. Checked against lm_eval 0.4.13.
+The YAML of every task names this class. Documents hold ids only: the text of a case is rendered when its request is built. Checked against lm_eval 0.4.13.
 """
 
 import argparse
@@ -21,10 +20,14 @@ import datasets
 from lm_eval.api.task import ConfigurableTask
 
 import long_context_tasks
+from long_context_tasks.benchmarks.catalogue import parse_task
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts import turns as built_cases
+from long_context_tasks.hosts.environment import warn_of_misspelt_variables
 from long_context_tasks.hosts.lm_eval.aggregation import aggregation_of, higher_is_better
 from long_context_tasks.hosts.lm_eval.conversation import Conversation, context_of, filler, plain_text
-from long_context_tasks.hosts.lm_eval.refusals import REFUSED, CaseInstance, convert_length_refusals
+from long_context_tasks.hosts.lm_eval.refusals import CaseInstance, convert_length_refusals
+from long_context_tasks.hosts.lm_eval.results import REFUSED
 from long_context_tasks.hosts.lm_eval.window import RunWindow, find_window
 from long_context_tasks.hosts.turns import NO_JUDGE, left_out_from, not_judged_hint, stored, unanswered
 from long_context_tasks.judges.task_judge import Verdicts, score_turns, with_judge
@@ -35,10 +38,7 @@ from long_context_tasks.schema import (
     Documents,
     InputError,
     LoadedTask,
-    Options,
-    resolve_options,
 )
-from long_context_tasks.schema.environment import warn_of_misspelt_variables
 from long_context_tasks.schema.reasons import DOES_NOT_FIT, REASONS
 from long_context_tasks.schema.response import Response, writable
 from long_context_tasks.schema.secrets import without_secrets
@@ -141,14 +141,9 @@ BYPASSED = 999
 class CaseTask(ConfigurableTask):  # type: ignore[misc]
     """A task whose cases, prompts and scores come from a benchmark of this package.
 
-    Subclasses set ``load``. Options are the ``lct_*`` keys of ``--metadata``; the resolved ones, the window and the headline
+    Options are the ``lct_*`` keys of ``--metadata``; the resolved ones, the window and the headline
     metric stand in the ``metadata`` of the task's config in every result file.
     """
-
-    @staticmethod
-    def load(name: str, options: Options) -> LoadedTask:
-        """The benchmark's ``load_task``."""
-        raise NotImplementedError
 
     def __init__(self, config: dict[str, Any] | None = None) -> None:
         """Load the cases and make the host's task of them.
@@ -159,8 +154,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         config = {key: value for key, value in (config or {}).items() if key != "class"}
         self.model_arguments: Mapping[str, Any] = dict(config.get("metadata") or {})
         warn_of_misspelt_variables()
-        options = resolve_options(self.model_arguments)
-        loaded = _with_recent_documents(type(self).load(config["task"], options))
+        loaded = _with_recent_documents(load_task(config["task"], self.model_arguments))
         if not len(loaded.cases):
             raise InputError(f"{config['task']}: no cases")
         self.loaded, self.judge = with_judge(loaded)
@@ -181,7 +175,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         self._config.metadata = {
             **{key: value for key, value in self.model_arguments.items() if not key.startswith("lct_")},
             **self.loaded.description(),
-            "benchmark": type(self).__module__.split(".")[-2],
+            "benchmark": parse_task(self.loaded.name).benchmark,
             "headline": self.loaded.metrics[0],
             "points": sorted(self.loaded.points),
             "package": long_context_tasks.__version__,
@@ -272,7 +266,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         template = kwargs.get("chat_template")
         if self.loaded.own_template and template is not None and not isinstance(filler(template), str):
             raise InputError(
-                f"{self.loaded.name}: prompt style {self.loaded.options.prompt_style} is a text that marks the roles itself, and "
+                f"{self.loaded.name}: prompt style {self.loaded.own_template} is a text that marks the roles itself, and "
                 "this model takes chat messages only; use a model that takes text, or another lct_prompt_style"
             )
         if self.loaded.is_conversation:

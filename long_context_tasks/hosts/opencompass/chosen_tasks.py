@@ -9,12 +9,14 @@ from collections.abc import Iterable, Sequence
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import TaskSpec
+from long_context_tasks.hosts.environment import warn_of_misspelt_variables
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.environment import warn_of_misspelt_variables
 
 VARIABLE = "LCT_TASKS"
 OFFICIAL = "official"
 """Stands in LCT_TASKS for all tasks on the published files."""
+OTHERS = "other_packages_gen"
+"""Name of the dataset file of benchmarks that other packages bring."""
 
 
 def group_of(spec: TaskSpec) -> str:
@@ -23,15 +25,29 @@ def group_of(spec: TaskSpec) -> str:
     >>> group_of(catalogue.parse_task("ada_leval_bestanswer_2k_front"))
     'ada_leval_variants_gen'
     """
-    if spec.variant.startswith("ppl"):
+    if spec.benchmark not in catalogue.own_benchmark_names():
+        return OTHERS
+    if spec.scoring == "likelihood":
         return f"{spec.benchmark}_ppl"
-    if spec.card.built_only:
+    if spec.source == "built":
         return f"{spec.benchmark}_built_gen"
     if spec.length == catalogue.ANY:
         return f"{spec.benchmark}_any_gen"
-    if spec.variant == "synthetic" or spec.task.endswith("_synthetic"):
+    if spec.source == "seed":
         return f"{spec.benchmark}_synthetic_gen"
     return f"{spec.benchmark}_variants_gen" if spec.variant else f"{spec.benchmark}_gen"
+
+
+def is_seeded(name: str) -> bool:
+    """Whether a task takes any length and runs on texts written from a seed."""
+    spec = catalogue.parse_task(name)
+    return spec.source == "seed" and spec.length in ("", catalogue.ANY)
+
+
+def tasks_of_other_packages() -> list[tuple[str, bool]]:
+    """Tasks of benchmarks that other packages bring, and whether each is scored by likelihood; those in LCT_TASKS when it is given."""
+    specs = {spec.name: spec for spec in catalogue.task_specs() if group_of(spec) == OTHERS}
+    return [(name, specs[name].scoring == "likelihood") for name in chosen_tasks(OTHERS, list(specs))]
 
 
 def task_groups(benchmark: str) -> dict[str, list[str]]:
@@ -71,13 +87,14 @@ def chosen_tasks(group: str, tasks: Sequence[str]) -> list[str]:
         InputError: LCT_TASKS names a task that does not exist.
     """
     names = wanted_names()
-    everything = not names or (OFFICIAL in names and group in _official_groups())
+    everything = not names or (OFFICIAL in names and group in official_groups())
     return [task for task in tasks if everything or task in names]
 
 
-def _official_groups() -> list[str]:
+def official_groups() -> list[str]:
     """The dataset files that hold the tasks on the published files."""
-    return [f"{name}_gen" for name in catalogue.benchmark_names()]
+    names = (f"{name}_gen" for name in catalogue.benchmark_names())
+    return [name for name in names if name in {group_of(spec) for spec in catalogue.task_specs()}]
 
 
 def not_run(tasks: Iterable[str]) -> list[str]:
@@ -87,7 +104,7 @@ def not_run(tasks: Iterable[str]) -> list[str]:
         tasks: the tasks of the run.
     """
     held = set(tasks)
-    groups = _official_groups()
+    groups = official_groups()
     published = {spec.name for spec in catalogue.task_specs() if group_of(spec) in groups}
     sentences = []
     for name in dict.fromkeys(wanted_names()):

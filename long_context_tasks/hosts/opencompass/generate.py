@@ -11,7 +11,7 @@ from pathlib import Path
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.lm_eval.generate import synthetic_tasks
-from long_context_tasks.hosts.opencompass.chosen_tasks import group_of, task_groups
+from long_context_tasks.hosts.opencompass.chosen_tasks import OTHERS, group_of, official_groups, task_groups
 
 # What several config files of OpenCompass share; :mod:`.generate_opencompass` puts it in.
 
@@ -64,7 +64,7 @@ at 1k tokens, with the demo model, on this machine.
     LCT_LENGTH  of the prompts: 1k, 32k, 1m, 4096 ... (1k)
     LCT_SEED    of the texts (0); a new seed is a new test set
     LCT_N       cases of each task (5)
-    LCT_TASKS   names, with commas between: some of the tasks below, or their variants: elitr_bench_qa_synthetic_wer20 (noise)
+    LCT_TASKS   names, with commas between: some of the tasks below, or their variants: {variant}
     LCT_MODEL   folder or hub id of a model in this process; without it the demo model; see models/lct_model.py beside this file
     LCT_API_BASE, LCT_API_MODEL   a model behind a server instead; see models/lct_endpoint.py
     LCT_WORKERS processes side by side (1); LCT_GPUS GPUs of each (1 where there is one, else 0); LCT_BATCH_SIZE (1)
@@ -93,12 +93,12 @@ _names = """
 """.split()
 {environment}_all = {all}
 _given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
-_by_name = dict([(d['abbr'], d) for d in _all if '_synthetic' in d['abbr']])
+_tasks = __import__('long_context_tasks.hosts.opencompass.chosen_tasks', fromlist=[''])
+_by_name = dict([(d['abbr'], d) for d in _all if _tasks.is_seeded(d['abbr'])])
 _unknown = [name for name in _given if name not in _by_name]
 if _unknown:
     raise ValueError(
-        'LCT_TASKS: not synthetic tasks of any length: ' + ', '.join(_unknown) + '; there are: ' + ', '.join(_names)
-        + '; those of elitr_bench also with _wer20 ... _wer100 behind'
+        'LCT_TASKS: not synthetic tasks of any length: ' + ', '.join(_unknown) + '; there are: ' + ', '.join(_by_name)
     )
 _length = os.environ.get('LCT_LENGTH') or '1k'
 _n = _env.whole('LCT_N', 5)
@@ -113,147 +113,9 @@ _workers = _env.whole('LCT_WORKERS', 1)
 {run}work_dir = 'outputs/synthetic'
 
 # What is left here is written down with the run: no modules, and the datasets once.
-del os, _env, _names, _all, _given, _unknown, _length, _n, _by_name, _local, _served, _runs, _eval_gpus, _workers
+del os, _env, _tasks, _names, _all, _given, _unknown, _length, _n, _by_name, _local, _served, _runs, _eval_gpus, _workers
 del {variables}
 '''
-
-
-# The config files of models for OpenCompass, as ``lct generate`` writes them; see
-# :mod:`long_context_tasks.hosts.opencompass.generate`.
-
-
-_LOCAL_MODEL = '''\
-"""A local Hugging Face model: LCT_MODEL=FOLDER_OR_HUB_ID, without it the demo model (SmolLM2-135M-Instruct).
-
-LCT_MODEL_TYPE=base for a model without chat template; LCT_GPUS: GPUs to use (1 where there is one, else 0);
-LCT_BATCH_SIZE: prompts at a time (1); LCT_TEMPERATURE, LCT_TOP_P: sample instead of taking the likeliest token each time.
-"""
-
-import os
-
-from opencompass.models import HuggingFaceBaseModel, HuggingFacewithChatTemplate
-
-from long_context_tasks.hosts.opencompass.models import DemoModel
-
-# Not an import statement: what those bring cannot be called in a config file.
-_env = __import__('long_context_tasks.hosts.opencompass.environment', fromlist=[''])
-_path = os.environ.get('LCT_MODEL', '')
-_base = os.environ.get('LCT_MODEL_TYPE', 'chat') == 'base'
-_hidden = os.environ.get('CUDA_VISIBLE_DEVICES', '0') in ('', '-1')
-_gpus = _env.whole('LCT_GPUS', os.path.exists('/dev/nvidia0') and not _hidden, 0)
-_temperature = _env.number('LCT_TEMPERATURE', 0)
-_top_p = _env.number('LCT_TOP_P', 1, 1)
-
-models = [
-    dict(
-        type=(HuggingFaceBaseModel if _base else HuggingFacewithChatTemplate) if _path else DemoModel,
-        # Reports take runs of one name for repeats of one another, so a sampling model has a name of its own.
-        abbr=(os.path.basename(_path.rstrip('/')) or 'smollm2-135m-instruct')
-        + (f'_t{_temperature:g}_p{_top_p:g}' if _temperature else ''),
-        path=_path or 'demo',
-        generation_kwargs=dict(do_sample=True, temperature=_temperature, top_p=_top_p) if _temperature else {},
-        # The host's own default is to run code that comes with a model.
-        model_kwargs=dict(device_map='auto' if _gpus else 'cpu', trust_remote_code=False),
-        tokenizer_kwargs=dict(trust_remote_code=False),
-        # max_seq_len: left out, so that the host takes the window from the model's own config.
-        max_out_len=64,
-        batch_size=_env.whole('LCT_BATCH_SIZE', 1),
-        run_cfg=dict(num_gpus=_gpus),
-    )
-]
-
-del os, _env
-'''
-
-_ENDPOINT = '''\
-"""A model behind an OpenAI-compatible server (vLLM, SGLang, llama.cpp, a provider).
-
-    LCT_API_BASE   http://127.0.0.1:8000/v1
-    LCT_API_MODEL  the model's name at the server
-    LCT_TOKENIZER  folder or hub id of its tokenizer, to count prompts; without it the host takes GPT-4's (a download)
-    LCT_WINDOW     its context window; without it prompts are not checked, and a refusal for length costs that case only
-    LCT_TEMPERATURE  of sampling (0)
-    LCT_BATCH_SIZE   requests side by side (8); LCT_QUERIES_PER_SECOND: how many may begin in a second (8)
-    OPENAI_API_KEY the key; 'EMPTY' for a server that wants none
-"""
-
-import os
-
-from opencompass.models import OpenAISDK
-
-# Not an import statement: what those bring cannot be called in a config file.
-_env = __import__('long_context_tasks.hosts.opencompass.environment', fromlist=[''])
-_name = os.environ.get('LCT_API_MODEL', 'model')
-_temperature = _env.number('LCT_TEMPERATURE', 0)
-_side_by_side = _env.whole('LCT_BATCH_SIZE', 8)
-
-models = [
-    dict(
-        type=OpenAISDK,
-        # Reports take runs of one name for repeats of one another, so a sampling model has a name of its own.
-        abbr=_name.replace('/', '_') + (f'_t{_temperature:g}' if _temperature else ''),
-        path=_name,
-        openai_api_base=os.environ.get('LCT_API_BASE', 'http://127.0.0.1:8000/v1'),
-        key='ENV' if os.environ.get('OPENAI_API_KEY') else 'EMPTY',
-        tokenizer_path=os.environ.get('LCT_TOKENIZER'),
-        meta_template=dict(
-            round=[dict(role='HUMAN', api_role='HUMAN'), dict(role='BOT', api_role='BOT', generate=True)],
-            reserved_roles=[dict(role='SYSTEM', api_role='SYSTEM')],
-        ),
-        temperature=_temperature,
-        query_per_second=_env.whole('LCT_QUERIES_PER_SECOND', 8),
-        retry=3,
-        max_out_len=64,
-        # The host hands over a batch and asks it with so many threads; its own number of threads goes by the processors.
-        batch_size=_side_by_side,
-        max_workers=_side_by_side,
-        run_cfg=dict(num_gpus=0),
-    )
-]
-
-del os, _env
-'''
-
-_VLLM = '''\
-"""A local model through vLLM in this process: LCT_MODEL=FOLDER_OR_HUB_ID, LCT_GPUS (1): its layers are split over them.
-
-LCT_TEMPERATURE, LCT_TOP_P: sample instead of taking the likeliest token each time; LCT_BATCH_SIZE: prompts handed over at a time (64).
-vLLM wants newer versions than OpenCompass of some packages; the other way is a server of its own (lct_endpoint).
-"""
-
-import os
-
-from opencompass.models import VLLMwithChatTemplate
-
-# Not an import statement: what those bring cannot be called in a config file.
-_env = __import__('long_context_tasks.hosts.opencompass.environment', fromlist=[''])
-_path = os.environ.get('LCT_MODEL', '')
-_gpus = _env.whole('LCT_GPUS', 1)
-_temperature = _env.number('LCT_TEMPERATURE', 0)
-_top_p = _env.number('LCT_TOP_P', 1, 1)
-
-models = [
-    dict(
-        type=VLLMwithChatTemplate,
-        # Reports take runs of one name for repeats of one another, so a sampling model has a name of its own.
-        abbr=(os.path.basename(_path.rstrip('/')) or 'model')
-        + '-vllm'
-        + (f'_t{_temperature:g}_p{_top_p:g}' if _temperature else ''),
-        path=_path,
-        # The cases of one text stand together, so that its tokens are read once.
-        model_kwargs=dict(tensor_parallel_size=_gpus, enable_prefix_caching=True),
-        generation_kwargs=dict(temperature=_temperature, top_p=_top_p) if _temperature else dict(temperature=0),
-        max_out_len=64,
-        batch_size=_env.whole('LCT_BATCH_SIZE', 64),
-        run_cfg=dict(num_gpus=_gpus),
-    )
-]
-
-del os, _env
-'''
-
-MODELS = {"lct_model": _LOCAL_MODEL, "lct_endpoint": _ENDPOINT, "lct_vllm": _VLLM}
-"""Name of a file in ``configs/models`` to its text."""
 
 
 CONFIGS = Path("configs")
@@ -265,28 +127,23 @@ _HEADER = (
 def opencompass_files() -> dict[Path, str]:
     """Path (from the repository's root) to text of every generated config file."""
     files: dict[Path, str] = {}
-    for benchmark in catalogue.benchmark_names():
-        groups = task_groups(benchmark)
+    benchmarks = catalogue.own_benchmark_names()
+    everything = {benchmark: task_groups(benchmark) for benchmark in benchmarks}
+    for benchmark, groups in everything.items():
         for name, tasks in groups.items():
             files[CONFIGS / "datasets" / benchmark / f"{name}.py"] = dataset_file(benchmark, name, tasks)
         files[CONFIGS / f"eval_{benchmark}.py"] = eval_file(benchmark, groups)
-        files[CONFIGS / "summarizers" / f"{benchmark}.py"] = SUMMARIZER.format(header=_HEADER)
-    everything = {benchmark: tuple(task_groups(benchmark)) for benchmark in catalogue.benchmark_names()}
     files[CONFIGS / "eval_all.py"] = eval_all_file(everything)
     files[CONFIGS / "eval_synthetic.py"] = eval_synthetic_file()
-    for name, text in MODELS.items():
-        files[CONFIGS / "models" / f"{name}.py"] = text
-    files[CONFIGS / "summarizers" / "example.py"] = DEFAULT_SUMMARIZER.format(header=_HEADER)
     folders = {path.parent for path in files}
     return {**files, **{folder / "__init__.py": "" for folder in sorted(folders | {CONFIGS / "datasets"})}}
 
 
+_IMPORT_OTHERS = f"    from .datasets.{OTHERS} import other_packages_datasets"
+
+
 def _variable(group: str) -> str:
     return f"{group.removesuffix('_gen')}_datasets"
-
-
-def _class_prefix(benchmark: str) -> str:
-    return "".join(part.capitalize() for part in benchmark.split("_"))
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -303,24 +160,31 @@ ABOUT = {
 }
 
 
+_CLASSES = {
+    False: ("task", "CaseGenInferencer", "CaseEvaluator"),
+    True: ("likelihood", "CasePPLInferencer", "CasePPLEvaluator"),
+}
+"""Whether tasks are scored by likelihood, to the file of the classes, inferencer and evaluator."""
+
+
 def dataset_file(benchmark: str, group: str, tasks: Sequence[str]) -> str:
     """Text of ``configs/datasets/<benchmark>/<group>.py``."""
     kind = group.removeprefix(f"{benchmark}_")
-    prefix = _class_prefix(benchmark)
-    infer, evaluate = (
-        (f"{prefix}PPLInferencer", f"{prefix}PPLEvaluator")
-        if kind == "ppl"
-        else (f"{prefix}GenInferencer", f"{prefix}Evaluator")
-    )
+    module, infer, evaluate = _CLASSES[kind == "ppl"]
     return DATASETS.format(
         header=_HEADER,
         title=catalogue.card(benchmark).title,
         about=ABOUT[kind].format(benchmark=benchmark),
-        module=f"long_context_tasks.benchmarks.{benchmark}.opencompass",
-        dataset=f"{prefix}Dataset",
+        imports="\n".join(
+            f"from long_context_tasks.hosts.opencompass.{file} import {', '.join(names)}"
+            for file, names in (
+                ((module, (infer, evaluate)), ("task", ("CaseDataset",)))
+                if module != "task"
+                else (("task", ("CaseDataset", evaluate, infer)),)
+            )
+        ),
         infer=infer,
         evaluate=evaluate,
-        imports=", ".join(sorted((f"{prefix}Dataset", infer, evaluate))),
         tasks=_listed(tasks),
         variable=_variable(group),
         group=group,
@@ -342,6 +206,7 @@ def eval_file(benchmark: str, groups: Iterable[str]) -> str:
         example=next(spec.name for spec in catalogue.task_specs() if spec.benchmark == benchmark),
         imports="\n".join(imports),
         all=" + ".join(_variable(group) for group in groups),
+        official=_variable(f"{benchmark}_gen") if f"{benchmark}_gen" in groups else "[]",
         defaults=_listed(defaults),
         variables=", ".join(_variable(group) for group in groups),
         runner="type=LocalRunner, max_num_workers=_workers",
@@ -358,12 +223,12 @@ def eval_all_file(groups: Mapping[str, Iterable[str]]) -> str:
     imports = [
         f"    from .datasets.{benchmark}.{group} import {_variable(group)}" for benchmark, group in pairs
     ]
-    variables = [_variable(group) for _, group in pairs]
+    variables = [*(_variable(group) for _, group in pairs), _variable(OTHERS)]
     return EVAL_ALL.format(
         header=_HEADER,
-        imports="\n".join(imports),
+        imports="\n".join((*imports, _IMPORT_OTHERS)),
         all=" + ".join(variables),
-        official=" + ".join(f"{benchmark}_datasets" for benchmark in groups),
+        official=" + ".join(_variable(group) for _, group in pairs if group in official_groups()) or "[]",
         variables=", ".join(variables),
         runner="_runner",
     )
@@ -371,16 +236,19 @@ def eval_all_file(groups: Mapping[str, Iterable[str]]) -> str:
 
 def eval_synthetic_file() -> str:
     """Text of ``configs/eval_synthetic.py``: all synthetic tasks that take any length, of all benchmarks."""
-    tasks = synthetic_tasks()
+    own = catalogue.own_benchmark_names()
+    tasks = [spec for spec in synthetic_tasks() if spec.benchmark in own]
+    varied = (spec for spec in catalogue.task_specs() if spec.card.source == "seed" and spec.variant)
     pairs = dict.fromkeys((spec.benchmark, group_of(spec)) for spec in tasks)
     imports = [
         f"    from .datasets.{benchmark}.{group} import {_variable(group)}"
         for benchmark, group in sorted(pairs)
     ]
-    variables = [_variable(group) for _, group in pairs]
+    variables = [*(_variable(group) for _, group in pairs), _variable(OTHERS)]
     return EVAL_SYNTHETIC.format(
         header=_HEADER,
-        imports="\n".join(imports),
+        variant=next((spec.name for spec in varied), "see `lct tasks`"),
+        imports="\n".join((*imports, _IMPORT_OTHERS)),
         all=" + ".join(variables),
         tasks=_listed(spec.name for spec in tasks),
         environment=ENVIRONMENT,
@@ -401,7 +269,7 @@ def default_tasks(benchmark: str) -> list[str]:
         for spec in catalogue.task_specs()
         if spec.benchmark == benchmark
         and not spec.variant
-        and not spec.card.built_only
+        and spec.source == "published"
         and spec.split in spec.card.splits[-1:]
     ]
 
@@ -411,9 +279,10 @@ def _small_synthetic(benchmark: str) -> list[str]:
         spec.name
         for spec in catalogue.task_specs()
         if spec.benchmark == benchmark
-        and spec.variant == "synthetic"
-        and spec.length in spec.card.bounds
-        and (spec.tokens or 0) <= 4_000
+        and spec.source == "seed"
+        and spec.scoring == "generate"
+        and 0 < (spec.tokens or 0) <= 4_000
+        and (not spec.card.bounds or spec.length in spec.card.bounds)
     ]
 
 
@@ -430,7 +299,7 @@ some of the tasks below; names of other files are left to those.
 from opencompass.openicl.icl_prompt_template import PromptTemplate
 from opencompass.openicl.icl_retriever import ZeroRetriever
 
-from {module} import {imports}
+{imports}
 
 _tasks = """
 {tasks}
@@ -441,7 +310,7 @@ _chosen = __import__('long_context_tasks.hosts.opencompass.chosen_tasks', fromli
 {variable} = [
     dict(
         abbr=name,
-        type={dataset},
+        type=CaseDataset,
         lct_task=name,
         n=1,  # --dataset-num-runs wants them
         k=1,
@@ -493,7 +362,7 @@ from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
 with read_base():
 {imports}
     from .models.lct_model import models
-    from .summarizers.{benchmark} import summarizer
+    from .summarizers.example import summarizer
 
 _demo = """
 {defaults}
@@ -504,7 +373,7 @@ _demo = """
 if _given:
     datasets = [_by_name[name] for name in _given if name != 'official']
     if 'official' in _given:
-        datasets += [d for d in {benchmark}_datasets if d['abbr'] not in _given]
+        datasets += [d for d in {official} if d['abbr'] not in _given]
 else:
     datasets = [dict(_by_name[name], lct_n=_env.whole('LCT_N', 5)) for name in _demo]
 
@@ -595,21 +464,3 @@ del os, _env, _official, _all, _given, _by_name, _unknown, _local, _served, _vll
 del _runs, _eval_gpus, _workers, {variables}
 """
 )
-
-SUMMARIZER = '''\
-"""A table by length beside the host's own; a run with missing results ends with status 1."""
-{header}
-
-from long_context_tasks.hosts.opencompass.summary import CaseSummarizer
-
-summarizer = dict(type=CaseSummarizer)
-'''
-
-DEFAULT_SUMMARIZER = '''\
-"""What the host takes when no --summarizer is given: it looks for this name, first in --config-dir."""
-{header}
-
-from long_context_tasks.hosts.opencompass.summary import CaseSummarizer
-
-summarizer = dict(type=CaseSummarizer)
-'''

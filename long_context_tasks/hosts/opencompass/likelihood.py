@@ -18,13 +18,13 @@ import torch
 from datasets import Dataset
 from opencompass.models import HuggingFacewithChatTemplate
 from opencompass.openicl.icl_inferencer.icl_base_inferencer import BaseInferencer
+from opencompass.registry import ICL_EVALUATORS, ICL_INFERENCERS
 from tqdm import tqdm
 
 from long_context_tasks.hosts.opencompass.rows import CASE, RowStore
 from long_context_tasks.hosts.opencompass.send import find_window, told_of_model
 from long_context_tasks.hosts.opencompass.task import (
     CheckedEvaluator,
-    OfBenchmark,
     case_detail,
     host_result,
     task_of,
@@ -150,7 +150,8 @@ class Scorer:
             path.inputs += part
 
 
-class CasePPLInferencer(OfBenchmark, BaseInferencer):  # type: ignore[misc]
+@ICL_INFERENCERS.register_module()
+class CasePPLInferencer(BaseInferencer):  # type: ignore[misc]
     """Scores all candidates of each case; one row per case, resumed case by case."""
 
     def inference(
@@ -167,15 +168,13 @@ class CasePPLInferencer(OfBenchmark, BaseInferencer):  # type: ignore[misc]
             InputError: the model gives no log-likelihoods, or the task has no candidates; missing data; rows of an
                 earlier run that belong to other cases.
         """
-        task = task_of(retriever.test_ds, self.load_task)
+        task = task_of(retriever.test_ds)
         if task.candidates is None:
-            raise InputError(
-                f"{task.name}: a task to be answered, not scored; use the Gen inferencer of its benchmark"
-            )
+            raise InputError(f"{task.name}: a task to be answered, not scored; use CaseGenInferencer")
         if not isinstance(self.model, HuggingFacewithChatTemplate):
             raise InputError(
                 f"{task.name}: {type(self.model).__name__} gives no log-likelihoods of a prompt; use a local model "
-                "(HuggingFaceBaseModel or HuggingFacewithChatTemplate), or a task without _ppl"
+                "(HuggingFaceBaseModel or HuggingFacewithChatTemplate), or a task that is answered"
             )
         scorer = Scorer(self.model.model, self.model.tokenizer)
         window = find_window(self.model, task.options.window, self.max_seq_len)
@@ -208,7 +207,8 @@ class CasePPLInferencer(OfBenchmark, BaseInferencer):  # type: ignore[misc]
         }
 
 
-class CasePPLEvaluator(OfBenchmark, CheckedEvaluator):
+@ICL_EVALUATORS.register_module()
+class CasePPLEvaluator(CheckedEvaluator):
     """Scores log-likelihoods with the benchmark's ``score_candidates``."""
 
     def score(
@@ -230,11 +230,9 @@ class CasePPLEvaluator(OfBenchmark, CheckedEvaluator):
         Raises:
             InputError: a task that is not scored by likelihood.
         """
-        task = task_of(test_set, self.load_task)
+        task = task_of(test_set)
         if task.score_candidates is None:
-            raise InputError(
-                f"{task.name}: not scored by likelihood; use the other evaluator of its benchmark"
-            )
+            raise InputError(f"{task.name}: not scored by likelihood; use CaseEvaluator")
         scores = [
             task.score_candidates(task.by_id[case_id], values, counts, status)
             for case_id, values, counts, status in zip(

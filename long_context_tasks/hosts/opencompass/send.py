@@ -173,7 +173,7 @@ def check_roles(model: Any, task: LoadedTask) -> None:
     takes_roles = getattr(model, "is_api", False) or applies_chat_template(model) or bool(template)
     if task.own_template and takes_roles:
         raise InputError(
-            f"{task.name}: prompt style {task.options.prompt_style} is a text that marks the roles itself, and this model puts a "
+            f"{task.name}: prompt style {task.own_template} is a text that marks the roles itself, and this model puts a "
             "chat template around it; take LCT_MODEL_TYPE=base (HuggingFaceBaseModel), or another lct_prompt_style"
         )
     if task.is_conversation and not task.own_template and not takes_roles:

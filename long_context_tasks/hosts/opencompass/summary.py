@@ -22,10 +22,11 @@ from opencompass.summarizers import DefaultSummarizer
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
 from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.hosts.opencompass.chosen_tasks import not_run
 from long_context_tasks.hosts.opencompass.rows import GIVEN, answering_options, difference
 from long_context_tasks.judges import load_judge
-from long_context_tasks.schema import InputError, format_length, parse_length, resolve_options
+from long_context_tasks.schema import InputError, format_length, parse_length
 from long_context_tasks.schema.reasons import JUDGE_FAILED, NOT_JUDGED, UNSCORED
 
 # Results of a run of OpenCompass as a table: a row for each task family and model, a column for each
@@ -242,11 +243,8 @@ def given_now(config: Mapping[str, Any]) -> dict[str, Any]:
     """Version and options that a run of a dataset's config would have now; see ``opencompass.given_of``."""
     task = str(config["lct_task"])
     options = {key: value for key, value in config.items() if key.startswith("lct_") and key != "lct_task"}
-    told = answering_options(resolve_options(options))
-    try:
-        return {"version": catalogue.card(catalogue.parse_task(task).benchmark).version, **told}
-    except InputError:
-        return told  # a task from elsewhere, whose version nobody knows here
+    version = catalogue.card(catalogue.parse_task(task).benchmark).version
+    return {"version": version, **answering_options(catalogue.task_options(task, options))}
 
 
 def judge_now(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """Any benchmark of the catalogue in OpenCompass: dataset, inferencer and evaluator.
 
-A benchmark's own ``opencompass.py`` subclasses the classes here and names its ``load_task``; nothing else is special to
-it. The rows of a dataset hold ids only: the long texts are rendered when a case is sent and are never kept, neither in
+Configs name these classes for the tasks of all benchmarks. The rows of a dataset hold ids only: the long texts are rendered when a case is sent and are never kept, neither in
 memory nor in the prediction files (which hold the beginning and end of every prompt and its SHA-256).
 
 In the host's tables rates are percentages, as everywhere in OpenCompass; the scores of single cases, in the details of a
@@ -11,7 +10,7 @@ result, are from 0 to 1.
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,12 +20,16 @@ from datasets import Dataset
 from opencompass.datasets.base import BaseDataset
 from opencompass.openicl.icl_evaluator import BaseEvaluator
 from opencompass.openicl.icl_inferencer import GenInferencer
+from opencompass.registry import ICL_EVALUATORS, ICL_INFERENCERS, LOAD_DATASET
 from opencompass.utils import batched
 from opencompass.utils.logging import get_logger
 from tqdm import tqdm
 
 import long_context_tasks
+from long_context_tasks.benchmarks.catalogue import task_options
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts import turns as built_cases
+from long_context_tasks.hosts.environment import warn_of_misspelt_variables
 from long_context_tasks.hosts.opencompass.rows import CASE, GIVEN, RowStore, answering_options, difference
 from long_context_tasks.hosts.opencompass.send import Answer, Sender, check_roles, find_window, told_of_model
 from long_context_tasks.hosts.turns import left_out_from, not_judged_hint, read_back, stored
@@ -39,9 +42,7 @@ from long_context_tasks.schema import (
     Message,
     Options,
     prompt_hash,
-    resolve_options,
 )
-from long_context_tasks.schema.environment import warn_of_misspelt_variables
 from long_context_tasks.schema.reasons import DOES_NOT_FIT
 from long_context_tasks.schema.response import Response
 from long_context_tasks.stats.means import task_numbers
@@ -109,7 +110,6 @@ def _conversations(task: LoadedTask, cases: Sequence[str], sender: Sender) -> li
 
 
 logger = get_logger()
-TaskLoader = Callable[[str, Options], LoadedTask]
 _EXCERPT = 400
 
 
@@ -143,7 +143,7 @@ def dataset_of(task: LoadedTask, given: Options) -> Dataset:
     return Dataset.from_list(rows)
 
 
-def task_of(dataset: Dataset, load_task: TaskLoader) -> LoadedTask:
+def task_of(dataset: Dataset) -> LoadedTask:
     """The task behind the host's rows.
 
     Raises:
@@ -154,7 +154,7 @@ def task_of(dataset: Dataset, load_task: TaskLoader) -> LoadedTask:
             "the dataset holds no cases of long_context_tasks; use the dataset class of the benchmark"
         )
     row = dataset[0]
-    return load_task(row["lct_task"], resolve_options(json.loads(row["lct_options"])))
+    return load_task(row["lct_task"], json.loads(row["lct_options"]))
 
 
 def told_by(dataset: Dataset) -> dict[str, Any]:
@@ -163,16 +163,8 @@ def told_by(dataset: Dataset) -> dict[str, Any]:
     return told
 
 
-class OfBenchmark:
-    """What the classes here need of a benchmark; its subclasses of them set it."""
-
-    @staticmethod
-    def load_task(name: str, options: Options) -> LoadedTask:
-        """The benchmark's ``data.load_task``."""
-        raise NotImplementedError(f"{name}: use the classes in the opencompass.py of the benchmark")
-
-
-class CaseDataset(OfBenchmark, BaseDataset):  # type: ignore[misc]
+@LOAD_DATASET.register_module()
+class CaseDataset(BaseDataset):  # type: ignore[misc]
     """Dataset of one task: ``dict(type=..., lct_task='ada_leval_tsort_8k', lct_n=50)``."""
 
     @classmethod
@@ -187,8 +179,8 @@ class CaseDataset(OfBenchmark, BaseDataset):  # type: ignore[misc]
                 f"dataset {lct_task}: unknown arguments {foreign}; options begin with lct_, like lct_n=50"
             )
         warn_of_misspelt_variables()
-        given = resolve_options(options)
-        return dataset_of(cls.load_task(lct_task, given), given)
+        given = task_options(lct_task, options)
+        return dataset_of(load_task(lct_task, given), given)
 
 
 def excerpt(messages: Sequence[Message]) -> dict[str, Any]:
@@ -198,7 +190,8 @@ def excerpt(messages: Sequence[Message]) -> dict[str, Any]:
     return {"origin_prompt": shown, "n_prompt_chars": len(text), "prompt_sha256": prompt_hash(messages)}
 
 
-class CaseGenInferencer(OfBenchmark, GenInferencer):  # type: ignore[misc]
+@ICL_INFERENCERS.register_module()
+class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
     """Renders each case, sends what fits the window, writes one row per case.
 
     The answer budget is the task's (``lct_answer_budget``), not the model's ``max_out_len``, so that both hosts ask for
@@ -227,7 +220,7 @@ class CaseGenInferencer(OfBenchmark, GenInferencer):  # type: ignore[misc]
             raise InputError(
                 "num_return_sequences does not go with long_context_tasks; use --dataset-num-runs"
             )
-        task, judge = with_judge(task_of(retriever.test_ds, self.load_task))
+        task, judge = with_judge(task_of(retriever.test_ds))
         if judge is not None:
             judge.check(task)
         check_roles(self.model, task)
@@ -373,7 +366,8 @@ def check_predictions(
             raise InputError(f"{name}: the predictions are of other cases ({case}, expected {row}); {remedy}")
 
 
-class CaseEvaluator(OfBenchmark, CheckedEvaluator):
+@ICL_EVALUATORS.register_module()
+class CaseEvaluator(CheckedEvaluator):
     """Scores responses with the benchmark's ``score``; the same numbers as in lm-eval."""
 
     def score(
@@ -390,7 +384,7 @@ class CaseEvaluator(OfBenchmark, CheckedEvaluator):
         lct_given: Sequence[Mapping[str, Any] | None],
     ) -> dict[str, Any]:
         """Metrics, counts and details of a task. The parameters' names are keys of the prediction rows."""
-        task, judge = with_judge(task_of(test_set, self.load_task))
+        task, judge = with_judge(task_of(test_set))
         responses = {
             case_id: read_back(task, task.by_id[case_id], prediction, status)
             for case_id, prediction, status in zip(case, predictions, lct_status, strict=True)

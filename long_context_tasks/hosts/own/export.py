@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import Case, InputError, LoadedTask, Message, Options, prompt_hash
 from long_context_tasks.schema.files import write_whole
 from long_context_tasks.schema.thinking import without_thinking
@@ -26,8 +27,7 @@ def load(name: str, options: Options) -> LoadedTask:
     Raises:
         InputError: no such task, an option that does not fit, or data that are not there.
     """
-    spec = catalogue.parse_task(name)
-    task: LoadedTask = catalogue.core(spec.benchmark, "data").load_task(name, options)
+    task = load_task(name, options)
     if not len(task.cases):
         raise InputError(f"{name}: no cases")
     return task
@@ -108,7 +108,7 @@ def export_rows(task: LoadedTask, *, gold: bool = False) -> Iterator[dict[str, A
     """
     if task.own_template and _holds_placeholders(task):
         raise InputError(
-            f"{task.name}: with prompt style {task.options.prompt_style} the text around an answer depends on the answer, so that it "
+            f"{task.name}: with prompt style {task.own_template} the text around an answer depends on the answer, so that it "
             "cannot be left open; take the chat style"
         )
     for case in task.cases.cases:

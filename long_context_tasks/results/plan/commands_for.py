@@ -295,7 +295,7 @@ def arguments_text(arguments: Mapping[str, Any]) -> str:
 
 
 def _by_likelihood(task: str) -> bool:
-    return catalogue.parse_task(task).variant.startswith("ppl")
+    return catalogue.parse_task(task).scoring == "likelihood"
 
 
 def _file_name(text: str) -> str:

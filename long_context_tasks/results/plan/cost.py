@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import Case, InputError, LoadedTask, Options
 from long_context_tasks.schema.case import CL100K
 
@@ -246,8 +247,7 @@ def load_tasks(names: Iterable[str], options: Options) -> tuple[list[LoadedTask]
     failed: list[NotPlanned] = []
     for name in names:
         try:
-            benchmark = catalogue.parse_task(name).benchmark
-            tasks.append(catalogue.core(benchmark, "data").load_task(name, options))
+            tasks.append(load_task(name, options))
         except InputError as error:
             failed.append(NotPlanned(name, str(error)))
     return tasks, failed

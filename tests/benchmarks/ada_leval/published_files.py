@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from long_context_tasks.benchmarks.ada_leval import data
-from long_context_tasks.schema import resolve_options
+from long_context_tasks.benchmarks.catalogue import resolve_options
+from long_context_tasks.benchmarks.loading import load_task
 
 
 def record(number: int, answers: int = 3) -> dict[str, Any]:
@@ -30,4 +30,4 @@ def tsort_record(number: int) -> dict[str, Any]:
 
 def load(name: str, published: Path, **options: Any) -> Any:
     given: Mapping[str, Any] = {f"lct_{key}": value for key, value in options.items()}
-    return data.load_task(name, resolve_options({"lct_data_dir": str(published.parent), **given}, {}))
+    return load_task(name, resolve_options({"lct_data_dir": str(published.parent), **given}, {}))

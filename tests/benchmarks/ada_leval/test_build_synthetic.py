@@ -17,8 +17,8 @@ from long_context_tasks.benchmarks.ada_leval import build, prompts
 from long_context_tasks.benchmarks.ada_leval.build import fit as synthetic_fit
 from long_context_tasks.benchmarks.ada_leval.build.bestanswer import BestAnswerSettings
 from long_context_tasks.benchmarks.ada_leval.build.windows import Caps, CountedBook, TSortSettings, caps_for
-from long_context_tasks.benchmarks.ada_leval.data import load_task
 from long_context_tasks.benchmarks.catalogue import card
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.corpora.books import Book
 from long_context_tasks.schema import CaseSet, InputError, Options, format_length, parse_length
 from long_context_tasks.schema.folders import cache_dir

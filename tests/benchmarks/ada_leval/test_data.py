@@ -8,7 +8,9 @@ import pytest
 from published_files import load, record, tsort_record
 
 from long_context_tasks.benchmarks.ada_leval import data
-from long_context_tasks.schema import InputError, resolve_options
+from long_context_tasks.benchmarks.catalogue import resolve_options
+from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.schema import InputError
 from long_context_tasks.tokens import get_tokenizer
 
 
@@ -139,7 +141,7 @@ def test_a_gold_that_is_no_order_is_named(published: Path, answer: object) -> No
 def test_the_official_file(shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path))
     options = resolve_options({"lct_data_dir": str(shared / "data")}, {})
-    task = data.load_task("ada_leval_bestanswer_1k", options)
+    task = load_task("ada_leval_bestanswer_1k", options)
     assert len({case.id for case in task.cases.cases}) == len(task.cases) == 1000
     assert len({case.cluster for case in task.cases.cases}) == 997
     # Section 4.2: the mean of 1 / number of answers; 26.16 % over this file (the paper's 26.7 is over all 7,526 cases).

@@ -8,11 +8,12 @@ import pytest
 from other_tokenizers import other_tokenizer
 from published_files import load, record
 
-from long_context_tasks.benchmarks.ada_leval import data
 from long_context_tasks.benchmarks.ada_leval.build import build
 from long_context_tasks.benchmarks.ada_leval.build.bestanswer import BestAnswerSettings
 from long_context_tasks.benchmarks.ada_leval.build.windows import TSortSettings
-from long_context_tasks.schema import InputError, LoadedTask, resolve_options
+from long_context_tasks.benchmarks.catalogue import resolve_options
+from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.schema import InputError, LoadedTask
 from long_context_tasks.tokens import Tokenizer, get_tokenizer
 
 
@@ -128,7 +129,7 @@ def _build(folder: Path, **options: Any) -> Path:
 
 def _load_built(folder: Path, name: str = "ada_leval_tsort_any_synthetic", **options: Any) -> LoadedTask:
     given = {f"lct_{key}": value for key, value in options.items()}
-    return data.load_task(name, resolve_options({"lct_cases": str(folder), **given}, {}))
+    return load_task(name, resolve_options({"lct_cases": str(folder), **given}, {}))
 
 
 @pytest.fixture
@@ -149,7 +150,7 @@ def test_results_say_what_cases_were_built_with(built: Path, words: str) -> None
     assert expected.items() <= task.description().items()
     _counted(task, "cl100k", words)
     # Another process of a host gets these as its options.
-    again = data.load_task(task.name, resolve_options(task.options.resolved(), {}))
+    again = load_task(task.name, resolve_options(task.options.resolved(), {}))
     assert again.options == task.options and again.cases.cases == task.cases.cases
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from long_context_tasks.benchmarks.elitr_bench import data
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import Case, LoadedTask, Options
 
 Score = Callable[[Case, int], float | None]
@@ -38,7 +38,7 @@ def write_run(
         gen_kwargs: as given to the host.
         random_seed: of the host.
     """
-    task = data.load_task(name, options)
+    task = load_task(name, options)
     judge = {"name": "stub", "model": "stub", "seeds": [0]} if judge is None else judge
     folder = root / model
     folder.mkdir(parents=True, exist_ok=True)

@@ -17,6 +17,7 @@ from long_context_tasks.benchmarks.elitr_bench import data, prompts
 from long_context_tasks.benchmarks.elitr_bench.archives import Archives
 from long_context_tasks.benchmarks.elitr_bench.names import parse_name
 from long_context_tasks.benchmarks.elitr_bench.paper.tables import count_split
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import InputError, Options
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
@@ -29,7 +30,7 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
 
 
 def test_single_turn_cases(options: Options) -> None:
-    task = data.load_task("elitr_bench_qa_dev", options)
+    task = load_task("elitr_bench_qa_dev", options)
     cases = task.cases.cases
     assert [case.id for case in cases] == [
         "meeting_en_dev_001_1",
@@ -58,7 +59,7 @@ def test_single_turn_cases(options: Options) -> None:
 
 @pytest.mark.parametrize("name", ["elitr_bench_qa_dev_multiturn", "elitr_bench_conv_dev"])
 def test_multi_turn_cases(options: Options, name: str) -> None:
-    task = data.load_task(name, options)
+    task = load_task(name, options)
     first, second = task.cases.cases
     assert (first.id, second.id, first.task) == ("meeting_en_dev_001", "meeting_en_dev_002", name)
     asked = "When does it open?" if "conv" in name else "When does the bakery open?"
@@ -68,14 +69,14 @@ def test_multi_turn_cases(options: Options, name: str) -> None:
 
 
 def test_gold_history_is_said_in_the_case(options: Options) -> None:
-    task = data.load_task("elitr_bench_conv_dev_goldhistory", options)
+    task = load_task("elitr_bench_conv_dev_goldhistory", options)
     case = task.cases.cases[0]
     assert case.task == "elitr_bench_conv_dev_goldhistory" and not case.num_tokens
     assert prompts.messages(case, task.cases.documents, 1)[1].content == "(PERSON1)"
 
 
 def test_czech_cases(options: Options) -> None:
-    task = data.load_task("elitr_bench_qa_test_czech", options)
+    task = load_task("elitr_bench_qa_test_czech", options)
     (case,) = task.cases.cases
     (message,) = task.messages(case)
     assert "formulated in Czech" in message.content and message.content.endswith(
@@ -102,20 +103,20 @@ def test_other_prompt_styles(options: Options, style: str, markers: bool, end: s
 def test_n_takes_the_first_cases(options: Options) -> None:
     from dataclasses import replace
 
-    task = data.load_task("elitr_bench_qa_dev", replace(options, n=2, length=4000, answer_budget=64))
+    task = load_task("elitr_bench_qa_dev", replace(options, n=2, length=4000, answer_budget=64))
     assert [case.id[-1] for case in task.cases.cases] == ["1", "2"]
     assert task.answer_budget == 64 and "lct_length" not in task.description()
 
 
 def test_a_second_load_reads_the_cache(options: Options, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = data.load_task("elitr_bench_qa_dev", options).cases.cases
+    first = load_task("elitr_bench_qa_dev", options).cases.cases
     monkeypatch.setattr(data, "convert", lambda *arguments: pytest.fail("made again"))
-    assert data.load_task("elitr_bench_qa_dev", options).cases.cases == first
-    assert data.load_task("elitr_bench_conv_dev_goldhistory", options).cases.cases
+    assert load_task("elitr_bench_qa_dev", options).cases.cases == first
+    assert load_task("elitr_bench_conv_dev_goldhistory", options).cases.cases
 
 
 def test_changed_archives_give_new_cases(options: Options) -> None:
-    assert len(data.load_task("elitr_bench_qa_test", options).cases) == 1
+    assert len(load_task("elitr_bench_qa_test", options).cases) == 1
     row = questions_json("test2")
     row["meetings"][0]["questions"][0]["question"] = "What sails?"
     members = question_members() | {
@@ -123,7 +124,7 @@ def test_changed_archives_give_new_cases(options: Options) -> None:
     }
     assert options.data_dir is not None
     (options.data_dir / "elitr_bench" / "data.zip").write_bytes(encrypted_zip(members))
-    assert data.load_task("elitr_bench_qa_test", options).cases.cases[0].turns[0].question == "What sails?"
+    assert load_task("elitr_bench_qa_test", options).cases.cases[0].turns[0].question == "What sails?"
 
 
 def test_a_wrong_password_leaves_no_folder(
@@ -131,7 +132,7 @@ def test_a_wrong_password_leaves_no_folder(
 ) -> None:
     monkeypatch.setenv("LCT_ELITR_PASSWORD", "wrong")
     with pytest.raises(InputError, match="password"):
-        data.load_task("elitr_bench_qa_dev", options)
+        load_task("elitr_bench_qa_dev", options)
     assert not [path for path in (tmp_path / "cache" / "cases").iterdir() if path.is_dir()]
 
 
@@ -143,7 +144,7 @@ def test_a_missing_transcript(options: Options) -> None:
         InputError,
         match=r"no transcript of meeting_en_dev_001, meeting_en_dev_002 \(there are: meeting_en_test2",
     ):
-        data.load_task("elitr_bench_qa_dev", options)
+        load_task("elitr_bench_qa_dev", options)
 
 
 def test_an_empty_transcript(options: Options) -> None:
@@ -152,7 +153,7 @@ def test_an_empty_transcript(options: Options) -> None:
     tar = {"ELITR-English-dev.tar": transcript_tar("dev", {name: b" \n"})}
     (options.data_dir / "elitr_bench" / "ELITR-English-dev.tar.zip").write_bytes(encrypted_zip(tar))
     with pytest.raises(InputError, match="transcript of meeting_en_dev_002 is empty"):
-        data.load_task("elitr_bench_qa_dev", options)
+        load_task("elitr_bench_qa_dev", options)
 
 
 def test_qa_and_conv_that_do_not_belong_together(options: Options) -> None:
@@ -163,7 +164,7 @@ def test_qa_and_conv_that_do_not_belong_together(options: Options) -> None:
     (options.data_dir / "elitr_bench" / "data.zip").write_bytes(encrypted_zip(members))
     words = r"QA and Conv files do not have the same .*\(meeting_en_dev_001, question 2, only in QA\)"
     with pytest.raises(InputError, match=words):
-        data.load_task("elitr_bench_qa_dev", options)
+        load_task("elitr_bench_qa_dev", options)
 
 
 def test_options_that_do_not_go_with_it(options: Options, tmp_path: Path) -> None:
@@ -174,7 +175,7 @@ def test_options_that_do_not_go_with_it(options: Options, tmp_path: Path) -> Non
         (replace(options, subset=50), "lct_subset"),
     ):
         with pytest.raises(InputError, match=words):
-            data.load_task("elitr_bench_qa_dev", changed)
+            load_task("elitr_bench_qa_dev", changed)
 
 
 def test_counts(options: Options) -> None:

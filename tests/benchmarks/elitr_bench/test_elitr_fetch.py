@@ -1,6 +1,5 @@
 """`lct data fetch elitr_bench` from a server on this machine that has the invented archives."""
 
-import dataclasses
 import hashlib
 import re
 import zipfile
@@ -39,7 +38,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
             "other_urls": {name: f"{state.url}/{name}" for name in ARCHIVES},
             "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
         }
-        changed = dataclasses.replace(real, data=data)
+        changed = real.model_copy(update={"data": data})
         monkeypatch.setattr(data_command, "_card", lambda _: changed)
         monkeypatch.setenv("LCT_DATA_DIR", str(tmp_path / "user"))
         yield state
@@ -121,7 +120,7 @@ def test_a_dead_link_keeps_no_other_file_away(server: Server, tmp_path: Path) ->
     assert f"{server.url}/czech.zip: the server answers 404" in result.stderr
     assert f"get the file elsewhere and put it at {place}" in result.stderr
     # Nothing can be built from meetings of one's own.
-    assert "lct build" not in result.stderr and "use the tasks that end in _synthetic" in result.stderr
+    assert "lct build" not in result.stderr and "use its tasks that are written from a seed" in result.stderr
     assert not place.exists()
 
 

@@ -13,6 +13,8 @@ from invented_meetings import write_archives
 from long_context_tasks.benchmarks.elitr_bench import data
 from long_context_tasks.benchmarks.elitr_bench.names import parse_name
 from long_context_tasks.benchmarks.elitr_bench.noise import NoiseSettings
+from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.noise import word_error_rate
 from long_context_tasks.schema import CaseSet, InputError, Options
 
@@ -30,7 +32,7 @@ COUNTS = {
 def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
     write_archives(tmp_path / "data")
-    return Options(data_dir=tmp_path / "data")
+    return ElitrBenchOptions(data_dir=tmp_path / "data")
 
 
 @pytest.fixture
@@ -52,7 +54,7 @@ def _texts(cases: CaseSet) -> list[str]:
 @pytest.mark.parametrize("wer", [20, 40, 60, 80, 100])
 def test_the_measured_rate_stands_in_the_labels(options: Options, rules: Path, mode: str, wer: int) -> None:
     cases = _load(options, rules, f"elitr_bench_conv_dev_wer{wer}", mode)
-    clean = data.load_task("elitr_bench_conv_dev", options).cases
+    clean = load_task("elitr_bench_conv_dev", options).cases
     for noisy, text, before in zip(cases.cases, _texts(cases), _texts(clean), strict=True):
         assert noisy.id == noisy.cluster and noisy.document == f"{noisy.id}_wer{wer}"
         assert noisy.labels["wer"] == wer
@@ -105,7 +107,7 @@ def test_another_process_draws_the_same(options: Options, rules: Path, tmp_path:
 
 
 def test_the_rules_of_the_package_are_the_default(options: Options) -> None:
-    task = data.load_task("elitr_bench_qa_test_wer100", options)
+    task = load_task("elitr_bench_qa_test_wer100", options)
     assert task.cases.cases[0].labels["measured_wer"] > 0.5
     assert task.messages(task.cases.cases[0])
 
@@ -121,5 +123,5 @@ def test_rules_that_cannot_be_used(options: Options, tmp_path: Path, content: st
     if content is not None:
         path.write_text(content)
     with pytest.raises(InputError, match=rf"lct_noise_rules \(LCT_NOISE_RULES\): {path}.*lct noise learn"):
-        data.load_task("elitr_bench_qa_dev_wer40", replace(options, noise_rules=path))
+        load_task("elitr_bench_qa_dev_wer40", replace(options, noise_rules=path))
     assert not (tmp_path / "cache" / "cases").is_dir() or not list((tmp_path / "cache" / "cases").iterdir())

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from long_context_tasks.benchmarks.elitr_bench import prompts
 from long_context_tasks.benchmarks.elitr_bench.answers import INPUT, is_found, states, words_of
-from long_context_tasks.benchmarks.elitr_bench.data import load_task
 from long_context_tasks.benchmarks.elitr_bench.synthetic import questions_at
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.cli import app
 from long_context_tasks.schema import InputError, Options, Score
 from long_context_tasks.synthetic.numbers import in_words

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from long_context_tasks.benchmarks.ethic.data import load_task
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.judges import JudgeRequest, Verdict
 from long_context_tasks.schema import Case, CaseScores, LoadedTask, Options
 from long_context_tasks.stats.means import task_numbers

@@ -20,17 +20,17 @@ from ethic_oracle import (
 )
 from stored_ethic_runs import write_lm_eval
 
-from long_context_tasks.benchmarks.ethic import build as ethic_build
-from long_context_tasks.benchmarks.ethic import prompts, scoring
+from long_context_tasks.benchmarks.catalogue import resolve_options
+from long_context_tasks.benchmarks.ethic import BENCHMARK, prompts, scoring
 from long_context_tasks.benchmarks.ethic.build.labels import label_f1
-from long_context_tasks.benchmarks.ethic.data import load_task
 from long_context_tasks.benchmarks.ethic.report import context_key
 from long_context_tasks.benchmarks.ethic.sections import split_sections
-from long_context_tasks.schema import Case, CaseSet, InputError, resolve_options
+from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.schema import Case, CaseSet, InputError
 from long_context_tasks.tokens import get_tokenizer
 
 DOMAINS = ("books", "debates", "medicine", "law")
-FROM_DOCUMENTS = [name for name, family in ethic_build.FAMILIES.items() if family.source is not None]
+FROM_DOCUMENTS = [name for name, family in BENCHMARK.builders.items() if family.source is not None]
 
 
 @pytest.fixture(scope="module")

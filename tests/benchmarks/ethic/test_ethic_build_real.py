@@ -8,15 +8,16 @@ import pytest
 from ethic_oracle import context_of, oracle
 from judge_server import Answer, judge_server
 
+from long_context_tasks.benchmarks.catalogue import resolve_options
+from long_context_tasks.benchmarks.ethic import BENCHMARK, prompts
 from long_context_tasks.benchmarks.ethic import build as ethic_build
-from long_context_tasks.benchmarks.ethic import prompts
 from long_context_tasks.benchmarks.ethic.build.attribute_law import mask
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.build.sources import cited_cases, included_elsewhere, places
 from long_context_tasks.cli.coverage import item_sources
 from long_context_tasks.corpora.court_opinions import read_opinions
 from long_context_tasks.corpora.medical_abstracts import read_reviews
-from long_context_tasks.schema import CaseSet, resolve_options
+from long_context_tasks.schema import CaseSet
 
 FOLDERS = {"books": "books", "debates": "debates", "medicine": "medical_abstracts", "law": "court_opinions"}
 
@@ -42,7 +43,7 @@ def behave(body: dict[str, Any], _: int) -> Answer:
     ("family", "domain"),
     [
         (family, domain)
-        for family, made in ethic_build.FAMILIES.items()
+        for family, made in BENCHMARK.builders.items()
         if made.source is not None
         for domain in ethic_build.DOMAINS[made.task]
     ],

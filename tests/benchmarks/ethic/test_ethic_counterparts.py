@@ -11,22 +11,23 @@ from stored_ethic_runs import write_lm_eval
 from typer.testing import CliRunner
 
 from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
-from long_context_tasks.benchmarks.ethic.data import load_task
 from long_context_tasks.benchmarks.ethic.scoring import METRICS, SCORES
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.cli import app
-from long_context_tasks.hosts.lm_eval.generate import lm_eval_files
+from long_context_tasks.hosts.lm_eval.generate import benchmark_files
 from long_context_tasks.hosts.opencompass.chosen_tasks import task_groups
 from long_context_tasks.hosts.opencompass.generate import default_tasks
-from long_context_tasks.schema import Case, InputError, LoadedTask, Turn, resolve_options
+from long_context_tasks.schema import Case, InputError, LoadedTask, Turn
 
 TASKS = [f"ethic_{kind}_{domain}" for kind, domains in BUILT.items() for domain in domains]
 
 
 def test_they_are_the_tasks_that_the_card_marks() -> None:
     marked = [
-        spec.name for spec in catalogue.task_specs() if spec.benchmark == "ethic" and spec.card.built_only
+        spec.name for spec in catalogue.task_specs() if spec.benchmark == "ethic" and spec.source == "built"
     ]
     assert marked == TASKS
 
@@ -66,7 +67,7 @@ def test_every_task_has_its_function() -> None:
 def test_groups_on_published_data_leave_them_out() -> None:
     groups = {
         row["group"]: row
-        for path, text in lm_eval_files().items()
+        for path, text in benchmark_files("ethic").items()
         if path.name.startswith("_ethic") and (row := yaml.safe_load(text))
     }
     assert groups["ethic"]["task"] == ["ethic_recall", "ethic_summarize", "ethic_organize", "ethic_attribute"]

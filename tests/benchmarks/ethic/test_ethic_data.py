@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 from contract_data import CONFIGURATIONS, rows, user_message, write_published_files
 
-from long_context_tasks.benchmarks.catalogue import task_specs
+from long_context_tasks.benchmarks.catalogue import resolve_options, task_specs
 from long_context_tasks.benchmarks.ethic import data as prompt_length
-from long_context_tasks.benchmarks.ethic.data import load_task
 from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS as TASKS
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.demo_model import demo_model_path
-from long_context_tasks.schema import Case, CaseWriter, InputError, LoadedTask, Message, Turn, resolve_options
+from long_context_tasks.schema import Case, CaseWriter, InputError, LoadedTask, Message, Turn
 from long_context_tasks.tokens import CL100K
 
 NAMES = [
     spec.name
     for spec in task_specs()
-    if spec.benchmark == "ethic" and not spec.card.built_only and not spec.variant
+    if spec.benchmark == "ethic" and spec.source != "built" and not spec.variant
 ]
 
 

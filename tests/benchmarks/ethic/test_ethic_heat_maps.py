@@ -10,12 +10,13 @@ pytest.importorskip("polars")
 from ethic_oracle import oracle, write_documents
 from stored_ethic_runs import write_lm_eval
 
+from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.judges import JudgeRequest
 from long_context_tasks.results.cells import cells_of
 from long_context_tasks.results.collect import collect_with_files
-from long_context_tasks.schema import Case, LoadedTask, resolve_options
+from long_context_tasks.schema import Case, LoadedTask
 from long_context_tasks.site.contents import heat_maps
 
 

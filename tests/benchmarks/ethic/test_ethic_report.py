@@ -14,10 +14,10 @@ from ethic_oracle import oracle, write_documents
 from stored_ethic_runs import JUDGE, scored, write_lm_eval, write_opencompass
 from typer.testing import CliRunner, Result
 
+from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic import prompts
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
-from long_context_tasks.benchmarks.ethic.data import load_task
 from long_context_tasks.benchmarks.ethic.report import (
     ScoredCase,
     ScoredPart,
@@ -37,11 +37,12 @@ from long_context_tasks.benchmarks.ethic.report import (
     scored_case,
     section_parts,
 )
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.cli import app
 from long_context_tasks.judges import JudgeRequest, Verdict
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.evaluations import judged_path, write_judged
-from long_context_tasks.schema import Case, LoadedTask, Options, Turn, resolve_options
+from long_context_tasks.schema import Case, LoadedTask, Options, Turn
 from long_context_tasks.schema.report import mean_over_repeats
 
 FOUR, EIGHT = Span(4000, 4000), Span(8000, 8000)

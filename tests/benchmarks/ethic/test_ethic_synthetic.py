@@ -13,9 +13,9 @@ from other_tokenizers import other_tokenizer
 from synthetic_text_checks import coverage
 
 from long_context_tasks.benchmarks.building import Progress
+from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic import scoring
-from long_context_tasks.benchmarks.ethic.data import load_task
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import states
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
@@ -24,7 +24,8 @@ from long_context_tasks.benchmarks.ethic.synthetic import MAKERS, WRITINGS, Synt
 from long_context_tasks.benchmarks.ethic.synthetic.fit import fit, shortened, whole_word
 from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, Made, Maker
 from long_context_tasks.benchmarks.ethic.synthetic.organize import organize
-from long_context_tasks.schema import CaseSet, InputError, Options, resolve_options
+from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.schema import CaseSet, InputError, Options
 from long_context_tasks.synthetic.document import Fact, Paragraph
 from long_context_tasks.tokens import get_tokenizer
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from long_context_tasks.benchmarks.ethic import sections
-from long_context_tasks.benchmarks.ethic.data import load_task
 from long_context_tasks.benchmarks.ethic.scoring import fact_recall, summaries
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import SectionFacts, plain_words, states
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.judges import Verdict
 from long_context_tasks.schema import Case, Options, Turn
 from long_context_tasks.synthetic.document import Fact

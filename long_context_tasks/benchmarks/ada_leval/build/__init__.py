@@ -3,28 +3,28 @@
 The rules are in :mod:`.tsort` and :mod:`.bestanswer`; here is the way in for the command line and the hosts.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from long_context_tasks.benchmarks.ada_leval.build.bestanswer import BestAnswerSettings, build_bestanswer
+from long_context_tasks.benchmarks.ada_leval import BENCHMARK
+from long_context_tasks.benchmarks.ada_leval.build.bestanswer import (
+    POSTS,
+    BestAnswerSettings,
+    build_bestanswer,
+)
 from long_context_tasks.benchmarks.ada_leval.build.posts import DumpPosts
 from long_context_tasks.benchmarks.ada_leval.build.synthetic import ForumPosts, NovelPlan
 from long_context_tasks.benchmarks.ada_leval.build.tsort import build_tsort
-from long_context_tasks.benchmarks.ada_leval.build.windows import TSortSettings
-from long_context_tasks.benchmarks.building import Family, Progress, TaskReport
+from long_context_tasks.benchmarks.ada_leval.build.windows import BOOKS, TSortSettings
+from long_context_tasks.benchmarks.building import Progress, TaskReport
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.corpora.books import read_books
-from long_context_tasks.schema import CaseWriter, InputError, TaskCard, format_length, parse_length
+from long_context_tasks.schema import CaseWriter, InputError, format_length, parse_length
+from long_context_tasks.schema.card import TaskCard
 from long_context_tasks.tokens.build_settings import BuildSettings
 
 NAME = "ada_leval"
-FAMILIES: Mapping[str, Family] = {
-    "ada_leval_tsort": Family("tsort", TSortSettings, source="books"),
-    "ada_leval_bestanswer": Family("bestanswer", BestAnswerSettings, source="posts"),
-    "ada_leval_tsort_synthetic": Family("tsort", TSortSettings),
-    "ada_leval_bestanswer_synthetic": Family("bestanswer", BestAnswerSettings),
-}
 SYNTHETIC_CASES = 200
 """Cases of a synthetic task when no number is asked for, as in the paper's subset for API models."""
 _ALL_TAGS = 10_000
@@ -40,7 +40,7 @@ def build(
     """Build the cases of a family into a case folder, all or nothing.
 
     Args:
-        family: one of :data:`FAMILIES`.
+        family: name of a builder.
         source: books or posts; None for the synthetic families.
         settings: the family's settings.
         folder: the case folder, replaced when it is one already.
@@ -50,9 +50,7 @@ def build(
         InputError: the source cannot be used, or a length gets no case.
     """
     progress = progress or Progress()
-    if family not in FAMILIES:
-        raise InputError(f"nothing builds {family!r}; there are: {', '.join(FAMILIES)}")
-    part = card(NAME).tasks[FAMILIES[family].task]
+    part = card(NAME).tasks[BENCHMARK.builders[family].task]
     plain = family.removesuffix("_synthetic")
     synthetic = family != plain
     if synthetic and settings.n is None:
@@ -85,7 +83,7 @@ def build(
 
 
 def _given(source: Path | None, family: str) -> Path:
-    option = f"--{FAMILIES[family].source}"
+    option = f"--{(BOOKS if 'tsort' in family else POSTS).name}"
     if source is None:
         raise InputError(
             f"{family} is built from your own data: add {option} PATH, or build {family}_synthetic"

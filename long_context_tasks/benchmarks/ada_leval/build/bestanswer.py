@@ -43,15 +43,8 @@ from long_context_tasks.benchmarks.building import (
     min_fill_option,
     stable_seed,
 )
-from long_context_tasks.schema import (
-    Case,
-    CaseWriter,
-    InputError,
-    TaskCard,
-    Turn,
-    format_length,
-    parse_length,
-)
+from long_context_tasks.schema import Case, CaseWriter, InputError, Turn, format_length, parse_length
+from long_context_tasks.schema.card import TaskCard
 from long_context_tasks.tokens import CL100K, get_tokenizer
 from long_context_tasks.tokens.build_settings import (
     BuildSettings,

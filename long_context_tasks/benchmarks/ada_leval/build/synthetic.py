@@ -11,7 +11,7 @@ from long_context_tasks.benchmarks.ada_leval.build.windows import TSortSettings,
 from long_context_tasks.benchmarks.building import Progress, stable_seed
 from long_context_tasks.corpora.books import Book
 from long_context_tasks.corpora.stack_exchange import Answers, PostIndex, Questions
-from long_context_tasks.schema import TaskCard
+from long_context_tasks.schema.card import TaskCard
 from long_context_tasks.synthetic import Thread, write_threads
 from long_context_tasks.synthetic.novel import CHARACTERS_PER_TOKEN, write_novel
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer

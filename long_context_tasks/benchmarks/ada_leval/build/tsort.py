@@ -40,7 +40,8 @@ from long_context_tasks.benchmarks.ada_leval.build.windows import (
 )
 from long_context_tasks.benchmarks.building import Progress, TaskReport, stable_seed
 from long_context_tasks.corpora.books import Book
-from long_context_tasks.schema import Case, CaseWriter, InputError, TaskCard, Turn, format_length
+from long_context_tasks.schema import Case, CaseWriter, InputError, Turn, format_length
+from long_context_tasks.schema.card import TaskCard
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
 
 _MARK = "\u2042"

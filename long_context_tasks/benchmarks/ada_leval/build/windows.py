@@ -12,7 +12,8 @@ import numpy.typing as npt
 from long_context_tasks.benchmarks.ada_leval.build.counts import count_pieces
 from long_context_tasks.benchmarks.building import bound_of
 from long_context_tasks.corpora.books import Book
-from long_context_tasks.schema import InputError, TaskCard, format_length, parse_length
+from long_context_tasks.schema import InputError, format_length, parse_length
+from long_context_tasks.schema.card import TaskCard
 from long_context_tasks.tokens import Tokenizer
 from long_context_tasks.tokens.build_settings import BuildSettings, SourceOption, at_least, between, option
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from long_context_tasks.benchmarks.building import Family, Progress, TaskReport
+from long_context_tasks.benchmarks.building import Progress, TaskReport
+from long_context_tasks.benchmarks.ethic import BENCHMARK
 from long_context_tasks.benchmarks.ethic.build.annotator import Annotator, load_annotator
 from long_context_tasks.benchmarks.ethic.build.attribute_law import build_attribute_law
 from long_context_tasks.benchmarks.ethic.build.attribute_medicine import build_attribute_medicine
@@ -24,22 +25,12 @@ from long_context_tasks.benchmarks.ethic.build.labels import (
     label_quality,
     read_labelled_chunks,
 )
-from long_context_tasks.benchmarks.ethic.build.settings import LENGTHS, EthicSettings, SyntheticSettings
+from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings, SyntheticSettings
 from long_context_tasks.benchmarks.ethic.build.sources import places, read_sources
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
 from long_context_tasks.corpora.court_opinions import read_opinions
 from long_context_tasks.corpora.medical_abstracts import read_reviews
 from long_context_tasks.schema import CaseWriter, InputError
-
-__all__ = ["DOMAINS", "FAMILIES", "LENGTHS", "build"]
-FAMILIES: Mapping[str, Family] = {
-    "ethic_recall": Family("recall", EthicSettings, source="documents"),
-    "ethic_recall_counterparts": Family("recall", EthicSettings, source="documents"),
-    "ethic_organize": Family("organize", EthicSettings, source="documents"),
-    "ethic_summarize": Family("summarize", EthicSettings, source="documents"),
-    "ethic_attribute": Family("attribute", EthicSettings, source="documents"),
-    **{f"ethic_{task}_synthetic": Family(task, SyntheticSettings) for task in DOMAINS},
-}
 
 
 def build(
@@ -54,7 +45,7 @@ def build(
     What the annotator answered is kept outside the folder, so a build that was stopped goes on where it was.
 
     Args:
-        family: one of :data:`FAMILIES`.
+        family: name of a builder.
         source: documents; see :func:`~long_context_tasks.benchmarks.ethic.build.sources.places`. None for the synthetic families.
         settings: lengths, sizes, annotator.
         folder: the case folder, replaced when it is one already.
@@ -63,14 +54,12 @@ def build(
     Raises:
         InputError: documents that cannot be used, an annotator that does not answer, or no case at all.
     """
-    if family not in FAMILIES:
-        raise InputError(f"nothing builds {family!r}; there are: {', '.join(FAMILIES)}")
     progress = progress or Progress()
     if isinstance(settings, SyntheticSettings):
         # The synthetic edition is built with the builders of this folder.
         from long_context_tasks.benchmarks.ethic.synthetic import build_synthetic
 
-        return build_synthetic(FAMILIES[family].task, settings, folder, progress)
+        return build_synthetic(BENCHMARK.builders[family].task, settings, folder, progress)
     return _build_from_documents(family, source, settings, folder, progress)
 
 
@@ -79,7 +68,7 @@ def _build_from_documents(
 ) -> list[TaskReport]:
     if source is None:
         raise InputError(f"{family} is built from your own documents: add --documents PATH")
-    task = FAMILIES[family].task
+    task = BENCHMARK.builders[family].task
     found = _domains(family, places(source, settings.domain), settings)
     labelled = read_labelled_chunks(settings.check_labels) if settings.check_labels is not None else []
     if settings.items and task not in ("organize", "summarize"):
@@ -118,7 +107,7 @@ def _build_from_documents(
 
 def _domains(family: str, found: Mapping[str, Path], settings: EthicSettings) -> dict[str, Path]:
     """The domains that a family has."""
-    own = DOMAINS[FAMILIES[family].task]
+    own = DOMAINS[BENCHMARK.builders[family].task]
     wrong = [domain for domain in found if domain not in own]
     if wrong and (settings.domain is not None or len(wrong) == len(found)):
         raise InputError(

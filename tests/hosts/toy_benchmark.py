@@ -1,11 +1,13 @@
-"""A toy benchmark in OpenCompass: cases of a folder, answers that repeat a word, orders of three segments."""
+"""A toy benchmark of another package: cases of a folder, answers that repeat a word, orders of three segments.
+
+``toy/`` holds the metadata that make it an installed package; see :mod:`plugins`.
+"""
 
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
-from long_context_tasks.hosts.opencompass.likelihood import CasePPLEvaluator, CasePPLInferencer
-from long_context_tasks.hosts.opencompass.task import CaseDataset, CaseEvaluator, CaseGenInferencer
+from long_context_tasks.benchmarks.plugin import Benchmark
 from long_context_tasks.schema import (
     Case,
     CaseScores,
@@ -18,6 +20,28 @@ from long_context_tasks.schema import (
     Options,
     Score,
     Turn,
+)
+from long_context_tasks.schema.card import Card
+
+PACKAGE = Path(__file__).with_name("toy")
+"""Folder that makes the benchmark known when it is on the path."""
+BENCHMARK = Benchmark(
+    card=Card.parse(
+        """
+name: toy
+title: Toy
+metrics: {strict_accuracy: right, random_guess: guessing}
+tasks:
+  1k:
+    source: built
+    headline: strict_accuracy
+    chance: 0.5
+    variants:
+      - {name: ppl, scoring: likelihood}
+""",
+        "the toy card",
+    ),
+    load="toy_benchmark:load_task",
 )
 
 
@@ -75,23 +99,3 @@ def load_task(name: str, options: Options) -> LoadedTask:
         candidates=candidates if ppl else None,
         score_candidates=score_candidates if ppl else None,
     )
-
-
-class ToyDataset(CaseDataset):
-    load_task = staticmethod(load_task)
-
-
-class ToyGenInferencer(CaseGenInferencer):
-    load_task = staticmethod(load_task)
-
-
-class ToyEvaluator(CaseEvaluator):
-    load_task = staticmethod(load_task)
-
-
-class ToyPPLInferencer(CasePPLInferencer):
-    load_task = staticmethod(load_task)
-
-
-class ToyPPLEvaluator(CasePPLEvaluator):
-    load_task = staticmethod(load_task)

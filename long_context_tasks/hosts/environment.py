@@ -1,4 +1,4 @@
-"""Misspelt ``LCT_`` variables: unlike a misspelt option, which is an error, nobody would ever read them."""
+"""Misspelt ``LCT_`` variables: a misspelt option is an error, a misspelt variable would pass unread."""
 
 import difflib
 import logging
@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from functools import cache
 
-from long_context_tasks.schema.options import OPTION_NAMES
+from long_context_tasks.benchmarks import catalogue
 
 logger = logging.getLogger(__name__)
 
@@ -19,7 +19,6 @@ OTHER_VARIABLES = (
     "LCT_COLLECT_CHARACTERS",
     "LCT_COLLECT_RUNS",
     "LCT_DEMO_MODEL",
-    "LCT_ELITR_PASSWORD",
     "LCT_EVAL_GPUS",
     "LCT_GPUS",
     "LCT_MEMORY_CASES",
@@ -49,7 +48,11 @@ _NEAR = 0.8
 
 def known_variables() -> tuple[str, ...]:
     """Every variable that this package reads."""
-    return (*(f"LCT_{name.upper()}" for name in OPTION_NAMES), *OTHER_VARIABLES)
+    of_benchmarks = (
+        name for each in catalogue.benchmark_names() for name in catalogue.benchmark(each).variables
+    )
+    options = (f"LCT_{name.upper()}" for name in sorted(catalogue.option_names()))
+    return (*options, *of_benchmarks, *OTHER_VARIABLES)
 
 
 def misspelt_variables(environ: Mapping[str, str]) -> dict[str, str]:

@@ -1,0 +1,16 @@
+"""The options of Ada-LEval beside the common ones."""
+
+from dataclasses import dataclass
+
+from long_context_tasks.schema.options import Options, one_of, option
+
+
+@dataclass(frozen=True)
+class AdaLevalOptions(Options):
+    """See :class:`~long_context_tasks.schema.Options`.
+
+    Attributes:
+        cut_keep: front or rear: what a ``_cut*`` variant keeps.
+    """
+
+    cut_keep: str = option(one_of("front", "rear"), "front")

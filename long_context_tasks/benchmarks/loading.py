@@ -1,0 +1,82 @@
+"""Task name to :class:`~long_context_tasks.schema.LoadedTask`: the way in for hosts, ``lct`` and reports."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import wraps
+from typing import Any
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.schema import Case, CaseScores, InputError, LoadedTask, Options, Score
+
+
+def load_task(name: str, options: Options | Mapping[str, Any] | None = None) -> LoadedTask:
+    """Load a task: its cases, what to send, how to score.
+
+    Args:
+        name: see ``lct tasks``.
+        options: resolved options, or a host's keys (``lct_length`` ...); the environment gives what is missing there.
+
+    Raises:
+        InputError: an unknown name or option, missing or damaged data, or a benchmark that returns something else than its card
+            says.
+    """
+    spec = catalogue.parse_task(name)
+    if not isinstance(options, Options):
+        options = catalogue.resolve_options(options)
+    benchmark = catalogue.benchmark(spec.benchmark)
+    task: LoadedTask = benchmark.function("load")(name, benchmark.options.of(options))
+    _check(task, spec, benchmark.load)
+    return replace(task, score=_checked(task.score, task, benchmark.load))
+
+
+def _check(task: Any, spec: catalogue.TaskSpec, function: str) -> None:
+    """Compare what a benchmark returned with its card.
+
+    Raises:
+        InputError: with the task, the function and what differs.
+    """
+    place = f"{spec.name} ({function})"
+    if not isinstance(task, LoadedTask):
+        raise InputError(f"{place}: returned a {type(task).__name__}, expected a LoadedTask")
+    known = catalogue.card(spec.benchmark).metrics
+    if unknown := [metric for metric in task.metrics if metric not in known]:
+        raise InputError(f"{place}: metrics {unknown} are not in the card, which has {', '.join(known)}")
+    if spec.headline not in task.metrics:
+        raise InputError(
+            f"{place}: the card's headline {spec.headline} is none of its metrics {list(task.metrics)}"
+        )
+    if (spec.scoring == "likelihood") != task.by_likelihood:
+        raise InputError(
+            f"{place}: the card says scoring: {spec.scoring}, the task was loaded for the other kind"
+        )
+
+
+_Score = Callable[[Case, str | None, str | None], CaseScores]
+
+
+def _checked(score: _Score, task: LoadedTask, function: str) -> _Score:
+    """The same scoring, checked once: a missing metric or a plain number names the task, the case and the function.
+
+    Raises:
+        InputError: at the first case that is scored.
+    """
+    seen = False
+
+    @wraps(score)
+    def checked(case: Case, response: str | None, status: str | None) -> CaseScores:
+        nonlocal seen
+        scores = score(case, response, status)
+        if not seen:
+            place = f"{task.name}, case {case.id} ({getattr(score, '__module__', function)}.{getattr(score, '__name__', 'score')})"
+            if missing := [metric for metric in task.metrics if metric not in scores]:
+                raise InputError(
+                    f"{place}: returned no {', '.join(missing)}; the task promises {', '.join(task.metrics)}"
+                )
+            if wrong := [metric for metric in task.metrics if not isinstance(scores[metric], Score)]:
+                raise InputError(
+                    f"{place}: {wrong[0]} is a {type(scores[wrong[0]]).__name__}, expected a Score"
+                )
+            seen = True
+        return scores
+
+    return checked
