@@ -168,7 +168,6 @@ STATES = (DONE, UNKNOWN, PARTIAL, OLD, FAILED, ABSENT)
 RUN, GO_ON, EVALUATE, JUDGE, NOTHING = "run", "go on", "evaluate", "judge", "nothing"
 """What helps: a new run, OpenCompass's ``-r``, its ``-m eval -r``, ``lct judge run``, or nothing but another window."""
 
-_BY_A_JUDGE = ("judge_score", "summary_score")
 _SAMPLES = re.compile(r"samples_(?P<task>.+)_\d{4}-\d\d-\d\dT.*\.jsonl", re.ASCII)
 
 
@@ -256,9 +255,9 @@ def wanted(
     given = frozenset(needed)
     if task is None:
         asked = options.resolved() | ({"lct_length": spec.tokens} if spec.tokens else {})
-        judged = spec.headline in _BY_A_JUDGE or spec.card.official in _BY_A_JUDGE
-        talks = spec.task.startswith("conv") or spec.variant.startswith("multiturn")
-        return Wanted(name, version, None, telling(asked), given, _size(asked), reason, judged, talks)
+        return Wanted(
+            name, version, None, telling(asked), given, _size(asked), reason, spec.judged, spec.conversation
+        )
     turns = sum(len(case.turns) for case in task.cases.cases)
     asked = telling(task.options.resolved())
     judged = task.judging is not None
