@@ -28,7 +28,7 @@ from long_context_tasks.results.plan.missing import (
     find_cells,
     wanted,
 )
-from long_context_tasks.schema.options import resolve_options
+from long_context_tasks.benchmarks.catalogue import resolve_options
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PLACE = Place(Path("results"), Path("outputs/all"), REPOSITORY / "configs" / "eval_all.py")

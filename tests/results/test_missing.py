@@ -31,7 +31,7 @@ from long_context_tasks.results.plan.missing import (
     unassigned,
     wanted,
 )
-from long_context_tasks.schema.options import resolve_options
+from long_context_tasks.benchmarks.catalogue import resolve_options
 
 
 @pytest.mark.parametrize(
