@@ -6,7 +6,7 @@ import pkgutil
 
 import pytest
 
-ROOMS = ("noise", "site", "stats")
+ROOMS = ("noise", "site", "stats", "tokens")
 
 
 @pytest.mark.parametrize("room", ROOMS)

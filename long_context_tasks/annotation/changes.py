@@ -18,7 +18,7 @@ from long_context_tasks.schema import InputError
 
 
 def now() -> str:
-    """The time of UTC, to the second."""
+    """Return the time of UTC, to the second."""
     return datetime.now(timezone.utc).strftime(TIME)
 
 
@@ -85,8 +85,8 @@ def _add_question(study: Study, one: Incoming, versions: Sequence[Question]) -> 
 
 
 def _differing(asked: Question, before: Question) -> list[str]:
-    told = {name: asked.field(name) for name in FIELDS}
-    return [name for name, each in told.items() if each is not None and each != before.field(name)]
+    given = {name: asked.field(name) for name in FIELDS}
+    return [name for name, each in given.items() if each is not None and each != before.field(name)]
 
 
 def _has_candidate(study: Study, question: str, version: int, model: str) -> bool:
@@ -259,16 +259,11 @@ def _note_seen(study: Study, review: int | None, asked: Question, one: Review) -
 
 
 def _newest(study: Study, one: Review) -> Question:
-    found = study.db.execute(
-        "SELECT q.id, v.question, v.reference, v.rationale, v.transcription, q.document, q.domain, q.category, q.source, "
-        "v.version FROM versions v JOIN questions q ON q.id = v.question_id WHERE q.id = ? ORDER BY v.version DESC LIMIT 1",
-        (one.question_id,),
-    ).fetchone()
-    if found is None:
+    newest = study.newest(one.question_id)
+    if newest is None:
         raise InputError(
             f"no question {one.question_id} in {study.path}; take the ids from `lct annotate review`"
         )
-    newest = Question(*found)
     if one.version is not None and one.version != newest.version:
         raise InputError(
             f"question {one.question_id} is at version {newest.version}, the review is of version {one.version}; write a new "

@@ -63,7 +63,7 @@ def keep_databases(path: Path) -> None:
 
 
 def annotation_rows(study: Study) -> list[dict[str, Any]]:
-    """All annotations, those of superseded versions too; :func:`read_annotations` reads them back."""
+    """Return all annotations, also of superseded versions; :func:`read_annotations` reads them back."""
     return [
         {
             "item": one.candidate,
@@ -130,7 +130,7 @@ def read_annotations(path: Path, scale: Scale) -> list[Annotation]:
 
 
 def review_rows(study: Study, *, every: bool = False) -> list[dict[str, Any]]:
-    """Questions for experts: those whose newest version has the codes Q, A or R, a comment, or no annotation at all.
+    """Return the questions for experts: those whose newest version has the codes Q, A or R, a comment, or no annotation at all.
 
     The texts are those of the newest version: an expert changes them and sets ``decision``. What an expert had before them when they
     decided to keep a question is not shown again.
@@ -219,7 +219,7 @@ def read_reviews(path: Path) -> list[Review]:
 
 
 def question_rows(study: Study) -> list[dict[str, Any]]:
-    """Questions that count, with the candidates of their newest version; :func:`~long_context_tasks.annotation.records.read_questions` reads them, for a new study."""
+    """Return the questions that count, with the candidates of their newest version; :func:`~long_context_tasks.annotation.records.read_questions` reads them, for a new study."""
     answers: dict[str, list[dict[str, str]]] = {}
     for one in study.candidates(current=True):
         answers.setdefault(one.question_id, []).append({"id": one.id, "model": one.model, "text": one.text})
@@ -238,7 +238,7 @@ def question_rows(study: Study) -> list[dict[str, Any]]:
 
 
 def judged_rows(study: Study, judge: str, scores: Mapping[str, int | None]) -> list[dict[str, Any]]:
-    """Scores of a judge beside people's mean rating, in the form that ``lct judge compare`` reads.
+    """Return the scores of a judge beside people's mean rating, in the form that ``lct judge compare`` reads.
 
     Args:
         study: open.
@@ -262,7 +262,7 @@ def judged_rows(study: Study, judge: str, scores: Mapping[str, int | None]) -> l
 
 
 def training_rows(study: Study, *, before: bool = False) -> list[dict[str, Any]]:
-    """Rated candidates in the format of ORCA's training data, with the scale beside the ratings.
+    """Return the rated candidates in the format of ORCA's training data, with the scale beside the ratings.
 
     The released ORCA code wants a rationale on every row and ratings of 1 to 5; ours reads ``scale``.
 

@@ -67,7 +67,7 @@ class Part:
 
     @property
     def ratings_per_pair(self) -> float:
-        """Mean; not a number without pairs."""
+        """Return the mean; not a number without pairs."""
         return self.ratings / self.pairs if self.pairs else math.nan
 
 
@@ -197,7 +197,7 @@ def _part(
 
 
 def krippendorff_alpha(ratings: Sequence[tuple[str, str, float]], level: Level = "ordinal") -> Alpha:
-    """Alpha of ``(annotator, item, rating)``, at most one of each annotator and item.
+    """Compute alpha of ``(annotator, item, rating)``, at most one of each annotator and item.
 
     Raises:
         InputError: NLTK is not installed.
@@ -283,7 +283,7 @@ class Table:
 
 
 def figure_tables(figures: Figures, labels: Mapping[str, str]) -> list[Table]:
-    """All tables of a study.
+    """Return all tables of a study.
 
     Args:
         figures: of the study.

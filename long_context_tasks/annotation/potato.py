@@ -66,7 +66,7 @@ def export_potato(study: Study, folder: Path, *, port: int = 8000) -> int:
 
 
 def potato_config(scale: Scale, port: int = 8000) -> dict[str, Any]:
-    """POTATO's configuration for a scale."""
+    """Return POTATO's configuration for a scale."""
     steps = [(value, step) for step in scale.steps for value in step.values]
     return {
         "annotation_task_name": scale.title,
@@ -132,7 +132,7 @@ def _item(study: Study, asked: Question, candidate: Candidate) -> dict[str, str]
 
 
 def import_potato(folder: Path, scale: Scale) -> list[Annotation]:
-    """Annotations of all annotators from a POTATO project or its output folder, all checked.
+    """Read the annotations of all annotators from a POTATO project or its output folder, all checked.
 
     Raises:
         InputError: names file, item and remedy.
@@ -163,7 +163,7 @@ def import_potato(folder: Path, scale: Scale) -> list[Annotation]:
 
 
 def _answers(path: Path) -> Iterator[tuple[str, Mapping[str, Mapping[str, Any]]]]:
-    """Item and answers, ``{scheme: {label: value}}``, of a file of either version."""
+    """Yield item and answers, ``{scheme: {label: value}}``, of a file of either version."""
     try:
         content = path.read_text(encoding="utf-8")
         if path.suffix == ".json":
@@ -182,7 +182,7 @@ def _answers(path: Path) -> Iterator[tuple[str, Mapping[str, Mapping[str, Any]]]
 
 
 def _by_scheme(given: Any) -> dict[str, dict[str, Any]]:
-    """Answers of one item; version 2 writes ``[[{"schema", "name"}, value], ...]``, other tools and version 1 nested objects."""
+    """Return the answers of an item; version 2 writes ``[[{"schema", "name"}, value], ...]``, other tools and version 1 nested objects."""
     if isinstance(given, Mapping):
         return {str(scheme): dict(labels) for scheme, labels in given.items()}
     found: dict[str, dict[str, Any]] = {}

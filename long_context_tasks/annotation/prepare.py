@@ -19,7 +19,7 @@ _SLOT = re.compile(r"\[([a-zA-Z_ ]+)\]")
 
 
 def prompt_text(name: str) -> str:
-    """A prompt file as it stands, by its name without ``.txt``."""
+    """Return a prompt file unchanged, by its name without ``.txt``."""
     file = importlib.resources.files("long_context_tasks.annotation") / "prompts" / f"{name}.txt"
     return file.read_bytes().decode("utf-8")
 
@@ -45,7 +45,7 @@ def _source(study: Study, asked: Question) -> str:
 
 
 def rationale_prompt(study: Study, asked: Question, prompts: str = "text") -> tuple[Message, ...]:
-    """What is sent for the rationale of a question.
+    """Return the prompt for the rationale of a question.
 
     Args:
         study: holds the document.
@@ -65,7 +65,7 @@ def rationale_prompt(study: Study, asked: Question, prompts: str = "text") -> tu
 
 
 def candidate_prompt(study: Study, asked: Question) -> tuple[Message, ...]:
-    """What is sent for a candidate answer to a question.
+    """Return the prompt for a candidate answer to a question.
 
     Raises:
         InputError: the question has no document.
@@ -75,14 +75,14 @@ def candidate_prompt(study: Study, asked: Question) -> tuple[Message, ...]:
 
 
 def without_rationale(study: Study) -> list[Question]:
-    """Questions that count and have no rationale; those that people have annotated without one stay as they are."""
+    """Return the questions that count and have no rationale; those that people have annotated without one stay as they are."""
     candidates = {one.id: (one.question_id, one.version) for one in study.candidates()}
     seen = {candidates[one.candidate] for one in study.annotations()}
     return [one for one in study.questions() if one.rationale is None and (one.id, one.version) not in seen]
 
 
 def without_candidate(study: Study, model: str) -> list[Question]:
-    """Questions that count and have no answer of a model to their newest version: new ones, and corrected ones."""
+    """Return the questions that count and have no answer of a model to their newest version: new ones, and corrected ones."""
     there = {(one.question_id, one.version) for one in study.candidates() if one.model == model}
     return [one for one in study.questions() if (one.id, one.version) not in there]
 

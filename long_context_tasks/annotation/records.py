@@ -79,7 +79,7 @@ class Question:
     version: int = 1
 
     def field(self, name: str) -> str | None:
-        """One of :data:`FIELDS`."""
+        """Return one of :data:`FIELDS`."""
         value = getattr(self, name)
         return None if value is None else str(value)
 
@@ -97,7 +97,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Annotation:
-    """What one person said of one candidate.
+    """What a person says of a candidate.
 
     Attributes:
         candidate: its id.
@@ -139,7 +139,7 @@ class Review:
 
 @dataclass(frozen=True)
 class Incoming:
-    """A question as a file gives it, with the candidates that stand beside it: ``(id or None, model, text)``."""
+    """A question as a file gives it, with its candidates: ``(id or None, model, text)``."""
 
     question: Question
     candidates: tuple[tuple[str | None, str, str], ...]
@@ -147,7 +147,7 @@ class Incoming:
 
 
 def rows(path: Path, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Objects of a JSON Lines file, each with its place for messages; blank lines are skipped.
+    """Yield the objects of a JSON Lines file, each with its place for messages; blank lines are skipped.
 
     Args:
         path: of the file.
@@ -169,7 +169,7 @@ _ROW = (
 
 
 def read_questions(path: Path) -> list[Incoming]:
-    """Questions, with or without candidates, from JSON Lines.
+    """Read questions, with or without candidates, from JSON Lines.
 
     A row is a question with a list ``candidates``, or one candidate with ``question_id``, ``candidate`` and
     ``candidate_model`` as in ORCA's data; rows of one question must agree.
@@ -245,7 +245,7 @@ class _Document(Checked):
 
 
 def read_documents(path: Path) -> dict[str, str]:
-    """Source documents by id: JSON Lines with ``id`` and ``text``, or a folder of ``.txt`` files (id: name without ``.txt``).
+    """Read source documents by id: JSON Lines with ``id`` and ``text``, or a folder of ``.txt`` files (id: name without ``.txt``).
 
     Raises:
         InputError: names file, row and remedy.
@@ -273,7 +273,7 @@ COMMENT_MAX = 10_000
 
 
 def name_problem(name: str) -> str | None:
-    """What is wrong with a person's name; None: nothing."""
+    """Return what is wrong with a person's name; None without a problem."""
     if not name.strip() or name != name.strip() or len(name) > NAME_MAX or not name.isprintable():
         return f"a name has 1 to {NAME_MAX} printable characters, none of them a blank at an end"
     return None

@@ -53,12 +53,12 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def new_token() -> str:
-    """A random token, good for a link."""
+    """Return a random token, good for a link."""
     return secrets.token_urlsafe(24)
 
 
 def make_app(study: Study, token: str, port: int) -> web.Application:
-    """The application.
+    """Make the application.
 
     Args:
         study: open, in the thread that serves.
@@ -81,7 +81,7 @@ class _Page:
     def __init__(self, study: Study, token: str, port: int) -> None:
         self._study, self._token = study, token
         self._hosts = {f"{HOST}:{port}", f"localhost:{port}"}
-        self._cookie = f"lct_annotate_{port}"  # cookies do not tell ports apart
+        self._cookie = f"lct_annotate_{port}"  # cookies ignore ports
         folder = resources.files("long_context_tasks.annotation") / "page"
         self._files = {path: (folder / name).read_bytes() for path, (name, _) in _FILES.items()}
 
@@ -121,13 +121,13 @@ class _Page:
         return None
 
     async def file(self, request: web.Request) -> web.Response:
-        """One of the three files of the page."""
+        """Return a file of the page."""
         return web.Response(
             body=self._files[request.path], content_type=_FILES[request.path][1], charset="utf-8"
         )
 
     async def study_row(self, _: web.Request) -> web.Response:
-        """What does not change from item to item."""
+        """Return what does not change from item to item."""
         names = sorted({one.annotator for one in self._study.annotations()})
         row = {
             **self._study.scale.as_row(),
@@ -138,14 +138,14 @@ class _Page:
         return web.json_response(row)
 
     async def queue(self, request: web.Request) -> web.Response:
-        """Ids of a person's items in order, and which are done."""
+        """Return the ids of a person's items in order, and which are done."""
         found = self._study.queue(_annotator(request.query))
         return web.json_response(
             {"items": [key for key, _ in found], "done": [key for key, done in found if done]}
         )
 
     async def item(self, request: web.Request) -> web.Response:
-        """Texts of one item, without the name of the model, and what the person said of it before."""
+        """Return the texts of an item, without the name of the model, and the person's earlier annotation."""
         key = request.query.get("id", "")
         if (found := self._study.item(key)) is None:
             raise web.HTTPGone(
@@ -169,7 +169,7 @@ class _Page:
         return web.json_response(row)
 
     async def document(self, request: web.Request) -> web.Response:
-        """A source document, as plain text that the browser runs nothing of."""
+        """Return a source document, as plain text that the browser runs nothing of."""
         text = self._study.document(request.query.get("id", ""))
         if text is None:
             raise web.HTTPNotFound(reason="no such document")
@@ -180,7 +180,7 @@ class _Page:
         """Store one annotation."""
         try:
             row = await request.json()
-        except (ValueError, LookupError, RecursionError):  # LookupError: of a charset that nobody knows
+        except (ValueError, LookupError, RecursionError):  # LookupError: of an unknown charset
             return _problem(400, "not JSON")
         one = _annotation_of(row)
         if self._study.item(one.candidate) is None:
@@ -223,7 +223,7 @@ def _problem(status: int, text: str) -> web.Response:
 
 
 def listen(port: int) -> socket.socket:
-    """A socket on 127.0.0.1; port 0 takes a free one.
+    """Open a socket on 127.0.0.1; port 0 takes a free one.
 
     Raises:
         InputError: the port is taken.

@@ -36,6 +36,10 @@ _CURRENT = (
 """Questions that count, with their newest version: all but those whose last review removed them."""
 
 
+_QUESTION = "q.id, v.question, v.reference, v.rationale, v.transcription, q.document, q.domain, q.category, q.source, v.version"
+_ANNOTATION = "a.candidate, a.annotator, a.rating, a.codes, a.comment, a.at"
+
+
 class Study:
     """An open study; use it in ``with``."""
 
@@ -48,7 +52,7 @@ class Study:
         self.raters = int(self._setting("raters"))
 
     def __enter__(self) -> "Study":
-        """Itself."""
+        """Return the study."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -72,7 +76,7 @@ class Study:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing."""
+        """Make the changes of the block, all or none."""
         try:
             self.db.execute("BEGIN IMMEDIATE")
             yield self.db
@@ -85,24 +89,32 @@ class Study:
             raise
 
     def questions(self) -> list[Question]:
-        """Those that count, in their newest version, in order."""
+        """Return the questions that count, in their newest version, in order."""
         kept = self.current()
         return [one for one in self.all_versions() if (one.id, one.version) in kept]
 
     def all_versions(self) -> list[Question]:
-        """Every version of every question, removed ones too."""
+        """Return every version of every question, also of removed questions."""
         found = self.db.execute(
-            "SELECT q.id, v.question, v.reference, v.rationale, v.transcription, q.document, q.domain, q.category, q.source, "
-            "v.version FROM versions v JOIN questions q ON q.id = v.question_id ORDER BY q.place, v.version"
+            f"SELECT {_QUESTION} FROM versions v JOIN questions q ON q.id = v.question_id ORDER BY q.place, v.version"
         )
         return [Question(*row) for row in found]
 
+    def newest(self, question: str) -> Question | None:
+        """Return the newest version of a question, also of a removed one; None for an unknown id."""
+        row = self.db.execute(
+            f"SELECT {_QUESTION} FROM versions v JOIN questions q ON q.id = v.question_id WHERE q.id = ? "
+            "ORDER BY v.version DESC LIMIT 1",
+            (question,),
+        ).fetchone()
+        return None if row is None else Question(*row)
+
     def current(self) -> set[tuple[str, int]]:
-        """Question and version of what counts."""
+        """Return question and version of all that counts."""
         return {(row[0], row[1]) for row in self.db.execute(_CURRENT)}
 
     def candidates(self, *, current: bool = False) -> list[Candidate]:
-        """All, or only those of versions that count, in order."""
+        """Return all candidates, or only those of versions that count, in order."""
         found = [
             Candidate(*row)
             for row in self.db.execute(
@@ -115,26 +127,24 @@ class Study:
         return [one for one in found if (one.question_id, one.version) in kept]
 
     def annotations(self) -> list[Annotation]:
-        """All, by candidate, then by annotator."""
+        """Return all annotations, by candidate, then by annotator."""
         found = self.db.execute(
-            "SELECT a.candidate, a.annotator, a.rating, a.codes, a.comment, a.at FROM annotations a JOIN candidates c "
-            "ON c.id = a.candidate ORDER BY c.place, a.annotator"
+            f"SELECT {_ANNOTATION} FROM annotations a JOIN candidates c ON c.id = a.candidate ORDER BY c.place, a.annotator"
         )
         return [Annotation(*row) for row in found]
 
     def annotation(self, candidate: str, annotator: str) -> Annotation | None:
-        """What one person said of one candidate; None: nothing yet."""
+        """Return a person's annotation of a candidate; None without any."""
         row = self.db.execute(
-            "SELECT candidate, annotator, rating, codes, comment, at FROM annotations WHERE candidate = ? AND annotator = ?",
+            f"SELECT {_ANNOTATION} FROM annotations a WHERE candidate = ? AND annotator = ?",
             (candidate, annotator),
         ).fetchone()
         return None if row is None else Annotation(*row)
 
     def item(self, candidate: str) -> tuple[Question, Candidate] | None:
-        """A candidate and its question in the version that it answers; None when it is unknown or no longer counts."""
+        """Return a candidate and its question in the version that it answers; None when it is unknown or no longer counts."""
         row = self.db.execute(
-            "SELECT q.id, v.question, v.reference, v.rationale, v.transcription, q.document, q.domain, q.category, q.source, "
-            "v.version, c.id, c.question_id, c.version, c.model, c.text FROM candidates c JOIN questions q ON q.id = "
+            f"SELECT {_QUESTION}, c.id, c.question_id, c.version, c.model, c.text FROM candidates c JOIN questions q ON q.id = "
             "c.question_id JOIN versions v ON v.question_id = q.id AND v.version = c.version "
             f"JOIN ({_CURRENT}) n ON n.question_id = q.id AND n.version = v.version WHERE c.id = ?",
             (candidate,),
@@ -142,16 +152,16 @@ class Study:
         return None if row is None else (Question(*row[:10]), Candidate(*row[10:]))
 
     def count(self, table: str) -> int:
-        """Rows of a table."""
+        """Count the rows of a table."""
         return int(self.db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
 
     def document(self, key: str) -> str | None:
-        """Text of a source document, None when there is none of that id."""
+        """Return the text of a source document; None for an unknown id."""
         row = self.db.execute("SELECT text FROM documents WHERE id = ?", (key,)).fetchone()
         return None if row is None else str(row[0])
 
     def corrections(self) -> list[dict[str, Any]]:
-        """The history: every review, with old and new text of each corrected field, in order of time."""
+        """Return the history: every review, with old and new text of each corrected field, in order of time."""
         history = []
         for key, question, version, decision, editor, note, at in self.db.execute(
             "SELECT id, question_id, version, decision, editor, note, at FROM reviews ORDER BY id"
@@ -173,7 +183,7 @@ class Study:
         return history
 
     def seen(self) -> dict[tuple[str, int], set[tuple[str, str, str, str]]]:
-        """Question and version to the flags that experts saw when they kept it: ``(candidate, annotator, codes, comment)``."""
+        """Return question and version to the flags that experts saw when they kept it: ``(candidate, annotator, codes, comment)``."""
         found: dict[tuple[str, int], set[tuple[str, str, str, str]]] = {}
         for question, version, *flag in self.db.execute(
             "SELECT r.question_id, r.version, s.candidate, s.annotator, s.codes, s.comment FROM seen s JOIN reviews r ON r.id = s.review"
@@ -189,9 +199,9 @@ class Study:
         return int(done.fetchone()[0]) >= self.raters
 
     def queue(self, annotator: str) -> list[tuple[str, bool]]:
-        """Candidates for one person, each with whether the person has done it; the same order at every call.
+        """Return the candidates for a person, each with whether the person has done it; the same order at every call.
 
-        Questions about one document stand together, so that it is read once; otherwise the order is the person's own. A
+        Questions about the same document follow each other, so that it is read once; otherwise the order is the person's own. A
         candidate that enough others have done is left out.
         """
         kept = self.current()

@@ -25,16 +25,16 @@ Kind = TypeVar("Kind", bound=Options)
 
 
 class Progress:
-    """How a builder reports long work; this one stays silent."""
+    """Reports of long work; this class stays silent."""
 
     def over(self, items: Iterable[T], what: str, unit: str, total: int | None = None) -> Iterable[T]:
-        """The same items, counted while they are taken."""
+        """Yield the same items, counted while they are taken."""
         return items
 
 
 @dataclass(frozen=True)
 class TaskReport:
-    """What came out for one length.
+    """Outcome of a length.
 
     Attributes:
         task: task name.
@@ -75,13 +75,13 @@ def min_fill_option(check: Check) -> Any:
 
 
 def parse_lengths(text: str, published: Sequence[str]) -> tuple[int, ...]:
-    """Lengths as users write them; ``...`` stands for the published lengths between its neighbours.
+    """Read lengths as users write them; ``...`` stands for the published lengths between its neighbours.
 
     >>> parse_lengths("2k,...,16k,100k", ["1k", "2k", "4k", "8k", "16k", "32k"])
     (2000, 4000, 8000, 16000, 100000)
 
     Raises:
-        InputError: not understood, with an example.
+        InputError: the text is no list of lengths; with an example.
     """
     known = sorted(map(parse_length, published))
     words = [word.strip() for word in text.split(",") if word.strip()]

@@ -103,7 +103,7 @@ def fetch_file(
                     f"{_part(path)}: cannot be written ({error.strerror}); free some space"
                 ) from error
     finally:
-        # Removed while it is held: nobody can be waiting on the old one and somebody else on a new one.
+        # Removed while it is held, so that no two processes wait for different files.
         with suppress(OSError):
             path.with_name(f".{path.name}.lock").unlink(missing_ok=True)
         lock.release()
@@ -115,7 +115,7 @@ def fetch_file(
 
 
 def _is_passing(error: Exception) -> bool:
-    """Whether a later try can go better: breaks and overload, not wrong addresses."""
+    """Return whether a later try can go better: breaks and overload, not wrong addresses."""
     import httpx
 
     if isinstance(error, httpx.HTTPStatusError):

@@ -15,7 +15,7 @@ from long_context_tasks.schema import InputError, Options, parse_length
 
 
 def reference_settings(benchmark: str) -> Mapping[str, Any]:
-    """What the card says under ``data.synthetic.reference``: ``version``, ``length``, ``seed``, ``n`` and ``sha256`` by task.
+    """Return what the card says under ``data.synthetic.reference``: ``version``, ``length``, ``seed``, ``n`` and ``sha256`` by task.
 
     Raises:
         InputError: it says nothing.
@@ -28,7 +28,7 @@ def reference_settings(benchmark: str) -> Mapping[str, Any]:
 
 
 def reference_sha256(task: str) -> str:
-    """The hash of a task's reference set, written anew (or taken from the cache).
+    """Return the hash of a task's reference set, written anew (or taken from the cache).
 
     Raises:
         InputError: an unknown task, or a card without reference sets.

@@ -1,6 +1,5 @@
 """``lct annotate``: collect human ratings of answers: prepare, annotate, correct, count, export."""
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -75,7 +74,7 @@ def prepare(
         str | None,
         typer.Option(
             "--scale",
-            help="Of a new study: orca (the paper's, default), orca_text, elitr_bench, or a YAML file.",
+            help="Of a new study: orca (the paper's, default), orca_text, the name of a benchmark with its own, or a YAML file.",
         ),
     ] = None,
     seed: Annotated[
@@ -377,7 +376,7 @@ def stats(
     from long_context_tasks.annotation import study_figures
     from long_context_tasks.annotation.exchange import keep_databases
     from long_context_tasks.annotation.figures import figure_tables
-    from long_context_tasks.schema.files import json_value, write_whole
+    from long_context_tasks.schema.files import write_json
 
     if out is not None:
         keep_databases(out)
@@ -387,6 +386,5 @@ def stats(
     for table in figure_tables(figures, labels):
         print_table(table.title, table.columns, table.rows, table.left)
     if out is not None:
-        text = json.dumps(json_value(asdict(figures)), indent=1, ensure_ascii=False, allow_nan=False)
-        write_whole(out, text + "\n", remedy="choose another place with --out")
+        write_json(out, asdict(figures), remedy="choose another place with --out")
         give(f"all figures: {out}", file=out)

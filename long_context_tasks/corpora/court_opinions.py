@@ -73,7 +73,7 @@ def clean_pages(text: str) -> tuple[str, ...]:
 
 
 def _title(slug: str) -> str:
-    """A case's name from its URL form.
+    """Return a case's name from its URL form.
 
     >>> _title("united-states-v-de-la-cruz")
     'United States v. De La Cruz'

@@ -26,7 +26,7 @@ class Block:
     """Consecutive lines without a blank one.
 
     Attributes:
-        lines: as they stand in the file.
+        lines: as in the file.
         gap: blank lines before them.
         text: all words, single spaces (kept: every rule asks for it, and a cached property locks at each first use).
     """
@@ -157,7 +157,7 @@ def roman(numeral: str) -> int:
 
 
 def heading_of(block: Block) -> Heading | None:
-    """The heading that a block is, None when it is none.
+    """Return the heading that a block is, None when it is none.
 
     Bare numbers come back as :attr:`Kind.SECTION` and are to be judged by their order.
     """
@@ -173,7 +173,7 @@ def heading_of(block: Block) -> Heading | None:
 
 
 def _numeral(block: Block, text: str) -> Heading | None:
-    """A number alone, or an ordered part."""
+    """Return a number alone, or an ordered part."""
     if match := _ORDERED.match(text):
         return Heading(Kind.CHAPTER, _value(match["number"]))
     match = _BARE.match(text) or (_BARE_WORD.match(text) if block.gap >= 2 else None)
@@ -182,7 +182,7 @@ def _numeral(block: Block, text: str) -> Heading | None:
 
 
 def _named(block: Block, text: str) -> Heading | None:
-    """One of the words that head a part of a book without a number."""
+    """Return one of the words that head a part of a book without a number."""
     apart = block.gap >= 2
     kind = None
     if not apart and not text.isupper():
@@ -198,7 +198,7 @@ def _named(block: Block, text: str) -> Heading | None:
 
 
 def is_numeral_with_title(block: Block) -> int | None:
-    """The number of a heading such as ``IV. THE CYLINDER OPENS``, None when the block is none."""
+    """Return the number of a heading such as ``IV. THE CYLINDER OPENS``, None when the block is none."""
     match = _WITH_TITLE.match(_bare_text(block.text))
     if match is None or block.gap < 2 or not is_title(Block((match["title"],), 1), final_stop=True):
         return None
@@ -206,7 +206,7 @@ def is_numeral_with_title(block: Block) -> int | None:
 
 
 def is_closing(block: Block, *, above_heading: bool = False) -> bool:
-    """Whether a block tells that a part ends, as in "THE END OF THE FIRST PERIOD."."""
+    """Return whether a block says that a part ends, as in "THE END OF THE FIRST PERIOD."."""
     if len(block.lines) > 2:
         return False
     text = _bare_text(block.text)
@@ -215,12 +215,12 @@ def is_closing(block: Block, *, above_heading: bool = False) -> bool:
 
 
 def is_separator(block: Block) -> bool:
-    """Whether a block is a row of asterisks, dashes or the like."""
+    """Return whether a block is a row of asterisks, dashes or the like."""
     return len(block.lines) <= _MOST_HEADING_LINES and all(_SEPARATOR.match(line) for line in block.lines)
 
 
 def is_title(block: Block, *, final_stop: bool = False) -> bool:
-    """Whether a block, directly below a heading, reads as its title.
+    """Return whether a block, directly below a heading, reads as its title.
 
     Capitals throughout, or wholly in italics, or every word of weight with a capital and no full stop at the end
     (``final_stop`` allows one: for books in which nearly every chapter has such a line).
@@ -270,7 +270,7 @@ def _title_start(title: str) -> str:
 
 
 def _is_synopsis(text: str) -> bool:
-    """A list of what happens in the chapter, the items parted by dashes."""
+    """Return whether a text lists what happens in the chapter, the items parted by dashes."""
     dashes = len(re.findall(r"--|—|–| - ", text))
     return dashes >= _FEWEST_TITLE_DASHES and len(text.split()) < 14 * dashes and len(text) < 400
 
@@ -282,7 +282,7 @@ def _is_capitals(text: str) -> bool:
 
 
 def _bare_text(text: str) -> str:
-    """A line without the marks of emphasis around it."""
+    """Return a line without the marks of emphasis around it."""
     if "  " in text or "\t" in text:
         text = " ".join(text.split())
     return text.strip("_*=~ ")
@@ -330,7 +330,7 @@ _SUSPECT = re.compile(r"[*†‡\[_|+\x00]")
 
 
 def title_of(text: str) -> str | None:
-    """The title in the header of a file's text, None without one."""
+    """Return the title in the header of a file's text, None without one."""
     title = _TITLE.search(text, 0, 20_000)
     return " ".join(title[1].split()) if title else None
 
@@ -363,7 +363,7 @@ def _between_markers(text: str) -> tuple[str, bool]:
 
 
 def _names(text: str) -> list[int]:
-    """Where the project's name may stand, ascending."""
+    """Return where the project's name may stand, ascending."""
     places = []
     for name in ("Gutenberg", "GUTENBERG", "SMALL PRINT!", "PG"):
         place = text.find(name)
@@ -374,7 +374,7 @@ def _names(text: str) -> list[int]:
 
 
 def _without_asides(text: str) -> str:
-    """The text with a mark in place of every aside; only brackets are looked at."""
+    """Return the text with a mark in place of every aside; only brackets are looked at."""
     pieces: list[str] = []
     done = place = 0
     while True:
@@ -399,7 +399,7 @@ def _blocks(text: str) -> list[Block]:
 
 
 def unwrap(lines: Sequence[str], joined: str | None = None) -> str:
-    """One paragraph on one line, without marks of notes and of emphasis; ``joined`` is its text with single spaces."""
+    """Return one paragraph on one line, without marks of notes and of emphasis; ``joined`` is its text with single spaces."""
     raw = "\n".join(lines)
     if joined is not None and not ("-\n" in raw or "—\n" in raw):
         text = joined
@@ -419,7 +419,7 @@ def unwrap(lines: Sequence[str], joined: str | None = None) -> str:
 
 
 def _goes_on(text: str, line: str) -> bool:
-    """Whether a line cut behind a hyphen or a dash goes on without a space, as it was printed."""
+    """Return whether a line cut behind a hyphen or a dash goes on without a space, as it was printed."""
     if not line or (not line[0].isalnum() and line[0] not in "\"'“‘_"):
         return False
     if text.endswith(("--", "—")):
@@ -523,7 +523,7 @@ def _label(blocks: Sequence[Block]) -> list[_Label]:
 
 
 def _is_above_heading(block: Block) -> bool:
-    """A line such as "THE STORY" above "FIRST PERIOD" (not a signature), or one that closes a part."""
+    """Return whether a block is a line such as "THE STORY" above "FIRST PERIOD" (not a signature), or closes a part."""
     text = block.text
     capitals = (
         block.gap >= 2
@@ -552,7 +552,7 @@ def _is_number(block: Block) -> bool:
 
 
 def _is_note(note: re.Match[str], before: Sequence[Block]) -> bool:
-    """A footnote has its mark in one of the blocks before it."""
+    """Return whether one of the blocks before a footnote has its mark."""
     if mark := note["mark"]:
         return any(f"[{mark}]" in block.text for block in before)
     return any(_MARK_BEFORE.search(line) for block in before for line in block.lines)
@@ -610,7 +610,7 @@ def _is_story(block: Block) -> bool:
 
 
 def _tells(block: Block) -> bool:
-    """Whether a block is made of sentences, as a line of a title page or of a table of contents is not."""
+    """Return whether a block is made of sentences, as a line of a title page or of a table of contents is not."""
     words = block.text.split()
     lower = sum(word[0].islower() for word in words)
     if lower * 2 < len(words):
@@ -660,7 +660,7 @@ def _walk(blocks: Sequence[Block], labels: Sequence[_Label]) -> tuple[list[str],
 def _below_heading(
     blocks: Sequence[Block], labels: Sequence[_Label], i: int, title_found: bool, stops_allowed: bool
 ) -> str | None:
-    """Whether the block belongs to the heading above it: its "title", more of it ("rest"), or None."""
+    """Return whether the block belongs to the heading above it: its "title", more of it ("rest"), or None."""
     block = blocks[i]
     text = block.text
     if not title_found and is_title(block, final_stop=stops_allowed):
@@ -675,7 +675,7 @@ def _below_heading(
 
 
 def _habits(blocks: Sequence[Block], labels: Sequence[_Label]) -> tuple[bool, bool]:
-    """Whether this book's chapters have titles that end in a full stop; and mottoes with their authors."""
+    """Return whether this book's chapters have titles that end in a full stop; and mottoes with their authors."""
     below = [
         blocks[i + 1]
         for i, label in enumerate(labels[:-1])
@@ -687,7 +687,7 @@ def _habits(blocks: Sequence[Block], labels: Sequence[_Label]) -> tuple[bool, bo
 
 
 def _is_motto(blocks: Sequence[Block], labels: Sequence[_Label], i: int, usual: bool) -> bool:
-    """An indented quotation between a heading and the story, with its author (or in a book that is full of them)."""
+    """Return whether a block begins an indented quotation below a heading, with its author or in a book that is full of them."""
     end = i
     while end < len(blocks) and labels[end] is _KEEP and _is_indented(blocks[end]):
         end += 1

@@ -78,7 +78,7 @@ def read_reviews(path: Path) -> Iterator[Review]:
 
 
 def _studies(found: Sequence[Study]) -> tuple[Study, ...]:
-    """Those with an abstract; of one id the first stays."""
+    """Return those with an abstract; of one id the first stays."""
     by_id: dict[str, Study] = {}
     for study in found:
         if study.abstract:
@@ -104,7 +104,7 @@ def _is_included(value: object, place: str) -> bool:
 
 
 def _of_list(file: Path) -> Iterator[tuple[str, Review]]:
-    """A screening list; topics such as ``Cohen_2006_Estrogens`` stand in its name."""
+    """Read a screening list, whose name is its topic, such as ``Cohen_2006_Estrogens``."""
     csv.field_size_limit(1 << 27)
     table = csv.DictReader(io.StringIO(read_text(file), newline=""))
     names = table.fieldnames or ()
@@ -148,7 +148,7 @@ def _of_rows(file: Path) -> Iterator[tuple[str, Review]]:
 
 
 def _of_ms2(file: Path) -> Iterator[tuple[str, Review]]:
-    """A record of MS^2: the background are the sentences of the review's own abstract with that label."""
+    """Read a record of MS^2: the background are the sentences of the review's own abstract with that label."""
     try:
         record = json.loads(read_text(file))
     except ValueError as error:

@@ -39,12 +39,12 @@ def kind_of(path: Path) -> str:
 
 
 def stem_of(path: Path) -> str:
-    """The name of a file without its endings."""
+    """Return the name of a file without its endings."""
     return _ENDINGS.sub("", path.name)
 
 
 def data_files(path: Path, *kinds: str) -> list[Path]:
-    """The files of some kinds that a path names: itself, or all in the folder and one level below, by name.
+    """Return the files of some kinds that a path names: itself, or all in the folder and one level below, by name.
 
     Raises:
         InputError: the path is not there.
@@ -65,7 +65,7 @@ def data_files(path: Path, *kinds: str) -> list[Path]:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file in UTF-8 or ISO-8859-1, plain or gzipped, with ``\\n`` as line end.
+    """Return the text of a file in UTF-8 or ISO-8859-1, plain or gzipped, with ``\\n`` as line end.
 
     Raises:
         InputError: cannot be read, or is damaged.
@@ -90,7 +90,7 @@ def read_text(path: Path) -> str:
 
 
 def read_rows(path: Path, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The objects of a JSON Lines file, each with its place (``FILE, line 3``).
+    """Yield the objects of a JSON Lines file, each with its place (``FILE, line 3``).
 
     Args:
         path: of the file.
@@ -118,7 +118,7 @@ def read_rows(path: Path, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def field_of(row: dict[str, Any], names: tuple[str, ...], place: str, *, needed: bool = True) -> str:
-    """The first of some fields that holds a text or a number, as a stripped text; empty when none does.
+    """Return the first of some fields that holds a text or a number, as a stripped text; empty when none does.
 
     Raises:
         InputError: none does although one is needed.

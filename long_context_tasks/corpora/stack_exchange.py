@@ -198,7 +198,7 @@ class Row(Protocol):
         """Line of the file."""
 
     def get(self, name: str, /) -> str | None:
-        """An attribute, None when the post lacks it."""
+        """Return an attribute, None when the post lacks it."""
 
     def items(self) -> Any:
         """All attributes."""
@@ -265,7 +265,7 @@ def _xml_rows(path: Path, chunks: Iterator[bytes]) -> Iterator[Row]:
 
 
 def _checked_prolog(path: Path, chunks: Iterator[bytes]) -> bytes:
-    """Everything up to and including the first chunk with a row, after a look at what stands before it."""
+    """Return everything up to and including the first chunk with a row, after a look at what stands before it."""
     prolog = b""
     for chunk in chunks:
         prolog += chunk
@@ -491,7 +491,7 @@ class _IndexBuilder:
             raise _bad_row(path, row, f"a number is too large ({error})") from error
 
     def finish(self) -> PostIndex:
-        """The index of all rows that were added."""
+        """Return the index of all rows that were added."""
         questions = Questions(
             id=np.frombuffer(self._q_id, np.int64),
             accepted=np.frombuffer(self._q_accepted, np.int64),
@@ -549,7 +549,7 @@ class _Dates:
 
 
 def _number(path: Path, row: Row, name: str, default: int | None = None) -> int:
-    """An attribute as a whole number; ``default`` when it is missing and may be."""
+    """Return an attribute as a whole number; ``default`` when it is missing and may be."""
     text = row.get(name)
     if text is None and default is not None:
         return default

@@ -38,7 +38,6 @@ class Item:
     """A case as coverage sees it.
 
     Attributes:
-        id, task, domain: for the result.
         context: is split into chunks.
         query: has to be answered; without the context.
         cluster: the unit of intervals, mostly the document.
@@ -130,12 +129,9 @@ def split_cases(task: str, cases: CaseSet, split: Split) -> list[SplitCases]:
 
 
 def folder_cases(path: Path, split_of: Callable[[str], Split], tasks: Sequence[str] = ()) -> list[SplitCases]:
-    """Return the cases of a case folder, or of those one or two levels below, by task and domain.
+    """Return the cases of a case folder, or of those one or two levels below, by task and domain; all when no tasks are named.
 
-    Args:
-        path: of the folder; a task that several folders below hold is named with its folder.
-        split_of: name of a task to how its cases are taken apart.
-        tasks: only these; all when empty.
+    A task that several folders below hold is named with its folder.
 
     Raises:
         InputError: no case folder, or a damaged one.
@@ -168,11 +164,7 @@ def _case_folders(path: Path) -> list[Path]:
 
 
 def file_cases(path: Path, tasks: Sequence[str] = ()) -> list[Rows]:
-    """Return the cases of a JSON Lines file, plain or gzipped, by task and domain.
-
-    Args:
-        path: of the file.
-        tasks: only these; all when empty.
+    """Return the cases of a JSON Lines file, plain or gzipped, by task and domain; all when no tasks are named.
 
     Raises:
         InputError: a row without a context or a question, with file and row.
@@ -222,9 +214,6 @@ def split_by_documents(messages: Callable[[Case, Documents], Sequence[Message]])
 
     The context is what the case takes from its document table, but for the question. The query is the turn's question, else the
     last user message with the context taken out.
-
-    Args:
-        messages: renders the prompt of a case.
     """
 
     def split(case: Case, turn: int, documents: Documents) -> Parts:

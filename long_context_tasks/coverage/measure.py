@@ -101,7 +101,6 @@ class CaseCoverage:
     """The coverage of one case.
 
     Attributes:
-        item: the case.
         chunks: for each chunk 1 (needed), 0 (not needed), or None (the evaluator failed).
         failures: why, for each chunk without a judgement: ``endpoint_failed``, ``unparsable`` or ``cut``.
     """
@@ -172,13 +171,7 @@ class GroupCoverage:
 
 
 def sample(source: ItemSource, n: int | None, seed: int) -> list[int]:
-    """Return the places of the cases to measure, ascending; the choice depends on seed, task and domain only.
-
-    Args:
-        source: cases of one task and domain.
-        n: how many; None for all.
-        seed: any number.
-    """
+    """Return the places of the cases to measure, ascending; the choice depends on seed, task and domain only."""
     size = len(source)
     if n is None or n >= size:
         return list(range(size))
@@ -199,15 +192,7 @@ def measure(
 ) -> GroupCoverage:
     """Measure the cases of one task and domain; calls that the store holds are not made again.
 
-    Args:
-        source: see :mod:`~long_context_tasks.coverage.items`.
-        config: the evaluator; of its seeds the first counts.
-        store: of its replies.
-        tokenizer: in which chunks are counted.
-        n: cases to sample; None for all.
-        seed: of the sample.
-        cap: most tokens of a chunk.
-        progress: show a progress bar on standard error.
+    Of the evaluator's seeds the first counts; with ``n``, that many cases are sampled; chunks have at most ``cap`` tokens.
 
     Raises:
         InputError: see :func:`~long_context_tasks.judges.run.judge_all`, or a case without a context or a query.

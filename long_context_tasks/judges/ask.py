@@ -44,7 +44,7 @@ class Asked:
 
 
 def says_something(text: str) -> bool:
-    """Whether an answer holds anything but white space."""
+    """Return whether an answer holds anything but white space."""
     return bool(text.strip())
 
 

@@ -65,7 +65,7 @@ class EndpointError(Exception):
 
 
 def api_key(config: JudgeConfig) -> str | None:
-    """The key from the environment variable that the judge file names.
+    """Return the key from the environment variable that the judge file names.
 
     Raises:
         InputError: the variable is not set, or holds what cannot be a key; the value is not repeated.
@@ -122,7 +122,7 @@ class EndpointClient:
         await self._http.close()
 
     async def complete(self, ask: Ask) -> Reply:
-        """The reply to one call, after as many tries as the judge file allows.
+        """Return the reply to a call, after as many tries as the judge file allows.
 
         Raises:
             EndpointError: no try was answered.
@@ -190,7 +190,7 @@ class EndpointClient:
 
 
 def _proxy(url: str) -> str | None:
-    """The proxy that the environment names for an address. aiohttp would look it up anew, in a thread, for every call."""
+    """Return the proxy that the environment names for an address. aiohttp would look it up anew, in a thread, for every call."""
     parts = urlsplit(url)
     if not parts.hostname or proxy_bypass(parts.hostname):
         return None
@@ -198,7 +198,7 @@ def _proxy(url: str) -> str | None:
 
 
 def request_body(ask: Ask, config: JudgeConfig) -> bytes:
-    """The JSON that is sent for a call.
+    """Return the JSON that is sent for a call.
 
     Raises:
         InputError: several messages for a plain text prompt.
@@ -244,7 +244,7 @@ def _message(body: str) -> str:
 
 
 def _read(body: str) -> Reply:
-    """The reply in a 200 answer; another shape comes from a proxy or a server that goes down, and is tried again."""
+    """Return the reply in a 200 answer; another shape comes from a proxy or a server that goes down, and is tried again."""
     try:
         row = json.loads(body)
         choice = row["choices"][0]
@@ -275,7 +275,7 @@ def _top_logprobs(given: Any) -> TopLogprobs | None:
 
 
 def _logprob(value: object) -> float | None:
-    """A natural log-probability; None for what is none: another type, no number, or more than a certainty."""
+    """Return a natural log-probability; None for what is none: another type, no number, or more than a certainty."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not value <= _ROUNDING:
         return None
     return float(max(value, _NO_CHANCE))
@@ -286,7 +286,7 @@ def _count(value: object) -> int | None:
 
 
 async def probe(config: JudgeConfig) -> None:
-    """One tiny call with the judge's own settings.
+    """Make a tiny call with the judge's own settings.
 
     Raises:
         InputError: it was not answered; says what is wrong and what to do.

@@ -40,7 +40,7 @@ _THINKING = "<think>", "</think>"
 
 
 def official_boxed(reply: str) -> str:
-    r"""The stored score of the official GPT judge: the first ``\boxed{digits}`` as it stands, "-1" without one.
+    r"""Return the stored score of the official GPT judge: the first ``\boxed{digits}`` as it stands, "-1" without one.
 
     >>> official_boxed(r"It says \boxed{10}. Wrong. \boxed{02}"), official_boxed(r"\boxed{ 7 }")
     ('10', '-1')
@@ -50,7 +50,7 @@ def official_boxed(reply: str) -> str:
 
 
 def official_result(reply: str) -> str:
-    """The stored score of the official Prometheus judge: the first ``[RESULT] digits`` doubled, "-2" without one.
+    """Return the stored score of the official Prometheus judge: the first ``[RESULT] digits`` doubled, "-2" without one.
 
     >>> official_result("Feedback: good. [RESULT] 4"), official_result("[RESULT]: 4")
     ('8', '-2')

@@ -43,7 +43,7 @@ class Ask:
 
 
 def raw_prompt(messages: Sequence[Message], template: str | None) -> str:
-    """The prompt of a judge that is sent text instead of chat messages.
+    """Return the prompt of a judge that is sent text instead of chat messages.
 
     >>> raw_prompt([Message("user", "Judge this.")], "[INST] {prompt} [/INST]")
     '[INST] Judge this. [/INST]'

@@ -112,7 +112,7 @@ def judge_all(
 
 
 def check_prompts(requests: Sequence[JudgeRequest], config: JudgeConfig) -> None:
-    """Whether the judge takes the prompts of the items.
+    """Check whether the judge takes the prompts of the items.
 
     Raises:
         InputError: it takes plain text, and a prompt is a chat of several messages.

@@ -56,15 +56,15 @@ class TaskJudge:
 
     @property
     def rubric_name(self) -> str:
-        """As the judge file has it, else the benchmark's own choice."""
+        """Return the rubric of the judge file, else the benchmark's own choice."""
         return self.config.rubric or self.judging.default
 
     def description(self) -> dict[str, Any]:
-        """What stands beside results: the judge, and the rubric by which it scored."""
+        """Return what results say of the judge and of the rubric by which it scored."""
         return {**self.config.description(), "rubric": self.rubric_name}
 
     def check(self, task: LoadedTask | None = None) -> None:
-        """All that can be known before costly work: one tiny call, and whether the judge takes the prompts of the task.
+        """Check what can be known before costly work: one tiny call, and whether the judge takes the prompts of the task.
 
         Args:
             task: whose prompts are checked; none are without it.
@@ -111,7 +111,7 @@ class TaskJudge:
 
 
 def with_judge(task: LoadedTask, config: JudgeConfig | None = None) -> tuple[LoadedTask, TaskJudge | None]:
-    """A task with the judge that the options or the environment name, as that judge scores it.
+    """Return a task with the judge that the options or the environment name, as that judge scores it.
 
     Args:
         task: any.
@@ -142,7 +142,7 @@ def score_turns(
     verdicts: Sequence[Sequence[Verdict]] = (),
     rubric: str | None = None,
 ) -> list[CaseScores]:
-    """Every metric of every turn of a case.
+    """Compute every metric of every turn of a case.
 
     Args:
         task: of the case.

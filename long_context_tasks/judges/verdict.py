@@ -31,7 +31,7 @@ class Rubric:
     weigh: Callable[[TopLogprobs], float | None] | None = None
 
     def score(self, reply: str) -> float | None:
-        """The score in a reply; None also for one outside the scale.
+        """Return the score in a reply; None also for one outside the scale.
 
         >>> Rubric("ten_point", 1, 10, float).score("11") is None
         True
@@ -39,7 +39,7 @@ class Rubric:
         return self._in_scale(self.parse(reply))
 
     def score_reply(self, reply: "Reply", *, weighed: bool) -> float | None:
-        """The score of a reply: weighed by probability where that is asked for, else the score in its text.
+        """Return the score of a reply: weighed by probability where that is asked for, else the score in its text.
 
         Args:
             reply: of a judge.
@@ -105,7 +105,7 @@ class Reply:
 
     @property
     def usage(self) -> Usage:
-        """The tokens of this reply."""
+        """Return the tokens of this reply."""
         known = self.prompt_tokens is not None and self.completion_tokens is not None
         return Usage(1, self.prompt_tokens or 0, self.completion_tokens or 0, 0 if known else 1)
 
@@ -187,7 +187,7 @@ class Summary:
     cost_spent: float | None
 
     def __str__(self) -> str:
-        """One line for a log."""
+        """Return a line for a log."""
         parts = [f"{self.judged} of {self.total} judged"]
         parts += [f"{count} {reason}" for reason, count in sorted(self.reasons.items())]
         spent = self.spent
@@ -237,7 +237,7 @@ class Panel:
 
 
 def panel(scores: Sequence[float | None]) -> Panel:
-    """Mean and spread of one item's scores; a missing one (None) is left out and shows in ``n``.
+    """Return mean and spread of an item's scores; a missing one (None) is left out and shows in ``n``.
 
     Judges with different scales are brought to one first, by the benchmark's own rule.
 

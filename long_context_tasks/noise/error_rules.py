@@ -77,7 +77,7 @@ class Rules:
 
     @staticmethod
     def read(path: Path) -> "Rules":
-        """Read a file of JSON objects word -> {form: count}, one a line, plain or ``.gz``.
+        """Read a file with a JSON object word -> {form: count} on each line, plain or ``.gz``.
 
         As in the official loader, words with white space in them are left out and a word given twice keeps its last rule;
         the official first line, ``<unk>`` with rates of the corpus, is left out too.
@@ -105,7 +105,7 @@ class Rules:
 
 
 def write_rules(path: Path, rules: Iterable[tuple[str, Mapping[str, float]]]) -> None:
-    """Write one JSON object word -> {form: count} a line, gzipped when the name ends in ``.gz``.
+    """Write a JSON object word -> {form: count} on each line, gzipped when the name ends in ``.gz``.
 
     Raises:
         InputError: the file cannot be written.

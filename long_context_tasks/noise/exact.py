@@ -203,7 +203,7 @@ class _Errors:
         inserted = random.permutation(len(tokens))
         regular = min(round(len(words) * model.shares.insertion / said) if said else len(tokens), len(tokens))
         insertion_when = random.exponential(size=regular) / weights[words].mean()
-        # The insertions left over come last: only a target near 1 needs them, when too many words stand in tags.
+        # The insertions left over come last: only a target near 1 needs them, when too many words are tags.
         order = np.argsort(np.concatenate([when, insertion_when]), kind="stable")
         self.slots = np.concatenate(
             [np.concatenate([2 * words, 2 * inserted[:regular] + 1])[order], 2 * inserted[regular:] + 1]

@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 from long_context_tasks.schema import InputError
 
-_END = "\0"  # stands for the end of a line among words
+_END = "\0"  # the end of a line among words
 LIMITS = (10, 1e-4)
 """Most corrections, and how near the expected accuracy must come to the goal to end them."""
 
 
 class RuleTable:
-    """Rules in arrays, made once for any number of texts; forms of all words stand one after the other."""
+    """Rules in arrays, made once for any number of texts; the forms of all words are in one list."""
 
     def __init__(self, rules: Mapping[str, Mapping[str, float]]) -> None:
         """Lay out rules word -> form -> count; words with empty rules never change and are left out.
@@ -116,7 +116,7 @@ def calibrate(
 
     Args:
         table: The rules.
-        occurrences: How often each word stands in the text.
+        occurrences: How often each word is in the text.
         wer: Goal, 0 to 1. A goal of 0 does not scale at all, as in the official code.
         all_rules: Return rules of words that do not occur in the text too; without them the numbers are the same.
         limits: Most corrections, and how near the expected accuracy must come to the goal to end them.
@@ -222,7 +222,7 @@ def inject_official(
     chances = np.random.RandomState(seed).random_sample(len(inside))
     rule_of = np.array([calibrated.index.get(word, -1) for word in words])[numbers[inside]]
     ruled = rule_of >= 0
-    # Words stand before forms in one list, so that one look-up writes both.
+    # Words and forms are in one list, so that one look-up writes both.
     drawn_cells = calibrated.cells[_drawn(calibrated, rule_of[ruled], chances[ruled])]
     numbers[inside[ruled]] = len(words) + drawn_cells
     drawn = " ".join(map([*words, *table.forms].__getitem__, numbers.tolist()))

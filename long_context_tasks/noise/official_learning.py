@@ -157,7 +157,7 @@ def official_rules(
             if not word and not form:
                 continue
             forms = counts.setdefault(word, Counter())
-            # A pair too far apart counts for nothing, but the word stands in the file.
+            # A pair too far apart counts for nothing, but the word is in the file.
             if not (word and form) or _distance(word, form) <= min(len(word), len(form)):
                 forms[form] += 1
     inserted = counts.get("", Counter()).total()

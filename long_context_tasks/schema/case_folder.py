@@ -59,7 +59,7 @@ class Documents:
             raise InputError(f"{self.path}: the document table is missing; build the cases again")
         uri = f"{self.path.resolve().as_uri()}?mode=ro&immutable=1"
         self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
-        # Cases of one document stand together, so the last few texts are the ones asked for next.
+        # Cases of a document are neighbours, so the last few texts are needed next.
         self._read = lru_cache(maxsize=2)(self._select)
         self._open_in = os.getpid()
 
@@ -140,15 +140,15 @@ class CaseSet:
         return cls(cases, Documents(folder / _DOCUMENTS), manifest)
 
     def selected(self, cases: Iterable[Case]) -> "CaseSet":
-        """The same folder with other (fewer, varied) cases."""
+        """Return the same folder with other (fewer, varied) cases."""
         return CaseSet(cases, self.documents, self.manifest)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """What a case folder says of itself.
+    """Return the manifest of a case folder.
 
     Raises:
-        InputError: not a case folder, or one of a later format.
+        InputError: not a case folder, or a folder of a later format.
     """
     path = folder / _MANIFEST
     if not path.is_file():
@@ -198,7 +198,7 @@ def cached_folder(name: str, made_from: Mapping[str, Any], write: Callable[[Path
 
 
 def _aside(folder: Path) -> Path:
-    """Where an old folder waits while the new one takes its place."""
+    """Return the place where an old folder waits while the new one takes its place."""
     return folder.with_name(f".{folder.name}.old")
 
 
@@ -248,11 +248,11 @@ class CaseWriter:
         return self
 
     def add_documents(self, documents: Iterable[tuple[str, str]]) -> None:
-        """Store texts by key. Keys name their text (a hash, a place in a book): one given again is left as it is."""
+        """Store texts by key. Keys name their text (a hash, a place in a book): a key that is there keeps its text."""
         self._table.executemany("INSERT OR IGNORE INTO documents VALUES (?, ?)", documents)
 
     def add_cases(self, task: str, cases: Iterable[Case]) -> int:
-        """Write the cases of one task; returns their number."""
+        """Write the cases of a task and return their number."""
         path = self._temporary / f"{task}.jsonl"
         n = 0
         with path.open("w", encoding="utf-8", newline="\n") as file:
@@ -292,7 +292,7 @@ class CaseWriter:
         )
         self._temporary.chmod(0o755)
         if self.folder.exists():
-            # A folder cannot be replaced in one step; the old one steps aside until the new one stands.
+            # A folder cannot be replaced in one step; the old one steps aside until the new one is in place.
             aside = _aside(self.folder)
             shutil.rmtree(aside, ignore_errors=True)
             self.folder.replace(aside)

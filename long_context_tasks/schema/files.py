@@ -39,6 +39,16 @@ def write_whole(
         part.unlink(missing_ok=True)
 
 
+def write_json(path: Path, content: Any, *, remedy: str = "choose another place") -> None:
+    """Write a value as indented JSON, whole or not at all; ``null`` for numbers that are not finite.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    text = json.dumps(json_value(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    write_whole(path, text, remedy=remedy)
+
+
 def json_rows(path: Path, expected: str) -> Iterator[tuple[str, Any]]:
     """The values of a JSON Lines file, each with its place for messages (``FILE, row 3``); blank lines are skipped.
 

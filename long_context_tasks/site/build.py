@@ -29,7 +29,7 @@ from long_context_tasks.site.shown import SiteOptions
 from long_context_tasks.site.words import slug
 
 MARKER = "lct-site.json"
-"""Marks a folder as a site of ours, and lists its files."""
+"""Marks a folder as a site, and lists its files."""
 
 
 @contextmanager

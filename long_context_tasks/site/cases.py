@@ -17,7 +17,7 @@ from long_context_tasks.schema.files import json_value, write_whole
 from long_context_tasks.site import words
 from long_context_tasks.site.rows import Names, RunFacts
 
-# What could end a script or a line of one in an old browser.
+# Characters that could end a script or, in an old browser, a line of it.
 _UNSAFE = {character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 # Half of a surrogate pair, which UTF-8 has no bytes for.
 _HALF = re.compile("[\ud800-\udfff]")
@@ -26,7 +26,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 def script_json(value: Any) -> str:
     r"""Return JSON that means the same inside a script, whatever texts are in it.
 
-    Keys of objects must be names of ours: texts from outside go into lists (``__proto__`` is a key with a meaning).
+    Keys of objects must be our own names: texts from outside go into lists (``__proto__`` is a key with a meaning).
 
     >>> script_json(["</script>", float("nan")])
     '["\\u003c/script\\u003e",null]'

@@ -217,7 +217,7 @@ def own_sections(
     return found, without
 
 
-# "1/24 = 4.2 %": the one form of a card that is a single number.
+# "1/24 = 4.2 %": the form in which a card gives a number.
 _CHANCE = re.compile(r"(\d+)/(\d+) = .*", re.ASCII)
 _NUMBER = re.compile(r"[01](?:\.\d+)?")
 _GUESS = "random_guess"

@@ -32,7 +32,7 @@ class Figure(NamedTuple):
     data: Mapping[str, Any]
 
 
-_COUNTS = "n counts the cases that a cell rests on, those of one document once."
+_COUNTS = "n is the number of cases behind a cell; cases of the same document count once."
 _BAND = "Bands are 95 % intervals."
 
 
@@ -72,7 +72,7 @@ def wer_figures(
     def place(cell: Cell) -> float | None:
         if (cell.family, plain_variant(cell)) not in noisy:
             return None
-        # Beside noisy tasks, the one without noise has the transcripts as people wrote them.
+        # The task without noise has the transcripts as people wrote them.
         return options.measured_wer.get(cell.task, float(cell.wer) if cell.wer is not None else 0.0)
 
     measured = all(cell.wer is None or cell.task in options.measured_wer for cell in cells)

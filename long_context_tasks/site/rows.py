@@ -188,7 +188,7 @@ def row_of(cell: Cell, about: About, names: Names, options: SiteOptions, top: fl
     return Row(
         name=_row_name(cell, about),
         link=names.link(about, cell.model, cell.task),
-        # A cell with settings of its own is in the same table as the plain one, which has the anchor.
+        # The anchor is that of the cell with the default settings, which is in the same table.
         anchor="" if settings else f"{about}-{anchor}",
         value=words.score(mean.value, points=cell.points),
         interval=words.interval(mean, points=cell.points),

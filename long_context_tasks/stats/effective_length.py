@@ -38,7 +38,7 @@ Outcome = Literal["holds", "fails", "undecided"]
 
 @dataclass(frozen=True)
 class LengthScores:
-    """Scores of one length, cases that could not be scored left out already.
+    """Scores of a length, without cases that could not be scored.
 
     Attributes:
         values: scores.
@@ -162,8 +162,8 @@ def effective_length(
     order = sorted(scores)
     heights = _heights(scores, order, bar)
     found = [_outcome(length, scores[length], heights[length], rates, fewest) for length in order]
-    decided = [one for one in found if one.outcome != "undecided"]
-    skipped = [one.length for one in found if one.outcome == "undecided"]
+    decided = [each for each in found if each.outcome != "undecided"]
+    skipped = [each.length for each in found if each.outcome == "undecided"]
     words = (
         f"longest context at which the {100 * LEVEL:g} % interval of the score lies above {bar.words}, at all shorter "
         "measured lengths as well"
@@ -177,7 +177,7 @@ def effective_length(
     while held < len(decided) and decided[held].outcome == "holds":
         held += 1
     length = decided[held - 1].length if held else 0
-    draws = _drawn_lengths([one.length for one in decided], scores, bar, order, rates, seed)
+    draws = _drawn_lengths([each.length for each in decided], scores, bar, order, rates, seed)
     # With inverted_cdf the ends are lengths of the grid. The estimate belongs in its interval even where, of many lengths
     # that barely hold, hardly any draw has them all.
     low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], method="inverted_cdf")
@@ -227,7 +227,7 @@ def _outcome(length: int, scores: LengthScores, bar: float, rates: bool, fewest:
     if k < needed:
         reason = f"{k} clusters, fewer than {needed}"
     elif math.isnan(interval.low):
-        reason = "its scores are all one, so their spread is unknown"
+        reason = "its scores are all equal, so their spread is unknown"
     outcome: Outcome = "undecided" if reason else "holds" if interval.low > bar else "fails"
     return LengthOutcome(length, n, k, mean, interval, bar, outcome, reason)
 
@@ -315,7 +315,9 @@ def drawn_moments(counts: Counts | Array, sums: Array, sizes: Array) -> Moments:
     shift = first / n
     total = second - 2 * shift * products + shift**2 * sizes2  # squared residuals of a draw
     total = np.where(total > _NO_SPREAD * (second + shift**2 * sizes2), total, 0.0)
-    inverse = 1 / (n - unlike[:, None])  # the leverage of a cluster is n times this
+    rest = n - unlike[:, None]
+    # The leverage of a cluster is n times this; a cluster as large as the whole draw is not in it.
+    inverse = np.divide(1, rest, out=np.zeros_like(rest), where=rest != 0)
 
     def leveraged(sums_by_size: Array) -> Array:
         found: Array = n * np.einsum("sd,sd->d", inverse, sums_by_size)

@@ -1,4 +1,4 @@
-"""Texts written from a seed, so that nobody can have read them before, with answers that the writer decided.
+"""Texts written from a seed, so that no model can have seen them before, with answers that the writer decided.
 
 One folder a kind: a novel about a company of travellers (:mod:`.novel`); stories of a small world, with the names and facts of
 their paragraphs (:mod:`.story`); debates (:mod:`.debate`); meetings with questions (:mod:`.meeting`); abstracts and reviews of

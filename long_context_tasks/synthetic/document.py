@@ -47,7 +47,7 @@ class Paragraph:
 
     Attributes:
         text: without line breaks.
-        labels: what a recall task asks for and this paragraph has, as it stands in the text, in order, each once.
+        labels: what a recall task asks for and this paragraph has, as the text writes it, in order, each once.
         facts: in order.
     """
 

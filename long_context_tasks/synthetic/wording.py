@@ -204,7 +204,7 @@ def parted(sentence: str, own: re.Pattern[str], joints: re.Pattern[str]) -> str:
 
 
 def spoken_in(text: str, names: Container[str]) -> tuple[str, ...]:
-    """Return the names that stand in a text as words, in order, each once.
+    """Return the names that occur in a text as words, in order, each once.
 
     >>> spoken_in("Ann met Bob. Bobby met Ann.", {"Bob", "Ann", "Eve"})
     ('Ann', 'Bob')

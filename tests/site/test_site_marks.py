@@ -153,7 +153,7 @@ def test_cells_of_a_map_say_on_how_many_cases_they_rest(page: Reader) -> None:
     texts = page.wait(lambda: page.texts(".heatmap-label text") or None)
     assert [text for text in texts if text] == ["n 7"] * 24  # one of 25 has no value
     last = page.all("figure[data-drawn]")[-1]
-    assert "n counts the cases" in last.text
+    assert "n is the number of cases" in last.text
     cells = page.js("return [...arguments[0].querySelectorAll('tbody td')].map(e => e.textContent)", last)
     assert cells[:2] == ["0.9, n 7", "0.45, n 7"] and cells.count("–") == 1
 

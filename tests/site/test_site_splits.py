@@ -153,7 +153,7 @@ def test_the_first_page_and_a_model_s_page_show_effective_lengths_with_definitio
 
 def test_a_benchmark_s_page_has_groups_and_what_only_the_paper_has(site: BuiltSite) -> None:
     shown = text(site, "benchmark/ethic.html")
-    assert "every case counted the same" in shown and "GPT-4o" in shown and "published, not run here" in shown
+    assert "every case weighed equally" in shown and "GPT-4o" in shown and "published, not run here" in shown
     assert (
         "organize_books: 1 figure" in shown
         and "41.1" in shown

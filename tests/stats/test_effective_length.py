@@ -209,6 +209,19 @@ def test_moments_to_the_last_digits(alike):
         assert np.allclose(getattr(found, name), getattr(wanted, name), rtol=1e-6), name
 
 
+def test_a_cluster_as_large_as_a_whole_draw_without_it():
+    sizes, sums = np.array([2.0, 3.0, 8.0, 1.0]), np.array([9.0, 20.0, 30.0, 4.0])
+    counts = np.array([[1, 2, 0, 0], [4, 0, 0, 0], [0, 2, 0, 2], [1, 1, 1, 1]])
+    found = drawn_moments(counts, sums, sizes)
+    for place, row in enumerate(counts):
+        rows = np.repeat(np.arange(4), row)
+        wanted = moments(sums[rows], sizes[rows])
+        for name in ("mean", "variance", "df"):
+            own = getattr(wanted, name)
+            if not (place == 1 and name == "df"):  # without spread there is no number of degrees of freedom
+                assert getattr(found, name)[place] == pytest.approx(own, abs=1e-9), (place, name)
+
+
 def test_draws_without_spread_have_no_variance():
     # Graded 0.3 in every cluster but one: the draws without that one have one mean only.
     values, clusters = [0.3] * 36 + [0.9] * 4, [place // 4 for place in range(40)]

@@ -1,4 +1,4 @@
-"""The published archives, read as they are: encrypted, in memory, nothing is unpacked to disk.
+"""Reader of the published archives as they are: encrypted, in memory, nothing is unpacked to disk.
 
 ``data.zip`` and ``czech.zip`` hold questions, ``ELITR-English-{dev,test}.tar.zip`` meetings, ``generated-responses.zip`` the
 authors' responses with their scores. All are ZIP files with the published password. Whatever a ZIP would give may also lie
@@ -48,7 +48,7 @@ class Question:
     Attributes:
         id: unique within its meeting.
         type: who, what (why is among them), when or howmany.
-        position: where the answer stands in the transcript: B, M, E (thirds of it) or S (several places).
+        position: of the answer in the transcript: B, M, E (thirds of it) or S (several places).
         text: the question, as in the file.
         answer: the gold answer, as in the file.
     """
@@ -130,11 +130,11 @@ class Archives:
 
     @classmethod
     def of(cls, options: Options) -> "Archives":
-        """Those that a run's options name; another password comes from ``LCT_ELITR_PASSWORD``."""
+        """Return the archives that a run's options name; another password comes from ``LCT_ELITR_PASSWORD``."""
         return cls(data_dir(options, NAME), os.environ.get(PASSWORD_VARIABLE) or PASSWORD)
 
     def questions(self, split: str, conv: bool = False, czech: bool = False) -> list[Meeting]:
-        """Meetings of a split (dev, test) with their questions, ordered by meeting id.
+        """Return the meetings of a split (dev, test) with their questions, ordered by meeting id.
 
         Raises:
             InputError: missing or damaged archive, wrong password, or a record of another shape.
@@ -149,7 +149,7 @@ class Archives:
         return sorted(row.meetings, key=lambda meeting: meeting.id)
 
     def responses(self, name: str) -> list[Response]:
-        """The published responses of one file, in file order.
+        """Return the published responses of a file, in file order.
 
         Args:
             name: ``qa_dev_st_gpt-4-eval``, ``qa_test2_st_all-eval`` ...; the file's stem without ``elitr-bench-``.
@@ -168,7 +168,7 @@ class Archives:
         ]
 
     def transcripts(self, split: str) -> dict[str, str]:
-        """Meeting id to transcript, as the official preparation makes it and its reader reads it, ordered by id.
+        """Return transcripts by meeting id, as the official preparation makes it and its reader reads it, ordered by id.
 
         Raises:
             InputError: as :meth:`questions`.
@@ -183,7 +183,7 @@ class Archives:
         return {meeting: read_text(prepared[meeting], f"{place}, {meeting}") for meeting in sorted(prepared)}
 
     def paths(self, split: str, czech: bool = False) -> list[Path]:
-        """The files, packed or plain, that questions and transcripts of a split can come from.
+        """Return the files, packed or plain, that questions and transcripts of a split can come from.
 
         Raises:
             InputError: one is missing.
@@ -206,7 +206,7 @@ class Archives:
         return path
 
     def _bytes(self, file: str, member: str) -> tuple[str, bytes]:
-        """A member's place for messages, and its bytes."""
+        """Return a member's place for messages, and its bytes."""
         plain = self.folder / member
         if plain.is_file():
             return str(plain), plain.read_bytes()
@@ -222,7 +222,7 @@ class Archives:
             return place, archive.read(member, pwd=self.password.encode())
 
     def _read(self, file: str, member: str, kind: type[_File]) -> tuple[str, _File]:
-        """A member's place for messages, and its content; ids are unique."""
+        """Return a member's place for messages, and its content with unique ids."""
         place, data = self._bytes(file, member)
         try:
             content = loads(data)
@@ -256,7 +256,7 @@ def _hidden(name: str) -> bool:
 
 @contextmanager
 def _readable(place: str) -> Iterator[None]:
-    """What zipfile and tarfile raise, as one clear error."""
+    """Turn what zipfile and tarfile raise into one clear error."""
     try:
         yield
     except NotImplementedError as error:
@@ -273,7 +273,7 @@ def _readable(place: str) -> Iterator[None]:
 
 
 def _tar_files(tar: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
-    """Names and bytes of the transcripts in a tar, in its order; links and devices are passed over."""
+    """Yield names and bytes of the transcripts in a tar, in its order; links and devices are passed over."""
     for member in tar:
         if member.isreg() and _is_transcript(PurePosixPath(member.name).name):
             if member.size > _MOST_BYTES:
@@ -287,7 +287,7 @@ def _is_transcript(name: str) -> bool:
 
 
 def prepare_transcripts(files: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
-    """Meeting id to the bytes of its transcript, by the official rule.
+    """Return the bytes of transcripts by meeting id, by the official rule.
 
     Every file whose name begins with ``transcript_MAN`` in a folder whose path contains ``dev`` or ``test2`` is the transcript of
     the meeting that its folder is named after; of several the last one wins. Nothing is cleaned.
@@ -305,7 +305,7 @@ def prepare_transcripts(files: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
 
 
 def read_text(data: bytes, place: str) -> str:
-    """UTF-8 text as Python's text mode reads it: CRLF and CR become LF, nothing else changes.
+    """Return UTF-8 text as Python's text mode reads it: CRLF and CR become LF, nothing else changes.
 
     >>> read_text(b"a\\r\\nb\\rc\\n\\n", "here")
     'a\\nb\\nc\\n\\n'
@@ -325,7 +325,7 @@ def _require_unique(ids: list[str], what: str) -> None:
 
 
 def _scores(response: _ResponseRow, place: str) -> dict[str, str]:
-    """Evaluator to score, from the fields ``<evaluator>-eval_score``."""
+    """Return scores by evaluator, from the fields ``<evaluator>-eval_score``."""
     given = {
         name.removesuffix("-eval_score"): score
         for name, score in (response.model_extra or {}).items()

@@ -15,7 +15,7 @@ from long_context_tasks.benchmarks.elitr_bench import answers as answer_found
 from long_context_tasks.benchmarks.elitr_bench import prompts, scoring, synthetic
 from long_context_tasks.benchmarks.elitr_bench.archives import NAME, Archives, Meeting, Question
 from long_context_tasks.benchmarks.elitr_bench.names import SYNTHETIC, TaskName, parse_name
-from long_context_tasks.benchmarks.elitr_bench.noise import NoiseSettings, noisy
+from long_context_tasks.benchmarks.elitr_bench.noise import EXACT, NoiseSettings, noisy
 from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
 from long_context_tasks.judges import Judging, Verdict
 from long_context_tasks.schema import (
@@ -34,28 +34,22 @@ from long_context_tasks.tokens import CL100K, get_tokenizer
 
 
 def load_task(name: str, options: ElitrBenchOptions) -> LoadedTask:
-    """A task by name, with everything that a host's adapter needs.
+    """Return a task by name, with everything that a host needs.
 
     Raises:
         InputError: see :func:`load`; or an unknown name.
     """
     task = parse_name(name)
     written = task.split == SYNTHETIC
-    # What stands in the results is what was run: published meetings have the length they have.
+    # Results say what was run: published meetings have the length they have.
     options = replace(
         synthetic.resolve(task, options) if written else replace(options, length=None),
         prompt_style=options.prompt_style or prompts.CHAT,
         question_markers=bool(options.question_markers),
-        noise_mode=(options.noise_mode or NoiseSettings().mode) if task.wer else None,
+        noise_mode=(options.noise_mode or EXACT) if task.wer else None,
         noise_rules=options.noise_rules if task.wer else None,
     )
-    cases = load(
-        task,
-        options,
-        style=str(options.prompt_style),
-        markers=bool(options.question_markers),
-        noise=NoiseSettings(str(options.noise_mode), options.noise_rules) if task.wer else None,
-    )
+    cases = load(task, options)
     return LoadedTask(
         name=name,
         version=card(NAME).version,
@@ -81,7 +75,7 @@ def load_task(name: str, options: ElitrBenchOptions) -> LoadedTask:
 
 
 def _metrics(written: bool, judged: bool) -> tuple[str, ...]:
-    """Headline first: that of the judge where there is one, or where nothing else gives a score."""
+    """Return the metrics, headline first: the judge's where there is a judge, or where nothing else gives a score."""
     if written and judged:
         return (*scoring.METRICS, answer_found.METRIC)
     return scoring.SYNTHETIC_METRICS if written else scoring.METRICS
@@ -98,69 +92,55 @@ def _score_turn(
     return scoring.score_turn(case, turn, response, verdicts, name=rubric, status=status)
 
 
-def load(
-    task: TaskName,
-    options: Options,
-    *,
-    style: str = prompts.CHAT,
-    markers: bool = False,
-    noise: NoiseSettings | None = None,
-) -> CaseSet:
-    """The cases of a task, ordered by meeting: one per question, or in multi-turn tasks one per meeting.
+def load(task: TaskName, options: Options) -> CaseSet:
+    """Return the cases of a task, ordered by meeting: one per question, or in multi-turn tasks one per meeting.
 
     Args:
         task: which questions, history, language and word error rate.
-        options: of the run; ``lct_n`` takes the first cases.
-        style: one of ``prompts.STYLES``.
-        markers: question-answer markers.
-        noise: rules and way of making noise; without it the published rules, exact.
+        options: of the run, resolved; ``lct_n`` takes the first cases.
 
     Raises:
         InputError: missing or damaged archives, a wrong password, or options that do not go with this benchmark.
     """
+    style, markers = str(options.prompt_style), bool(options.question_markers)
     prompts.check_style(style, markers)
-    noise = noise or NoiseSettings()
+    noise = NoiseSettings(options.noise_mode or EXACT, options.noise_rules)
     if task.split == SYNTHETIC:
         cases = synthetic.cases_of(task, options)
         if task.wer:
             cases = synthetic.noisy_cases(task, cases, options, noise)
-        return cases.selected(
-            _asked(case, task, style, markers) for case in cases.cases[: options.n or options.subset]
-        )
-    _check(options, task.name)
-    archives = Archives.of(options)
-    made_from = _made_from(archives, task, options, noise)
-    stored = replace(task, gold_history=False)
-    folder = cached_folder(
-        _folder_name(stored),
-        {"files": made_from, "card": card(NAME).version},
-        lambda folder: convert(archives, stored, folder, made_from, options, noise),
-    )
-    cases = CaseSet.read(folder, stored.name)
-    return cases.selected(_asked(case, task, style, markers) for case in cases.cases[: options.n])
+        number = options.n or options.subset
+    else:
+        cases = _published(task, options, noise)
+        number = options.n
+    return cases.selected(_asked(case, task, style, markers) for case in cases.cases[:number])
 
 
-def _check(options: Options, name: str) -> None:
+def _published(task: TaskName, options: Options, noise: NoiseSettings) -> CaseSet:
     if options.cases is not None:
         raise InputError(
-            f"{name}: takes no built cases; leave out lct_cases, its questions are the published ones"
+            f"{task.name}: takes no built cases; leave out lct_cases, its questions are the published ones"
         )
     if options.subset is not None:
         raise InputError(
-            f"{name}: has no official subsets; leave out lct_subset, lct_n takes the first cases"
+            f"{task.name}: has no official subsets; leave out lct_subset, lct_n takes the first cases"
         )
-
-
-def _folder_name(task: TaskName) -> str:
-    """QA and Conv, single and multi-turn share a folder: their transcripts are the same."""
+    archives = Archives.of(options)
+    # The password is no part of it, and a wrong one writes no folder.
+    made_from: dict[str, Any] = {
+        path.name: file_sha256(path) for path in archives.paths(task.split, task.czech)
+    }
+    if task.wer:
+        made_from |= noise.description() | {"wer": task.wer, "lct_seed": options.seed}
+    # QA and Conv, single and multi-turn share a folder: their transcripts are the same.
     parts = [NAME, task.split, "czech" if task.czech else "", f"wer{task.wer}" if task.wer else ""]
-    return "_".join(part for part in parts if part)
-
-
-def _made_from(archives: Archives, task: TaskName, options: Options, noise: NoiseSettings) -> dict[str, Any]:
-    """All that the cases depend on; the password is not among it, and a wrong one has never made a folder."""
-    files = {path.name: file_sha256(path) for path in archives.paths(task.split, task.czech)}
-    return files | (noise.description() | {"wer": task.wer, "lct_seed": options.seed} if task.wer else {})
+    stored = replace(task, gold_history=False)
+    folder = cached_folder(
+        "_".join(part for part in parts if part),
+        {"files": made_from, "card": card(NAME).version},
+        lambda folder: convert(archives, stored, folder, made_from, options, noise),
+    )
+    return CaseSet.read(folder, stored.name)
 
 
 def convert(
@@ -212,7 +192,7 @@ def _check_transcripts(
 
 
 def differing_questions(qa: Sequence[Meeting], conv: Sequence[Meeting]) -> set[tuple[str, str]]:
-    """Meeting and question id of the questions that QA and Conv word differently (section 3 of the paper).
+    """Return meeting and question id of the questions that QA and Conv word differently (section 3 of the paper).
 
     Raises:
         InputError: the two do not have the same questions in the same order.
@@ -247,7 +227,7 @@ def make_cases(
     labels: Mapping[str, Mapping[str, Any]],
     differing: set[tuple[str, str]],
 ) -> Iterator[Case]:
-    """Cases in order of meetings and questions, with the cl100k tokens of what is sent in the chat style.
+    """Yield cases in order of meetings and questions, with the cl100k tokens of what is sent in the chat style.
 
     In multi-turn tasks the tokens are those of the last turn without the model's answers.
     """
@@ -290,7 +270,7 @@ def _turn(question: Question, differs: bool) -> Turn:
 
 
 def _asked(case: Case, task: TaskName, style: str, markers: bool) -> Case:
-    """The case as this task sends it; token counts stay only where the text is the one that was counted."""
+    """Return the case as this task sends it; token counts stay only where the sent text was counted."""
     history = "gold" if task.gold_history else "own"
     inputs = {**case.inputs, "history": history, "style": style, "markers": markers}
     counted = style in (prompts.CHAT, "raw") and not markers and not task.gold_history

@@ -10,6 +10,9 @@ from typing import Any
 from long_context_tasks.noise import MODES, Noisy, Rules, default_rules, inject, noise_seed
 from long_context_tasks.schema import InputError
 
+EXACT = "exact"
+"""Mode of noise when none is asked for."""
+
 
 @dataclass(frozen=True)
 class NoiseSettings:
@@ -21,7 +24,7 @@ class NoiseSettings:
         rules: a file of rules; None: those that come with the package.
     """
 
-    mode: str = "exact"
+    mode: str = EXACT
     rules: Path | None = None
 
     def __post_init__(self) -> None:

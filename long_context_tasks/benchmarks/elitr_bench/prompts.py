@@ -20,7 +20,6 @@ from long_context_tasks.schema import Case, Documents, InputError, Message
 from long_context_tasks.schema.thinking import without_thinking
 
 _PACKAGE = "long_context_tasks.benchmarks.elitr_bench"
-LANGUAGES = ("english", "czech")
 CHAT, GPT = "chat", "gpt"
 JUDGES = ("gpt", "prometheus")
 GAP = "\n\n"

@@ -68,7 +68,7 @@ def family_of(task: TaskName) -> str:
 
 
 def file_of(family: str, length: int) -> str:
-    """Name of the file of one length."""
+    """Return the name of the file of one length."""
     return f"{family}_{format_length(length)}"
 
 
@@ -100,7 +100,7 @@ def build(
     _ = (
         settings.measure,
         settings.other_tokenizer,
-    )  # one that cannot be had is told before anything is written
+    )  # an unavailable tokenizer is reported before anything is written
     with CaseWriter(folder, {**asdict(settings), "card_version": card(NAME).version}) as writer:
         return [_build_length(family, length, settings, writer, progress) for length in settings.lengths]
 
@@ -123,7 +123,7 @@ def _build_length(
 
 
 def _cases(family: str, length: int, settings: MeetingSettings, writer: CaseWriter) -> Iterator[Case]:
-    """The cases of one length; each meeting is stored before the next one is written."""
+    """Yield the cases of one length; each meeting is stored before the next one is written."""
     conv = family.startswith(f"{NAME}_conv")
     number = questions_at(length)
     left = settings.n or CASES
@@ -138,7 +138,7 @@ def _cases(family: str, length: int, settings: MeetingSettings, writer: CaseWrit
 
 
 def _meeting(length: int, settings: MeetingSettings, place: int, number: int, conv: bool) -> Meeting:
-    """A meeting whose prompts are at most ``length`` tokens, and few less; the same questions for QA and Conv."""
+    """Return a meeting whose prompts are at most ``length`` tokens, and few less; the same questions for QA and Conv."""
     # What is counted here is counted for one meeting only; the tokenizer would remember it for all of them.
     tokenizer = settings.measure.fresh()
     seed = stream(settings.seed, f"meeting {length} {place}") >> 16
@@ -178,7 +178,7 @@ def _opening(meeting: Meeting, tokenizer: Tokenizer) -> int:
 def _cases_of(
     meeting: Meeting, family: str, length: int, conv: bool, settings: MeetingSettings
 ) -> Iterator[Case]:
-    """The cases of one meeting: one per question, or one conversation."""
+    """Yield the cases of one meeting: one per question, or one conversation."""
     others = [] if settings.other_tokenizer is None else [settings.other_tokenizer]
     tokenizers = [one.fresh() for one in {one.name: one for one in (get_tokenizer(CL100K), *others)}.values()]
     openings = [_opening(meeting, tokenizer) for tokenizer in tokenizers]
@@ -245,7 +245,7 @@ def _built(task: TaskName, options: Options) -> BuiltFile:
 
 
 def cases_of(task: TaskName, options: Options) -> CaseSet:
-    """The cases of a synthetic task without noise: built ones, or written once into the cache.
+    """Return the cases of a synthetic task without noise: built ones, or written once into the cache.
 
     Args:
         task: which questions.
@@ -267,7 +267,7 @@ def cases_of(task: TaskName, options: Options) -> CaseSet:
 
 
 def noisy_cases(task: TaskName, cases: CaseSet, options: Options, noise: NoiseSettings) -> CaseSet:
-    """The same cases with noisy transcripts, made once and kept in the cache.
+    """Return the same cases with noisy transcripts, made once and kept in the cache.
 
     Prompts are counted anew: noise changes the length of a text, so that some are longer than what was asked for.
 

@@ -50,12 +50,7 @@ _BATCH = 4
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the data.
-
-    Attributes:
-        place: file and row, for messages.
-        values: column to value.
-    """
+    """A row of the data."""
 
     place: str
     values: Any
@@ -66,10 +61,7 @@ class Source:
     """Where the rows of a task lie: local files, or a data set that the hub's library has loaded.
 
     Attributes:
-        name: for messages.
-        folder: of the local copy.
         files: local ones, in it at any depth; none for a data set of the hub.
-        dataset: of the hub.
     """
 
     name: str
@@ -319,10 +311,6 @@ class Read:
 
 def case_of(row: Row, task: str) -> Read | None:
     """Return the case of a row.
-
-    Args:
-        row: of the data.
-        task: recall, summarize, organize or attribute.
 
     Returns:
         None for a domain that the task does not have, which the official code ignores.

@@ -207,10 +207,10 @@ def compare(
     Rank correlation and error of every judge, of their mean, their fusion and of ORCA against people's ratings, as in the ORCA paper. Intervals are 95 %
     and over whole questions.
     """
-    from long_context_tasks.cli.judge.compare import read_ratings
+    from long_context_tasks.judges.ratings import read_ratings
     from long_context_tasks.orca.splits import read_splits
     from long_context_tasks.orca.study.comparison import Choice, compare_files
-    from long_context_tasks.schema.files import json_value, write_whole
+    from long_context_tasks.schema.files import write_json
 
     splits = read_splits(splits_folder)
     table = read_ratings(files, words(raters), fewest=1)
@@ -247,8 +247,7 @@ def compare(
             "comparison": figures,
             "fusions": {name: list(map(asdict, fusions)) for name, fusions in found.fusions.items()},
         }
-        text = json.dumps(json_value(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-        write_whole(out, text, remedy="choose another place with --out")
+        write_json(out, content, remedy="choose another place with --out")
         give(None, file=out)
 
 

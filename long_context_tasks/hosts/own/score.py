@@ -14,7 +14,7 @@ import long_context_tasks
 from long_context_tasks.hosts.stored import OWN, StoredCase, StoredRun, labels_of, value_of, word_of
 from long_context_tasks.judges.task_judge import score_turns
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
-from long_context_tasks.schema.files import json_rows, json_value, loads, write_whole
+from long_context_tasks.schema.files import json_rows, json_value, loads, write_json, write_whole
 from long_context_tasks.schema.reasons import DOES_NOT_FIT, ENDPOINT_FAILED
 from long_context_tasks.schema.response import Response, from_stored_form, stored_form, writable
 from long_context_tasks.stats.means import task_numbers
@@ -263,7 +263,7 @@ def score_own(
     rows = (_row(task, case, responses[case], turns) for case, turns in scores.items())
     lines = (json.dumps(json_value(row), ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
     write_whole(place.with_suffix(".jsonl"), lines)
-    write_whole(place, json.dumps(json_value(told), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    write_json(place, told)
     return OwnRun(
         path=place,
         numbers=numbers,

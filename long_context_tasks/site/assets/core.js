@@ -35,7 +35,7 @@ const LCT = (() => {
     if (entry) entry.done(value);
   }
 
-  // h("td", {class: "n"}, "text", child): attributes are names of ours, texts become text nodes.
+  // h("td", {class: "n"}, "text", child): attributes are our own names, texts become text nodes.
   function h(tag, attributes, ...children) {
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes || {})) {
@@ -79,7 +79,7 @@ const LCT = (() => {
     }
   }
 
-  // A table whose rows stand in the page: its headings become buttons.
+  // A table whose rows are in the page: its headings become buttons.
   const compare = new Intl.Collator("en", { numeric: true }).compare;
   function makeSortable(table) {
     const heads = [...table.tHead.rows[0].cells];

@@ -97,7 +97,7 @@
     const marks = spec.marks || [];
     const ends = [...xs, ...marks.map((mark) => mark[0])];
     if (spec.log) {
-      // The scale goes by factors of the lengths; ticks stand where something was measured, as far as their words have room.
+      // The scale goes by factors of the lengths; ticks are at measured lengths, as far as their words have room.
       const log = Math.log10;
       const wide = Math.max(0.05, log(Math.max(...ends)) - log(Math.min(...ends)));
       const ticks = [];
@@ -150,7 +150,7 @@
     layout.height = Math.min(400, 210 + 40 * spec.y.length);
     layout.plot_bgcolor = ink("track"); // what has no value differs from the lowest one
     const range = ok(spec.low) && ok(spec.high) ? { zmin: spec.low, zmax: spec.high } : {};
-    // What a cell rests on stands in it where it has room, and always where one points at it.
+    // The count of a cell is in it where it has room, and always in its tooltip.
     const counts = spec.counts ? { text: spec.counts.map((row, y) => row.map((n, x) => (ok(spec.values[y][x]) ? `n ${n}` : ""))), texttemplate: spec.x.length > 6 ? "" : "%{text}" } : {};
     const hover = `%{y}, %{x}: %{z:.3g}${spec.counts ? ", %{text}" : ""}<extra></extra>`;
     return [[{
@@ -220,7 +220,7 @@
         await Plotly.react(place, traces, layout, { displayModeBar: false, responsive: true, doubleClick: false });
         figure.dataset.drawn = "1";
       } catch (error) {
-        place.replaceChildren(h("p", { class: "soft" }, `The figure could not be drawn. ${error.message} The numbers stand in the table.`));
+        place.replaceChildren(h("p", { class: "soft" }, `The figure could not be drawn. ${error.message} The table below has the numbers.`));
       }
     };
     figure.querySelector("details.numbers-table")?.remove();

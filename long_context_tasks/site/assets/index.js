@@ -94,7 +94,7 @@ addEventListener("DOMContentLoaded", async () => {
       LCT.board.head(board, shown, sort, onsort),
       h("tbody", null, entries.slice(start, start + size).map((entry) => LCT.board.row(entry, shown, options)))));
     if (kept) at("table").querySelector(kept)?.focus({ preventScroll: true });
-    // The legend has what stands in the table.
+    // The legend explains the signs in the table.
     for (const line of document.querySelectorAll("[data-explains]")) line.hidden = !document.querySelector(line.dataset.explains);
     pages(entries.length);
     const word = entries.length === 1 ? "model" : "models";

@@ -86,7 +86,7 @@ LCT.overlay = (() => {
 
     function pick(model, on) {
       if (on && picked.size >= MOST) {
-        onchange(`At most ${MOST} models can be laid over one another; let go of one first.`);
+        onchange(`At most ${MOST} models fit into one figure; unpick a model first.`);
         return;
       }
       if (on) picked.add(model);

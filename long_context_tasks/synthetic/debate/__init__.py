@@ -154,7 +154,7 @@ class Reporter(Writer):
                 return
 
     def label(self, act: Act) -> str:
-        """The speaker as the record has it, with the colon."""
+        """Return the speaker as the record has it, with the colon."""
         speaker = act.speaker
         if speaker is None:
             return ""
@@ -193,7 +193,7 @@ class Reporter(Writer):
         return capital(text) if form == "cap" else text
 
     def person(self, person: Member, form: str) -> str:
-        """A person in one of the forms."""
+        """Return a person in one of the forms."""
         if form == "":
             return self.refer(person)
         if form in PRONOUNS:
@@ -216,7 +216,7 @@ class Reporter(Writer):
         return text
 
     def refer(self, person: Member) -> str:
-        """How one speaks of a Member: by name or by seat, and more shortly the second time."""
+        """Refer to a Member by name or by seat, and more shortly the second time."""
         again = person in self.shown
         self.shown.add(person)
         alone = all(other is person or other.female != person.female for other in self.shown)
@@ -235,7 +235,7 @@ class Reporter(Writer):
         return f"my hon. Friend the Member for {person.seat}" if own else f"the Member for {person.seat}"
 
     def other(self, role: str) -> str:
-        """Something that is new each time."""
+        """Return something that is new each time."""
         maker = _makers().get(role)
         if maker is None:
             raise KeyError(f"no such field in a speech: {role}")
@@ -244,7 +244,7 @@ class Reporter(Writer):
 
 @cache
 def _makers() -> dict[str, Callable[[Names], str]]:
-    """How the fields are made that mean something new each time."""
+    """Return how the fields are made that mean something new each time."""
     return {
         "n": lambda names: str(names.whole(3, 19)),
         "year": lambda names: str(names.whole(1812, 1938)),
@@ -321,7 +321,7 @@ def fact_of_act(act: Act, people: Mapping[str, Member], text: Mapping[str, str],
 
 
 def detail(kind: str, people: Mapping[str, Member], text: Mapping[str, str], said: str) -> Fact:
-    """Return the fact of a case that was told or of evidence that was quoted; titles may have been left out of the speech.
+    """Return the fact of a case that was described or of evidence that was quoted; titles may have been left out of the speech.
 
     Args:
         kind: "case" or "witness".

@@ -2,7 +2,7 @@
 
 Three amendments of a Bill are before the House at any time. Each is moved, argued over, corrected, answered and decided;
 then another takes its place. Numbers of amendments and clauses are drawn at random, as the House takes them in the order
-of a list of selections and not in that of the Bill, and the House is at work before the first speech that is told: no
+of a list of selections and not in that of the Bill, and the House is at work before the first speech of the text: no
 number and no kind of speech says how far the debate has come.
 """
 
@@ -19,7 +19,7 @@ __all__ = ["Act", "House", "Issue", "Member", "Names", "Topic", "sit"]
 FILE = "debate_names.txt"
 SEATS = 84
 OPEN_ISSUES = 3
-RUN_IN = 120  # speeches before the first that is told
+RUN_IN = 120  # speeches before the first of the text
 MINISTERS = 6
 CHAIRS = 2
 UNITS = ("days", "months", "crowns", "miles", "hundredweight", "shillings", "acres", "hours")
@@ -137,11 +137,11 @@ class Names(Dice):
         return self.pick(words(FILE, name))
 
     def place(self) -> str:
-        """The name of a town that was not named of late; many have two words, as people do."""
+        """Return the name of a town that was not named of late; many have two words, as people do."""
         return two_words(self.plain_place(), self)
 
     def plain_place(self) -> str:
-        """A name of one word."""
+        """Return a name of one word."""
         firsts, lasts = words("names.txt", "place_first"), words("names.txt", "place_last")
         while True:
             code = self.below(len(firsts) * len(lasts))
@@ -151,27 +151,27 @@ class Names(Dice):
                 return first + last
 
     def surname(self) -> str:
-        """The surname of a person; none is the name of a place."""
+        """Return the surname of a person; none is the name of a place."""
         while True:
             first, last = self.draw("surname_first"), self.draw("surname_last")
             if first[-1] != last[0] and last not in first.lower():
                 return first + last
 
     def person(self) -> Member:
-        """Somebody outside the House."""
+        """Make somebody outside the House."""
         female = self.random() < 0.5
         title = self.draw("titles_outside_women" if female else "titles_outside_men")
         return Member(title, self.draw("women" if female else "men"), self.surname(), female)
 
     def seat(self) -> str:
-        """The name of a constituency."""
+        """Return the name of a constituency."""
         mark, place = self.random(), self.plain_place()
         if mark < 0.3:
             return place
         return f"{place} and {self.plain_place()}" if mark < 0.75 else f"{place} {self.draw('seat_side')}"
 
     def amount(self) -> str:
-        """A sum of money."""
+        """Return a sum of money."""
         mark = self.random()
         if mark < 0.6:
             return f"{self.whole(11, 989)},000 crowns"

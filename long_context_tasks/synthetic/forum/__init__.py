@@ -88,7 +88,7 @@ class Shelf:
 
 @cache
 def sentences() -> dict[str, tuple[tuple[str, ...], ...]]:
-    """Every list of the file: for each line all that it can say."""
+    """Return every list of the file: for each line all that it can say."""
     return {name: tuple(map(variants, lines)) for name, lines in plans(FILE).items()}
 
 
@@ -163,7 +163,7 @@ class Forum(Dice):
         return found
 
     def describe(self, name: str, shelf: Shelf, part: Choice, told: Sequence[int], notes: bool) -> str:
-        """Write what a part is like in the traits that are told, in any order."""
+        """Write what a part is like in some traits, in any order."""
         traits = shelf.device.traits
         said = []
         for at in self.mixed(len(told)):
@@ -191,7 +191,7 @@ class Forum(Dice):
     def answer(self, shelf: Shelf, choice: Choice) -> str:
         """Write the text of an answer that recommends a part and compares it with two others.
 
-        Where the recommended part stands among them, and in which words each is told, does not depend on anything.
+        Where the recommended part stands among them, and in which words each is described, does not depend on anything.
         """
         turns = [self.below(2) for _ in choice]
         parts = [choice]
@@ -302,7 +302,7 @@ def write_threads(seed: int, num_threads: int) -> list[Thread]:
 
 
 def asides(seed: int) -> list[str]:
-    """Sentences that an asker may add and that say nothing of devices, parts and values; none says the same as another.
+    """Return sentences that an asker may add and that say nothing of devices, parts and values; none says the same as another.
 
     Args:
         seed: Of words and order; the same sentences for the same seed on every machine and Python version.
@@ -313,7 +313,7 @@ def asides(seed: int) -> list[str]:
 
 
 def with_asides(body: str, added: Sequence[str]) -> str:
-    """The text of a question with such sentences behind its opening."""
+    """Return the text of a question with such sentences behind its opening."""
     opening, _, rest = body.strip("\n").partition("\n")
     return f"\n{opening}\n{' '.join(added)}\n{rest}\n"
 

@@ -1,7 +1,7 @@
 """Meeting transcripts of any length, in the form of ELITR-Bench, with questions whose answers the writer knows.
 
 A meeting goes from item to item. Around the points that are asked about, it settles others of the same kinds, people report,
-ask, digress, come late and have trouble with their microphones. See :mod:`.meeting_points` for how a point is settled.
+ask, digress, come late and have trouble with their microphones. See :mod:`.passages` for how a point is settled.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from long_context_tasks.schema import InputError
-from long_context_tasks.synthetic.meeting.points import (
+from long_context_tasks.synthetic.meeting.passages import (
     Block,
     Point,
+    Talk,
     change,
     discuss,
     fields,
@@ -20,7 +21,6 @@ from long_context_tasks.synthetic.meeting.points import (
     stale,
 )
 from long_context_tasks.synthetic.meeting.speech import Speech, turn
-from long_context_tasks.synthetic.meeting.talk import Talk
 from long_context_tasks.synthetic.meeting.world import (
     JOINED,
     TYPES,
@@ -170,7 +170,7 @@ class _Writer:
     # --- points ------------------------------------------------------------------------------------------------
 
     def ask(self, number: int, first: int, num_tokens: int) -> list[_Asked]:
-        """The points that are asked about; two questions that follow each other are about one subject."""
+        """Draw the points that are asked about; two questions that follow each other are about one subject."""
         speech = self.speech
         brief = num_tokens < 3000
         asked: list[_Asked] = []
@@ -193,7 +193,7 @@ class _Writer:
         return asked
 
     def _new_subject(self) -> Subject:
-        """A subject that no point that is asked about has; its noun may come again with another project."""
+        """Return a subject that no point that is asked about has; its noun may come again with another project."""
         while True:
             subject, noun = draw_subject(self.speech, self.speech.cast.projects)
             if subject.text not in self.talk.reserved:
@@ -248,7 +248,7 @@ class _Writer:
         return lines
 
     def _plan(self, asked: Sequence[_Asked], total: int) -> list[tuple[float, Block]]:
-        """Where each passage begins, in tokens; those of a third have chance gaps between them."""
+        """Return where each passage begins, in tokens; those of a third have chance gaps between them."""
         random = self.speech.random
         thirds: list[list[Block]] = [[], [], []]
         for one in asked:
@@ -291,14 +291,14 @@ class _Writer:
         return sorted([*planned, *extra], key=lambda pair: pair[0])
 
     def _fill_up(self, until: float) -> Iterator[str]:
-        """Other talk, until the next passage may begin."""
+        """Yield other talk, until the next passage may begin."""
         while (room := until - self.used) > 30:
             lines = self.talk.other(room)
             # What is too long is left unsaid; the next passage has its place.
             yield from self._emit(lines if self._tokens(lines) <= room + 12 else self.talk.turns("back", 1))
 
     def _fill_exactly(self, end: int) -> Iterator[str]:
-        """Short turns for the last tokens, as many as fit."""
+        """Yield short turns for the last tokens, as many as fit."""
         for name, tries in (("back", 6), ("tiny", 12)):
             failed = 0
             while failed < tries and end - self.used > 5:
@@ -309,7 +309,7 @@ class _Writer:
                     failed += 1
 
     def position(self, asked: _Asked) -> str:
-        """Where the lines stand that give an answer, once the meeting is written: in one third of its tokens, or in several."""
+        """Return where the lines are that give an answer, once the meeting is written: in one third of its tokens, or in several."""
         first, last = asked.blocks[0], asked.blocks[-1]
         marks = ((first, str(asked.point.course[-1])), (last, "settled"))
         places = [
@@ -320,7 +320,7 @@ class _Writer:
 
 
 def _in_order(blocks: list[Block], follows: dict[int, Block]) -> list[Block]:
-    """The passages with those of one point in their order."""
+    """Return the passages with those of one point in their order."""
     done: list[Block] = []
     for block in blocks:
         chain = [block]

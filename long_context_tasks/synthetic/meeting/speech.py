@@ -45,7 +45,7 @@ class Speech(Writer):
         self.known = {role: [self._new(role) for _ in range(size)] for role, size in _ITEM.items()}
 
     def plain(self, name: str, **values: str) -> str:
-        """A sentence of a list without hesitations.
+        """Return a sentence of a list without hesitations.
 
         Args:
             name: of the list.
@@ -55,7 +55,7 @@ class Speech(Writer):
         return _tidy(self.say(name))
 
     def sentence(self, name: str, **values: str) -> str:
-        """A sentence of a list as somebody says it."""
+        """Return a sentence of a list as somebody says it."""
         return self.spoken(self.plain(name, **values))
 
     def fill(self, field: tuple[str, str], out: list[str]) -> str:
@@ -74,7 +74,7 @@ class Speech(Writer):
         return self.used["n"]
 
     def _spoken_of(self, role: str) -> str:
-        """Something of the item that people are at, or now and then something else."""
+        """Return something of the item that people are at, or now and then something else."""
         known = self.known.get(role)
         return self.pick(known) if known and self.chance(0.75) else self._new(role)
 
@@ -82,7 +82,7 @@ class Speech(Writer):
         return self.say("gadget.thing" if role == "thing" else role)
 
     def spoken(self, text: str) -> str:
-        """The sentence with hesitations, repeated and dropped words and false starts."""
+        """Add hesitations, repeated and dropped words and false starts to a sentence."""
         random = self.random
         parts = text.split(" ")
         if len(parts) < 3:
@@ -107,11 +107,11 @@ class Speech(Writer):
         return " ".join(out).replace(JOINED, " ")
 
     def others(self, *without: str) -> str:
-        """Somebody who is there and none of these."""
+        """Choose somebody who is there and none of these."""
         return self.pick([one for one in self.cast.present if one not in without])
 
-    def several(self, number: int, *without: str) -> list[str]:
-        """Different people who are there and none of these."""
+    def people(self, number: int, *without: str) -> list[str]:
+        """Choose different people who are there and none of these."""
         return self.sample([one for one in self.cast.present if one not in without], number)
 
 
@@ -138,7 +138,7 @@ def _repeated() -> frozenset[str]:
 
 
 def _small(word: str) -> str:
-    """A word that no longer begins a sentence; names, "I" and tags keep their capitals."""
+    """Write a word that no longer begins a sentence; names, "I" and tags keep their capitals."""
     first = word.partition(JOINED)[0].rstrip(",.?")
     if word[0] == "[" or first.partition("'")[0] == "I" or first in _proper():
         return word
@@ -151,6 +151,6 @@ def _proper() -> frozenset[str]:
 
 
 def turn(speaker: str, *sentences: str) -> list[str]:
-    """The lines of one turn: the speaker's tag stands on the first line only."""
+    """Return the lines of a turn: only the first one has the speaker's tag."""
     first, *rest = sentences
     return [f"({speaker[1:-1]}) {first}", *rest]

@@ -30,7 +30,7 @@ CLASSES = ("document", "event", "system", "data")
 TYPES = ("who", "what", "when", "howmany")
 """Types of questions, named as in ELITR-Bench."""
 JOINED = "\u00a0"
-"""Stands for the spaces inside subjects and values, so that nobody stammers there; written as a space in the end."""
+"""Stands for the spaces inside subjects and values, so that no hesitation falls there; written as a space in the end."""
 
 _NUMBERS = {
     "pages": (4, 96, 1),
@@ -108,7 +108,7 @@ class Cast:
 
 @cache
 def kinds() -> tuple[Kind, ...]:
-    """Every kind of question."""
+    """Return every kind of question."""
     return tuple(
         Kind(name, kind, domain, style == "find", tuple(classes.split(",")))
         for name, kind, domain, style, classes in records(FILE, "kinds")
@@ -117,7 +117,7 @@ def kinds() -> tuple[Kind, ...]:
 
 @cache
 def kinds_of(kind: str, group: str) -> tuple[Kind, ...]:
-    """The kinds of a type that can be asked about a class of subjects."""
+    """Return the kinds of a type that can be asked about a class of subjects."""
     return tuple(one for one in kinds() if one.type == kind and group in one.classes)
 
 
@@ -128,7 +128,7 @@ def nouns(group: str) -> tuple[tuple[str, bool, str], ...]:
 
 
 def make_subject(group: str, place: int, project: str) -> Subject:
-    """The subject with a noun of a class and a project."""
+    """Return the subject with a noun of a class and a project."""
     noun, plural, word = nouns(group)[place]
     return Subject(f"the {noun} {word} {project}".replace(" ", JOINED), plural, group)
 

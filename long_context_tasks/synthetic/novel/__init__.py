@@ -1,9 +1,9 @@
 """Tells what happens to a company of travellers as a novel of any length.
 
 Every paragraph tells one event, and beside it that some goods were counted or that an object changed hands, talk of the region
-around, and perhaps weather and small doings. What order the paragraphs have can be told from what happens in them: roads lead from
+around, and perhaps weather and small doings. The order of the paragraphs follows from what happens in them: roads lead from
 where the travellers are to where they are next, so many candles are left as there were less those that were burned, only who has the
-rope can hand it on, things are found before they are mended and mended before they are sold. It cannot be told from the words: the
+rope can hand it on, things are found before they are mended and mended before they are sold. It does not follow from the words: the
 people and the places are the same on every page, nobody looks back on the paragraph before, and the company is in a steady state.
 """
 
@@ -27,7 +27,7 @@ SHORTEST, LONGEST = 250, 360  # characters that a paragraph is filled up to
 OWN = re.compile(rf"[A-Z]|\b(?:{'|'.join(map(in_words, range(10, 100)))})\b")
 AROUND = 0.85  # how often the region is spoken of
 
-# What more may be told of an event, beside its own sentences.
+# What more may be said of an event, beside its own sentences.
 DETAILS = {
     "find": "detail.thing",
     "gift": "detail.thing",
@@ -44,7 +44,7 @@ class Novel:
         title: for people.
         paragraphs: in order, one line each.
         chapters: index of the first paragraph of each chapter, ascending, beginning with 0.
-        events: of each paragraph what it tells: the main event first, then what was counted and what changed hands.
+        events: of each paragraph what happens in it: the main event first, then what was counted and what changed hands.
     """
 
     id: str
@@ -81,7 +81,7 @@ class NovelTeller(Teller):
         return repair(" ".join(mixed))
 
     def plan_of(self, event: Event) -> str:
-        """The list of plans for an event beside the main one."""
+        """Return the list of plans for an event beside the main one."""
         if event.kind != "count":
             return event.kind
         if len(event.changes) == 2:
@@ -130,7 +130,7 @@ class NovelTeller(Teller):
 
 
 def tell(seed: int) -> Iterator[tuple[str, tuple[Event, ...]]]:
-    """Yield paragraph after paragraph for ever, each with the events that it tells."""
+    """Yield paragraph after paragraph for ever, each with its events."""
     company = Company(stream(seed, "world"))
     teller = NovelTeller(stream(seed, "teller"), company.region)
     for events in company.travel():

@@ -2,7 +2,7 @@
 
 In the world of the stories places and people come and go, so that passages close to one another name the same ones. Here everybody may be
 named anywhere, and there is no rhythm: after a move anything may follow, and any kind of event but a move may come after itself. What
-came first can be told from what each event leaves behind and the next one takes up: where the company is, how many of its goods are
+came first follows from what each event leaves behind and the next one takes up: where the company is, how many of its goods are
 left, who carries what, what is wrong with a thing or a limb.
 """
 
@@ -30,7 +30,7 @@ __all__ = ["Company"]
 
 MAP_SIDE = 10  # of the map from which the region is taken
 PLACES, PEOPLE, OBJECTS = 9, 6, 3
-RUN_IN = 200  # paragraphs before the first that is told
+RUN_IN = 200  # paragraphs before the first of the text
 MAX_THINGS = 4
 KINDS = 8  # of things that ever come up: were there more, those of today would tell which passages are close to each other
 FEWEST, MOST = 12, 99  # of what is counted
@@ -71,7 +71,7 @@ class Story:
 
 
 def _possible(before: int, whole: int, part: int) -> bool:
-    """Whether that many goods can be divided so."""
+    """Return whether that many goods can be divided so."""
     return before % whole == 0 and FEWEST <= before // whole * part <= MOST
 
 
@@ -126,7 +126,7 @@ class Company(Journey):
         return self.pick([place for place in self.region if place is not self.place])
 
     def step(self) -> tuple[Event, ...]:
-        """Make the next thing happen; return what one paragraph tells, the main event first."""
+        """Make the next thing happen; return the events of a paragraph, the main one first."""
         self.pass_time()
         # The weather is as changeable as the rest: were it to last, it would show which passages are close to each other.
         self.weather = self.pick(WEATHER)
@@ -209,7 +209,7 @@ class Company(Journey):
         return self.event(kind, story.cause, deed=story.subject)
 
     def _count(self, goods: Goods) -> Event:
-        """Some come or go, or a share of them; otherwise how many there are then says nothing of how many there were."""
+        """Let some come or go, or a share of them; other changes would hide how many there were before."""
         before = self.left[goods.name]
         shares = [share for share, (whole, part) in SHARES.items() if _possible(before, whole, part)]
         reason, amounts = "", [before]
@@ -237,7 +237,7 @@ class Company(Journey):
         return self.event("hand", actor=giver, other=taker, spot=thing)
 
     def travel(self) -> Iterator[tuple[Event, ...]]:
-        """Yield for ever what one paragraph after the other tells, numbered from 0."""
+        """Yield for ever the events of one paragraph after the other, numbered from 0."""
         while True:
             events = self.step()
             if self.number >= 0:

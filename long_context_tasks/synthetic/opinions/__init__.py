@@ -1,16 +1,15 @@
 """Writes court opinions of an invented country: numbers in citations to recall, and masked citations of a target case to attribute.
 
-A cited case is told by four features: who sued whom, what had happened, what was pleaded, how it ended. Each has many wordings
+A cited case is described by four features: who sued whom, what had happened, what was pleaded, how it ended. Each has many wordings
 without a word in common. In a segment that cites the target one of the described cases has all four of the target; the others
 there, and all in segments that do not cite it, have two or three of them. They are chosen so that the target's features occur as often
-in both kinds of segment: only which of them belong to one case tells.
+in both kinds of segment: only their combination in one case does.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from long_context_tasks.corpora.court_opinions import Opinion
 from long_context_tasks.synthetic.document import Document, Paragraph, check_length, main_facts, paragraphs_of
 from long_context_tasks.synthetic.opinions.text import Holding, OpinionWriter
 from long_context_tasks.synthetic.wording import stream
@@ -41,6 +40,24 @@ _TITLE = r"[A-Z][\w ]* v\. [\w ]+"
 _CAPTION = re.compile(
     rf"{_TITLE}\.(?: |$)|In the matter of {_TITLE}, on appeal from |On appeal from [\w ]+: {_TITLE}\."
 )
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """An opinion, with the fields that the readers of real ones give it.
+
+    Attributes:
+        id, title: of its case.
+        pages: one line each.
+        cites: ids of the opinions that it cites.
+        citation_strings: id of a cited opinion to how it is cited here.
+    """
+
+    id: str
+    title: str
+    pages: tuple[str, ...]
+    cites: tuple[str, ...] = ()
+    citation_strings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -85,7 +102,7 @@ class OpinionGroup:
 
     Attributes:
         target: the cited case.
-        opinions: in the shape of the readers of real ones; their pages have :data:`TARGET_MARK` where they cite the target, and
+        opinions: their pages have :data:`TARGET_MARK` where they cite the target, and
             ``citation_strings`` says so.
         segments: the pages of all opinions in order, with all marks alike.
     """
@@ -107,7 +124,7 @@ class _Companions:
         self.writer, self.target = writer, target
 
     def _missing(self, features: Sequence[str]) -> Holding:
-        """A case that has another value than the target in these features."""
+        """Return a case that has another value than the target in these features."""
         writer = self.writer
         return replace(
             self.target, **{name: writer.value(name, besides=getattr(self.target, name)) for name in features}
@@ -190,7 +207,7 @@ def write_opinion_group(
 
 
 def _paragraphs(writer: OpinionWriter) -> Iterator[Paragraph]:
-    """Opinion after opinion for ever."""
+    """Yield opinion after opinion for ever."""
     while True:
         parties = writer.parties(writer.holding())
         yield writer.caption(parties)
@@ -216,7 +233,7 @@ def write_opinions(
 
 
 def begins_opinion(text: str) -> bool:
-    """Whether a paragraph of :func:`write_opinions` is the first one of an opinion, also where its end is cut off.
+    """Return whether a paragraph of :func:`write_opinions` is the first one of an opinion, also where its end is cut off.
 
     >>> begins_opinion("In the matter of Carrley v. Redcott, on appeal from the High Bench."), begins_opinion("1. On appeal, we defer.")
     (True, False)

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from long_context_tasks.synthetic.document import Fact
-from long_context_tasks.synthetic.opinions.citations import CASES
 from long_context_tasks.synthetic.wording import capital, lines_of, records, words
 
-__all__ = ["alternatives", "caption_fact", "cited_fact", "closing_fact", "found_facts", "said_facts"]
+__all__ = ["CASES", "alternatives", "caption_fact", "cited_fact", "closing_fact", "found_facts", "said_facts"]
 
+CASES = "opinions_cases.txt"
 FILE = "opinions_facts.txt"
 _MONEY = re.compile(r"\d{1,3}(?:,\d{3})+")
 _JUDGE = re.compile(r"Judge (\w+)")
@@ -39,7 +39,7 @@ def _list(line: str) -> tuple[str, ...]:
 
 
 def alternatives(wording: str) -> tuple[str, ...]:
-    """The words that tell the same as a wording of a case.
+    """Return the words that mean the same as a wording of a case.
 
     >>> alternatives("a blaze had broken out")[:3]
     ('fire', 'fires', 'flames')
@@ -51,12 +51,12 @@ def alternatives(wording: str) -> tuple[str, ...]:
 
 
 def _short(party: str) -> str:
-    """The name of a party: of a firm its town, which a summary may have without the kind of firm."""
+    """Return the name of a party: of a firm its town, which a summary may have without the kind of firm."""
     return party.split()[1] if party.startswith("the ") else party
 
 
 def _seat(court: str) -> str:
-    """The words of a court's name that no other court has."""
+    """Return the words of a court's name that no other court has."""
     if "Osterlin" in court:
         return "Osterlin"
     return re.split(r" at | of ", court)[-1].removeprefix("the ")
@@ -67,13 +67,13 @@ def _parties(own: Text) -> tuple[str, ...]:
 
 
 def caption_fact(title: str, own: Text) -> Fact:
-    """Who is before the court, and where the case comes from."""
+    """Return who is before the court, and where the case comes from."""
     groups = (*((one,) for one in _parties(own)), (_seat(own["court"]),))
     return Fact(f"{title} came on appeal from {own['court']}.", groups)
 
 
 def found_facts(parts: Sequence[str], own: Text) -> list[Fact]:
-    """What happened in the case at hand, and what is pleaded, where one of the sentences says so."""
+    """Return what happened in the case at hand, and what is pleaded, where one of the sentences says so."""
     statements = {
         own["oE"]: f"In the case of {own['pl']} it is found that {own['oE']}.",
         own["oC"]: f"{capital(own['df'])} pleads that {own['oC']}.",
@@ -92,11 +92,11 @@ def found_facts(parts: Sequence[str], own: Text) -> list[Fact]:
 
 
 def cited_fact(title: str, names: tuple[str, ...], case: Text) -> Fact:
-    """How a cited case ended.
+    """Return how a cited case ended.
 
     Args:
         title: of the case, as it is cited.
-        names: in the title; any of them tells which case is meant.
+        names: in the title; any of them identifies the case.
         case: its wording: ``P``, ``D`` its parties, ``H`` how it ended.
     """
     statement = f"{title}, between {case['P']} and {case['D']}, is cited: {case['H']}."
@@ -110,7 +110,7 @@ def _said() -> tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...]:
 
 
 def said_facts(parts: Sequence[str], acts: Sequence[str]) -> list[Fact]:
-    """What is said of each statute, by the first of the sentences that names it."""
+    """Return what is said of each statute, by the first of the sentences that names it."""
     found = []
     for act in acts:
         part = next((one for one in parts if act in one), "")
@@ -124,7 +124,7 @@ def said_facts(parts: Sequence[str], acts: Sequence[str]) -> list[Fact]:
 
 
 def closing_fact(last: str, own: Text) -> Fact | None:
-    """How the case at hand ends; None where the last sentences leave it open."""
+    """Return how the case at hand ends; None where the last sentences leave it open."""
     for line, more in records(FILE, "outcomes"):
         if line not in last:
             continue

@@ -1,22 +1,186 @@
-"""Sentences of court opinions: citations in several forms, described cases, and the case at hand."""
+"""Sentences of court opinions: citations in several forms, described cases, and the case at hand.
+
+Citations have many forms, so that no one pattern finds most of their numbers, and their numbers go as far as such numbers go, so that
+a longer text has more of them.
+"""
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from random import Random
 
 from long_context_tasks.synthetic.document import Fact, Paragraph
-from long_context_tasks.synthetic.numbers import MONTHS
-from long_context_tasks.synthetic.opinions.citations import BLANK, CASES, FIRMS, LEAST, CitationWriter
+from long_context_tasks.synthetic.numbers import MONTHS, Numbers
 from long_context_tasks.synthetic.opinions.facts import (
+    CASES,
     caption_fact,
     cited_fact,
     closing_fact,
     found_facts,
     said_facts,
 )
-from long_context_tasks.synthetic.wording import capital, lines_of, records, repair, words
+from long_context_tasks.synthetic.wording import (
+    Writer,
+    capital,
+    clause,
+    expand,
+    lines_of,
+    records,
+    repair,
+    stream,
+    words,
+)
 
 __all__ = ["Holding", "OpinionWriter", "Parties"]
+
+FORMS = "opinions_citations.txt"
+FIRMS = ("Company", "Mills", "Bank", "Ferry Company", "Guild", "Orphanage", "Brewery", "Canal Trust")
+BLANK = "\x00"
+"""A blank inside a citation, until sentences have their capitals: "412 Marr. at 118" begins no sentence."""
+LEAST = 29
+"""Numbers in citations are at least that: days of a month and numbers of paragraphs are below."""
+_YEARS = range(1890, 2031)
+"""Never in citations: the years of dates."""
+# Numbers, as they occur in real ones.
+_RANGES = {
+    "volume": (LEAST, 999),
+    "page": (LEAST, 2_999),
+    "section": (LEAST, 29_999),
+    "rule": (LEAST, 999),
+    "docket": (1_500, 99_999),
+}
+
+
+class CitationWriter(Writer):
+    """Chooses, and writes names, citations and other numbers.
+
+    Attributes:
+        numbers: divided into those for citations and others.
+        masked: whether citations of cases are written elsewhere, as marks.
+        labels: numbers in the citations so far, in order.
+        acts: statutes named so far, in order.
+        cited: titles of cases cited so far, in order, each with the names in it.
+        short: a short form of the last citation, which repeats its numbers.
+    """
+
+    def __init__(self, seed: int, *, masked: bool) -> None:
+        """Begin; the seed also divides the numbers."""
+        super().__init__(Random(seed).random, "opinions.txt")
+        self.numbers = Numbers(stream(seed, "numbers"), self.random)
+        self.masked = masked
+        self.labels: dict[str, None] = {}
+        self.acts: dict[str, None] = {}
+        self.cited: list[tuple[str, tuple[str, ...]]] = []
+        self.short = ""
+
+    # --- names ---------------------------------------------------------------------------------------------------
+
+    def person(self) -> str:
+        """Return first name and surname."""
+        return f"{self.pick(words('names.txt', self.pick(('women', 'men'))))} {self.surname()}"
+
+    def surname(self) -> str:
+        """Return a surname."""
+        return self.made_up("surname")
+
+    def place(self) -> str:
+        """Return the name of a place."""
+        return self.made_up("place")
+
+    def court(self) -> str:
+        """Return the name of a court."""
+        return self.pick(words(CASES, "courts")).replace("{place}", self.place())
+
+    # --- numbers outside citations -----------------------------------------------------------------------
+
+    def other(self, draw: Callable[[], int]) -> int:
+        """Return the first number drawn that no citation of the text has."""
+        while (number := draw()) >= LEAST and self.numbers.is_asked(number):
+            pass
+        return number
+
+    def small(self, low: int, high: int) -> str:
+        """Return a small number, each as likely."""
+        return str(self.other(lambda: self.whole(low, high)))
+
+    def large(self, high: int) -> str:
+        """Return a number of the size of those in citations."""
+        number = self.numbers.draw(61, high, asked=False)
+        return f"{number:,}" if self.chance(0.2) else str(number)
+
+    def ordinal(self, high: int) -> str:
+        """Return the number of a thing, as digits alone."""
+        return str(self.numbers.draw(LEAST, high, asked=False))
+
+    def money(self) -> str:
+        """Return a sum."""
+        return f"{self.other(lambda: 2000 + int(98_000 * self.random() ** 2)):,}"
+
+    # --- citations -----------------------------------------------------------------------------------------------
+
+    def _number(self, low: int, high: int) -> str:
+        """Return a number in a citation, which becomes a label."""
+        number = _YEARS.start
+        while number in _YEARS:
+            number = self.numbers.draw(low, high, asked=True)
+        self.labels[str(number)] = None
+        return str(number)
+
+    def _written(self, line: str, **fields: str) -> str:
+        """Fill a form of citation; numbers that are not given are drawn."""
+
+        def fill(field: tuple[str, str], _: list[str]) -> str:
+            role = field[0]
+            if role in fields:
+                return fields[role]
+            return self.court() if role == "court" else self._number(*_RANGES[role])
+
+        out: list[str] = []
+        expand(clause(line), fill, self.random, out)
+        return "".join(out).replace(" ", BLANK)
+
+    def citation(self) -> str:
+        """Return a case cited in full; the short form after it names the same numbers."""
+        name = self.surname()
+        other = self.surname() if self.chance(0.75) else f"{self.place()} {self.pick(FIRMS)}"
+        title = self.pick((f"{name} v. {other}", f"{name} v. {other}", f"In re {name}", f"Estate of {name}"))
+        names = (name, other.split()[0]) if " v. " in title else (name,)
+        self.cited.append((title, names))
+        return self._docket(name, title) if self.chance(0.3) else self._reported(name, title)
+
+    def _form(self, name: str) -> list[str]:
+        """Choose one of the forms of a list by their shares."""
+        mark = self.random()
+        return next(forms for share, *forms in records(FORMS, name) if mark < float(share))
+
+    def _docket(self, name: str, title: str) -> str:
+        """Cite by the number of the case."""
+        number = self._number(*_RANGES["docket"])
+        self.short = f"{name}, No. {number}."
+        [form] = self._form("docket")
+        return self._written(form, title=title, number=number)
+
+    def _reported(self, name: str, title: str) -> str:
+        """Cite by volume and page of a reporter, and maybe another page."""
+        short, long = self.pick(tuple(records(CASES, "reporters")))
+        volume, page = self._number(*_RANGES["volume"]), self._number(*_RANGES["page"])
+        pin = self._number(*_RANGES["page"]) if self.chance(0.3) else ""
+        at = f" at {pin}" if pin else ""
+        self.short = self.pick(
+            (f"Id.{at}.", f"{name}, {volume} {short} at {pin or page}.", f"Ibid.{at}.", f"{name}, supra{at}.")
+        )
+        plain, pinned = self._form("reported")
+        fields = {"title": title, "volume": volume, "page": page, "pin": pin, "short": short, "long": long}
+        return self._written(pinned if pin else plain, **fields)
+
+    def statute(self) -> str:
+        """Return a statute or rule, cited in one of several forms."""
+        act, form = self.pick(words(CASES, "acts")), self.pick(words(FORMS, "statute"))
+        if "{act}" not in form:
+            return self._written(form)
+        self.acts[act] = None
+        return self._written(form, act=act, number=self._number(*_RANGES["section"]))
+
 
 _STREETS = ("Street", "Quay", "Lane", "Row", "Hill", "Market", "Dock", "Gate")
 _NUMBERING = ("[{}] ", "{}. ", "¶ {} ", "({}) ", "")
@@ -66,22 +230,22 @@ class OpinionWriter(CitationWriter):
     # --- cases ---------------------------------------------------------------------------------------------------
 
     def value(self, feature: str, besides: str = "") -> str:
-        """A value of a feature other than the one given."""
+        """Return a value of a feature other than the one given."""
         names = [name for name in lines_of(CASES) if name.startswith(f"{feature}.") and name != besides]
         return self.pick(names)
 
     def holding(self) -> Holding:
-        """Any case."""
+        """Return any case."""
         return Holding(*(self.value(field.name) for field in fields(Holding)))
 
     def _words_of(self, case: Holding) -> dict[str, str]:
-        """One wording of a case."""
+        """Return one wording of a case."""
         claimant, defendant = self.pick(tuple(records(CASES, case.who)))
         event, plea, held = (self.pick(words(CASES, name)) for name in (case.event, case.plea, case.held))
         return {"P": claimant, "D": defendant, "E": event, "C": plea, "H": held}
 
     def parties(self, case: Holding) -> Parties:
-        """Names and wording of a case at hand, which is decided some year."""
+        """Return the names and wording of a case at hand, which is decided some year."""
         self.latest = self.whole(1950, 2019)
         one, two = self.surname(), self.surname()
         if self.chance(0.3):
@@ -94,7 +258,7 @@ class OpinionWriter(CitationWriter):
         return Parties(title, text, self.pick(_NUMBERING))
 
     def told(self, name: str, case: Holding, mark: str = "") -> str:
-        """A case described in a wording of its own; ``mark`` stands for its citation, else it is cited in full."""
+        """Return a case described in a wording of its own; ``mark`` stands for its citation, else it is cited in full."""
         self.text |= self._words_of(case)
         self.mark = mark
         text = self.say(f"told.{name}")
@@ -104,7 +268,7 @@ class OpinionWriter(CitationWriter):
     # --- sentences -----------------------------------------------------------------------------------------------
 
     def page(self, parties: Parties, cases: Sequence[tuple[Holding, str]]) -> str:
-        """A page on the case at hand with described cases, each with its mark."""
+        """Return a page on the case at hand with described cases, each with its mark."""
         self.text = {**parties.text, "open": "yes"}
         parts = self.several("own.open", 0, 1) + self.several("own.facts", 1, 2)
         parts += self.several("own.record", 0, 1) + self.several("page.open", 0, 1)
@@ -119,7 +283,7 @@ class OpinionWriter(CitationWriter):
         return _finish(" ".join(parts))
 
     def caption(self, parties: Parties) -> Paragraph:
-        """The first paragraph of an opinion."""
+        """Return the first paragraph of an opinion."""
         self._begin(parties)
         self.text["title"] = parties.title
         text = _finish(self.say("caption"))
@@ -131,7 +295,7 @@ class OpinionWriter(CitationWriter):
         self.labels, self.acts, self.cited = {}, {}, []
 
     def paragraph(self, kind: str, parties: Parties, number: int) -> Paragraph:
-        """A paragraph of the body: ``facts``, ``cited``, ``told``, ``reason`` or ``close``."""
+        """Return a paragraph of the body: ``facts``, ``cited``, ``told``, ``reason`` or ``close``."""
         self._begin(parties)
         if kind == "facts":
             parts = self.several("own.open", int(number == 1), 1) + self.several("own.facts", 1, 3)
@@ -151,7 +315,7 @@ class OpinionWriter(CitationWriter):
         return Paragraph(text, self._in_order(text), self._facts([_finish(one) for one in parts], kind))
 
     def footnote(self, parties: Parties) -> Paragraph:
-        """A note under the text."""
+        """Return a note under the text."""
         self._begin(parties)
         number = self.whole(1, LEAST - 1)
         parts = self.several(self.pick(("own.reason", "own.cited", "own.facts")), 1, 1)
@@ -159,11 +323,11 @@ class OpinionWriter(CitationWriter):
         return Paragraph(text, self._in_order(text), ())
 
     def _in_order(self, text: str) -> tuple[str, ...]:
-        """The labels as they follow one another in the text."""
+        """Return the labels as they follow one another in the text."""
         return tuple(dict.fromkeys(one for one in _NUMBER.findall(text) if one in self.labels))
 
     def _facts(self, parts: Sequence[str], kind: str) -> tuple[Fact, ...]:
-        """What a paragraph says and a summary would; ``parts`` are the sentences of its plans."""
+        """Return what a paragraph says and a summary would; ``parts`` are the sentences of its plans."""
         if kind == "facts":
             return tuple(found_facts(parts, self.text))
         if kind == "told":
@@ -192,13 +356,13 @@ class OpinionWriter(CitationWriter):
         return capital(text) if form == "cap" else text
 
     def date(self) -> str:
-        """A day of the years before the opinion; citations have neither such days nor such years."""
+        """Return a day of the years before the opinion; citations have neither such days nor such years."""
         day, month = self.whole(1, 28), self.pick(MONTHS)
         year = self.latest - self.below(4)
         return self.pick((f"{month} {day}, {year}", f"{day} {month} {year}"))
 
     def _short(self) -> str:
-        """The last citation once more, or nothing."""
+        """Return the last citation once more, or nothing."""
         text, self.short = self.short, ""
         return "" if self.masked or self.chance(0.35) else text.replace(" ", BLANK)
 
@@ -221,7 +385,7 @@ _OTHERS: dict[str, Callable[[OpinionWriter], str]] = {
 
 
 def _finish(text: str) -> str:
-    """Sentences with their capitals, without blanks that stand for nothing."""
+    """Return sentences with their capitals, without blanks that stand for nothing."""
     text = repair(" ".join(text.split())).replace(BLANK, " ")
     for wrong, right in (
         (" .", "."),

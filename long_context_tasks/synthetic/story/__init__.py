@@ -1,4 +1,4 @@
-"""Stories for recall, organizing and summarizing: events of a small world, told with titles, surnames and asides.
+"""Stories for recall, organizing and summarizing: events of a small world, with titles, surnames and asides.
 
 Most sentence plans are those of the novel. What differs: people are called by first name, surname, full
 name, with or without a title, and by epithet ("the captain"); asides bring in places, houses, ships, laws, newspapers,
@@ -45,7 +45,7 @@ MOST_FACTS = 3  # in the summary of a part
 TITLED = 55  # of 100 people have a title
 FULL_TITLED = 0.15  # share of full names of such people that have it
 MEMORY = 60  # events that somebody may still speak of
-# What more may be told of an event, beside its own sentences.
+# What more may be said of an event, beside its own sentences.
 DETAILS = {
     "arrive": "detail.arrive",
     "meet": "detail.meet",
@@ -92,7 +92,7 @@ def _names(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=128)
 def _style(seed: int, person: Person) -> Style:
-    """The style of a person, the same at any time: nothing needs to be remembered of people who are gone."""
+    """Return the style of a person, the same at any time: nothing needs to be remembered of people who are gone."""
     key = f"{seed}:{person.name}:{person.surname}:{person.trade}"
     number = int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big")
     if number % 100 >= TITLED:
@@ -120,7 +120,7 @@ class StoryTeller(Teller):
         self.spoken = {}
         text = self.paragraph(event)
         if self.chance(0.88):
-            # Pronouns must not reach back over what was told in between.
+            # Pronouns must not reach back over what was said in between.
             name = "aside_person" if self.chance(0.07) else "aside"
             self.last = None
             aside = repair(self.say_of(name, event))
@@ -255,7 +255,7 @@ class StoryTeller(Teller):
         return " ".join(parts)
 
     def full(self, person: Person) -> str:
-        """First name and surname; the title comes with short forms, see :meth:`call`."""
+        """Return first name and surname; the title comes with short forms, see :meth:`call`."""
         name = self.speak(person.name, person.surname)
         title = _style(self.seed, person).title
         return f"{title} {name}" if title and self.chance(FULL_TITLED) else name
@@ -289,7 +289,7 @@ def take_apart(text: str, where: str = "", in_full: Callable[[str], str] | None 
 
     Args:
         text: of a paragraph.
-        where: "at" somewhere, for long sentences that are told by nobody, name nobody and have no joint.
+        where: "at" somewhere, for long sentences outside quotations that name no one and have no joint.
         in_full: adds the surname to a first name in a sentence.
 
     >>> take_apart("A girl shouted a greeting, and there was a slow movement behind the shutters.")
@@ -306,7 +306,7 @@ def take_apart(text: str, where: str = "", in_full: Callable[[str], str] | None 
 
 
 def _common(sentence: str) -> bool:
-    """Whether a sentence is long and has neither a surname nor the name of a place."""
+    """Return whether a sentence is long and has neither a surname nor the name of a place."""
     return len(sentence.split()) > LONG and not any(name in _rare() for name in NAME.findall(sentence))
 
 
@@ -320,7 +320,7 @@ def _placed(sentence: str, where: str) -> str:
 
 @cache
 def _rare() -> frozenset[str]:
-    """Every surname and every name of a place."""
+    """Return every surname and every name of a place."""
     lists = [
         words("names.txt", name) for name in ("surname_first", "surname_last", "place_first", "place_last")
     ]
@@ -347,7 +347,7 @@ def fact_of(event: Event) -> Fact:
 
 @cache
 def _hurts() -> dict[str, tuple[str, str]]:
-    """Return of each part of the body how its injury is told, and the words for it."""
+    """Return for each part of the body how its injury is described, and the words for it."""
     return {part: (told, keys) for part, told, keys in records("story_names.txt", "hurts")}
 
 

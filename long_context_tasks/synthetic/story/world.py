@@ -2,7 +2,7 @@
 
 The world knows nothing of sentences. It yields one `Event` after the other, each with the events that made it
 possible; stories tell them (the novel has a world of its own, :mod:`long_context_tasks.synthetic.novel.company`). The process has no beginning and no end that
-could be told from an event: it is run in for a while before the first event is returned, so that every kind of
+could be seen in an event: it is run in for a while before the first event is returned, so that every kind of
 event is as likely anywhere, and only the chain of causes says what came first.
 """
 
@@ -179,23 +179,20 @@ class World(Journey):
 
     def _depart(self) -> Event:
         target = self._neighbour()
+        causes: tuple[int, ...] = ()
+        fields: dict[str, object] = {"reason": "chance"}
         if self.errand is not None and self.chance(0.6):
             errand, target = self.errand, self.errand.place
-            causes, fields = (
-                (errand.cause,),
-                {
-                    "reason": "errand",
-                    "actor": errand.carrier,
-                    "third": errand.receiver,
-                    "thing": errand.thing,
-                },
-            )
+            causes = (errand.cause,)
+            fields = {
+                "reason": "errand",
+                "actor": errand.carrier,
+                "third": errand.receiver,
+                "thing": errand.thing,
+            }
         elif self.rumour is not None and self.chance(0.7):
             deed, cause = self.rumour
-            target = deed.place
-            causes, fields = (cause,), {"reason": "deed", "deed": deed}
-        else:
-            causes, fields = (), {"reason": "chance"}
+            target, causes, fields = deed.place, (cause,), {"reason": "deed", "deed": deed}
         self.road, self.road_left = (target, self.number), int(self.random() * 1.6)
         self.origin, self.host = self.place, None
         return self.event("depart", *causes, target=target, **fields)
@@ -245,7 +242,7 @@ class World(Journey):
         return self.event("hurt", actor=person, wound=wound)
 
     def _care(self, kind: str) -> Event:
-        """The injury is tended, or heals."""
+        """Return the injury is tended, or heals."""
         assert self.injury is not None
         person, wound, _, cause = self.injury
         self.injury = (person, wound, "tended", self.number) if kind == "tend" else None

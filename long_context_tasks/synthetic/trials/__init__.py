@@ -7,15 +7,365 @@ one: what an abstract mentions is then the same for studies that are included an
 which of the two tells.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from random import Random
 
-from long_context_tasks.corpora.medical_abstracts import Review, Study
-from long_context_tasks.synthetic.document import Document, Paragraph, check_length, main_facts, paragraphs_of
-from long_context_tasks.synthetic.trials.text import TrialWriter
-from long_context_tasks.synthetic.wording import stream
+from long_context_tasks.synthetic.document import (
+    Document,
+    Fact,
+    Paragraph,
+    check_length,
+    main_facts,
+    paragraphs_of,
+)
+from long_context_tasks.synthetic.numbers import MONTHS, Numbers, in_words
+from long_context_tasks.synthetic.wording import Writer, capital, repair, stream, words
 
-__all__ = ["summary_of", "write_abstracts", "write_review"]
+__all__ = ["Review", "Study", "TrialWriter", "summary_of", "write_abstracts", "write_review"]
+
+WHO = ("child", "teen", "adult", "old")
+WAYS = ("random", "calendar", "choice", "records")
+VERSUS = ("inert", "wait", "diet", "move", "usual")
+_AGES = {"child": (3, 11), "teen": (13, 17), "adult": (28, 55), "old": (66, 91)}
+_FEATURES = ("disease", "drug", "who", "way", "versus")
+_YEARS = {"year": (1948, 2023), "yeara": (1948, 1985), "yearb": (1986, 2023)}
+_RANGES = {"weeks": (3, 104), "dose": (5, 900)}
+_SECTIONS = (
+    ("BACKGROUND: ", "METHODS: ", "RESULTS: ", "CONCLUSION: "),
+    ("OBJECTIVE: ", "PATIENTS AND METHODS: ", "RESULTS: ", "CONCLUSIONS: "),
+    ("Aims: ", "Design and setting: ", "Findings: ", "Interpretation: "),
+)
+_FILE = "trials.txt"
+_LOOSE = re.compile(r" +([.,;: ])")
+_PLAIN = ("", "", "", "")
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study that was looked at for a review: digits as its id, one line of title and abstract, and whether it is included."""
+
+    id: str
+    title: str
+    abstract: str
+    included: bool
+
+
+@dataclass(frozen=True)
+class Review:
+    """A systematic review, with the fields that the readers of real ones give it.
+
+    Attributes:
+        background: the paragraph that says what the review asks.
+        studies: in order, each id once; at least one is included and one is not.
+        pubmed: False, as the ids are invented.
+    """
+
+    id: str
+    title: str
+    background: str
+    studies: tuple[Study, ...]
+    pubmed: bool = False
+
+    @property
+    def included(self) -> frozenset[str]:
+        """Ids of the studies that the review includes."""
+        return frozenset(study.id for study in self.studies if study.included)
+
+
+@dataclass(frozen=True)
+class Features:
+    """What decides whether a study is included: names of illness and drug, and one of :data:`WHO`, :data:`WAYS`, :data:`VERSUS`."""
+
+    disease: str
+    drug: str
+    who: str
+    way: str
+    versus: str
+
+
+@dataclass(frozen=True)
+class Topic:
+    """Names that the studies of one review share: those asked for stand first; ``std`` is the established remedy."""
+
+    diseases: tuple[str, ...]
+    drugs: tuple[str, ...]
+    std: str
+
+
+@dataclass(frozen=True)
+class Abstract:
+    """An abstract: one line each; labels and facts as in :class:`Paragraph`."""
+
+    title: str
+    text: str
+    labels: tuple[str, ...]
+    facts: tuple[Fact, ...]
+
+
+class TrialWriter(Writer):
+    """Writes one abstract after the other."""
+
+    def __init__(self, seed: int) -> None:
+        """Begin with no topic; the seed also divides the numbers."""
+        super().__init__(Random(seed).random, _FILE)
+        self.numbers = Numbers(seed, self.random)
+        self.text: dict[str, str] = {}
+        self.people: dict[str, int] = {}
+        self.labels: dict[str, None] = {}
+
+    # --- names ---------------------------------------------------------------------------------------------------
+
+    def _distinct(self, number: int, *lists: str) -> tuple[str, ...]:
+        """So many different names, made of one word of each list; no two share their first word."""
+        names: dict[str, str] = {}
+        while len(names) < number:
+            parts = [self.pick(_words(name)) for name in lists]
+            names.setdefault(parts[0], "".join(parts))
+        return tuple(names.values())
+
+    def topic(self) -> Topic:
+        """Draw the names of a review."""
+        kinds = self._distinct(4, "disease_kind")
+        diseases = tuple(f"{kind} {self.pick(_words('disease_name'))}" for kind in kinds)
+        drugs = tuple(map(str.lower, self._distinct(5, "drug_first", "drug_middle", "drug_last")))
+        return Topic(diseases, drugs[:4], drugs[4])
+
+    def criteria(self, topic: Topic) -> Features:
+        """Return what a review of the topic asks for."""
+        return Features(topic.diseases[0], topic.drugs[0], self.pick(WHO), self.pick(WAYS), self.pick(VERSUS))
+
+    def _another(self, topic: Topic, wanted: Features, feature: str) -> str:
+        """Return a value other than the one that is asked for."""
+        values: dict[str, tuple[str, ...]] = {
+            "disease": topic.diseases,
+            "drug": topic.drugs,
+            "who": WHO,
+            "way": WAYS,
+            "versus": VERSUS,
+        }
+        return self.pick([one for one in values[feature] if one != getattr(wanted, feature)])
+
+    def features(self, topic: Topic, wanted: Features, *, included: bool) -> tuple[Features, Features]:
+        """Features of a study and of the earlier one that it reports; a study left out misses one or two of the five."""
+        missed: set[str] = set()
+        if not included:
+            number = 1 if self.chance(0.75) else 2
+            while len(missed) < number:
+                missed.add(self.pick(_FEATURES))
+        others = {name: self._another(topic, wanted, name) for name in _FEATURES}
+        own = replace(wanted, **{name: others[name] for name in _FEATURES if name in missed})
+        earlier = replace(wanted, **{name: others[name] for name in _FEATURES if name not in missed})
+        return own, earlier
+
+    # --- text ----------------------------------------------------------------------------------------------------
+
+    def fill(self, field: tuple[str, str], out: list[str]) -> str:
+        """Return the text of a field."""
+        role, form = field
+        if role in self.text:
+            text = self.text[role]
+            return capital(text) if form == "cap" else text
+        if role in self.people:
+            return self._count(self.people[role], spelled=form == "w")
+        if role in ("n", "few", "big"):
+            low, high = {
+                "n": (13, max(14, min(self.people["arma"], self.people["armb"]))),
+                "few": (2, 12),
+                "big": (self.people["total"] * 6 // 5, self.people["total"] * 7),
+            }[role]
+            return self._count(self.numbers.draw(low, high, asked=True), spelled=form == "w")
+        return self._other(role, form)
+
+    def _count(self, number: int, *, spelled: bool) -> str:
+        """Return a count of people, which becomes a label."""
+        self.labels[str(number)] = None
+        if number < 1000 and (spelled or self.chance(0.2 if number < 100 else 0.05)):
+            return in_words(number)
+        return f"{number:,}" if self.chance(0.8) else str(number)
+
+    def _other(self, role: str, form: str) -> str:
+        """Return a number that counts no people, or a name."""
+        if role == "k":
+            number = self.numbers.draw(2, 59, asked=False)
+            return in_words(number) if form == "w" or self.chance(0.2) else str(number)
+        if role in _YEARS:
+            return str(self.numbers.within(*_YEARS[role], asked=False) or "that year")
+        if role in _RANGES:
+            return str(self.numbers.draw(*_RANGES[role], asked=False))
+        return _OTHERS[role](self) if role in _OTHERS else self._name(role)
+
+    def large(self) -> str:
+        """Return a larger number that counts no people."""
+        number = self.numbers.draw(60, 16_000, asked=False)
+        return f"{number:,}" if self.chance(0.6) else str(number)
+
+    def percentage(self) -> str:
+        """Return a percentage, whole or with a decimal."""
+        if self.chance(0.6):
+            return f"{self.numbers.draw(3, 96, asked=False)}{self.pick(('%', '%', ' per cent', ' percent'))}"
+        return f"{self.decimal(3, 93)}%"
+
+    def interval(self) -> str:
+        """Return a confidence interval."""
+        levels = [one for one in (90, 95, 99) if not self.numbers.is_asked(one)]
+        level = f"{self.pick(levels)}% " if levels else ""
+        return f"{level}confidence interval {self.decimal(1, 9)} to {self.decimal(10, 30)}"
+
+    def _name(self, role: str) -> str:
+        if role == "month":
+            return self.pick(MONTHS)
+        if role == "kindname":
+            return self.pick(_words("disease_kind"))
+        name = self.made_up("surname" if role == "surname" else "place")
+        return name if role in ("place", "surname") else f"the {name} {self.pick(_words(role))}"
+
+    def decimal(self, low: int, high: int) -> str:
+        """Return a number with one decimal."""
+        return f"{self.whole(low, high - 1)}.{self.whole(1, 9)}"
+
+    def _group(self, who: str) -> str:
+        """People of an age: as a noun, or by years."""
+        low, high = _AGES[who]
+        first = self.numbers.within(low, (low + high) // 2, asked=False)
+        last = self.numbers.within((low + high) // 2 + 1, high, asked=False)
+        if first is None or last is None or self.chance(0.55):
+            return self.say(f"who.{who}")
+        noun = self.pick(("patients", "participants", "persons", "people", "subjects", "outpatients"))
+        return noun + self.pick(
+            (f" aged {first} to {last} years", f" between {first} and {last} years of age")
+        )
+
+    def _sizes(self) -> None:
+        """Draw how many people take part; parts and whole are all numbers that may count people."""
+        largest = 16_000 if self.chance(0.16) else 420
+        losses = None
+        while losses is None:
+            arma = self.numbers.draw(22, largest, asked=True)
+            armb = self.numbers.draw(arma * 4 // 5, arma * 6 // 5 + 1, asked=True)
+            total = arma + armb
+            losses = self._losses(total) if self.numbers.is_asked(total) else None
+        self.people = {
+            **losses,
+            "arma": arma,
+            "armb": armb,
+            "total": total,
+            "good": self.numbers.draw(arma // 4, arma - 1, asked=True),
+            "goodb": self.numbers.draw(armb // 6, armb - 1, asked=True),
+        }
+
+    def _losses(self, total: int) -> dict[str, int] | None:
+        """Return how many stay, and how many leave for one reason or another; None where the numbers allow none."""
+        for _ in range(20):
+            losses = [self.numbers.draw(2, max(14, total // 7), asked=True) for _ in range(2)]
+            kept = total - sum(losses)
+            if kept > total // 2 and self.numbers.is_asked(kept):
+                return {"kept": kept, "losta": losses[0], "lostb": losses[1]}
+        return None
+
+    def _set_names(self, topic: Topic, own: Features, earlier: Features) -> None:
+        self.text = {"std": topic.std}
+        self.text |= {name: self._name(name.rstrip("b")) for name in ("place", "surname", "surnameb")}
+        hospital = self.pick(_words("hospital"))
+        self.text["hospital"] = f"the {self._name('place')} {hospital}"
+        noun, kind = self.pick(_words("scale_noun")), self.pick(_words("scale_kind"))
+        self.text["scale"] = f"{self._name('surname')} {noun} {kind}"
+        names = {"disease": own.disease, "diseaseb": earlier.disease}
+        names |= {"drug": own.drug, "drugb": earlier.drug}
+        # Where both are spoken of at once, none has a place of its own.
+        for kind, one, two in (("d", own.disease, earlier.disease), ("r", own.drug, earlier.drug)):
+            first, second = (one, two) if self.chance(0.5) else (two, one)
+            names |= {f"{kind}a": first, f"{kind}b": second}
+        for end, study in (("", own), ("b", earlier)):
+            names[f"pop{end}"] = self._group(study.who)
+            names[f"comp{end}"] = self.say(f"versus.{study.versus}")
+            names[f"assign{end}"] = self.say(f"way.{study.way}")
+        self.text |= names
+
+    def abstract(self, topic: Topic, own: Features, earlier: Features) -> Abstract:
+        """Write the abstract of a study.
+
+        Args:
+            topic: of its review.
+            own: features of the study.
+            earlier: features of the study by others that it mentions.
+        """
+        self.labels = {}
+        self._sizes()
+        self._set_names(topic, own, earlier)
+        title = _tidy(self.say("title.main"))
+        background = [
+            *self.several("intro.burden", 0, 2),
+            *self.several("intro.earlier", 1, 1),
+            *self.several("intro.aim", 0, 1),
+        ]
+        order = ("methods.main", "methods.count")
+        methods = [self.say(name) for name in (order if self.chance(0.7) else order[::-1])]
+        methods += self.several("methods.detail", 1, 4)
+        results = [
+            *self.several("results.flow", 0, 1),
+            *self.several("results.base", 0, 1),
+            *self.several("results.main", 1, 2),
+            *self.several("results.harm", 0, 2),
+            *self.several("results.extra", 0, 2),
+        ]
+        heads = _PLAIN if self.chance(0.45) else self.pick(_SECTIONS)
+        parts = (background, methods, results, self.several("close", 1, 1))
+        text = " ".join(
+            head + _tidy(" ".join(sentences)) for head, sentences in zip(heads, parts, strict=True)
+        )
+        return Abstract(title, text, tuple(self.labels), tuple(self._facts(text)))
+
+    def _facts(self, text: str) -> Iterator[Fact]:
+        """Yield what the abstract says and a summary would."""
+        drug, disease, comp, pop = (self.text[name] for name in ("drug", "disease", "comp", "pop"))
+        yield Fact(
+            f"{drug.capitalize()} was compared with {comp} in {pop} with {disease}.",
+            ((drug, drug.capitalize()), (comp,), (disease,)),
+        )
+        earlier = (self.text["drugb"], self.text["compb"], self.text["popb"], self.text["diseaseb"])
+        yield Fact(
+            f"Earlier, {earlier[0]} had been set against {earlier[1]} in {earlier[2]} with {earlier[3]}.",
+            ((earlier[0], earlier[0].capitalize()), (earlier[3],)),
+            0.4,
+        )
+        for name, told in (("total", "{} people took part."), ("kept", "{} people stayed until the end.")):
+            number = self.people[name]
+            forms = (f"{number:,}", str(number), *((in_words(number),) if number < 1000 else ()))
+            if str(number) in self.labels and any(one.lower() in text.lower() for one in forms):
+                yield Fact(told.format(forms[0]), ((*forms, *(one.capitalize() for one in forms[2:])),), 0.6)
+
+    def background(self, topic: Topic, wanted: Features) -> str:
+        """Return the paragraph of a review that says what it asks for."""
+        self.people = {}
+        other = Features(topic.diseases[1], topic.drugs[1], wanted.who, wanted.way, wanted.versus)
+        self._set_names(topic, wanted, other)
+        for name, value in (("who", wanted.who), ("way", wanted.way), ("versus", wanted.versus)):
+            self.text[f"ask_{name}"] = self.say(f"ask.{value}")
+        parts = [*self.several("review.open", 1, 2), self.say("review.ask"), self.say("review.close")]
+        return _tidy(" ".join(parts))
+
+
+def _words(name: str) -> tuple[str, ...]:
+    return words(_FILE, name)
+
+
+def _tidy(text: str) -> str:
+    """Return sentences as they are printed."""
+    return _LOOSE.sub(r"\1", repair(text))
+
+
+_OTHERS: dict[str, Callable[[TrialWriter], str]] = {
+    "h": TrialWriter.large,
+    "pct": TrialWriter.percentage,
+    "ci": TrialWriter.interval,
+    "dec": lambda writer: writer.decimal(1, 40),
+    "kappa": lambda writer: f"0.{2 + writer.below(7)}{1 + writer.below(9)}",
+    "p": lambda writer: f"0.0{1 + writer.below(9)}",
+    "p_eq": lambda writer: f"p {writer.pick('=<')} 0.{writer.below(3)}{1 + writer.below(9)}",
+}
+
 
 # Mean of many texts, in cl100k tokens.
 CHARACTERS_PER_TOKEN = 4.18
@@ -24,7 +374,7 @@ INCLUDED = 0.4
 
 
 def _ids(random: Random) -> Iterator[str]:
-    """Numbers of eight digits, each once."""
+    """Yield the numbers of eight digits, each once."""
     seen: set[int] = set()
     while True:
         number = 10_000_000 + int(random.random() * 80_000_000)
@@ -62,7 +412,7 @@ def write_review(seed: int, num_tokens: int, *, characters_per_token: float = CH
         studies.append(Study(next(ids), abstract.title, abstract.text, included))
         length += len(abstract.title) + len(abstract.text) + 40  # "ID: ...\nTitle: ...\nAbstract: ..."
     title = f"{topic.drugs[0].capitalize()} for {topic.diseases[0]}: a systematic review"
-    return Review(f"synthetic-review-{seed}", title, background, tuple(studies), pubmed=False)
+    return Review(f"synthetic-review-{seed}", title, background, tuple(studies))
 
 
 def write_abstracts(

@@ -1,6 +1,7 @@
 """Cases from the archives, on invented meetings."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,6 @@ from invented_meetings import (
 
 from long_context_tasks.benchmarks.elitr_bench import data, prompts
 from long_context_tasks.benchmarks.elitr_bench.archives import Archives
-from long_context_tasks.benchmarks.elitr_bench.names import parse_name
 from long_context_tasks.benchmarks.elitr_bench.paper.tables import count_split
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import InputError, Options
@@ -94,15 +94,13 @@ def test_czech_cases(options: Options) -> None:
     ],
 )
 def test_other_prompt_styles(options: Options, style: str, markers: bool, end: str) -> None:
-    cases = data.load(parse_name("elitr_bench_qa_dev"), options, style=style, markers=markers)
-    case = cases.cases[0]
-    assert prompts.messages(case, cases.documents)[-1].content.endswith(end)
+    task = load_task("elitr_bench_qa_dev", replace(options, prompt_style=style, question_markers=markers))
+    case = task.cases.cases[0]
+    assert task.messages(case)[-1].content.endswith(end)
     assert not case.num_tokens
 
 
 def test_n_takes_the_first_cases(options: Options) -> None:
-    from dataclasses import replace
-
     task = load_task("elitr_bench_qa_dev", replace(options, n=2, length=4000, answer_budget=64))
     assert [case.id[-1] for case in task.cases.cases] == ["1", "2"]
     assert task.answer_budget == 64 and "lct_length" not in task.description()
@@ -168,8 +166,6 @@ def test_qa_and_conv_that_do_not_belong_together(options: Options) -> None:
 
 
 def test_options_that_do_not_go_with_it(options: Options, tmp_path: Path) -> None:
-    from dataclasses import replace
-
     for changed, words in (
         (replace(options, cases=tmp_path), "lct_cases"),
         (replace(options, subset=50), "lct_subset"),

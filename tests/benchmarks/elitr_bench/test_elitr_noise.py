@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,8 +11,6 @@ from pathlib import Path
 import pytest
 from invented_meetings import write_archives
 
-from long_context_tasks.benchmarks.elitr_bench import data
-from long_context_tasks.benchmarks.elitr_bench.names import parse_name
 from long_context_tasks.benchmarks.elitr_bench.noise import NoiseSettings
 from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
 from long_context_tasks.benchmarks.loading import load_task
@@ -43,7 +42,7 @@ def rules(tmp_path: Path) -> Path:
 
 
 def _load(options: Options, rules: Path, name: str, mode: str = "exact") -> CaseSet:
-    return data.load(parse_name(name), options, noise=NoiseSettings(mode, rules))
+    return load_task(name, replace(options, noise_mode=mode, noise_rules=rules)).cases
 
 
 def _texts(cases: CaseSet) -> list[str]:
@@ -88,20 +87,24 @@ def test_what_the_noise_depends_on(options: Options, rules: Path, tmp_path: Path
 def test_another_process_draws_the_same(options: Options, rules: Path, tmp_path: Path) -> None:
     here = _texts(_load(options, rules, "elitr_bench_qa_test_wer40"))
     script = (
-        "import sys, hashlib; from pathlib import Path; from long_context_tasks.schema import Options\n"
-        "from long_context_tasks.benchmarks.elitr_bench import data\n"
-        "from long_context_tasks.benchmarks.elitr_bench.names import parse_name\n"
-        "from long_context_tasks.benchmarks.elitr_bench.noise import NoiseSettings\n"
-        "cases = data.load(parse_name('elitr_bench_qa_test_wer40'), Options(data_dir=Path(sys.argv[1])),"
-        " noise=NoiseSettings('exact', Path(sys.argv[2])))\n"
+        "import hashlib; from long_context_tasks.benchmarks.elitr_bench import data\n"
+        "from long_context_tasks.schema import resolve_options\n"
+        "cases = load_task('elitr_bench_qa_test_wer40', resolve_options()).cases\n"
         "print(hashlib.sha256(cases.documents[cases.cases[0].document].encode()).hexdigest())"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script, str(options.data_dir), str(rules)],
+        [sys.executable, "-c", script],
         capture_output=True,
         text=True,
         check=True,
-        env={"LCT_CACHE_DIR": str(tmp_path / "another"), "PYTHONHASHSEED": "7", "PATH": ""},
+        env={
+            "LCT_CACHE_DIR": str(tmp_path / "another"),
+            "LCT_DATA_DIR": str(options.data_dir),
+            "LCT_NOISE_RULES": str(rules),
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "PYTHONHASHSEED": "7",
+            "PATH": "",
+        },
     )
     assert done.stdout.split() == [hashlib.sha256(here[0].encode()).hexdigest()]
 

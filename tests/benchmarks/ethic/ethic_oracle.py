@@ -18,48 +18,9 @@ from long_context_tasks.benchmarks.ethic.prompts import messages
 from long_context_tasks.cli import app
 from long_context_tasks.schema import CaseSet
 
-FIRST = [
-    "Anna",
-    "Boris",
-    "Clara",
-    "David",
-    "Elena",
-    "Felix",
-    "Greta",
-    "Hugo",
-    "Irina",
-    "Jonas",
-    "Karin",
-    "Lukas",
-    "Marta",
-    "Nils",
-    "Olga",
-    "Petra",
-    "Quirin",
-    "Rosa",
-    "Stefan",
-    "Tilda",
-]
-LAST = [
-    "Abbot",
-    "Brandt",
-    "Cerny",
-    "Dvorak",
-    "Engel",
-    "Fuchs",
-    "Gruber",
-    "Hansen",
-    "Ibsen",
-    "Jansen",
-    "Keller",
-    "Lindt",
-    "Moser",
-    "Novak",
-    "Olsen",
-    "Pohl",
-    "Ritter",
-    "Sauer",
-]
+_FIRST = "Anna Boris Clara David Elena Felix Greta Hugo Irina Jonas Karin Lukas Marta Nils Olga Petra Quirin Rosa Stefan Tilda"
+_LAST = "Abbot Brandt Cerny Dvorak Engel Fuchs Gruber Hansen Ibsen Jansen Keller Lindt Moser Novak Olsen Pohl Ritter Sauer"
+FIRST, LAST = _FIRST.split(), _LAST.split()
 PLAIN = (
     "the lamp stood near the window and nobody had lit it since the rain began",
     "it was late and the road to the mill lay empty under a low sky",

@@ -28,11 +28,8 @@ from long_context_tasks.judges import JudgeConfig, Store, Verdict, judge_all
 from long_context_tasks.schema import Case, InputError, Turn
 
 MARKERS = ["<Section 1>", "<Section 2>", "<Section 3>"]
-USER = (
-    "### Context:\n"
-    + "\n\n".join(f"{m}\nText of {m[9]}." for m in MARKERS)
-    + "\n\nNow, respond to the instruction"
-)
+SECTIONS = "\n\n".join(f"{marker}\nText of {marker[9]}." for marker in MARKERS)
+USER = f"### Context:\n{SECTIONS}\n\nNow, respond to the instruction"
 CASE = Case("7", "t", {"user": "u"}, (Turn(MARKERS),), "books_7", labels={"domain": "books"})
 DOCUMENTS = {"u": USER}
 TWO = "<Section 3>\nThree.\n<Section 1>\nOne."
@@ -163,14 +160,10 @@ def test_no_probability_on_any_rating_is_officially_worth_nothing() -> None:
     assert judgement([lost]).official == 0 and judgement([lost]).score is None
 
 
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from([*"0123456789", " 4", "+3", "٤", "The", ""]), st.none() | st.floats(-30, 0)
-        ),
-        max_size=10,
-    )
-)
+TOKENS = st.sampled_from([*"0123456789", " 4", "+3", "٤", "The", ""])
+
+
+@given(st.lists(st.tuples(TOKENS, st.none() | st.floats(-30, 0)), max_size=10))
 def test_weighed_ratings_stay_in_the_scale(top: list[tuple[str, float | None]]) -> None:
     value, normalized = official.weighted(top), official.normalized(top)
     assert value >= 0
@@ -197,13 +190,8 @@ def test_any_reply_has_a_rating_in_the_scale_or_none(reply: str) -> None:
 def chat(text: str, top: dict[str, float]) -> Answer:
     rows = [{"token": token, "logprob": value} for token, value in top.items()]
     content = [{"token": text, "logprob": -0.1, "top_logprobs": rows}, {"token": ".", "top_logprobs": []}]
-    choice = {
-        "index": 0,
-        "finish_reason": "stop",
-        "message": {"content": text},
-        "logprobs": {"content": content},
-    }
-    return Answer(raw=json.dumps({"choices": [choice]}).encode())
+    choice = {"index": 0, "finish_reason": "stop", "message": {"content": text}}
+    return Answer(raw=json.dumps({"choices": [{**choice, "logprobs": {"content": content}}]}).encode())
 
 
 def test_a_judge_with_logprobs_from_end_to_end(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Tokens of prompts from the counts of their texts, so that no text is encoded twice, and many texts at the price of one call.
 
-cl100k splits a text before it encodes, and never joins what stands behind a blank line with what stands before it. So
+cl100k splits a text before it encodes, and never joins texts across a blank line. So
 pieces that end in a blank line can be encoded as one text; where each begins is seen from the bytes of the tokens. One
 call for many pieces also runs beside other work of the process.
 
@@ -119,7 +119,7 @@ class PromptCounter:
         return self._designations[: number + 1]
 
     def after_last(self, text: str) -> int:
-        """The closing line, and what the last answer has more because its gap runs into it."""
+        """Return the tokens of the closing line, and what the last answer has more because its gap runs into it."""
         if not prompts.split_lead(text)[1]:
             return self._count_blank_ending(text)
         # Only what stands behind the last letter or digit can melt into the gap.

@@ -33,7 +33,7 @@ def least_tokens(length: int) -> int:
 
 
 def as_counted_together(counted: CountedBook, tokenizer: Tokenizer) -> CountedBook:
-    """The book with the tokens that its paragraphs have in the whole text.
+    """Return the book with the tokens that its paragraphs have in the whole text.
 
     Those of cl100k add up. In other tokenizers a paragraph alone may have a token more or less, always the same way.
     """
@@ -44,7 +44,7 @@ def as_counted_together(counted: CountedBook, tokenizer: Tokenizer) -> CountedBo
 
 
 def filled_windows(counted: CountedBook, caps: Caps, segments: int, fixed: int) -> list[Window]:
-    """Every place of a novel at which a case fills its length, with the hints that are most equal.
+    """Return every place of a novel at which a case fills its length, with the hints that are most equal.
 
     Segments take whole paragraphs up to their cap; the text before and after whole paragraphs that fill the rest.
 
@@ -74,7 +74,7 @@ def filled_windows(counted: CountedBook, caps: Caps, segments: int, fixed: int) 
 def _equal_hints(
     counted: CountedBook, first: int, last: int, least: int, most: int
 ) -> tuple[int, int] | None:
-    """Where the text before begins and the text after ends, so that the two have so many tokens; None where it cannot be.
+    """Return where the text before begins and the text after ends, so that the two have so many tokens; None where it cannot be.
 
     For each beginning the latest end that fits counts.
     """
@@ -99,7 +99,7 @@ def _equal_hints(
 def filled_question(
     question: str, seed: int, count: Callable[[str], int], least: int, most: int
 ) -> str | None:
-    """A question with sentences that say nothing, so that the prompt has a number of tokens.
+    """Return a question with sentences that say nothing, so that the prompt has a number of tokens.
 
     Args:
         question: as it was written.

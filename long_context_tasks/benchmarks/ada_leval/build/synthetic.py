@@ -113,13 +113,13 @@ class ForumPosts:
 
     @classmethod
     def of(cls, seed: int, cases: int, length: int) -> "ForumPosts":
-        """As many threads as so many cases of a length need."""
+        """Return as many threads as so many cases of a length need."""
         asked = int(max(_CASES_PER_FORUM, cases) * _THREADS_PER_CASE)
         return cls(seed, asked, max(asked, length // _TOKENS_PER_THREAD))
 
     @staticmethod
     def comparable(lengths: Iterable[int], measure: Tokenizer) -> tuple[int, ...]:
-        """The lengths at which the same questions are asked: where posts have many more tokens than in cl100k, not the shortest."""
+        """Return the lengths at which the same questions are asked: where posts have many more tokens than in cl100k, not the shortest."""
         if measure.name == CL100K:
             return tuple(lengths)
         sample = "".join(answer.body for thread in write_threads(0, 20) for answer in thread.answers)
@@ -136,7 +136,7 @@ class ForumPosts:
         return _threads(self.seed, self.threads)
 
     def index(self, progress: Progress) -> PostIndex:
-        """Numbers of all posts."""
+        """Return the numbers of all posts."""
         threads = self._written
         names: dict[str, int] = {}
         tags = [names.setdefault(tag, len(names)) for thread in threads for tag in thread.tags]
@@ -162,7 +162,7 @@ class ForumPosts:
         )
 
     def texts(self, wanted: Container[int]) -> Iterator[PostText]:
-        """Texts of the wanted posts."""
+        """Yield texts of the wanted posts."""
         for thread in self._written:
             posts = [(thread.id, thread.body), *((answer.id, answer.body) for answer in thread.answers)]
             yield from (PostText(post, body, text_only=True) for post, body in posts if post in wanted)

@@ -42,14 +42,8 @@ def build(
 ) -> list[TaskReport]:
     """Build the cases of a family into a case folder, all or nothing.
 
-    What the annotator answered is kept outside the folder, so a build that was stopped goes on where it was.
-
-    Args:
-        family: name of a builder.
-        source: documents; see :func:`~long_context_tasks.benchmarks.ethic.build.sources.places`. None for the synthetic families.
-        settings: lengths, sizes, annotator.
-        folder: the case folder, replaced when it is one already.
-        progress: reports long work.
+    What the annotator answered is kept outside the folder, so a build that was stopped goes on where it was. A case folder that is
+    there already is replaced. Synthetic families have no source.
 
     Raises:
         InputError: documents that cannot be used, an annotator that does not answer, or no case at all.

@@ -22,8 +22,6 @@ class Annotator:
     """A model and the store of its answers.
 
     Attributes:
-        config: in the form of a judge.
-        asked: prompts so far.
         unusable, cut: answers of no use, and answers that ended at ``max_tokens``.
         invented: names that do not occur in their passage, and were left out.
     """
@@ -38,9 +36,7 @@ class Annotator:
     ) -> list[str | None]:
         """Return an answer to each prompt, without the model's thinking; None where none of several answers could be used.
 
-        Args:
-            prompts: in any number.
-            usable: whether an answer can be used; empty ones, refusals and thinking that never ended cannot.
+        Empty answers, refusals and thinking that never ended cannot, whatever ``usable`` says.
 
         Raises:
             InputError: the endpoint failed; what it answered is kept, so the same command goes on from there.
@@ -84,12 +80,7 @@ class Annotator:
         return [None if answer is None else first_sentences(answer) for answer in answers]
 
     def pairs(self, name: str, passages: Sequence[str]) -> list[tuple[str, str] | None]:
-        """Return a question and its answer from each passage; None where the model did not write both.
-
-        Args:
-            name: of the prompt.
-            passages: in any number.
-        """
+        """Return a question and its answer from each passage; None where the model did not write both."""
         answers = self.texts(_filled(name, passages), lambda text: parse_pair(text) is not None)
         return [None if text is None else parse_pair(text) for text in answers]
 

@@ -46,9 +46,7 @@ class Span:
 def find_citations(text: str, target_strings: Iterable[str] = ()) -> list[Span]:
     """Find citations of cases in a text: full, short, supra and id., with the names before them; statutes are none.
 
-    Args:
-        text: one page or more.
-        target_strings: how the target is cited, e.g. ``17 F.3d 462``, where that is known.
+    The target strings are citations of the target, e.g. ``17 F.3d 462``, where they are known.
 
     Raises:
         InputError: eyecite is not installed.
@@ -128,10 +126,7 @@ def find_quotes(text: str, quotes: Iterable[str]) -> list[Span]:
 def mask(text: str, quotes: Iterable[str], target_strings: Iterable[str] = ()) -> tuple[str, int]:
     """Replace every citation in a text by a mark, and count those of the target.
 
-    Args:
-        text: of a page.
-        quotes: spans that refer to the target, as an annotator copied them.
-        target_strings: see :func:`find_citations`.
+    The quotes are spans that refer to the target, as an annotator copied them; for the strings see :func:`find_citations`.
 
     >>> mask("In Doe v. Roe, 17 F.3d 462, 467 (1st Cir. 1994), we held so; cf. 18 U.S.C. § 922.", ["Doe v. Roe"])
     ('In [TARGET CITATION], we held so; cf. 18 U.S.C. § 922.', 1)
@@ -164,7 +159,6 @@ class Page:
     """A page of a citing case.
 
     Attributes:
-        chunk: its text.
         opinion: number of the case among those that cite the target.
     """
 
@@ -358,13 +352,7 @@ def segments_draft(
 ) -> Draft | str:
     """Return a case of segments of neighbouring pages of one case, numbered through; or why they make none.
 
-    Args:
-        group: the target and the cases that cite it.
-        length: most tokens of the prompt.
-        pages: those of one case side by side.
-        texts: of the pages, with marks in place of citations.
-        summary: of the target.
-        segment_pages: most pages of a segment.
+    Pages of one case stand side by side; their texts have marks in place of citations.
     """
     segments: list[list[str]] = []
     last = None

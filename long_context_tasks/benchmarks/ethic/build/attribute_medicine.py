@@ -69,11 +69,7 @@ def build_attribute_medicine(
 ) -> Built:
     """Build cases with as many abstracts of a review as fit, right ones in half of the room at most, in random order.
 
-    Args:
-        reviews: all that there are.
-        settings: of the build.
-        annotator: writes the background of reviews that have none; without it those stay out.
-        progress: reports long work.
+    The annotator writes the background of reviews that have none; without it those stay out.
     """
 
     def offer(review: Review) -> Offer[_Chosen]:

@@ -43,10 +43,8 @@ class Draft:
         length: most tokens of its prompt.
         context: fills the slot ``passages``, in strings that can be counted one by one.
         prompt: name of the user message's template.
-        gold: see ``scoring``.
         slots: fill the template's other slots.
         labels: for breakdowns; domain and length are added.
-        turn_labels: of the only turn.
         rewrite: words of the template to be replaced.
         items: of the answer, where cases with several numbers of them are made.
     """
@@ -131,11 +129,9 @@ class Plan(Generic[W]):
     """What can be built of one domain.
 
     Attributes:
-        windows: contexts of all lengths.
         dropped: length to reasons why sources gave no case.
         order: ids of the sources that were read.
         longest: tokens of the longest source, as far as it was counted.
-        notes: sentences for the user.
     """
 
     windows: tuple[W, ...]
@@ -147,14 +143,7 @@ class Plan(Generic[W]):
 
 @dataclass(frozen=True)
 class Built:
-    """The cases of one task and domain, before they are written.
-
-    Attributes:
-        task: as in its name: ``recall``.
-        domain: of the documents.
-        drafts: of all lengths.
-        plan: what they were made from.
-    """
+    """The cases of one task and domain, before they are written."""
 
     task: str
     domain: str

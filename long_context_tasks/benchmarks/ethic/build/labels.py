@@ -204,12 +204,7 @@ class LabelQuality:
 def label_quality(
     chunks: Sequence[LabelledChunk], found: Sequence[Sequence[str] | None]
 ) -> list[LabelQuality]:
-    """Measure an annotator in each domain; chunks without an answer (None) are outside the mean.
-
-    Args:
-        chunks: labelled by hand.
-        found: the annotator's labels of each.
-    """
+    """Measure an annotator in each domain; chunks without an answer (None) are outside the mean."""
     result = []
     for domain in dict.fromkeys(chunk.domain for chunk in chunks):
         pairs = [

@@ -47,18 +47,7 @@ def domain_option() -> Any:
 
 @dataclass(frozen=True)
 class EthicSettings(BuildSettings):
-    """Settings of all builders of ETHIC; a length is the most tokens of a prompt, ``n`` counts for each domain.
-
-    Attributes:
-        domain: the only one to build; None for all that are there.
-        annotator: file of the model that labels, in the form of a judge file.
-        chunk_tokens: most tokens of a chunk (section 3.3).
-        section_tokens: tokens of a section to be summarized, about; None: those of a chunk, or an eighth of the length if that is more.
-        items: numbers of options (organize) or sections (summarize), a case of each; empty: as many as the text gives.
-        min_document: documents of fewer tokens are left out (section 3.1).
-        min_fill: least share of a length that a context, with the options in organizing, must fill.
-        check_labels: a file of chunks labelled by hand, to measure the annotator with (Table B).
-    """
+    """Settings of all builders of ETHIC; a length is the most tokens of a prompt, ``n`` counts for each domain."""
 
     SHORTEST: ClassVar[int] = 1_000
     INSTRUCTION: ClassVar[str] = str(RESERVE)
@@ -137,11 +126,7 @@ class FittedSettings(EthicSettings):
 
 @dataclass(frozen=True)
 class SyntheticSettings(BuildSettings):
-    """Settings of synthetic cases; a length is the most tokens of a prompt, ``n`` counts for each domain.
-
-    Attributes:
-        domain: the only one to build; None for all that the task has.
-    """
+    """Settings of synthetic cases; a length is the most tokens of a prompt, ``n`` counts for each domain."""
 
     SHORTEST: ClassVar[int] = 1_000
 

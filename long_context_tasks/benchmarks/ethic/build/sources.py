@@ -28,9 +28,6 @@ class Source:
 
     Attributes:
         id: unique in its domain.
-        title: for labels.
-        domain: one of :data:`DOMAINS`.
-        texts: in reading order.
     """
 
     id: str
@@ -45,10 +42,6 @@ def places(path: Path, domain: str | None = None) -> dict[str, Path]:
     A folder may hold one folder for each domain (``books``, ``debates``, ``medicine`` or ``medical_abstracts``, ``law`` or
     ``court_opinions``); otherwise it holds documents of one domain, which their form
     shows.
-
-    Args:
-        path: of ``--documents``.
-        domain: the only one wanted.
 
     Raises:
         InputError: no such path, or documents of an unknown form.

@@ -24,7 +24,6 @@ class Offer(Generic[W]):
     """What a source offers.
 
     Attributes:
-        id: of the source.
         tokens: of it, as far as they were counted.
         at: returns the context of a length, or why there is none; called at once.
         key: the sources with the least keys are chosen; of equal keys the first ones.
@@ -37,12 +36,7 @@ class Offer(Generic[W]):
 
 
 def plan_cases(offers: Iterable[Offer[W]], settings: EthicSettings) -> Plan[W]:
-    """Plan contexts of every length; with ``n``, that many sources are chosen for each before anything is annotated.
-
-    Args:
-        offers: of the sources of one domain.
-        settings: lengths, least tokens of a document, ``n``.
-    """
+    """Plan contexts of every length; with ``n``, that many sources are chosen for each before anything is annotated."""
     found: dict[int, list[tuple[str, W]]] = {length: [] for length in settings.lengths}
     dropped: dict[int, Counter[str]] = {length: Counter() for length in settings.lengths}
     order: list[str] = []
@@ -72,13 +66,7 @@ def choice_key(settings: EthicSettings, domain: str, source: str) -> str:
 
 @dataclass(frozen=True)
 class Window:
-    """The context of one case.
-
-    Attributes:
-        source: of the context.
-        length: most tokens of the prompt.
-        chunks: in reading order.
-    """
+    """The context of one case."""
 
     source: Source
     length: int
@@ -93,14 +81,7 @@ class Window:
 def plan_windows(
     sources: Iterable[Source], settings: EthicSettings, progress: Progress, *, fill: bool = True
 ) -> Plan[Window]:
-    """Plan windows of every length over the sources of one domain; nothing is annotated yet.
-
-    Args:
-        sources: of one domain.
-        settings: lengths, sizes, seed.
-        progress: reports long work.
-        fill: see :func:`window`.
-    """
+    """Plan windows of every length over the sources of one domain; for ``fill`` see :func:`window`."""
     needed = max(settings.budget(settings.lengths[-1]), settings.min_document)
 
     def offer(source: Source) -> Offer[Window]:
@@ -137,12 +118,8 @@ def first_chunks(source: Source, cap: int, needed: int, tokenizer: Tokenizer) ->
 def window(chunks: Sequence[Chunk], budget: int, *, fill: bool = True) -> list[Chunk]:
     """Return the first chunks that fit a budget of tokens.
 
-    Windows of one source are nested, so that a chunk is annotated once for all lengths.
-
-    Args:
-        chunks: of a source.
-        budget: most tokens.
-        fill: take the first pieces of the next chunk as far as they fit, as a shorter chunk.
+    Windows of one source are nested, so that a chunk is annotated once for all lengths. With ``fill`` the first pieces of the next
+    chunk follow as far as they fit, as a shorter chunk.
     """
     taken: list[Chunk] = []
     left = budget

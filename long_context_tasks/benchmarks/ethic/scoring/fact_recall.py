@@ -137,12 +137,7 @@ def written_summaries(answer: str, markers: Sequence[str]) -> dict[str, str]:
 
 
 def fact_recall(case: Case, response: str | None) -> Score:
-    """Mean over the sections that have facts; a section that is left out, or left blank, has 0.
-
-    Args:
-        case: with facts.
-        response: of the model; None counts as empty.
-    """
+    """Mean over the sections that have facts; a section that is left out, or left blank, has 0."""
     [turn] = case.turns
     answer = answer_of(response)
     written = {} if answer.failure else written_summaries(answer.text, turn.gold)

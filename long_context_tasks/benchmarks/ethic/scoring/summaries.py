@@ -47,13 +47,7 @@ def fill(text: str, document: str, summary: str, slots: tuple[str, str] = _SLOTS
 
 
 def judge_message(name: str, criterion: str, section: str, summary: str) -> Message:
-    """Return the single message that a judge is sent.
-
-    Args:
-        name: of the rubric.
-        criterion: con, faith or rel.
-        section: of the context.
-        summary: of the model.
+    """Return the single message that a judge is sent about a criterion: con, faith or rel.
 
     Raises:
         InputError: no such rubric.
@@ -169,13 +163,7 @@ def judge_requests(
 ) -> list[JudgeRequest]:
     """What a judge is asked: for each criterion, each section that the response has, in the context's order.
 
-    Blank summaries are asked about too: the official metric wants their score.
-
-    Args:
-        case: its gold lists the sections.
-        responses: one; None: there is none through a failure of ours.
-        name: of the rubric.
-        documents: the user message, with the sections in it.
+    Blank summaries are asked about too: the official metric wants their score. There is one response; None is a failure of ours.
 
     Raises:
         InputError: no such rubric, or sections that are not in the user message.
@@ -240,12 +228,9 @@ def stored_verdicts(rows: Sequence[Mapping[str, Any]]) -> list[Verdict]:
 
 
 def section_scores(case: Case, response: str | None, verdicts: Sequence[Verdict] = ()) -> list[SectionScore]:
-    """All sections of a case with their scores, in the context's order; also from a response and verdicts that a host has stored.
+    """Return all sections of a case with their scores, in the context's order, from fresh or stored responses and verdicts.
 
-    Args:
-        case: see ``data.py``.
-        response: of the model.
-        verdicts: on :func:`judge_requests` of that response, in order, one per seed for each; none when nobody has judged.
+    The verdicts are those on :func:`judge_requests` of the response, in order, one per seed for each; none before judging.
 
     Raises:
         InputError: the verdicts are not those of the response.
@@ -279,19 +264,12 @@ def score_turn(
     name: str = DEFAULT,
     status: str | None = None,
 ) -> CaseScores:
-    """All metrics of a case, whose only turn is 0.
+    """Score a case, whose only turn is 0, on all metrics.
 
     A section that the response leaves out, or leaves blank, has the lowest score; the official score leaves it out of the mean
     (and judges a blank one). A response without any section would stop the official run; here it has the lowest score.
-    Where a call to the judge failed, the case waits for it; a reply without a rating is left out, and ``judged_share`` tells of it.
-
-    Args:
-        case: see ``data.py``.
-        turn: 0.
-        response: of the model.
-        verdicts: see :func:`section_scores`.
-        name: of the rubric; all have one scale.
-        status: a failure of ours in generation: no metric has a value then.
+    Where a call to the judge failed, the case waits for it; a reply without a rating is left out, and lowers ``judged_share``. With
+    a status, a failure of ours in generation, no metric has a value.
 
     Raises:
         InputError: see :func:`section_scores`.

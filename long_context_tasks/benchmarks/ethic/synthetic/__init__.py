@@ -53,7 +53,7 @@ def build_synthetic(
             f"{family_of(task)} has no cases of {settings.domain}, only of {', '.join(DOMAINS[task])}; correct --domain"
         )
     settings = replace(settings, n=settings.n or CASES)
-    settings.fitted()  # a tokenizer that cannot be had is told before anything is written
+    settings.fitted()  # an unavailable tokenizer is reported before anything is written
     domains = DOMAINS[task] if settings.domain is None else (settings.domain,)
     options = {**asdict(settings), "source": None, "card_version": card("ethic").version}
     reports: list[TaskReport] = []
@@ -76,7 +76,7 @@ def _cases(
     progress: Progress,
     sizes: dict[int, list[int]],
 ) -> Iterator[Case]:
-    """The cases of a domain, length by length; the tokens of each go into ``sizes``."""
+    """Yield the cases of a domain, length by length; the tokens of each go into ``sizes``."""
     fitted = settings.fitted()
     for length in settings.lengths:
         what = f"writing {name_of(task, domain)} {format_length(length)}"
@@ -94,7 +94,7 @@ MAKERS: Mapping[str, Callable[[Maker], Made | None]] = {"attribute": attribute, 
 
 
 def make_case(task: str, domain: str, length: int, settings: FittedSettings, number: int) -> Made:
-    """The case of a number, from the first of a few documents that makes one.
+    """Return the case of a number, from the first of a few documents that makes one.
 
     Raises:
         InputError: none does.
@@ -110,7 +110,7 @@ def make_case(task: str, domain: str, length: int, settings: FittedSettings, num
 
 
 def cached_synthetic(spec: TaskSpec, options: Options) -> CaseSet:
-    """The synthetic cases of a task, written once into the cache.
+    """Return the synthetic cases of a task, written once into the cache.
 
     Args:
         spec: of a synthetic task.

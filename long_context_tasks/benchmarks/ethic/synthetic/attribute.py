@@ -8,7 +8,8 @@ from long_context_tasks.benchmarks.ethic.build.sources import CitedCase, study_t
 from long_context_tasks.benchmarks.ethic.build.windows import shuffled
 from long_context_tasks.benchmarks.ethic.synthetic.fit import with_fillers
 from long_context_tasks.benchmarks.ethic.synthetic.maker import Made, Maker
-from long_context_tasks.corpora.medical_abstracts import Review
+from long_context_tasks.corpora.court_opinions import Opinion
+from long_context_tasks.corpora.medical_abstracts import Review, Study
 from long_context_tasks.synthetic import write_opinion_group, write_review
 from long_context_tasks.synthetic.document import Paragraph
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece
@@ -24,20 +25,22 @@ _SWAPPED = 60
 
 
 def attribute(maker: Maker) -> Made | None:
-    """The case of a number; None where its documents make none."""
+    """Return the case of a number; None where its documents make none."""
     if maker.domain == "medicine":
         return _medicine(maker)
     return _law(maker)
 
 
 def _supply(maker: Maker) -> int:
-    """Tokens of cl100k to choose from: a quarter more than the length, also where that is meant in longer tokens."""
+    """Return the tokens of cl100k to choose from: a quarter more than the length, also where that is meant in longer tokens."""
     length = int(maker.length * max(1.0, maker.scale()))
     return length + length // 4 + _SPARE_TOKENS
 
 
 def _medicine(maker: Maker) -> Made | None:
-    review = write_review(maker.seed, _supply(maker))
+    written = write_review(maker.seed, _supply(maker))
+    studies = tuple(Study(one.id, one.title, one.abstract, one.included) for one in written.studies)
+    review = Review(written.id, written.title, written.background, studies, pubmed=False)
     texts = {study.id: study_text(study) for study in review.studies}
     pieces = {name: Piece(text, maker.count(text + JOINT)) for name, text in texts.items()}
 
@@ -50,8 +53,10 @@ def _medicine(maker: Maker) -> Made | None:
 
 def _law(maker: Maker) -> Made | None:
     written = write_opinion_group(maker.seed, _supply(maker))
-    target = written.all_opinions[0]
-    group = CitedCase(target, written.opinions)
+    target, *citing = (
+        Opinion(one.id, one.title, one.pages, one.cites, one.citation_strings) for one in written.all_opinions
+    )
+    group = CitedCase(target, tuple(citing))
     pages = {
         f"{place}-{number}": Page(
             Chunk((Piece(text, maker.count(text.replace(TARGET_MARK, MARK) + JOINT) + _MARKER, place),)),
@@ -83,7 +88,7 @@ def _law(maker: Maker) -> Made | None:
 
 
 def _case(maker: Maker, review: Review, chosen: Mapping[str, Piece], room: int) -> Made:
-    """The case of these abstracts in random order; what they leave free of the room is filled behind the last one."""
+    """Return the case of these abstracts in random order; what they leave free of the room is filled behind the last one."""
     order = shuffled(len(chosen), maker.seed, "order", maker.length)
     names = [list(chosen)[place] for place in order]
     paragraphs = [Paragraph(chosen[name].text, (name,)) for name in names]
@@ -115,7 +120,7 @@ def _choose(review: Review, pieces: Mapping[str, Piece], room: int, maker: Maker
 
 
 def first_that_fit(names: Sequence[str], sizes: Mapping[str, int], room: float) -> list[str]:
-    """The first ones whose sizes do not exceed a room together."""
+    """Return the first ones whose sizes do not exceed a room together."""
     taken: list[str] = []
     for name in names:
         if sizes[name] > room:
@@ -132,7 +137,7 @@ def filled_by_swap(
     room: int,
     slack: int,
 ) -> list[str]:
-    """The chosen ones with up to three of them replaced by others of their kind, so that little of the room is left.
+    """Return the chosen ones with up to three of them replaced by others of their kind, so that little of the room is left.
 
     Args:
         chosen: fewer tokens than the room.

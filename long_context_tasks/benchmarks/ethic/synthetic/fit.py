@@ -20,12 +20,12 @@ _PAIRS = (("“", "”"), ("(", ")"), ("[", "]"))
 
 
 def as_written(label: str) -> tuple[str, ...]:
-    """A name has one form."""
+    """Return a name as its only form."""
     return (label,)
 
 
 def whole_word(forms: Sequence[str], text: str) -> bool:
-    """Whether a label stands in a text as a word of its own, in one of its forms.
+    """Return whether a text has a label as a separate word, in one of its forms.
 
     >>> whole_word(("24", "Twenty-four"), "twenty-four of 240"), whole_word(("24",), "240 patients, 1,24 and 0.24 %")
     (True, False)
@@ -37,15 +37,15 @@ def whole_word(forms: Sequence[str], text: str) -> bool:
 
 
 def shortened(paragraph: Paragraph, end: int, forms: Forms | None = None) -> Paragraph | None:
-    """A paragraph up to a place in its text, with the labels and facts that are left.
+    """Return a paragraph up to a place in its text, with the labels and facts that are left.
 
     Args:
         paragraph: any.
         end: of what stays.
-        forms: of labels that are numbers. One that stands in both parts may be a label in one of them only, which cannot be told.
+        forms: of labels that are numbers. One in both parts may be a label in only one of them, which is ambiguous.
 
     Returns:
-        None where no sentence ends, where a quotation or a parenthesis would stay open, or where the labels cannot be told.
+        None where no sentence ends, where a quotation or a parenthesis would stay open, or where the labels are ambiguous.
     """
     kept, rest = paragraph.text[:end].rstrip(), paragraph.text[end:]
     if (
@@ -66,7 +66,7 @@ def shortened(paragraph: Paragraph, end: int, forms: Forms | None = None) -> Par
 
 
 def shorter_forms(paragraph: Paragraph, forms: Forms | None = None) -> Iterator[Paragraph]:
-    """The paragraph without its last sentence, its last two, and so on."""
+    """Yield the paragraph without its last sentence, its last two, and so on."""
     for match in reversed(list(_SENTENCE_END.finditer(paragraph.text))):
         if (one := shortened(paragraph, match.end(), forms)) is not None:
             yield one
@@ -81,7 +81,7 @@ def fit(
     forms: Forms | None = None,
     fillers: Sequence[str] = (),
 ) -> list[Paragraph]:
-    """The first paragraphs that fit, the last one shortened to whole sentences.
+    """Return the first paragraphs that fit, the last one shortened to whole sentences.
 
     Args:
         paragraphs: in order.

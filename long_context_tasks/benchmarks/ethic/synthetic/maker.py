@@ -179,15 +179,15 @@ class Maker:
         return case_id(self.settings.seed, self.number)
 
     def count(self, text: str) -> int:
-        """Tokens in the tokenizer of the lengths."""
+        """Return the tokens in the tokenizer of the lengths."""
         return self.settings.measure.count(text)
 
     def tokens(self, draft: Draft) -> int:
-        """Tokens of a prompt."""
+        """Return the tokens of a prompt."""
         return draft.tokens_in(self.settings.measure)
 
     def scale(self) -> float:
-        """Tokens of cl100k, which writers are told, for a token of the lengths; some more for another tokenizer."""
+        """Return the tokens of cl100k, in which writers count, for a token of the lengths; some more for another tokenizer."""
         if self.settings.measure.name == CL100K:
             return 1.0
         sample = JOINT.join(one.text for one in self.genre.write(self.seed, 3000).paragraphs)
@@ -195,7 +195,7 @@ class Maker:
         return 1.05 * self.settings.counted_in[-1].count(sample) / self.count(sample)
 
     def document(self) -> Document:
-        """The document, longer than the context can be."""
+        """Return the document, longer than the context can be."""
         wanted = int((int(self.length * 1.03) + 500) * self.scale())
         for _ in range(_WRITINGS):
             document = self.genre.write(self.seed, wanted)
@@ -207,21 +207,21 @@ class Maker:
         )
 
     def fitted(self, paragraphs: Sequence[Paragraph], room: int) -> list[Paragraph]:
-        """The first paragraphs that fit a room."""
+        """Return the first paragraphs that fit a room."""
         genre = self.genre
         return fit(paragraphs, room, self.slack, self.count, forms=genre.forms, fillers=genre.fillers)
 
     def window(self, document: Document, chunks: Sequence[Chunk]) -> Window:
-        """Chunks as the builders of cases want them."""
+        """Return chunks as the builders of cases want them."""
         source = Source(self.id, document.title, self.domain, ())
         return Window(source, self.length, tuple(chunks))
 
     def named(self, draft: Draft) -> Draft:
-        """A draft of another builder with the id of the case."""
+        """Return a draft of another builder with the id of the case."""
         return replace(draft, id=self.id)
 
     def pieces(self, paragraphs: Sequence[Paragraph]) -> list[Piece]:
-        """Paragraphs with their tokens."""
+        """Return paragraphs with their tokens."""
         parts = self.genre.parts(paragraphs)
         return [
             Piece(one.text, self.count(one.text + JOINT), part)
@@ -229,13 +229,13 @@ class Maker:
         ]
 
     def chunks(self, paragraphs: Sequence[Paragraph]) -> list[Chunk]:
-        """Paragraphs in chunks of whole ones."""
+        """Return paragraphs in chunks of whole ones."""
         pieces = self.pieces(paragraphs)
         cap = min(MOST_CHUNK, max(LEAST_CHUNK, self.length // 8))
         return list(chunks_of(pieces, max(cap, *(piece.tokens for piece in pieces))))
 
     def tuned(self, room: int, make: Callable[[int], Made | None]) -> Made | None:
-        """What is made with the room that brings the prompt closest to the length, and not above it."""
+        """Return what is made with the room that brings the prompt closest to the length, and not above it."""
         best: tuple[int, Made] | None = None
         for _ in range(_TRIES):
             made = make(room)
@@ -254,7 +254,7 @@ class Maker:
         return best[1]
 
     def made(self) -> Made | None:
-        """The case; None where this document makes none."""
+        """Return the case; None where this document makes none."""
         document = self.document()
         make = self._recall if self.task == "recall" else self._summarize
         return self.tuned(self.length - 150, lambda room: make(document, room))
@@ -279,7 +279,7 @@ class Maker:
         return None
 
     def _in_sections(self, document: Document, paragraphs: Sequence[Paragraph], number: int) -> Made | None:
-        """A case of so many sections; None where there is no fact at all."""
+        """Return a case of so many sections; None where there is no fact at all."""
         sections = even_sections([Chunk((piece,)) for piece in self.pieces(paragraphs)], number)
         left = iter(paragraphs)
         facts = []
@@ -294,7 +294,7 @@ class Maker:
 
 
 def document_seed(seed: int, domain: str, number: int, attempt: int = 0) -> int:
-    """Seed of the document of a case."""
+    """Return the seed of the document of a case."""
     return int(stable_seed(seed, "synthetic", domain, number, attempt)[:12], 16)
 
 
@@ -304,7 +304,7 @@ def case_id(seed: int, number: int) -> str:
 
 
 def key_facts(paragraphs: Sequence[Paragraph], tokens: Sequence[int]) -> list[Fact]:
-    """The facts of a section that its summary should state: the weightiest of every stretch of equal length, in order.
+    """Return the facts of a section that its summary should state: the weightiest of every stretch of equal length, in order.
 
     Args:
         paragraphs: of the section.

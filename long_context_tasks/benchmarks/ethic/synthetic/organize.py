@@ -29,7 +29,7 @@ class _Parts:
         self.parts: list[list[Paragraph]] = []
 
     def size(self, paragraphs: Sequence[Paragraph]) -> int:
-        """Tokens that a part takes in the context and among the options."""
+        """Return the tokens that a part takes in the context and among the options."""
         count = self.maker.count
         summary = self.maker.genre.summary_of(paragraphs)
         return sum(count(one.text + JOINT) for one in paragraphs) + count(summary) + _OPTION_MARK
@@ -58,7 +58,7 @@ class _Parts:
         return self.maker.genre.summary_of(paragraphs)
 
     def draft(self, last: Sequence[Paragraph]) -> Draft | None:
-        """The case with this last part; None where a summary is empty."""
+        """Return the case with this last part; None where a summary is empty."""
         parts = [*self.parts, list(last)]
         summaries = [self.summary(part) for part in parts]
         if not all(summaries):
@@ -86,7 +86,7 @@ def organize(maker: Maker) -> Made | None:
 
 
 def _in_parts(maker: Maker, document: Document, number: int, room: int, last_room: int) -> Made | None:
-    """The case of so many parts; ``last_room`` is that of the last one to begin with."""
+    """Return the case of so many parts; ``last_room`` is that of the last one to begin with."""
     parts = _Parts(maker, document)
     left = parts.divide(number, room)
 
@@ -103,7 +103,7 @@ def _in_parts(maker: Maker, document: Document, number: int, room: int, last_roo
 
 
 def _summary_tokens(maker: Maker, document: Document, chunk: int) -> int:
-    """Tokens of an option, as the first ones of the document have."""
+    """Return the tokens of an option, as the first ones of the document have."""
     part: list[Paragraph] = []
     size = 0
     for paragraph in document.paragraphs:
@@ -115,7 +115,7 @@ def _summary_tokens(maker: Maker, document: Document, chunk: int) -> int:
 
 
 def _told_once(document: Document) -> Document:
-    """The document without facts that are stated of several of its paragraphs: summaries of two parts might share them."""
+    """Return the document without facts that are stated of several of its paragraphs: summaries of two parts might share them."""
     told = Counter(fact.statement for one in document.paragraphs for fact in one.facts)
     return replace(
         document,
@@ -127,5 +127,5 @@ def _told_once(document: Document) -> Document:
 
 
 def _stated(part: Sequence[Paragraph], summary: str) -> SectionFacts:
-    """The facts of a part that its summary states."""
+    """Return the facts of a part that its summary states."""
     return SectionFacts(tuple(fact for one in part for fact in one.facts if states(summary, fact)), 0)

@@ -1,4 +1,4 @@
-"""What a meeting settles, and the passages in which it does.
+"""Passages of meetings: those that settle a point, and what else is said around them.
 
 Four people bring up a value each, in words that do not tell which one will be taken. What is taken is then said without
 naming it: by who brought it up, by what spoke for it, by leaving out the others, or by its place. So nothing around a value
@@ -6,13 +6,36 @@ tells whether it is the answer (not its place, not how often it is named, not th
 knows. Later the meeting may come back to a point and settle it otherwise.
 """
 
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from long_context_tasks.synthetic.meeting.speech import Speech, turn
-from long_context_tasks.synthetic.meeting.world import FILE, Kind, Subject, Value, draw_values
+from long_context_tasks.synthetic.meeting.world import (
+    FILE,
+    TYPES,
+    Kind,
+    Subject,
+    Value,
+    draw_subject,
+    draw_values,
+    kinds_of,
+    make_subject,
+)
 from long_context_tasks.synthetic.wording import words
 
-__all__ = ["CANDIDATES", "Block", "Point", "change", "discuss", "keep", "make_point", "stale"]
+__all__ = [
+    "CANDIDATES",
+    "Block",
+    "Point",
+    "Talk",
+    "change",
+    "discuss",
+    "fields",
+    "keep",
+    "make_point",
+    "stale",
+]
 
 CANDIDATES = 4
 _ORDINALS = ("first", "second", "third", "last")
@@ -27,7 +50,7 @@ class Point:
         kind: what is asked about it.
         values: what is brought up, in the order in which it is.
         speakers: who brings up each.
-        reasons: what speaks for each; empty when nobody gives reasons.
+        reasons: what speaks for each; empty when no reasons are given.
         leader: who settles it.
         course: place in ``values`` of what is taken, at first and after each change; the last one is the answer.
     """
@@ -69,7 +92,7 @@ def make_point(speech: Speech, subject: Subject, kind: Kind, changes: int) -> Po
     """Draw values, people and the course of a point; what is taken does not depend on anything else."""
     cast = speech.cast
     leader = cast.present[0] if speech.chance(0.75) else speech.others(cast.present[0])
-    speakers = tuple(speech.several(CANDIDATES, leader))
+    speakers = tuple(speech.people(CANDIDATES, leader))
     people = [one for one in (*cast.present, *cast.absent) if one not in (*speakers, leader, cast.present[0])]
     values = tuple(draw_values(kind.domain, CANDIDATES, speech, people))
     reasons: tuple[str, ...] = ()
@@ -83,19 +106,19 @@ def make_point(speech: Speech, subject: Subject, kind: Kind, changes: int) -> Po
 
 
 def fields(subject: Subject) -> dict[str, str]:
-    """The fields of a plan that speak of a subject."""
+    """Return the fields of a plan that speak of a subject."""
     they, them, verb = ("they", "them", "are") if subject.plural else ("it", "it", "is")
     return {"s": subject.text, "they": they, "them": them, "is": verb}
 
 
 def topic(speech: Speech, point: Point) -> str:
-    """The clause that names what is to be settled."""
+    """Return the clause that names what is to be settled."""
     text = speech.plain(f"{point.kind.name}.topic", **fields(point.subject))
     return text[0].lower() + text[1:]
 
 
 def discuss(speech: Speech, point: Point, brief: bool = False) -> Block:
-    """The passage in which a point comes up and is settled for the first time.
+    """Return the passage in which a point comes up and is settled for the first time.
 
     Args:
         speech: of the meeting.
@@ -129,7 +152,7 @@ def discuss(speech: Speech, point: Point, brief: bool = False) -> Block:
 
 
 def _bystander(speech: Speech, point: Point) -> str:
-    """Somebody who has no part in the point, or else its leader."""
+    """Choose somebody who has no part in the point, or else its leader."""
     free = [one for one in speech.cast.present if one not in point.speakers and one != point.leader]
     return speech.pick(free) if free else point.leader
 
@@ -167,7 +190,7 @@ def _settle(speech: Speech, block: Block, point: Point, step: int) -> None:
 
 
 def change(speech: Speech, point: Point, step: int) -> Block:
-    """The passage in which the meeting comes back to a point and takes another value."""
+    """Return the passage in which the meeting comes back to a point and takes another value."""
     block = Block()
     speech.avoided = tuple(value.text for value in point.values)
     opener = speech.others(point.leader)
@@ -186,7 +209,7 @@ def change(speech: Speech, point: Point, step: int) -> Block:
 
 
 def keep(speech: Speech, point: Point) -> Block:
-    """Somebody asks whether a settled point stands, and it does."""
+    """Let somebody ask whether a settled point stands; it does."""
     block = Block()
     asker = speech.others(point.leader)
     block.say(asker, speech.sentence("keep.open", topic=topic(speech, point)))
@@ -195,10 +218,130 @@ def keep(speech: Speech, point: Point) -> Block:
 
 
 def stale(speech: Speech, point: Point) -> Block:
-    """Somebody reads a value, any of them, from notes that are out of date."""
+    """Let somebody read any of the values from notes that are out of date."""
     block = Block()
     value = speech.pick(point.values)
     reader = speech.others(point.leader)
     block.say(reader, speech.sentence("stale", v=value.text, s=point.subject.text))
     block.say(speech.others(reader), speech.sentence("stale.no"))
     return block
+
+
+_LITTLE, _MUCH = 60, 330  # tokens: less is room for a word or two, more for a point of its own
+
+
+class Talk:
+    """Goes on talking for as long as it is asked.
+
+    Attributes:
+        reserved: subjects that only the points that are asked about may have.
+        asked_nouns: class and place of their nouns, which come again with other projects.
+    """
+
+    def __init__(self, speech: Speech, count: Callable[[Sequence[str]], int]) -> None:
+        """Talk with this voice; ``count`` counts the tokens of lines."""
+        self.speech = speech
+        self.count = count
+        self.reserved: set[str] = set()
+        self.asked_nouns: list[tuple[str, int]] = []
+        self.taken: set[tuple[str, str]] = set()
+        self.pending: deque[Point] = deque()
+
+    def another_point(self) -> Point:
+        """Draw a point without a question: often of a noun that is asked about, in another project."""
+        speech, projects = self.speech, self.speech.cast.projects
+        for _ in range(30):
+            if self.asked_nouns and speech.chance(0.3):
+                noun = speech.pick(self.asked_nouns)
+                subject = make_subject(*noun, speech.pick(projects))
+            else:
+                subject, noun = draw_subject(speech, projects)
+            kind = speech.pick(kinds_of(speech.pick(TYPES), subject.group))
+            if subject.text not in self.reserved and (subject.text, kind.name) not in self.taken:
+                break
+        else:
+            while subject.text in self.reserved:
+                subject = make_subject(*noun, speech.pick(projects))
+        self.taken.add((subject.text, kind.name))
+        return make_point(speech, subject, kind, 1 if speech.chance(0.35) else 0)
+
+    def other(self, room: float) -> list[str]:
+        """Write something that is not asked about, of about as many tokens as there is room for, or less."""
+        roll = self.speech.random()
+        if room < _LITTLE:
+            lines = self._questions() if room > _LITTLE - 20 else self.turns("back", 2)
+            return lines if self.count(lines) <= room else self.turns("back", 1)
+        if room > _MUCH and roll < 0.13:
+            return self._settle_something()
+        if room > 2 * _LITTLE and roll < 0.19:
+            return self._next_item()
+        if roll < 0.52:
+            return self._monologue(room)
+        if roll < 0.72:
+            return self._questions()
+        return self._interrupted() if roll < 0.82 else self._aside()
+
+    def _settle_something(self) -> list[str]:
+        """Write a passage of a point without a question; some are changed later, as those with one."""
+        if self.pending and self.speech.chance(0.5):
+            return change(self.speech, self.pending.popleft(), 1).lines
+        point = self.another_point()
+        if len(point.course) > 1:
+            self.pending.append(point)
+        return discuss(self.speech, point).lines
+
+    def _next_item(self) -> list[str]:
+        speech = self.speech
+        item, _ = draw_subject(speech, speech.cast.projects)
+        speech.new_item()
+        return turn(speech.cast.present[0], speech.sentence("item", s=item.text))
+
+    def _say(self, speaker: str, *names: str) -> list[str]:
+        """Return a turn of sentences from these lists, in which no speaker names himself."""
+        self.speech.avoided = (speaker,)
+        lines = turn(speaker, *(self.speech.sentence(name) for name in names))
+        self.speech.avoided = ()
+        return lines
+
+    def turns(self, name: str, number: int) -> list[str]:
+        """Write turns of different people."""
+        return [line for speaker in self.speech.people(number) for line in self._say(speaker, name)]
+
+    def _monologue(self, room: float) -> list[str]:
+        speech = self.speech
+        speaker = speech.others()
+        names: list[str] = []
+        for _ in range(1 + int(speech.random() ** 1.3 * min(11, room / 30))):
+            names += ["tiny"] if names and speech.chance(0.12) else []
+            names.append("report" if speech.chance(0.5) else "think")
+        lines = self._say(speaker, *names)
+        return lines + self._say(speech.others(speaker), "back") if speech.chance(0.45) else lines
+
+    def _questions(self) -> list[str]:
+        speech = self.speech
+        one, other = speech.people(2)
+        lines: list[str] = []
+        for _ in range(speech.whole(1, 2)):
+            lines += self._say(one, *(["tiny"] if speech.chance(0.25) else []), "ask")
+            more = ["report"] if speech.chance(0.3) else ["think"] if speech.chance(0.3) else []
+            lines += self._say(other, "answer", *more)
+            lines += self._say(one, "back") if speech.chance(0.4) else []
+        return lines
+
+    def _interrupted(self) -> list[str]:
+        """Let somebody be cut short, who may go on afterwards."""
+        speech = self.speech
+        one, other = speech.people(2)
+        begun = speech.plain("unfinished" if speech.chance(0.6) else "start")
+        lines = turn(one, f"{speech.spoken(begun.rstrip('.'))}-" if speech.chance(0.6) else f"{begun} -.")
+        lines += self._say(other, speech.pick(("tech", "back", "joining", "ask")))
+        return lines + self._say(one, "back", "report") if speech.chance(0.6) else lines
+
+    def _aside(self) -> list[str]:
+        speech = self.speech
+        name = speech.pick(("digress", "digress", "tech", "joining", "away"))
+        one, other = speech.people(2)
+        lines = self._say(one, name)
+        lines += self._say(other, name if speech.chance(0.55) else "back")
+        more = "digress" if name == "digress" else "tiny"
+        return lines + self._say(one, more) if speech.chance(0.3) else lines

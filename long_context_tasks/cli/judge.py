@@ -1,11 +1,11 @@
-"""``lct judge``: judge stored responses, rate answers, compare judges, try a judge."""
+"""``lct judge``: judge stored responses, compare judges, try a judge."""
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from long_context_tasks.cli.judge.compare import compare
 from long_context_tasks.cli.options import (
     Json,
     Judges,
@@ -14,32 +14,30 @@ from long_context_tasks.cli.options import (
     OnlyTasks,
     RunsDataDir,
     examples,
+    words,
 )
-from long_context_tasks.cli.output import give, say
+from long_context_tasks.cli.output import give, interval_text, print_table, say, table_of
 
 if TYPE_CHECKING:
     from long_context_tasks.judges import JudgeConfig
     from long_context_tasks.results import FoundRuns, StoredRun
     from long_context_tasks.results.rejudge import JudgedRun
+    from long_context_tasks.stats import Panel, RaterStudy
+
+_FORMAT = 'one JSON object a line: {"id": "m1/3", "cluster": "m1", "gpt-4": 9, "gold": 8.5}'
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
-app.command(
-    "compare",
-    epilog=examples(
-        "lct judge compare scores.jsonl --gold gold",
-    ),
-)(compare)
 
 
 @app.callback()
 def judge() -> None:
-    """Judge stored responses, rate answers, compare judges with people, try a judge."""
+    """Judge stored responses, compare judges with people, try a judge."""
 
 
 @app.command(
     epilog=examples(
         "lct judge run results/ --judge judge.yaml",
-        "lct judge run results/ --judge a.yaml --judge b.yaml --tasks elitr_bench_qa_test",
+        "lct judge run results/ --judge a.yaml --judge b.yaml --seeds 1,2,3",
     )
 )
 def run(
@@ -59,7 +57,7 @@ def run(
     folder `judged` beside each run; the hosts' own files stay as they are. Exit code 1 when a run was skipped or the judge
     could not be reached for some responses.
     """
-    from long_context_tasks.cli.output import print_table, table_of
+    from long_context_tasks.cli.output import print_table
     from long_context_tasks.judges import check_judge
     from long_context_tasks.judges.kinds import kind_of
     from long_context_tasks.results.rejudge import judge_run, prepare, with_seeds
@@ -148,7 +146,7 @@ def chosen_runs(runs: "tuple[StoredRun, ...]", tasks: str) -> "list[StoredRun]":
     """
     from long_context_tasks.schema import InputError
 
-    names = [word.strip() for word in tasks.split(",") if word.strip()]
+    names = words(tasks)
     there = {one.task for one in runs}
     if unknown := [name for name in names if name not in there]:
         raise InputError(f"--tasks {', '.join(unknown)}: no such runs; there are: {', '.join(sorted(there))}")
@@ -185,3 +183,124 @@ def check(
         where = f"at {config.base_url} answers"
     text = f"judge {config.name}: {config.model} {where}"
     give(text, judge=config.name, model=config.model, asked=not config.in_process)
+
+
+@app.command(epilog=examples("lct judge compare scores.jsonl --gold gold"))
+def compare(
+    files: Annotated[list[Path], typer.Argument(help=f"Scores, {_FORMAT}. Files are joined by id.")],
+    gold: Annotated[
+        str | None, typer.Option("--gold", help="Rater whose scores make the bins of the distribution.")
+    ] = None,
+    raters: Annotated[
+        str, typer.Option("--raters", help="Fields with scores, with commas. Default: all that hold numbers.")
+    ] = "",
+    panel: Annotated[
+        str, typer.Option("--panel", help="Raters for the ICC, with commas. Default: all of --raters.")
+    ] = "",
+    by: Annotated[
+        str | None, typer.Option("--by", help="Field to split the means by, e.g. the model.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of the resampling.")] = 0,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the figures as JSON, too.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare judges with people and with each other.
+
+    Means, correlations of every pair (Pearson, Spearman, Kendall), scores for each gold score, and agreement of the
+    panel (ICC). Intervals are 95 % and over clusters (meetings), but those of the ICC, which take items as independent.
+    """
+    from long_context_tasks.judges.ratings import read_ratings
+    from long_context_tasks.schema import InputError
+    from long_context_tasks.schema.files import write_json
+    from long_context_tasks.stats import study_panel, study_raters
+
+    table = read_ratings(files, words(raters), by)
+    members = words(panel)
+    if unknown := [name for name in [gold, *members] if name is not None and name not in table.ratings]:
+        raise InputError(f"no rater {', '.join(unknown)}; there are: {', '.join(table.ratings)}")
+    if len(members) == 1:
+        raise InputError(f"--panel {panel}: agreement needs two raters or more")
+    study = study_raters(table.ratings, table.clusters, gold, table.labels, seed=seed)
+    _print_study(study, gold, by)
+    chosen = {name: table.ratings[name] for name in members or table.ratings}
+    found: Panel | None = None
+    try:
+        found = study_panel(chosen, table.clusters)
+    except (InputError, ValueError) as error:
+        if members:
+            raise InputError(f"--panel: {error}") from error
+        say(f"ICC left out: {error}")
+    if found is not None:
+        _print_panel(found)
+    if out is not None:
+        content = {"study": asdict(study), "icc": asdict(found) if found is not None else None}
+        write_json(out, content, remedy="choose another place with --out")
+        give(None, file=out)
+
+
+def _print_study(study: "RaterStudy", gold: str | None, by: str | None) -> None:
+    def figures(group: Any) -> list[str]:
+        return [
+            str(group.n),
+            str(group.total),
+            str(group.clusters),
+            f"{group.mean:.2f}",
+            f"{group.sd:.2f}",
+            interval_text(group.interval),
+        ]
+
+    head = ["n", "of", "clusters", "mean", "sd", "95 % interval"]
+    print_table(
+        f"Mean of each rater: {study.items} items in {study.clusters} clusters",
+        ["rater", *head],
+        [[name, *figures(group)] for name, group in study.means.items()],
+    )
+    if study.by_label:
+        rows = [
+            [label, n, *figures(g)] for label, groups in study.by_label.items() for n, g in groups.items()
+        ]
+        print_table(f"Mean by {by}", [str(by), "rater", *head], rows, ("rater",))
+    print_table(
+        "Correlation of raters",
+        ["method", "first", "second", "correlation", "95 % interval", "n", "clusters"],
+        [
+            [
+                c.method,
+                c.first,
+                c.second,
+                f"{c.value:.3f}",
+                interval_text(c.interval, 3),
+                str(c.n),
+                str(c.clusters),
+            ]
+            for c in study.correlations
+        ],
+        ("first", "second"),
+    )
+    if study.bins:
+        rows = [[n, str(score), *figures(g)] for n, bins in study.bins.items() for score, g in bins.items()]
+        print_table(f"Scores for each score of {gold}", ["rater", str(gold), *head], rows)
+
+
+def _print_panel(panel: "Panel") -> None:
+    left_out = f", {panel.left_out} without all scores left out" if panel.left_out else ""
+    rows = [
+        [
+            str(cluster),
+            one.form,
+            f"{one.value:.3f}",
+            interval_text(one.interval, 3),
+            str(one.targets),
+            str(one.raters),
+        ]
+        for cluster, one in [
+            *panel.by_cluster.items(),
+            *(("all", each) for each in panel.overall.values()),
+        ]
+    ]
+    print_table(
+        f"Intra-class correlation of {', '.join(panel.raters)}: {panel.items} items{left_out}",
+        ["cluster", "form", "ICC", "95 % interval", "items", "raters"],
+        rows,
+        ("form",),
+    )

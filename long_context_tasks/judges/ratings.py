@@ -1,0 +1,116 @@
+"""Scores of several raters for the same items, from files of JSON lines."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import json_rows
+
+_NO_RATERS = ("id", "cluster", "turn", "repeat")
+"""Fields that may hold a number and are no scores; the last two are in the rows of ``lct judge run``."""
+# As `results.evaluations.judged_path` makes it.
+_JUDGED = re.compile(r"/judged/(?P<label>(?P<name>[^/]+)-[0-9a-f]{8})/")
+FORMAT = 'one JSON object a line: {"id": "m1/3", "cluster": "m1", "gpt-4": 9, "gold": 8.5}'
+
+
+@dataclass(frozen=True)
+class RatingTable:
+    """Scores of several raters for the same items.
+
+    Attributes:
+        ids, clusters, labels: of the items; labels are empty when none were asked for.
+        ratings: rater to scores in the order of the items, ``None`` where there is none.
+    """
+
+    ids: tuple[str, ...]
+    clusters: tuple[str, ...]
+    labels: tuple[str, ...]
+    ratings: Mapping[str, tuple[float | None, ...]]
+
+
+def read_ratings(
+    files: Sequence[Path], raters: Sequence[str] = (), label: str | None = None, *, fewest: int = 2
+) -> RatingTable:
+    """Read scores from JSON lines; rows of several files (of a judge each, say) with the same id belong to an item.
+
+    Every field that holds a number in some row is a rater, unless ``raters`` names them. A missing field or ``null`` is
+    no score; other fields are passed over.
+
+    Raises:
+        InputError: a file that cannot be read, a row that is no object or lacks id or cluster, a score that is no finite
+            number, an id that comes with two clusters, labels or scores of one rater, or a rater that no row has.
+    """
+    items: dict[str, dict[str, Any]] = {}
+    numeric: dict[str, None] = {}
+    for place, row in _rows(files, _labels(files)):
+        item = items.setdefault(row["id"], {})
+        for name, value in row.items():
+            if isinstance(value, dict | list):
+                continue
+            if name in item and item[name] != value and value is not None and item[name] is not None:
+                raise InputError(
+                    f"{place}: {name} of {row['id']} is {value!r}, before it was {item[name]!r}; give every item an id of "
+                    "its own, e.g. meeting/question/model"
+                )
+            if value is not None or name not in item:
+                item[name] = value
+            if name not in (*_NO_RATERS, label) and _is_number(value):
+                numeric.setdefault(name)
+    chosen = list(raters) or list(numeric)
+    if missing := [name for name in chosen if name not in numeric]:
+        raise InputError(
+            f"no row has a score of {', '.join(missing)}; there are: {', '.join(numeric) or 'none'}"
+        )
+    if len(chosen) < fewest:
+        raise InputError(
+            f"a comparison needs {'two raters' if fewest > 1 else 'a rater'}; found: {', '.join(chosen) or 'none'}. Expected {FORMAT}"
+        )
+    for item in items.values():
+        for name in chosen:
+            value = item.get(name)
+            if value is not None and not (_is_number(value) and math.isfinite(value)):
+                raise InputError(
+                    f"{item['id']}: score of {name} is {value!r}, not a number; null means no score"
+                )
+        if label is not None and item.get(label) is None:
+            raise InputError(f"{item['id']}: no field {label!r}, which --by names")
+    return RatingTable(
+        ids=tuple(items),
+        clusters=tuple(str(item["cluster"]) for item in items.values()),
+        labels=tuple(str(item[label]) for item in items.values()) if label is not None else (),
+        ratings={name: tuple(item.get(name) for item in items.values()) for name in chosen},
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _labels(files: Sequence[Path]) -> dict[Path, tuple[str, str]]:
+    """Return the files of ``lct judge run`` by judges of the same name with different settings: that name, and a distinct one."""
+    found = {path: match for path in files if (match := _JUDGED.search(path.absolute().as_posix()))}
+    names = Counter(match["name"] for match in {match["label"]: match for match in found.values()}.values())
+    return {
+        path: (match["name"], match["label"]) for path, match in found.items() if names[match["name"]] > 1
+    }
+
+
+def _rows(
+    files: Sequence[Path], labels: Mapping[Path, tuple[str, str]]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path in files:
+        for place, row in json_rows(path, FORMAT):
+            if not isinstance(row, dict):
+                raise InputError(f"{place}: a {type(row).__name__}, not an object; expected {FORMAT}")
+            for name in ("id", "cluster"):
+                value = row.get(name)
+                if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
+                    raise InputError(f"{place}: no {name}; expected {FORMAT}")
+            name, label = labels.get(path, ("", ""))
+            named = {label if key == name else key: value for key, value in row.items()}
+            yield place, {**named, "id": str(row["id"]), "cluster": str(row["cluster"])}
