@@ -17,7 +17,9 @@ CODES = "QARUE"
 QUESTION_CODES = "QAR"
 """Those that ask for a correction of the question, its rationale or its reference."""
 DEFAULT_SCALE = "orca"
-SHIPPED = ("orca", "orca_text", "elitr_bench")
+_SCALES = importlib.resources.files("long_context_tasks.annotation") / "scales"
+SHIPPED = tuple(sorted(file.name.removesuffix(".yaml") for file in _SCALES.iterdir()))
+"""Names of the scales that come with the package."""
 MAX_STEPS = 11
 
 

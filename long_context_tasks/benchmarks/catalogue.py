@@ -171,6 +171,11 @@ def card(name: str) -> Card:
     return benchmark(name).card
 
 
+def demo() -> Card:
+    """The card of the benchmark that `lct demo` shows."""
+    return next(card(name) for name in benchmark_names() if card(name).demo)
+
+
 def builders() -> dict[str, tuple[Benchmark, Builder]]:
     """Every builder of cases by name, with its benchmark."""
     every = map(benchmark, benchmark_names())

@@ -149,7 +149,7 @@ def _version(value: bool) -> None:
 
 
 @app.callback(
-    epilog="Examples:\n\n  lct tasks ada_leval\n\n  lct plan --tasks lct_official --model ./Qwen2.5-7B\n\n  lct report results/ --out site/"
+    epilog="Examples:\n\n  lct tasks synthetic\n\n  lct plan --tasks lct_official --model ./Qwen2.5-7B\n\n  lct report results/ --out site/"
 )
 def lct(
     debug: Annotated[

@@ -23,8 +23,8 @@ app = typer.Typer(add_completion=False)
 
 @app.command(
     epilog=examples(
-        "lct coverage cases/ethic_recall --judge judge.yaml",
-        "lct coverage ada_leval_bestanswer_1k --n 20 --judge judge.yaml --out coverage.json",
+        "lct coverage cases/ --judge judge.yaml",
+        "lct coverage TASK --n 20 --judge judge.yaml --out coverage.json",
     )
 )
 def coverage(

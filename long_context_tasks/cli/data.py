@@ -209,11 +209,11 @@ def _progress(name: str) -> Iterator["OnBytes"]:
         yield on_bytes
 
 
-@app.command(epilog=examples("lct data fetch ada_leval --file 1k,...,16k", "lct data fetch elitr_bench"))
+@app.command(epilog=examples("lct data fetch BENCHMARK", "lct data fetch BENCHMARK --file 1k,...,16k"))
 def fetch(
     benchmark: Annotated[
         str,
-        typer.Argument(help="Which benchmark's files, e.g. ada_leval.", autocompletion=complete_benchmark),
+        typer.Argument(help="Which benchmark's files.", autocompletion=complete_benchmark),
     ],
     file: Annotated[
         str | None,

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False)
 
 # Tasks of one benchmark, whose config file OpenCompass gets.
-TASKS = ("ada_leval_tsort_2k_synthetic", "ada_leval_bestanswer_1k_synthetic")
 _PERCENT = 100.0
 
 
@@ -63,7 +62,7 @@ def run_demo(folder: Path, configs: Path, n: int, console: "Console") -> None:
     Raises:
         InputError: a step failed; names its log.
     """
-    from long_context_tasks.benchmarks.catalogue import parse_task
+    from long_context_tasks.benchmarks.catalogue import demo, parse_task
     from long_context_tasks.hosts.demo_model import demo_model_path
 
     # What an earlier run left is only good for the same cases and the same code.
@@ -71,13 +70,14 @@ def run_demo(folder: Path, configs: Path, n: int, console: "Console") -> None:
     folder.mkdir(parents=True, exist_ok=True)
     model = demo_model_path()
     cases = folder / "cases"
-    specs = [parse_task(task) for task in TASKS]
+    names = demo().demo["tasks"]
+    specs = [parse_task(task) for task in names]
     for spec in specs:
         family = f"{spec.family}_{spec.variant}"
         if not (cases / family / f"{spec.name}.jsonl").is_file():
             command = ["lct", "build", family, "--length", spec.length, "--n", str(n), "--out", str(cases)]
             _run(command, folder / f"build_{family}.log", {}, console)
-    tasks = ",".join(TASKS)
+    tasks = ",".join(names)
     lm_eval = [
         *("lm_eval", "--model", "hf", "--model_args", f"pretrained={model},dtype=float32", "--device", "cpu"),
         *("--tasks", tasks, "--apply_chat_template", "--batch_size", "1", "--log_samples"),
@@ -97,7 +97,7 @@ def run_demo(folder: Path, configs: Path, n: int, console: "Console") -> None:
     hosts = {"lm-eval": read_lm_eval(folder / "lm_eval"), "OpenCompass": read_opencompass(work)}
     console.print(results_table(hosts, model.name))
     rows = [
-        {"task": task, "host": host, **results[task]} for task in TASKS for host, results in hosts.items()
+        {"task": task, "host": host, **results[task]} for task in names for host, results in hosts.items()
     ]
     add_table(f"{model.name}, synthetic cases", rows)
     give(site=site / "index.html")
@@ -146,8 +146,10 @@ def read_lm_eval(folder: Path) -> dict[str, dict[str, float]]:
 
 def read_opencompass(folder: Path) -> dict[str, dict[str, float]]:
     """Task to metrics (0 to 1) from OpenCompass's newest result files."""
+    from long_context_tasks.benchmarks.catalogue import demo
+
     found: dict[str, dict[str, float]] = {}
-    for task in TASKS:
+    for task in demo().demo["tasks"]:
         path = _newest(folder.rglob(f"results/*/{task}.json"), folder)
         row = json.loads(path.read_text(encoding="utf-8"))
         found[task] = {
@@ -162,14 +164,13 @@ def results_table(hosts: Mapping[str, Mapping[str, Mapping[str, float]]], model:
     """One row per task and host; accuracies in percent."""
     from rich.table import Table
 
-    from long_context_tasks.benchmarks.catalogue import parse_task
+    from long_context_tasks.benchmarks.catalogue import demo
 
-    card = parse_task(TASKS[0]).card
-    columns = (card.headline, card.official, "instruction_following", "random_guess")
+    names, columns = demo().demo["tasks"], demo().demo["metrics"]
     table = Table(title=f"{model}, synthetic cases, percent")
     for name in ("task", "host", "cases", *columns):
         table.add_column(name.replace("_", " "), justify="left" if name in ("task", "host") else "right")
-    for task in TASKS:
+    for task in names:
         for host, results in hosts.items():
             row = results[task]
             interval = (

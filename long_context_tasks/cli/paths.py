@@ -21,7 +21,7 @@ def config_folder() -> Path:
 @app.command(
     epilog=examples(
         "lct paths",
-        'opencompass --datasets ada_leval_gen --models lct_model --config-dir "$(lct paths --opencompass)"',
+        'opencompass --datasets BENCHMARK_gen --models lct_model --config-dir "$(lct paths --opencompass)"',
     )
 )
 def paths(

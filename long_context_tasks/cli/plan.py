@@ -37,7 +37,7 @@ Examples:
 
   lct plan --model ./Qwen2.5-7B --tasks lct_official --rate-from results/
 
-  lct plan --model gpt-4o --tasks 'ethic_*' --window 128k --prompt-price 2.5 --completion-price 10
+  lct plan --model gpt-4o --tasks lct_official --window 128k --prompt-price 2.5 --completion-price 10
 
   lct plan --missing results/ outputs/ --tasks lct_official
 """
@@ -55,7 +55,7 @@ def plan(
         list[str] | None,
         typer.Option(
             "--tasks",
-            help="Tasks, groups and globs, with commas: ada_leval, 'ethic_*', lct_official.",
+            help="Tasks, groups and globs, with commas: lct_official, 'recall_*'.",
             autocompletion=complete_tasks,
         ),
     ] = None,

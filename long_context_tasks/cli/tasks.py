@@ -10,12 +10,12 @@ from long_context_tasks.cli.output import print_lines
 app = typer.Typer(add_completion=False)
 
 
-@app.command(epilog=examples("lct tasks", "lct tasks ada_leval_tsort"))
+@app.command(epilog=examples("lct tasks", "lct tasks synthetic"))
 def tasks(
     containing: Annotated[
         str,
         typer.Argument(
-            help="Only names that contain this, e.g. ada_leval_tsort or _synthetic.",
+            help="Only names that contain this, e.g. recall or _synthetic.",
             show_default=False,
             autocompletion=complete_task,
         ),

@@ -10,7 +10,7 @@ RUNS: dict[str, pl.DataType] = {
     "model": pl.String(),  # as it is shown: a local path by its last folder
     "benchmark": pl.String(),
     "task": pl.String(),
-    "family": pl.String(),  # the task without length and variant, ada_leval_tsort
+    "family": pl.String(),  # the task without length and variant, toy_sort
     "length": pl.Int64(),  # tokens; null for a task that has none
     "variant": pl.String(),  # "" for the plain task
     "wer": pl.Int64(),  # target word error rate, percent; null without noise

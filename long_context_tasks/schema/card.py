@@ -106,7 +106,7 @@ class TaskCard(_CardPart):
 class Card(_CardPart):
     """A benchmark's card; the fields are those of the YAML file. Required are ``name``, ``title``, ``metrics`` and ``tasks``.
 
-    ``points`` names the metrics that are points of a scale and no rates. Public pages and bundles show of the data only what ``redistribute`` allows; what it does not mention is not shown.
+    ``demo`` names tasks and metrics of `lct demo`. ``points`` names the metrics that are points of a scale and no rates. Public pages and bundles show of the data only what ``redistribute`` allows; what it does not mention is not shown.
     """
 
     name: str
@@ -123,6 +123,7 @@ class Card(_CardPart):
     subsets: Mapping[str, Any] = {}
     settings: tuple[Mapping[str, Any], ...] = ()
     deviations: tuple[str, ...] = ()
+    demo: Mapping[Literal["tasks", "metrics"], tuple[str, ...]] = {}
     _folder: Path = PrivateAttr(default=Path())
 
     @property

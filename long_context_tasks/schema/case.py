@@ -48,7 +48,7 @@ class Case:
 
     Attributes:
         id: unique within a task, stable over builds with equal options.
-        task: name of the task it was made for, e.g. ``ada_leval_tsort_8k``.
+        task: name of the task it was made for, e.g. ``toy_sort_8k``.
         inputs: named fields that the benchmark's ``prompts.py`` renders; keys of documents, character spans.
         turns: one or more questions.
         cluster: what cases have in common and intervals take as the unit (book, question, meeting).

@@ -1,7 +1,7 @@
 """A folder of cases: one JSONL file per task and one table of the long texts they refer to.
 
-``cases/ada_leval_tsort/`` holds ``documents.sqlite`` (table ``documents(key, text)``: every text once),
-``ada_leval_tsort_2k.jsonl`` and so on, and ``manifest.json``. SQLite gives random access by key without holding
+``cases/toy_sort/`` holds ``documents.sqlite`` (table ``documents(key, text)``: every text once),
+``toy_sort_2k.jsonl`` and so on, and ``manifest.json``. SQLite gives random access by key without holding
 anything in memory, so that a thousand cases of 128k tokens cost a host no more than the prompts it keeps.
 """
 

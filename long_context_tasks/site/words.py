@@ -207,8 +207,8 @@ def scale_top(high: float, *, points: bool) -> float:
 def short_name(task: str, benchmark: str) -> str:
     """Return a task or family without the benchmark in front, for places whose heading names the benchmark.
 
-    >>> short_name("ada_leval_tsort_8k", "ada_leval")
-    'tsort_8k'
+    >>> short_name("toy_sort_8k", "toy")
+    'sort_8k'
     """
     return task.removeprefix(f"{benchmark}_") or task
 
@@ -224,8 +224,8 @@ def slug(name: str) -> str:
     Small letters, digits, ``.``, ``_`` and ``-`` stay. A name that loses something, that a system reserves, or that ends like a hashed
     name gets eight digits of its hash.
 
-    >>> slug("ada_leval_tsort_8k")
-    'ada_leval_tsort_8k'
+    >>> slug("toy_sort_8k")
+    'toy_sort_8k'
     >>> slug("Qwen/Qwen3-0.6B")
     'qwen-qwen3-0.6b-fb68f5a6'
     """

@@ -30,7 +30,7 @@ def report() -> None:
     """
 
 
-@app.command("paper", epilog=examples("lct report paper elitr_bench --only table2,fig3"))
+@app.command("paper", epilog=examples("lct report paper BENCHMARK --only table2,fig3"))
 def paper(
     benchmark: Annotated[
         str, typer.Argument(help="Benchmark with published responses.", autocompletion=complete_benchmark)

@@ -28,7 +28,7 @@ _SECTIONS = "Benchmarks' own tables"
 SITE_EXAMPLES = examples(
     "lct report results/ opencompass_outputs/ --out site/",
     "lct report results/ --json",
-    "lct report results/ --section ethic --csv tables/ --plot positions.svg",
+    "lct report results/ --section BENCHMARK --csv tables/ --plot positions.svg",
     "lct report results/ --by prompt_style,temperature",
 )
 

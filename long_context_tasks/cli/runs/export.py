@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from long_context_tasks.schema import Options
 
 EXAMPLES = examples(
-    "lct runs export ada_leval_bestanswer_4k --n 50 --out prompts.jsonl",
-    "lct runs export ada_leval_tsort_any --length 24k --cases cases/ --out prompts.parquet",
-    "lct runs export elitr_bench_conv_test --data-dir data/",
+    "lct runs export TASK --n 50 --out prompts.jsonl",
+    "lct runs export TASK --length 24k --cases cases/ --out prompts.parquet",
+    "lct runs export TASK --data-dir data/",
 )
 
 Cases = Annotated[

@@ -20,7 +20,7 @@ from long_context_tasks.cli.runs.export import (
 )
 
 EXAMPLES = examples(
-    "lct runs score ada_leval_bestanswer_4k responses.jsonl --n 50 --model my-model --out results/",
+    "lct runs score TASK responses.jsonl --n 50 --model my-model --out results/",
 )
 
 

@@ -20,11 +20,7 @@ OTHERS = "other_packages_gen"
 
 
 def group_of(spec: TaskSpec) -> str:
-    """Name of the dataset file that holds a task: official, synthetic, other variants, by likelihood, any length, built cases only.
-
-    >>> group_of(catalogue.parse_task("ada_leval_bestanswer_2k_front"))
-    'ada_leval_variants_gen'
-    """
+    """Name of the dataset file that holds a task: official, synthetic, other variants, by likelihood, any length, built cases only."""
     if spec.benchmark not in catalogue.own_benchmark_names():
         return OTHERS
     if spec.scoring == "likelihood":

@@ -60,10 +60,10 @@ class Place:
 def place_of(task: str, length: str | None = None) -> Place:
     """Row and column of a task by its name, and by the length that it was given as an option.
 
-    >>> place_of("ada_leval_tsort_2k_synthetic")
-    Place(row='ada_leval_tsort (synthetic)', length='2k')
-    >>> place_of("ethic_recall_synthetic", "8k")
-    Place(row='ethic_recall_synthetic', length='8k')
+    >>> place_of("toy_sort_2k_synthetic")
+    Place(row='toy_sort (synthetic)', length='2k')
+    >>> place_of("toy_recall_synthetic", "8k")
+    Place(row='toy_recall_synthetic', length='8k')
     """
     match = _NAME.fullmatch(task)
     if match is None:

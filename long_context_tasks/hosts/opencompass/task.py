@@ -165,7 +165,7 @@ def told_by(dataset: Dataset) -> dict[str, Any]:
 
 @LOAD_DATASET.register_module()
 class CaseDataset(BaseDataset):  # type: ignore[misc]
-    """Dataset of one task: ``dict(type=..., lct_task='ada_leval_tsort_8k', lct_n=50)``."""
+    """Dataset of one task: ``dict(type=..., lct_task='toy_sort_8k', lct_n=50)``."""
 
     @classmethod
     def load(cls, lct_task: str, **options: Any) -> Dataset:

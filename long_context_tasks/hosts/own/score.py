@@ -34,8 +34,8 @@ Found = StoredRun | tuple[Path, str]
 def file_name(task: str, made: str) -> str:
     """Name of the file of a run.
 
-    >>> file_name("ada_leval_tsort_2k", "20260101T120000")
-    'own_ada_leval_tsort_2k_20260101T120000.json'
+    >>> file_name("toy_sort_2k", "20260101T120000")
+    'own_toy_sort_2k_20260101T120000.json'
     """
     return f"own_{task}_{made}.json"
 

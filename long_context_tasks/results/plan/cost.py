@@ -226,8 +226,8 @@ def expand_tasks(words: Iterable[str], groups: Mapping[str, Sequence[str]]) -> l
 def _near(word: str, names: Iterable[str]) -> list[str]:
     """Up to three names that hold the word, the shortest first, else names that are spelled like it.
 
-    >>> _near("qa_dev", ["elitr_bench_qa_dev_wer20", "elitr_bench_qa_dev", "ethic"]), _near("longbench", ["elitr_bench"])
-    (['elitr_bench_qa_dev', 'elitr_bench_qa_dev_wer20'], [])
+    >>> _near("qa_dev", ["toy_qa_dev_wer20", "toy_qa_dev", "other"]), _near("longbench", ["toy_bench"])
+    (['toy_qa_dev', 'toy_qa_dev_wer20'], [])
     """
     known = list(names)
     return sorted((one for one in known if word in one), key=len)[:3] or difflib.get_close_matches(

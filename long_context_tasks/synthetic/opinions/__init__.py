@@ -33,7 +33,7 @@ CITING = 0.4
 """Share of segments that cite the target."""
 TARGET_MARK = "[TARGET CITATION]"
 MARK = "[CITATION]"
-"""The marks of the attributing task, as :mod:`long_context_tasks.benchmarks.ethic.build.attribute_law` writes them."""
+"""The marks of the attributing task, as the task that asks for them writes them."""
 _FEATURES = ("who", "event", "plea", "held")
 _TITLE = r"[A-Z][\w ]* v\. [\w ]+"
 # The lines of "caption" in opinions.txt. In the body every title of a case has its citation behind it, never a full stop.
