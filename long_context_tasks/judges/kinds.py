@@ -16,11 +16,12 @@ from long_context_tasks.schema import InputError, LoadedTask, Message
 from long_context_tasks.schema.files import read_yaml
 from long_context_tasks.schema.validated import unknown_key, validated
 
-_KINDS = {
+KINDS = {
     "openai": "long_context_tasks.judges.client:KIND",
     "local": "long_context_tasks.judges.local:KIND",
     "orca": "long_context_tasks.orca.judge:KIND",
 }
+"""Kinds that a judge file may name, each with the place of its :class:`Kind`."""
 _PREFIX = "LCT_JUDGE_"
 
 
@@ -73,7 +74,7 @@ def kind_of(config: JudgeConfig) -> Kind:
 
 
 def _kind(name: str) -> Kind:
-    module, _, attribute = _KINDS[name].partition(":")
+    module, _, attribute = KINDS[name].partition(":")
     found: Kind = getattr(import_module(module), attribute)
     return found
 
@@ -130,8 +131,8 @@ def load_judge(
     if not given and not path:
         return None
     name = row.get("kind", given.get(f"{_PREFIX}KIND", "openai"))
-    if not isinstance(name, str) or name not in _KINDS:
-        raise InputError(f"{place}: kind must be one of {', '.join(_KINDS)}")
+    if not isinstance(name, str) or name not in KINDS:
+        raise InputError(f"{place}: kind must be one of {', '.join(KINDS)}")
     kind = _kind(name)
     fields = kind.config.model_fields
     variables = {f"{_PREFIX}{field.upper()}": field for field in fields}

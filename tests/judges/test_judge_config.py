@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from long_context_tasks.judges import JudgeConfig, load_judge
+from long_context_tasks.judges import JudgeConfig, check_judge, load_judge
+from long_context_tasks.judges.kinds import KINDS, kind_of
 from long_context_tasks.orca.judge import OrcaConfig
 from long_context_tasks.schema import InputError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SECRET = "sk-verysecret0123456789"
+REVISION = {"LCT_JUDGE_REVISION": "r"}
 
 
 def write(folder: Path, text: str) -> Path:
@@ -205,3 +207,26 @@ def test_the_papers_judge() -> None:
         "asks": 3,
         "x": 0,
     }
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_registers_itself(name: str) -> None:
+    fields = {"kind": name, "model": "m"} | ({"base_url": "http://h/v1"} if name == "openai" else {})
+    config = load_judge(None, {f"LCT_JUDGE_{key.upper()}": text for key, text in fields.items()} | REVISION)
+    assert config is not None
+    kind = kind_of(config)
+    assert type(config) is kind.config and config.in_process == (kind.load is not None)
+
+
+def test_a_judge_that_reads_no_prompts_writes_no_text() -> None:
+    with pytest.raises(
+        InputError, match=r"judge m: a judge of kind orca reads no prompt .* name a language model"
+    ):
+        check_judge(OrcaConfig(model="m"), reads_prompts=True)
+
+
+def test_a_changed_judge_is_checked() -> None:
+    config = JudgeConfig(model="m", base_url="http://h/v1")
+    assert config.changed(seeds="1, 2").seeds == (1, 2)
+    with pytest.raises(InputError, match="judge m: seeds must be one or more different whole numbers"):
+        config.changed(seeds="1,1")
