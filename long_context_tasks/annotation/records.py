@@ -237,7 +237,7 @@ def _incoming(row: Mapping[str, Any], where: str) -> Incoming:
         names = {"id": "id", "model": "candidate_model", "text": "candidate"}
         places = {ours: f"{where}: {theirs}" for ours, theirs in names.items()}
         given = {ours: row[theirs] for ours, theirs in names.items() if theirs in row}
-        if "id" not in given:
+        if given.get("id") is None:
             raise InputError(f"{where}: id is missing")
         listed: tuple[_Candidate, ...] = (validated(_Candidate, given, where, places=places),)
     else:

@@ -118,9 +118,10 @@ def test_the_reference_holds_the_docstrings(site: Path) -> None:
 
 
 def command_lines(path: Path) -> list[str]:
-    """Command lines with `lct` in the fenced blocks of a page; lines that end in a backslash are joined."""
-    found = []
-    for _, block in FENCE.findall(path.read_text(encoding="utf-8")):
+    """Command lines with `lct` in a page: in fenced blocks, where lines that end in a backslash are joined, and in the text."""
+    text = path.read_text(encoding="utf-8")
+    found = re.findall(r"`(lct [^`\n]+)`", text)
+    for _, block in FENCE.findall(text):
         for line in re.sub(r"\\\n\s*", " ", block).splitlines():
             plain = re.sub(r"^(?:\$ )?(?:[A-Z_]+=\S+ )*", "", line.strip())
             if plain.startswith("lct "):
