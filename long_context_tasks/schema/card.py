@@ -35,7 +35,7 @@ class Variant(_CardPart):
         axis: what it changes, e.g. ``noise``. Variants of different axes combine, in the order in which the axes first
             appear in the card; a variant without an axis does not combine.
         headline: metric name, where it is not the task's.
-        source, scoring: where they are not the task's.
+        source, scoring, judged, conversation: where they are not the task's.
     """
 
     name: str
@@ -45,6 +45,8 @@ class Variant(_CardPart):
     headline: str = ""
     source: Source | None = None
     scoring: Scoring | None = None
+    judged: bool | None = None
+    conversation: bool | None = None
 
 
 class Label(_CardPart):
@@ -76,6 +78,8 @@ class TaskCard(_CardPart):
         bounds: length name to the most cl100k tokens of a case in the paper.
         build: settings of the case builder, as in the paper.
         files: length name to published file name.
+        judged: a judge reads the answers.
+        conversation: the turns of a case are asked one after the other, which needs a chat template.
         pooled: the mean of a group of its tasks weighs every case equally, as the official code does, not every task.
     """
 
@@ -93,6 +97,8 @@ class TaskCard(_CardPart):
     bounds: Mapping[str, int] = {}
     build: Mapping[str, Any] = {}
     files: Mapping[str, str] = {}
+    judged: bool = False
+    conversation: bool = False
     pooled: bool = False
 
     @property
