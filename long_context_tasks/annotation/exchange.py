@@ -19,6 +19,7 @@ from long_context_tasks.annotation.records import (
     Text,
     Words,
     check_annotation,
+    ratings_of,
     rows,
 )
 from long_context_tasks.annotation.scale import CODES, QUESTION_CODES, Scale
@@ -227,10 +228,7 @@ def question_rows(study: Study) -> list[dict[str, Any]]:
         {
             "id": asked.id,
             **{name: asked.field(name) for name in FIELDS},
-            "document": asked.document,
-            "domain": asked.domain,
-            "category": asked.category,
-            "source": asked.source,
+            **{name: getattr(asked, name) for name in ("document", "domain", "category", "source")},
             "candidates": answers.get(asked.id, []),
         }
         for asked in study.questions()
@@ -245,10 +243,7 @@ def judged_rows(study: Study, judge: str, scores: Mapping[str, int | None]) -> l
         judge: its name.
         scores: candidate id to score, None where the judge gave none.
     """
-    ratings: dict[str, list[int]] = {}
-    for one in study.annotations():
-        if one.rating is not None:
-            ratings.setdefault(one.candidate, []).append(one.rating)
+    ratings = ratings_of(study.annotations())
     return [
         {
             "id": one.id,
@@ -272,10 +267,7 @@ def training_rows(study: Study, *, before: bool = False) -> list[dict[str, Any]]
     """
     questions = {(one.id, one.version): one for one in study.all_versions()}
     kept = study.current()
-    ratings: dict[str, list[int]] = {}
-    for one in study.annotations():
-        if one.rating is not None:
-            ratings.setdefault(one.candidate, []).append(one.rating)
+    ratings = ratings_of(study.annotations())
     found = []
     for candidate in study.candidates():
         key = (candidate.question_id, candidate.version)

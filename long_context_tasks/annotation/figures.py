@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from long_context_tasks.annotation.records import FIELDS, Annotation
+from long_context_tasks.annotation.records import FIELDS, Annotation, ratings_of
 from long_context_tasks.annotation.scale import CODES, QUESTION_CODES
 from long_context_tasks.annotation.study import Study
 from long_context_tasks.schema import InputError
@@ -151,10 +151,7 @@ def study_figures(study: Study, level: Level = "ordinal") -> Figures:
     every = study.annotations()
     after = [one for one in every if one.candidate in kept]
     values = study.scale.values
-    rated: dict[str, list[int]] = {}
-    for one in after:
-        if one.rating is not None:
-            rated.setdefault(one.candidate, []).append(one.rating)
+    rated = ratings_of(after)
     models: dict[str, list[str]] = {}
     for key in rated:
         models.setdefault(candidates[key].model, []).append(key)
@@ -176,12 +173,10 @@ def study_figures(study: Study, level: Level = "ordinal") -> Figures:
 def _part(
     annotations: Sequence[Annotation], question_of: dict[str, str], values: Iterable[int], level: Level
 ) -> Part:
-    rated: dict[str, list[int]] = {}
-    triples = []
-    for one in annotations:
-        if one.rating is not None:
-            rated.setdefault(one.candidate, []).append(one.rating)
-            triples.append((one.annotator, one.candidate, float(one.rating)))
+    rated = ratings_of(annotations)
+    triples = [
+        (one.annotator, one.candidate, float(one.rating)) for one in annotations if one.rating is not None
+    ]
     counts = Counter(rating for ratings in rated.values() for rating in ratings)
     variances = [statistics.variance(ratings) for ratings in rated.values() if len(ratings) > 1]
     high = sum(variance > HIGH_VARIANCE for variance in variances)

@@ -1,6 +1,6 @@
 """What a study holds: questions in versions, candidate answers, annotations, corrections."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -116,6 +116,15 @@ class Annotation:
     at: str = ""
 
 
+def ratings_of(annotations: Iterable[Annotation]) -> dict[str, list[int]]:
+    """Return the ratings of each candidate that has any, in the order of the annotations."""
+    found: dict[str, list[int]] = {}
+    for one in annotations:
+        if one.rating is not None:
+            found.setdefault(one.candidate, []).append(one.rating)
+    return found
+
+
 @dataclass(frozen=True)
 class Review:
     """An expert's decision on a question.
@@ -228,7 +237,7 @@ def _incoming(row: Mapping[str, Any], where: str) -> Incoming:
         names = {"id": "id", "model": "candidate_model", "text": "candidate"}
         places = {ours: f"{where}: {theirs}" for ours, theirs in names.items()}
         given = {ours: row[theirs] for ours, theirs in names.items() if theirs in row}
-        if "id" not in given:
+        if given.get("id") is None:
             raise InputError(f"{where}: id is missing")
         listed: tuple[_Candidate, ...] = (validated(_Candidate, given, where, places=places),)
     else:

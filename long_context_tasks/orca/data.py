@@ -198,7 +198,7 @@ def read_items(path: Path, *, rules: Rules = "checked", need_ratings: bool = Fal
         need_ratings: refuse a row without any rating that counts; for training.
 
     Raises:
-        InputError: the file or a row, also one with the id of another (but under the ``released`` rules); the message names the row,
+        InputError: the file or a row, also a repeated id (but under the ``released`` rules); the message names the row,
             counted from 1.
     """
     items = []

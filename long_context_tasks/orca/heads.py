@@ -7,7 +7,7 @@ outputs, one per rating. ``bernoulli`` has two outputs, correct and incorrect, a
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal
 
 import numpy as np
 import torch
@@ -59,7 +59,7 @@ def bernoulli_loss(params: Tensor, labels: Tensor) -> Tensor:
     return -mean * log_p[..., 0] - (1 - mean) * log_p[..., 1]
 
 
-def beta_moments(params: Tensor) -> tuple[Tensor, Tensor]:
+def _beta_moments(params: Tensor) -> tuple[Tensor, Tensor]:
     """Return mean and variance on 0 ... 1, each of the shape (items,)."""
     params = params.float()
     # alpha / (alpha + beta), without overflow for large parameters.
@@ -67,7 +67,7 @@ def beta_moments(params: Tensor) -> tuple[Tensor, Tensor]:
     return mean, mean * (1 - mean) / (params.exp().sum(-1) + 1)
 
 
-def multinomial_moments(params: Tensor) -> tuple[Tensor, Tensor]:
+def _multinomial_moments(params: Tensor) -> tuple[Tensor, Tensor]:
     """Return mean and variance on 0 ... 1, each of the shape (items,)."""
     p = params.float().softmax(-1)
     values = torch.linspace(0, 1, N_RATINGS, device=params.device)
@@ -75,7 +75,7 @@ def multinomial_moments(params: Tensor) -> tuple[Tensor, Tensor]:
     return mean, (p * (values - mean.unsqueeze(-1)) ** 2).sum(-1)
 
 
-def bernoulli_moments(params: Tensor) -> tuple[Tensor, Tensor]:
+def _bernoulli_moments(params: Tensor) -> tuple[Tensor, Tensor]:
     """Return the mean on 0 ... 1 and a variance of 0, each of the shape (items,)."""
     mean = params.float().softmax(-1)[..., 0]
     return mean, torch.zeros_like(mean)
@@ -142,11 +142,11 @@ class Head:
 
 
 HEADS: dict[HeadName, Head] = {
-    "beta": Head("beta", 2, beta_loss, beta_moments, True, _beta_quantiles),
+    "beta": Head("beta", 2, beta_loss, _beta_moments, True, _beta_quantiles),
     "multinomial": Head(
-        "multinomial", N_RATINGS, multinomial_loss, multinomial_moments, False, _multinomial_quantiles
+        "multinomial", N_RATINGS, multinomial_loss, _multinomial_moments, False, _multinomial_quantiles
     ),
-    "bernoulli": Head("bernoulli", 2, bernoulli_loss, bernoulli_moments, True, None),
+    "bernoulli": Head("bernoulli", 2, bernoulli_loss, _bernoulli_moments, True, None),
 }
 
 
@@ -157,7 +157,7 @@ def get_head(name: str) -> Head:
         InputError: there is none.
     """
     if name in HEADS:
-        return HEADS[cast(HeadName, name)]
+        return HEADS[name]
     raise InputError(f"head {name!r} is none of {', '.join(HEADS)}")
 
 

@@ -53,7 +53,8 @@ class InputFormat:
 
     def with_parts(self, **shown: bool | None) -> "InputFormat":
         """Return the format with ``question``, ``rationale`` or ``transcript`` changed; None keeps a part as it is."""
-        return replace(self, **{name: value for name, value in shown.items() if value is not None})
+        changes: dict[str, Any] = {name: value for name, value in shown.items() if value is not None}
+        return replace(self, **changes)
 
 
 RELEASED_FORMAT = InputFormat()

@@ -90,7 +90,7 @@ class Prediction(Checked):
     dropped_tokens: int = 0
 
 
-def answer_message(item: OrcaItem) -> Message:
+def _answer_message(item: OrcaItem) -> Message:
     """Put an answer into the one message of a request."""
     names = ("question", "reference", "candidate", "rationale", "transcription")
     row = {name: value for name in names if (value := getattr(item, name)) is not None}
@@ -123,19 +123,8 @@ RUBRIC = Rubric("orca", 0.0, 1.0, _mean)
 # A task with ORCA as its judge.
 
 
-def judged_by_orca(task: LoadedTask, config: JudgeConfig) -> LoadedTask:
-    """Return the task with ORCA as its judge.
-
-    Args:
-        task: any.
-        config: a judge of kind ``orca``.
-
-    Returns:
-        The task with other metrics, of which ``orca_mean`` is the headline; the task itself where it is not answered in words and needs no judge.
-
-    Raises:
-        InputError: a judged task without reference answers, or the judge's checkpoint is not there.
-    """
+def _judged_by_orca(task: LoadedTask, config: JudgeConfig) -> LoadedTask:
+    """Return the task with ORCA as its judge and ``orca_mean`` as headline; unchanged where it is not answered in words and needs no judge."""
     if task.asked_and_right is None:
         if task.judging is None:
             return task
@@ -143,7 +132,7 @@ def judged_by_orca(task: LoadedTask, config: JudgeConfig) -> LoadedTask:
             f"{task.name}: its judge reads other things than a question and a reference answer, so ORCA ({config.name}) cannot judge it; "
             "name a language model as judge, or leave the task out"
         )
-    return with_predictions_of_orca(task, input_format(config))
+    return with_predictions_of_orca(task, _input_format(config))
 
 
 def with_predictions_of_orca(task: LoadedTask, form: InputFormat | None) -> LoadedTask:
@@ -169,17 +158,12 @@ def with_predictions_of_orca(task: LoadedTask, form: InputFormat | None) -> Load
             document = task.cases.documents[str(case.document)] if shown else None
             item = OrcaItem(case.id, question, reference, answer, transcription=document)
             found.append(
-                JudgeRequest(f"{case.id}_{turn}", (answer_message(item),), {"case": case.id, "turn": turn})
+                JudgeRequest(f"{case.id}_{turn}", (_answer_message(item),), {"case": case.id, "turn": turn})
             )
         return found
 
     def score_turn(
-        case: Case,
-        turn: int,
-        response: str | None,
-        verdicts: Sequence[Verdict],
-        _: str,
-        status: str | None,
+        case: Case, turn: int, response: str | None, verdicts: Sequence[Verdict], _: str, status: str | None
     ) -> CaseScores:
         scores = _without_judge(task, case, turn, response, status)
         kept = {name: scores[name] for name in own}
@@ -212,7 +196,7 @@ def _without_judge(
 
 
 def _orca_scores(response: str | None, verdicts: Sequence[Verdict], status: str | None) -> dict[str, Score]:
-    """Score an answer; an empty one has the lowest mean, and nobody differs about it."""
+    """Score an answer; an empty one has the lowest mean and no spread."""
     answer = without_thinking(response or "")
     if status is not None:
         return dict.fromkeys(METRICS, Score(None, status))
@@ -234,12 +218,8 @@ def _orca_scores(response: str | None, verdicts: Sequence[Verdict], status: str 
 # The checkpoint behind it.
 
 
-def input_format(config: JudgeConfig) -> InputFormat:
-    """Return the parts that the judge reads, from the arguments it was trained with; nothing is loaded.
-
-    Raises:
-        InputError: there is no checkpoint.
-    """
+def _input_format(config: JudgeConfig) -> InputFormat:
+    """Return the parts that the judge reads, from the arguments it was trained with; nothing is loaded."""
     return InputFormat.of_args(read_args(find_checkpoint(Path(config.model).expanduser())))
 
 
@@ -266,12 +246,8 @@ def fingerprint(folder: Path, place: str = "") -> str:
     return digest.hexdigest()[:12]
 
 
-def check_orca_judge(config: JudgeConfig) -> None:
-    """Look for the checkpoint and the libraries before costly work; no weights are read.
-
-    Raises:
-        InputError: one of them is missing.
-    """
+def _check(config: JudgeConfig) -> None:
+    """Look for the checkpoint and the libraries before costly work; no weights are read."""
     find_checkpoint(Path(config.model).expanduser())
     if missing := [name for name in _NEEDED if find_spec(name) is None]:
         raise InputError(
@@ -279,12 +255,8 @@ def check_orca_judge(config: JudgeConfig) -> None:
         )
 
 
-def load_orca_judge(config: JudgeConfig) -> Generate:
-    """Load the checkpoint and return the function that predicts.
-
-    Raises:
-        InputError: see :func:`~long_context_tasks.orca.checkpoint.load_checkpoint`.
-    """
+def _load(config: JudgeConfig) -> Generate:
+    """Load the checkpoint and return the function that predicts."""
     assert isinstance(config, OrcaConfig)
     checkpoint = _loaded(config.model, config.base_model)
 
@@ -328,11 +300,11 @@ def _with_revision(config: JudgeConfig, place: str) -> JudgeConfig:
 
 
 KIND = Kind(
-    check=check_orca_judge,
-    load=load_orca_judge,
+    check=_check,
+    load=_load,
     config=OrcaConfig,
     complete=_with_revision,
-    prepare=judged_by_orca,
+    prepare=_judged_by_orca,
     reads_prompts=False,
     # Enough responses to make batches of similar length.
     chunk=256,

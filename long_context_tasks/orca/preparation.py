@@ -29,7 +29,7 @@ class DataOptions:
         sources: first parts of ``source`` to take; empty for all.
         several: only answers with two ratings or more.
         sample: of the answers with one rating, take so many; None for all.
-        shuffle: whether the ratings are permuted among the answers; a control, see :func:`shuffled`.
+        shuffle: whether the ratings are permuted among the answers; a control, from which a judge can learn no more than how ratings are distributed.
         seed: draws the sample and the permutation.
     """
 
@@ -143,7 +143,7 @@ def prepare(
             "`lct annotate export` are, give --keep-rationale"
         )
     if options.shuffle:
-        made = shuffled(made, options.seed)
+        made = _shuffled(made, options.seed)
         notes.append(
             "CONTROL, NO REAL RATINGS: ratings permuted among the answers; every row says so in its field `control`"
         )
@@ -190,18 +190,10 @@ def _training_row(source: _Source, options: DataOptions) -> dict[str, Any]:
     return made | {name: value for name, value in further.items() if value is not None}
 
 
-def shuffled(rows: Sequence[dict[str, Any]], seed: int) -> list[dict[str, Any]]:
-    """Permute the ratings among the answers: a control, from which a judge can learn no more than how ratings are distributed.
+def _shuffled(rows: Sequence[dict[str, Any]], seed: int) -> list[dict[str, Any]]:
+    """Permute the ratings among the answers, those of an answer together, with their scale.
 
-    All ratings of an answer go together, with their scale. The answers, their order and their splits stay, so a judge that was trained on
-    shuffled ratings can be scored on the true ones of the same test part.
-
-    Args:
-        rows: in the training format.
-        seed: draws the permutation.
-
-    Raises:
-        InputError: there is nothing to permute, since all answers have the same ratings.
+    The answers, their order and their splits stay, so a judge that was trained on shuffled ratings can be scored on the true ones of the same test part.
     """
     if len({tuple(row["ratings"]) for row in rows}) < 2:
         raise InputError(

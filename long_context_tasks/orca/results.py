@@ -1,4 +1,4 @@
-"""Scored answers in a file, and back: rows of ``final_result.jsonl``, of the released code or of this one.
+"""Scored answers in a file, and back: rows of ``final_result.jsonl``, of the released code or of this package.
 
 A row has the item's own fields and ``rating_orca``, ``variance_orca``, ``params``, ``n_ratings``; with ratings also ``rating_ground_truth`` and
 ``variance_ground_truth``. This package writes the truth on 0 ... 1 for every head (``ground_truth_scale`` says so), adds an interval (``low_orca``,
@@ -111,7 +111,7 @@ def read_results(path: Path) -> list[Scored]:
     (The released program goes by ``args.yaml`` alone, and without it compares scales that differ.)
 
     Raises:
-        InputError: the file cannot be read, or a row is none of a scored answer.
+        InputError: the file cannot be read, or a row is no scored answer.
     """
     rows = [
         (validated(_ScoredRow, row, where, remedy=_REMEDY), row) for where, row in json_rows(path, _SCORED)
@@ -186,13 +186,8 @@ def released_scores(figures: Agreement, *, spread: bool) -> dict[str, Any]:
     return _rounded(row)
 
 
-def released_clamp_scores(figures: Agreement, threshold: float) -> dict[str, Any]:
-    """Return an entry of the released code's ``score_clamp.yaml``.
-
-    Args:
-        figures: of the clamped means.
-        threshold: of the variance.
-    """
+def _released_clamp_scores(figures: Agreement, threshold: float) -> dict[str, Any]:
+    """Return an entry of the released code's ``score_clamp.yaml``."""
     row = {
         "n": figures.n,
         "var_threshold": threshold,
@@ -214,7 +209,7 @@ def add_released_scores(path: Path, stem: str, entry: Mapping[str, Any]) -> None
     """Put one file's entry into a ``scores.yaml``, which may hold others.
 
     Raises:
-        InputError: the file is no such one, or cannot be written.
+        InputError: the file holds something else, or cannot be written.
     """
     found = read_yaml_mapping(path) if path.exists() else {}
     if any(not isinstance(each, dict) for each in found.values()):
@@ -323,7 +318,7 @@ def write_clamped(
         }
         for each in files
     }
-    released = {each.path.stem: released_clamp_scores(each.after, threshold) for each in files}
+    released = {each.path.stem: _released_clamp_scores(each.after, threshold) for each in files}
     summary = {"var_threshold": round(threshold, 8), "composite": composite, "files": json_value(figures)}
     write_whole(folder / "score_clamp.yaml", yaml.safe_dump(released, sort_keys=False, allow_unicode=True))
     write_whole(folder / "clamp.yaml", yaml.safe_dump(summary, sort_keys=False, allow_unicode=True))

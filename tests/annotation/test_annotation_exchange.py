@@ -265,6 +265,14 @@ def test_flat_rows_of_one_question_are_joined(tmp_path: Path) -> None:
         ({"id": "a\nb", "question": "Q", "reference": "R"}, "id must be a short text"),
         ({"id": "q", "question": "Q", "reference": "\ud800"}, "reference holds broken text"),
         (
+            {"id": "c", "question_id": "q", "question": "Q", "reference": "R", "candidate": "A"},
+            "candidate_model is missing",
+        ),
+        (
+            {"question_id": "q", "question": "Q", "reference": "R", "candidate": "A", "candidate_model": "m"},
+            "id is missing",
+        ),
+        (
             {"id": "q", "question": "Q", "reference": "R", "candidates": {"m": "x"}},
             "candidates must be a list",
         ),

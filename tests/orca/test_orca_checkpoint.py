@@ -1,10 +1,12 @@
 """Checkpoints: the released layout, there and back, and everything that can be missing from one."""
 
 import json
+import math
 import pickle
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -20,6 +22,25 @@ transformers = Lazy("transformers")
 ITEMS = [
     OrcaItem(str(n), "Who?", "Anna", "Ann" * n, "Two people.", ratings=(float(n), 3.0)) for n in range(1, 5)
 ]
+
+
+@pytest.fixture
+def mine(tmp_path: Path, judge_copy: Callable[..., Path]) -> Path:
+    """A random checkpoint."""
+    return judge_copy(tmp_path / "mine")
+
+
+def _with_adapter(tmp_path: Path, head: str = "beta", **lora: Any) -> tuple[Any, Any]:
+    """The language model below and the model with an untrained LoRA adapter; saved as ``base`` and ``mine``."""
+    peft = pytest.importorskip("peft")
+    model, tokenizer = tiny_model(head)
+    model.lm.save_pretrained(tmp_path / "base")
+    lm = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "base")
+    torch.manual_seed(3)
+    lm = peft.get_peft_model(lm, peft.LoraConfig(task_type="CAUSAL_LM", **lora))
+    tuned = model_code.OrcaModel(lm, model.head).eval()
+    save_checkpoint(tmp_path / "mine", tuned, tokenizer, {})
+    return model.lm, tuned
 
 
 @pytest.mark.parametrize("cls", [False, True])
@@ -59,20 +80,8 @@ def test_the_layout_is_the_released_one(tmp_path: Path, shared: Path) -> None:
 
 
 def test_an_adapter_is_merged_into_the_base_it_names(tmp_path: Path) -> None:
-    peft = pytest.importorskip("peft")
-    model, tokenizer = tiny_model("multinomial")
-    base = tmp_path / "base"
-    model.lm.save_pretrained(base)
-    lm = type(model.lm).from_pretrained(base)
-    torch.manual_seed(3)
-    lm = peft.get_peft_model(
-        lm,
-        peft.LoraConfig(
-            r=4, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM", init_lora_weights=False
-        ),
-    )
-    tuned = model_code.OrcaModel(lm, model.head).eval()
-    save_checkpoint(tmp_path / "mine", tuned, tokenizer, {})
+    lora = {"r": 4, "target_modules": ["q_proj", "v_proj"], "init_lora_weights": False}
+    below, tuned = _with_adapter(tmp_path, "multinomial", **lora)
     folder = tmp_path / "mine" / "model" / "lm"
     assert (folder / "adapter_config.json").is_file() and not (folder / "model.safetensors").exists()
     read = load_checkpoint(tmp_path / "mine", device="cpu")
@@ -84,10 +93,10 @@ def test_an_adapter_is_merged_into_the_base_it_names(tmp_path: Path) -> None:
         expected = tuned(ids, lengths)
         assert torch.allclose(read.model(ids, lengths), expected, atol=1e-5)
         assert torch.allclose(open_again.eval()(ids, lengths), expected, atol=1e-6)
-        plain = model_code.OrcaModel(model.lm, model.head)
+        plain = model_code.OrcaModel(below, tuned.head)
         plain.linear.load_state_dict(tuned.linear.state_dict())
         assert not torch.allclose(plain(ids, lengths), expected, atol=1e-3)
-    shutil.move(base, tmp_path / "elsewhere")
+    shutil.move(tmp_path / "base", tmp_path / "elsewhere")
     with pytest.raises(InputError, match=r"base model .*base of the LoRA adapter in .*cannot be loaded"):
         load_checkpoint(tmp_path / "mine", device="cpu")
     moved = load_checkpoint(tmp_path / "mine", device="cpu", base_model=str(tmp_path / "elsewhere"))
@@ -104,12 +113,11 @@ def test_an_adapter_is_merged_into_the_base_it_names(tmp_path: Path) -> None:
         ("tokenizer", "lacks its tokenizer"),
     ],
 )
-def test_a_part_that_is_missing_is_named(tmp_path: Path, missing: str, message: str) -> None:
-    saved_checkpoint(tmp_path / "mine")
-    path = tmp_path / "mine" / missing
+def test_a_part_that_is_missing_is_named(mine: Path, missing: str, message: str) -> None:
+    path = mine / missing
     shutil.rmtree(path) if path.is_dir() else path.unlink()
     with pytest.raises(InputError, match=message):
-        load_checkpoint(tmp_path / "mine", device="cpu")
+        load_checkpoint(mine, device="cpu")
 
 
 class _Bad:
@@ -118,26 +126,27 @@ class _Bad:
 
 
 @pytest.mark.parametrize(
-    ("state", "message"),
+    ("shapes", "value", "message"),
     [
-        ({"linear.bias": torch.zeros(2)}, r"lacks its head: no linear\.weight"),
-        ([1, 2], r"lacks its head: no linear\.weight"),
-        ({"linear.weight": torch.zeros(5, 32), "linear.bias": torch.zeros(5)}, r"has the shape \[5, 32\]"),
-        ({"linear.weight": torch.zeros(2, 64), "linear.bias": torch.zeros(2)}, r"has the shape \[2, 64\]"),
-        ({"linear.weight": torch.full((2, 32), torch.nan), "linear.bias": torch.zeros(2)}, "no numbers"),
+        ({"linear.bias": (2,)}, 0, r"lacks its head: no linear\.weight"),
+        ([1, 2], 0, r"lacks its head: no linear\.weight"),
+        ({"linear.weight": (5, 32), "linear.bias": (5,)}, 0, r"has the shape \[5, 32\]"),
+        ({"linear.weight": (2, 64), "linear.bias": (2,)}, 0, r"has the shape \[2, 64\]"),
+        ({"linear.weight": (2, 32), "linear.bias": (2,)}, math.nan, "no numbers"),
     ],
 )
-def test_a_head_that_does_not_fit_is_named(tmp_path: Path, state: object, message: str) -> None:
-    saved_checkpoint(tmp_path / "mine")
-    torch.save(state, tmp_path / "mine" / "model" / "model_minus_lm.pt")
+def test_a_head_that_does_not_fit_is_named(mine: Path, shapes: Any, value: float, message: str) -> None:
+    state = shapes
+    if isinstance(shapes, dict):
+        state = {name: torch.full(shape, float(value)) for name, shape in shapes.items()}
+    torch.save(state, mine / "model" / "model_minus_lm.pt")
     with pytest.raises(InputError, match=message):
-        load_checkpoint(tmp_path / "mine", device="cpu")
+        load_checkpoint(mine, device="cpu")
 
 
-def test_nothing_is_unpickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_unpickled(tmp_path: Path, mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    saved_checkpoint(tmp_path / "mine")
-    path = tmp_path / "mine" / "model" / "model_minus_lm.pt"
+    path = mine / "model" / "model_minus_lm.pt"
     for write in (
         lambda: torch.save({"linear.weight": _Bad()}, path),
         lambda: path.write_bytes(pickle.dumps(_Bad())),
@@ -146,13 +155,12 @@ def test_nothing_is_unpickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     ):
         write()
         with pytest.raises(InputError, match="not a file of tensors"):
-            load_checkpoint(tmp_path / "mine", device="cpu")
+            load_checkpoint(mine, device="cpu")
     assert not (tmp_path / "unpickled").exists()
 
 
-def test_a_wrong_configuration_is_named(tmp_path: Path) -> None:
-    saved_checkpoint(tmp_path / "mine")
-    config = tmp_path / "mine" / "model" / "config.yaml"
+def test_a_wrong_configuration_is_named(mine: Path) -> None:
+    config = mine / "model" / "config.yaml"
     for text, message in (
         ("score_type: gamma", "score_type 'gamma' is none of beta, multinomial, bernoulli"),
         ("- score_type", "not a YAML mapping"),
@@ -160,7 +168,7 @@ def test_a_wrong_configuration_is_named(tmp_path: Path) -> None:
     ):
         config.write_text(text)
         with pytest.raises(InputError, match=message):
-            load_checkpoint(tmp_path / "mine", device="cpu")
+            load_checkpoint(mine, device="cpu")
 
 
 def test_no_checkpoint_stands_half_written(tmp_path: Path) -> None:
@@ -262,31 +270,22 @@ def _renamed(path: Path) -> None:
 def test_a_damaged_adapter_is_an_error_and_no_score(
     tmp_path: Path, damage: Callable[[Path], object], message: str
 ) -> None:
-    peft = pytest.importorskip("peft")
-    model, tokenizer = tiny_model()
-    base = tmp_path / "base"
-    model.lm.save_pretrained(base)
-    lm = transformers.AutoModelForCausalLM.from_pretrained(base)
-    adapted = peft.get_peft_model(
-        lm, peft.LoraConfig(r=2, target_modules="all-linear", task_type="CAUSAL_LM")
-    )
-    save_checkpoint(tmp_path / "mine", model_code.OrcaModel(adapted, model.head), tokenizer, {})
+    _with_adapter(tmp_path, r=2, target_modules="all-linear")
     load_checkpoint(tmp_path / "mine", device="cpu")
     damage(tmp_path / "mine" / "model" / "lm" / "adapter_model.safetensors")
     with pytest.raises(InputError, match=message):
         load_checkpoint(tmp_path / "mine", device="cpu")
 
 
-def test_a_language_model_that_lacks_weights_is_an_error_and_no_score(tmp_path: Path) -> None:
-    saved_checkpoint(tmp_path / "mine")
-    path = tmp_path / "mine" / "model" / "lm" / "model.safetensors"
+def test_a_language_model_that_lacks_weights_is_an_error_and_no_score(mine: Path) -> None:
+    path = mine / "model" / "lm" / "model.safetensors"
     whole = safetensors.load_file(path)
     for gone in ("model.embed_tokens.weight", "model.layers.1.mlp.up_proj.weight", "model.norm.weight"):
         left = {name: each for name, each in whole.items() if name != gone}
         assert len(left) == len(whole) - 1
         safetensors.save_file(left, path, metadata={"format": "pt"})
         with pytest.raises(InputError, match=rf"the language model lacks 1 of \d+ weights, such as {gone}"):
-            load_checkpoint(tmp_path / "mine", device="cpu")
+            load_checkpoint(mine, device="cpu")
 
 
 def test_an_untied_vocabulary_projection_may_be_missing(tmp_path: Path) -> None:
@@ -299,13 +298,12 @@ def test_an_untied_vocabulary_projection_may_be_missing(tmp_path: Path) -> None:
     assert scorer.score_items(read, ITEMS).scores == expected
 
 
-def test_a_damaged_tokenizer_or_an_unknown_device_is_named(tmp_path: Path) -> None:
-    saved_checkpoint(tmp_path / "mine")
+def test_a_damaged_tokenizer_or_an_unknown_device_is_named(mine: Path) -> None:
     for device in ("nonsense", "cuda:99"):
         with pytest.raises(InputError, match=f"device '{device}' cannot be used here"):
-            load_checkpoint(tmp_path / "mine", device=device)
+            load_checkpoint(mine, device=device)
     with pytest.raises(InputError, match="dtype 'fp16' is none of auto, float32"):
-        load_checkpoint(tmp_path / "mine", device="cpu", dtype="fp16")
-    (tmp_path / "mine" / "tokenizer" / "tokenizer.json").write_text("{")
+        load_checkpoint(mine, device="cpu", dtype="fp16")
+    (mine / "tokenizer" / "tokenizer.json").write_text("{")
     with pytest.raises(InputError, match="cannot be loaded"):
-        load_checkpoint(tmp_path / "mine", device="cpu")
+        load_checkpoint(mine, device="cpu")

@@ -113,10 +113,7 @@ def test_a_finished_training_is_left_alone(model: Path, tmp_path: Path) -> None:
 
 
 def test_two_trainings_cannot_write_to_one_place(model: Path, tmp_path: Path) -> None:
-    with (
-        opened_run(tmp_path / "out", {}),
-        pytest.raises(InputError, match="another training writes there"),
-    ):
+    with opened_run(tmp_path / "out", {}), pytest.raises(InputError, match="another training writes there"):
         tiny_training(model, tmp_path / "out")
 
 

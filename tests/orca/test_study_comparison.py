@@ -12,13 +12,14 @@ import pytest
 from correctness_data import mean_of, rated_answers, scores_of, write_rows, write_splits
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import kendalltau, spearmanr
+from orca_lazy import Lazy
 
 from long_context_tasks.orca.splits import SplitItems, read_splits
 from long_context_tasks.orca.study.comparison import Comparison, Spread, compare_raters
 from long_context_tasks.orca.study.raters import Estimate, Rater, averaged, calibrate, fuse, fused
 from long_context_tasks.schema import InputError
 
+scipy_stats = Lazy("scipy.stats")
 ROWS = rated_answers()
 TRUTH = {row["id"]: mean_of(row) for row in ROWS}
 
@@ -57,8 +58,8 @@ def test_figures_by_hand(splits: list[SplitItems]) -> None:
     for split in splits:
         x = [judge.by_split[0][item.id].mean for item in split.test]
         y = [TRUTH[item.id] for item in split.test]
-        rhos.append(spearmanr(x, y).statistic)
-        taus.append(kendalltau(x, y).statistic)
+        rhos.append(scipy_stats.spearmanr(x, y).statistic)
+        taus.append(scipy_stats.kendalltau(x, y).statistic)
         maes.append(np.abs(np.array(x) - y).mean())
     for figure, values in ((found.rho, rhos), (found.tau, taus), (found.mae, maes)):
         assert figure.by_split == pytest.approx(tuple(values))
@@ -106,7 +107,7 @@ def test_a_missing_score_is_left_out_and_counted(splits: list[SplitItems]) -> No
     kept = [item for item in splits[0].test if item.id not in gone]
     x = [a.by_split[0][item.id].mean for item in kept]
     assert by_name(found, "a").rho.by_split[0] == pytest.approx(
-        spearmanr(x, [TRUTH[item.id] for item in kept]).statistic
+        scipy_stats.spearmanr(x, [TRUTH[item.id] for item in kept]).statistic
     )
     own = compare_raters(splits, [a, b, mean], own_items=True, against="b")
     assert [each.n for each in own.figures] == [48, 42, 42] and own.left_out == 0

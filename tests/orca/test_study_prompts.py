@@ -122,7 +122,7 @@ def test_no_text_fills_the_place_of_another(
 def test_a_prompt_that_the_rules_do_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     prompt_template.cache_clear()
     monkeypatch.setattr("long_context_tasks.orca.study.correctness.prompt_file", lambda _: "another prompt")
-    with pytest.raises(ValueError, match=r"fig7_judge: .* stands there 0 times"):
+    with pytest.raises(ValueError, match=r"fig7_judge: .* occurs 0 times"):
         prompt_template("paper", transcript=False)
     prompt_template.cache_clear()
 

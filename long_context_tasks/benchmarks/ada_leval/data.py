@@ -107,6 +107,8 @@ def load(spec: TaskSpec, options: AdaLevalOptions) -> CaseSet:
     else:
         cases = _official(spec, options)
     chosen = list(cases.cases[: _subset_size(spec, options)])
+    if _by_likelihood(spec):
+        _require_segments(chosen)
     chosen = apply(chosen, spec.variant, options)
     # Official order chose them; now cases of one document stand together, for a backend's prefix cache.
     order = {
@@ -216,12 +218,9 @@ def moved(case: Case, position: str) -> Case:
 def apply(cases: Sequence[Case], variant: str, options: AdaLevalOptions) -> list[Case]:
     """Return the cases as a variant needs them.
 
-    Token counts are dropped where the prompt changes; ``data.load`` counts what is missing.
-
-    Raises:
-        InputError: the variant does not go with these cases.
+    Token counts are dropped where the prompt changes; :func:`load` counts what is missing.
     """
-    kind = variant.removesuffix("_synthetic").removesuffix("synthetic")
+    kind = variant.split("_", maxsplit=1)[0]
     if kind in POSITIONS:
         return [replace(moved(case, kind), num_tokens={}) for case in cases]
     if kind == "nodoc":
@@ -234,14 +233,16 @@ def apply(cases: Sequence[Case], variant: str, options: AdaLevalOptions) -> list
             )
             for case in cases
         ]
-    if kind == "ppl":
-        for case in cases:
-            if "segments" not in case.inputs:
-                raise InputError(
-                    f"case {case.id}: a published TSort prompt does not mark its segments, which the perplexity "
-                    "variant needs; build cases with `lct build ada_leval_tsort` and give lct_cases, or use _ppl_synthetic"
-                )
     return list(cases)
+
+
+def _require_segments(cases: Sequence[Case]) -> None:
+    for case in cases:
+        if "segments" not in case.inputs:
+            raise InputError(
+                f"case {case.id}: a published TSort prompt does not mark its segments, which the perplexity variant needs; build "
+                "cases with `lct build ada_leval_tsort` and give lct_cases, or use _ppl_synthetic"
+            )
 
 
 # --- published files -------------------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ def _score_turn(
     return scoring.score_turn(case, turn, response, verdicts, name=rubric, status=status)
 
 
-def load(task: TaskName, options: Options) -> CaseSet:
+def load(task: TaskName, options: ElitrBenchOptions) -> CaseSet:
     """Return the cases of a task, ordered by meeting: one per question, or in multi-turn tasks one per meeting.
 
     Args:

@@ -1,7 +1,7 @@
 """The published responses with their scores by people and machines, as rated answers: for ``lct orca study``."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from long_context_tasks.benchmarks.elitr_bench.archives import NAME, Archives
 from long_context_tasks.schema import InputError, Options
@@ -44,27 +44,34 @@ def rated_answers(options: Options, raters: Sequence[str] = ()) -> Iterator[dict
         }
 
 
-def machine_scores(
-    options: Options,
-) -> tuple[dict[str, tuple[float | None, ...]], Mapping[str, tuple[float, float]]]:
-    """Return the scores of each machine judge in the order of :func:`rated_answers`, and its scale.
+class MachineScores(NamedTuple):
+    """Scores of a machine judge in the order of :func:`rated_answers`; None where there is none."""
+
+    judge: str
+    scores: tuple[float | None, ...]
+    scale: tuple[float, float]
+
+
+def machine_scores(options: Options) -> list[MachineScores]:
+    """Return the published scores of each machine judge.
 
     Raises:
         InputError: the file is missing, or a score is no number.
     """
     found = Archives.of(options).responses(FILE)
-    people = {f"{rater}-human" for rater in RATERS}
-    judges = [
-        name for name in dict.fromkeys(key for each in found for key in each.scores) if name not in people
-    ]
-    scores = {
-        name: tuple(
-            None if (score := each.scores.get(name)) is None else _number(score, f"{FILE}: {name}")
-            for each in found
+    names = dict.fromkeys(name for each in found for name in each.scores)
+    return [
+        MachineScores(
+            name,
+            tuple(
+                None if (score := each.scores.get(name)) is None else _number(score, f"{FILE}: {name}")
+                for each in found
+            ),
+            _SCALES.get(name, _SCALE),
         )
-        for name in judges
-    }
-    return scores, {name: _SCALES.get(name, _SCALE) for name in judges}
+        for name in names
+        if name not in {f"{rater}-human" for rater in RATERS}
+    ]
 
 
 def _number(score: str | None, place: str) -> float:

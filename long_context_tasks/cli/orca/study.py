@@ -51,10 +51,7 @@ def rate(
     ] = None,
     judge_files: Judges = None,
     condition: Annotated[str, typer.Option("--condition", help=_CONDITIONS)] = "without_transcription",
-    wording: Annotated[
-        Literal["paper", "modified"],
-        typer.Option("--wording", help=WORDING),
-    ] = "paper",
+    wording: Annotated[Literal["paper", "modified"], typer.Option("--wording", help=WORDING)] = "paper",
     seeds: JudgeSeeds = "",
     baselines: Annotated[
         bool,
@@ -81,12 +78,12 @@ def rate(
     from long_context_tasks.judges import Store, default_store_path
     from long_context_tasks.orca import read_items
     from long_context_tasks.orca.study.rating import (
+        Column,
         baseline_columns,
         check_raters,
         chosen_conditions,
         cluster_of,
         fields_of,
-        published_columns,
         rate_answers,
         without_context,
     )
@@ -100,7 +97,7 @@ def rate(
             raise InputError("--published goes alone; rate your own answers in another call")
         module, options = published_ratings(published), resolve_options({"lct_data_dir": data_dir})
         keys = [(row["id"], row["question_id"]) for row in module.rated_answers(options)]
-        _write(out, keys, published_columns(*module.machine_scores(options)))
+        _write(out, keys, [Column(*each) for each in module.machine_scores(options)])
         return
     if answers is None:
         raise InputError("no answers; name a file of them, or give --published")
@@ -209,12 +206,16 @@ def compare(
     """
     from long_context_tasks.judges.ratings import read_ratings
     from long_context_tasks.orca.splits import read_splits
-    from long_context_tasks.orca.study.comparison import Choice, compare_files
+    from long_context_tasks.orca.study.comparison import compare_files
     from long_context_tasks.schema.files import write_json
 
     splits = read_splits(splits_folder)
     table = read_ratings(files, words(raters), fewest=1)
-    choice = Choice(
+    found = compare_files(
+        files,
+        table.ids,
+        table.ratings,
+        splits,
         named=bool(raters),
         scales=scale or (),
         averages=average or (),
@@ -224,7 +225,6 @@ def compare(
         own_items=own_items,
         seed=seed,
     )
-    found = compare_files(files, table.ids, table.ratings, splits, choice)
     for note in found.notes:
         typer.echo(f"note: {note}", err=True)
     _print_comparison(found.comparison, splits, own_items, against)

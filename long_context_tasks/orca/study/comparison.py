@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.metrics import Agreement, item_agreement
@@ -41,7 +42,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Spread":
-        """Of one value a split."""
+        """Sum up a value of each split."""
         whole = not any(map(math.isnan, values))
         return cls(
             statistics.fmean(values) if whole else math.nan,
@@ -116,7 +117,7 @@ def compare_raters(
     against: str | None = None,
     seed: int = 0,
 ) -> Comparison:
-    """Agreement of raters with people on the test part of every split.
+    """Measure how raters agree with people on the test part of every split.
 
     Args:
         splits: with ratings.
@@ -148,7 +149,7 @@ def compare_raters(
                 whose = rater.name if own_items else "every rater"
                 raise InputError(
                     f"{split.name}: no answer of its test part has a score of {whose}; "
-                    f"its ids are such as {split.test[0].id} (without a score: {_counts(lacking)})"
+                    f"its ids are such as {split.test[0].id} (without a score: {', '.join(f'{name} {count}' for name, count in lacking.items()) or 'none'})"
                 )
     figures = tuple(_figures(rater, parts) for rater, parts in zip(raters, kept, strict=True))
     left_out = 0 if own_items else total - sum(map(len, kept[0]))
@@ -166,10 +167,6 @@ def compare_raters(
     return Comparison(figures, total, left_out, lacking, rows)
 
 
-def _counts(lacking: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in lacking.items()) or "none"
-
-
 def _tested(splits: Sequence[SplitItems], rater: Rater) -> list[list[OrcaItem]]:
     """Test items of each split that a rater has a score for."""
     return [
@@ -181,26 +178,18 @@ def _tested(splits: Sequence[SplitItems], rater: Rater) -> list[list[OrcaItem]]:
 def _figures(rater: Rater, parts: Sequence[Sequence[OrcaItem]]) -> RaterFigures:
     found: list[Agreement] = []
     for items, predictions in zip(parts, rater.by_split, strict=True):
-        said = [predictions[item.id] for item in items]
-        found.append(item_agreement(items, [each.mean for each in said], [each.variance for each in said]))
-    return RaterFigures(
-        rater.name,
-        rater.kind,
-        sum(each.n for each in found),
-        sum(each.n_variance for each in found),
-        Spread.of([each.rho for each in found]),
-        Spread.of([each.tau for each in found]),
-        Spread.of([each.mae for each in found]),
-        Spread.of([each.variance_mae for each in found]),
+        estimates = [predictions[item.id] for item in items]
+        means, variances = [each.mean for each in estimates], [each.variance for each in estimates]
+        found.append(item_agreement(items, means, variances))
+    counts = (sum(getattr(each, name) for each in found) for name in ("n", "n_variance"))
+    figures = (
+        Spread.of([getattr(each, name) for each in found]) for name in ("rho", "tau", "mae", "variance_mae")
     )
+    return RaterFigures(rater.name, rater.kind, *counts, *figures)
 
 
 def _against(
-    first: Rater,
-    second: Rater,
-    parts: Sequence[Sequence[OrcaItem]],
-    questions: Mapping[str, int],
-    seed: int,
+    first: Rater, second: Rater, parts: Sequence[Sequence[OrcaItem]], questions: Mapping[str, int], seed: int
 ) -> Against:
     rows = [
         (one[item.id].mean, other[item.id].mean, people, questions[item.id])
@@ -224,30 +213,6 @@ def _against(
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What ``lct orca study compare`` is asked for.
-
-    Attributes:
-        named: the user named the raters.
-        scales: ``NAME=LOW,HIGH`` each.
-        averages, fusions: ``[NAME=]a,b,c`` each, or ``none``; empty for one of all judges.
-        orca: ``NAME=PATTERN`` each.
-        against: rater that the others are subtracted from.
-        own_items: each rater on all answers that it has a score for.
-        seed: of the draws.
-    """
-
-    named: bool = False
-    scales: Sequence[str] = ()
-    averages: Sequence[str] = ()
-    fusions: Sequence[str] = ()
-    orca: Sequence[str] = ()
-    against: str | None = None
-    own_items: bool = False
-    seed: int = 0
-
-
-@dataclass(frozen=True)
 class SplitComparison:
     """The comparison of all raters, what each fusion learned in each split, and notes for the user."""
 
@@ -261,7 +226,13 @@ def compare_files(
     ids: Sequence[str],
     ratings: Mapping[str, Sequence[float | None]],
     splits: Sequence[SplitItems],
-    choice: Choice,
+    *,
+    named: bool = False,
+    scales: Sequence[str] = (),
+    averages: Sequence[str] = (),
+    fusions: Sequence[str] = (),
+    orca: Sequence[str] = (),
+    **options: Any,
 ) -> SplitComparison:
     """Compare the raters of files of scores, their averages and fusions, and ORCA.
 
@@ -270,13 +241,17 @@ def compare_files(
         ids: of the answers in the files.
         ratings: rater to its scores in the order of ``ids``.
         splits: with people's ratings.
-        choice: see there.
+        named: the user named the raters.
+        scales: ``NAME=LOW,HIGH`` each.
+        averages: ``[NAME=]a,b,c`` each, or ``none``; empty for one of all judges.
+        fusions: likewise.
+        orca: ``NAME=PATTERN`` each.
+        options: of :func:`compare_raters`.
 
     Raises:
         InputError: scores and splits share no answer, or an option cannot be used; see the parts.
     """
-    scales = read_scales(files, choice.scales, ratings)
-    plain = single_raters(ids, ratings, scales, len(splits), named=choice.named)
+    plain = single_raters(ids, ratings, read_scales(files, scales, ratings), len(splits), named=named)
     notes = []
     known = all_items(splits)
     if others := sum(name not in known for name in ids):
@@ -286,25 +261,22 @@ def compare_files(
                 "rate the answers that the splits were made of"
             )
         notes.append(f"{others} rated answers are in no split and were passed over")
-    trained = [rater for text in choice.orca for rater in orca_raters(text, splits)]
-    averages = [averaged(*group) for group in named_groups(choice.averages, "--average", plain)]
-    fusions: dict[str, list[Fusion]] = {}
+    trained = [rater for text in orca for rater in orca_raters(text, splits)]
+    means = [averaged(*group) for group in named_groups(averages, "--average", plain)]
+    learned: dict[str, list[Fusion]] = {}
     fused_raters = []
-    for name, members in named_groups(choice.fusions, "--fusion", plain):
+    for name, members in named_groups(fusions, "--fusion", plain):
         try:
             found = fused(name, members, splits)
         except InputError as error:
-            if choice.fusions:
+            if fusions:
                 raise InputError(f"--fusion: {error}") from error
             notes.append(f"no fusion: {error}")  # the default is dropped where it cannot be made
         else:
             fused_raters.append(found.rater)
-            fusions[name] = found.learned
-    raters = [*plain, *averages, *fused_raters, *trained]
+            learned[name] = found.learned
+    raters = [*plain, *means, *fused_raters, *trained]
     counts = Counter(rater.name for rater in raters)
     if twice := [name for name, count in counts.items() if count > 1]:
         raise InputError(f"two raters are called {twice[0]}; name averages, fusions and ORCA with NAME=...")
-    comparison = compare_raters(
-        splits, raters, own_items=choice.own_items, against=choice.against, seed=choice.seed
-    )
-    return SplitComparison(comparison, fusions, notes)
+    return SplitComparison(compare_raters(splits, raters, **options), learned, notes)

@@ -109,7 +109,7 @@ class Fields:
 
 
 def prompt_file(wording: Wording) -> str:
-    """The complete prompt as it stands in its file."""
+    """Return the complete prompt of a file."""
     file = importlib.resources.files("long_context_tasks.judges") / "prompts" / f"{_FILES[wording]}.txt"
     return file.read_bytes().decode("utf-8")
 
@@ -141,9 +141,7 @@ def prompt_template(
     text = prompt_file(wording)
     for old, new in edits:
         if text.count(old) != 1:
-            raise ValueError(
-                f"prompt {_FILES[wording]}: {old!r} stands there {text.count(old)} times, not once"
-            )
+            raise ValueError(f"prompt {_FILES[wording]}: {old!r} occurs {text.count(old)} times, not once")
         text = text.replace(old, new)
     return text
 
@@ -151,7 +149,7 @@ def prompt_template(
 def judge_prompt(
     fields: Fields, condition: Condition = "with_context", wording: Wording = "paper"
 ) -> tuple[Message, ...]:
-    """What is sent to a judge for an answer.
+    """Return the messages to a judge for an answer.
 
     Args:
         fields: its texts; put in once and all together, so that a text which holds ``[rationale]`` fills nothing.
@@ -186,7 +184,7 @@ def judge_prompt(
 def judge_score(reply: str) -> int | None:
     """The score in a judge's reply: the last that is stated, None without one or when the last is no whole number from 1 to 5.
 
-    No earlier score stands in for a broken last one; the earlier may be a quotation.
+    An earlier score never replaces a broken last one; it may be a quotation.
 
     >>> judge_score("Explanation: fine.\\n\\n**Score:** 4"), judge_score("Score: 3/5"), judge_score("Score (1-5): 2")
     (4, 3, 2)

@@ -1,6 +1,6 @@
 """Raters for a comparison over splits: judges and baselines, their plain mean, their fusion, ORCA; everything on 0 to 1.
 
-A score that a rater lacks is missing, also in the mean and the fusion of judges as soon as one of them lacks it; no other value takes its place.
+A score that a rater lacks is missing, also in the mean and the fusion as soon as a judge lacks it; no other value takes its place.
 
 The fusion is that of the ORCA paper (section 5.6): "learned weighted aggregation with score calibration, where weights are optimized on the training set
 and applied to calibrated scores using the development set". The paper names no method. Here a judge is calibrated by isotonic regression, which assumes no

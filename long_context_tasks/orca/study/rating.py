@@ -319,10 +319,3 @@ def baseline_columns(items: Sequence[OrcaItem]) -> list[Column]:
         Column(name, tuple(measure(each.reference, each.candidate) for each in texts), (0.0, 1.0))
         for name, measure in BASELINES.items()
     ]
-
-
-def published_columns(
-    scores: Mapping[str, Sequence[float | None]], scales: Mapping[str, tuple[float, float]]
-) -> list[Column]:
-    """Return the scores of machine judges that a benchmark publishes, with their scales, as columns."""
-    return [Column(name, tuple(each), scales[name]) for name, each in scores.items()]

@@ -118,6 +118,7 @@ def train(
     settings = settings.resolved(processes.device)
     output = output.absolute()
     args = {**settings.args(), **(args or {}), "score_type": start.head}
+    report = report if processes.is_first else lambda _: None
     work = work_folder(output)
     if is_finished(output, args):
         processes.wait()
@@ -134,8 +135,7 @@ def train(
         processes.wait()
         for number, stage in enumerate(stages):
             before = folders[number - 1] / "best" if number else None
-            run = _Run(stage, dev, settings, processes, folders[number], args, report)
-            run.go(start, before, progress)
+            _Run(stage, dev, settings, processes, folders[number], args, report).go(start, before, progress)
         if processes.is_first:
             finish(output, work, folders)
     processes.wait()
@@ -144,22 +144,17 @@ def train(
     return True
 
 
+@dataclass
 class _Run:
     """One stage."""
 
-    def __init__(
-        self,
-        stage: Stage,
-        dev: Sequence[OrcaItem],
-        settings: TrainSettings,
-        processes: Processes,
-        folder: Path,
-        args: Mapping[str, Any],
-        report: Report,
-    ) -> None:
-        self.stage, self.dev_items, self.settings = stage, dev, settings
-        self.processes, self.folder, self.args = processes, folder, args
-        self.report = report if processes.is_first else lambda _: None
+    stage: Stage
+    dev_items: Sequence[OrcaItem]
+    settings: TrainSettings
+    processes: Processes
+    folder: Path
+    args: Mapping[str, Any]
+    report: Report
 
     def go(self, start: Start, before: Path | None, progress: bool) -> None:
         """Train until the stage is done."""
@@ -244,13 +239,13 @@ class _Run:
             torch.manual_seed(seed_of("dropout", settings.seed, self.folder.name, step, number))
             batch = collate(
                 [ids[place] for place in batch_places],
-                self._pad,
+                self.made.pad,
                 device=model.device,
                 ratings=[ratings[place] for place in batch_places],
                 head=model.head,
             )
             assert batch.labels is not None
-            with self._autocast():
+            with autocast(settings, self.processes.device):
                 params = model(batch.input_ids, batch.lengths)
             loss = model.head.loss(params, batch.labels).sum() / terms
             loss.backward()  # type: ignore[no-untyped-call,unused-ignore]
@@ -333,13 +328,6 @@ class _Run:
         if self.processes.is_first:
             add_to_log(self.folder / LOG, row)
 
-    @property
-    def _pad(self) -> int:
-        return self.made.tokenizer.pad_token_id or 0
-
-    def _autocast(self) -> contextlib.AbstractContextManager[Any]:
-        return autocast(self.settings, self.processes.device)
-
 
 @contextlib.contextmanager
 def autocast(settings: TrainSettings, device: str) -> Iterator[None]:
@@ -361,13 +349,13 @@ def evaluate(
     processes: Processes,
 ) -> tuple[float, Agreement]:
     """Compute the loss of a rating and the agreement, the same in every process."""
-    model, pad = made.model, made.tokenizer.pad_token_id or 0
+    model = made.model
     mine = processes.share(ids)
     with autocast(settings, processes.device):
         found = predict(
             model,
             [row for _, row in mine],
-            pad,
+            made.pad,
             batch_tokens=settings.batch_tokens,
             batch_size=settings.batch_size,
         )

@@ -96,9 +96,7 @@ def run_training(
             f"CONTROL ({control}): this judge learns from ratings that are not the answers' own; do not use its scores"
         )
         args["control"] = control
-    if not processes.is_first:
-        report = lambda _: None  # noqa: E731
-    for note in notes:
+    for note in notes if processes.is_first else ():
         report(note)
     done = train(
         made.stages,

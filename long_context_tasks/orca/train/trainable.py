@@ -37,6 +37,11 @@ class Trainable:
     model: OrcaModel
     tokenizer: Any
 
+    @property
+    def pad(self) -> int:
+        """The padding token."""
+        return self.tokenizer.pad_token_id or 0
+
     def parameters(self) -> list[Parameter]:
         """Return all trained parameters, in a fixed order."""
         return [each for each in self.model.parameters() if each.requires_grad]

@@ -165,3 +165,8 @@ def test_results_carry_the_length_that_was_run(published: Path) -> None:
 def test_published_files_have_one_length_policy(published: Path) -> None:
     with pytest.raises(InputError, match="same_information"):
         load("ada_leval_bestanswer_1k", published, length_policy="same_tokens", tokenizer="cl100k")
+
+
+def test_perplexity_needs_segments(published: Path) -> None:
+    with pytest.raises(InputError, match=r"case book0_0_7: .*segments.*_ppl_synthetic"):
+        load("ada_leval_tsort_2k_ppl", published)

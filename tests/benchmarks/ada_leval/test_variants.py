@@ -1,11 +1,11 @@
 """Variants change what they say and nothing else."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from long_context_tasks.benchmarks.ada_leval import data as variants
-from long_context_tasks.schema import Case, InputError, Options, Turn
+from long_context_tasks.benchmarks.ada_leval.options import AdaLevalOptions
+from long_context_tasks.schema import Case, Turn
 
 
 def _case(n: int, gold: int) -> Case:
@@ -21,7 +21,7 @@ def test_the_accepted_answer_moves_and_the_others_keep_their_order(
     size: tuple[int, int], position: str
 ) -> None:
     n, gold = size
-    [case] = variants.apply([_case(n, gold)], position, Options())
+    [case] = variants.apply([_case(n, gold)], position, AdaLevalOptions())
     place = int(case.turns[0].gold[1:])
     assert case.inputs["answers"][place - 1] == f"k{gold}"
     assert [key for key in case.inputs["answers"] if key != f"k{gold}"] == [
@@ -32,23 +32,17 @@ def test_the_accepted_answer_moves_and_the_others_keep_their_order(
 
 
 def test_nodoc_leaves_the_question_out() -> None:
-    [case] = variants.apply([_case(3, 2)], "nodoc", Options())
+    [case] = variants.apply([_case(3, 2)], "nodoc", AdaLevalOptions())
     assert case.inputs == {"question": None, "answers": ["k1", "k2", "k3"]}
     assert case.turns[0].gold == "A2"
 
 
 def test_cut_carries_its_size_and_side() -> None:
-    [case] = variants.apply([_case(3, 2)], "cut4k", Options(cut_keep="rear"))
+    [case] = variants.apply([_case(3, 2)], "cut4k", AdaLevalOptions(cut_keep="rear"))
     assert case.inputs["cut"] == {"tokens": 4000, "keep": "rear"}
 
 
 def test_no_variant_changes_nothing() -> None:
     cases = [_case(3, 2), _case(4, 1)]
-    assert variants.apply(cases, "", Options()) == cases
-    assert variants.apply(cases, "synthetic", Options()) == cases
-
-
-def test_perplexity_needs_segments() -> None:
-    published = Case("b_0", "t", {"prompt": "p"}, (Turn([1, 2, 3, 4]),), "b")
-    with pytest.raises(InputError, match="segments"):
-        variants.apply([published], "ppl", Options())
+    assert variants.apply(cases, "", AdaLevalOptions()) == cases
+    assert variants.apply(cases, "synthetic", AdaLevalOptions()) == cases

@@ -16,20 +16,21 @@ from invented_meetings import (
 
 from long_context_tasks.benchmarks.elitr_bench import data, prompts
 from long_context_tasks.benchmarks.elitr_bench.archives import Archives
+from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
 from long_context_tasks.benchmarks.elitr_bench.paper.tables import count_split
 from long_context_tasks.benchmarks.loading import load_task
-from long_context_tasks.schema import InputError, Options
+from long_context_tasks.schema import InputError
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
 
 @pytest.fixture
-def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
+def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ElitrBenchOptions:
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
     write_archives(tmp_path / "data")
-    return Options(data_dir=tmp_path / "data")
+    return ElitrBenchOptions(data_dir=tmp_path / "data")
 
 
-def test_single_turn_cases(options: Options) -> None:
+def test_single_turn_cases(options: ElitrBenchOptions) -> None:
     task = load_task("elitr_bench_qa_dev", options)
     cases = task.cases.cases
     assert [case.id for case in cases] == [
@@ -58,7 +59,7 @@ def test_single_turn_cases(options: Options) -> None:
 
 
 @pytest.mark.parametrize("name", ["elitr_bench_qa_dev_multiturn", "elitr_bench_conv_dev"])
-def test_multi_turn_cases(options: Options, name: str) -> None:
+def test_multi_turn_cases(options: ElitrBenchOptions, name: str) -> None:
     task = load_task(name, options)
     first, second = task.cases.cases
     assert (first.id, second.id, first.task) == ("meeting_en_dev_001", "meeting_en_dev_002", name)
@@ -68,14 +69,14 @@ def test_multi_turn_cases(options: Options, name: str) -> None:
     assert [message.content for message in sent[1:]] == ["(PERSON2)", asked]
 
 
-def test_gold_history_is_said_in_the_case(options: Options) -> None:
+def test_gold_history_is_said_in_the_case(options: ElitrBenchOptions) -> None:
     task = load_task("elitr_bench_conv_dev_goldhistory", options)
     case = task.cases.cases[0]
     assert case.task == "elitr_bench_conv_dev_goldhistory" and not case.num_tokens
     assert prompts.messages(case, task.cases.documents, 1)[1].content == "(PERSON1)"
 
 
-def test_czech_cases(options: Options) -> None:
+def test_czech_cases(options: ElitrBenchOptions) -> None:
     task = load_task("elitr_bench_qa_test_czech", options)
     (case,) = task.cases.cases
     (message,) = task.messages(case)
@@ -93,27 +94,27 @@ def test_czech_cases(options: Options) -> None:
         ("gpt", False, "Who said hello?"),
     ],
 )
-def test_other_prompt_styles(options: Options, style: str, markers: bool, end: str) -> None:
+def test_other_prompt_styles(options: ElitrBenchOptions, style: str, markers: bool, end: str) -> None:
     task = load_task("elitr_bench_qa_dev", replace(options, prompt_style=style, question_markers=markers))
     case = task.cases.cases[0]
     assert task.messages(case)[-1].content.endswith(end)
     assert not case.num_tokens
 
 
-def test_n_takes_the_first_cases(options: Options) -> None:
+def test_n_takes_the_first_cases(options: ElitrBenchOptions) -> None:
     task = load_task("elitr_bench_qa_dev", replace(options, n=2, length=4000, answer_budget=64))
     assert [case.id[-1] for case in task.cases.cases] == ["1", "2"]
     assert task.answer_budget == 64 and "lct_length" not in task.description()
 
 
-def test_a_second_load_reads_the_cache(options: Options, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_load_reads_the_cache(options: ElitrBenchOptions, monkeypatch: pytest.MonkeyPatch) -> None:
     first = load_task("elitr_bench_qa_dev", options).cases.cases
     monkeypatch.setattr(data, "convert", lambda *arguments: pytest.fail("made again"))
     assert load_task("elitr_bench_qa_dev", options).cases.cases == first
     assert load_task("elitr_bench_conv_dev_goldhistory", options).cases.cases
 
 
-def test_changed_archives_give_new_cases(options: Options) -> None:
+def test_changed_archives_give_new_cases(options: ElitrBenchOptions) -> None:
     assert len(load_task("elitr_bench_qa_test", options).cases) == 1
     row = questions_json("test2")
     row["meetings"][0]["questions"][0]["question"] = "What sails?"
@@ -126,7 +127,7 @@ def test_changed_archives_give_new_cases(options: Options) -> None:
 
 
 def test_a_wrong_password_leaves_no_folder(
-    options: Options, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    options: ElitrBenchOptions, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("LCT_ELITR_PASSWORD", "wrong")
     with pytest.raises(InputError, match="password"):
@@ -134,7 +135,7 @@ def test_a_wrong_password_leaves_no_folder(
     assert not [path for path in (tmp_path / "cache" / "cases").iterdir() if path.is_dir()]
 
 
-def test_a_missing_transcript(options: Options) -> None:
+def test_a_missing_transcript(options: ElitrBenchOptions) -> None:
     assert options.data_dir is not None
     tar = {"ELITR-English-dev.tar": transcript_tar("test2")}
     (options.data_dir / "elitr_bench" / "ELITR-English-dev.tar.zip").write_bytes(encrypted_zip(tar))
@@ -145,7 +146,7 @@ def test_a_missing_transcript(options: Options) -> None:
         load_task("elitr_bench_qa_dev", options)
 
 
-def test_an_empty_transcript(options: Options) -> None:
+def test_an_empty_transcript(options: ElitrBenchOptions) -> None:
     assert options.data_dir is not None
     name = "ELITR-English-dev/meeting_en_dev_002/transcript_MAN_annot02.txt"
     tar = {"ELITR-English-dev.tar": transcript_tar("dev", {name: b" \n"})}
@@ -154,7 +155,7 @@ def test_an_empty_transcript(options: Options) -> None:
         load_task("elitr_bench_qa_dev", options)
 
 
-def test_qa_and_conv_that_do_not_belong_together(options: Options) -> None:
+def test_qa_and_conv_that_do_not_belong_together(options: ElitrBenchOptions) -> None:
     assert options.data_dir is not None
     row = questions_json("dev", conv=True)
     row["meetings"][0]["questions"].pop()
@@ -165,7 +166,7 @@ def test_qa_and_conv_that_do_not_belong_together(options: Options) -> None:
         load_task("elitr_bench_qa_dev", options)
 
 
-def test_options_that_do_not_go_with_it(options: Options, tmp_path: Path) -> None:
+def test_options_that_do_not_go_with_it(options: ElitrBenchOptions, tmp_path: Path) -> None:
     for changed, words in (
         (replace(options, cases=tmp_path), "lct_cases"),
         (replace(options, subset=50), "lct_subset"),
@@ -174,7 +175,7 @@ def test_options_that_do_not_go_with_it(options: Options, tmp_path: Path) -> Non
             load_task("elitr_bench_qa_dev", changed)
 
 
-def test_counts(options: Options) -> None:
+def test_counts(options: ElitrBenchOptions) -> None:
     assert options.data_dir is not None
     counts = count_split(Archives(options.data_dir / "elitr_bench"), "dev", lambda text: len(text.split()))
     assert (counts.meetings, counts.questions, counts.differing) == (2, 3, 1)

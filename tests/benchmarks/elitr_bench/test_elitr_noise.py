@@ -87,9 +87,8 @@ def test_what_the_noise_depends_on(options: Options, rules: Path, tmp_path: Path
 def test_another_process_draws_the_same(options: Options, rules: Path, tmp_path: Path) -> None:
     here = _texts(_load(options, rules, "elitr_bench_qa_test_wer40"))
     script = (
-        "import hashlib; from long_context_tasks.benchmarks.elitr_bench import data\n"
-        "from long_context_tasks.schema import resolve_options\n"
-        "cases = load_task('elitr_bench_qa_test_wer40', resolve_options()).cases\n"
+        "import hashlib; from long_context_tasks.benchmarks.loading import load_task\n"
+        "cases = load_task('elitr_bench_qa_test_wer40').cases\n"
         "print(hashlib.sha256(cases.documents[cases.cases[0].document].encode()).hexdigest())"
     )
     done = subprocess.run(

@@ -15,9 +15,10 @@ from long_context_tasks.benchmarks.elitr_bench import prompts, scoring
 from long_context_tasks.benchmarks.elitr_bench.archives import Archives, Meeting, prepare_transcripts
 from long_context_tasks.benchmarks.elitr_bench.data import load_task
 from long_context_tasks.benchmarks.elitr_bench.names import SYNTHETIC, TaskName
+from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
 from long_context_tasks.benchmarks.elitr_bench.paper.tables import count_split
 from long_context_tasks.benchmarks.elitr_bench.scoring import stored_officially
-from long_context_tasks.schema import Message, Options, file_sha256
+from long_context_tasks.schema import Message, file_sha256
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
 pytestmark = pytest.mark.vectors
@@ -214,7 +215,7 @@ def test_every_task_without_noise_has_its_cases(
     for task in tasks:
         if task.wer or task.split == SYNTHETIC:
             continue
-        cases = load_task(task.name, Options(data_dir=archives.folder.parent)).cases
+        cases = load_task(task.name, ElitrBenchOptions(data_dir=archives.folder.parent)).cases
         expected = counts[task.split]
         assert len(cases) == (expected.meetings if task.multi_turn else expected.questions)
         turns = [turn for case in cases.cases for turn in case.turns]

@@ -7,9 +7,12 @@ call for many pieces also runs beside other work of the process.
 The sums are exact for cl100k (see ``prompts.bestanswer_parts`` for why the parts add up), an estimate for other tokenizers.
 """
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +21,26 @@ from long_context_tasks.benchmarks.ada_leval import prompts
 from long_context_tasks.tokens import CL100K, Tokenizer
 
 Ints = npt.NDArray[np.int64]
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def counted_ahead(items: Iterable[T], count: Callable[[T], R], ahead: int) -> Iterator[R]:
+    """Yield what ``count`` returns for each item, in their order; it runs in another thread while later items are read.
+
+    Args:
+        items: read one after the other.
+        count: releases the interpreter's lock for most of its time.
+        ahead: items that may wait for it.
+    """
+    waiting: deque[Future[R]] = deque()
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        for item in items:
+            waiting.append(beside.submit(count, item))
+            if len(waiting) > ahead:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 @lru_cache

@@ -8,17 +8,15 @@ grows; what stays in memory are a few numbers for each post.
 import difflib
 import hashlib
 import tempfile
-from collections import deque
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from long_context_tasks.benchmarks.ada_leval.build.counts import Ints, PromptCounter
+from long_context_tasks.benchmarks.ada_leval.build.counts import Ints, PromptCounter, counted_ahead
 from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.corpora.html_text import html_to_text, is_text_only
 from long_context_tasks.corpora.stack_exchange import PostIndex, build_index, read_bodies
@@ -255,10 +253,9 @@ def read_texts(source: PostSource, pool: Pool, counter: PromptCounter, progress:
         **{post: place for place, post in enumerate(pool.answer_ids.tolist())},
     }
     seen: dict[bytes, int] = {}
-    # Posts are encoded while the next ones are read.
-    with ThreadPoolExecutor(max_workers=1) as beside:
-        questions = _Batches(beside, counter.questions, texts.question_tokens)
-        answers = _Batches(beside, counter.answers, texts.answer_tokens)
+
+    def to_count() -> Iterator[tuple[bool, int, str]]:
+        """Note every post; yield whether it is a question, its place and its text where tokens are needed."""
         for post in progress.over(source.texts(wanted), "reading and encoding posts", "post", len(wanted)):
             words = post.text.strip()
             if not words:
@@ -269,53 +266,41 @@ def read_texts(source: PostSource, pool: Pool, counter: PromptCounter, progress:
             if place < 0:
                 place = -1 - place
                 texts.question_text[place] = same
-                if pool.gold[place] >= 0:
-                    texts.store.add(post.id, post.text)
-                    questions.add(place, post.text)
-                continue
-            texts.answer_text[place] = same
-            texts.has_image[place] = not post.text_only
-            if post.text_only:
-                texts.usable[place] = True
+                needed = bool(pool.gold[place] >= 0)
+                asks = True
+            else:
+                texts.answer_text[place] = same
+                texts.has_image[place] = not post.text_only
+                texts.usable[place] = needed = post.text_only
+                asks = False
+            if needed:
                 texts.store.add(post.id, post.text)
-                answers.add(place, post.text)
-        questions.finish()
-        answers.finish()
+                yield asks, place, post.text
+
+    def count(batch: _Batch) -> tuple[_Batch, Ints]:
+        return batch, (counter.questions if batch.asks else counter.answers)(batch.texts)
+
+    for batch, counts in counted_ahead(_batched(to_count()), count, _BATCHES_AHEAD):
+        column = texts.question_tokens if batch.asks else texts.answer_tokens
+        column[batch.places] = counts
     return texts
 
 
-class _Batches:
-    """Texts that are counted together, in another thread, because one call for many is cheaper."""
+@dataclass(frozen=True)
+class _Batch:
+    """Questions, or answers, that are counted together, because one call for many is cheaper."""
 
-    def __init__(
-        self, beside: ThreadPoolExecutor, count: Callable[[Sequence[str]], Ints], column: Ints
-    ) -> None:
-        """Counts go into a column."""
-        self._beside, self._count, self._column = beside, count, column
-        self._places: list[int] = []
-        self._texts: list[str] = []
-        self._waiting: deque[tuple[list[int], Future[Ints]]] = deque()
+    asks: bool
+    places: list[int] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
 
-    def add(self, place: int, text: str) -> None:
-        """Take a text whose count belongs at a place of the column."""
-        self._places.append(place)
-        self._texts.append(text)
-        if len(self._places) == _BATCH:
-            self._start()
 
-    def _start(self) -> None:
-        self._waiting.append((self._places, self._beside.submit(self._count, self._texts)))
-        self._places, self._texts = [], []
-        if len(self._waiting) > _BATCHES_AHEAD:
-            self._store()
-
-    def _store(self) -> None:
-        places, counts = self._waiting.popleft()
-        self._column[places] = counts.result()
-
-    def finish(self) -> None:
-        """Count the last ones and store everything."""
-        if self._places:
-            self._start()
-        while self._waiting:
-            self._store()
+def _batched(posts: Iterable[tuple[bool, int, str]]) -> Iterator[_Batch]:
+    growing = {asks: _Batch(asks) for asks in (True, False)}
+    for asks, place, text in posts:
+        growing[asks].places.append(place)
+        growing[asks].texts.append(text)
+        if len(growing[asks].places) == _BATCH:
+            yield growing[asks]
+            growing[asks] = _Batch(asks)
+    yield from (batch for batch in growing.values() if batch.places)

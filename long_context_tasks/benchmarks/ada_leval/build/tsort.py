@@ -14,15 +14,15 @@ a paragraph's first letter with it, so the counts of the pieces add up to that o
 """
 
 import random
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, islice, zip_longest
 from math import factorial
 
 from long_context_tasks.benchmarks.ada_leval import prompts
+from long_context_tasks.benchmarks.ada_leval.build.counts import counted_ahead
 from long_context_tasks.benchmarks.ada_leval.build.fit import (
     as_counted_together,
     filled_windows,
@@ -42,7 +42,7 @@ from long_context_tasks.benchmarks.building import Progress, TaskReport, stable_
 from long_context_tasks.corpora.books import Book
 from long_context_tasks.schema import Case, CaseWriter, InputError, Turn, format_length
 from long_context_tasks.schema.card import TaskCard
-from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
+from long_context_tasks.tokens import CL100K, get_tokenizer
 
 _MARK = "\u2042"
 _BOOKS_AHEAD = 2
@@ -185,7 +185,8 @@ def build_tsort(
     ]
     sizes: dict[str, int] = {}
     counter = PromptCounter(settings)
-    for counted in _counted(progress.over(books, "reading and encoding books", "book"), settings.measure):
+    read = progress.over(books, "reading and encoding books", "book")
+    for counted in counted_ahead(read, lambda book: CountedBook.of(book, settings.measure), _BOOKS_AHEAD):
         sizes[counted.book.id] = int(counted.cumulated[-1])
         for row in rows:
             row.found.append(_cases_of(counted, row, settings, counter))
@@ -194,18 +195,6 @@ def build_tsort(
     reports = [_write_length(row, settings, counter, writer, progress, sizes) for row in rows]
     _require_cases(rows, reports, source, sizes)
     return reports
-
-
-def _counted(books: Iterable[Book], measure: Tokenizer) -> Iterator[CountedBook]:
-    """Yield the books with their tokens; one is encoded while the next is read."""
-    waiting: deque[Future[CountedBook]] = deque()
-    with ThreadPoolExecutor(max_workers=1) as beside:
-        for book in books:
-            waiting.append(beside.submit(CountedBook.of, book, measure))
-            if len(waiting) > _BOOKS_AHEAD:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
 
 
 def _cases_of(
