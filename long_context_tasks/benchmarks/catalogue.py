@@ -88,6 +88,17 @@ class TaskSpec:
         """Whether the model answers, or candidates are compared by log-likelihood."""
         return next((v.scoring for v in self.variants if v.scoring), self.card.scoring)
 
+    @property
+    def judged(self) -> bool:
+        """Whether a judge reads the answers."""
+        return next((v.judged for v in self.variants if v.judged is not None), self.card.judged)
+
+    @property
+    def conversation(self) -> bool:
+        """Whether the turns of a case are asked in one conversation."""
+        stated = (v.conversation for v in self.variants if v.conversation is not None)
+        return next(stated, self.card.conversation)
+
 
 def _joined(variants: tuple[Variant, ...]) -> str:
     return "_".join(variant.name for variant in variants)

@@ -23,9 +23,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-import py7zr
 from lxml import etree
-from py7zr.io import Py7zIO, WriterFactory
 
 from long_context_tasks.schema import InputError
 
@@ -51,20 +49,12 @@ class _Stopped(Exception):
     """The reader went away: stop unpacking."""
 
 
-class _Pipe(Py7zIO):
-    """What py7zr writes the unpacked bytes into: a bounded queue to the reading thread."""
+class _Pipe:
+    """A bounded queue of unpacked bytes to the reading thread."""
 
     def __init__(self) -> None:
         self.chunks: queue.Queue[bytes | None] = queue.Queue(_WAITING)
         self.stopped = threading.Event()
-        self._size = 0
-
-    def write(self, s: bytes | bytearray) -> int:
-        self._size += len(s)
-        # py7zr's own pieces are megabytes where a file packs well.
-        for start in range(0, len(s), _CHUNK):
-            self.put(bytes(s[start : start + _CHUNK]))
-        return len(s)
 
     def put(self, chunk: bytes | None) -> None:
         while True:
@@ -76,25 +66,49 @@ class _Pipe(Py7zIO):
                 continue
             return
 
-    def read(self, size: int | None = None) -> bytes:
-        return b""
 
-    def seek(self, offset: int, whence: int = 0) -> int:
-        return 0
+def _extract(path: Path, member: str, pipe: _Pipe) -> None:
+    """Unpack a file of an archive into a pipe."""
+    import py7zr
+    from py7zr.io import Py7zIO, WriterFactory
 
-    def flush(self) -> None:
-        return
+    class Output(Py7zIO):
+        """What py7zr writes the unpacked bytes into."""
 
-    def size(self) -> int:
-        return self._size
+        length = 0
 
+        def write(self, s: bytes | bytearray) -> int:
+            self.length += len(s)
+            # py7zr's own pieces are megabytes where a file packs well.
+            for start in range(0, len(s), _CHUNK):
+                pipe.put(bytes(s[start : start + _CHUNK]))
+            return len(s)
 
-class _Factory(WriterFactory):
-    def __init__(self, pipe: _Pipe) -> None:
-        self._pipe = pipe
+        def read(self, size: int | None = None) -> bytes:
+            return b""
 
-    def create(self, filename: str) -> Py7zIO:
-        return self._pipe
+        def seek(self, offset: int, whence: int = 0) -> int:
+            return 0
+
+        def flush(self) -> None:
+            return
+
+        def size(self) -> int:
+            return self.length
+
+    class Factory(WriterFactory):
+        def create(self, filename: str) -> Py7zIO:
+            return Output()
+
+    with py7zr.SevenZipFile(path) as archive:
+        names = archive.getnames()
+        wanted = [name for name in names if PurePosixPath(name).name == member]
+        if not wanted:
+            shown = ", ".join(sorted(names)[:8]) or "nothing"
+            raise InputError(
+                f"{path}: the archive holds no {member} (it holds {shown}). Name the archive of a site's posts."
+            )
+        archive.extract(targets=wanted[:1], factory=Factory())
 
 
 def read_member(path: Path, member: str) -> Iterator[bytes]:
@@ -112,15 +126,7 @@ def read_member(path: Path, member: str) -> Iterator[bytes]:
 
     def unpack() -> None:
         try:
-            with py7zr.SevenZipFile(path) as archive:
-                names = archive.getnames()
-                wanted = [name for name in names if PurePosixPath(name).name == member]
-                if not wanted:
-                    shown = ", ".join(sorted(names)[:8]) or "nothing"
-                    raise InputError(
-                        f"{path}: the archive holds no {member} (it holds {shown}). Name the archive of a site's posts."
-                    )
-                archive.extract(targets=wanted[:1], factory=_Factory(pipe))
+            _extract(path, member, pipe)
             pipe.put(None)
         except _Stopped:
             return

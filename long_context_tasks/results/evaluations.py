@@ -317,17 +317,24 @@ def scores_of_case(case: StoredCase) -> Iterator[TurnScores]:
         )
 
 
-def scored_cases(evaluation: Evaluation) -> Iterator[tuple[StoredCase, list[TurnScores]]]:
+def scored_cases(
+    evaluation: Evaluation, cases: Iterable[StoredCase] | None = None
+) -> Iterator[tuple[StoredCase, list[TurnScores]]]:
     """The cases of a run with the scores of their turns; a turn that a later judge's rows lack has no scores.
+
+    Args:
+        evaluation: any.
+        cases: of its run; None: all.
 
     Raises:
         InputError: a damaged file.
     """
+    cases = evaluation.run.cases() if cases is None else cases
     if evaluation.rows is None:
-        yield from ((stored, list(scores_of_case(stored))) for stored in evaluation.run.cases())
+        yield from ((stored, list(scores_of_case(stored))) for stored in cases)
         return
     later = {(turn.case, turn.repeat, turn.turn): turn for turn in turn_scores(evaluation)}
-    for stored in evaluation.run.cases():
+    for stored in cases:
         places = ((stored.id, stored.repeat, turn) for turn in range(len(stored.responses)))
         yield stored, [later.get(place) or TurnScores(place[0], place[2], place[1], {}) for place in places]
 

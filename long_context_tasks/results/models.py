@@ -7,15 +7,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 import yaml
+from pydantic import BeforeValidator, Field
 
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError, parse_length
+from long_context_tasks.schema.validated import Checked, validated
 
-_KEYS = {"name", "aliases", "window", "licence", "parameters"}
 _EXAMPLE = "expected models: [{name: org/model, window: 128k, aliases: [other-name]}]"
 _LOCAL = re.compile(r"(?:/|~|\.{1,2}[/\\]|[A-Za-z]:[/\\]|\\\\)")
 _SNAPSHOT = re.compile(r"models--([^/\\]+?)--([^/\\]+)[/\\]snapshots[/\\][^/\\]+[/\\]?$")
@@ -77,6 +78,27 @@ class ModelFacts:
     parameters: str = ""
 
 
+def _length(value: Any) -> int | None:
+    try:
+        return None if value is None else parse_length(value)
+    except InputError as error:
+        raise ValueError(str(error)) from error
+
+
+_Text = Annotated[str, BeforeValidator(lambda value: str(value or ""))]
+_Name = Annotated[str, Field(min_length=1)]
+
+
+class _Row(Checked):
+    """A model in the user's file."""
+
+    name: _Name
+    aliases: tuple[_Name, ...] = ()
+    window: Annotated[int | None, BeforeValidator(_length)] = None
+    licence: _Text = ""
+    parameters: _Text = ""
+
+
 @dataclass(frozen=True)
 class Models:
     """Models by name.
@@ -127,7 +149,8 @@ def read_models(path: Path) -> Models:
     facts: dict[str, ModelFacts] = {}
     owner: dict[str, str] = {}
     for number, row in enumerate(rows, start=1):
-        one = _facts(row, f"{path}, model {number}")
+        checked = validated(_Row, row, f"{path}, model {number}", remedy=_EXAMPLE)
+        one = ModelFacts(**checked.model_dump())
         facts[one.name] = one
         for name in dict.fromkeys((one.name, *one.aliases)):
             if name in owner:
@@ -136,32 +159,6 @@ def read_models(path: Path) -> Models:
                 )
             owner[name] = one.name
     return Models(facts)
-
-
-def _facts(row: Any, place: str) -> ModelFacts:
-    if not isinstance(row, Mapping) or not isinstance(row.get("name"), str) or not row["name"]:
-        raise InputError(f"{place}: no name; {_EXAMPLE}")
-    place = f"{place} ({row['name']})"
-    if unknown := set(map(str, row)) - _KEYS:
-        raise InputError(f"{place}: unknown keys {sorted(unknown)}; there are {', '.join(sorted(_KEYS))}")
-    aliases = row.get("aliases") or []
-    if not isinstance(aliases, list) or not all(isinstance(one, str) and one for one in aliases):
-        raise InputError(f"{place}: aliases are a list of names")
-    window = row.get("window")
-    return ModelFacts(
-        name=row["name"],
-        aliases=tuple(aliases),
-        window=None if window is None else _window(window, place),
-        licence=str(row.get("licence") or ""),
-        parameters=str(row.get("parameters") or ""),
-    )
-
-
-def _window(value: Any, place: str) -> int:
-    try:
-        return parse_length(value)
-    except InputError as error:
-        raise InputError(f"{place}: window {error}") from error
 
 
 def with_claims(models: Models, claims: Sequence[str]) -> Models:
@@ -176,7 +173,10 @@ def with_claims(models: Models, claims: Sequence[str]) -> Models:
         if not (equals and name and length):
             raise InputError(f"--claimed {claim}: give MODEL=LENGTH, as org/model=128k")
         known = models.name_of(name) or name
-        window = _window(length, f"--claimed {name}")
+        try:
+            window = parse_length(length)
+        except InputError as error:
+            raise InputError(f"--claimed {name}: window {error}") from error
         facts[known] = replace(facts.get(known, ModelFacts(known)), window=window)
     return Models(facts)
 

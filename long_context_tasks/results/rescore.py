@@ -24,8 +24,8 @@ from long_context_tasks.results.evaluations import (
     TurnScores,
     original_evaluations,
     rescored_path,
+    scored_cases,
     scores_of_case,
-    turn_scores,
     unjudged_evaluation,
     write_judged,
 )
@@ -109,6 +109,7 @@ def _number(value: Any) -> float | None:
 
 
 _EQUAL = 1e-9
+_Scored = tuple[StoredCase, Sequence[TurnScores]]
 
 
 @dataclass(frozen=True)
@@ -223,16 +224,17 @@ def rescore(evaluation: Evaluation, task: LoadedTask) -> tuple[Rescored, ScoredA
         if task.asked_and_right is None:
             raise InputError(f"{run}: ORCA judged it, and the task of today gives it nothing to judge")
         task = with_predictions_of_orca(task, None)
-    cases = list(cases_of(run, task))
-    if task.by_likelihood:
-        scored = _by_likelihood(run, task, cases)
-        old: Mapping[tuple[str, int, int], TurnScores] = {}
-    else:
-        old = _later_scores(evaluation)
-        scored = _by_responses(evaluation, task, cases, old)
+    cases = list(scored_cases(evaluation, cases_of(run, task)))
+    scored = (
+        _by_likelihood(run, task, [case for case, _ in cases])
+        if task.by_likelihood
+        else _by_responses(evaluation, task, cases)
+    )
+    # Of a task by likelihood the host's own scores are those before, also where a judge has read it.
     before = {
-        (one.case, one.repeat, one.turn): one.scores
-        for one in (old.values() if old else (turn for case in cases for turn in scores_of_case(case)))
+        (turn.case, turn.repeat, turn.turn): turn.scores
+        for case, turns in cases
+        for turn in (scores_of_case(case) if task.by_likelihood else turns)
     }
     changes = tuple(_changes(scored, before))
     gone = [name for name in metric_names(list(evaluation.numbers)) if name not in task.metrics]
@@ -245,7 +247,7 @@ def rescore(evaluation: Evaluation, task: LoadedTask) -> tuple[Rescored, ScoredA
         not_scored=scored.not_scored,
         changes=changes,
         path=rescored_path(run, None if evaluation.judge == NO_JUDGE else evaluation.judge),
-        notes=(*scored.notes, *_lost(scored, old, cases), _told_again(evaluation, task)),
+        notes=(*scored.notes, *_lost(scored, cases), _told_again(evaluation, task)),
     )
     return rescored, scored
 
@@ -269,13 +271,6 @@ def write_rescored(rescored: Rescored, scored: ScoredAgain) -> None:
     }
     name = str(one.description.get("name", "judge")) if one.description else None
     write_judged(rescored.path, result, scored.rows(None if name in ROW_KEYS else name))
-
-
-def _later_scores(evaluation: Evaluation) -> Mapping[tuple[str, int, int], TurnScores]:
-    """Scores of ``lct judge run`` by case, repeat and turn; empty where they stand in the host's files."""
-    if evaluation.rows is None:
-        return {}
-    return {(one.case, one.repeat, one.turn): one for one in turn_scores(evaluation)}
 
 
 def _by_likelihood(run: StoredRun, task: LoadedTask, cases: Sequence[StoredCase]) -> ScoredAgain:
@@ -306,44 +301,28 @@ def _by_likelihood(run: StoredRun, task: LoadedTask, cases: Sequence[StoredCase]
 def _by_responses(
     evaluation: Evaluation,
     task: LoadedTask,
-    cases: Sequence[StoredCase],
-    later: Mapping[tuple[str, int, int], TurnScores],
+    cases: Sequence[_Scored],
 ) -> ScoredAgain:
     run, description = evaluation.run, evaluation.description
-    rows = {
-        (case.id, case.repeat): [
-            later[place].verdicts
-            if (place := (case.id, case.repeat, turn)) in later
-            else case.verdicts[turn]
-            if not later and case.verdicts
-            else ()
-            for turn in range(len(case.responses))
-        ]
-        for case in cases
-    }
     rubric = None
     if description and task.judging is not None:
         rubric = str(description.get("rubric") or task.judging.default)
         # A host whose judge failed altogether has no verdict at all, and scores as without a judge.
-        if not any(turn for turns in rows.values() for turn in turns) and _was_waiting(
-            task, task.judging, cases, later, rubric
-        ):
+        silent = not any(turn.verdicts for _, turns in cases for turn in turns)
+        if silent and _was_waiting(task, task.judging, cases, rubric):
             rubric = None
-    repeats = in_repeats((case, list(case.responses)) for case in cases)
+    repeats = in_repeats((case, list(case.responses)) for case, _ in cases)
     verdicts: list[Verdicts] = [{} for _ in repeats]
     if rubric is not None:
         reader = task.judging.rubric(rubric)
         weighed = description.get("logprobs") is not None
         try:
-            read: list[tuple[StoredCase, list[list[Verdict]]]] = [
+            read = [
                 (
                     case,
-                    [
-                        [read_again(row, reader, weighed=weighed) for row in turn]
-                        for turn in rows[case.id, case.repeat]
-                    ],
+                    [[read_again(row, reader, weighed=weighed) for row in turn.verdicts] for turn in turns],
                 )
-                for case in cases
+                for case, turns in cases
             ]
         except (ValueError, TypeError) as error:
             raise InputError(
@@ -356,8 +335,7 @@ def _by_responses(
 def _was_waiting(
     task: LoadedTask,
     judging: Judging,
-    cases: Sequence[StoredCase],
-    later: Mapping[tuple[str, int, int], TurnScores],
+    cases: Sequence[_Scored],
     rubric: str,
 ) -> bool:
     """Whether a judged run without any verdict waits for its judge, and not one whose responses left the judge nothing to say.
@@ -368,8 +346,7 @@ def _was_waiting(
     Raises:
         InputError: a rubric that the benchmark does not have.
     """
-    reasons = [one.reason for one in later.values()] or [reason for case in cases for reason in case.reasons]
-    if NOT_JUDGED in reasons:
+    if any(turn.reason == NOT_JUDGED for _, turns in cases for turn in turns):
         return True
     return any(
         judging.requests(
@@ -377,7 +354,7 @@ def _was_waiting(
             [(one.text or "") if one.status is None else None for one in case.responses],
             rubric,
         )
-        for case in cases
+        for case, _ in cases
     )
 
 
@@ -401,19 +378,11 @@ def _same(one: float | None, other: float | None) -> bool:
     return math.isclose(one, other, rel_tol=_EQUAL, abs_tol=_EQUAL)
 
 
-def _lost(
-    scored: ScoredAgain,
-    later: Mapping[tuple[str, int, int], TurnScores],
-    cases: Sequence[StoredCase],
-) -> list[str]:
+def _lost(scored: ScoredAgain, cases: Sequence[_Scored]) -> list[str]:
     """Verdicts that had a score and have none by today's rules: the judge would be asked again, and here it is not."""
     if scored.rubric is None:
         return []
-    rows = (
-        [row for one in later.values() for row in one.verdicts]
-        if later
-        else [row for case in cases for turn in case.verdicts for row in turn]
-    )
+    rows = [row for _, turns in cases for turn in turns for row in turn.verdicts]
     before = sum(row.get("score") is not None for row in rows)
     after = sum(
         verdict.score is not None

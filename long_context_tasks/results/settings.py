@@ -86,15 +86,14 @@ def settings_of(run: StoredRun) -> dict[str, Any]:
     other paths the last name stays.
     """
     options = telling_options(run)
+    spec = catalogue.parse_task(run.task)
     if (length := options.pop("lct_length", None)) is not None:
         # One host writes down the length of a task that has it in its name, the other does not.
         tokens = _tokens(length)
-        if tokens != catalogue.parse_task(run.task).tokens:
+        if tokens != spec.tokens:
             options["lct_length"] = tokens
     seed = run.options.get("lct_seed")
-    if seed not in (None, 0, "0", "") and (
-        _CASES in options or catalogue.parse_task(run.task).source == "seed"
-    ):
+    if seed not in (None, 0, "0", "") and (_CASES in options or spec.source == "seed"):
         options["lct_seed"] = seed
     found: dict[str, Any] = without_places({**options, **generation_arguments(run)})
     if _CASES in options:

@@ -35,7 +35,7 @@ class Variant(_CardPart):
         axis: what it changes, e.g. ``noise``. Variants of different axes combine, in the order in which the axes first
             appear in the card; a variant without an axis does not combine.
         headline: metric name, where it is not the task's.
-        source, scoring: where they are not the task's.
+        source, scoring, judged, conversation: where they are not the task's.
     """
 
     name: str
@@ -45,6 +45,20 @@ class Variant(_CardPart):
     headline: str = ""
     source: Source | None = None
     scoring: Scoring | None = None
+    judged: bool | None = None
+    conversation: bool | None = None
+
+
+class Label(_CardPart):
+    """How pages show a label of cases, by which they break scores down.
+
+    Attributes:
+        values: value to words, in the order to show; others follow by size or name.
+        position: it says where in the context something is, so that pages draw it; variants named like its values move that.
+    """
+
+    values: Mapping[str, str] = {}
+    position: bool = False
 
 
 class TaskCard(_CardPart):
@@ -54,6 +68,7 @@ class TaskCard(_CardPart):
         source, scoring: see :data:`Source` and :data:`Scoring`.
         headline: metric that stands for the task.
         chance: what guessing scores: a number from 0 to 1, or words.
+        chance_metric: metric that holds what guessing scores on each case, where that differs.
         about: one sentence.
         official: metric that follows the paper's code, where there is one.
         answer_budget: tokens that a model may generate by default.
@@ -63,12 +78,15 @@ class TaskCard(_CardPart):
         bounds: length name to the most cl100k tokens of a case in the paper.
         build: settings of the case builder, as in the paper.
         files: length name to published file name.
+        judged: a judge reads the answers.
+        conversation: the turns of a case are asked one after the other, which needs a chat template.
         pooled: the mean of a group of its tasks weighs every case equally, as the official code does, not every task.
     """
 
     source: Source
     headline: str
     chance: str
+    chance_metric: str = ""
     about: str = ""
     scoring: Scoring = "generate"
     official: str = ""
@@ -79,6 +97,8 @@ class TaskCard(_CardPart):
     bounds: Mapping[str, int] = {}
     build: Mapping[str, Any] = {}
     files: Mapping[str, str] = {}
+    judged: bool = False
+    conversation: bool = False
     pooled: bool = False
 
     @property
@@ -107,6 +127,9 @@ class Card(_CardPart):
     title: str
     metrics: Mapping[str, str]
     points: tuple[str, ...] = ()
+    rates: Mapping[str, str] = {}
+    """Headings of metrics that describe how a model responds, not how well."""
+    labels: Mapping[str, Label] = {}
     tasks: Mapping[str, TaskCard] = Field(min_length=1)
     version: int = Field(default=1, ge=1)
     about: str = ""

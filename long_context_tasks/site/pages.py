@@ -4,7 +4,8 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import polars as pl
 
@@ -123,33 +124,43 @@ def _runs_and_configs(runs: pl.DataFrame) -> dict[str, Any]:
     shown = []
     for row in runs.sort("task", "made").iter_rows(named=True):
         text = {name: "" if value is None else str(value) for name, value in row.items()}
-        columns = {"options": "options", "judge": "judge_settings", "provenance": "provenance"}
-        settings = {name: _public_json(row.get(column)) for name, column in columns.items()}
-        all_settings = json.dumps(
-            {name: value for name, value in settings.items() if value},
-            ensure_ascii=False,
-            indent=1,
-            sort_keys=True,
-        )
+        known = _known_settings(*(row.get(name) for name in ("options", "judge_settings", "provenance")))
         facts = {
             "Host": f"{text['host']} {text['host_version']}".strip(),
             "Package": text["package"],
-            "Commit": text["commit"] or _commit(settings["provenance"]),
+            "Commit": text["commit"] or known.commit,
             "Window": text["window"],
             "Judge": text["judge"],
         }
         facts = {name: value for name, value in facts.items() if value}
-        key = (*facts.values(), all_settings)
-        config = configs.setdefault(key, _Config(len(configs) + 1, facts, all_settings))
+        key = (*facts.values(), known.text)
+        config = configs.setdefault(key, _Config(len(configs) + 1, facts, known.text))
         shown_columns = {name: text[name] for name in ("task", "host", "made", "seed", "version")}
         shown.append({**shown_columns, "source": shown_source(text["source"]), "config": config.number})
     return {"runs": shown, "configs": list(configs.values())}
 
 
-def _public_json(text: Any) -> Any:
+class _Settings(NamedTuple):
+    """All settings as JSON for people, without secrets, and the commit that the provenance names."""
+
+    text: str
+    commit: str
+
+
+@lru_cache(maxsize=1_000)
+def _known_settings(options: str | None, judge: str | None, provenance: str | None) -> _Settings:
+    """Settings of a run from JSON texts; many runs have the same."""
+    texts = {"options": options, "judge": judge, "provenance": provenance}
+    values = {name: _public_json(text) for name, text in texts.items() if text}
+    kept = {name: value for name, value in values.items() if value}
+    source = values.get("provenance")
+    commits = [source.get(name) for name in ("commit", "git_hash")] if isinstance(source, Mapping) else []
+    commit = next((commit for commit in commits if isinstance(commit, str)), "")
+    return _Settings(json.dumps(kept, ensure_ascii=False, indent=1, sort_keys=True), commit)
+
+
+def _public_json(text: str) -> Any:
     """The value of a JSON text, without secrets; the text itself where it is no JSON."""
-    if not isinstance(text, str) or not text:
-        return None
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -160,13 +171,6 @@ def _public_json(text: Any) -> Any:
     except RecursionError:
         return "(nested too deep to be shown)"
     return public
-
-
-def _commit(provenance: Any) -> str:
-    found = (
-        (provenance.get(name) for name in ("commit", "git_hash")) if isinstance(provenance, Mapping) else ()
-    )
-    return next((commit for commit in found if isinstance(commit, str)), "")
 
 
 def task_context(

@@ -17,6 +17,7 @@ from stub_server import stub_server
 from tiny_model import make_tiny_model
 from typer.testing import CliRunner
 
+from long_context_tasks.benchmarks import loading
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.cli import app
 from long_context_tasks.hosts.stored_task import load_task
@@ -189,7 +190,7 @@ def test_likelihoods_of_opencompass_name_clusters() -> None:
     given = [json.loads(rows[0]["lct_given"])] * 2
     result = CasePPLEvaluator().score(["0", "0"], ["", ""], rows, case=cases, lct_given=given, **told)
     options = resolve_options({"lct_length": 1000, "lct_n": 2}, {})
-    task = load_task("ada_leval_tsort_any_ppl_synthetic", options)
+    task = loading.load_task("ada_leval_tsort_any_ppl_synthetic", options)
     assert [row["cluster"] for row in result["details"]] == [task.by_id[case].cluster for case in cases]
 
 

@@ -98,6 +98,22 @@ def test_a_length_that_the_name_of_the_task_has_separates_nothing(tmp_path: Path
     assert own == ["{}", "{}"]
 
 
+def test_the_card_decides_whether_a_seed_makes_the_cases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs on cases of other seeds are no repeats, whatever the task is called."""
+    from long_context_tasks.benchmarks import catalogue
+
+    seeds: tuple[dict[str, Any], ...] = ({"lct_seed": 3}, {"lct_seed": 0}, {})
+    assert settings_of_runs(tmp_path / "a", *seeds, task="ada_leval_tsort_2k") == ["{}"] * 3
+    card = catalogue.card("ada_leval")
+    tsort = card.tasks["tsort"].model_copy(update={"source": "seed"})
+    seeded = card.model_copy(update={"tasks": {**card.tasks, "tsort": tsort}})
+    monkeypatch.setattr(catalogue, "card", lambda name: seeded)
+    own = settings_of_runs(tmp_path / "b", *seeds, task="ada_leval_tsort_2k")
+    assert own == ['{"lct_seed": 3}', "{}", "{}"]
+
+
 def test_where_cases_lie_neither_shows_nor_separates(tmp_path: Path) -> None:
     one, two = settings_of_runs(
         tmp_path,

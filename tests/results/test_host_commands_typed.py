@@ -12,6 +12,7 @@ import pytest
 from stored_cells import OTHER, TASK
 from stub_server import stub_server
 
+from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.hosts.demo_model import demo_model_path
 from long_context_tasks.hosts.opencompass.results import find_setups
 from long_context_tasks.results import find_runs
@@ -28,7 +29,6 @@ from long_context_tasks.results.plan.missing import (
     find_cells,
     wanted,
 )
-from long_context_tasks.schema.options import resolve_options
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PLACE = Place(Path("results"), Path("outputs/all"), REPOSITORY / "configs" / "eval_all.py")

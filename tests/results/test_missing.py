@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from stored_cells import ASKED, OTHER, SETTINGS, TASK, only_cell, stored
 
+from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.hosts.opencompass.results import Setup
 from long_context_tasks.hosts.stored import StoredCase
 from long_context_tasks.results import FoundRuns, Problem
@@ -31,7 +32,6 @@ from long_context_tasks.results.plan.missing import (
     unassigned,
     wanted,
 )
-from long_context_tasks.schema.options import resolve_options
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
 from long_context_tasks.results.plan.cost import (
     AROUND_MESSAGE,
@@ -33,7 +34,6 @@ from long_context_tasks.schema import (
     Turn,
 )
 from long_context_tasks.schema.case import CL100K
-from long_context_tasks.schema.options import resolve_options
 from long_context_tasks.tokens import get_tokenizer
 
 GENERATED = ("ada_leval_bestanswer_1k", "ada_leval_tsort_2k", "ethic_recall_books", "ethic_summarize_law")

@@ -2,23 +2,13 @@
 
 import random
 import time
-
-import pytest
-
-pytest.importorskip("torch")
-pytest.importorskip("transformers")
-
 from pathlib import Path
 
-import torch
-from tokenizers import Tokenizer, models, pre_tokenizers, trainers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+import pytest
+from orca_lazy import heads, model_code, scorer, torch
 
 from long_context_tasks.orca import OrcaItem, input_text
 from long_context_tasks.orca.checkpoint import Checkpoint
-from long_context_tasks.orca.heads import HEADS
-from long_context_tasks.orca.model import OrcaModel
-from long_context_tasks.orca.scoring import score_items
 
 pytestmark = pytest.mark.speed
 
@@ -74,6 +64,10 @@ def checkpoint(items: list[OrcaItem]) -> Checkpoint:
     """Two layers, 64 wide. Its vocabulary is learned from the items, so that a word is about a token, as it is to a real model; it is small, so that the
     projection to it costs the reference little.
     """
+    pytest.importorskip("transformers")
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
     core = Tokenizer(models.BPE())
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     alphabet = pre_tokenizers.ByteLevel.alphabet()
@@ -93,13 +87,13 @@ def checkpoint(items: list[OrcaItem]) -> Checkpoint:
     )
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        model = OrcaModel(LlamaForCausalLM(config), HEADS["multinomial"]).eval()
+        model = model_code.OrcaModel(LlamaForCausalLM(config), heads.HEADS["multinomial"]).eval()
     return Checkpoint(Path(), model, tokenizer, {})
 
 
 def test_scoring(checkpoint: Checkpoint, items: list[OrcaItem]) -> None:
     def ours(checkpoint: Checkpoint, items: list[OrcaItem]) -> list[float]:
-        return [score.mean or 0.0 for score in score_items(checkpoint, items).scores]
+        return [score.mean or 0.0 for score in scorer.score_items(checkpoint, items).scores]
 
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # on a model this small, threads only wait for each other

@@ -21,11 +21,12 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator
 
+from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS, order_of
 from long_context_tasks.benchmarks.ethic.sections import context_of, split_sections
 from long_context_tasks.benchmarks.published_files import PublishedRow, json_rows
-from long_context_tasks.schema import Case, InputError, Options, Turn, file_sha256
-from long_context_tasks.schema.case_folder import text_key
+from long_context_tasks.schema import Case, CaseWriter, InputError, Options, Turn, file_sha256
+from long_context_tasks.schema.case_folder import cached_folder, text_key
 from long_context_tasks.schema.folders import data_dir
 from long_context_tasks.schema.validated import validated
 
@@ -354,3 +355,43 @@ def _markers(place: str, row: _Row) -> list[str]:
             "the data again"
         )
     return markers
+
+
+# --- a task's data to a case folder --------------------------------------------------------------------------------
+
+
+def converted(task: str, options: Options) -> Path:
+    """Return the case folder of a task's data with a file for each domain, written into the user's cache where it is not there.
+
+    Raises:
+        InputError: no data, or damaged data.
+    """
+    source = source_of(task, options)
+    facts = {"files": source.made_from(), "card": card(NAME).version}
+    return cached_folder(f"{NAME}_{task}", facts, lambda folder: _convert(source, task, folder))
+
+
+def _convert(source: Source, task: str, folder: Path) -> None:
+    cases: dict[str, dict[str, Case]] = {domain: {} for domain in DOMAINS[task]}
+    foreign = 0
+    with CaseWriter(folder, {"made_from": source.made_from()}) as writer:
+        for row in source.rows():
+            read = case_of(row, task)
+            if read is None:
+                foreign += 1
+                continue
+            own = cases[read.case.labels["domain"]]
+            if read.case.id in own:
+                raise InputError(
+                    f"{row.place}: ID {read.case.id!r} occurs twice in {read.case.labels['domain']}; is the copy in "
+                    f"{source.name} there twice?"
+                )
+            own[read.case.id] = read.case
+            writer.add_documents(read.texts.items())
+        for domain, own in cases.items():
+            writer.add_cases(f"{NAME}_{task}_{domain}", own.values())
+    if foreign:
+        said = "%s: %d rows of domains that %s does not have are left out"
+        logger.warning(said, source.name, foreign, CONFIGURATIONS[task])
+    if empty := [domain for domain, own in cases.items() if not own]:
+        logger.warning("%s: no cases of %s in %s", source.name, CONFIGURATIONS[task], ", ".join(empty))

@@ -37,13 +37,13 @@ _AFTER_CONTEXT = re.compile(r"^\s*Now, respond to the instruction\.?\s*")
 
 @lru_cache
 def template(name: str) -> str:
-    """A text as it lies in ``prompts/``."""
+    """Return a text as it lies in ``prompts/``."""
     file = importlib.resources.files(_PACKAGE) / "prompts" / f"{name}.txt"
     return file.read_text(encoding="utf-8")
 
 
 def official_style(model: str) -> str:
-    """The style in which the official script prompts a model.
+    """Return the style in which the official script prompts a model.
 
     >>> official_style("meta-llama/Meta-Llama-3.1-8B-Instruct"), official_style("Qwen/Qwen2.5-7B-Instruct")
     ('llama-3.1', 'chat')
@@ -52,7 +52,7 @@ def official_style(model: str) -> str:
 
 
 def layout(system: str, user: str, style: str = CHAT) -> list[Message]:
-    """The messages of a prompt.
+    """Return the messages of a prompt.
 
     Raises:
         InputError: an unknown style.
@@ -67,7 +67,7 @@ def layout(system: str, user: str, style: str = CHAT) -> list[Message]:
 
 
 def messages(case: Case, documents: Documents | Mapping[str, str]) -> list[Message]:
-    """What is sent for a case.
+    """Return what is sent for a case.
 
     Args:
         case: its ``inputs`` name the texts and the style.

@@ -255,9 +255,9 @@ def wanted(
     given = frozenset(needed)
     if task is None:
         asked = options.resolved() | ({"lct_length": spec.tokens} if spec.tokens else {})
-        judged = bool({*spec.card.main_metrics, spec.headline} & set(catalogue.card(spec.benchmark).points))
-        talks = spec.task.startswith("conv") or spec.variant.startswith("multiturn")
-        return Wanted(name, version, None, telling(asked), given, _size(asked), reason, judged, talks)
+        return Wanted(
+            name, version, None, telling(asked), given, _size(asked), reason, spec.judged, spec.conversation
+        )
     turns = sum(len(case.turns) for case in task.cases.cases)
     asked = telling(task.options.resolved())
     judged = task.judging is not None

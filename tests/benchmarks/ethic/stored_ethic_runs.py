@@ -17,6 +17,22 @@ TIME = "2026-01-01T10-00-00.{:06}"
 JUDGE = {"name": "stub", "model": "stub", "seeds": [0]}
 
 
+def forgets_the_end(task: LoadedTask, case: Case) -> str:
+    """Of the labels only those of the first half of the context; all sections but the last."""
+    [turn] = case.turns
+    if "summarize" in task.name:
+        return "\n".join(f"{marker}\nIt rains." for marker in turn.gold[:-1])
+    half = case.labels["num_chunks"] / 2
+    return ", ".join(
+        label for label, chunk in zip(turn.gold, turn.labels["first_chunk"], strict=True) if chunk < half
+    )
+
+
+def rate(case: Case, request: JudgeRequest) -> float:
+    """5 for the first section, 3 for the others."""
+    return 5.0 if request.meta["section"] == case.turns[0].gold[0] else 3.0
+
+
 def scored(
     task: LoadedTask, answer: Answers, rate: Rates | None
 ) -> list[tuple[Case, str, list[dict[str, Any]], CaseScores]]:

@@ -314,7 +314,7 @@ def test_the_report_sets_answers_against_contexts(documents: Path, tmp_path: Pat
         options,
         lambda _, case: ", ".join(f"[{number}]" for number in case.turns[0].gold),
     )
-    lct("report", "ethic", tmp_path / "runs", "--csv", tmp_path / "csv")
+    lct("report", tmp_path / "runs", "--section", "ethic", "--csv", tmp_path / "csv")
     with (tmp_path / "csv" / "items.csv").open(encoding="utf-8", newline="") as file:
         rows = [(row["length"], row["items"], row["n"]) for row in csv.DictReader(file)]
     assert rows == [(length, items, "2") for length in ("4k", "8k") for items in ("2 to 3", "4 to 7")]

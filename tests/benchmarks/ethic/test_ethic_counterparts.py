@@ -96,7 +96,7 @@ def test_low_against_high_coverage(tmp_path: Path) -> None:
         name = "ethic_recall_books" if family == "ethic_recall" else "ethic_single_qa_books"
         write_lm_eval(tmp_path / "runs", name, options, knows_little)
     result = CliRunner().invoke(
-        app, ["report", "ethic", str(tmp_path / "runs"), "--csv", str(tmp_path / "csv")]
+        app, ["report", str(tmp_path / "runs"), "--section", "ethic", "--csv", str(tmp_path / "csv")]
     )
     assert result.exit_code == 0, result.output
     with (tmp_path / "csv" / "coverage.csv").open(encoding="utf-8", newline="") as file:

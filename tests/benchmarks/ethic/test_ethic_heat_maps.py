@@ -4,46 +4,25 @@ import shutil
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("polars")
-
-from ethic_oracle import oracle, write_documents
-from stored_ethic_runs import write_lm_eval
+from ethic_oracle import build, oracle, write_documents
+from stored_ethic_runs import forgets_the_end, rate, write_lm_eval
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
-from long_context_tasks.benchmarks.ethic import build as ethic_build
-from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
-from long_context_tasks.judges import JudgeRequest
-from long_context_tasks.results.cells import cells_of
-from long_context_tasks.results.collect import collect_with_files
-from long_context_tasks.schema import Case, LoadedTask
-from long_context_tasks.site.contents import heat_maps
 
 
-def forgets_the_end(task: LoadedTask, case: Case) -> str:
-    """Of the labels those of the first half of the context; all sections but the last."""
-    [turn] = case.turns
-    if "summarize" in task.name:
-        return "\n".join(f"{marker}\nIt rains." for marker in turn.gold[:-1])
-    half = case.labels["num_chunks"] / 2
-    places = turn.labels["first_chunk"]
-    return ", ".join(label for label, chunk in zip(turn.gold, places, strict=True) if chunk < half)
+def test_maps_of_a_model_that_forgets_the_end(tmp_path: Path) -> None:
+    pytest.importorskip("polars")
+    from long_context_tasks.results.cells import cells_of
+    from long_context_tasks.results.collect import collect_with_files
+    from long_context_tasks.site.contents import heat_maps
 
-
-def rate(case: Case, request: JudgeRequest) -> float:
-    """5 for the first section, 3 for the others."""
-    return 5.0 if request.meta["section"] == case.turns[0].gold[0] else 3.0
-
-
-def test_maps_of_a_model_that_forgets_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
     documents = write_documents(tmp_path / "documents", paragraphs=120)
     for domain in ("law", "medicine", "debates"):
         shutil.rmtree(documents / domain)
     with oracle(tmp_path) as (_, annotator):
         for family in ("ethic_recall", "ethic_summarize"):
-            settings = EthicSettings(lengths=(4000, 8000), annotator=annotator, min_document=8000)
-            ethic_build.build(family, documents, settings, tmp_path / "cases" / family)
+            own = {"lengths": (4000, 8000), "annotator": annotator, "min_document": 8000}
+            build(family, documents, tmp_path / "cases" / family, **own)
     options = resolve_options({"lct_cases": tmp_path / "cases"})
     for task in ("recall", "summarize"):
         write_lm_eval(tmp_path / "runs", f"ethic_{task}_books", options, forgets_the_end, rate)

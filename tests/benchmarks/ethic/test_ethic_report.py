@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from contract_data import write_published_files
 from ethic_oracle import oracle, write_documents
-from stored_ethic_runs import JUDGE, scored, write_lm_eval, write_opencompass
+from stored_ethic_runs import JUDGE, forgets_the_end, rate, scored, write_lm_eval, write_opencompass
 from typer.testing import CliRunner, Result
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
@@ -39,10 +39,10 @@ from long_context_tasks.benchmarks.ethic.report import (
 )
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.cli import app
-from long_context_tasks.judges import JudgeRequest, Verdict
+from long_context_tasks.judges import Verdict
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.evaluations import judged_path, write_judged
-from long_context_tasks.schema import Case, LoadedTask, Options, Turn
+from long_context_tasks.schema import Case, Options, Turn
 from long_context_tasks.schema.report import mean_over_repeats
 
 FOUR, EIGHT = Span(4000, 4000), Span(8000, 8000)
@@ -209,22 +209,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def options(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
     return resolve_options({"lct_cases": built})
-
-
-def forgets_the_end(task: LoadedTask, case: Case) -> str:
-    """Of the labels only those of the first half of the context; all sections but the last."""
-    [turn] = case.turns
-    if "summarize" in task.name:
-        return "\n".join(f"{marker}\nIt rains." for marker in turn.gold[:-1])
-    half = case.labels["num_chunks"] / 2
-    return ", ".join(
-        label for label, chunk in zip(turn.gold, turn.labels["first_chunk"], strict=True) if chunk < half
-    )
-
-
-def rate(case: Case, request: JudgeRequest) -> float:
-    """5 for the first section, 3 for the others."""
-    return 5.0 if request.meta["section"] == case.turns[0].gold[0] else 3.0
 
 
 def assert_falls(row: dict[str, str]) -> None:

@@ -14,13 +14,18 @@ from synthetic_text_checks import coverage
 
 from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.benchmarks.catalogue import resolve_options
-from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic import scoring
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import states
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.sections import context_of
-from long_context_tasks.benchmarks.ethic.synthetic import MAKERS, WRITINGS, SyntheticSettings, make_case
+from long_context_tasks.benchmarks.ethic.synthetic import (
+    MAKERS,
+    WRITINGS,
+    SyntheticSettings,
+    build,
+    make_case,
+)
 from long_context_tasks.benchmarks.ethic.synthetic.fit import fit, shortened, whole_word
 from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, Made, Maker
 from long_context_tasks.benchmarks.ethic.synthetic.organize import organize
@@ -159,7 +164,7 @@ def test_fewer_cases_are_the_first_of_more_and_seeds_differ(tmp_path: Path) -> N
     for seed, n in ((1, 2), (1, 4), (2, 2)):
         folder = tmp_path / f"{seed}_{n}" / "ethic_recall_synthetic"
         chosen = SyntheticSettings((1000,), seed=seed, n=n, domain="books")
-        ethic_build.build("ethic_recall_synthetic", None, chosen, folder)
+        build("ethic_recall_synthetic", None, chosen, folder)
         cases = CaseSet.read(folder, "ethic_recall_books_synthetic")
         texts[seed, n] = [(case.to_json(), cases.documents[case.inputs["user"]]) for case in cases.cases]
     assert texts[1, 2] == texts[1, 4][:2]
@@ -178,7 +183,7 @@ def test_tasks_of_a_domain_ask_about_the_same_documents() -> None:
 
 def test_built_cases_run_under_their_task_at_their_length(tmp_path: Path) -> None:
     folder = tmp_path / "cases" / "ethic_attribute_synthetic"
-    reports = ethic_build.build(
+    reports = build(
         "ethic_attribute_synthetic", None, SyntheticSettings((1000, 2000), n=2), folder, Progress()
     )
     assert [report.task for report in reports] == [
@@ -202,7 +207,7 @@ def test_a_task_writes_its_cases_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     name = "ethic_recall_debates_synthetic"
     first = load_task(name, Options(length=1000, n=2))
-    monkeypatch.setattr(synthetic_build, "build_synthetic", None)
+    monkeypatch.setattr(synthetic_build, "build", None)
     assert load_task(name, Options(length=1000, n=2)).cases.cases == first.cases.cases
     with pytest.raises(TypeError):
         load_task(name, Options(length=1000, n=2, seed=1))
@@ -215,7 +220,7 @@ def test_what_cannot_be_built_is_told(tmp_path: Path) -> None:
         load_task("ethic_recall_books_synthetic", Options(length=900))
     with pytest.raises(InputError, match="no cases of law, only of books, debates"):
         chosen = SyntheticSettings((1000,), domain="law")
-        ethic_build.build("ethic_organize_synthetic", None, chosen, tmp_path / "x")
+        build("ethic_organize_synthetic", None, chosen, tmp_path / "x")
     with pytest.raises(InputError, match=r"--domain must be one of .* not poems"):
         SyntheticSettings((1000,), domain="poems")
 
@@ -223,7 +228,7 @@ def test_what_cannot_be_built_is_told(tmp_path: Path) -> None:
 def test_an_unknown_tokenizer_is_told_before_anything_is_written(tmp_path: Path) -> None:
     chosen = SyntheticSettings((1000,), n=1, tokenizer=str(tmp_path / "none"))
     with pytest.raises(InputError, match="tokenizer"):
-        ethic_build.build("ethic_recall_synthetic", None, chosen, tmp_path / "cases" / "x")
+        build("ethic_recall_synthetic", None, chosen, tmp_path / "cases" / "x")
     assert not (tmp_path / "cases").exists()
 
 
@@ -233,7 +238,7 @@ def test_memory_does_not_grow_with_the_number_of_cases(tmp_path: Path) -> None:
     for n in (4, 24):
         tracemalloc.start()
         chosen = SyntheticSettings((2000,), n=n, domain="law")
-        ethic_build.build("ethic_recall_synthetic", None, chosen, tmp_path / str(n))
+        build("ethic_recall_synthetic", None, chosen, tmp_path / str(n))
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.3 * peaks[0], peaks

@@ -1,7 +1,7 @@
 """Raw documents to ETHIC-style cases of any length: the way in for the command line.
 
 A family's case folder holds one file for each domain, ``ethic_recall_books`` and so on, with the cases of all lengths; the label
-``length`` tells them apart. Synthetic families need no documents and no annotator, see ``synthetic``.
+``length`` tells them apart.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from long_context_tasks.benchmarks.ethic.build.labels import (
     label_quality,
     read_labelled_chunks,
 )
-from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings, SyntheticSettings
+from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.build.sources import places, read_sources
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
 from long_context_tasks.corpora.court_opinions import read_opinions
@@ -36,30 +36,19 @@ from long_context_tasks.schema import CaseWriter, InputError
 def build(
     family: str,
     source: Path | None,
-    settings: EthicSettings | SyntheticSettings,
+    settings: EthicSettings,
     folder: Path,
     progress: Progress | None = None,
 ) -> list[TaskReport]:
     """Build the cases of a family into a case folder, all or nothing.
 
     What the annotator answered is kept outside the folder, so a build that was stopped goes on where it was. A case folder that is
-    there already is replaced. Synthetic families have no source.
+    there already is replaced.
 
     Raises:
         InputError: documents that cannot be used, an annotator that does not answer, or no case at all.
     """
     progress = progress or Progress()
-    if isinstance(settings, SyntheticSettings):
-        # The synthetic edition is built with the builders of this folder.
-        from long_context_tasks.benchmarks.ethic.synthetic import build_synthetic
-
-        return build_synthetic(BENCHMARK.builders[family].task, settings, folder, progress)
-    return _build_from_documents(family, source, settings, folder, progress)
-
-
-def _build_from_documents(
-    family: str, source: Path | None, settings: EthicSettings, folder: Path, progress: Progress
-) -> list[TaskReport]:
     if source is None:
         raise InputError(f"{family} is built from your own documents: add --documents PATH")
     task = BENCHMARK.builders[family].task

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import ConfigDict, Field, StrictInt, StrictStr
 
@@ -20,7 +20,9 @@ from long_context_tasks.benchmarks.ethic.scoring.repaired import (
 from long_context_tasks.corpora.plain_files import read_rows
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.validated import Checked, validated
-from long_context_tasks.stats import Interval, interval_of_mean
+
+if TYPE_CHECKING:
+    from long_context_tasks.stats import Interval
 
 NAMES = frozenset(("books", "debates"))
 """Domains whose labels are names; those of the others are numbers."""
@@ -194,7 +196,7 @@ class LabelQuality:
 
     domain: str
     f1: float
-    interval: Interval
+    interval: "Interval"
     precision: float
     recall: float
     n: int
@@ -205,6 +207,8 @@ def label_quality(
     chunks: Sequence[LabelledChunk], found: Sequence[Sequence[str] | None]
 ) -> list[LabelQuality]:
     """Measure an annotator in each domain; chunks without an answer (None) are outside the mean."""
+    from long_context_tasks.stats import interval_of_mean
+
     result = []
     for domain in dict.fromkeys(chunk.domain for chunk in chunks):
         pairs = [

@@ -1,7 +1,7 @@
-"""Summaries scored without a judge: the share of the key facts of each section that its summary states.
+"""Score summaries without a judge: the share of the key facts of each section that its summary states.
 
 The writer of a synthetic document says which facts a paragraph holds, as groups of words; a text states a fact when it has, of each
-group, one member. The facts of a case stand in ``inputs["facts"]``, section by section.
+group, one member. The facts of a case are in ``inputs["facts"]``, section by section.
 """
 
 import html
@@ -39,7 +39,7 @@ _NUMBER = re.compile(r"\d+")
 
 
 def plain_words(text: str) -> list[str]:
-    """The words of a text as facts are compared: without case, possessives, and commas in numbers.
+    """Return the words of a text as facts are compared: without case, possessives, and commas in numbers.
 
     >>> plain_words("Anne’s 1,204 men—all of them.")
     ['anne', '1204', 'men', 'all', 'of', 'them']
@@ -54,7 +54,7 @@ def _padded(words: str) -> str:
 
 
 def states(text: str, fact: Fact) -> bool:
-    """Whether a text states a fact.
+    """Return whether a text states a fact.
 
     >>> states("They mended the old wheel.", Fact("Anne mended a wheel.", (("mended", "repaired"), ("wheel",))))
     True
@@ -105,7 +105,7 @@ class SectionFacts:
 
 
 def written_summaries(answer: str, markers: Sequence[str]) -> dict[str, str]:
-    """Marker to all that an answer writes under it; markers that it does not have are left out.
+    """Return for each marker all that an answer writes under it; markers that it does not have are left out.
 
     A marker that comes again ("<Section 1> told that ...") adds to its text and does not replace it, and where there is no marker at
     all, headings stand for them ("**Section 1:**"). The judged metrics follow the official code in both, which takes the last text
@@ -137,7 +137,7 @@ def written_summaries(answer: str, markers: Sequence[str]) -> dict[str, str]:
 
 
 def fact_recall(case: Case, response: str | None) -> Score:
-    """Mean over the sections that have facts; a section that is left out, or left blank, has 0."""
+    """Return the mean over the sections that have facts; a section that is left out, or left blank, has 0."""
     [turn] = case.turns
     answer = answer_of(response)
     written = {} if answer.failure else written_summaries(answer.text, turn.gold)
@@ -159,12 +159,12 @@ def score_turn(
     name: str = summaries.DEFAULT,
     status: str | None = None,
 ) -> CaseScores:
-    """Fact recall, then what :func:`summaries.score_turn` says; the arguments are the same."""
+    """Score fact recall, then what :func:`summaries.score_turn` says; the arguments are the same."""
     judged = summaries.score_turn(case, turn, response, verdicts, name, status)
     own = Score(None, status) if status is not None else fact_recall(case, response)
     return {FACT_RECALL: own, **judged}
 
 
 def score_case(case: Case, response: str | None, status: str | None = None) -> CaseScores:
-    """Metrics before anybody has judged."""
+    """Score a case before it is judged."""
     return score_turn(case, 0, response, status=status)

@@ -9,10 +9,6 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-# The longest common subsequence of two lists: its length, and the very one that the official code
-# returns.
-
-
 T = TypeVar("T", bound=Hashable)
 
 
@@ -33,7 +29,7 @@ def _rows(prediction: Sequence[Hashable], answer: Sequence[Hashable]) -> Iterato
 
 
 def lcs_length(prediction: Sequence[Hashable], answer: Sequence[Hashable]) -> int:
-    """Length of the longest common subsequence.
+    """Return the length of the longest common subsequence.
 
     >>> lcs_length("3124", "1234")
     3
@@ -45,7 +41,7 @@ def lcs_length(prediction: Sequence[Hashable], answer: Sequence[Hashable]) -> in
 
 
 def longest_common_subsequence(prediction: Sequence[T], answer: Sequence[T]) -> list[T]:
-    """The common subsequence that the official code returns, of several equally long ones.
+    """Return the common subsequence that the official code does, of several equally long ones.
 
     It goes back from both ends: equal elements are taken; else the last element of the prediction is dropped where that keeps
     the length and dropping the answer's does not, else the answer's.
@@ -105,7 +101,7 @@ def _clean(piece: str) -> str:
 
 
 def f1(prediction: str, labels: Sequence[str]) -> F1:
-    """F1 of a text against labels: split at commas and semicolons, without case and dots at both ends.
+    """Return F1 of a text against labels: split at commas and semicolons, without case and dots at both ends.
 
     A line break does not split, an empty piece is a prediction, a label given twice can never be fully recalled, and without
     labels everything is 0.
@@ -120,7 +116,7 @@ def f1(prediction: str, labels: Sequence[str]) -> F1:
 
 
 def rates(hits: int, predicted: int, labels: int) -> F1:
-    """Precision, recall and F1 from counts; 0 where a denominator is 0."""
+    """Return precision, recall and F1 from counts; 0 where a denominator is 0."""
     precision = hits / predicted if predicted else 0.0
     recall = hits / labels if labels else 0.0
     both = precision + recall
@@ -128,12 +124,12 @@ def rates(hits: int, predicted: int, labels: int) -> F1:
 
 
 def recalling(prediction: str, labels: Sequence[str]) -> F1:
-    """Score of a recalling item."""
+    """Score a recalling item."""
     return NOTHING if prediction == REFUSAL else f1(prediction, labels)
 
 
 def attributing(prediction: str, answer: Sequence[str]) -> F1:
-    """Score of an attributing item: all numbers in the first line of the header, or in the whole text without a header.
+    """Score an attributing item: all numbers in the first line of the header, or in the whole text without a header.
 
     The correct "None" scores 0, as no number leaves an empty prediction. A header with nothing behind it takes the next line,
     which holds the ids of the other category.
@@ -146,7 +142,7 @@ def attributing(prediction: str, answer: Sequence[str]) -> F1:
 
 
 def attributing_labels(answer: Sequence[str]) -> list[str]:
-    """The first number of each entry, ``None`` for one without.
+    """Return the first number of each entry, ``None`` for one without.
 
     >>> attributing_labels(["<Segment 24>", "none"])
     ['24', 'None']
@@ -156,7 +152,7 @@ def attributing_labels(answer: Sequence[str]) -> list[str]:
 
 
 def order_of(text: str) -> list[str]:
-    """All numbers of a text, wherever they stand.
+    """Return all numbers of a text, wherever they are.
 
     >>> order_of("1. [3] > [2]")
     ['1', '3', '2']
@@ -165,7 +161,7 @@ def order_of(text: str) -> list[str]:
 
 
 def organizing(prediction: str, answer: Sequence[str]) -> float:
-    """Score of an organizing item: common subsequence over the length of the answer; repeating numbers can only help.
+    """Score an organizing item: common subsequence over the length of the answer; repeating numbers can only help.
 
     Args:
         prediction: text of the model. A refusal crashes.
@@ -175,7 +171,7 @@ def organizing(prediction: str, answer: Sequence[str]) -> float:
 
 
 def organizing_subsequence(prediction: str, answer: Sequence[str]) -> list[str]:
-    """The common subsequence that stands in the official result."""
+    """Return the common subsequence of the official result."""
     return longest_common_subsequence(order_of(prediction), list(answer))
 
 
@@ -183,7 +179,7 @@ def organizing_subsequence(prediction: str, answer: Sequence[str]) -> list[str]:
 
 
 def rating(token: str) -> int | None:
-    """The rating from 1 to 5 that a token stands for; blanks, a sign and other scripts' digits are read too.
+    """Return the rating from 1 to 5 that a token means; blanks, a sign and other scripts' digits are read too.
 
     >>> rating(" 4"), rating("6"), rating("4.")
     (4, None, None)
@@ -196,7 +192,7 @@ def rating(token: str) -> int | None:
 
 
 def weighted(top: Iterable[tuple[str, float | None]]) -> float:
-    """Ratings times their probabilities, not divided by the probability found: what is lost lowers the score.
+    """Sum ratings times their probabilities, not divided by the probability found: what is lost lowers the score.
 
     Args:
         top: tokens at the first place of a judge's reply, with their natural log-probabilities.
@@ -210,7 +206,7 @@ def weighted(top: Iterable[tuple[str, float | None]]) -> float:
 
 
 def normalized(top: Iterable[tuple[str, float | None]]) -> float | None:
-    """The same divided by the probability found; None when there is none. Not in the official code.
+    """Return the same divided by the probability found; None when there is none. Not in the official code.
 
     >>> normalized([("4", math.log(0.25)), ("5", math.log(0.25)), ("The", -0.7)])
     4.5
@@ -226,7 +222,7 @@ def normalized(top: Iterable[tuple[str, float | None]]) -> float | None:
 
 
 def top_rating(token: str) -> float:
-    """The first token itself as a score, 0 where it is no number; the official code reports it beside the weighted score."""
+    """Return the first token itself as a score, 0 where it is no number; the official code reports it beside the weighted score."""
     try:
         return float(token)
     except ValueError:
@@ -234,7 +230,7 @@ def top_rating(token: str) -> float:
 
 
 def summary_scores(rows: Sequence[tuple[str, float, str]]) -> dict[str, float]:
-    """The official record of one item.
+    """Return the official record of an item.
 
     Args:
         rows: criterion, weighted score and first token of every answer on the item. A missing answer distorts, as the divisor
@@ -255,7 +251,7 @@ def summary_scores(rows: Sequence[tuple[str, float, str]]) -> dict[str, float]:
 
 
 def means(task: str, per_domain: Mapping[str, Sequence[float]]) -> tuple[float, dict[str, float]]:
-    """The plain mean over all items of a task's domains, and the mean of each domain.
+    """Return the plain mean over all items of a task's domains, and the mean of each domain.
 
     Args:
         task: recall, summarize, organize or attribute.

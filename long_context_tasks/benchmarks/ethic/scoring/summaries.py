@@ -1,4 +1,4 @@
-"""Summaries of sections: what a judge is asked, and its verdicts to scores, section by section and for a whole case.
+"""Ask a judge about summaries of sections, and turn its verdicts into scores, section by section and for a whole case.
 
 Scores lie on the scale of the paper, 1 to 5. The official score of a judgement is the sum of rating times probability, whatever
 probability is lost; beside it stands the same divided by the probability found. A judge without log-probabilities gives several
@@ -77,7 +77,7 @@ _BOXED = last_boxed(LOW, HIGH)
 
 
 def stated_rating(reply: str) -> float | None:
-    """The rating from 1 to 5 in a reply that is asked for "scores ONLY": its first or last line is one, or a closing box.
+    """Return the rating from 1 to 5 in a reply that is asked for "scores ONLY": its first or last line is one, or a closing box.
 
     >>> stated_rating("- Consistency: 4"), stated_rating("**3**/5"), stated_rating("4\\nIt is faithful."), stated_rating("12")
     (4.0, 3.0, 4.0, None)
@@ -125,7 +125,7 @@ class SectionScore:
         index: from 0, in the context.
         position: middle of the section's place among all sections, from 0 (beginning) to 1 (end).
         written: the response has a summary of it that is not blank.
-        judgements: criterion to judgement; empty where the response has no such section, or nobody has judged.
+        judgements: criterion to judgement; empty where the response has no such section, or before judging.
     """
 
     marker: str
@@ -161,7 +161,7 @@ def judge_requests(
     *,
     documents: Documents | Mapping[str, str],
 ) -> list[JudgeRequest]:
-    """What a judge is asked: for each criterion, each section that the response has, in the context's order.
+    """Return what a judge is asked: for each criterion, each section that the response has, in the context's order.
 
     Blank summaries are asked about too: the official metric wants their score. There is one response; None is a failure of ours.
 
@@ -190,7 +190,7 @@ def judge_requests(
 
 
 def judgement(verdicts: Sequence[Verdict]) -> Judgement:
-    """The verdicts of all seeds on one section and criterion as one judgement."""
+    """Join the verdicts of all seeds on a section and criterion to one judgement."""
     answered = [one for one in verdicts if one.reason != ENDPOINT_FAILED]
     if not answered:
         return Judgement(None, None, failed=True)
@@ -207,7 +207,7 @@ def judgement(verdicts: Sequence[Verdict]) -> Judgement:
 
 
 def stored_verdicts(rows: Sequence[Mapping[str, Any]]) -> list[Verdict]:
-    """Verdicts as :func:`section_scores` wants them, from the rows (``Verdict.row``) that a host or ``lct judge run`` has kept.
+    """Return verdicts as :func:`section_scores` needs them, from the rows (``Verdict.row``) that a host or ``lct judge run`` has kept.
 
     Raises:
         KeyError, TypeError, ValueError: not such rows.
@@ -309,5 +309,5 @@ def _mean(scores: Sequence[float | None]) -> Score:
 
 
 def score_case(case: Case, response: str | None, status: str | None = None) -> CaseScores:
-    """Metrics before anybody has judged."""
+    """Score a case before it is judged."""
     return score_turn(case, 0, response, status=status)

@@ -34,13 +34,14 @@ def name_of(task: str, domain: str) -> str:
     return f"{task_name(task, domain)}_{SYNTHETIC}"
 
 
-def build_synthetic(
-    task: str, settings: SyntheticSettings, folder: Path, progress: Progress
+def build(
+    family: str, source: None, settings: SyntheticSettings, folder: Path, progress: Progress | None = None
 ) -> list[TaskReport]:
     """Write the synthetic cases of a task into a case folder, all or nothing, one case after the other.
 
     Args:
-        task: recall, summarize, organize or attribute.
+        family: ``ethic_recall_synthetic`` and the like, see :func:`family_of`.
+        source: there is none.
         settings: of the cases.
         folder: the case folder, replaced when it is one already.
         progress: reports long work.
@@ -48,9 +49,11 @@ def build_synthetic(
     Raises:
         InputError: a domain that the task does not have, or a length too short for a case.
     """
+    [task] = (task for task in DOMAINS if family_of(task) == family)
+    progress = progress or Progress()
     if settings.domain is not None and settings.domain not in DOMAINS[task]:
         raise InputError(
-            f"{family_of(task)} has no cases of {settings.domain}, only of {', '.join(DOMAINS[task])}; correct --domain"
+            f"{family} has no cases of {settings.domain}, only of {', '.join(DOMAINS[task])}; correct --domain"
         )
     settings = replace(settings, n=settings.n or CASES)
     settings.fitted()  # an unavailable tokenizer is reported before anything is written
@@ -124,5 +127,5 @@ def cached_synthetic(spec: TaskSpec, options: Options) -> CaseSet:
         spec.name,
         settings,
         card("ethic").version,
-        lambda folder: build_synthetic(spec.task, settings, folder, Progress()),
+        lambda folder: build(family_of(spec.task), None, settings, folder),
     )
