@@ -182,7 +182,7 @@ def label_texts(
 ) -> tuple[str | None, ...]:
     """The labels of each turn with those of its case, as JSON: words, numbers, yes and no; lists and long texts are left out.
 
-    >>> label_texts("none", "b1", {"domain": "books", "evidence": ["a text"]}, [{}])
+    >>> label_texts(catalogue.benchmark_names()[0], "b1", {"domain": "books", "evidence": ["a text"]}, [{}])
     ('{"domain": "books"}',)
     """
     common = {**labels, **_derived(benchmark, case, labels)}

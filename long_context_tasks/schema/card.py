@@ -49,6 +49,18 @@ class Variant(_CardPart):
     conversation: bool | None = None
 
 
+class Label(_CardPart):
+    """How pages show a label of cases, by which they break scores down.
+
+    Attributes:
+        values: value to words, in the order to show; others follow by size or name.
+        position: it says where in the context something is, so that pages draw it; variants named like its values move that.
+    """
+
+    values: Mapping[str, str] = {}
+    position: bool = False
+
+
 class TaskCard(_CardPart):
     """One task of a benchmark.
 
@@ -56,6 +68,7 @@ class TaskCard(_CardPart):
         source, scoring: see :data:`Source` and :data:`Scoring`.
         headline: metric that stands for the task.
         chance: what guessing scores: a number from 0 to 1, or words.
+        chance_metric: metric that holds what guessing scores on each case, where that differs.
         about: one sentence.
         official: metric that follows the paper's code, where there is one.
         answer_budget: tokens that a model may generate by default.
@@ -73,6 +86,7 @@ class TaskCard(_CardPart):
     source: Source
     headline: str
     chance: str
+    chance_metric: str = ""
     about: str = ""
     scoring: Scoring = "generate"
     official: str = ""
@@ -113,6 +127,9 @@ class Card(_CardPart):
     title: str
     metrics: Mapping[str, str]
     points: tuple[str, ...] = ()
+    rates: Mapping[str, str] = {}
+    """Headings of metrics that describe how a model responds, not how well."""
+    labels: Mapping[str, Label] = {}
     tasks: Mapping[str, TaskCard] = Field(min_length=1)
     version: int = Field(default=1, ge=1)
     about: str = ""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from long_context_tasks.results.lengths import FamilyLength
     from long_context_tasks.results.models import Models
     from long_context_tasks.results.tidy import Collection
+    from long_context_tasks.schema.card import Card
     from long_context_tasks.schema.report import Section
     from long_context_tasks.site.shown import CellMap, SiteOptions
 
@@ -220,16 +221,6 @@ def own_sections(
 # "1/24 = 4.2 %": the form in which a card gives a number.
 _CHANCE = re.compile(r"(\d+)/(\d+) = .*", re.ASCII)
 _NUMBER = re.compile(r"[01](?:\.\d+)?")
-_GUESS = "random_guess"
-RATES: Mapping[str, str] = {
-    "instruction_following": "Followed the form",
-    "copy_instruction": "Copied the example",
-    "answered": "Answered",
-    "sections_covered": "Sections covered",
-    "judged_share": "Judgements with a rating",
-}
-POSITION_LABELS = ("answer_position", "accepted_answer_at", "position")
-POSITION_VARIANTS = ("front", "mid", "rear")
 
 
 @dataclass(frozen=True)
@@ -280,6 +271,9 @@ def site_contents(
     judges = judge_sentences(collection, agreement)
     benchmarks = sorted(collection.runs["benchmark"].unique())
     tasks = sorted(collection.runs["task"].unique())
+    cards = {name: catalogue.card(name) for name in benchmarks}
+    labels = {name: label for card in cards.values() for name, label in card.labels.items()}
+    variants = {v.name for card in cards.values() for task in card.tasks.values() for v in task.variants}
     specs = {task: catalogue.parse_task(task) for task in tasks}
     chance = chances(cells)
     lengths = family_lengths(collection, cells, chance)
@@ -293,20 +287,24 @@ def site_contents(
         lengths=lengths,
         heat_maps=maps,
         sections=sections,
-        label_values=label_values(),
-        positions=POSITION_LABELS,
-        position_variants=POSITION_VARIANTS,
+        label_values={name: label.values for name, label in labels.items()},
+        positions=[name for name, label in labels.items() if label.position],
+        position_variants=[
+            value
+            for label in labels.values()
+            if label.position
+            for value in label.values
+            if value in variants
+        ],
         models=models,
         measured_wer=measured_wer(collection),
         chance=chance,
         judges=judges,
-        benchmarks={name: catalogue.card(name).title for name in benchmarks},
-        benchmark_about={name: _about(name) for name in benchmarks},
+        benchmarks={name: card.title for name, card in cards.items()},
+        benchmark_about={name: _about(card) for name, card in cards.items()},
         about={task: spec.card.about for task, spec in specs.items()},
-        metrics={
-            metric: about for name in benchmarks for metric, about in catalogue.card(name).metrics.items()
-        },
-        rates=RATES,
+        metrics={metric: about for card in cards.values() for metric, about in card.metrics.items()},
+        rates={metric: heading for card in cards.values() for metric, heading in card.rates.items()},
     )
     # What keeps a report from being made mostly keeps its maps from being made as well.
     notes += [
@@ -321,13 +319,12 @@ def chances(cells: "Sequence[Cell]") -> dict[str, float]:
 
     found: dict[str, float] = {}
     for cell in cells:
-        chance = catalogue.parse_task(cell.task).card.chance
-        match, number = _CHANCE.fullmatch(chance), _NUMBER.fullmatch(chance)
-        guess = cell.official.get(_GUESS)
-        if match:
+        card = catalogue.parse_task(cell.task).card
+        guess = cell.official.get(card.chance_metric)
+        if match := _CHANCE.fullmatch(card.chance):
             found[cell.task] = int(match[1]) / int(match[2])
-        elif number:
-            found[cell.task] = float(chance)
+        elif _NUMBER.fullmatch(card.chance):
+            found[cell.task] = float(card.chance)
         elif guess is not None and guess.n and cell.task not in found:
             found[cell.task] = guess.value
     return found
@@ -345,19 +342,7 @@ def pooled_groups(benchmarks: Sequence[str]) -> dict[str, list[str]]:
     }
 
 
-def label_values() -> dict[str, dict[str, str]]:
-    """Return label to its values in reading order with words for them."""
-    return {
-        "answer_position": {"B": "beginning", "M": "middle", "E": "end", "S": "several places"},
-        "question_type": {"who": "who", "what": "what", "when": "when", "howmany": "how many"},
-        "position": {"front": "front", "mid": "middle", "rear": "rear"},
-    }
-
-
-def _about(benchmark: str) -> str:
-    from long_context_tasks.benchmarks import catalogue
-
-    card = catalogue.card(benchmark)
+def _about(card: "Card") -> str:
     paper = ", ".join(
         filter(None, (card.paper.get("title"), card.paper.get("authors"), card.paper.get("venue")))
     )
