@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -21,13 +21,19 @@ from long_context_tasks.results.bundle.format import (
     first_line,
     responses_member,
 )
-from long_context_tasks.results.bundle.private import fit_to_travel
+from long_context_tasks.results.settings import without_places
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import loads
+from long_context_tasks.schema.secrets import HIDDEN, without_secrets
 from long_context_tasks.schema.validated import Checked, validated
 
+OF_THE_MACHINE = ("lct_data_dir", "lct_judge")
+"""Options that tell a place and nothing about the task; left out."""
+_FILE = re.compile(r"\bfile://+", re.ASCII)
+_WORD = "(not_shown)"
+_ROUNDS = 8
 _ORCA = ("orca_mean", "orca_std")
-_WORD = re.compile(r"[a-z][a-z0-9_]{0,60}", re.ASCII)
+_REASON = re.compile(r"[a-z][a-z0-9_]{0,60}", re.ASCII)
 JSON = ("options", "settings", "judge_settings", "provenance")
 """Columns of ``RUNS`` that hold JSON objects."""
 _NEAR = 1e-9
@@ -175,7 +181,7 @@ def _check_scores(frame: pl.DataFrame, row: Mapping[str, Any]) -> None:
 
 def _check_texts(frame: pl.DataFrame) -> None:
     for name in frame["reason"].unique().drop_nulls().cast(pl.String()):
-        if not _WORD.fullmatch(name):
+        if not _REASON.fullmatch(name):
             raise ValueError(f"reason {name[:40]!r} is no word")
     for text in frame["labels"].unique().drop_nulls().cast(pl.String()):
         if not isinstance(loads(text.encode("utf-8", "surrogatepass")), dict):
@@ -224,3 +230,38 @@ def numbers_of(run: BundleRun) -> dict[str, float]:
     numbers["n_truncated"] = math.nan if run.row["n_truncated"] is None else float(run.row["n_truncated"])
     reasons = headline.group_by(pl.col("reason").cast(pl.String())).len()
     return numbers | {f"n_{name}": float(count) for name, count in reasons.iter_rows() if name}
+
+
+# --- what must not leave the machine: keys, and where files lie on it ----------------------------------------------
+
+
+def fit_to_travel(value: Any) -> Any:
+    """A value in which a path of this machine is its last part, and keys and what stands behind ``?`` in addresses are not shown.
+
+    >>> fit_to_travel({"model_args": "pretrained=/home/me/Qwen2.5-7B,base_url=http://host/v1?key=1", "a": ["../x/y", "Qwen/Qwen2"]})
+    {'model_args': 'pretrained=Qwen2.5-7B,base_url=http://host/v1', 'a': ['y', 'Qwen/Qwen2']}
+    """
+    # A text that has lost a part may show another: what is packed must hold out against a second look.
+    for _ in range(_ROUNDS):
+        before, value = value, _once(value)
+        if before == value:
+            break
+    return value
+
+
+def _once(value: Any) -> Any:
+    # In one word, so that what was hidden before is hidden as a whole.
+    before = _each(value, lambda text: text.replace(HIDDEN, _WORD))
+    return _each(
+        without_places(_each(without_secrets(before), lambda text: _FILE.sub("/", text))),
+        lambda text: text.replace(_WORD, HIDDEN),
+    )
+
+
+def _each(value: Any, change: Callable[[str], str]) -> Any:
+    """A value with every text in it changed, keys too."""
+    if isinstance(value, Mapping):
+        return {change(str(key)): _each(each, change) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_each(each, change) for each in value]
+    return change(value) if isinstance(value, str) else value

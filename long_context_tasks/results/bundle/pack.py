@@ -15,9 +15,8 @@ import polars as pl
 import long_context_tasks
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.stored import StoredCase
-from long_context_tasks.results.bundle.check import JSON, stated_of
+from long_context_tasks.results.bundle.check import JSON, OF_THE_MACHINE, fit_to_travel, stated_of
 from long_context_tasks.results.bundle.format import SUFFIX, BundleRun, bundle_bytes
-from long_context_tasks.results.bundle.private import OF_THE_MACHINE, fit_to_travel
 from long_context_tasks.results.collect import Collected, run_key
 from long_context_tasks.results.evaluations import unjudged_evaluation
 from long_context_tasks.results.run_rows import as_json
