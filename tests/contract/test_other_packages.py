@@ -12,8 +12,8 @@ from plugins import installed
 from stub_server import messages_hash, stub_server
 
 from long_context_tasks.benchmarks import catalogue, loading
-from long_context_tasks.cli.generate import delete_others
 from long_context_tasks.hosts.demo_model import demo_model_path
+from long_context_tasks.hosts.generated import delete_others
 from long_context_tasks.hosts.lm_eval.generate import benchmark_files
 from long_context_tasks.schema import InputError
 

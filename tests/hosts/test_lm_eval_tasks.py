@@ -19,7 +19,7 @@ from lm_eval_runs import TASK, evaluate, metrics_of
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.loading import load_task
-from long_context_tasks.cli.generate import delete_others, generated_files
+from long_context_tasks.hosts.generated import delete_others, generated_files
 from long_context_tasks.hosts.lm_eval import task as adapter
 from long_context_tasks.hosts.lm_eval.paths import task_folders
 from long_context_tasks.hosts.lm_eval.task import RecentDocuments
