@@ -18,6 +18,8 @@ from toy_benchmark import write_cases
 from long_context_tasks.hosts.opencompass.likelihood import CasePPLInferencer
 from long_context_tasks.hosts.opencompass.task import CaseDataset, CaseEvaluator, CaseGenInferencer
 
+pytestmark = pytest.mark.usefixtures("toy_installed")
+
 TEXTS = ("right one", "wrong two", "right three")
 
 
