@@ -17,8 +17,6 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from tqdm import tqdm
-
 from long_context_tasks.schema import Case
 from long_context_tasks.schema.folders import cache_dir
 from long_context_tasks.tokens.tokenizers import Tokenizer, get_tokenizer, tokenizer_identity
@@ -74,6 +72,8 @@ def cached_counts(
     identity = tokenizer_identity(name)
     store = _Store(cache_dir() / "token_counts" / f"{identity}.sqlite")
     counts: list[int] = []
+    from tqdm import tqdm
+
     bar = tqdm(total=total, desc=what or name, unit=" prompts", delay=1.0, disable=None, leave=False)
     # Encoding runs outside Python's lock, so threads use the processor's cores.
     with closing(store), bar, ThreadPoolExecutor(min(_THREADS, _cores())) as pool:

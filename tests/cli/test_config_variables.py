@@ -4,13 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("opencompass")
-
-from mmengine.config import Config
+from needs import needs
 
 from long_context_tasks.hosts.opencompass.environment import number, whole
 from long_context_tasks.schema import InputError
+
+pytestmark = needs("opencompass")
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 
@@ -22,6 +21,8 @@ def _checkout() -> None:
 
 
 def config(name: str) -> Any:
+    from mmengine.config import Config
+
     return Config.fromfile(str(CONFIGS / name), format_python_code=False)
 
 

@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("lm_eval")
-
 from judge_server import Answer, JudgeServer, judge_server
+from needs import needs
 from stored_runs import TASKS, judge_by_seed, judge_file, run_lm_eval, run_opencompass
 from stub_server import stub_server
 from tiny_model import make_tiny_model
@@ -21,6 +19,8 @@ from typer.testing import CliRunner
 
 from long_context_tasks.cli import app
 from long_context_tasks.results import StoredRun, find_runs
+
+pytestmark = needs("lm_eval")
 
 SEEDS = "2023,2024,2025"
 

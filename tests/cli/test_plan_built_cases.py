@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("lm_eval")
-pytest.importorskip("polars")
-
+from needs import needs
 from stored_runs import run_lm_eval
 from stub_server import stub_server
 from typer.testing import CliRunner
 
 from long_context_tasks.cli import app
+
+pytestmark = needs("lm_eval", "polars")
 
 TASK = "elitr_bench_qa_synthetic"
 

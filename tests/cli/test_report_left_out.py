@@ -5,15 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("polars")
-
-
 from collected_runs import Run, simple, write_lm_eval, write_opencompass
+from needs import needs
 from typer.testing import CliRunner
 
 from long_context_tasks.cli import app
 from long_context_tasks.results.tables import FILES
+
+pytestmark = needs("polars")
 
 LEFT_OUT = "1 problem, told above; exit code 1"
 

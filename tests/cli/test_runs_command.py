@@ -9,11 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("lm_eval")
-pytest.importorskip("polars")
-
 from judge_server import judge_server
+from needs import needs
 from run_commands import ADA, CONVERSATION, QA, exported, own_responses, published_data, runs
 from stored_runs import TASKS, judge_by_seed, judge_file, only, run_lm_eval, run_opencompass
 from stub_server import answer_by_hash, messages_hash, stub_server
@@ -27,6 +24,8 @@ from long_context_tasks.results import find_runs
 from long_context_tasks.results.cells import cells_of
 from long_context_tasks.results.collect import collect
 from long_context_tasks.results.evaluations import turn_scores, unjudged_evaluation
+
+pytestmark = needs("lm_eval", "polars")
 
 
 @pytest.fixture(autouse=True)

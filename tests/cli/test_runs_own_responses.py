@@ -6,10 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("lm_eval")
-pytest.importorskip("polars")
-
+from needs import needs
 from run_commands import ADA, CONVERSATION, QA, Said, exported, own_responses, published_data, runs
 from stored_runs import only
 
@@ -18,6 +15,8 @@ from long_context_tasks.hosts.own.export import export_rows, fill, load
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.cells import cells_of
 from long_context_tasks.results.collect import collect
+
+pytestmark = needs("lm_eval", "polars")
 
 
 @pytest.fixture(autouse=True)

@@ -2,9 +2,6 @@
 
 from typing import Any
 
-import lm_eval
-from lm_eval.tasks import TaskManager
-
 from long_context_tasks.hosts.lm_eval.paths import task_folders
 
 TASK = "ada_leval_bestanswer_1k"
@@ -14,6 +11,9 @@ def evaluate(
     task: str | list[str] = TASK, metadata: dict[str, Any] | None = None, **arguments: Any
 ) -> dict[str, Any]:
     """Evaluate as the command line does; see the host for the arguments."""
+    import lm_eval
+    from lm_eval.tasks import TaskManager
+
     # The command line puts the model arguments into the metadata.
     given = dict(item.split("=", 1) for item in arguments.get("model_args", "").split(",") if item)
     metadata = {**given, **(metadata or {})}

@@ -6,16 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stub_server import judge_by_hash, stub_server
-
-pytest.importorskip("lm_eval")
-
-
 from both_hosts import write_published_files
 from invented_meetings import write_archives
 from lm_eval_runs import evaluate, metrics_of
+from needs import needs
+from stub_server import judge_by_hash, stub_server
 
 from long_context_tasks.schema import InputError
+
+pytestmark = needs("lm_eval")
 
 QA, TALK = "elitr_bench_qa_dev", "elitr_bench_qa_dev_multiturn"
 

@@ -10,22 +10,19 @@ import sys
 from pathlib import Path
 
 import pytest
-from stub_server import stub_server
-
-pytest.importorskip("lm_eval")
-
-from lm_eval.tasks import TaskManager
 from lm_eval_runs import TASK, evaluate, metrics_of
+from needs import needs
+from stub_server import stub_server
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.generated import delete_others, generated_files
-from long_context_tasks.hosts.lm_eval import task as adapter
 from long_context_tasks.hosts.lm_eval.paths import task_folders
-from long_context_tasks.hosts.lm_eval.task import RecentDocuments
 from long_context_tasks.judges.task_judge import score_turns
 from long_context_tasks.schema import CaseWriter, Documents, InputError, Options, Score
 from long_context_tasks.stats.means import result_keys
+
+pytestmark = needs("lm_eval")
 
 
 def test_generating_again_changes_nothing() -> None:
@@ -43,6 +40,8 @@ def test_generating_deletes_what_no_card_makes_any_more(tmp_path: Path) -> None:
 
 
 def test_lm_eval_knows_every_task_and_group() -> None:
+    from lm_eval.tasks import TaskManager
+
     manager = TaskManager(include_defaults=False, include_path=[str(f) for f in task_folders()])
     assert {spec.name for spec in catalogue.task_specs()} == set(manager.all_subtasks)
     assert {"ada_leval", "ada_leval_tsort", "ada_leval_bestanswer_front", "lct_synthetic"} <= set(
@@ -121,6 +120,8 @@ def test_the_hosts_store_of_prompts_is_left_alone(published: Path, monkeypatch: 
 
 
 def test_no_content_is_an_empty_answer(published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from long_context_tasks.hosts.lm_eval import task as adapter
+
     monkeypatch.setenv("LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER", "the server said A2")
     task = adapter.CaseTask.__new__(adapter.CaseTask)
     task.loaded = load_task(TASK, Options(data_dir=published.parent))
@@ -187,6 +188,8 @@ def test_the_command_and_its_last_line_when_data_are_missing(published: Path, ti
 
 
 def test_short_texts_are_kept_up_to_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from long_context_tasks.hosts.lm_eval.task import RecentDocuments
+
     monkeypatch.setattr("long_context_tasks.hosts.lm_eval.task.KEPT", 25)
     texts = {"a": "a" * 10, "b": "b" * 10, "c": "c" * 10, "long": "d" * 26}
     with CaseWriter(tmp_path / "cases", {}) as writer:

@@ -11,16 +11,14 @@ from typing import Any
 
 import pytest
 import requests
+from lm_eval_runs import TASK, evaluate, metrics_of
+from needs import needs
 from stub_server import stub_server
 
-pytest.importorskip("lm_eval")
-
-from lm_eval_runs import TASK, evaluate, metrics_of
-
-from long_context_tasks.hosts.lm_eval import window as window_module
-from long_context_tasks.hosts.lm_eval.refusals import REFUSED
-from long_context_tasks.hosts.lm_eval.window import find_window
+from long_context_tasks.hosts.lm_eval.results import REFUSED
 from long_context_tasks.schema import InputError, Options
+
+pytestmark = needs("lm_eval")
 
 
 def test_the_window_is_found_without_a_chat_template(published: Path, tiny: Path) -> None:
@@ -187,6 +185,8 @@ def test_other_failures_of_a_server_still_end_the_run(published: Path) -> None:
     ],
 )
 def test_the_hosts_silent_cut_to_2047_is_refused(more: dict[str, Any], refused: bool) -> None:
+    from long_context_tasks.hosts.lm_eval.window import find_window
+
     arguments = {"base_url": "http://127.0.0.1:9/v1/completions", "model": "stub", **more}
     with pytest.raises(InputError, match="2,047") if refused else nullcontext():
         find_window(Options(), arguments, None)
@@ -194,6 +194,8 @@ def test_the_hosts_silent_cut_to_2047_is_refused(more: dict[str, Any], refused: 
 
 def test_a_servers_class_has_no_window_of_its_own() -> None:
     from lm_eval.models.openai_completions import OpenAIChatCompletion
+
+    from long_context_tasks.hosts.lm_eval.window import find_window
 
     model = OpenAIChatCompletion(model="stub")
     assert not find_window(Options(), {"model": "stub"}, model).window.checked
@@ -205,6 +207,8 @@ def test_a_servers_class_has_no_window_of_its_own() -> None:
 def test_a_model_without_a_window_is_refused(tiny: Path, tmp_path: Path) -> None:
     from transformers import AutoTokenizer, MambaConfig
 
+    from long_context_tasks.hosts.lm_eval.window import find_window
+
     MambaConfig(num_hidden_layers=1).save_pretrained(tmp_path)
     tokenizer = AutoTokenizer.from_pretrained(tiny)
     tokenizer.model_max_length = int(1e30)
@@ -215,6 +219,9 @@ def test_a_model_without_a_window_is_refused(tiny: Path, tmp_path: Path) -> None
 
 
 def test_a_prompt_that_obviously_fits_is_not_encoded(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from long_context_tasks.hosts.lm_eval import window as window_module
+    from long_context_tasks.hosts.lm_eval.window import find_window
+
     encoded: list[str] = []
     monkeypatch.setattr(window_module, "_count_like_host", lambda _, text: encoded.append(text) or 500)
     window = find_window(Options(), {"pretrained": str(tiny)}, None, 100).window

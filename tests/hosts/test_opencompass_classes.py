@@ -7,22 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("opencompass")
-
-from opencompass.models.base_api import APITemplateParser
-from opencompass.openicl.icl_retriever import ZeroRetriever
+from needs import needs
 from toy_benchmark import write_cases
 
 from long_context_tasks.hosts.opencompass.rows import RowStore
-from long_context_tasks.hosts.opencompass.send import is_refusal
-from long_context_tasks.hosts.opencompass.task import CaseDataset, CaseEvaluator, CaseGenInferencer
 from long_context_tasks.schema import InputError, Message
 from long_context_tasks.stats.means import result_keys
 
 REFUSAL = "Error code: 400 - {'message': \"This model's maximum context length is 10 tokens.\"}"
 
-pytestmark = pytest.mark.usefixtures("toy_installed")
+pytestmark = [needs("opencompass"), pytest.mark.usefixtures("toy_installed")]
 
 
 class WordModel:
@@ -34,6 +28,8 @@ class WordModel:
     def __init__(
         self, refuse_over: int | None = None, fail_at: int | None = None, max_seq_len: int = 5
     ) -> None:
+        from opencompass.models.base_api import APITemplateParser
+
         self.template_parser = APITemplateParser(None)
         self.logger = logging.getLogger("toy")
         self.max_seq_len = max_seq_len
@@ -73,6 +69,10 @@ def cases(tmp_path: Path) -> Path:
 def infer(
     cases: Path, out: Path, model: Any, *, batch_size: int = 2, max_seq_len: int | None = None, **options: Any
 ) -> Any:
+    from opencompass.openicl.icl_retriever import ZeroRetriever
+
+    from long_context_tasks.hosts.opencompass.task import CaseDataset, CaseGenInferencer
+
     dataset = CaseDataset(
         reader_cfg={"input_columns": ["case"], "output_column": "reference"},
         abbr="toy",
@@ -94,6 +94,8 @@ def infer(
 
 
 def evaluate(dataset: Any, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    from long_context_tasks.hosts.opencompass.task import CaseEvaluator
+
     keys = ("case", "lct_status", "n_prompt_tokens", "truncated", "lct_window", "lct_given")
     columns = {key: [row[key] for row in rows] for key in keys}
     predictions = [row["prediction"] for row in rows]
@@ -129,6 +131,8 @@ def test_prompts_arrive_whole_and_the_excerpt_names_them(cases: Path, tmp_path: 
 
 
 def test_unknown_options_are_errors(cases: Path) -> None:
+    from long_context_tasks.hosts.opencompass.task import CaseDataset
+
     for options in ({"lct_lenght": "2k"}, {"length": "2k"}):
         with pytest.raises(InputError):
             CaseDataset.load(lct_task="toy_1k", lct_cases=str(cases), **options)
@@ -252,11 +256,15 @@ def test_predictions_of_other_cases_are_refused(cases: Path, tmp_path: Path) -> 
     ],
 )
 def test_refusals_are_told_from_failures(text: str, refused: bool) -> None:
+    from long_context_tasks.hosts.opencompass.send import is_refusal
+
     assert is_refusal(text) is refused
 
 
 def test_several_runs_of_one_dataset(cases: Path, tmp_path: Path) -> None:
     """The host repeats the rows and scores each repetition by itself."""
+    from long_context_tasks.hosts.opencompass.task import CaseEvaluator
+
     dataset, rows = infer(cases, tmp_path / "out", WordModel(), n=2)
     assert [row["case"] for row in rows] == [f"c{i}" for i in range(6)] * 2
     keys = ("case", "lct_status", "n_prompt_tokens", "truncated", "lct_window", "lct_given")

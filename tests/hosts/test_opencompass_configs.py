@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("opencompass")
-
-from mmengine.config import Config
-from opencompass.utils.run import match_cfg_file
+from needs import needs
 
 from long_context_tasks.benchmarks.catalogue import task_specs
 from long_context_tasks.hosts.opencompass.chosen_tasks import task_groups
 from long_context_tasks.hosts.opencompass.generate import opencompass_files
 from long_context_tasks.schema import InputError
+
+pytestmark = needs("opencompass")
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONFIGS = REPOSITORY / "configs"
@@ -33,6 +31,8 @@ def configs(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def read(path: Path, folder: Path) -> tuple[Any, str]:
     """As the host does: read, written down in ``folder`` for the task processes, and read again."""
+    from mmengine.config import Config
+
     dumped = folder / "dumped.py"
     Config.fromfile(str(path), format_python_code=False).dump(str(dumped))
     return Config.fromfile(str(dumped), format_python_code=False), dumped.read_text()
@@ -99,6 +99,8 @@ def test_official_means_all_published_lengths(tmp_path: Path, monkeypatch: pytes
 
 def test_unknown_tasks_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The nearest names are given; by a dataset file too, whichever stands beside it."""
+    from mmengine.config import Config
+
     monkeypatch.setenv("LCT_TASKS", "ada_leval_tsort_2k,ada_leval_tsort_3k")
     for path in (CONFIGS / "eval_ada_leval.py", CONFIGS / "datasets" / "ada_leval" / "ada_leval_gen.py"):
         with pytest.raises(
@@ -121,6 +123,8 @@ def test_unknown_tasks_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_file_takes_only_its_own_tasks(
     given: str, expected: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from mmengine.config import Config
+
     monkeypatch.setenv("LCT_TASKS", given)
     found = {}
     for path in (CONFIGS / "datasets" / "ada_leval").glob("ada_leval_*.py"):
@@ -156,6 +160,7 @@ def test_every_file_reads_and_hides_the_environment(
 
 def test_the_host_takes_our_summarizer_when_none_is_named() -> None:
     import opencompass
+    from opencompass.utils.run import match_cfg_file
 
     theirs = Path(opencompass.__file__).parent / "configs" / "summarizers"
     ((_, path),) = match_cfg_file([str(CONFIGS / "summarizers"), str(theirs)], ["example"])
@@ -166,6 +171,8 @@ def test_the_host_takes_our_summarizer_when_none_is_named() -> None:
     "group", [path.stem for path in sorted((CONFIGS / "datasets").rglob("ada_leval_*.py"))]
 )
 def test_dataset_files_hold_what_their_name_says(group: str) -> None:
+    from mmengine.config import Config
+
     config = Config.fromfile(str(CONFIGS / "datasets" / "ada_leval" / f"{group}.py"))
     ((_, datasets),) = [(key, value) for key, value in config.items() if key.endswith("_datasets")]
     assert [dataset["abbr"] for dataset in datasets] == task_groups("ada_leval")[group]

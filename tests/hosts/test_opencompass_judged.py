@@ -8,22 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stub_server import judge_by_hash, stub_server
-
-pytest.importorskip("opencompass")
-
-
 from invented_meetings import write_archives
-from opencompass.models.base_api import APITemplateParser
-from opencompass.openicl.icl_retriever import ZeroRetriever
+from needs import needs
+from stub_server import judge_by_hash, stub_server
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.loading import load_task
-from long_context_tasks.hosts.opencompass.send import Sender
-from long_context_tasks.hosts.opencompass.summary import CaseSummarizer
-from long_context_tasks.hosts.opencompass.task import CaseDataset, CaseEvaluator, CaseGenInferencer, talks
 from long_context_tasks.hosts.window import Window
 from long_context_tasks.schema import InputError
+
+pytestmark = needs("opencompass")
 
 QA, TALK = "elitr_bench_qa_dev", "elitr_bench_qa_dev_multiturn"
 
@@ -36,6 +30,8 @@ class ChatModel:
     max_seq_len = 5
 
     def __init__(self, words: int = 1, refuse_over: int = 10**9, breaks_at: int = 10**9) -> None:
+        from opencompass.models.base_api import APITemplateParser
+
         self.template_parser = APITemplateParser(None)
         self.logger = logging.getLogger("toy")
         self.words, self.refuse_over, self.breaks_at = words, refuse_over, breaks_at
@@ -74,6 +70,10 @@ def _meetings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def infer(task: str, model: ChatModel, out: Path, **options: Any) -> tuple[Any, list[dict[str, Any]]]:
+    from opencompass.openicl.icl_retriever import ZeroRetriever
+
+    from long_context_tasks.hosts.opencompass.task import CaseDataset, CaseGenInferencer
+
     reader = {"input_columns": ["case"], "output_column": "reference"}
     dataset = CaseDataset(reader_cfg=reader, abbr=task, lct_task=task, **options)
     CaseGenInferencer(
@@ -88,6 +88,8 @@ def infer(task: str, model: ChatModel, out: Path, **options: Any) -> tuple[Any, 
 
 
 def evaluate(dataset: Any, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    from long_context_tasks.hosts.opencompass.task import CaseEvaluator
+
     keys = ("case", "lct_status", "n_prompt_tokens", "truncated", "lct_window", "lct_given")
     columns = {key: [row[key] for row in rows] for key in keys}
     predictions, test = [row["prediction"] for row in rows], dataset.test
@@ -153,6 +155,8 @@ def test_roles_are_marked_once(tmp_path: Path) -> None:
 def test_another_judge_is_no_other_prediction_but_another_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from long_context_tasks.hosts.opencompass.summary import CaseSummarizer
+
     _, rows = infer(QA, ChatModel(), tmp_path)
     with stub_server(lambda messages: "Score: \\boxed{4}") as judge:
         name_judge(monkeypatch, judge.url)
@@ -201,6 +205,9 @@ def test_scores_of_another_option_are_refused(tmp_path: Path) -> None:
 
 def test_a_conversation_twice_in_a_batch(tmp_path: Path) -> None:
     """As with --dataset-num-runs."""
+    from long_context_tasks.hosts.opencompass.send import Sender
+    from long_context_tasks.hosts.opencompass.task import talks
+
     task = load_task(TALK, resolve_options({}))
     sender = Sender(ChatModel(), Window(), 8, {})
     asked = talks(task, ["meeting_en_dev_001", "meeting_en_dev_002", "meeting_en_dev_001"], sender)

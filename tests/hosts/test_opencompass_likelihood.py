@@ -8,25 +8,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-
-pytest.importorskip("opencompass")
-
-from opencompass.models import HuggingFaceBaseModel
-from opencompass.openicl.icl_retriever import ZeroRetriever
+from needs import needs
 from tiny_model import make_tiny_model
 from toy_benchmark import write_cases
 
-from long_context_tasks.hosts.opencompass import likelihood as opencompass_likelihood
-from long_context_tasks.hosts.opencompass.likelihood import (
-    CasePPLEvaluator,
-    CasePPLInferencer,
-    Scorer,
-    encode,
-)
-from long_context_tasks.hosts.opencompass.task import CaseDataset
 from long_context_tasks.schema import InputError
 
-pytestmark = pytest.mark.usefixtures("toy_installed")
+pytestmark = [needs("opencompass"), pytest.mark.usefixtures("toy_installed")]
 
 
 def words(seed: int, n: int) -> str:
@@ -41,6 +29,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def model(folder: Path) -> Any:
+    from opencompass.models import HuggingFaceBaseModel
+
     return HuggingFaceBaseModel(path=str(folder), model_kwargs={"device_map": "cpu"})
 
 
@@ -65,6 +55,9 @@ def lm_eval_values(folder: Path, texts: list[str]) -> list[float]:
 def test_the_same_numbers_as_lm_eval(
     model: Any, folder: Path, orders: list[str], step: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from long_context_tasks.hosts.opencompass import likelihood as opencompass_likelihood
+    from long_context_tasks.hosts.opencompass.likelihood import Scorer, encode
+
     monkeypatch.setattr(opencompass_likelihood, "_STEP", step)
     tokens = [encode(model.tokenizer, text) for text in orders]
     ours = Scorer(model.model, model.tokenizer).log_likelihoods(tokens)
@@ -74,6 +67,8 @@ def test_the_same_numbers_as_lm_eval(
 
 def test_shared_beginnings_are_read_once(model: Any, orders: list[str]) -> None:
     """The text before, 64 segments and 24 texts after them; not 24 times everything."""
+    from long_context_tasks.hosts.opencompass.likelihood import Scorer, encode
+
     tokens = [encode(model.tokenizer, text) for text in orders]
     scorer = Scorer(model.model, model.tokenizer)
     scorer.log_likelihoods(tokens)
@@ -83,6 +78,8 @@ def test_shared_beginnings_are_read_once(model: Any, orders: list[str]) -> None:
 
 
 def test_without_a_cache_that_can_be_cut_every_text_is_read_whole(model: Any, orders: list[str]) -> None:
+    from long_context_tasks.hosts.opencompass.likelihood import Scorer, encode
+
     class Forgetful:
         device = "cpu"
 
@@ -102,6 +99,11 @@ def test_without_a_cache_that_can_be_cut_every_text_is_read_whole(model: Any, or
 
 
 def run(folder: Path, model: Any, out: Path, **options: Any) -> tuple[Any, list[dict[str, Any]]]:
+    from opencompass.openicl.icl_retriever import ZeroRetriever
+
+    from long_context_tasks.hosts.opencompass.likelihood import CasePPLInferencer
+    from long_context_tasks.hosts.opencompass.task import CaseDataset
+
     dataset = CaseDataset(
         reader_cfg={"input_columns": ["case"], "output_column": "reference"},
         abbr="toy",
@@ -124,6 +126,8 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_rows_and_result(model: Any, cases: Path, tmp_path: Path) -> None:
+    from long_context_tasks.hosts.opencompass.likelihood import CasePPLEvaluator
+
     dataset, rows = run(cases, model, tmp_path / "out", lct_window=102)
     assert [row["lct_status"] for row in rows] == [None, None, "does_not_fit", "does_not_fit"]
     best = [int(row["prediction"]) for row in rows[:2]]
@@ -150,6 +154,8 @@ def test_rows_and_result(model: Any, cases: Path, tmp_path: Path) -> None:
 def test_resumed_case_by_case(
     model: Any, cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from long_context_tasks.hosts.opencompass.likelihood import Scorer
+
     scored = []
     original = Scorer.log_likelihoods
 

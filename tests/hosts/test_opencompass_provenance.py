@@ -6,19 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("opencompass")
-
-
-from opencompass.models import HuggingFaceBaseModel
-from opencompass.openicl.icl_retriever import ZeroRetriever
+from needs import needs
 from tiny_model import make_tiny_model
 from toy_benchmark import write_cases
 
-from long_context_tasks.hosts.opencompass.likelihood import CasePPLInferencer
-from long_context_tasks.hosts.opencompass.task import CaseDataset, CaseEvaluator, CaseGenInferencer
-
-pytestmark = pytest.mark.usefixtures("toy_installed")
+pytestmark = [needs("opencompass"), pytest.mark.usefixtures("toy_installed")]
 
 TEXTS = ("right one", "wrong two", "right three")
 
@@ -36,6 +28,11 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def inferred(
     model: Any, cases: Path, out: Path, *, ppl: bool = False, **options: Any
 ) -> tuple[Any, list[Any]]:
+    from opencompass.openicl.icl_retriever import ZeroRetriever
+
+    from long_context_tasks.hosts.opencompass.likelihood import CasePPLInferencer
+    from long_context_tasks.hosts.opencompass.task import CaseDataset, CaseGenInferencer
+
     dataset = CaseDataset(
         reader_cfg={"input_columns": ["case"], "output_column": "reference"},
         abbr="toy",
@@ -59,12 +56,18 @@ def inferred(
 def test_rows_tell_the_type_that_the_host_loaded(
     folder: Path, cases: Path, tmp_path: Path, dtype: str, ppl: bool
 ) -> None:
+    from opencompass.models import HuggingFaceBaseModel
+
     model = HuggingFaceBaseModel(path=str(folder), model_kwargs={"device_map": "cpu", "torch_dtype": dtype})
     _, rows = inferred(model, cases, tmp_path, ppl=ppl, lct_n=1, lct_answer_budget=1)
     assert [row["lct_dtype"] for row in rows] == [dtype] == [str(model.model.dtype)]
 
 
 def test_results_tell_the_built_cases_by_what_they_hold(folder: Path, cases: Path, tmp_path: Path) -> None:
+    from opencompass.models import HuggingFaceBaseModel
+
+    from long_context_tasks.hosts.opencompass.task import CaseEvaluator
+
     model = HuggingFaceBaseModel(path=str(folder), model_kwargs={"device_map": "cpu"})
 
     def told(place: Path, name: str, **options: Any) -> str:

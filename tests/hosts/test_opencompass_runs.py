@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("opencompass")
-
+from needs import needs
 from stub_server import stub_server
 from tiny_model import make_tiny_model
 from toy_benchmark import PACKAGE, write_cases
 
-pytestmark = pytest.mark.hosts
+pytestmark = [needs("opencompass"), pytest.mark.hosts]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 COMMAND = Path(sys.executable).with_name("opencompass")

@@ -6,24 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("opencompass")
-
-from mmengine.config import ConfigDict
+from needs import needs
 
 from long_context_tasks.benchmarks.ada_leval.options import AdaLevalOptions
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.benchmarks.ethic.options import EthicOptions
 from long_context_tasks.hosts.opencompass.chosen_tasks import not_run
-from long_context_tasks.hosts.opencompass.summary import (
-    CaseSummarizer,
-    Place,
-    cell,
-    find_log,
-    place_of,
-    table,
-    with_group_means,
-)
+
+pytestmark = needs("opencompass")
 
 GIVEN = {"version": card("ada_leval").version, **AdaLevalOptions().resolved()}
 TASKS = ("ada_leval_tsort_2k", "ada_leval_tsort_16k", "ada_leval_tsort_4k", "ada_leval_bestanswer_4k_front")
@@ -56,7 +46,11 @@ def summarizer(
     results: dict[tuple[str, str], dict[str, Any]],
     models: tuple[str, ...],
     tasks: tuple[str, ...] = TASKS,
-) -> CaseSummarizer:
+) -> Any:
+    from mmengine.config import ConfigDict
+
+    from long_context_tasks.hosts.opencompass.summary import CaseSummarizer
+
     for (model, task), values in results.items():
         path = work / "results" / model / f"{task}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -184,12 +178,18 @@ def test_an_unknown_number_of_cuts(work: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_the_headline_is_the_results_own() -> None:
+    from long_context_tasks.hosts.opencompass.summary import cell
+
     other = {"recall": 1.0, "f1": 30.0, "headline": ["f1"], "n": 2.0, "n_scored": 2.0}
     assert cell(other) == "30.0"
     assert cell({"f1": 1.0, "accuracy": 3.0}) == "3.0"
 
 
 def test_the_length_of_a_task_of_any_length() -> None:
+    from mmengine.config import ConfigDict
+
+    from long_context_tasks.hosts.opencompass.summary import CaseSummarizer
+
     place = CaseSummarizer._place
     outside = result(1.0, options=[{"lct_length": 24_000}])
     assert place(ConfigDict(lct_task="a_b_any"), outside).length == "24k"
@@ -200,6 +200,10 @@ def test_the_length_of_a_task_of_any_length() -> None:
 def test_a_length_that_is_an_option_of_a_task_without_one_in_its_name(
     work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    from mmengine.config import ConfigDict
+
+    from long_context_tasks.hosts.opencompass.summary import CaseSummarizer, Place
+
     place, synthetic = CaseSummarizer._place, "ethic_recall_books_synthetic"
     given = ConfigDict(lct_task=synthetic, lct_length="8k")
     assert place(given, None) == place(given, result(1.0, options=[{"lct_length": 8_000}]))
@@ -225,16 +229,22 @@ def test_a_length_that_is_an_option_of_a_task_without_one_in_its_name(
 
 
 def test_nothing_scored() -> None:
+    from long_context_tasks.hosts.opencompass.summary import cell
+
     assert cell(result(math.nan, 10, 0)) == "- * 0/10"
 
 
 def test_several_runs_are_averaged_by_the_host() -> None:
+    from long_context_tasks.hosts.opencompass.summary import cell
+
     assert cell(
         {f"{key} (3 runs average)": v for key, v in result(7.0).items() if isinstance(v, float)}
     ).startswith("7.0")
 
 
 def test_places() -> None:
+    from long_context_tasks.hosts.opencompass.summary import place_of, table
+
     assert place_of("ada_leval_tsort_any_ppl_synthetic", "24k").length == "24k"
     assert place_of("mmlu").length == "-"
     rows = table(
@@ -244,6 +254,8 @@ def test_places() -> None:
 
 
 def test_log_of_the_evaluation_when_there_are_predictions(tmp_path: Path) -> None:
+    from long_context_tasks.hosts.opencompass.summary import find_log
+
     for path, text in {
         "predictions/m/t_2k.json": "{}",
         "logs/infer/m/t_2k.out": "OldError: no\n",
@@ -300,6 +312,8 @@ def test_splits_of_a_pooled_task_have_lm_evals_group_mean(work: Path) -> None:
 
 def means(results: dict[str, dict[str, Any] | None], stale: tuple[str, ...] = ()) -> list[list[str]]:
     """The rows of the group means of a model's results."""
+    from long_context_tasks.hosts.opencompass.summary import place_of, table, with_group_means
+
     placed = {("m", task): (place_of(task), result) for task, result in results.items()}
     told, old = with_group_means(placed, {task: task for task in results}, [("m", task) for task in stale])
     runs = {place.row for place, _ in placed.values()}
@@ -324,6 +338,8 @@ def test_a_mean_of_missing_or_stale_results_says_so() -> None:
 
 
 def test_a_split_that_runs_twice_has_no_mean() -> None:
+    from long_context_tasks.hosts.opencompass.summary import place_of, with_group_means
+
     results = {
         ("m", name): (place_of(ORGANIZE[0]), organized(20.0, 1)) for name in ("short", "long", ORGANIZE[1])
     }

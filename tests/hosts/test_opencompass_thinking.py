@@ -4,18 +4,20 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from needs import needs
 
-pytest.importorskip("opencompass")
-
-from opencompass.models import HuggingFacewithChatTemplate, OpenAISDK
-
-from long_context_tasks.hosts.opencompass.send import Sender, prompt_opens_thinking
 from long_context_tasks.hosts.window import Window
 from long_context_tasks.schema import Message
+
+pytestmark = needs("opencompass")
 
 
 def answer_of(monkeypatch: pytest.MonkeyPatch, finish_reason: str = "stop", **message: Any) -> str:
     """What the host's own client makes of one message of a server."""
+    from opencompass.models import OpenAISDK
+
+    from long_context_tasks.hosts.opencompass.send import Sender
+
     monkeypatch.setattr(OpenAISDK, "_init_tokenizer", lambda self: None)
     model = OpenAISDK(
         path="x", key="EMPTY", openai_api_base="http://127.0.0.1:9/v1", retry=1, query_per_second=100
@@ -47,27 +49,32 @@ def test_plain_answers_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     assert answer_of(monkeypatch, content=" A2\n") == " A2\n"
 
 
-class Local(HuggingFacewithChatTemplate):  # type: ignore[misc]
-    def __init__(self, end: str) -> None:
-        self.tokenizer = SimpleNamespace(
-            chat_template="x", apply_chat_template=lambda *_, **__: f"<user>x{end}"
-        )
-
-    def parse_template(self, prompt: Any, mode: str) -> Any:
-        return prompt
-
-    def get_token_len(self, prompt: Any) -> int:
-        return 1
-
-    def generate_from_template(self, templates: Any, max_out_len: int) -> list[str]:
-        return ["A1 or"] * len(templates)
-
-
 @pytest.mark.parametrize(("end", "expected"), [("<think>\n", "<think>A1 or"), ("<assistant>", "A1 or")])
 def test_templates_that_open_the_thinking(end: str, expected: str) -> None:
+    from opencompass.models import HuggingFacewithChatTemplate
+
+    from long_context_tasks.hosts.opencompass.send import Sender
+
+    class Local(HuggingFacewithChatTemplate):  # type: ignore[misc]
+        def __init__(self, end: str) -> None:
+            self.tokenizer = SimpleNamespace(
+                chat_template="x", apply_chat_template=lambda *_, **__: f"<user>x{end}"
+            )
+
+        def parse_template(self, prompt: Any, mode: str) -> Any:
+            return prompt
+
+        def get_token_len(self, prompt: Any) -> int:
+            return 1
+
+        def generate_from_template(self, templates: Any, max_out_len: int) -> list[str]:
+            return ["A1 or"] * len(templates)
+
     (answer,) = Sender(Local(end), Window(), 8, {}).answers([[Message("user", "?")]])
     assert answer.text == expected
 
 
 def test_models_without_template() -> None:
+    from long_context_tasks.hosts.opencompass.send import prompt_opens_thinking
+
     assert not prompt_opens_thinking(SimpleNamespace(tokenizer=SimpleNamespace(chat_template=None)))

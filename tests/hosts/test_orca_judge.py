@@ -6,14 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("lm_eval")
-pytest.importorskip("peft")
-
-
 from both_hosts import write_published_files
 from invented_meetings import write_archives
 from lm_eval_runs import evaluate, metrics_of
+from needs import needs
 from orca_checkpoints import saved_checkpoint
 from stored_runs import run_lm_eval, run_opencompass
 from stub_server import stub_server
@@ -24,13 +20,12 @@ from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.cli import app
 from long_context_tasks.judges import JudgeConfig, load_judge
-from long_context_tasks.orca.checkpoint import load_checkpoint
 from long_context_tasks.orca.data import OrcaItem
-from long_context_tasks.orca.judge import fingerprint, read_prediction
-from long_context_tasks.orca.scoring import OrcaScore, score_items
 from long_context_tasks.results import find_runs
 from long_context_tasks.schema import InputError
 from long_context_tasks.stats import cluster_wilson
+
+pytestmark = needs("lm_eval", "peft")
 
 QA, TALK = "elitr_bench_qa_dev", "elitr_bench_qa_dev_multiturn"
 
@@ -77,8 +72,11 @@ def run(task: str, url: str, **more: Any) -> dict[str, Any]:
     )
 
 
-def expected(checkpoint: Path, responses: dict[tuple[str, int], str], task: str = QA) -> list[OrcaScore]:
+def expected(checkpoint: Path, responses: dict[tuple[str, int], str], task: str = QA) -> list[Any]:
     """What scoring says of the same answers, in order."""
+    from long_context_tasks.orca.checkpoint import load_checkpoint
+    from long_context_tasks.orca.scoring import score_items
+
     loaded = load_task(task, resolve_options({}))
     items = []
     for (case, turn), text in responses.items():
@@ -90,6 +88,8 @@ def expected(checkpoint: Path, responses: dict[tuple[str, int], str], task: str 
 def test_lm_eval_tells_orcas_means_and_an_interval_with_its_uncertainty(
     judge: Path, checkpoint: Path
 ) -> None:
+    from long_context_tasks.orca.judge import fingerprint, read_prediction
+
     with stub_server(answer) as server:
         result = run(QA, server.url)
     samples = {row["doc"]["case"]: row for row in result["samples"][QA]}
@@ -198,6 +198,8 @@ def test_a_base_model_belongs_to_orca() -> None:
 
 def test_trained_again_is_another_judge(checkpoint: Path, tmp_path: Path) -> None:
     """The same folder name with another head must not read the old predictions."""
+    from long_context_tasks.orca.judge import fingerprint
+
     saved_checkpoint(tmp_path / "tiny-orca", head="multinomial")
     assert fingerprint(tmp_path / "tiny-orca") != fingerprint(checkpoint)
 

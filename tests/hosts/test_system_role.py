@@ -5,19 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from needs import needs
 from tiny_model import make_tiny_model
 
-pytest.importorskip("lm_eval")
-pytest.importorskip("opencompass")
-
-from lm_eval.models.huggingface import HFLM
-from opencompass.models import HuggingFacewithChatTemplate
-
-from long_context_tasks.hosts.lm_eval.conversation import context_of
-from long_context_tasks.hosts.lm_eval.refusals import CaseInstance
-from long_context_tasks.hosts.opencompass.send import Sender
 from long_context_tasks.hosts.window import Window
 from long_context_tasks.schema import Message
+
+pytestmark = needs("lm_eval", "opencompass")
 
 MESSAGES = [Message("system", "Answer in one word."), Message("user", "Who?")]
 _EACH = "{% for m in messages %}"
@@ -33,6 +27,12 @@ TEMPLATES = {
 
 @pytest.mark.parametrize("kind", TEMPLATES)
 def test_no_host_loses_a_system_message(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lm_eval.models.huggingface import HFLM
+    from opencompass.models import HuggingFacewithChatTemplate
+
+    from long_context_tasks.hosts.lm_eval.conversation import context_of
+    from long_context_tasks.hosts.opencompass.send import Sender
+
     folder = make_tiny_model(tmp_path / "tiny", 256)
     settings = folder / "tokenizer_config.json"
     row = json.loads(settings.read_text()) | {"chat_template": TEMPLATES[kind]}
@@ -63,6 +63,8 @@ def test_no_host_loses_a_system_message(kind: str, tmp_path: Path, monkeypatch: 
 
 
 def test_a_request_keeps_its_text_to_the_character() -> None:
+    from long_context_tasks.hosts.lm_eval.refusals import CaseInstance
+
     for text in ("plain", "a “quote” and \ud800 half a pair"):
         request = CaseInstance("generate_until", {}, (text, {"until": []}), 0)
         assert request.args == request.arguments == (text, {"until": []})

@@ -22,8 +22,7 @@ import numpy as np
 from case_readers import accepted, question_and_answers, sorted_parts, sorting_parts
 
 from long_context_tasks.benchmarks.ada_leval import build
-from long_context_tasks.benchmarks.ada_leval.build.bestanswer import BestAnswerSettings
-from long_context_tasks.benchmarks.ada_leval.build.windows import TSortSettings
+from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings, TSortSettings
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import Options
 from long_context_tasks.synthetic.numbers import in_words

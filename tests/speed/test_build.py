@@ -10,8 +10,8 @@ import tiktoken
 from naive_builders import naive_bestanswer, naive_tsort
 
 from long_context_tasks.benchmarks.ada_leval import build
-from long_context_tasks.benchmarks.ada_leval.build.bestanswer import BestAnswerSettings
-from long_context_tasks.benchmarks.ada_leval.build.windows import TSortSettings, caps_for
+from long_context_tasks.benchmarks.ada_leval.build.windows import caps_for
+from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings, TSortSettings
 from long_context_tasks.benchmarks.building import bound_of, parse_lengths
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.corpora.books import read_books

@@ -17,7 +17,7 @@ import pytest
 from forum_reader import choose
 
 from long_context_tasks.benchmarks.ada_leval import build
-from long_context_tasks.benchmarks.ada_leval.build.bestanswer import BestAnswerSettings
+from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings
 from long_context_tasks.schema import CaseSet, format_length
 from long_context_tasks.synthetic.forum.parts import devices
 

@@ -5,8 +5,8 @@ from long_context_tasks.benchmarks.plugin import Benchmark, Builder
 from long_context_tasks.schema.card import Card
 
 _BUILD = f"{__name__}.build"
-_TSORT = f"{_BUILD}.windows:TSortSettings"
-_BESTANSWER = f"{_BUILD}.bestanswer:BestAnswerSettings"
+_TSORT = f"{__name__}.settings:TSortSettings"
+_BESTANSWER = f"{__name__}.settings:BestAnswerSettings"
 
 BENCHMARK = Benchmark(
     card=Card.load(__file__),
@@ -14,9 +14,9 @@ BENCHMARK = Benchmark(
     options=AdaLevalOptions,
     split=f"{__name__}.prompts:split_case",
     builders={
-        "ada_leval_tsort": Builder("tsort", _TSORT, f"{_BUILD}:build", source=f"{_BUILD}.windows:BOOKS"),
+        "ada_leval_tsort": Builder("tsort", _TSORT, f"{_BUILD}:build", source=f"{__name__}.settings:BOOKS"),
         "ada_leval_bestanswer": Builder(
-            "bestanswer", _BESTANSWER, f"{_BUILD}:build", source=f"{_BUILD}.bestanswer:POSTS"
+            "bestanswer", _BESTANSWER, f"{_BUILD}:build", source=f"{__name__}.settings:POSTS"
         ),
         "ada_leval_tsort_synthetic": Builder("tsort", _TSORT, f"{_BUILD}:build"),
         "ada_leval_bestanswer_synthetic": Builder("bestanswer", _BESTANSWER, f"{_BUILD}:build"),

@@ -14,8 +14,9 @@ from other_tokenizers import count, other_tokenizer
 
 from long_context_tasks.benchmarks.ada_leval import build, prompts
 from long_context_tasks.benchmarks.ada_leval.build import bestanswer
-from long_context_tasks.benchmarks.ada_leval.build.bestanswer import BestAnswerSettings, shuffled
+from long_context_tasks.benchmarks.ada_leval.build.bestanswer import shuffled
 from long_context_tasks.benchmarks.ada_leval.build.counts import PromptCounter
+from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings
 from long_context_tasks.benchmarks.building import parse_lengths
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.schema import CaseSet, InputError, format_length

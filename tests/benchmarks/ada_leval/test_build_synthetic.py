@@ -15,8 +15,8 @@ from other_tokenizers import count, other_tokenizer
 
 from long_context_tasks.benchmarks.ada_leval import build, prompts
 from long_context_tasks.benchmarks.ada_leval.build import fit as synthetic_fit
-from long_context_tasks.benchmarks.ada_leval.build.bestanswer import BestAnswerSettings
-from long_context_tasks.benchmarks.ada_leval.build.windows import Caps, CountedBook, TSortSettings, caps_for
+from long_context_tasks.benchmarks.ada_leval.build.windows import Caps, CountedBook, caps_for
+from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings, TSortSettings
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.corpora.books import Book

@@ -15,7 +15,8 @@ from naive_builders import naive_tsort
 from other_tokenizers import count, other_tokenizer
 
 from long_context_tasks.benchmarks.ada_leval import build, prompts
-from long_context_tasks.benchmarks.ada_leval.build.windows import TSortSettings, caps_for
+from long_context_tasks.benchmarks.ada_leval.build.windows import caps_for
+from long_context_tasks.benchmarks.ada_leval.settings import TSortSettings
 from long_context_tasks.benchmarks.building import parse_lengths
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.schema import CaseSet, InputError, format_length

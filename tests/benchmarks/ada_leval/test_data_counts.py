@@ -9,8 +9,7 @@ from other_tokenizers import other_tokenizer
 from published_files import load, record
 
 from long_context_tasks.benchmarks.ada_leval.build import build
-from long_context_tasks.benchmarks.ada_leval.build.bestanswer import BestAnswerSettings
-from long_context_tasks.benchmarks.ada_leval.build.windows import TSortSettings
+from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings, TSortSettings
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import InputError, LoadedTask

@@ -8,15 +8,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from long_context_tasks.benchmarks.ada_leval import BENCHMARK
-from long_context_tasks.benchmarks.ada_leval.build.bestanswer import (
-    POSTS,
-    BestAnswerSettings,
-    build_bestanswer,
-)
+from long_context_tasks.benchmarks.ada_leval.build.bestanswer import build_bestanswer
 from long_context_tasks.benchmarks.ada_leval.build.posts import DumpPosts
 from long_context_tasks.benchmarks.ada_leval.build.synthetic import ForumPosts, NovelPlan
 from long_context_tasks.benchmarks.ada_leval.build.tsort import build_tsort
-from long_context_tasks.benchmarks.ada_leval.build.windows import BOOKS, TSortSettings
+from long_context_tasks.benchmarks.ada_leval.settings import BOOKS, POSTS, BestAnswerSettings, TSortSettings
 from long_context_tasks.benchmarks.building import Progress, TaskReport
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.corpora.books import read_books

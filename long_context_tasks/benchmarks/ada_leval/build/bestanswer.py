@@ -36,93 +36,16 @@ from long_context_tasks.benchmarks.ada_leval.build.posts import (
     choose_pool,
     read_texts,
 )
+from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings
 from long_context_tasks.benchmarks.building import (
     Progress,
     TaskReport,
     bound_of,
-    min_fill_option,
     stable_seed,
 )
 from long_context_tasks.schema import Case, CaseWriter, InputError, Turn, format_length, parse_length
 from long_context_tasks.schema.card import TaskCard
 from long_context_tasks.tokens import CL100K, get_tokenizer
-from long_context_tasks.tokens.build_settings import (
-    BuildSettings,
-    SourceOption,
-    at_least,
-    one_of,
-    option,
-)
-
-PANEL = "BestAnswer (forum posts)"
-"""Title of the options in the help of `lct build`."""
-POSTS = SourceOption(
-    "posts", "Posts.xml of a Stack Exchange dump: plain, .gz or .7z; or posts as .jsonl.", PANEL
-)
-
-
-def _share(value: float) -> str | None:
-    return None if 0 < value <= 1 else "above 0 and at most 1"
-
-
-def _some_tags(value: int | tuple[str, ...]) -> str | None:
-    some = value >= 1 if isinstance(value, int) else value
-    return None if some else "a number above 0 or names with commas between them"
-
-
-def _tags(text: str, flag: str) -> int | tuple[str, ...]:
-    del flag
-    return int(text) if text.isdecimal() else tuple(tag.strip() for tag in text.split(",") if tag.strip())
-
-
-@dataclass(frozen=True)
-class BestAnswerSettings(BuildSettings):
-    """Settings of the BestAnswer builder.
-
-    Attributes:
-        bounds: ``paper``: 1,128, 2,154, 4,215 ... tokens as in Table 1; ``round``: 1,000, 2,000, 4,000 ...; None: round for the
-            synthetic forum, else the paper's.
-        tags: number of most frequent tags, or their names.
-        questions_per_tag: most popular questions taken for each tag.
-        shared_tags: least share of tags that similar questions have in common.
-        min_fill: least share of the bound that a case must have.
-        same_as: lengths that are not built but at which the questions must do as well, so that builds of single lengths
-            take the same questions.
-    """
-
-    bounds: str | None = option(
-        None,
-        "paper: at most 1,128, 2,154, 4,215 ... tokens as in the paper's Table 1; round: 1,000, 2,000, 4,000 ... Default: paper; "
-        "synthetic: round",
-        PANEL,
-        check=one_of(("paper", "round")),
-    )
-    tags: int | tuple[str, ...] = option(
-        23,
-        "Questions of which tags: a number takes the most frequent ones, else names with commas. Default: 23",
-        PANEL,
-        check=_some_tags,
-        read=_tags,
-    )
-    questions_per_tag: int = option(
-        2500,
-        "How many questions of each tag, those with the highest scores. Default: 2500",
-        PANEL,
-        check=at_least(1),
-    )
-    shared_tags: float = option(
-        0.4,
-        "Other questions are similar from this share of common tags on (shared tags / smaller tag set); from 32k on one common "
-        "tag is enough. Default: 0.4",
-        PANEL,
-        check=_share,
-    )
-    min_fill: float = min_fill_option(_share)
-    same_as: tuple[int, ...] = ()
-
-
-# --- random order without a generator: a hash of what is ordered --------------------------------------------------
-
 
 _STEP, _FIRST, _SECOND, _ALL = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xFFFFFFFFFFFFFFFF
 """The constants of SplitMix64 (Steele, Lea and Flood 2014), whose last steps make 64-bit numbers look random."""

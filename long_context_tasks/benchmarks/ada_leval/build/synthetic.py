@@ -7,7 +7,8 @@ from functools import lru_cache
 import numpy as np
 
 from long_context_tasks.benchmarks.ada_leval.build.posts import PostText
-from long_context_tasks.benchmarks.ada_leval.build.windows import TSortSettings, caps_for
+from long_context_tasks.benchmarks.ada_leval.build.windows import caps_for
+from long_context_tasks.benchmarks.ada_leval.settings import TSortSettings
 from long_context_tasks.benchmarks.building import Progress, stable_seed
 from long_context_tasks.corpora.books import Book
 from long_context_tasks.corpora.stack_exchange import Answers, PostIndex, Questions

@@ -4,29 +4,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from long_context_tasks.benchmarks.ada_leval.build.counts import count_pieces
+from long_context_tasks.benchmarks.ada_leval.settings import TSortSettings
 from long_context_tasks.benchmarks.building import bound_of
 from long_context_tasks.corpora.books import Book
 from long_context_tasks.schema import InputError, format_length, parse_length
 from long_context_tasks.schema.card import TaskCard
 from long_context_tasks.tokens import Tokenizer
-from long_context_tasks.tokens.build_settings import BuildSettings, SourceOption, at_least, between, option
 
 JOINT = "\n\n"
 """Between two paragraphs of a document."""
-PANEL = "TSort (books)"
-"""Title of the options in the help of `lct build`."""
-BOOKS = SourceOption(
-    "books",
-    "Folder of .txt[.gz] books (Project Gutenberg files as they come, or plain) and .jsonl[.gz] files, or of folders with one "
-    "file a chapter; or one such file.",
-    PANEL,
-)
 
 
 @dataclass(frozen=True)
@@ -44,47 +35,6 @@ class Caps:
     after: int
     stride: int
     bound: int
-
-
-def _hint_cap(side: str) -> Any:
-    return option(
-        None,
-        f"Most tokens of the text {side} the segments. Default: Table 11 (200 to 500). Not for synthetic cases, which fill their "
-        "length.",
-        PANEL,
-        check=at_least(1),
-    )
-
-
-@dataclass(frozen=True)
-class TSortSettings(BuildSettings):
-    """Settings of the TSort builder; None takes the paper's.
-
-    Attributes:
-        segments: number of segments (N).
-        segment_cap, before_cap, after_cap: in tokens.
-        stride: in paragraphs.
-        fill: choose the text before and after so that the prompt fills its length (synthetic novels, see :mod:`.fit`).
-        per_book: most cases of each length from one book; None for all.
-    """
-
-    segments: int = option(4, "Number of segments to put in order. Default: 4", PANEL, check=between(2, 26))
-    segment_cap: int | None = option(
-        None,
-        "Most tokens of a segment. Default: (length - before - after - 200) / segments, the paper's Table 11.",
-        PANEL,
-        check=at_least(1),
-    )
-    before_cap: int | None = _hint_cap("before")
-    after_cap: int | None = _hint_cap("after")
-    stride: int | None = option(
-        None,
-        "Paragraphs between the beginnings of two cases. Default: Table 11 (64; from 32k on 128).",
-        PANEL,
-        check=at_least(1),
-    )
-    fill: bool = False
-    per_book: int | None = None
 
 
 def caps_for(card: TaskCard, length: int, settings: TSortSettings) -> Caps:
