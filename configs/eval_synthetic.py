@@ -45,12 +45,12 @@ _names = """
 _env = __import__('long_context_tasks.hosts.opencompass.environment', fromlist=[''])
 _all = ada_leval_any_datasets + elitr_bench_synthetic_datasets + ethic_synthetic_datasets + other_packages_datasets
 _given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
-_tasks = __import__('long_context_tasks.hosts.opencompass.chosen_tasks', fromlist=[''])
-_by_name = dict([(d['abbr'], d) for d in _all if _tasks.is_seeded(d['abbr'])])
+_seeded = __import__('long_context_tasks.hosts.opencompass.chosen_tasks', fromlist=['']).seeded_tasks()
+_by_name = dict([(d['abbr'], d) for d in _all if d['abbr'] in _seeded])
 _unknown = [name for name in _given if name not in _by_name]
 if _unknown:
     raise ValueError(
-        'LCT_TASKS: not synthetic tasks of any length: ' + ', '.join(_unknown) + '; there are: ' + ', '.join(_by_name)
+        'LCT_TASKS: not synthetic tasks of any length: ' + ', '.join(_unknown) + '; there are: ' + ', '.join(_seeded)
     )
 _length = os.environ.get('LCT_LENGTH') or '1k'
 _n = _env.whole('LCT_N', 5)
@@ -78,5 +78,5 @@ eval = dict(
 work_dir = 'outputs/synthetic'
 
 # What is left here is written down with the run: no modules, and the datasets once.
-del os, _env, _tasks, _names, _all, _given, _unknown, _length, _n, _by_name, _local, _served, _runs, _eval_gpus, _workers
+del os, _env, _seeded, _names, _all, _given, _unknown, _length, _n, _by_name, _local, _served, _runs, _eval_gpus, _workers
 del ada_leval_any_datasets, elitr_bench_synthetic_datasets, ethic_synthetic_datasets, other_packages_datasets

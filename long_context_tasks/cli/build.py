@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from long_context_tasks.benchmarks.plugin import Benchmark, Builder
     from long_context_tasks.tokens.build_settings import BuildOption, BuildSettings
 
-# What `lct build` prints: the cases of each task and length, why others did not come about, how good
-# labels are.
-
-
 _WIDEST = 140
 """Characters of a table with a column for each task; a wider one has a line for each task and reason instead."""
 

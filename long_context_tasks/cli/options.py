@@ -13,9 +13,6 @@ from typer.core import TyperGroup
 
 from long_context_tasks.cli.output import want_json
 
-# A group of commands of which one may be left unnamed: ``lct report RESULTS --out site`` beside ``lct
-# report compare ...``.
-
 
 def with_default(name: str) -> type[TyperGroup]:
     """The class of a group that takes a first word which is a path, or an option, for an argument of the command ``name``.
@@ -39,10 +36,6 @@ def _is_argument(word: str) -> bool:
     if word.startswith("-"):
         return word not in ("--help", "-h")
     return "/" in word or "\\" in word or word.startswith((".", "~")) or Path(word).exists()
-
-
-# Names that the shell completes: tasks, groups of tasks and benchmarks, read from the cards when they
-# are asked for.
 
 
 def complete_task(incomplete: str) -> list[str]:

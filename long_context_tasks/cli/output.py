@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 if TYPE_CHECKING:
-    from long_context_tasks.stats import Interval
-if TYPE_CHECKING:
     from long_context_tasks.results.rejudge import JudgedRun
+    from long_context_tasks.stats import Interval
 
 _WIDTH = 200
 _SHOWN_PROBLEMS = 20
@@ -250,11 +249,8 @@ def end_with_problems(problems: Sequence[str]) -> None:
         raise typer.Exit(1)
 
 
-# The table that ``lct judge run`` prints.
-
-
 def table_of(judged: "Sequence[JudgedRun]") -> tuple[list[str], list[list[str]]]:
-    """Columns and rows of the table."""
+    """Return columns and rows of the table of `lct judge run`."""
     headlines = {one.metrics[0] for one in judged}
     official = {name for one in judged for name in one.metrics if name.startswith("official_")}
     columns = ["host", "model", "made", "task", "judge", "n", "n_scored"]
@@ -284,8 +280,6 @@ def figure(value: float, places: int) -> str:
 
 
 def _interval(numbers: Mapping[str, float], name: str, places: int) -> str:
-    pass  # MOVED
-    from long_context_tasks.stats import Interval
 
     if f"{name}_low" not in numbers:
         return ""

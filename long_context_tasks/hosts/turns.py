@@ -80,9 +80,6 @@ def not_judged_hint(name: str, results: str | None, why: str = NO_JUDGE) -> str:
     return f"{told}; the responses are kept: lct judge run {shlex.quote(results)} --judge judge.yaml"
 
 
-# Which built cases a run was on, by what they hold and not by where they lie.
-
-
 NAME = "cases_sha256"
 """Under this name it stands in the results of both hosts."""
 

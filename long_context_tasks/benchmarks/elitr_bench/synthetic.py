@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import nan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from long_context_tasks.benchmarks.building import (
     BuiltFile,
@@ -22,7 +22,6 @@ from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.benchmarks.elitr_bench import prompts
 from long_context_tasks.benchmarks.elitr_bench.answers import INPUT
 from long_context_tasks.benchmarks.elitr_bench.names import SYNTHETIC, TaskName
-from long_context_tasks.benchmarks.elitr_bench.noise import NoiseSettings, noisy
 from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
 from long_context_tasks.schema import (
     Case,
@@ -38,6 +37,9 @@ from long_context_tasks.synthetic.meeting import Meeting, MeetingQuestion, write
 from long_context_tasks.synthetic.wording import stream
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer, tokenizer_identity
 from long_context_tasks.tokens.build_settings import BuildSettings
+
+if TYPE_CHECKING:
+    from long_context_tasks.benchmarks.elitr_bench.noise import NoiseSettings
 
 NAME = "elitr_bench"
 CASES = 200
@@ -266,7 +268,7 @@ def cases_of(task: TaskName, options: Options) -> CaseSet:
     )
 
 
-def noisy_cases(task: TaskName, cases: CaseSet, options: Options, noise: NoiseSettings) -> CaseSet:
+def noisy_cases(task: TaskName, cases: CaseSet, options: Options, noise: "NoiseSettings") -> CaseSet:
     """Return the same cases with noisy transcripts, made once and kept in the cache.
 
     Prompts are counted anew: noise changes the length of a text, so that some are longer than what was asked for.
@@ -306,9 +308,11 @@ def _noisy(
     wanted: Sequence[Case],
     cases: CaseSet,
     options: Options,
-    noise: NoiseSettings,
+    noise: "NoiseSettings",
     writer: CaseWriter,
 ) -> Iterator[Case]:
+    from long_context_tasks.benchmarks.elitr_bench.noise import noisy  # loads numpy
+
     tokenizer = get_tokenizer(CL100K).fresh()
     key, rate, opening = "", 0.0, 0
     for case in wanted:

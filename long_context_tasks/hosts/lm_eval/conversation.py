@@ -96,9 +96,6 @@ class Conversation:
         return [known[key] if key in known else next(fresh) for key in keys]
 
 
-# What a model of lm-eval takes in place of messages: a text, or the host's own form of a chat.
-
-
 # What is sent when not one prompt fits: most of the host's models fail on an empty list of requests.
 _FILLER = "."
 

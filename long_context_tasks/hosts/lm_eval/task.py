@@ -44,14 +44,11 @@ from long_context_tasks.schema.response import Response, writable
 from long_context_tasks.schema.secrets import without_secrets
 from long_context_tasks.stats.means import result_keys
 
-# What lm-eval's command line says of where the responses go; the host does not tell its tasks.
-
 
 def kept_in(arguments: Sequence[str]) -> str | None:
-    """The folder that will hold the sample logs; None when they are not kept, or when nothing tells.
+    """Return the folder of the sample logs from lm-eval's command line; None when unknown or not kept.
 
-    Args:
-        arguments: of the command, as in ``sys.argv[1:]``. What stands in a file of ``--config`` is not looked up.
+    A file given with ``--config`` is not read.
 
     >>> kept_in(["run", "--tasks", "x", "--output_path", "out", "--log_samples"])
     'out'
@@ -70,10 +67,6 @@ def kept_in(arguments: Sequence[str]) -> str | None:
         return None
     path = Path(given.output_path)
     return str(path.parent if path.suffix == ".json" else path)
-
-
-# Short texts that many cases show are read once: a BestAnswer case of 128k tokens takes hundreds of
-# posts.
 
 
 # Characters kept; a thousand rendered prompts of 128k tokens, which the host keeps, are twenty times as many.
@@ -203,8 +196,6 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         generation = {"until": [], "do_sample": False, "max_gen_toks": self.loaded.answer_budget}
         return {**common, "output_type": "generate_until", "generation_kwargs": generation}
 
-    # --- documents -----------------------------------------------------------------------------------------
-
     def download(self, dataset_kwargs: dict[str, Any] | None = None, **_: Any) -> None:
         """Make the host's data set: a row per case with its id, cluster, token counts and labels, and no text."""
         rows = [
@@ -253,8 +244,6 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         if self.loaded.own_template:
             chat_template = None
         return context_of(self.loaded.messages(self._case(doc)), system_instruction, chat_template)
-
-    # --- requests ------------------------------------------------------------------------------------------
 
     def build_all_requests(self, **kwargs: Any) -> None:
         """Build the requests, those that do not fit the window apart: they are named, counted and never sent.
@@ -425,8 +414,6 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
                 "%s: %d of %d cases %s (%s) and are left out%s: %s",
                 *(self.loaded.name, len(ids), n, why, window, left_out_from(self.loaded), shown),
             )
-
-    # --- scores --------------------------------------------------------------------------------------------
 
     def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
         """Every result key for one case; not-a-number where a metric has no value."""

@@ -34,10 +34,10 @@ def group_of(spec: TaskSpec) -> str:
     return f"{spec.benchmark}_variants_gen" if spec.variant else f"{spec.benchmark}_gen"
 
 
-def is_seeded(name: str) -> bool:
-    """Whether a task takes any length and runs on texts written from a seed."""
-    spec = catalogue.parse_task(name)
-    return spec.source == "seed" and spec.length in ("", catalogue.ANY)
+def seeded_tasks() -> list[str]:
+    """Return the tasks of any length on texts written from a seed."""
+    specs = catalogue.task_specs()
+    return [spec.name for spec in specs if spec.source == "seed" and spec.length in ("", catalogue.ANY)]
 
 
 def tasks_of_other_packages() -> list[tuple[str, bool]]:

@@ -13,9 +13,6 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.lm_eval.generate import synthetic_tasks
 from long_context_tasks.hosts.opencompass.chosen_tasks import OTHERS, group_of, official_groups, task_groups
 
-# What several config files of OpenCompass share; :mod:`.generate_opencompass` puts it in.
-
-
 ENVIRONMENT = """\
 # Not an import statement: what those bring cannot be called in a config file.
 _env = __import__('long_context_tasks.hosts.opencompass.environment', fromlist=[''])
@@ -50,9 +47,6 @@ eval = dict(
     runner=dict({runner}, task=dict(type=OpenICLEvalTask)),
 )
 """
-
-
-# The text of ``configs/eval_synthetic.py``; :mod:`.generate_opencompass` fills it in.
 
 
 EVAL_SYNTHETIC = '''\
@@ -93,12 +87,12 @@ _names = """
 """.split()
 {environment}_all = {all}
 _given = os.environ.get('LCT_TASKS', '').replace(',', ' ').split()
-_tasks = __import__('long_context_tasks.hosts.opencompass.chosen_tasks', fromlist=[''])
-_by_name = dict([(d['abbr'], d) for d in _all if _tasks.is_seeded(d['abbr'])])
+_seeded = __import__('long_context_tasks.hosts.opencompass.chosen_tasks', fromlist=['']).seeded_tasks()
+_by_name = dict([(d['abbr'], d) for d in _all if d['abbr'] in _seeded])
 _unknown = [name for name in _given if name not in _by_name]
 if _unknown:
     raise ValueError(
-        'LCT_TASKS: not synthetic tasks of any length: ' + ', '.join(_unknown) + '; there are: ' + ', '.join(_by_name)
+        'LCT_TASKS: not synthetic tasks of any length: ' + ', '.join(_unknown) + '; there are: ' + ', '.join(_seeded)
     )
 _length = os.environ.get('LCT_LENGTH') or '1k'
 _n = _env.whole('LCT_N', 5)
@@ -113,7 +107,7 @@ _workers = _env.whole('LCT_WORKERS', 1)
 {run}work_dir = 'outputs/synthetic'
 
 # What is left here is written down with the run: no modules, and the datasets once.
-del os, _env, _tasks, _names, _all, _given, _unknown, _length, _n, _by_name, _local, _served, _runs, _eval_gpus, _workers
+del os, _env, _seeded, _names, _all, _given, _unknown, _length, _n, _by_name, _local, _served, _runs, _eval_gpus, _workers
 del {variables}
 '''
 

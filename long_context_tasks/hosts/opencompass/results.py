@@ -32,9 +32,6 @@ from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import loads
 from long_context_tasks.schema.response import from_stored_form
 
-# What an OpenCompass run was told to do, from the config file that the host writes into its folder;
-# nothing is executed.
-
 
 @dataclass(frozen=True)
 class Setup:

@@ -29,10 +29,6 @@ from long_context_tasks.judges import load_judge
 from long_context_tasks.schema import InputError, format_length, parse_length
 from long_context_tasks.schema.reasons import JUDGE_FAILED, NOT_JUDGED, UNSCORED
 
-# Results of a run of OpenCompass as a table: a row for each task family and model, a column for each
-# length.
-
-
 _NAME = re.compile(r"(?P<family>.+?)_(?P<length>\d+[km]?|any)(?:_(?P<variant>.+))?", re.ASCII)
 _GUESS = "random guess"
 _MISSING = "missing"

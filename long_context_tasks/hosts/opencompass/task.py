@@ -47,8 +47,6 @@ from long_context_tasks.schema.reasons import DOES_NOT_FIT
 from long_context_tasks.schema.response import Response
 from long_context_tasks.stats.means import task_numbers
 
-# Cases with one turn and conversations through a model of OpenCompass, a batch of cases at a time.
-
 
 @dataclass(frozen=True)
 class Asked:
