@@ -124,7 +124,7 @@ def _fail(message: str, code: int, error: BaseException, debug: bool) -> None:
 
 
 def _close_output() -> None:
-    """Nobody reads any more: what is still buffered must not fail when Python ends."""
+    """Drop what is still buffered, so that Python ends without an error when the reader is gone."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):  # standard output is no file

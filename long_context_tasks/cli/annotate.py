@@ -26,7 +26,6 @@ def _model(file: Path) -> "JudgeConfig":
 
 
 def _report(name: str, what: str, written: "Written") -> int:
-    """Print what a model has written; return how many texts are missing."""
     if written.problems:
         typer.echo(f"{name}: {len(written.problems)} without a text; first: {written.problems[0]}", err=True)
     say(f"{name}: {written.done} {what} of {written.wanted}; {written.summary}")

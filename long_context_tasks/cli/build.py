@@ -235,11 +235,6 @@ def build(
 
 
 def _builder(name: str) -> "tuple[Benchmark, Builder]":
-    """A builder by name.
-
-    Raises:
-        InputError: no such builder; all are named, with what each needs.
-    """
     from long_context_tasks.benchmarks import catalogue
     from long_context_tasks.schema import InputError
 

@@ -17,7 +17,7 @@ from long_context_tasks.cli.output import want_json
 def with_default(name: str) -> type[TyperGroup]:
     """The class of a group that takes a first word which is a path, or an option, for an argument of the command ``name``.
 
-    A word that is neither a command nor a path stays an unknown command, so that a slip is told as such.
+    A word that is neither a command nor a path stays an unknown command, so that a slip is reported as such.
     """
 
     class DefaultCommand(TyperGroup):

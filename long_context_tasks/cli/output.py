@@ -241,11 +241,11 @@ def end_with_problems(problems: Sequence[str]) -> None:
     """End a command that has left something out, after its result: one line on standard error and exit code 1.
 
     Args:
-        problems: that :func:`tell` told; none: nothing happens.
+        problems: those shown by :func:`tell`; nothing happens without any.
     """
     if problems:
         several = "s" * (len(problems) > 1)
-        typer.echo(f"{len(problems)} problem{several}, told above; exit code 1", err=True)
+        typer.echo(f"{len(problems)} problem{several}, named above; exit code 1", err=True)
         raise typer.Exit(1)
 
 

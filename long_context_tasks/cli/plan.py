@@ -64,7 +64,7 @@ def plan(
         typer.Option(
             "--model",
             "-m",
-            help="Folder, hub id, or name at a server. A folder tells its tokenizer and window. With --missing: several.",
+            help="Folder, hub id, or name at a server. A folder has its tokenizer and window. With --missing: several.",
         ),
     ] = None,
     missing: Annotated[
@@ -211,7 +211,7 @@ def without_downloads() -> Iterator[None]:
     """Data that are not there are named, and not fetched from the Hugging Face hub; tokenizers are fetched before."""
     before = os.environ.get(_OFFLINE)
     hub = sys.modules.get("huggingface_hub.constants")
-    told = getattr(hub, _OFFLINE, None)
+    offline = getattr(hub, _OFFLINE, None)
     os.environ[_OFFLINE] = "1"
     if hub is not None:
         setattr(hub, _OFFLINE, True)
@@ -225,15 +225,10 @@ def without_downloads() -> Iterator[None]:
         # A module that came in between has read the variable.
         hub = sys.modules.get("huggingface_hub.constants")
         if hub is not None:
-            setattr(hub, _OFFLINE, told if told is not None else before not in (None, "", "0"))
+            setattr(hub, _OFFLINE, offline if offline is not None else before not in (None, "", "0"))
 
 
 def _counters(options: "Options") -> "dict[str, Counter]":
-    """Functions that count texts: in cl100k, and in the model's tokenizer where there is one.
-
-    Raises:
-        InputError: a tokenizer that cannot be had.
-    """
     from long_context_tasks.tokens import CL100K, cached_counts, tokenizer_identity
 
     def count(name: str, texts: Sequence[str]) -> Sequence[int]:
@@ -282,7 +277,6 @@ def _print(table: "Table") -> None:
 
 
 def _show_missing(found: "Missing", as_json: bool) -> None:
-    """Print the cells that are not done and the commands that fill them."""
     from long_context_tasks.results.plan.commands_for import counts_by_state
 
     if as_json:

@@ -56,7 +56,7 @@ def known_variables() -> tuple[str, ...]:
 
 
 def misspelt_variables(environ: Mapping[str, str]) -> dict[str, str]:
-    """Variables that nobody reads but that are near a known name, with that name.
+    """Return unread variables that are near a known name, with that name.
 
     >>> misspelt_variables({"LCT_LENGHT": "2k", "LCT_N": "5", "LCT_OF_ANOTHER_PROGRAM": "1"})
     {'LCT_LENGHT': 'LCT_LENGTH'}

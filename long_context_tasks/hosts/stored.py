@@ -29,14 +29,14 @@ class StoredCase:
             the run was not evaluated.
         reasons: why the headline metric of each turn has no value or the lowest, None where there is no reason; empty when
             the run was not evaluated.
-        verdicts: of each turn, the judge's rows (see :meth:`long_context_tasks.judges.Verdict.row`), one per seed; empty when
-            nobody judged.
+        verdicts: of each turn, the judge's rows (see :meth:`long_context_tasks.judges.Verdict.row`), one per seed; empty
+            without a judge.
         log_likelihoods: of the candidates, in nats, for a task by likelihood; None when it did not fit, and in other tasks.
         num_candidate_tokens: tokens of the candidates where the host wrote them, else None.
         repeat: 0, or how often the case came before in a run that answers every case several times.
-        cluster: what the case shares with others (book, meeting); None where the host's files do not tell.
-        labels: of the case, where the files tell.
-        turn_labels: of its turns, where the files tell.
+        cluster: what the case shares with others (book, meeting); None where the host's files do not say.
+        labels: of the case, where the files have them.
+        turn_labels: of its turns, where the files have them.
     """
 
     id: str
@@ -61,18 +61,18 @@ class StoredRun:
         model: as the host names it.
         task: task name.
         options: the ``lct_*`` options that the host wrote down; :func:`long_context_tasks.schema.resolve_options` reads them.
-        version: of the task's scores when it ran; None where nothing tells.
+        version: of the task's scores when it ran; None where unknown.
         folder: the host's folder of the run (lm-eval: of the model; OpenCompass: of the time stamp).
-        label: tells apart the runs that share a folder; good for a file name.
+        label: distinguishes the runs that share a folder; good for a file name.
         made: when the run was made, as the host wrote it in its names.
         files: with the responses, in order; none when the host kept none (lm-eval without ``--log_samples``).
         result_file: with the host's numbers; None when the run was not evaluated.
         numbers: the host's numbers by key (see :func:`long_context_tasks.stats.means.result_keys`), rates from 0 to 1,
             not-a-number where there is none; empty when the run was not evaluated.
-        headline: name of the metric that stands for the task; None where nothing tells.
-        points: metrics that are points of a scale and no rates; None where nothing tells.
+        headline: name of the metric that stands for the task; None where unknown.
+        points: metrics that are points of a scale and no rates; None where unknown.
         judge: description of the judge of the run; empty without one.
-        provenance: what else the host tells of the making: its version, model arguments, window ...
+        provenance: further facts from the host: its version, model arguments, window ...
     """
 
     host: str
@@ -140,7 +140,7 @@ def value_of(value: Any) -> float | None:
 
 
 def verdicts_of(value: Any, turns: int) -> tuple[tuple[Mapping[str, Any], ...], ...]:
-    """A judge's rows for each turn as a host wrote them; empty when nobody judged.
+    """A judge's rows for each turn as a host wrote them; empty without a judge.
 
     Raises:
         ValueError, TypeError: something else, or of other turns.

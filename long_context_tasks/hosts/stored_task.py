@@ -56,7 +56,7 @@ def load_task(run: StoredRun, data_dir: Path | None = None) -> LoadedTask:
 
 
 def responses_to(run: StoredRun, task: LoadedTask) -> list[Responses]:
-    """All responses of a run, one mapping for each repeat of the cases (one, unless the host was told to repeat).
+    """All responses of a run, one mapping for each repeat of the cases (one, unless the host repeats cases).
 
     Raises:
         InputError: a damaged file, or responses to cases or turns that the task does not have.

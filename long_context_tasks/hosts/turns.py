@@ -1,4 +1,4 @@
-"""What both hosts do with the turns of a case: responses on disk, and what is said of those that nobody has judged.
+"""What both hosts do with the turns of a case: responses on disk, and the hint for those without a judge.
 
 A case with one turn has a plain text as its response; a conversation has a JSON list of texts, and a status for each.
 """
@@ -64,20 +64,14 @@ NO_JUDGE = "no judge was named (lct_judge, LCT_JUDGE or LCT_JUDGE_MODEL)"
 
 
 def not_judged_hint(name: str, results: str | None, why: str = NO_JUDGE) -> str:
-    """What to do about a judged task whose responses nobody has judged.
-
-    Args:
-        name: of the task.
-        results: the folder that the host keeps the responses in; None when it does not, or when nobody knows.
-        why: nobody has.
-    """
-    told = f"{name}: not judged: {why}"
+    """Return the remedy for a judged task without verdicts; `results` is the folder of the responses, if known."""
+    missing = f"{name}: not judged: {why}"
     if results is None:
         return (
-            f"{told}; --output_path RESULTS --log_samples keeps the responses, then: "
+            f"{missing}; --output_path RESULTS --log_samples keeps the responses, then: "
             "lct judge run RESULTS --judge judge.yaml"
         )
-    return f"{told}; the responses are kept: lct judge run {shlex.quote(results)} --judge judge.yaml"
+    return f"{missing}; the responses are kept: lct judge run {shlex.quote(results)} --judge judge.yaml"
 
 
 NAME = "cases_sha256"
@@ -88,19 +82,12 @@ def cases_digest(task: LoadedTask) -> str:
     """Sixteen digits of the hashes that a folder of built cases has of its files; empty for tasks that were not built.
 
     The same wherever the folder lies, and however many of its cases run.
-
-    Args:
-        task: with its cases.
     """
     tasks = task.cases.manifest.get("tasks")
     if task.options.cases is None or not isinstance(tasks, Mapping):
         return ""
-    told = {str(name): row.get("sha256") for name, row in tasks.items() if isinstance(row, Mapping)}
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
-
-
-# How an unfinished thinking looks in a response, in both hosts: it begins with ``<think>``, so that
-# benchmarks can tell it.
+    hashes = {str(name): row.get("sha256") for name, row in tasks.items() if isinstance(row, Mapping)}
+    return hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()[:16]
 
 
 _FIELDS = ("reasoning_content", "reasoning")

@@ -37,7 +37,7 @@ class Window:
     """The context window of a run.
 
     Attributes:
-        tokens: its size; None when nobody knows.
+        tokens: its size; None when unknown.
         count: tokens of a rendered prompt, chat template included; None when it cannot be counted.
         source: where the size comes from, for the results: ``lct_window``, ``host``, or ``unchecked``.
     """

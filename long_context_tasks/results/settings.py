@@ -46,7 +46,7 @@ def telling_options(run: StoredRun) -> dict[str, Any]:
 def generation_arguments(run: StoredRun) -> dict[str, Any]:
     """Arguments of generation as the user gave them to lm-eval, a mapping or ``key=value`` with commas between; without seeds.
 
-    Of OpenCompass those in the config of the model, which the host writes into its folder (see ``opencompass_setups.told_of_model``); where
+    Of OpenCompass those in the config of the model, which the host writes into its folder (see ``opencompass_setups.model_facts``); where
     it is gone, the model's name has to tell. What means the same is one: greedy words are what nothing given means in both hosts, and a
     temperature says that there is sampling.
 

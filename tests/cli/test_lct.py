@@ -1,6 +1,5 @@
 """The command `lct`: what a user types and reads."""
 
-import ast
 import json
 import re
 import subprocess
@@ -41,11 +40,6 @@ def test_help_is_quick_and_lists_the_commands():
     assert listed == list(_COMMANDS)
     # 0.15 s on an idle machine; the limit leaves room for a busy one.
     assert quick < 1.5
-    heavy = "import sys; from long_context_tasks.cli import app, _LazyCommands; "
-    heavy += "c = __import__('typer').main.get_command(app); [c.get_command(None, n) for n in c.list_commands(None)]; "
-    heavy += "print([m for m in ('numpy', 'lxml', 'tiktoken', 'httpx', 'torch', 'transformers', 'tqdm') if m in sys.modules])"
-    loaded = subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True, check=True).stdout
-    assert loaded.strip() == "[]"
 
 
 def test_build_help_explains_every_option(monkeypatch):
@@ -155,17 +149,6 @@ def test_bad_input_is_one_line_and_exit_code_2(words, message, tmp_path, monkeyp
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("command", ["build", "data", "generate", "tasks"])
-def test_a_command_for_all_benchmarks_imports_none_by_name(command):
-    """A fifth benchmark is one folder: its builder is found through the catalogue."""
-    from long_context_tasks.benchmarks.catalogue import benchmark_names
-
-    path = Path(__file__).parents[2] / "long_context_tasks" / "cli" / f"{command}.py"
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom):
-            assert not [name for name in benchmark_names() if f".{name}" in str(node.module)]
-
-
 def test_a_folder_of_other_things_is_not_replaced(books, tmp_path):
     folder = tmp_path / "cases" / "ada_leval_tsort"
     folder.mkdir(parents=True)
@@ -175,11 +158,6 @@ def test_a_folder_of_other_things_is_not_replaced(books, tmp_path):
     )
     assert code == 2 and "not a folder of cases" in errors
     assert [path.name for path in folder.iterdir()] == ["thesis.txt"]
-
-
-def test_unknown_command():
-    code, _, errors = lct("biuld")
-    assert code == 2 and "biuld" in errors
 
 
 def test_tasks():

@@ -14,7 +14,7 @@ from long_context_tasks.results.tables import FILES
 
 pytestmark = needs("polars")
 
-LEFT_OUT = "1 problem, told above; exit code 1"
+LEFT_OUT = "1 problem, named above; exit code 1"
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from needs import needs
+from opencompass_steps import evaluate
 from toy_benchmark import write_cases
 
 from long_context_tasks.hosts.opencompass.rows import RowStore
@@ -91,20 +92,6 @@ def infer(
     inferencer.inference(ZeroRetriever(dataset), prompt_template=None)
     rows = json.loads((out / "toy.json").read_text())
     return dataset, [rows[str(i)] for i in range(len(rows))]
-
-
-def evaluate(dataset: Any, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    from long_context_tasks.hosts.opencompass.task import CaseEvaluator
-
-    keys = ("case", "lct_status", "n_prompt_tokens", "truncated", "lct_window", "lct_given")
-    columns = {key: [row[key] for row in rows] for key in keys}
-    predictions = [row["prediction"] for row in rows]
-    test = dataset.test
-    evaluator = CaseEvaluator()
-    result: dict[str, Any] = evaluator.evaluate(
-        1, 1, test, predictions=predictions, references=test["reference"], test_set=test, **columns
-    )
-    return result
 
 
 def test_rows_hold_ids_only(cases: Path, tmp_path: Path) -> None:

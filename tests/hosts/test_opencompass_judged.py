@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from invented_meetings import write_archives
 from needs import needs
+from opencompass_steps import evaluate
 from stub_server import judge_by_hash, stub_server
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
@@ -85,18 +86,6 @@ def infer(task: str, model: ChatModel, out: Path, **options: Any) -> tuple[Any, 
     ).inference(ZeroRetriever(dataset))
     rows = json.loads((out / "rows.json").read_text())
     return dataset, [rows[str(place)] for place in range(len(rows))]
-
-
-def evaluate(dataset: Any, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    from long_context_tasks.hosts.opencompass.task import CaseEvaluator
-
-    keys = ("case", "lct_status", "n_prompt_tokens", "truncated", "lct_window", "lct_given")
-    columns = {key: [row[key] for row in rows] for key in keys}
-    predictions, test = [row["prediction"] for row in rows], dataset.test
-    result: dict[str, Any] = CaseEvaluator().evaluate(
-        1, 1, test, predictions=predictions, references=test["reference"], test_set=test, **columns
-    )
-    return result
 
 
 def name_judge(monkeypatch: pytest.MonkeyPatch, url: str) -> None:

@@ -1,4 +1,4 @@
-"""Where lm-eval finds our task files, and how it is told.
+"""Where lm-eval finds our task files, and how it learns of them.
 
 Two ways, of which only one is ever in use:
 

@@ -7,7 +7,7 @@ requests of our tasks, a refusal for length becomes an answer that our scoring r
 again in this run and not kept in ``--use_cache``. Every other failure, and every other task, goes the host's way.
 
 The host reads the content of an answer only. Where a server separates the thinking and the answer budget ends in it, the content
-is empty and nothing tells it from a model that said nothing; here the thinking is handed on, marked as unfinished.
+is empty, like that of a model that said nothing; here the thinking is handed on, marked as unfinished.
 """
 
 import functools
@@ -31,13 +31,13 @@ _CONVERTS = "_lct_converts_refusals"
 
 @dataclass
 class CaseInstance(Instance):  # type: ignore[misc]
-    """A request of one of our tasks; its class tells it from other tasks' requests.
+    """A request of one of our tasks; its class distinguishes it from other tasks' requests.
 
     The host keeps all requests until its end. A text with a single typographic quote takes Python two bytes a character, so texts
     are kept as UTF-8 and decoded when they are read.
 
     Attributes:
-        unchecked: nobody knew the window when it was built.
+        unchecked: the window was unknown when it was built.
     """
 
     unchecked: bool = False
@@ -157,7 +157,7 @@ def _converting(call: Any) -> Any:
 
 
 def _reply(texts: Sequence[str | None]) -> dict[str, Any]:
-    """What a server of either kind, chat or text, would send."""
+    """Return what a server of either kind, chat or text, would send."""
     choices = [{"index": i, "text": text, "message": {"content": text}} for i, text in enumerate(texts)]
     return {"choices": choices}
 

@@ -43,12 +43,7 @@ Found = StoredRun | tuple[Path, str]
 
 
 def lm_eval_runs(folder: Path, files: Sequence[str]) -> list[Found]:
-    """The runs whose files lie in a folder.
-
-    Args:
-        folder: any.
-        files: names of the files in it.
-    """
+    """Return the runs whose files, given by name, lie in a folder."""
     found: list[Found] = []
     samples = {(match["time"], match["task"]): name for name in files if (match := _SAMPLES.fullmatch(name))}
     times = set()
@@ -166,14 +161,13 @@ def _read_likelihoods(run: StoredRun) -> Iterator[StoredCase]:
                 scores=scores,
                 reasons=reasons,
                 log_likelihoods=values if status is None else None,
-                **_told(sample["doc"]),
+                **_labels(sample["doc"]),
             )
         except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
             raise InputError(f"{place}: not a sample of our tasks ({_short(error)}); run again") from error
 
 
 def _samples(run: StoredRun) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Place and content of every line."""
     if not run.files:
         raise InputError(
             f"{run.folder}: {run} ran without --log_samples, so that no responses are kept; run again with it"
@@ -204,10 +198,7 @@ def _sample(path: Path, number: int, line: bytes) -> dict[str, Any]:
 
 
 def _without_prompt(line: bytes) -> bytes:
-    """A line without what was sent, which is nearly all of it, and with ``null`` for NaN in its metrics.
-
-    The line as it is where it has another layout.
-    """
+    """Drop the prompt, which is nearly all of a line, and write ``null`` for NaN; a line of another layout stays."""
     start = line.find(_PROMPT)
     end = line.find(_BEHIND_PROMPT, start)
     if 0 < start < end:
@@ -216,8 +207,7 @@ def _without_prompt(line: bytes) -> bytes:
     return head + mark + _NAN.sub(b"\\1null", metrics) if mark else line
 
 
-def _told(doc: Mapping[str, Any]) -> dict[str, Any]:
-    """Cluster and labels, where the version that wrote the file told them."""
+def _labels(doc: Mapping[str, Any]) -> dict[str, Any]:
     cluster = doc.get("cluster")
     return {
         "cluster": None if cluster is None else str(cluster),
@@ -241,16 +231,12 @@ def _case(sample: Mapping[str, Any]) -> StoredCase:
         scores=scores,
         reasons=reasons,
         verdicts=verdicts,
-        **_told(sample["doc"]),
+        **_labels(sample["doc"]),
     )
 
 
 def _record(text: str) -> dict[str, Any] | None:
-    """What tasks with a judge or several turns write in place of a response; None for a plain response.
-
-    A plain response that looks like it is one all the same: only tasks that write records get a case of several turns or
-    a judge, and a model would have to answer with exactly these four keys.
-    """
+    """Return what tasks with a judge or several turns write in place of a response; None for a plain response."""
     if not text.startswith("{"):
         return None
     try:
@@ -295,14 +281,13 @@ def _scores(
 
 
 def _likelihood(response: Any) -> float:
-    """The host writes numbers as texts, in lists with an item for each repeat."""
+    """Read a number, which the host writes as text, in a list for each repeat."""
     while isinstance(response, list | tuple):
         response = response[0]
     return float(response)
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether the first sample is one of our tasks; their documents name a case."""
     try:
         with path.open("rb") as file:
             return "case" in json.loads(file.readline())["doc"]

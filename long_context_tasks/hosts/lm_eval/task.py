@@ -10,7 +10,7 @@ import math
 import os
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,6 @@ from long_context_tasks.benchmarks.catalogue import parse_task
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts import turns as built_cases
 from long_context_tasks.hosts.environment import warn_of_misspelt_variables
-from long_context_tasks.hosts.lm_eval.aggregation import aggregation_of, higher_is_better
 from long_context_tasks.hosts.lm_eval.conversation import Conversation, context_of, filler, plain_text
 from long_context_tasks.hosts.lm_eval.refusals import CaseInstance, convert_length_refusals
 from long_context_tasks.hosts.lm_eval.results import REFUSED
@@ -42,6 +41,7 @@ from long_context_tasks.schema import (
 from long_context_tasks.schema.reasons import DOES_NOT_FIT, REASONS
 from long_context_tasks.schema.response import Response, writable
 from long_context_tasks.schema.secrets import without_secrets
+from long_context_tasks.stats import interval_of_mean
 from long_context_tasks.stats.means import result_keys
 
 
@@ -162,9 +162,9 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         # The host would look metrics up by name; these are our own.
         self._metric_fn_list = dict.fromkeys(self._keys(), None)
         self._metric_fn_kwargs: dict[str, dict[str, Any]] = {key: {} for key in self._keys()}
-        self._aggregation_list = {key: aggregation_of(key, self.loaded.points) for key in self._keys()}
-        self._higher_is_better = {key: higher_is_better(key) for key in self._keys()}
-        # Model arguments stay where the host has them; what belongs to the task is told here.
+        self._aggregation_list = {key: _aggregation_of(key, self.loaded.points) for key in self._keys()}
+        self._higher_is_better = {key: _higher_is_better(key) for key in self._keys()}
+        # Model arguments stay where the host has them; what belongs to the task is added here.
         self._config.metadata = {
             **{key: value for key, value in self.model_arguments.items() if not key.startswith("lct_")},
             **self.loaded.description(),
@@ -367,7 +367,6 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
                 instance.filtered_resps[FILTER] = self._record(instance.doc["case"], prompts)
 
     def _first_response(self, case: Case, text: str | None) -> list[Response]:
-        """The response to the first turn; the others are still to come."""
         if case.id in self._unfit or text == REFUSED:
             return [Response(None, DOES_NOT_FIT)] * len(case.turns)
         # What the host puts where a server returned no content; an empty text unless the user set another.
@@ -428,7 +427,6 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         return {key: [row[key] for row in rows] for key in rows[0]}
 
     def _row(self, case: Case, scores: CaseScores) -> dict[str, Any]:
-        """Every result key for one turn."""
         row: dict[str, Any] = {}
         for name in self.loaded.metrics:
             score = scores[name]
@@ -463,3 +461,44 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
 def _with_recent_documents(task: LoadedTask) -> LoadedTask:
     cases = task.cases
     return replace(task, cases=CaseSet(cases.cases, RecentDocuments(cases.documents), cases.manifest))
+
+
+def _turns(values: Sequence[Any], depth: int) -> list[Any]:
+    """Flatten the values of cases to those of turns; `depth` is 1 where the value of a turn is itself a list."""
+    flat: list[Any] = []
+    for value in values:
+        inner = value[0] if isinstance(value, list) and value else value
+        several = isinstance(inner, list) if depth else isinstance(value, list)
+        flat += value if several else [value]
+    return flat
+
+
+def _nan_mean(values: Sequence[float]) -> float:
+    numbers = [value for value in _turns(values, 0) if not math.isnan(value)]
+    return math.fsum(numbers) / len(numbers) if numbers else math.nan
+
+
+def _total(values: Sequence[float]) -> float:
+    return math.fsum(_turns(values, 0))
+
+
+def _interval_end(rows: Sequence[tuple[float, str, float]], end: str, rates: bool) -> float:
+    """Return an end of the 95 % interval of the mean, from rows of value, cluster and standard deviation."""
+    kept = [row for row in _turns(rows, 1) if not math.isnan(row[0])]
+    if not kept:
+        return math.nan
+    values, clusters, stds = zip(*kept, strict=True)
+    return float(getattr(interval_of_mean(values, clusters, rates=rates, stds=stds), end))
+
+
+def _aggregation_of(key: str, points: Collection[str]) -> Callable[[Any], float]:
+    """Return how the values of a result key over all cases become one number; `points` are metrics that are no rates."""
+    metric, _, end = key.rpartition("_")
+    if end in ("low", "high"):
+        return partial(_interval_end, end=end, rates=metric not in points)
+    return _total if key == "n" or key.startswith("n_") else _nan_mean
+
+
+def _higher_is_better(key: str) -> bool:
+    """For the arrows of the host's table."""
+    return not (key.startswith("n_") and key != "n_scored") and key != "copy_instruction"

@@ -2,7 +2,7 @@
 
 lm-eval cuts prompts from the left to what it takes for the window. With a chat template its model can be reached and asked;
 without one the same is read from the model arguments, in the same way. Where the host would fall back on a number of its own
-(2,047 or 2,048), the run is refused: nobody could tell from its results what the model has read.
+(2,047 or 2,048), the run is refused: its results could not show what the model has read.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ class RunWindow:
 
     Attributes:
         window: the window as both hosts have it; a count is exact only where the prompt could be too long.
-        cut_at: tokens of prompt and answer beyond which the host cuts; None when it does not, or nobody knows.
+        cut_at: tokens of prompt and answer beyond which the host cuts; None when it does not, or unknown.
         count: tokens of a text as the model's tokenizer has it; None when there is none.
     """
 
@@ -93,7 +93,7 @@ def _at_most(count: Counter, margin: int, room: int) -> Counter:
 
 
 def _sends_tokens(arguments: Mapping[str, Any]) -> bool:
-    """Whether these are the arguments of ``local-completions``, which encodes prompts itself unless told otherwise."""
+    """Whether these are the arguments of ``local-completions``, which encodes prompts itself by default."""
     url = str(arguments.get("base_url", "")).rstrip("/")
     text_endpoint = url.endswith("/completions") and not url.endswith("/chat/completions")
     as_tokens = str(arguments.get("tokenized_requests", "true")).lower() != "false"
@@ -102,16 +102,16 @@ def _sends_tokens(arguments: Mapping[str, Any]) -> bool:
 
 
 def _refuse_silent_default(arguments: Mapping[str, Any]) -> None:
-    """lm-eval's ``local-completions`` cuts prompts to 2,047 tokens from the left when nobody gives it a length."""
+    """lm-eval's ``local-completions`` cuts prompts to 2,047 tokens from the left when it gets no length."""
     if _sends_tokens(arguments) and "max_length" not in arguments:
         raise InputError(
-            "lm-eval cuts the prompts of local-completions to 2,047 tokens when it is not told the window: add "
+            "lm-eval cuts the prompts of local-completions to 2,047 tokens when it gets no window: add "
             "max_length=WINDOW or tokenized_requests=False to --model_args"
         )
 
 
 def _host_window(arguments: Mapping[str, Any], model: Any | None, served: bool) -> int | None:
-    """What the host takes for the window; None when nobody knows."""
+    """Return what the host takes for the window; None when unknown."""
     for name in ("max_length", "max_model_len", "context_length"):
         if arguments.get(name) is not None:
             return int(arguments[name])

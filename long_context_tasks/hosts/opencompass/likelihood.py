@@ -22,13 +22,13 @@ from opencompass.registry import ICL_EVALUATORS, ICL_INFERENCERS
 from tqdm import tqdm
 
 from long_context_tasks.hosts.opencompass.rows import CASE, RowStore
-from long_context_tasks.hosts.opencompass.send import find_window, told_of_model
+from long_context_tasks.hosts.opencompass.send import find_window, model_facts
 from long_context_tasks.hosts.opencompass.task import (
     CheckedEvaluator,
     case_detail,
+    given_by,
     host_result,
     task_of,
-    told_by,
 )
 from long_context_tasks.hosts.window import LIKELIHOOD_RESERVE, Window
 from long_context_tasks.schema import InputError
@@ -182,13 +182,13 @@ class CasePPLInferencer(BaseInferencer):  # type: ignore[misc]
         store = RowStore(
             output_json_filepath or self.output_json_filepath,
             output_json_filename or self.output_json_filename,
-            given=told_by(retriever.test_ds),
+            given=given_by(retriever.test_ds),
             writes=self.is_main_process,
         )
         for case in tqdm(cases[store.restore(cases) :], disable=not self.is_main_process):
             texts = task.candidates(task.by_id[case], task.cases.documents)
             tokens = [encode(self.model.tokenizer, text) for text in texts]
-            store.add([{CASE: case, **self._score(scorer, tokens, window), **told_of_model(self.model)}])
+            store.add([{CASE: case, **self._score(scorer, tokens, window), **model_facts(self.model)}])
         store.finish()
         return [row["prediction"] for row in store.rows]
 
@@ -255,7 +255,7 @@ class CasePPLEvaluator(CheckedEvaluator):
         return host_result(
             task,
             case,
-            given=told_by(test_set),
+            given=given_by(test_set),
             scores=[[score] for score in scores],
             truncated=[False] * len(case),
             window=lct_window[0],

@@ -1,8 +1,8 @@
 """Runs of OpenCompass: ``<work folder>/<time>/predictions/<model>/<name>.json``. Checked against opencompass 0.5.4.
 
 The rows of our tasks hold no prompts, only their ends, so that a file is little more than its responses. The host may split a
-task into ``<name>_0.json``, ``<name>_1.json`` ... Which task a name stands for is told by the result beside it, by the config
-that the host has written down, or by the name itself.
+task into ``<name>_0.json``, ``<name>_1.json`` ... The task of a name comes from the result beside it, from the config that the
+host has written down, or from the name itself.
 """
 
 import ast
@@ -71,7 +71,7 @@ def find_setups(path: Path) -> Iterator[Setup]:
 def read_setup(folder: Path) -> Setup:
     """The setup of a run's folder; an empty one when it holds no config that can be read.
 
-    A run that was continued has several; the first tells how the work was split, and later ones add tasks. Which of them an answer was made
+    A run that was continued has several; the first says how the work was split, and later ones add tasks. Which of them an answer was made
     under is not written down.
     """
     models: dict[str, Mapping[str, Any]] = {}
@@ -128,22 +128,20 @@ _CALLED_WITH = (
         "extra_body",
     ),
 )
-"""What a model's config may hold that changes answers or tells which model it is. Only what is named here is taken, and what looks like a key
+"""What identifies a model in its config or changes answers. Only what is named here is taken, and what looks like a key
 or a header in it is not shown."""
 _GENERATION = ("generation_kwargs", "gen_config")
 _SAMPLING = ("temperature", "top_p", "top_k", "seed")
 
 
-def told_of_model(row: Mapping[str, Any], *, unsure: bool = False) -> dict[str, Any]:
-    """A model's config in the words that lm-eval has for it, for the provenance of a run.
-
-    ``gen_kwargs`` are the arguments of generation that were given. How many tokens an answer may have is a task's and not in the config.
+def model_facts(row: Mapping[str, Any], *, unsure: bool = False) -> dict[str, Any]:
+    """Return a model's config under lm-eval's names, for the provenance of a run; empty for an empty config.
 
     Args:
-        row: the config of a model, as :func:`read_setup` has it; empty where nothing tells, and then so is the result.
-        unsure: other configs of the folder have other arguments of generation; that is then told in their place.
+        row: the config of a model, as :func:`read_setup` has it.
+        unsure: other configs of the folder have other arguments of generation, which are then not given.
 
-    >>> told_of_model({"type": "opencompass.models.OpenAISDK", "path": "m", "key": "sk-1", "temperature": 0.6, "batch_size": 8})
+    >>> model_facts({"type": "opencompass.models.OpenAISDK", "path": "m", "key": "sk-1", "temperature": 0.6, "batch_size": 8})
     {'model': 'OpenAISDK', 'model_args': {'path': 'm'}, 'batch_size': 8, 'gen_kwargs': {'temperature': 0.6}}
     """
     if not row:
@@ -178,7 +176,7 @@ def _by_name(rows: Any, needed: str) -> dict[str, Mapping[str, Any]]:
 
 
 def _plain(node: ast.expr) -> Any:
-    """The value of a literal in which ``dict(a=1)`` may stand for a mapping; None for anything else."""
+    """Evaluate a literal, or ``dict(a=1)``; None for anything else."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict":
         return {word.arg: _plain(word.value) for word in node.keywords if word.arg is not None}
     if isinstance(node, ast.List | ast.Tuple):
@@ -197,7 +195,7 @@ def _plain(node: ast.expr) -> Any:
 
 PREDICTIONS = "predictions"
 _GIVEN = "lct_given"
-_TOLD = ("host_version", "package", "commit", "n_cases_available", "cases_sha256")
+_PROVENANCE = ("host_version", "package", "commit", "n_cases_available", "cases_sha256")
 _BESIDE_METRICS = ("reason", "verdicts", "cluster", "labels", "turn_labels")
 _PART = re.compile(r"(?P<name>.+)_(?P<number>\d+)", re.ASCII)
 _UNFINISHED = re.compile(r"tmp_(?P<name>.+)\.jsonl", re.ASCII)
@@ -214,7 +212,7 @@ def opencompass_runs(predictions: Path) -> list[Found]:
     found: list[Found] = []
     for model in sorted(one for one in predictions.iterdir() if one.is_dir()):
         names = sorted(path.name for path in model.iterdir() if path.is_file())
-        told = told_of_model(setup.models.get(model.name, {}), unsure=model.name in setup.unsure)
+        facts = model_facts(setup.models.get(model.name, {}), unsure=model.name in setup.unsure)
         begun = {match["name"] for name in names if (match := _UNFINISHED.fullmatch(name))}
         for name, files in _grouped([name for name in names if name.endswith(".json")], tasks).items():
             paths = [model / file for file in files]
@@ -222,18 +220,18 @@ def opencompass_runs(predictions: Path) -> list[Found]:
                 begun -= set(open_parts)
                 found.append(_unfinished(model, sorted(open_parts)[0]))
             elif run := _run_or_why(folder, model.name, name, paths, tasks):
-                found.append(_with_model(run, told))
+                found.append(_with_model(run, facts))
         known = {name for name in begun if _task(name, None, tasks) or _task(_stem(name), None, tasks)}
         found += [_unfinished(model, name) for name in sorted(known)]
     return found
 
 
-def _with_model(found: Found, told: Mapping[str, Any]) -> Found:
-    """A run with what the config tells of its model, where the run itself does not tell it."""
+def _with_model(found: Found, facts: Mapping[str, Any]) -> Found:
+    """Add the config's facts of the model that the run itself does not hold."""
     if not isinstance(found, StoredRun):
         return found
     own = {key: value for key, value in found.provenance.items() if value is not None}
-    return replace(found, provenance={**told, **own})
+    return replace(found, provenance={**facts, **own})
 
 
 def _grouped(files: Sequence[str], tasks: Mapping[str, str]) -> dict[str, list[str]]:
@@ -269,7 +267,6 @@ def _unfinished(model: Path, name: str) -> tuple[Path, str]:
 def _run_or_why(
     folder: Path, model: str, name: str, files: Sequence[Path], tasks: Mapping[str, str]
 ) -> Found | None:
-    """See :func:`_run`; a file in which something stands in the place of something else is damaged."""
     try:
         return _run(folder, model, name, files, tasks)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
@@ -333,14 +330,14 @@ def _run(
             "dataset": name,
             "window": row.get("lct_window"),
             "model_dtype": row.get("lct_dtype"),
-            **{key: _single(result.get(key)) for key in _TOLD},
+            **{key: _single(result.get(key)) for key in _PROVENANCE},
             "options": _single(result.get("options")) or {},
         },
     )
 
 
-def _task(name: str, told: str | None, tasks: Mapping[str, str]) -> str | None:
-    return told or tasks.get(name) or (name if _is_task(name) else None)
+def _task(name: str, stated: str | None, tasks: Mapping[str, str]) -> str | None:
+    return stated or tasks.get(name) or (name if _is_task(name) else None)
 
 
 def _is_task(name: str) -> bool:
@@ -372,11 +369,7 @@ def _tasks_of_config(folder: Path) -> dict[str, str]:
 
 
 def _first_row(path: Path) -> dict[str, Any] | None:
-    """The first prediction; None when it is no object or there is none.
-
-    Raises:
-        ValueError: not JSON.
-    """
+    """Return the first prediction; None when it is no object or there is none."""
     try:
         with path.open("rb") as file:
             rows: Iterator[tuple[str, Any]] = ijson.kvitems(file, "", use_float=True)

@@ -222,7 +222,7 @@ def find_window(model: Any, option: int | None, configured: int | None) -> Windo
     return Window() if tokens is None else Window(int(tokens), count, "host")
 
 
-def told_of_model(model: Any) -> dict[str, str]:
+def model_facts(model: Any) -> dict[str, str]:
     """What the host's config file does not tell of a model and a row of predictions does: the type of its numbers, where it is known.
 
     Args:

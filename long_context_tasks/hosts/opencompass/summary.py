@@ -1,4 +1,4 @@
-"""The end of a run of OpenCompass: a table by length, and an exit status that tells of failures.
+"""The end of a run of OpenCompass: a table by length, and an exit status that shows failures.
 
 The host only logs a failed task and exits 0; its table shows ``-``. Here every expected result that is missing is named
 with its log file, cells that do not rest on all cases are marked, and the command ends with status 1 when one is missing,
@@ -71,7 +71,7 @@ def place_of(task: str, length: str | None = None) -> Place:
 
 
 def number(result: Mapping[str, Any], key: str) -> float:
-    """A number of a result, also under the name that the host gives it after several runs; nan when it is not there."""
+    """Return a number of a result, also under its name after several runs; nan when absent."""
     for name, value in result.items():
         if name == key or re.fullmatch(rf"{re.escape(key)} \(\d+ runs average\)", name):
             return float(value)
@@ -79,15 +79,19 @@ def number(result: Mapping[str, Any], key: str) -> float:
 
 
 def single(result: Mapping[str, Any], key: str) -> Any:
-    """What a result says beside its numbers; the host makes a list of it, with an item for each run. None when not there."""
+    """Return what a result says beside its numbers, which the host lists per run; None when absent."""
     value = result.get(key)
     return value[0] if isinstance(value, list) and value else value
 
 
 def headline_of(result: Mapping[str, Any]) -> str:
     """Name of the metric that stands for a result."""
-    told = single(result, "headline")
-    return str(told) if told else next((name for name in _HEADLINES if name in result), next(iter(result)))
+    headline = single(result, "headline")
+    return (
+        str(headline)
+        if headline
+        else next((name for name in _HEADLINES if name in result), next(iter(result)))
+    )
 
 
 def cell(result: Mapping[str, Any] | None, stale: bool = False) -> str:
@@ -160,17 +164,20 @@ def with_group_means(
         if spec.card.pooled and len(spec.card.splits) > 1 and not spec.length:
             name = "_".join(part for part in (spec.family, spec.variant) if part)
             splits.setdefault(name, []).append(spec.name)
-    told, old = {}, set()
+    with_means, stale_means = {}, set()
     for key, found in results.items():
-        model, told[key] = key[0], found
+        model, with_means[key] = key[0], found
         for group, members in splits.items():
             own = [one for one in results if one[0] == model and tasks.get(one[1]) in members]
             if own[-1:] != [key] or sorted(tasks[one[1]] for one in own) != sorted(members):
                 continue
-            told[model, group] = (Place(group, found[0].length), _mean_of([results[one][1] for one in own]))
+            with_means[model, group] = (
+                Place(group, found[0].length),
+                _mean_of([results[one][1] for one in own]),
+            )
             if any(one in stale for one in own):
-                old.add((model, group))
-    return told, old
+                stale_means.add((model, group))
+    return with_means, stale_means
 
 
 def _mean_of(results: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None:
@@ -231,7 +238,6 @@ def find_log(work_dir: Path, model: str, dataset: str) -> tuple[Path | None, str
 
 
 def _total(results: Sequence[Mapping[str, Any]], key: str) -> float:
-    """Sum of a count over the results that have it."""
     return sum(count for result in results if (count := number(result, key)) > 0)
 
 
@@ -292,8 +298,8 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
         self._stale = self._changes({key: result for key, (_, result) in results.items()})
         super().summarize(output_path=output_path, time_str=time_str)
         tasks = {dataset: str(cfg.get("lct_task")) for _, dataset, cfg in self._expected()}
-        told, old = with_group_means(results, tasks, self._stale)
-        rows = table(told, {*self._stale, *old})
+        shown, old = with_group_means(results, tasks, self._stale)
+        rows = table(shown, {*self._stale, *old})
         folder = Path(self.work_dir) / "summary"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"lengths_{time_str}.md").write_text(markdown(rows), encoding="utf-8")
@@ -382,9 +388,9 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
         length = dataset.get("lct_length")
         options = single(result or {}, "options")
         if isinstance(options, dict):
-            told = options.get("lct_length")
+            given = options.get("lct_length")
             # A task that has no use for a length leaves it out of its results.
-            length = (length or told) if told else None
+            length = (length or given) if given else None
         name = dataset.get("lct_task") or dataset_abbr_from_cfg(dataset)
         return place_of(name, format_length(parse_length(length)) if length else None)
 
@@ -408,7 +414,7 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
             counts = {reason: _total(results, f"n_{reason}") for reason in UNSCORED}
             why = ", ".join(f"{count:.0f} {reason}" for reason, count in counts.items() if count)
             notes.append(
-                f"* scored/all cases; without a score: {why or 'no reason told'}. Compare models on cases that both could take."
+                f"* scored/all cases; without a score: {why or 'no reason given'}. Compare models on cases that both could take."
             )
             if counts[NOT_JUDGED] or counts[JUDGE_FAILED]:
                 folder = shlex.quote(str(Path(self.work_dir).resolve()))

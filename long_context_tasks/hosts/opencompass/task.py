@@ -31,7 +31,7 @@ from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts import turns as built_cases
 from long_context_tasks.hosts.environment import warn_of_misspelt_variables
 from long_context_tasks.hosts.opencompass.rows import CASE, GIVEN, RowStore, answering_options, difference
-from long_context_tasks.hosts.opencompass.send import Answer, Sender, check_roles, find_window, told_of_model
+from long_context_tasks.hosts.opencompass.send import Answer, Sender, check_roles, find_window, model_facts
 from long_context_tasks.hosts.turns import left_out_from, not_judged_hint, read_back, stored
 from long_context_tasks.hosts.window import UNCHECKED
 from long_context_tasks.judges.task_judge import Verdicts, score_turns, with_judge
@@ -83,7 +83,7 @@ def talks(task: LoadedTask, cases: Sequence[str], sender: Sender) -> Iterator[li
 
 
 def _conversations(task: LoadedTask, cases: Sequence[str], sender: Sender) -> list[list[Asked]]:
-    # By place: the host repeats cases when it is told to run them several times.
+    # By place: the host repeats cases that run several times.
     done: list[list[Asked]] = [[] for _ in cases]
     for place, case in enumerate(cases):
         turns = len(task.by_id[case].turns)
@@ -126,7 +126,7 @@ def dataset_of(task: LoadedTask, given: Options) -> Dataset:
         task: the task.
         given: the options as the config and the environment have them.
     """
-    told = json.dumps(given_of(task.version, given), sort_keys=True)
+    given_text = json.dumps(given_of(task.version, given), sort_keys=True)
     options = json.dumps(task.options.resolved(), sort_keys=True)
     rows = [
         {
@@ -134,7 +134,7 @@ def dataset_of(task: LoadedTask, given: Options) -> Dataset:
             "reference": json.dumps([turn.gold for turn in case.turns], ensure_ascii=False),
             "lct_task": task.name,
             "lct_options": options,
-            GIVEN: told,
+            GIVEN: given_text,
         }
         for case in task.cases.cases
     ]
@@ -155,10 +155,10 @@ def task_of(dataset: Dataset) -> LoadedTask:
     return load_task(row["lct_task"], json.loads(row["lct_options"]))
 
 
-def told_by(dataset: Dataset) -> dict[str, Any]:
+def given_by(dataset: Dataset) -> dict[str, Any]:
     """Version and options that stand in the host's rows; see :func:`given_of`."""
-    told: dict[str, Any] = json.loads(dataset[0][GIVEN])
-    return told
+    given: dict[str, Any] = json.loads(dataset[0][GIVEN])
+    return given
 
 
 @LOAD_DATASET.register_module()
@@ -229,7 +229,7 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
         store = RowStore(
             output_json_filepath or self.output_json_filepath,
             output_json_filename or self.output_json_filename,
-            given=told_by(retriever.test_ds),
+            given=given_by(retriever.test_ds),
             writes=self.is_main_process,
         )
         done = store.restore(cases)
@@ -259,7 +259,7 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
             "n_prompt_tokens": last.answer.n_prompt_tokens,
             "truncated": any(asked.answer.truncated for asked in talk),
             "lct_window": window,
-            **told_of_model(self.model),
+            **model_facts(self.model),
         }
         if task.is_conversation:
             row["prompt_sha256"] = [prompt_hash(asked.messages) for asked in talk]
@@ -270,7 +270,6 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
 
 
 def _states(status: Any) -> list[Any]:
-    """The states of all turns of a row."""
     return status if isinstance(status, list) else [status]
 
 
@@ -300,7 +299,7 @@ def host_result(
     clusters = [task.by_id[case].cluster for case, turns in zip(cases, scores, strict=True) for _ in turns]
     n_truncated: float = sum(map(bool, truncated))
     if not n_truncated and window == UNCHECKED:
-        n_truncated = math.nan  # nobody knows
+        n_truncated = math.nan  # unknown
     flat = [turn for turns in scores for turn in turns]
     numbers = task_numbers(flat, clusters, task.metrics, task.intervals, n_truncated, task.points)
     plain = {name for metric in task.points for name in (metric, f"{metric}_low", f"{metric}_high")}
@@ -354,7 +353,7 @@ def check_predictions(
     Raises:
         InputError: they are of others.
     """
-    name, now = test_set[0]["lct_task"], told_by(test_set)
+    name, now = test_set[0]["lct_task"], given_by(test_set)
     remedy = "give the LCT_ options of the run that made them, or start a new run without -r"
     for change in (difference(then, now) for then in given):
         if change:
@@ -419,7 +418,7 @@ class CaseEvaluator(CheckedEvaluator):
         return host_result(
             task,
             case,
-            given=told_by(test_set),
+            given=given_by(test_set),
             scores=scores,
             truncated=truncated,
             window=lct_window[0],
