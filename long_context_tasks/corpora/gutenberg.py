@@ -16,10 +16,6 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from itertools import islice, pairwise
 
-__all__ = ["Story", "clean"]
-
-# --- blocks and headings ------------------------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True)
 class Block:
@@ -297,9 +293,6 @@ def _value(number: str) -> int:
     return 0 if number == "last" else roman(number)
 
 
-# --- from a file to blocks, from a block to one line ----------------------------------------------------------------------
-
-
 _START = re.compile(
     r"^[ \t]*\*{3}[ \t]*START OF (?:THE|THIS) PROJECT GUTENBERG(?:[^*]{0,300}\*{3}|[^\n]*)", re.M | re.I
 )
@@ -425,9 +418,6 @@ def _goes_on(text: str, line: str) -> bool:
     if text.endswith(("--", "—")):
         return not text.endswith((" --", " —"))
     return line[0].islower() and text[-2:-1].isalpha()
-
-
-# --- which blocks are the story -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -10,19 +10,6 @@ from functools import cache
 from long_context_tasks.schema import InputError
 from long_context_tasks.synthetic.wording import lines_of, repair, words
 
-__all__ = [
-    "Document",
-    "Fact",
-    "FactTable",
-    "Paragraph",
-    "check_length",
-    "filled",
-    "main_facts",
-    "paragraphs_of",
-    "ranked_facts",
-    "telling_words",
-]
-
 _WORD = re.compile(r"[a-zA-Z-]{4,}")
 
 
@@ -69,9 +56,6 @@ class Document:
     id: str
     title: str
     paragraphs: tuple[Paragraph, ...]
-
-
-# --- lengths ---------------------------------------------------------------------------------------------------------
 
 
 def check_length(num_tokens: int, what: str = "a text") -> None:
@@ -136,9 +120,6 @@ def filled(
             added.append(addition)
             text, size = longer, grown
     return text, size
-
-
-# --- facts -----------------------------------------------------------------------------------------------------------
 
 
 @cache

@@ -12,26 +12,6 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-__all__ = [
-    "LONG",
-    "PRONOUNS",
-    "SENTENCE",
-    "Dice",
-    "Plan",
-    "Writer",
-    "capital",
-    "clause",
-    "expand",
-    "parted",
-    "plans",
-    "records",
-    "repair",
-    "spoken_in",
-    "stream",
-    "variants",
-    "words",
-]
-
 T = TypeVar("T")
 Plan = tuple[tuple[int, object], ...]
 TEXT, FIELD, CHOICE = 0, 1, 2
@@ -210,9 +190,6 @@ def spoken_in(text: str, names: Container[str]) -> tuple[str, ...]:
     ('Ann', 'Bob')
     """
     return tuple(dict.fromkeys(word for word in NAME.findall(text) if word in names))
-
-
-# --- chance ----------------------------------------------------------------------------------------------------------
 
 
 def stream(seed: int, name: str) -> int:

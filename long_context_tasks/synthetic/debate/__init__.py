@@ -34,8 +34,6 @@ from long_context_tasks.synthetic.wording import (
     words,
 )
 
-__all__ = ["CHARACTERS_PER_TOKEN", "detail", "fact_of_act", "stream_debate", "summary_of", "write_debate"]
-
 # Measured with cl100k: 3.93 to 3.96 characters a token, 4.06 in a short one; a little more, so that a debate is never too short.
 CHARACTERS_PER_TOKEN = 4.15
 # What a speech may hold beside its purpose; those of DETAILS name somebody or something new and make a fact.
@@ -289,8 +287,6 @@ def take_apart(text: str) -> str:
     """Make two sentences of every long one that has neither a number nor a longer proper name in it."""
     return " ".join(parted(sentence, OWN, JOINTS) for sentence in re.split(r"(?<=[a-z”][.?!])\s+", text))
 
-
-# --- facts -----------------------------------------------------------------------------------------------------------
 
 _FACTS = FactTable("debate_facts.txt")
 

@@ -32,8 +32,6 @@ from long_context_tasks.synthetic.meeting.world import (
 from long_context_tasks.synthetic.wording import Dice, stream
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
-__all__ = ["POSITIONS", "SHORTEST", "Meeting", "MeetingQuestion", "Tokens", "write_meeting"]
-
 POSITIONS = ("B", "M", "E", "S")
 """Where an answer stands: in the first, second or last third, or in several places; named as in ELITR-Bench."""
 SHORTEST = 700
@@ -167,8 +165,6 @@ class _Writer:
         self.talk = Talk(speech, self._tokens)
         self.starts: dict[int, int] = {}
 
-    # --- points ------------------------------------------------------------------------------------------------
-
     def ask(self, number: int, first: int, num_tokens: int) -> list[_Asked]:
         """Draw the points that are asked about; two questions that follow each other are about one subject."""
         speech = self.speech
@@ -218,8 +214,6 @@ class _Writer:
             right=options.index(point.answer),
             forms=tuple(one.forms for one in options),
         )
-
-    # --- the course of the meeting -----------------------------------------------------------------------------
 
     def write(self, asked: Sequence[_Asked], total: int) -> Iterator[str]:
         """Yield the lines: passages of the points at their places, other talk between them."""

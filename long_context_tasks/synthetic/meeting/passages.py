@@ -24,19 +24,6 @@ from long_context_tasks.synthetic.meeting.world import (
 )
 from long_context_tasks.synthetic.wording import words
 
-__all__ = [
-    "CANDIDATES",
-    "Block",
-    "Point",
-    "Talk",
-    "change",
-    "discuss",
-    "fields",
-    "keep",
-    "make_point",
-    "stale",
-]
-
 CANDIDATES = 4
 _ORDINALS = ("first", "second", "third", "last")
 

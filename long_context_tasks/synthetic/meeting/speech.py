@@ -7,8 +7,6 @@ from long_context_tasks.synthetic.meeting.world import FILE, JOINED, Cast
 from long_context_tasks.synthetic.numbers import ordinal
 from long_context_tasks.synthetic.wording import Writer, repair, words
 
-__all__ = ["Speech", "turn"]
-
 FILES = ("meeting_questions.txt", "meeting_flow.txt", "meeting_talk.txt")
 VOICE = "meeting_voice.txt"
 _ITEM = {"gadget": 5, "thing": 4, "units": 3}  # how many of each an item has

@@ -7,24 +7,6 @@ from functools import cache
 from long_context_tasks.synthetic.numbers import in_words, ordinal
 from long_context_tasks.synthetic.wording import Dice, records, words
 
-__all__ = [
-    "CLASSES",
-    "FILE",
-    "JOINED",
-    "TYPES",
-    "Cast",
-    "Kind",
-    "Subject",
-    "Value",
-    "draw_subject",
-    "draw_values",
-    "kinds",
-    "kinds_of",
-    "make_cast",
-    "make_subject",
-    "nouns",
-]
-
 FILE = "meeting_things.txt"
 CLASSES = ("document", "event", "system", "data")
 TYPES = ("who", "what", "when", "howmany")

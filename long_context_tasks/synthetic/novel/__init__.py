@@ -18,8 +18,6 @@ from long_context_tasks.synthetic.people import Event, Place
 from long_context_tasks.synthetic.teller import Teller
 from long_context_tasks.synthetic.wording import LONG, SENTENCE, repair, stream
 
-__all__ = ["CHARACTERS_PER_TOKEN", "Novel", "tell", "write_novel"]
-
 # Measured with cl100k: 3.94 to 4.15 characters a token, by what is counted; a little more, so that a novel is never too short.
 CHARACTERS_PER_TOKEN = 4.2
 CHAPTER = 22  # paragraphs before a chapter may end, at the next move

@@ -26,8 +26,6 @@ from long_context_tasks.synthetic.people import (
 )
 from long_context_tasks.synthetic.wording import words
 
-__all__ = ["Company"]
-
 MAP_SIDE = 10  # of the map from which the region is taken
 PLACES, PEOPLE, OBJECTS = 9, 6, 3
 RUN_IN = 200  # paragraphs before the first of the text

@@ -14,18 +14,6 @@ from long_context_tasks.synthetic.document import Document, Paragraph, check_len
 from long_context_tasks.synthetic.opinions.text import Holding, OpinionWriter
 from long_context_tasks.synthetic.wording import stream
 
-__all__ = [
-    "MARK",
-    "TARGET_MARK",
-    "OpinionGroup",
-    "Segment",
-    "Target",
-    "begins_opinion",
-    "summary_of",
-    "write_opinion_group",
-    "write_opinions",
-]
-
 # Mean of many texts, in cl100k tokens.
 CHARACTERS_PER_TOKEN = 3.72
 MASKED_CHARACTERS_PER_TOKEN = 4.36

@@ -11,8 +11,6 @@ from functools import cache
 from long_context_tasks.synthetic.document import Fact
 from long_context_tasks.synthetic.wording import capital, lines_of, records, words
 
-__all__ = ["CASES", "alternatives", "caption_fact", "cited_fact", "closing_fact", "found_facts", "said_facts"]
-
 CASES = "opinions_cases.txt"
 FILE = "opinions_facts.txt"
 _MONEY = re.compile(r"\d{1,3}(?:,\d{3})+")

@@ -31,8 +31,6 @@ from long_context_tasks.synthetic.wording import (
     words,
 )
 
-__all__ = ["Holding", "OpinionWriter", "Parties"]
-
 FORMS = "opinions_citations.txt"
 FIRMS = ("Company", "Mills", "Bank", "Ferry Company", "Guild", "Orphanage", "Brewery", "Canal Trust")
 BLANK = "\x00"
@@ -73,8 +71,6 @@ class CitationWriter(Writer):
         self.cited: list[tuple[str, tuple[str, ...]]] = []
         self.short = ""
 
-    # --- names ---------------------------------------------------------------------------------------------------
-
     def person(self) -> str:
         """Return first name and surname."""
         return f"{self.pick(words('names.txt', self.pick(('women', 'men'))))} {self.surname()}"
@@ -90,8 +86,6 @@ class CitationWriter(Writer):
     def court(self) -> str:
         """Return the name of a court."""
         return self.pick(words(CASES, "courts")).replace("{place}", self.place())
-
-    # --- numbers outside citations -----------------------------------------------------------------------
 
     def other(self, draw: Callable[[], int]) -> int:
         """Return the first number drawn that no citation of the text has."""
@@ -115,8 +109,6 @@ class CitationWriter(Writer):
     def money(self) -> str:
         """Return a sum."""
         return f"{self.other(lambda: 2000 + int(98_000 * self.random() ** 2)):,}"
-
-    # --- citations -----------------------------------------------------------------------------------------------
 
     def _number(self, low: int, high: int) -> str:
         """Return a number in a citation, which becomes a label."""
@@ -227,8 +219,6 @@ class OpinionWriter(CitationWriter):
         self.text: dict[str, str] = {}
         self.latest = 1990  # year of the opinion
 
-    # --- cases ---------------------------------------------------------------------------------------------------
-
     def value(self, feature: str, besides: str = "") -> str:
         """Return a value of a feature other than the one given."""
         names = [name for name in lines_of(CASES) if name.startswith(f"{feature}.") and name != besides]
@@ -264,8 +254,6 @@ class OpinionWriter(CitationWriter):
         text = self.say(f"told.{name}")
         self.mark = ""
         return text if self.text.get("open") else _finish(text)
-
-    # --- sentences -----------------------------------------------------------------------------------------------
 
     def page(self, parties: Parties, cases: Sequence[tuple[Holding, str]]) -> str:
         """Return a page on the case at hand with described cases, each with its mark."""
@@ -337,8 +325,6 @@ class OpinionWriter(CitationWriter):
             end = closing_fact(parts[-1], self.text)
             return (end,) if end else ()
         return tuple(said_facts(parts, tuple(self.acts)))
-
-    # --- fields --------------------------------------------------------------------------------------------------
 
     def fill(self, field: tuple[str, str], out: list[str]) -> str:
         """Return the text of a field."""

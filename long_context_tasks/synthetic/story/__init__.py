@@ -37,8 +37,6 @@ from long_context_tasks.synthetic.wording import (
     words,
 )
 
-__all__ = ["CHARACTERS_PER_TOKEN", "stream_story", "summary_of", "take_apart", "write_story"]
-
 # Measured with cl100k: 4.05 to 4.09 characters a token; a little more, so that a story is never too short.
 CHARACTERS_PER_TOKEN = 4.1
 MOST_FACTS = 3  # in the summary of a part

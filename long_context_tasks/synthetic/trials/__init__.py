@@ -23,8 +23,6 @@ from long_context_tasks.synthetic.document import (
 from long_context_tasks.synthetic.numbers import MONTHS, Numbers, in_words
 from long_context_tasks.synthetic.wording import Writer, capital, repair, stream, words
 
-__all__ = ["Review", "Study", "TrialWriter", "summary_of", "write_abstracts", "write_review"]
-
 WHO = ("child", "teen", "adult", "old")
 WAYS = ("random", "calendar", "choice", "records")
 VERSUS = ("inert", "wait", "diet", "move", "usual")
@@ -115,8 +113,6 @@ class TrialWriter(Writer):
         self.people: dict[str, int] = {}
         self.labels: dict[str, None] = {}
 
-    # --- names ---------------------------------------------------------------------------------------------------
-
     def _distinct(self, number: int, *lists: str) -> tuple[str, ...]:
         """So many different names, made of one word of each list; no two share their first word."""
         names: dict[str, str] = {}
@@ -158,8 +154,6 @@ class TrialWriter(Writer):
         own = replace(wanted, **{name: others[name] for name in _FEATURES if name in missed})
         earlier = replace(wanted, **{name: others[name] for name in _FEATURES if name not in missed})
         return own, earlier
-
-    # --- text ----------------------------------------------------------------------------------------------------
 
     def fill(self, field: tuple[str, str], out: list[str]) -> str:
         """Return the text of a field."""

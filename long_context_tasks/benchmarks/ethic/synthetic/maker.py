@@ -22,8 +22,6 @@ from long_context_tasks.synthetic.numbers import in_words
 from long_context_tasks.tokens import CL100K
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, chunks_of
 
-__all__ = ["GENRES", "Genre"]
-
 
 @dataclass(frozen=True)
 class Genre:
