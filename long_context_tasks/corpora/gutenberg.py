@@ -169,7 +169,6 @@ def heading_of(block: Block) -> Heading | None:
 
 
 def _numeral(block: Block, text: str) -> Heading | None:
-    """Return a number alone, or an ordered part."""
     if match := _ORDERED.match(text):
         return Heading(Kind.CHAPTER, _value(match["number"]))
     match = _BARE.match(text) or (_BARE_WORD.match(text) if block.gap >= 2 else None)
@@ -178,7 +177,6 @@ def _numeral(block: Block, text: str) -> Heading | None:
 
 
 def _named(block: Block, text: str) -> Heading | None:
-    """Return one of the words that head a part of a book without a number."""
     apart = block.gap >= 2
     kind = None
     if not apart and not text.isupper():
@@ -278,7 +276,6 @@ def _is_capitals(text: str) -> bool:
 
 
 def _bare_text(text: str) -> str:
-    """Return a line without the marks of emphasis around it."""
     if "  " in text or "\t" in text:
         text = " ".join(text.split())
     return text.strip("_*=~ ")
@@ -542,7 +539,6 @@ def _is_number(block: Block) -> bool:
 
 
 def _is_note(note: re.Match[str], before: Sequence[Block]) -> bool:
-    """Return whether one of the blocks before a footnote has its mark."""
     if mark := note["mark"]:
         return any(f"[{mark}]" in block.text for block in before)
     return any(_MARK_BEFORE.search(line) for block in before for line in block.lines)

@@ -55,7 +55,6 @@ class _Pipe:
 
 
 def _extract(path: Path, member: str, pipe: _Pipe) -> None:
-    """Unpack a file of an archive into a pipe."""
     import py7zr
     from py7zr.io import Py7zIO, WriterFactory
 
@@ -506,8 +505,6 @@ class _IndexBuilder:
 
 
 class _Dates:
-    """A growing column of creation dates."""
-
     def __init__(self, path: Path) -> None:
         self._path = path
         self._pending: list[str] = []

@@ -73,14 +73,8 @@ def paragraphs_of(
 ) -> tuple[Paragraph, ...]:
     """Take the first paragraphs of a stream: at least ``num_tokens`` tokens of them, and at most one paragraph more.
 
-    Args:
-        written: any number.
-        num_tokens: the length wanted.
-        characters_per_token: how many characters are taken for a token.
-        what: is written, for the message.
-
     Raises:
-        InputError: ``num_tokens`` is below 1.
+        InputError: ``num_tokens`` is below 1; the message names ``what`` is written.
     """
     check_length(num_tokens, what)
     taken: list[Paragraph] = []

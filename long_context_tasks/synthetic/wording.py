@@ -167,12 +167,9 @@ def capital(text: str) -> str:
 
 
 def parted(sentence: str, own: re.Pattern[str], joints: re.Pattern[str]) -> str:
-    """Make two or more sentences of a long one that another text may have too.
+    """Make two or more sentences, at the joints, of a long one that another text may have too.
 
-    Args:
-        sentence: any.
-        own: finds behind the first letter what no other text has; such a sentence stays whole.
-        joints: where a sentence may be parted.
+    A sentence in which ``own`` finds something behind the first letter stays whole.
     """
     if len(sentence.split()) <= LONG or own.search(sentence, 1):
         return sentence

@@ -92,8 +92,6 @@ class Meeting:
 
 @dataclass
 class _Asked:
-    """A point that is asked about, and the passages that settle it."""
-
     point: Point
     position: str
     blocks: list[Block]
@@ -156,8 +154,6 @@ def _check(num_tokens: int, num_questions: int) -> None:
 
 
 class _Writer:
-    """Writes one meeting, from its first line to its last."""
-
     def __init__(self, speech: Speech, count: Callable[[str], int]) -> None:
         self.speech = speech
         self.count = count
@@ -292,7 +288,6 @@ class _Writer:
             yield from self._emit(lines if self._tokens(lines) <= room + 12 else self.talk.turns("back", 1))
 
     def _fill_exactly(self, end: int) -> Iterator[str]:
-        """Yield short turns for the last tokens, as many as fit."""
         for name, tries in (("back", 6), ("tiny", 12)):
             failed = 0
             while failed < tries and end - self.used > 5:

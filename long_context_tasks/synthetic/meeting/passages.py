@@ -158,7 +158,6 @@ def _bring_up(speech: Speech, block: Block, point: Point, place: int) -> None:
 
 
 def _settle(speech: Speech, block: Block, point: Point, step: int) -> None:
-    """Say which value is taken, without naming it."""
     chosen = point.course[step]
     others = speech.shuffled([place for place in range(CANDIDATES) if place != chosen])
     roll = speech.random()

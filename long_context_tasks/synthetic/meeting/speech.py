@@ -43,12 +43,7 @@ class Speech(Writer):
         self.known = {role: [self._new(role) for _ in range(size)] for role, size in _ITEM.items()}
 
     def plain(self, name: str, **values: str) -> str:
-        """Return a sentence of a list without hesitations.
-
-        Args:
-            name: of the list.
-            values: of its fields; tags and numbers that are not given are chosen.
-        """
+        """Return a sentence of a list without hesitations; tags and numbers that are not given are chosen."""
         self.values, self.used = values, {}
         return _tidy(self.say(name))
 

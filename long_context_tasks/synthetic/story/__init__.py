@@ -318,7 +318,6 @@ def _placed(sentence: str, where: str) -> str:
 
 @cache
 def _rare() -> frozenset[str]:
-    """Return every surname and every name of a place."""
     lists = [
         words("names.txt", name) for name in ("surname_first", "surname_last", "place_first", "place_last")
     ]
@@ -345,7 +344,6 @@ def fact_of(event: Event) -> Fact:
 
 @cache
 def _hurts() -> dict[str, tuple[str, str]]:
-    """Return for each part of the body how its injury is described, and the words for it."""
     return {part: (told, keys) for part, told, keys in records("story_names.txt", "hurts")}
 
 
@@ -382,9 +380,6 @@ def summary_of(paragraphs: Sequence[Paragraph]) -> str:
 
     Of equal weights a checksum of the statement decides, so that nothing in the summary says where in the book the part
     stands; facts below 0.6 are left out where there is another.
-
-    Args:
-        paragraphs: one after the other.
     """
     ranked = ranked_facts(paragraphs)[:MOST_FACTS]
     chosen = [fact for fact in ranked if fact is ranked[0] or fact.weight > 0.5]

@@ -236,7 +236,6 @@ class World(Journey):
         return self.event("hurt", actor=person, wound=wound)
 
     def _care(self, kind: str) -> Event:
-        """Return the injury is tended, or heals."""
         assert self.injury is not None
         person, wound, _, cause = self.injury
         self.injury = (person, wound, "tended", self.number) if kind == "tend" else None

@@ -48,7 +48,6 @@ def _forms_of_count(label: str) -> tuple[str, ...]:
 
 
 def _parts_by_caption(paragraphs: Sequence[Paragraph]) -> list[int]:
-    """Return the opinion of each paragraph, from 0."""
     parts: list[int] = []
     for paragraph in paragraphs:
         new = opinions.begins_opinion(paragraph.text)
