@@ -75,7 +75,7 @@ def build(
         make = partial(build_bestanswer, card=part, **shared)
         if given is None:
             return _build_bestanswer_synthetic(part, settings, make)
-        return make(DumpPosts(given), settings=settings)
+        return make(source=DumpPosts(given), settings=settings)
 
 
 def _given(source: Path | None, family: str) -> Path:
