@@ -171,7 +171,6 @@ def parse_published(
 def _figures(
     entry: _Entry, windows: Mapping[str, str], card: Card, place: str, read: Callable[[str], str]
 ) -> Iterator[PublishedScore]:
-    """Yield the figures of one entry of ``tables``."""
     table = f"{place}: {entry.table}"
     columns, rows = _layout(entry, table, read)
     specs = [None if column is None else _column(column, entry.shared, card, table) for column in columns]

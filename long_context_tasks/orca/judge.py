@@ -7,7 +7,7 @@ The metrics of another judge make way for ``orca_mean`` and ``orca_std``, both o
 import hashlib
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from importlib.util import find_spec
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from long_context_tasks.judges.config import JudgeConfig
-from long_context_tasks.judges.kinds import Draw, Generate, Kind
+from long_context_tasks.judges.kinds import Draw, Generate, Kind, Stored
 from long_context_tasks.judges.request import JudgeRequest
 from long_context_tasks.judges.task_judge import Judging
 from long_context_tasks.judges.verdict import Reply, Rubric, Verdict
@@ -116,6 +116,11 @@ def _mean(reply: str) -> float | None:
     return None if prediction is None else prediction.mean
 
 
+def _stds(reply: str) -> Mapping[str, float]:
+    prediction = read_prediction(reply)
+    return {METRICS[0]: prediction.std} if prediction is not None and prediction.std else {}
+
+
 RUBRIC = Rubric("orca", 0.0, 1.0, _mean)
 """A verdict's score is the predicted mean."""
 
@@ -132,10 +137,16 @@ def _judged_by_orca(task: LoadedTask, config: JudgeConfig) -> LoadedTask:
             f"{task.name}: its judge reads other things than a question and a reference answer, so ORCA ({config.name}) cannot judge it; "
             "name a language model as judge, or leave the task out"
         )
-    return with_predictions_of_orca(task, _input_format(config))
+    return _with_predictions(task, _input_format(config))
 
 
-def with_predictions_of_orca(task: LoadedTask, form: InputFormat | None) -> LoadedTask:
+def _judged_before(task: LoadedTask) -> LoadedTask:
+    if task.asked_and_right is None:
+        raise InputError("ORCA judged it, and the task of today gives it nothing to judge")
+    return _with_predictions(task, None)
+
+
+def _with_predictions(task: LoadedTask, form: InputFormat | None) -> LoadedTask:
     """Return a task that is answered in words, with ORCA's predictions as its verdicts.
 
     Args:
@@ -308,5 +319,6 @@ KIND = Kind(
     reads_prompts=False,
     # Enough responses to make batches of similar length.
     chunk=256,
+    stored=Stored(_judged_before, _stds),
 )
 """ORCA among the kinds of judges."""

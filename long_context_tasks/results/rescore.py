@@ -15,8 +15,8 @@ import long_context_tasks
 from long_context_tasks.hosts.stored import StoredCase, StoredRun, metric_names
 from long_context_tasks.hosts.stored_task import cases_of, in_repeats, load_task
 from long_context_tasks.judges import ENDPOINT_FAILED, UNPARSABLE, Judging, Reply, Rubric, Usage, Verdict
+from long_context_tasks.judges.kinds import stored_kind
 from long_context_tasks.judges.task_judge import Verdicts
-from long_context_tasks.orca.judge import with_predictions_of_orca
 from long_context_tasks.results.evaluations import (
     BEFORE,
     NO_JUDGE,
@@ -216,10 +216,11 @@ def rescore(evaluation: Evaluation, task: LoadedTask) -> tuple[Rescored, ScoredA
             numbers of tokens were not kept.
     """
     run, description = evaluation.run, evaluation.description
-    if description.get("kind") == "orca":
-        if task.asked_and_right is None:
-            raise InputError(f"{run}: ORCA judged it, and the task of today gives it nothing to judge")
-        task = with_predictions_of_orca(task, None)
+    if (stored := stored_kind(description)) is not None:
+        try:
+            task = stored.task(task)
+        except InputError as error:
+            raise InputError(f"{run}: {error}") from error
     cases = list(scored_cases(evaluation, cases_of(run, task)))
     scored = (
         _by_likelihood(run, task, [case for case, _ in cases])
@@ -230,7 +231,7 @@ def rescore(evaluation: Evaluation, task: LoadedTask) -> tuple[Rescored, ScoredA
     before = {
         (turn.case, turn.repeat, turn.turn): turn.scores
         for case, turns in cases
-        for turn in (scores_of_case(case) if task.by_likelihood else turns)
+        for turn in (scores_of_case(case, description) if task.by_likelihood else turns)
     }
     changes = tuple(_changes(scored, before))
     gone = [name for name in metric_names(list(evaluation.numbers)) if name not in task.metrics]

@@ -81,7 +81,8 @@ def test_the_spread_of_people_widens_the_interval(tmp_path: Path) -> None:
     for name, feedback in (("certain", "none"), ("spread", told)):
         verdict = {"score": 0.5, "feedback": feedback}
         talk = {f"m{place}": [Turn({"orca_mean": place / 10}, verdicts=(verdict,))] for place in range(10)}
-        write_lm_eval(tmp_path, Run(talk, task=CONVERSATION, model=name, judge={"name": "orca"}))
+        judge = {"name": "orca", "kind": "orca"}
+        write_lm_eval(tmp_path, Run(talk, task=CONVERSATION, model=name, judge=judge))
     certain, spread = cells_of(collect([tmp_path]))
     assert spread.mean.high > certain.mean.high and spread.mean.low < certain.mean.low
 

@@ -169,9 +169,6 @@ def check_style(style: str, markers: bool) -> None:
         raise InputError("the gpt prompt style has no question-answer markers; leave one of the two out")
 
 
-# --- cases -----------------------------------------------------------------------------------------------------
-
-
 def messages(
     case: Case, documents: Documents | Mapping[str, str], turn: int = 0, answers: Sequence[str | None] = ()
 ) -> list[Message]:
@@ -205,9 +202,6 @@ def question_of(case: Case, turn: int) -> str:
     if question is None:
         raise InputError(f"case {case.id}, turn {turn + 1}: has no question; build the cases again")
     return question
-
-
-# --- judges ----------------------------------------------------------------------------------------------------
 
 
 def judge_prompt(

@@ -216,9 +216,6 @@ def _read_arrow(path: Path) -> Iterator[Row]:
         yield from _numbered(str(path), stream.schema.names, rows)
 
 
-# --- a row to a case ---------------------------------------------------------------------------------------------
-
-
 def _known_domain(value: Any) -> str:
     domain = str(value).strip().lower()
     if domain not in DOMAINS["recall"]:
@@ -355,9 +352,6 @@ def _markers(place: str, row: _Row) -> list[str]:
             "the data again"
         )
     return markers
-
-
-# --- a task's data to a case folder --------------------------------------------------------------------------------
 
 
 def converted(task: str, options: Options) -> Path:

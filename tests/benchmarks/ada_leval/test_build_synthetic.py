@@ -180,9 +180,6 @@ def test_too_short_a_length():
     assert not list(cache_dir().glob("cases/ada*"))
 
 
-# --- length control ------------------------------------------------------------------------------------------------
-
-
 def made_cases(family: str, folder: Path, length: int, n: int, **options) -> CaseSet:
     kind = TSortSettings if family == TSORT else BestAnswerSettings
     build.build(family, None, kind((length,), n=n, **options), folder)

@@ -266,8 +266,6 @@ def test_lengths_in_another_tokenizer(documents: Path, tmp_path: Path) -> None:
     assert list(report.tokens) == [case.num_tokens[str(tmp_path)] for case in cases.cases]
 
 
-# --- answers of several lengths from one context -----------------------------------------------------------------
-
 FEW = "the context has fewer chunks or paragraphs than --items"
 
 

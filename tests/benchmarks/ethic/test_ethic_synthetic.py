@@ -246,8 +246,6 @@ def test_memory_does_not_grow_with_the_number_of_cases(tmp_path: Path) -> None:
     assert len(get_tokenizer("cl100k")._counts) == remembered
 
 
-# --- fitting -------------------------------------------------------------------------------------------------
-
 WORDS = st.sampled_from(
     ["Anne", "went", "over", "Kitty's", "long", "bridge", "while", "somebody", "laughed", "aloud"]
 )

@@ -29,9 +29,6 @@ def least_tokens(length: int) -> int:
     return -(-98 * length // 100)
 
 
-# --- TSort -------------------------------------------------------------------------------------------------------
-
-
 def as_counted_together(counted: CountedBook, tokenizer: Tokenizer) -> CountedBook:
     """Return the book with the tokens that its paragraphs have in the whole text.
 
@@ -91,9 +88,6 @@ def _equal_hints(
             if uneven < best:
                 best, found = uneven, (start, end)
     return found
-
-
-# --- BestAnswer ----------------------------------------------------------------------------------------------------
 
 
 def filled_question(
