@@ -29,8 +29,7 @@ from long_context_tasks.results.evaluations import (
     unjudged_evaluation,
     write_judged,
 )
-from long_context_tasks.results.rejudge import naming
-from long_context_tasks.results.scored_again import ROW_KEYS, ScoredAgain, scores_of
+from long_context_tasks.results.rejudge import ROW_KEYS, ScoredAgain, naming, scores_of
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
 from long_context_tasks.schema.reasons import NOT_JUDGED
 

@@ -17,9 +17,8 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.stored import StoredCase
 from long_context_tasks.results.bundle.check import JSON, OF_THE_MACHINE, fit_to_travel, stated_of
 from long_context_tasks.results.bundle.format import SUFFIX, BundleRun, bundle_bytes
-from long_context_tasks.results.collect import Collected, run_key
+from long_context_tasks.results.collect import Collected, as_json, run_key
 from long_context_tasks.results.evaluations import unjudged_evaluation
-from long_context_tasks.results.run_rows import as_json
 from long_context_tasks.results.settings import settings_of
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_value, write_whole
