@@ -149,9 +149,6 @@ def test_two_at_once(server, tmp_path):
         fetch(server, tmp_path / "file.json")
 
 
-# --- lct data -------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def published(server, monkeypatch):
     """The files of ada_leval on the server of this machine."""

@@ -74,9 +74,6 @@ def written(results: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in results.rglob("*") if path.is_file()}
 
 
-# --- rescore ----------------------------------------------------------------------------------------------------
-
-
 def test_rescore_shows_and_writes_what_changed(results: Path, tmp_path: Path) -> None:
     case, stored = with_another_score(results)
     before = written(results)
@@ -188,9 +185,6 @@ def test_opencompass(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert set(cells) == set(TASKS) and cells[QA].version == cells[TASKS[2]].version
     [numbers] = [json.loads(p.read_text())["numbers"] for p in work.rglob(f"rescored/*/*/{QA}.json")]
     assert cells[QA].mean.value == pytest.approx(numbers["judge_score"]) and cells[QA].mean.value != 9.0
-
-
-# --- export and score, beside what the host was asked and made of it ---------------------------------------------
 
 
 def test_what_is_exported_is_what_was_sent(left: Left, data: Path, tmp_path: Path) -> None:

@@ -50,9 +50,6 @@ def same_scores(one: pl.DataFrame, other: pl.DataFrame) -> bool:
     return one.with_columns(text).sort(order).equals(other.with_columns(text).sort(order), null_equal=True)
 
 
-# --- there and back ---------------------------------------------------------------------------------------------
-
-
 def test_a_bundle_gives_the_tables_of_its_runs(results: Path, packed: Path) -> None:
     before, after = collect([results]), collect([packed])
     assert not before.problems and not after.problems
@@ -208,9 +205,6 @@ def test_what_was_made_fit_to_travel_is(text: str) -> None:
     assert fit_to_travel(once) == once
 
 
-# --- the commands -----------------------------------------------------------------------------------------------
-
-
 def lct(*words: object) -> Any:
     return CliRunner().invoke(app, [str(word) for word in words])
 
@@ -271,8 +265,6 @@ def test_the_site_from_bundles(packed: Path, tmp_path: Path) -> None:
     )
     assert "script\\u003e" in texts or "\\u003cscript" in texts
 
-
-# --- the pull-request check of the docs ---------------------------------------------------------------------------
 
 DOCS = Path(__file__).parents[2] / "docs" / "results_repository.md"
 

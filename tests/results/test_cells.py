@@ -87,9 +87,6 @@ def test_the_spread_of_people_widens_the_interval(tmp_path: Path) -> None:
     assert spread.mean.high > certain.mean.high and spread.mean.low < certain.mean.low
 
 
-# --- repeats ----------------------------------------------------------------------------------------------------
-
-
 def test_seeds_are_averaged_case_by_case(tmp_path: Path) -> None:
     runs = ([1.0, 0.0, None, 0.0], [1.0, 1.0, None, 0.0], [1.0, None, 0.5, 0.0])
     for place, values in enumerate(runs):
@@ -129,9 +126,6 @@ def test_other_settings_are_cells_of_their_own(tmp_path: Path) -> None:
     write_lm_eval(tmp_path, Run(simple([1.0]), made=MADE.format(3), gen_kwargs={"temperature": 1.0}))
     write_lm_eval(tmp_path, Run(simple([1.0]), made=MADE.format(4), options={"lct_cut_keep": "front"}))
     assert sorted(cell.n_runs for cell in cells_of(collect([tmp_path]))) == [1, 1, 2]
-
-
-# --- ranked -----------------------------------------------------------------------------------------------------
 
 
 def why(collection: Collection, **versions: int) -> dict[str, str]:
@@ -184,8 +178,6 @@ def test_nothing(tmp_path: Path) -> None:
     cell = one(tmp_path)
     assert math.isnan(cell.mean.value) and cell.mean.n == 0 and not cell.ranked and cell.run_sd is None
 
-
-# --- two models -------------------------------------------------------------------------------------------------
 
 VALUES = st.dictionaries(st.sampled_from("abcdef"), st.none() | st.sampled_from([0.0, 1.0]), min_size=1)
 

@@ -175,9 +175,6 @@ def test_likelihoods_of_opencompass_name_clusters() -> None:
     assert [row["cluster"] for row in result["details"]] == [task.by_id[case].cluster for case in cases]
 
 
-# --- pages of cases ---------------------------------------------------------------------------------------------
-
-
 def pages(left: Path, task: str, *, with_task: bool = True, private: bool = False) -> list[ShownCase]:
     """Of the newest run of a task."""
     collected = collect_with_files([left])

@@ -73,9 +73,6 @@ def text_of(messages: Sequence[Message]) -> str:
     return "\n\n".join(message.content for message in messages)
 
 
-# --- sums ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", GENERATED)
 def test_stored_counts_are_those_of_the_rendered_prompts(name: str, data: Path) -> None:
     task = load(name, data)
@@ -134,9 +131,6 @@ def test_a_task_by_likelihood_sends_every_candidate(data: Path) -> None:
     assert (plan.requests, plan.answer_tokens) == (len(texts), 0) == (48, 0)
     assert not plan_task(task, replace(PLAIN, window=max(exact(texts)))).does_not_fit
     assert len(plan_task(task, replace(PLAIN, window=min(exact(texts)) - 1)).does_not_fit) == 2
-
-
-# --- any conversation --------------------------------------------------------------------------------------------
 
 
 def made_up(folder: Path, cases: list[list[str]], budget: int) -> LoadedTask:
@@ -199,9 +193,6 @@ def test_a_plan_is_the_sum_of_what_is_sent(
     assert plan.answer_tokens == repeats * answers
 
 
-# --- windows, hours, price --------------------------------------------------------------------------------------
-
-
 def test_the_case_that_does_not_fit_is_left_out_and_not_counted(data: Path) -> None:
     task = load("ethic_recall_books", data)
     sizes = {case.id: case.num_tokens[CL100K] for case in task.cases.cases}
@@ -232,9 +223,6 @@ def test_the_model_s_tokenizer_is_counted_beside_cl100k(data: Path) -> None:
     plan = plan_case(task, case, {CL100K: exact, "own": by_characters})
     assert plan.prompt_tokens["own"] == sum(len(message.content) for message in task.messages(case))
     assert plan.prompt_tokens[CL100K] == case.num_tokens[CL100K]
-
-
-# --- names, missing data ----------------------------------------------------------------------------------------
 
 
 def test_names_groups_and_globs_as_lm_eval_takes_them() -> None:

@@ -29,8 +29,6 @@ ADA = "ada_leval_bestanswer_1k"
 CONVERSATION = "elitr_bench_conv_dev"
 
 
-# --- the form of responses on disk ------------------------------------------------------------------------------
-
 STATUS = st.sampled_from([None, "does_not_fit", "endpoint_failed"])
 TEXT = st.text() | st.sampled_from(["", "null", "[]", '{"response": "x"}', "None", "\ud800"])
 RESPONSE = st.builds(lambda text, status: Response(None if status else text, status), TEXT, STATUS)
@@ -55,9 +53,6 @@ def test_a_conversation_comes_back(responses: list[Response]) -> None:
 def test_other_things_are_refused(text: Any, status: Any) -> None:
     with pytest.raises((TypeError, ValueError)):
         from_stored_form(text, status)
-
-
-# --- lm-eval ----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
