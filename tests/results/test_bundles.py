@@ -92,18 +92,8 @@ def test_any_scores_come_back(cases: dict[str, tuple[float | None, str, str]], s
 def test_no_prompt_gold_key_or_place_is_in_it(results: Path, packed: Path) -> None:
     with zipfile.ZipFile(packed) as file:
         text = "\n".join(file.read(name).decode(errors="replace") for name in file.namelist())
-    for leak in (
-        "Prague",
-        "feedback",
-        "What?",
-        "sk-0123",
-        "secret",
-        "key=abc",
-        str(results),
-        str(results.parent),
-        "samples_",
-        "lct_data_dir",
-    ):
+    words = ("Prague", "feedback", "What?", "sk-0123", "secret", "key=abc", "samples_", "lct_data_dir")
+    for leak in (*words, str(results), str(results.parent)):
         assert leak not in text, leak
     assert "judge.example/v1" in text and "pretrained=owl" in text and "tokenizer=org/owl" in text
     assert "<script>" in text  # a response, as ELITR-Bench's card allows

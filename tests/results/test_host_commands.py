@@ -230,28 +230,10 @@ def test_one_cache_for_each_model() -> None:
 def test_a_model_is_run_again_with_the_command_of_before(cache: tuple[str, ...], tmp_path: Path) -> None:
     """With its arguments, but for secrets, tasks and limits; into its folder; with its own cache."""
     arguments = "pretrained=/models/tiny,auth_token=(not shown),dtype=float32"
-    before = [
-        "lm_eval",
-        "--model",
-        "hf",
-        "--model_args",
-        arguments,
-        "--tasks",
-        "a,b",
-        "--batch_size",
-        "4",
-        *cache,
-    ]
-    before += [
-        "--metadata",
-        "lct_n=3",
-        "lct_seed=5",
-        "--gen_kwargs",
-        "temperature=0.6,do_sample=True",
-        "-L",
-        "9",
-    ]
-    before += ["-o", "elsewhere", "--predict_only", "--device=cpu"]
+    before = shlex.split(
+        f"lm_eval --model hf --model_args '{arguments}' --tasks a,b --batch_size 4 {shlex.join(cache)} --metadata lct_n=3 lct_seed=5 "
+        "--gen_kwargs temperature=0.6,do_sample=True -L 9 -o elsewhere --predict_only --device=cpu"
+    )
     told = {"n": 4, "n_scored": 4}
     run = stored(folder=tmp_path / "results" / "tiny", numbers=told, provenance={"command": before})
     [command] = commands([only_cell(run)], [], replace(PLACE, options={"n": "5"}))
