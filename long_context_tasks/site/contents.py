@@ -303,6 +303,7 @@ def site_contents(
         benchmarks={name: card.title for name, card in cards.items()},
         benchmark_about={name: _about(card) for name, card in cards.items()},
         about={task: spec.card.about for task, spec in specs.items()},
+        official={task: spec.card.official for task, spec in specs.items()},
         metrics={metric: about for card in cards.values() for metric, about in card.metrics.items()},
         rates={metric: heading for card in cards.values() for metric, heading in card.rates.items()},
     )

@@ -211,7 +211,9 @@ def task_context(
     shown_tables = []
     for leaf, members in tables.items():
         rows = [row_of(cell, "model", names, options, tops[leaf], leaf.settings) for cell in members]
-        figures_of_papers = [published_row(each, tops[leaf], one.metric) for each in papers if leaf == first]
+        figures_of_papers = [
+            published_row(each, options, tops[leaf], one.metric) for each in papers if leaf == first
+        ]
         rows += sorted(figures_of_papers, key=lambda row: not row.sort)  # figures that are no scores, last
         caption = words.joined(f"Models on {task}", words.setting_label(leaf.settings, leaf.judge))
         shown_tables.append((caption, rows))
@@ -312,7 +314,7 @@ def benchmark_context(
         shared = words.shared(words.settings(cell.settings) for cell in members)
         tops, ordered = top_of(members), sorted(members, key=_best_first)
         rows = [row_of(cell, "model", names, options, tops[leaf_of(cell)], shared) for cell in ordered]
-        rows += [published_row(paper, tops[leaf_of(ordered[0])]) for paper in papers.get(name, [])]
+        rows += [published_row(paper, options, tops[leaf_of(ordered[0])]) for paper in papers.get(name, [])]
         caption = words.joined(words.short_name(name, benchmark), words.settings_label(shared))
         shown_groups.append((caption, rows, any(cell.judge for cell in members)))
     return {
@@ -331,7 +333,10 @@ def benchmark_context(
         "groups": shown_groups,
         "settings": words.long_settings(cell.settings for rows in groups.values() for cell in rows),
         "others": [
-            (words.short_name(name, benchmark), [published_row(paper, _paper_top(own)) for paper in own])
+            (
+                words.short_name(name, benchmark),
+                [published_row(paper, options, _paper_top(own)) for paper in own],
+            )
             for name, own in papers.items()
             if name not in groups
         ],

@@ -13,7 +13,7 @@ from long_context_tasks.results.cells import Cell, HostsApart, mean_of, turns_of
 from long_context_tasks.results.lengths import FamilyLength, ends_words, length_words
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.site import words
-from long_context_tasks.site.leaderboard import is_score_of
+from long_context_tasks.site.leaderboard import is_score
 from long_context_tasks.site.shown import Breakdown, SiteOptions
 from long_context_tasks.stats import Mean
 
@@ -266,18 +266,19 @@ def _hosts_note(apart: HostsApart, *, points: bool) -> str:
     return "".join(f", {part}" for part in parts)
 
 
-def published_row(paper: "PublishedScore", top: float, metric: str = "") -> Row:
+def published_row(paper: "PublishedScore", options: SiteOptions, top: float, metric: str = "") -> Row:
     """Return a published figure as a row about its model.
 
     Args:
         paper: the figure.
+        options: of the site.
         top: upper end of the bars.
         metric: of the table's scores. A figure by another metric is marked, and neither drawn nor sorted among the scores unless it is
             the official form of it. Empty: the table names the metric of each row.
     """
     notes = [text for text in (paper.subset and f"only {paper.subset}", paper.setting) if text]
     other = metric not in ("", paper.metric)
-    alike = not other or is_score_of(paper.metric, metric)
+    alike = not other or is_score(paper, metric, options)
     if other:
         notes.insert(0, f"† by another metric than {metric}")
     return Row(

@@ -267,6 +267,7 @@ def test_no_value_is_a_dash_and_null_in_scripts(tmp_path: Path) -> None:
 def test_published_scores_by_the_column_s_metric_come_first() -> None:
     cells = [cell for cell in small_cells() if cell.task == "ada_leval_tsort_2k"]
     leading, _ = leading_cells(cells)
+    official = {"ada_leval_tsort_2k": "official_accuracy"}
     rows = [
         published_score("P", "ada_leval_tsort_2k", "strict_accuracy", "50", "Table 0", subset="who"),
         published_score("P", "ada_leval_tsort_2k", "official_accuracy", "10", "Table 1"),
@@ -275,14 +276,18 @@ def test_published_scores_by_the_column_s_metric_come_first() -> None:
         published_score("P", "no_such_task", "strict_accuracy", "40", "Table 4"),
     ]
     names = {cell.model: slug(cell.model) for cell in cells}
-    payload = index_payload(leading, names, {"ada_leval_tsort_2k": "t"}, SiteOptions(published=rows))
+    payload = index_payload(
+        leading, names, {"ada_leval_tsort_2k": "t"}, SiteOptions(published=rows, official=official)
+    )
     assert payload["published"] == [[0, 0, 2000, None, "strict_accuracy", "Table 2", 0]]
     rows = [
         published_score("P", "ada_leval_tsort_2k", "copy_instruction", "90", "Table 9"),
         published_score("Q", "ada_leval_tsort_2k", "copy_instruction", "80", "Table 9"),
         published_score("P", "ada_leval_tsort_2k", "official_accuracy", "10", "Table 1"),
     ]
-    payload = index_payload(leading, names, {"ada_leval_tsort_2k": "t"}, SiteOptions(published=rows))
+    payload = index_payload(
+        leading, names, {"ada_leval_tsort_2k": "t"}, SiteOptions(published=rows, official=official)
+    )
     # The official rule before others; what no rule makes a score of the column is told.
     assert payload["published"] == [
         [0, 0, 1000, None, "official_accuracy", "Table 1", 0],
