@@ -15,7 +15,6 @@ In place of ``rows`` an entry may name a data file of the same folder and a tabl
 and ``rows`` of the same kind; its own ``columns`` then maps that table's columns to ours, and leaves out those it does not name.
 """
 
-import importlib.resources
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -125,7 +124,7 @@ def published(benchmark: str) -> tuple[PublishedScore, ...]:
     """
     if benchmark not in catalogue.benchmark_names():
         raise InputError(f"unknown benchmark {benchmark}; there are {', '.join(catalogue.benchmark_names())}")
-    folder = importlib.resources.files(f"{catalogue.PACKAGE}.{benchmark}")
+    folder = catalogue.benchmark(benchmark).folder
     if not (folder / FILE).is_file():
         return ()
 

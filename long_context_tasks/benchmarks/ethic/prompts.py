@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from long_context_tasks.benchmarks.ethic.sections import context_of
+from long_context_tasks.benchmarks.ethic.context_sections import context_of
 from long_context_tasks.coverage.items import Parts, split_by_documents
 from long_context_tasks.schema import Case, Documents, InputError, Message
 

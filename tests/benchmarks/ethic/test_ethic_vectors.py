@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from long_context_tasks.benchmarks.ethic import prompts, scoring
+from long_context_tasks.benchmarks.ethic.context_sections import context_of, split_sections
 from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS
 from long_context_tasks.benchmarks.ethic.scoring import official
 from long_context_tasks.benchmarks.ethic.scoring import summaries as judge_prompts
@@ -18,7 +19,6 @@ from long_context_tasks.benchmarks.ethic.scoring.official import (
     longest_common_subsequence,
 )
 from long_context_tasks.benchmarks.ethic.scoring.summaries import judge_requests
-from long_context_tasks.benchmarks.ethic.sections import context_of, split_sections
 from long_context_tasks.judges import load_judge
 from long_context_tasks.judges.client import request_body
 from long_context_tasks.judges.request import Ask
