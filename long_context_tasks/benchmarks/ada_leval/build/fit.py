@@ -93,14 +93,7 @@ def _equal_hints(
 def filled_question(
     question: str, seed: int, count: Callable[[str], int], least: int, most: int
 ) -> str | None:
-    """Return a question with sentences that say nothing, so that the prompt has a number of tokens.
-
-    Args:
-        question: as it was written.
-        seed: of the sentences.
-        count: tokens of the prompt with a question.
-        least: tokens of the prompt.
-        most: tokens of the prompt.
+    """Return a question with sentences that say nothing, so that the prompt has at least and at most so many tokens.
 
     Returns:
         None when there are not enough sentences.
