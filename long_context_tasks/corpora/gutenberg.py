@@ -16,10 +16,6 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from itertools import islice, pairwise
 
-__all__ = ["Story", "clean"]
-
-# --- blocks and headings ------------------------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True)
 class Block:
@@ -173,7 +169,6 @@ def heading_of(block: Block) -> Heading | None:
 
 
 def _numeral(block: Block, text: str) -> Heading | None:
-    """Return a number alone, or an ordered part."""
     if match := _ORDERED.match(text):
         return Heading(Kind.CHAPTER, _value(match["number"]))
     match = _BARE.match(text) or (_BARE_WORD.match(text) if block.gap >= 2 else None)
@@ -182,7 +177,6 @@ def _numeral(block: Block, text: str) -> Heading | None:
 
 
 def _named(block: Block, text: str) -> Heading | None:
-    """Return one of the words that head a part of a book without a number."""
     apart = block.gap >= 2
     kind = None
     if not apart and not text.isupper():
@@ -282,7 +276,6 @@ def _is_capitals(text: str) -> bool:
 
 
 def _bare_text(text: str) -> str:
-    """Return a line without the marks of emphasis around it."""
     if "  " in text or "\t" in text:
         text = " ".join(text.split())
     return text.strip("_*=~ ")
@@ -295,9 +288,6 @@ def _value(number: str) -> int:
     if number in _WORDS:
         return _WORDS[number]
     return 0 if number == "last" else roman(number)
-
-
-# --- from a file to blocks, from a block to one line ----------------------------------------------------------------------
 
 
 _START = re.compile(
@@ -427,9 +417,6 @@ def _goes_on(text: str, line: str) -> bool:
     return line[0].islower() and text[-2:-1].isalpha()
 
 
-# --- which blocks are the story -----------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Story:
     """A book without its apparatus.
@@ -552,7 +539,6 @@ def _is_number(block: Block) -> bool:
 
 
 def _is_note(note: re.Match[str], before: Sequence[Block]) -> bool:
-    """Return whether one of the blocks before a footnote has its mark."""
     if mark := note["mark"]:
         return any(f"[{mark}]" in block.text for block in before)
     return any(_MARK_BEFORE.search(line) for block in before for line in block.lines)

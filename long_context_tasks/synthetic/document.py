@@ -10,19 +10,6 @@ from functools import cache
 from long_context_tasks.schema import InputError
 from long_context_tasks.synthetic.wording import lines_of, repair, words
 
-__all__ = [
-    "Document",
-    "Fact",
-    "FactTable",
-    "Paragraph",
-    "check_length",
-    "filled",
-    "main_facts",
-    "paragraphs_of",
-    "ranked_facts",
-    "telling_words",
-]
-
 _WORD = re.compile(r"[a-zA-Z-]{4,}")
 
 
@@ -71,9 +58,6 @@ class Document:
     paragraphs: tuple[Paragraph, ...]
 
 
-# --- lengths ---------------------------------------------------------------------------------------------------------
-
-
 def check_length(num_tokens: int, what: str = "a text") -> None:
     """Refuse a length that no text can have.
 
@@ -89,14 +73,8 @@ def paragraphs_of(
 ) -> tuple[Paragraph, ...]:
     """Take the first paragraphs of a stream: at least ``num_tokens`` tokens of them, and at most one paragraph more.
 
-    Args:
-        written: any number.
-        num_tokens: the length wanted.
-        characters_per_token: how many characters are taken for a token.
-        what: is written, for the message.
-
     Raises:
-        InputError: ``num_tokens`` is below 1.
+        InputError: ``num_tokens`` is below 1; the message names ``what`` is written.
     """
     check_length(num_tokens, what)
     taken: list[Paragraph] = []
@@ -136,9 +114,6 @@ def filled(
             added.append(addition)
             text, size = longer, grown
     return text, size
-
-
-# --- facts -----------------------------------------------------------------------------------------------------------
 
 
 @cache

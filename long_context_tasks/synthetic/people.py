@@ -9,21 +9,6 @@ from typing import TypeVar
 
 from long_context_tasks.synthetic.wording import Dice, records, words
 
-__all__ = [
-    "STAGES",
-    "WEATHER",
-    "Deed",
-    "Event",
-    "Goods",
-    "Inventory",
-    "Journey",
-    "Person",
-    "Place",
-    "Thing",
-    "Wound",
-    "two_words",
-]
-
 T = TypeVar("T")
 WEATHER = ("clear", "rain", "fog", "wind")
 STAGES = {

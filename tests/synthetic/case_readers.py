@@ -39,9 +39,6 @@ def between(text: str, start: str, end: str) -> str:
     return text.rpartition(start)[2].partition(end)[0]
 
 
-# --- ETHIC -------------------------------------------------------------------------------------------------------
-
-
 def context_and_rest(prompt: str) -> tuple[str, str]:
     """The context of a prompt and what follows the heading of its instruction."""
     match = _CONTEXT.match(prompt)
@@ -160,9 +157,6 @@ def citing_segments(prompt: str) -> set[str]:
     }
 
 
-# --- ELITR-Bench ---------------------------------------------------------------------------------------------------
-
-
 def transcript_of(prompt: str) -> str:
     """The transcript in the first message."""
     return between(
@@ -201,9 +195,6 @@ def settled(prompts: Sequence[str], options: Sequence[Sequence[str]]) -> list[st
         meeting_reader.answer(transcript, question, values)
         for question, values in zip(questions, options, strict=True)
     ]
-
-
-# --- Ada-LEval -----------------------------------------------------------------------------------------------------
 
 
 def sorting_parts(prompt: str) -> tuple[list[str], list[list[str]], list[str]]:

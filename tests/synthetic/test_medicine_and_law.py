@@ -156,9 +156,6 @@ def unkeyed(means: dict[str, float], domain: Domain) -> list[float]:
     return [mean for name, mean in means.items() if name not in domain.keyed]
 
 
-# --- labels ----------------------------------------------------------------------------------------------------------
-
-
 def test_a_reader_finds_the_labels(domain: Domain) -> None:
     disagreements = 0
     for seed in range(CASES):
@@ -184,9 +181,6 @@ def test_no_number_is_both(name: str, domain: Domain) -> None:
             # Of counts of people some are in words.
             assert found <= set(paragraph.labels)
             assert name == "medicine" or found == set(paragraph.labels)
-
-
-# --- guesses ---------------------------------------------------------------------------------------------------------
 
 
 def test_labels_by_shortcut(name: str, domain: Domain) -> None:
@@ -232,9 +226,6 @@ def test_recall_and_summarize_need_most_of_the_text(name: str) -> None:
     assert min(print_coverage(name).values()) > 80
 
 
-# --- attribution -----------------------------------------------------------------------------------------------------
-
-
 def test_attribution_by_similarity(domain: Domain) -> None:
     """Texts ranked by how alike their words are to what is asked, as many taken as are right."""
     asked = (domain.groups(seed, 6000) for seed in range(2 * CASES))
@@ -260,9 +251,6 @@ def test_attribution_by_a_classifier(domain: Domain) -> None:
     )
     print(f"AUC {auc:.3f} ({train} pairs to train on, {test} to test with)")
     assert abs(auc - 0.5) < 0.03 + 1.8 / test**0.5
-
-
-# --- variety ---------------------------------------------------------------------------------------------------------
 
 
 def _real_abstracts() -> str:

@@ -41,9 +41,6 @@ def test_a_million_tokens_in_little_time_and_memory(genre: str) -> None:
     assert held[1] < held[0] + 100_000
 
 
-# --- the text
-
-
 @GENRES
 def test_prose_is_clean(genre: str) -> None:
     text = text_of(WRITE[genre](5, 60_000))
@@ -88,9 +85,6 @@ def test_a_story_has_the_shape_of_other_books(tmp_path: Path) -> None:
         json.dumps({"id": "s", "title": "S", "paragraphs": paragraphs}), encoding="utf-8"
     )
     assert [list(book.paragraphs) for book in read_books(tmp_path)] == [paragraphs]
-
-
-# --- labels
 
 
 @GENRES

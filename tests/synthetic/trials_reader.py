@@ -92,8 +92,6 @@ def counts(text: str) -> set[str]:
     return {match[1] for pattern in COUNTS for match in re.finditer(pattern, plain)}
 
 
-# --- attribution ---------------------------------------------------------------------------------------------------
-
 AGE = {
     "child": r"primary school|not reached their teens|young children|small children|infants|schoolchildren|boys and girls$|^children",
     "teen": r"(?<!reached their )teens|adolescent|teenager|secondary|young people still",

@@ -72,9 +72,6 @@ def file_of(family: str, length: int) -> str:
     return f"{family}_{format_length(length)}"
 
 
-# --- building --------------------------------------------------------------------------------------------------
-
-
 def build(
     family: str,
     source: Path | None,
@@ -220,9 +217,6 @@ def _stated(question: MeetingQuestion) -> dict[str, Any]:
     forms = [list(one) for one in question.forms]
     right = forms.pop(question.right)
     return {"right": right, "wrong": forms}
-
-
-# --- loading ---------------------------------------------------------------------------------------------------
 
 
 def resolve(task: TaskName, options: ElitrBenchOptions) -> ElitrBenchOptions:

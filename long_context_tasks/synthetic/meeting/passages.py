@@ -24,19 +24,6 @@ from long_context_tasks.synthetic.meeting.world import (
 )
 from long_context_tasks.synthetic.wording import words
 
-__all__ = [
-    "CANDIDATES",
-    "Block",
-    "Point",
-    "Talk",
-    "change",
-    "discuss",
-    "fields",
-    "keep",
-    "make_point",
-    "stale",
-]
-
 CANDIDATES = 4
 _ORDINALS = ("first", "second", "third", "last")
 
@@ -171,7 +158,6 @@ def _bring_up(speech: Speech, block: Block, point: Point, place: int) -> None:
 
 
 def _settle(speech: Speech, block: Block, point: Point, step: int) -> None:
-    """Say which value is taken, without naming it."""
     chosen = point.course[step]
     others = speech.shuffled([place for place in range(CANDIDATES) if place != chosen])
     roll = speech.random()

@@ -37,8 +37,6 @@ from long_context_tasks.synthetic.wording import (
     words,
 )
 
-__all__ = ["CHARACTERS_PER_TOKEN", "stream_story", "summary_of", "take_apart", "write_story"]
-
 # Measured with cl100k: 4.05 to 4.09 characters a token; a little more, so that a story is never too short.
 CHARACTERS_PER_TOKEN = 4.1
 MOST_FACTS = 3  # in the summary of a part
@@ -320,7 +318,6 @@ def _placed(sentence: str, where: str) -> str:
 
 @cache
 def _rare() -> frozenset[str]:
-    """Return every surname and every name of a place."""
     lists = [
         words("names.txt", name) for name in ("surname_first", "surname_last", "place_first", "place_last")
     ]
@@ -347,7 +344,6 @@ def fact_of(event: Event) -> Fact:
 
 @cache
 def _hurts() -> dict[str, tuple[str, str]]:
-    """Return for each part of the body how its injury is described, and the words for it."""
     return {part: (told, keys) for part, told, keys in records("story_names.txt", "hurts")}
 
 
@@ -384,9 +380,6 @@ def summary_of(paragraphs: Sequence[Paragraph]) -> str:
 
     Of equal weights a checksum of the statement decides, so that nothing in the summary says where in the book the part
     stands; facts below 0.6 are left out where there is another.
-
-    Args:
-        paragraphs: one after the other.
     """
     ranked = ranked_facts(paragraphs)[:MOST_FACTS]
     chosen = [fact for fact in ranked if fact is ranked[0] or fact.weight > 0.5]

@@ -121,9 +121,6 @@ class BestAnswerSettings(BuildSettings):
     same_as: tuple[int, ...] = ()
 
 
-# --- random order without a generator: a hash of what is ordered --------------------------------------------------
-
-
 _STEP, _FIRST, _SECOND, _ALL = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xFFFFFFFFFFFFFFFF
 """The constants of SplitMix64 (Steele, Lea and Flood 2014), whose last steps make 64-bit numbers look random."""
 
@@ -141,9 +138,6 @@ def shuffled(ids: npt.NDArray[np.integer[Any]], *seeds: int) -> npt.NDArray[np.i
     for seed in seeds:
         key = _mixed(key ^ np.uint64(seed & _ALL))
     return np.argsort(_mixed(ids.astype(np.uint64) ^ key), kind="stable")
-
-
-# --- which answers ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,14 +254,10 @@ class Chooser:
 
 
 def _fitting_first(places: Ints, fits: npt.NDArray[np.bool_]) -> Ints:
-    """Return the same places with the first that fits moved to the front."""
     if not fits.any():
         return places
     first = int(np.argmax(fits))
     return np.concatenate([places[first : first + 1], places[:first], places[first + 1 :]])
-
-
-# --- which questions ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,7 +309,6 @@ class BestAnswerPlan:
 def _lengths_for(
     draft: _Draft, plan: BestAnswerPlan, settings: BestAnswerSettings, dropped: Mapping[int, Counter[str]]
 ) -> list[int]:
-    """Return the lengths at which a question makes a case."""
 
     def problem(length: int, bound: int, fill: bool) -> str | None:
         shown = draft.number_shown(bound, length in plan.relaxed)
@@ -401,9 +390,6 @@ def choose_questions(
         if settings.n is not None and all(len(cases) == settings.n for cases in chosen.values()):
             break
     return chosen
-
-
-# --- writing ---------------------------------------------------------------------------------------------------------
 
 
 class CaseMaker:

@@ -29,9 +29,6 @@ def least_tokens(length: int) -> int:
     return -(-98 * length // 100)
 
 
-# --- TSort -------------------------------------------------------------------------------------------------------
-
-
 def as_counted_together(counted: CountedBook, tokenizer: Tokenizer) -> CountedBook:
     """Return the book with the tokens that its paragraphs have in the whole text.
 
@@ -93,20 +90,10 @@ def _equal_hints(
     return found
 
 
-# --- BestAnswer ----------------------------------------------------------------------------------------------------
-
-
 def filled_question(
     question: str, seed: int, count: Callable[[str], int], least: int, most: int
 ) -> str | None:
-    """Return a question with sentences that say nothing, so that the prompt has a number of tokens.
-
-    Args:
-        question: as it was written.
-        seed: of the sentences.
-        count: tokens of the prompt with a question.
-        least: tokens of the prompt.
-        most: tokens of the prompt.
+    """Return a question with sentences that say nothing, so that the prompt has at least and at most so many tokens.
 
     Returns:
         None when there are not enough sentences.

@@ -22,8 +22,6 @@ from long_context_tasks.synthetic.numbers import in_words
 from long_context_tasks.tokens import CL100K
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, chunks_of
 
-__all__ = ["GENRES", "Genre"]
-
 
 @dataclass(frozen=True)
 class Genre:
@@ -50,7 +48,6 @@ def _forms_of_count(label: str) -> tuple[str, ...]:
 
 
 def _parts_by_caption(paragraphs: Sequence[Paragraph]) -> list[int]:
-    """Return the opinion of each paragraph, from 0."""
     parts: list[int] = []
     for paragraph in paragraphs:
         new = opinions.begins_opinion(paragraph.text)
