@@ -260,7 +260,6 @@ def _load_lm(folder: Path, dtype: str, base_model: str | None, trainable: bool) 
 
 
 def _load_head(model: "OrcaModel", path: Path) -> None:
-    """Read the head into the model."""
     import pickle
 
     import torch

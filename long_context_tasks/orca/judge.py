@@ -91,7 +91,6 @@ class Prediction(Checked):
 
 
 def _answer_message(item: OrcaItem) -> Message:
-    """Put an answer into the one message of a request."""
     names = ("question", "reference", "candidate", "rationale", "transcription")
     row = {name: value for name in names if (value := getattr(item, name)) is not None}
     # ASCII, as a response may hold half of a surrogate pair.
@@ -144,7 +143,6 @@ def _judged_before(task: LoadedTask) -> LoadedTask:
 
 
 def _with_predictions(task: LoadedTask, form: InputFormat | None) -> LoadedTask:
-    """Return a task that is answered in words, with ORCA's predictions as its verdicts."""
     assert task.asked_and_right is not None
     own = tuple(name for name in task.metrics if task.judging is None or name not in task.judging.metrics)
     asked_and_right = task.asked_and_right
@@ -256,7 +254,6 @@ def _check(config: JudgeConfig) -> None:
 
 
 def _load(config: JudgeConfig) -> Generate:
-    """Load the checkpoint and return the function that predicts."""
     assert isinstance(config, OrcaConfig)
     checkpoint = _loaded(config.model, config.base_model)
 
