@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections import Counter as Counts
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -229,11 +230,7 @@ def without_downloads() -> Iterator[None]:
 
 
 def _counters(options: "Options") -> "dict[str, Counter]":
-    """Functions that count texts: in cl100k, and in the model's tokenizer where there is one.
-
-    Raises:
-        InputError: a tokenizer that cannot be had.
-    """
+    """Functions that count texts: in cl100k, and in the model's tokenizer where there is one."""
     from long_context_tasks.tokens import CL100K, cached_counts, tokenizer_identity
 
     def count(name: str, texts: Sequence[str]) -> Sequence[int]:
@@ -283,14 +280,15 @@ def _print(table: "Table") -> None:
 
 def _show_missing(found: "Missing", as_json: bool) -> None:
     """Print the cells that are not done and the commands that fill them."""
-    from long_context_tasks.results.plan.commands_for import counts_by_state
-
     if as_json:
         give_document(found.document())
         return
     if table := found.table():
         _print(table)
-    say(", ".join(f"{count} {state}" for state, count in counts_by_state(found.cells).items()) + ".")
+    say(
+        ", ".join(f"{count} {state}" for state, count in Counts(cell.state for cell in found.cells).items())
+        + "."
+    )
     for problem in found.problems:
         typer.echo(f"not used: {problem}", err=True)
     for model in dict.fromkeys(one.model for one in found.commands):

@@ -40,8 +40,6 @@ from long_context_tasks.schema.files import json_value
 from long_context_tasks.schema.reasons import NOT_SCORED
 from long_context_tasks.schema.response import writable
 
-# The scores of a run as rows of :data:`long_context_tasks.results.tidy.SCORES`.
-
 
 def _no_labels(case: str, turn: int) -> str | None:
     return None
@@ -127,15 +125,6 @@ class ScoreColumns:
         return pl.concat(frames)
 
 
-def empty_scores() -> pl.DataFrame:
-    """The table without rows."""
-    return pl.DataFrame(schema=SCORES)
-
-
-# Labels of cases and turns (question type, where the answer lies, measured word error rate), for
-# scores split by them.
-
-
 _LONGEST = 64
 _Known = dict[str, tuple[str | None, ...]]
 
@@ -185,7 +174,8 @@ def label_texts(
     >>> label_texts(catalogue.benchmark_names()[0], "b1", {"domain": "books", "evidence": ["a text"]}, [{}])
     ('{"domain": "books"}',)
     """
-    common = {**labels, **_derived(benchmark, case, labels)}
+    labels_of = catalogue.benchmark(benchmark).function("labels")
+    common = {**labels, **(labels_of(case, labels) if labels_of else {})}
     texts = []
     for own in turns:
         kept = {name: value for name, value in {**common, **own}.items() if _short(value)}
@@ -197,12 +187,6 @@ def _short(value: Any) -> bool:
     if isinstance(value, str):
         return 0 < len(value) <= _LONGEST
     return isinstance(value, int | float) and math.isfinite(value)
-
-
-def _derived(benchmark: str, case: str, labels: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Labels that the benchmark adds; none where it has no function for them."""
-    labels_of = catalogue.benchmark(benchmark).function("labels")
-    return labels_of(case, labels) if labels_of else {}
 
 
 _ENDS = 65_536
@@ -278,7 +262,7 @@ def collect_with_files(paths: Sequence[Path]) -> Collected:
             row = {**run.row, "judge": judge, "source": str(path)}
             read[key] = (BundleRun(row, run.label, None, run.scores), evaluation_of(path, run))
     runs = pl.DataFrame([one.row for one, _ in read.values()], schema=RUNS)
-    scores = pl.concat([one.scores for one, _ in read.values()]) if read else empty_scores()
+    scores = pl.concat([one.scores for one, _ in read.values()]) if read else pl.DataFrame(schema=SCORES)
     runs, notes = other_cases_told_apart(cases_told_apart(runs, scores), scores)
     return Collected(
         Collection(runs, scores, tuple(dict.fromkeys(problems)), tuple(notes)),

@@ -27,10 +27,6 @@ from long_context_tasks.judges.kinds import stored_kind
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_value, loads, write_whole
 
-# What a judge, or a later rule, made of a stored run, written beside it; the hosts' own files are
-# never touched.
-
-
 FORMAT = 1
 _NO_JUDGE = "no_judge"  # no judge's folder has this name, as theirs end in digits
 
@@ -259,9 +255,6 @@ def _rescored(one: Evaluation) -> Evaluation | None:
     """What ``lct runs rescore`` made of an evaluation; None where there is nothing, or where it was made of other scores.
 
     A run that the host evaluates once more, or a judge judges once more, has newer scores than that.
-
-    Raises:
-        InputError: a damaged file.
     """
     path = _place(one)
     if not path.is_file():

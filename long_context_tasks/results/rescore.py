@@ -34,10 +34,6 @@ from long_context_tasks.results.scored_again import ROW_KEYS, ScoredAgain, score
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
 from long_context_tasks.schema.reasons import NOT_JUDGED
 
-# What a judge said, as it stands in the files of a run, read again by today's rules; nothing is
-# asked.
-
-
 _MOST_REPLIES = 1000
 
 
@@ -343,9 +339,6 @@ def _was_waiting(
 
     A summary without sections has its score without a judge. A run waits where its files say so, or where today's task would ask
     something.
-
-    Raises:
-        InputError: a rubric that the benchmark does not have.
     """
     if any(turn.reason == NOT_JUDGED for _, turns in cases for turn in turns):
         return True

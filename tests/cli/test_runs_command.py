@@ -14,7 +14,7 @@ pytest.importorskip("lm_eval")
 pytest.importorskip("polars")
 
 from judge_server import judge_server
-from run_commands import ADA, CONVERSATION, QA, exported, own_responses, published_data, runs
+from run_commands import ADA, CONVERSATION, QA, exported, own_responses, published_data, runs, served_model
 from stored_runs import TASKS, judge_by_seed, judge_file, only, run_lm_eval, run_opencompass
 from stub_server import answer_by_hash, messages_hash, stub_server
 from tiny_model import make_tiny_model
@@ -52,17 +52,13 @@ def left(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Left:
     """A plain task, judged questions and a judged conversation; nobody has judged them."""
     output = tmp_path_factory.mktemp("left")
     with stub_server() as server:
-        run_lm_eval(output, [ADA, QA, CONVERSATION], _model(server.url), {"lct_data_dir": str(data)})
+        run_lm_eval(output, [ADA, QA, CONVERSATION], served_model(server.url), {"lct_data_dir": str(data)})
         return Left(output, Counter(map(messages_hash, server.requests)))
 
 
 @pytest.fixture
 def results(left: Left, tmp_path: Path) -> Path:
     return Path(shutil.copytree(left.folder, tmp_path / "results"))
-
-
-def _model(url: str) -> str:
-    return f"model=stub,base_url={url}/chat/completions,num_concurrent=4,tokenizer_backend=None"
 
 
 def with_another_score(results: Path) -> tuple[str, float]:

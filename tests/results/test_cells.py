@@ -12,10 +12,11 @@ from collected_runs import CONVERSATION, METRICS, Run, Turn, simple, write_lm_ev
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from long_context_tasks.results.cells import Cell, cells_of, shared_turns, turn_values
+from long_context_tasks.results.cells import Cell, cells_of, turn_values
 from long_context_tasks.results.collect import collect
+from long_context_tasks.results.compare import compare_models
 from long_context_tasks.results.tidy import Collection
-from long_context_tasks.schema import Score
+from long_context_tasks.schema import InputError, Score
 from long_context_tasks.stats import mean_of_scores
 
 MADE = "2026-01-0{}T10-00-00.000000"
@@ -199,11 +200,16 @@ def test_models_are_compared_on_what_both_could_take(
         cases = {case: [Turn(dict.fromkeys(METRICS, value))] for case, value in values.items()}
         write_lm_eval(folder, Run(cases, model=model))
     collection = collect([folder])
-    a, b = cells_of(collection)
-    shared = shared_turns(turn_values(collection, a), turn_values(collection, b))
     both = {
         case: (first[case], second[case])
         for case in first
         if first[case] is not None and second.get(case) is not None
     }
-    assert {row["case"]: (row["value"], row["other"]) for row in shared.iter_rows(named=True)} == both
+    if not both:
+        with pytest.raises(InputError):
+            compare_models(collection, cells_of(collection), ["first", "second"])
+        return
+    [row] = compare_models(collection, cells_of(collection), ["first", "second"]).tasks
+    means = row.comparison.mean_first, row.comparison.mean_second
+    assert row.comparison.n == len(both)
+    assert means == pytest.approx([sum(values) / len(both) for values in zip(*both.values(), strict=True)])

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from run_commands import published_data
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import resolve_options
@@ -58,15 +59,7 @@ PLAIN = Settings({CL100K: exact})
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    from both_hosts import write_published_files
-
-    folder = tmp_path_factory.mktemp("published")
-    for benchmark in ("ada_leval", "elitr_bench", "ethic"):
-        write_published_files(benchmark, folder, 3)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LCT_CACHE_DIR", str(folder / "cache"))
-        patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-        yield folder
+    yield from published_data(tmp_path_factory.mktemp("published"), ada_leval=3, elitr_bench=3, ethic=3)
 
 
 def load(name: str, data: Path, **options: object) -> LoadedTask:

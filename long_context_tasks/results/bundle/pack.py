@@ -5,7 +5,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -128,7 +128,8 @@ def _write(
     responses = {name: found for name, found in responses.items() if name in used}
     content = bundle_bytes([(run, stated_of(run)) for run in runs], responses, long_context_tasks.__version__)
     write_whole(path, content, remedy=_REMEDY)
-    return Packed(path, len(runs), _n_cases(responses), len(content), tuple(sorted(withheld)))
+    n_cases = sum(len({(row["case"], row["repeat"]) for row in rows}) for rows in responses.values())
+    return Packed(path, len(runs), n_cases, len(content), tuple(sorted(withheld)))
 
 
 def bundle_row(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -143,10 +144,6 @@ def bundle_row(row: Mapping[str, Any]) -> dict[str, Any]:
         name: None if isinstance(value, float) and math.isnan(value) else value
         for name, value in kept.items()
     }
-
-
-def _n_cases(responses: Mapping[str, Sequence[Mapping[str, Any]]]) -> int:
-    return sum(len({(row["case"], row["repeat"]) for row in rows}) for rows in responses.values())
 
 
 def _finite(by_seed: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:

@@ -89,7 +89,7 @@ def _equal_hints(
 def filled_question(
     question: str, seed: int, count: Callable[[str], int], least: int, most: int
 ) -> str | None:
-    """Return a question with sentences that say nothing, so that the prompt has a number of tokens.
+    """Return a question with sentences that say nothing, so that the prompt has at least and at most so many tokens.
 
     ``count`` gives the tokens of the prompt with a question. None when there are not enough sentences.
     """
