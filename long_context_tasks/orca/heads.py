@@ -151,11 +151,7 @@ HEADS: dict[HeadName, Head] = {
 
 
 def get_head(name: str) -> Head:
-    """Return the head of this name.
-
-    Raises:
-        InputError: there is none.
-    """
+    """Return the head of this name."""
     if name in HEADS:
         return HEADS[name]
     raise InputError(f"head {name!r} is none of {', '.join(HEADS)}")

@@ -125,9 +125,6 @@ RUBRIC = Rubric("orca", 0.0, 1.0, _mean)
 """A verdict's score is the predicted mean."""
 
 
-# A task with ORCA as its judge.
-
-
 def _judged_by_orca(task: LoadedTask, config: JudgeConfig) -> LoadedTask:
     """Return the task with ORCA as its judge and ``orca_mean`` as headline; unchanged where it is not answered in words and needs no judge."""
     if task.asked_and_right is None:
@@ -147,12 +144,7 @@ def _judged_before(task: LoadedTask) -> LoadedTask:
 
 
 def _with_predictions(task: LoadedTask, form: InputFormat | None) -> LoadedTask:
-    """Return a task that is answered in words, with ORCA's predictions as its verdicts.
-
-    Args:
-        task: with questions and reference answers.
-        form: the parts that the checkpoint reads; None where nothing will be asked, as its predictions are stored.
-    """
+    """Return a task that is answered in words, with ORCA's predictions as its verdicts."""
     assert task.asked_and_right is not None
     own = tuple(name for name in task.metrics if task.judging is None or name not in task.judging.metrics)
     asked_and_right = task.asked_and_right
@@ -224,9 +216,6 @@ def _orca_scores(response: str | None, verdicts: Sequence[Verdict], status: str 
     if prediction.std is None:
         return {METRICS[0]: Score(prediction.mean), METRICS[1]: Score(None, NOT_PREDICTED)}
     return {METRICS[0]: Score(prediction.mean, std=prediction.std), METRICS[1]: Score(prediction.std)}
-
-
-# The checkpoint behind it.
 
 
 def _input_format(config: JudgeConfig) -> InputFormat:

@@ -129,11 +129,7 @@ def _split(name: str, parts: Sequence[Part]) -> Split:
 
 
 def question_splits(items: Sequence[OrcaItem], seeds: Sequence[int] = SEEDS) -> list[Split]:
-    """Split by questions once for each seed.
-
-    Raises:
-        InputError: see :func:`unseen_questions`.
-    """
+    """Split by questions once for each seed."""
     return [unseen_questions(items, seed) for seed in seeds]
 
 
