@@ -173,22 +173,6 @@ def test_preparation(shared: Path) -> None:
     assert n
 
 
-def test_counts_are_those_of_table_1(shared: Path, archives: Archives) -> None:
-    path = shared / "vectors" / "elitr_tables.json"
-    if not path.is_file():
-        pytest.skip(f"no {path}")
-    table = json.loads(path.read_text(encoding="utf-8"))["table1"]
-    for split in SPLITS.values():
-        counts, expected = count_split(archives, split), table[split]
-        for row in (expected, {k: v for k, v in expected["published"].items() if v is not None}):
-            assert counts.meetings == row["meetings"]
-            assert counts.questions == row["questions"]
-            assert counts.by_type == row["by_type"]
-            assert counts.by_position == row.get("by_position", counts.by_position)
-            assert counts.differing == row["qa_conv_differing"]
-        assert counts.questions_per_meeting == expected["questions_per_meeting"]
-
-
 def test_the_card_has_the_checksums(archives: Archives) -> None:
     folder = files("long_context_tasks.benchmarks.elitr_bench")
     (card,) = (one for one in folder.iterdir() if one.name in ("card.yaml", "card.draft.yaml"))

@@ -15,7 +15,6 @@ from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS
 from long_context_tasks.benchmarks.ethic.scoring import official
 from long_context_tasks.benchmarks.ethic.scoring import summaries as judge_prompts
 from long_context_tasks.benchmarks.ethic.scoring.official import (
-    CRITERIA,
     lcs_length,
     longest_common_subsequence,
 )
@@ -164,7 +163,3 @@ def test_layouts(shared: Path) -> None:
             assert messages == [Message("user", expected)]
         else:
             assert messages == [Message("system", "S {x}"), Message("user", "U {system_msg}")]
-
-
-def test_criteria_are_all_there() -> None:
-    assert CRITERIA == ("con", "faith", "rel")

@@ -45,11 +45,7 @@ def filled_windows(counted: CountedBook, caps: Caps, segments: int, fixed: int) 
 
     Segments take whole paragraphs up to their cap; the text before and after whole paragraphs that fill the rest.
 
-    Args:
-        counted: the novel.
-        caps: of the segments, and the bound; those of the text before and after do not count.
-        segments: their number.
-        fixed: tokens of the prompt beside its paragraphs.
+    ``fixed`` are the tokens of the prompt beside its paragraphs; the caps of the text before and after do not count.
     """
     sums = counted.cumulated
     windows = []
@@ -95,8 +91,7 @@ def filled_question(
 ) -> str | None:
     """Return a question with sentences that say nothing, so that the prompt has at least and at most so many tokens.
 
-    Returns:
-        None when there are not enough sentences.
+    ``count`` gives the tokens of the prompt with a question. None when there are not enough sentences.
     """
     text, size = filled(
         asides(seed), lambda added: with_asides(question, added) if added else question, count, least, most
