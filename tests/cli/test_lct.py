@@ -116,7 +116,7 @@ def test_build_from_posts_with_named_tags(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["build", "ada_leval_tsrt", "--length", "2k"], "ada_leval_tsort (needs --books), "),
+        (["build", "ada_leval_tsrt", "--length", "2k"], "ada_leval_tsort (needs --books),"),
         (["build", "ada_leval_tsort", "--length", "2k"], "--books"),
         (["build", "ada_leval_bestanswer", "--length", "2k"], "--posts"),
         (["build", "ada_leval_tsort", "--length", "2x", "--books", "."], "2x"),

@@ -97,6 +97,7 @@ def test_runs_on_other_seeds_are_no_repeats(tmp_path: Path) -> None:
 
 
 @pytest.mark.hosts
+@pytest.mark.usefixtures("toys")
 def test_both_hosts_build_plan_report_and_site(tmp_path: Path, data: Path) -> None:
     tasks = f"{KEYS},{RIDDLES}"
     options = {
