@@ -127,10 +127,6 @@ class Benchmark:
 def resolve(path: str, what: str) -> Any:
     """Import ``package.module:name``.
 
-    Args:
-        path: dotted path.
-        what: whose path it is, for the error.
-
     Raises:
         InputError: no such module or name.
     """

@@ -137,13 +137,7 @@ def published(benchmark: str) -> tuple[PublishedScore, ...]:
 def parse_published(
     text: str, card: Card, place: str, read: Callable[[str], str]
 ) -> tuple[PublishedScore, ...]:
-    """Return the figures of a YAML text.
-
-    Args:
-        text: of the file.
-        card: of the benchmark that it belongs to.
-        place: name of the file, for messages.
-        read: text of another data file, by its name.
+    """Return the figures of a YAML text; ``read`` gives the text of another data file by its name.
 
     Raises:
         InputError: a key, task, metric, unit or figure that cannot be, a row of another length than the columns, or a figure

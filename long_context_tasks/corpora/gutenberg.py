@@ -319,26 +319,8 @@ _FRAME = re.compile(r"\+-{2,}\+|(?<!\S)\|(?!\S)")
 _SUSPECT = re.compile(r"[*†‡\[_|+\x00]")
 
 
-def title_of(text: str) -> str | None:
-    """Return the title in the header of a file's text, None without one."""
-    title = _TITLE.search(text, 0, 20_000)
-    return " ".join(title[1].split()) if title else None
-
-
-def blocks_of(text: str) -> tuple[list[Block], bool]:
-    """Cut the text of a file into blocks.
-
-    Args:
-        text: with line feeds alone.
-
-    Returns:
-        The blocks between the START and END lines, and whether there was a START line.
-    """
-    body, marked = _between_markers(text)
-    return _blocks(_without_asides(body).replace(f"{CUT}{CUT}", CUT)), marked
-
-
 def _between_markers(text: str) -> tuple[str, bool]:
+    """Return what stands between the START and END lines, and whether there is a START line."""
     starts: list[int] = []
     ends: list[int] = []
     # Plain searches for the name, then a look at its line: ten times faster than patterns over the whole book.
@@ -458,11 +440,13 @@ def clean(text: str) -> Story:
     chapter. The result has no paragraphs when no story is found.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n\n")
-    blocks, marked = blocks_of(text)
+    body, marked = _between_markers(text)
+    blocks = _blocks(_without_asides(body).replace(f"{CUT}{CUT}", CUT))
     labels = _label(blocks)
     start, stop = _bounds(blocks, labels, marked)
     paragraphs, chapters = _walk(blocks[start:stop], labels[start:stop])
-    return Story(title_of(text), tuple(paragraphs), tuple(chapters))
+    title = _TITLE.search(text, 0, 20_000)
+    return Story(" ".join(title[1].split()) if title else None, tuple(paragraphs), tuple(chapters))
 
 
 @dataclass(frozen=True)

@@ -64,9 +64,6 @@ def ask_all(
         store: of the replies.
         usable: whether an answer can be used; otherwise it is asked for again, up to ``asks`` times.
         progress: show a progress bar on standard error.
-
-    Raises:
-        InputError: see :func:`~long_context_tasks.judges.run.judge_all`.
     """
     check_reads_prompts(config)
     config = config.changed(seeds=config.seeds[:1], logprobs=None)

@@ -91,7 +91,6 @@ class Prediction(Checked):
 
 
 def _answer_message(item: OrcaItem) -> Message:
-    """Put an answer into the one message of a request."""
     names = ("question", "reference", "candidate", "rationale", "transcription")
     row = {name: value for name in names if (value := getattr(item, name)) is not None}
     # ASCII, as a response may hold half of a surrogate pair.
@@ -125,9 +124,6 @@ RUBRIC = Rubric("orca", 0.0, 1.0, _mean)
 """A verdict's score is the predicted mean."""
 
 
-# A task with ORCA as its judge.
-
-
 def _judged_by_orca(task: LoadedTask, config: JudgeConfig) -> LoadedTask:
     """Return the task with ORCA as its judge and ``orca_mean`` as headline; unchanged where it is not answered in words and needs no judge."""
     if task.asked_and_right is None:
@@ -147,12 +143,6 @@ def _judged_before(task: LoadedTask) -> LoadedTask:
 
 
 def _with_predictions(task: LoadedTask, form: InputFormat | None) -> LoadedTask:
-    """Return a task that is answered in words, with ORCA's predictions as its verdicts.
-
-    Args:
-        task: with questions and reference answers.
-        form: the parts that the checkpoint reads; None where nothing will be asked, as its predictions are stored.
-    """
     assert task.asked_and_right is not None
     own = tuple(name for name in task.metrics if task.judging is None or name not in task.judging.metrics)
     asked_and_right = task.asked_and_right
@@ -226,9 +216,6 @@ def _orca_scores(response: str | None, verdicts: Sequence[Verdict], status: str 
     return {METRICS[0]: Score(prediction.mean, std=prediction.std), METRICS[1]: Score(prediction.std)}
 
 
-# The checkpoint behind it.
-
-
 def _input_format(config: JudgeConfig) -> InputFormat:
     """Return the parts that the judge reads, from the arguments it was trained with; nothing is loaded."""
     return InputFormat.of_args(read_args(find_checkpoint(Path(config.model).expanduser())))
@@ -267,7 +254,6 @@ def _check(config: JudgeConfig) -> None:
 
 
 def _load(config: JudgeConfig) -> Generate:
-    """Load the checkpoint and return the function that predicts."""
     assert isinstance(config, OrcaConfig)
     checkpoint = _loaded(config.model, config.base_model)
 

@@ -99,11 +99,7 @@ def index_payload(
 ) -> dict[str, Any]:
     """Return what index.js takes. Texts from outside are in lists only, never keys.
 
-    Args:
-        leading: model and column to its cell.
-        models: to their slugs, those with cells.
-        tasks: to their slugs.
-        options: of the site.
+    ``models`` and ``tasks`` give the slugs of their pages.
     """
     leaves = ordered_leaves(leading)
     groups: dict[tuple[str, ...], int] = {}

@@ -96,12 +96,8 @@ def filled(
 ) -> tuple[str, int]:
     """Add sentences that say nothing to a text until it fills a length; return it with its tokens.
 
-    Args:
-        additions: in the order in which they are tried; what does not fit is left out.
-        extended: some of the additions to the text with these.
-        count: tokens of a text.
-        least: tokens at which the text is long enough; it may stay below where the additions do not suffice.
-        most: tokens that it never exceeds by an addition.
+    Additions are tried in order; ``extended`` makes the text with some of them. It is long enough at ``least`` tokens, and stays
+    below where the additions do not suffice; no addition brings it above ``most``.
     """
     added: list[str] = []
     text = extended(added)

@@ -253,7 +253,6 @@ def test_command(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (("inject", "--wer", "1.4", "m.txt"), "--wer: word error rate 1.4: give a share from 0 to 1"),
-        (("inject", "--wer", "40", "m.txt"), "--wer: word error rate 40.0: give a share from 0 to 1"),
         (("inject", "--wer", "nan", "m.txt"), "--wer: word error rate nan"),
         (("inject", "--wer", "0.4", "--mode", "loud", "m.txt"), "--mode loud: there are exact and official"),
         (("inject", "--wer", "0.4", "m.txt", "-o", "no/folder/rules"), "no/folder/rules: cannot be written"),

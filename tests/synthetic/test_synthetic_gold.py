@@ -29,11 +29,7 @@ TSORT = "ada_leval_tsort_any_synthetic"
 MEETINGS = ("elitr_bench_qa_synthetic", "elitr_bench_conv_synthetic")
 SUMMARIES = tuple(f"ethic_summarize_{domain}_synthetic" for domain in DOMAINS["summarize"])
 # Shares of cases on which a reader may differ. Those that put things in order weigh hints; the others read what is said.
-SOLVERS = {
-    TSORT: 0.05,
-    "ethic_organize_books_synthetic": 0.05,
-    "ethic_organize_debates_synthetic": 0.05,
-}
+SOLVERS = {TSORT: 0.05, "ethic_organize_books_synthetic": 0.05, "ethic_organize_debates_synthetic": 0.05}
 
 
 @pytest.fixture(autouse=True)

@@ -4,31 +4,10 @@ import re
 
 from long_context_tasks.corpora.medical_abstracts import Review
 
-_UNITS = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-]
-_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-VALUES = {word: number for number, word in enumerate(_UNITS)}
-VALUES |= {word: 10 * number for number, word in enumerate(_TENS, start=2)}
+_UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+VALUES = {word: number for number, word in enumerate(_UNITS.split())}
+VALUES |= {word: 10 * number for number, word in enumerate(_TENS.split(), start=2)}
 _ONE = "|".join(sorted(VALUES, key=len, reverse=True))
 
 

@@ -50,10 +50,6 @@ def extract_bestanswer_official(prediction: str, num_choice: int) -> str:
 
     >>> [extract_bestanswer_official(text, 5) for text in ("A2 is better than A5", "A12", "in 2024", "none")]
     ['A5', 'A1', 'A4', '???']
-
-    Args:
-        prediction: the response.
-        num_choice: number of answers shown.
     """
     size = len(str(num_choice))
     best = max(

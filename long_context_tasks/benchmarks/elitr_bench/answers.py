@@ -180,11 +180,6 @@ def _ruled_out(before: Sequence[str]) -> bool:
 
 
 def is_found(response: str, stated: Mapping[str, Any]) -> bool:
-    """Return whether a response states the right value and no other.
-
-    Args:
-        response: without thinking.
-        stated: the turn's row of :data:`INPUT`.
-    """
+    """Return whether a response without thinking states the right value and no other, by the turn's row of :data:`INPUT`."""
     words = words_of(response)
     return states(words, stated["right"]) and not any(states(words, forms) for forms in stated["wrong"])

@@ -227,14 +227,7 @@ def judge_conversation(prompt: str, judge: str = "gpt") -> list[Message]:
 
 
 def judge_messages(case: Case, turn: int, response: str, judge: str = "gpt") -> list[Message]:
-    """Return what a judge is sent for one turn of a case.
-
-    Args:
-        case: with question and gold answer.
-        turn: which question.
-        response: as it shall be judged.
-        judge: one of :data:`JUDGES`.
-    """
+    """Return what a judge is sent for one turn of a case."""
     question, gold = question_of(case, turn), str(case.turns[turn].gold)
     return judge_conversation(judge_prompt(question, response, gold, judge, case.inputs["language"]), judge)
 

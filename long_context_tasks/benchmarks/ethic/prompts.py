@@ -67,12 +67,7 @@ def layout(system: str, user: str, style: str = CHAT) -> list[Message]:
 
 
 def messages(case: Case, documents: Documents | Mapping[str, str]) -> list[Message]:
-    """Return what is sent for a case.
-
-    Args:
-        case: its ``inputs`` name the texts and the style.
-        documents: the texts.
-    """
+    """Return what is sent for a case."""
     inputs = case.inputs
     system = documents[inputs["system"]] if inputs["system"] else ""
     return layout(system, documents[inputs["user"]], inputs.get("style", CHAT))

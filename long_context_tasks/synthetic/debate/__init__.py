@@ -183,9 +183,7 @@ class Reporter(Writer):
         person = self.people.get(role)
         if person is not None:
             return self.person(person, form)
-        text = self.text.get(role)
-        if text is None:
-            text = self.other(role)
+        text = self.text[role] if role in self.text else _makers()[role](self.names)
         if "{" in text:
             text = text.replace("{place}", self.text["place"])
         return capital(text) if form == "cap" else text
@@ -231,13 +229,6 @@ class Reporter(Writer):
         speaker = self.people.get("S")
         own = speaker is not None and speaker.party == person.party and speaker.office != "Chair"
         return f"my hon. Friend the Member for {person.seat}" if own else f"the Member for {person.seat}"
-
-    def other(self, role: str) -> str:
-        """Return something that is new each time."""
-        maker = _makers().get(role)
-        if maker is None:
-            raise KeyError(f"no such field in a speech: {role}")
-        return maker(self.names)
 
 
 @cache

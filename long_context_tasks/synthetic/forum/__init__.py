@@ -294,11 +294,7 @@ def write_threads(seed: int, num_threads: int) -> list[Thread]:
 
 
 def asides(seed: int) -> list[str]:
-    """Return sentences that an asker may add and that say nothing of devices, parts and values; none says the same as another.
-
-    Args:
-        seed: Of words and order; the same sentences for the same seed on every machine and Python version.
-    """
+    """Return sentences that an asker may add and that say nothing of devices, parts and values; none says the same as another."""
     dice = Dice(Random(stream(seed, "asides")).random)
     said = [dice.pick(options) for options in sentences()["question.aside"]]
     return sorted(said, key=lambda _: dice.random())

@@ -105,13 +105,7 @@ def topic(speech: Speech, point: Point) -> str:
 
 
 def discuss(speech: Speech, point: Point, brief: bool = False) -> Block:
-    """Return the passage in which a point comes up and is settled for the first time.
-
-    Args:
-        speech: of the meeting.
-        point: to settle.
-        brief: without digressions.
-    """
+    """Return the passage in which a point comes up and is settled for the first time."""
     block = Block()
     values = [value.text for value in point.values]
     # Whoever is spoken to in between is nobody whom the point is about.

@@ -26,11 +26,7 @@ OWN = re.compile(rf"[A-Z]|\b(?:{'|'.join(map(in_words, range(10, 100)))})\b")
 AROUND = 0.85  # how often the region is spoken of
 
 # What more may be said of an event, beside its own sentences.
-DETAILS = {
-    "find": "detail.thing",
-    "gift": "detail.thing",
-    "study": "detail.thing",
-}
+DETAILS = {"find": "detail.thing", "gift": "detail.thing", "study": "detail.thing"}
 
 
 @dataclass(frozen=True)

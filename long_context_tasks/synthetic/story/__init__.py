@@ -285,10 +285,7 @@ class StoryTeller(Teller):
 def take_apart(text: str, where: str = "", in_full: Callable[[str], str] | None = None) -> str:
     """Make two or more sentences of every long one that has no rare name in it; what cannot be parted gets one.
 
-    Args:
-        text: of a paragraph.
-        where: "at" somewhere, for long sentences outside quotations that name no one and have no joint.
-        in_full: adds the surname to a first name in a sentence.
+    ``where`` ("at" somewhere) is for long sentences outside quotations without names and joints; ``in_full`` adds a surname.
 
     >>> take_apart("A girl shouted a greeting, and there was a slow movement behind the shutters.")
     'A girl shouted a greeting. There was a slow movement behind the shutters.'

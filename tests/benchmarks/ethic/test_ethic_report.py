@@ -359,7 +359,6 @@ def test_other_cases_than_those_of_the_run(tmp_path: Path, options: Options) -> 
 def test_bad_words(tmp_path: Path) -> None:
     assert "not there" in lct(tmp_path / "nothing").output
     assert "no run that can be used" in lct(tmp_path).output
-    assert ".svg or .png" in lct(tmp_path, "--plot", "x.txt").output
 
 
 def test_contexts_of_recalling_and_summarizing_are_equal(built: Path, options: Options) -> None:

@@ -42,13 +42,6 @@ def build(
 ) -> list[TaskReport]:
     """Build the cases of a family into a case folder, all or nothing.
 
-    Args:
-        family: name of a builder.
-        source: books or posts; None for the synthetic families.
-        settings: the family's settings.
-        folder: the case folder, replaced when it is one already.
-        progress: reports long work.
-
     Raises:
         InputError: the source cannot be used, or a length gets no case.
     """

@@ -301,12 +301,7 @@ def case_id(seed: int, number: int) -> str:
 
 
 def key_facts(paragraphs: Sequence[Paragraph], tokens: Sequence[int]) -> list[Fact]:
-    """Return the facts of a section that its summary should state: the weightiest of every stretch of equal length, in order.
-
-    Args:
-        paragraphs: of the section.
-        tokens: of each.
-    """
+    """Return the facts of a section that its summary should state: the weightiest of every stretch of equal length, in order."""
     total = sum(tokens)
     stretches = max(LEAST_FACTS, round(total / FACT_TOKENS))
     best: dict[int, Fact] = {}
