@@ -134,7 +134,8 @@ def resolve(path: str, what: str) -> Any:
     try:
         imported = importlib.import_module(module)
         return getattr(imported, name) if name else imported
+    except InputError:
+        raise
     except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(
-            f"{what}: cannot import {path!r} ({error}); write it as package.module:name"
-        ) from error
+        remedy = "" if ":" in path else "; write it as package.module:name"
+        raise InputError(f"{what}: cannot import {path!r} ({error}){remedy}") from error
