@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,11 +53,23 @@ class JudgeServer:
     most_in_flight: int = 0
 
 
-def completion(text: str | None, chat: bool) -> bytes:
-    choice: dict[str, Any] = {"index": 0, "finish_reason": "stop"}
-    choice |= {"message": {"role": "assistant", "content": text}} if chat else {"text": text}
+def completions(texts: Sequence[str | None], chat: bool) -> bytes:
+    """The body of a response with a choice for each text."""
+    choices = [
+        {"index": place, "finish_reason": "stop"}
+        | ({"message": {"role": "assistant", "content": text}} if chat else {"text": text})
+        for place, text in enumerate(texts)
+    ]
     usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
-    return json.dumps({"id": "x", "object": "y", "choices": [choice], "usage": usage}).encode()
+    row = {
+        "id": "x",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "stub",
+        "choices": choices,
+        "usage": usage,
+    }
+    return json.dumps(row).encode()
 
 
 class _Handler:
@@ -91,7 +103,7 @@ class _Handler:
                     break
                 body = answer.raw
                 if body is None and answer.status == 200:
-                    body = completion(answer.text, "chat" in path)
+                    body = completions([answer.text], "chat" in path)
                 if body is None:
                     body = json.dumps({"error": {"message": answer.error}}).encode()
                 self.send(writer, answer.status, answer.headers, body)
@@ -196,7 +208,7 @@ def main() -> None:
     parser.add_argument("log")
     args = parser.parse_args()
     log = os.open(args.log, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
-    body = completion(r"Good. \boxed{7}", True)
+    body = completions([r"Good. \boxed{7}"], True)
     head = (
         f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     )

@@ -2,14 +2,14 @@
 
 import hashlib
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-Answer = Callable[[list[dict[str, str]]], str]
+from judge_server import Answer, completions, judge_server
+
+Reply = Callable[[list[dict[str, str]]], str]
 
 
 @dataclass
@@ -65,76 +65,31 @@ def judge_by_hash(messages: list[dict[str, str]]) -> str:
 
 
 @contextmanager
-def stub_server(answer: Answer = answer_by_hash, refuse_over: int | None = None) -> Iterator[Stub]:
+def stub_server(answer: Reply = answer_by_hash, refuse_over: int | None = None) -> Iterator[Stub]:
     """Serve until the block ends.
 
     Args:
         answer: messages to the text of the response.
         refuse_over: refuse prompts of more characters, as vLLM refuses what exceeds its window.
     """
+    stub = Stub("")
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def behave(body: dict[str, Any], _: int) -> Answer:
+        chat = "messages" in body
+        prompt = body.get("prompt")
+        prompts = prompt if isinstance(prompt, list) else [prompt]
+        batches = [body["messages"]] if chat else [[{"role": "user", "content": text}] for text in prompts]
+        if (
+            refuse_over is not None
+            and max(sum(len(m["content"]) for m in batch) for batch in batches) > refuse_over
+        ):
+            stub.refused += 1
+            text = "This model's maximum context length is 1000 tokens. Please reduce the length of the messages."
+            error = {"object": "error", "message": text, "type": "BadRequestError", "code": 400}
+            return Answer(status=400, raw=json.dumps(error).encode())
+        stub.requests.extend(batches)
+        return Answer(raw=completions([answer(batch) for batch in batches], chat))
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-        def _send(self, status: int, body: dict[str, Any]) -> None:
-            data = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            chat = "messages" in body
-            prompt = body.get("prompt")
-            prompts = prompt if isinstance(prompt, list) else [prompt]
-            batches = (
-                [body["messages"]] if chat else [[{"role": "user", "content": text}] for text in prompts]
-            )
-            if refuse_over is not None and any(
-                sum(len(m["content"]) for m in batch) > refuse_over for batch in batches
-            ):
-                with lock:
-                    stub.refused += 1
-                text = "This model's maximum context length is 1000 tokens. Please reduce the length of the messages."
-                self._send(400, {"object": "error", "message": text, "type": "BadRequestError", "code": 400})
-                return
-            with lock:
-                stub.requests.extend(batches)
-            choices = [
-                {
-                    "index": i,
-                    "finish_reason": "stop",
-                    "message": {"role": "assistant", "content": answer(batch)},
-                }
-                if chat
-                else {"index": i, "finish_reason": "stop", "text": answer(batch)}
-                for i, batch in enumerate(batches)
-            ]
-            usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-            self._send(
-                200,
-                {
-                    "id": "x",
-                    "object": "chat.completion",
-                    "created": 0,
-                    "model": "stub",
-                    "choices": choices,
-                    "usage": usage,
-                },
-            )
-
-    lock = threading.Lock()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    stub = Stub(f"http://127.0.0.1:{server.server_address[1]}/v1")
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with judge_server(behave) as server:
+        stub.url = server.url
         yield stub
-    finally:
-        server.shutdown()
-        server.server_close()

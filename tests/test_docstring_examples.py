@@ -18,5 +18,7 @@ MODULES = sorted(
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name: str) -> None:
-    results = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+    results = doctest.testmod(
+        importlib.import_module(name), optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    )
     assert not results.failed

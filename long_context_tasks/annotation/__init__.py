@@ -9,42 +9,34 @@ from long_context_tasks.annotation.figures import (
     LEVELS,
     Alpha,
     CodeCount,
-    Figures,
     Level,
-    ModelRow,
     Part,
     krippendorff_alpha,
     study_figures,
 )
 from long_context_tasks.annotation.records import (
     Annotation,
-    Candidate,
     Incoming,
     Question,
     Review,
     read_documents,
     read_questions,
 )
-from long_context_tasks.annotation.scale import CODES, DEFAULT_SCALE, SHIPPED, Scale, load_scale
+from long_context_tasks.annotation.scale import CODES, SHIPPED, load_scale
 from long_context_tasks.annotation.study import Study, create, open_study
 
 __all__ = [
     "CODES",
-    "DEFAULT_SCALE",
     "LEVELS",
     "SHIPPED",
     "Alpha",
     "Annotation",
-    "Candidate",
     "CodeCount",
-    "Figures",
     "Incoming",
     "Level",
-    "ModelRow",
     "Part",
     "Question",
     "Review",
-    "Scale",
     "Study",
     "add",
     "add_answers",

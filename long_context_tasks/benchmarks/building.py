@@ -104,9 +104,6 @@ def parse_lengths(text: str, published: Sequence[str]) -> tuple[int, ...]:
     return tuple(sorted(lengths))
 
 
-# --- cases of a run: from a seed, or from a folder of built cases ----------------------------------------------------
-
-
 def run_settings(task: str, kind: type[S], options: Options, cases: int, **own: Any) -> S:
     """Return a builder's settings for a run whose cases are written from a seed.
 

@@ -204,7 +204,6 @@ def _refused(response: Any, text: str) -> Exception:
 
 
 def _keep(response: Any, url: str, path: Path, start: int, on_bytes: OnBytes | None) -> None:
-    """Write what arrives behind the first ``start`` bytes."""
     etag = response.headers.get("ETag", "")
     # A weak tag promises no equal bytes, so it cannot be used to ask for the rest.
     version = etag if etag and not etag.startswith("W/") else response.headers.get("Last-Modified")

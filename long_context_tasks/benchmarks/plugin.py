@@ -127,10 +127,6 @@ class Benchmark:
 def resolve(path: str, what: str) -> Any:
     """Import ``package.module:name``.
 
-    Args:
-        path: dotted path.
-        what: whose path it is, for the error.
-
     Raises:
         InputError: no such module or name.
     """
@@ -138,7 +134,8 @@ def resolve(path: str, what: str) -> Any:
     try:
         imported = importlib.import_module(module)
         return getattr(imported, name) if name else imported
+    except InputError:
+        raise
     except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(
-            f"{what}: cannot import {path!r} ({error}); write it as package.module:name"
-        ) from error
+        remedy = "" if ":" in path else "; write it as package.module:name"
+        raise InputError(f"{what}: cannot import {path!r} ({error}){remedy}") from error

@@ -15,7 +15,6 @@ In place of ``rows`` an entry may name a data file of the same folder and a tabl
 and ``rows`` of the same kind; its own ``columns`` then maps that table's columns to ours, and leaves out those it does not name.
 """
 
-import importlib.resources
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -125,7 +124,7 @@ def published(benchmark: str) -> tuple[PublishedScore, ...]:
     """
     if benchmark not in catalogue.benchmark_names():
         raise InputError(f"unknown benchmark {benchmark}; there are {', '.join(catalogue.benchmark_names())}")
-    folder = importlib.resources.files(f"{catalogue.PACKAGE}.{benchmark}")
+    folder = catalogue.benchmark(benchmark).folder
     if not (folder / FILE).is_file():
         return ()
 
@@ -138,13 +137,7 @@ def published(benchmark: str) -> tuple[PublishedScore, ...]:
 def parse_published(
     text: str, card: Card, place: str, read: Callable[[str], str]
 ) -> tuple[PublishedScore, ...]:
-    """Return the figures of a YAML text.
-
-    Args:
-        text: of the file.
-        card: of the benchmark that it belongs to.
-        place: name of the file, for messages.
-        read: text of another data file, by its name.
+    """Return the figures of a YAML text; ``read`` gives the text of another data file by its name.
 
     Raises:
         InputError: a key, task, metric, unit or figure that cannot be, a row of another length than the columns, or a figure
@@ -171,7 +164,6 @@ def parse_published(
 def _figures(
     entry: _Entry, windows: Mapping[str, str], card: Card, place: str, read: Callable[[str], str]
 ) -> Iterator[PublishedScore]:
-    """Yield the figures of one entry of ``tables``."""
     table = f"{place}: {entry.table}"
     columns, rows = _layout(entry, table, read)
     specs = [None if column is None else _column(column, entry.shared, card, table) for column in columns]

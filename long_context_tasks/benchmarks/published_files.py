@@ -32,12 +32,6 @@ def remedy(benchmark: str) -> str:
 def find_file(name: str, options: Options, benchmark: str, *, instead: str = "") -> Path:
     """Return the path of a published file, plain or gzipped.
 
-    Args:
-        name: of the plain file.
-        options: the data folder counts.
-        benchmark: whose file it is.
-        instead: ways to do without the file.
-
     Raises:
         InputError: it is missing; with the remedies.
     """

@@ -1,7 +1,6 @@
 """``lct annotate``: collect human ratings of answers: prepare, annotate, correct, count, export."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -43,12 +42,10 @@ def annotate() -> None:
     """Collect human ratings of answers: prepare items, annotate in a browser, correct, count, export."""
 
 
-@contextmanager
-def _opened(path: Path) -> "Iterator[Study]":
+def _opened(path: Path) -> "Study":
     from long_context_tasks.annotation import open_study
 
-    with open_study(path) as study:
-        yield study
+    return open_study(path)
 
 
 @app.command(

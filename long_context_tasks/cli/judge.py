@@ -57,7 +57,6 @@ def run(
     folder `judged` beside each run; the hosts' own files stay as they are. Exit code 1 when a run was skipped or the judge
     could not be reached for some responses.
     """
-    from long_context_tasks.cli.output import print_table
     from long_context_tasks.judges import check_judge
     from long_context_tasks.judges.kinds import kind_of
     from long_context_tasks.results.rejudge import judge_run, prepare, with_seeds

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections import Counter as Counts
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -277,14 +278,15 @@ def _print(table: "Table") -> None:
 
 
 def _show_missing(found: "Missing", as_json: bool) -> None:
-    from long_context_tasks.results.plan.commands_for import counts_by_state
-
     if as_json:
         give_document(found.document())
         return
     if table := found.table():
         _print(table)
-    say(", ".join(f"{count} {state}" for state, count in counts_by_state(found.cells).items()) + ".")
+    say(
+        ", ".join(f"{count} {state}" for state, count in Counts(cell.state for cell in found.cells).items())
+        + "."
+    )
     for problem in found.problems:
         typer.echo(f"not used: {problem}", err=True)
     for model in dict.fromkeys(one.model for one in found.commands):

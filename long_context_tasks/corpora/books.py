@@ -16,8 +16,6 @@ from long_context_tasks.corpora.gutenberg import clean
 from long_context_tasks.corpora.plain_files import field_of, kind_of, read_rows, read_text, stem_of, unique
 from long_context_tasks.schema import InputError
 
-__all__ = ["Book", "read_books"]
-
 _FORMS = "a .txt[.gz] or .jsonl[.gz] file, a folder of such files, or a folder of folders with chapter files"
 
 

@@ -16,10 +16,6 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from itertools import islice, pairwise
 
-__all__ = ["Story", "clean"]
-
-# --- blocks and headings ------------------------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True)
 class Block:
@@ -173,7 +169,6 @@ def heading_of(block: Block) -> Heading | None:
 
 
 def _numeral(block: Block, text: str) -> Heading | None:
-    """Return a number alone, or an ordered part."""
     if match := _ORDERED.match(text):
         return Heading(Kind.CHAPTER, _value(match["number"]))
     match = _BARE.match(text) or (_BARE_WORD.match(text) if block.gap >= 2 else None)
@@ -182,7 +177,6 @@ def _numeral(block: Block, text: str) -> Heading | None:
 
 
 def _named(block: Block, text: str) -> Heading | None:
-    """Return one of the words that head a part of a book without a number."""
     apart = block.gap >= 2
     kind = None
     if not apart and not text.isupper():
@@ -282,7 +276,6 @@ def _is_capitals(text: str) -> bool:
 
 
 def _bare_text(text: str) -> str:
-    """Return a line without the marks of emphasis around it."""
     if "  " in text or "\t" in text:
         text = " ".join(text.split())
     return text.strip("_*=~ ")
@@ -295,9 +288,6 @@ def _value(number: str) -> int:
     if number in _WORDS:
         return _WORDS[number]
     return 0 if number == "last" else roman(number)
-
-
-# --- from a file to blocks, from a block to one line ----------------------------------------------------------------------
 
 
 _START = re.compile(
@@ -329,26 +319,8 @@ _FRAME = re.compile(r"\+-{2,}\+|(?<!\S)\|(?!\S)")
 _SUSPECT = re.compile(r"[*†‡\[_|+\x00]")
 
 
-def title_of(text: str) -> str | None:
-    """Return the title in the header of a file's text, None without one."""
-    title = _TITLE.search(text, 0, 20_000)
-    return " ".join(title[1].split()) if title else None
-
-
-def blocks_of(text: str) -> tuple[list[Block], bool]:
-    """Cut the text of a file into blocks.
-
-    Args:
-        text: with line feeds alone.
-
-    Returns:
-        The blocks between the START and END lines, and whether there was a START line.
-    """
-    body, marked = _between_markers(text)
-    return _blocks(_without_asides(body).replace(f"{CUT}{CUT}", CUT)), marked
-
-
 def _between_markers(text: str) -> tuple[str, bool]:
+    """Return what stands between the START and END lines, and whether there is a START line."""
     starts: list[int] = []
     ends: list[int] = []
     # Plain searches for the name, then a look at its line: ten times faster than patterns over the whole book.
@@ -427,9 +399,6 @@ def _goes_on(text: str, line: str) -> bool:
     return line[0].islower() and text[-2:-1].isalpha()
 
 
-# --- which blocks are the story -----------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Story:
     """A book without its apparatus.
@@ -471,11 +440,13 @@ def clean(text: str) -> Story:
     chapter. The result has no paragraphs when no story is found.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n\n")
-    blocks, marked = blocks_of(text)
+    body, marked = _between_markers(text)
+    blocks = _blocks(_without_asides(body).replace(f"{CUT}{CUT}", CUT))
     labels = _label(blocks)
     start, stop = _bounds(blocks, labels, marked)
     paragraphs, chapters = _walk(blocks[start:stop], labels[start:stop])
-    return Story(title_of(text), tuple(paragraphs), tuple(chapters))
+    title = _TITLE.search(text, 0, 20_000)
+    return Story(" ".join(title[1].split()) if title else None, tuple(paragraphs), tuple(chapters))
 
 
 @dataclass(frozen=True)
@@ -552,7 +523,6 @@ def _is_number(block: Block) -> bool:
 
 
 def _is_note(note: re.Match[str], before: Sequence[Block]) -> bool:
-    """Return whether one of the blocks before a footnote has its mark."""
     if mark := note["mark"]:
         return any(f"[{mark}]" in block.text for block in before)
     return any(_MARK_BEFORE.search(line) for block in before for line in block.lines)

@@ -14,8 +14,6 @@ import re
 
 from lxml import etree
 
-__all__ = ["html_to_text", "is_text_only"]
-
 _CONTAINERS = frozenset(("blockquote", "ul", "ol", "dl", "div", "table", "thead", "tbody", "tfoot", "tr"))
 _LEAVES = frozenset(("p", "pre", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "li", "dt", "dd", "th", "td"))
 _BLOCKS = _CONTAINERS | _LEAVES

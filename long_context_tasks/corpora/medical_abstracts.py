@@ -78,7 +78,6 @@ def read_reviews(path: Path) -> Iterator[Review]:
 
 
 def _studies(found: Sequence[Study]) -> tuple[Study, ...]:
-    """Return those with an abstract; of one id the first stays."""
     by_id: dict[str, Study] = {}
     for study in found:
         if study.abstract:

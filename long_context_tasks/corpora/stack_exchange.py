@@ -27,19 +27,6 @@ from lxml import etree
 
 from long_context_tasks.schema import InputError
 
-__all__ = [
-    "Answers",
-    "InvalidPost",
-    "PostIndex",
-    "Questions",
-    "build_index",
-    "parse_tags",
-    "read_bodies",
-    "read_posts",
-]
-
-# --- bytes, whatever the file is packed in ------------------------------------------------------------------------------
-
 # Chunks that wait between the thread that unpacks and the reader: a few, so that memory stays constant.
 _WAITING = 8
 _CHUNK = 1 << 18
@@ -68,7 +55,6 @@ class _Pipe:
 
 
 def _extract(path: Path, member: str, pipe: _Pipe) -> None:
-    """Unpack a file of an archive into a pipe."""
     import py7zr
     from py7zr.io import Py7zIO, WriterFactory
 
@@ -181,8 +167,6 @@ def read_chunks(path: Path) -> Iterator[bytes]:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error}). Check the path.") from error
 
-
-# --- rows: attributes of one post after the other, from XML or JSON Lines -----------------------------------------------
 
 _REMEDY = (
     "A Stack Exchange dump's Posts.xml (plain, .gz or .7z) or JSON Lines with the same names is expected."
@@ -327,8 +311,6 @@ def _lines(path: Path, chunks: Iterator[bytes]) -> Iterator[bytes]:
     if rest:
         yield rest
 
-
-# --- columns ------------------------------------------------------------------------------------------------------------
 
 QUESTION = 1
 ANSWER = 2
@@ -523,8 +505,6 @@ class _IndexBuilder:
 
 
 class _Dates:
-    """A growing column of creation dates."""
-
     def __init__(self, path: Path) -> None:
         self._path = path
         self._pending: list[str] = []

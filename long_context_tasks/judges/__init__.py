@@ -10,14 +10,13 @@ A benchmark makes requests and a rubric; :func:`judge_all` gives verdicts::
 """
 
 from long_context_tasks.judges.config import JudgeConfig
-from long_context_tasks.judges.kinds import Draw, Generate, check_judge, load_judge
+from long_context_tasks.judges.kinds import Draw, check_judge, load_judge
 from long_context_tasks.judges.parsers import last_boxed, last_result, official_boxed, official_result
 from long_context_tasks.judges.request import JudgeRequest
-from long_context_tasks.judges.run import check_prompts, judge_all
+from long_context_tasks.judges.run import judge_all
 from long_context_tasks.judges.store import Store, default_store_path
 from long_context_tasks.judges.task_judge import Judging
 from long_context_tasks.judges.verdict import (
-    Panel,
     Reply,
     Rubric,
     Summary,
@@ -33,11 +32,9 @@ __all__ = [
     "ENDPOINT_FAILED",
     "UNPARSABLE",
     "Draw",
-    "Generate",
     "JudgeConfig",
     "JudgeRequest",
     "Judging",
-    "Panel",
     "Reply",
     "Rubric",
     "Store",
@@ -46,7 +43,6 @@ __all__ = [
     "Usage",
     "Verdict",
     "check_judge",
-    "check_prompts",
     "default_store_path",
     "judge_all",
     "last_boxed",

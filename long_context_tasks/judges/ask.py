@@ -19,8 +19,8 @@ Prompt = tuple[Message, ...]
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a model said to one prompt.
+class TextReply:
+    """What a model replied to a prompt.
 
     Attributes:
         text: None when no usable answer came.
@@ -39,7 +39,7 @@ class Answer:
 class Asked:
     """The answers to some prompts, in their order, and what they cost."""
 
-    answers: tuple[Answer, ...]
+    answers: tuple[TextReply, ...]
     summary: Summary
 
 
@@ -64,9 +64,6 @@ def ask_all(
         store: of the replies.
         usable: whether an answer can be used; otherwise it is asked for again, up to ``asks`` times.
         progress: show a progress bar on standard error.
-
-    Raises:
-        InputError: see :func:`~long_context_tasks.judges.run.judge_all`.
     """
     check_reads_prompts(config)
     config = config.changed(seeds=config.seeds[:1], logprobs=None)
@@ -78,5 +75,5 @@ def ask_all(
         reply = store.get(verdict.key) if verdict.score is not None else None
         cut = reply is not None and reply.finish_reason == "length"
         text = verdict.feedback if verdict.score is not None else None
-        answers.append(Answer(text, verdict.reason, cut, verdict.error))
+        answers.append(TextReply(text, verdict.reason, cut, verdict.error))
     return Asked(tuple(answers), summarize(verdicts, config))

@@ -46,6 +46,19 @@ def _unchanged(config: JudgeConfig, place: str) -> JudgeConfig:
 
 
 @dataclass(frozen=True)
+class Stored:
+    """How stored verdicts of a kind are read where they are predictions instead of words; no model is needed.
+
+    Attributes:
+        task: a task as these verdicts score it; raises InputError where they cannot.
+        stds: metric to the standard deviation of people's ratings that a turn's feedback predicts.
+    """
+
+    task: Callable[[LoadedTask], LoadedTask]
+    stds: Callable[[str], Mapping[str, float]]
+
+
+@dataclass(frozen=True)
 class Kind:
     """How judges of a kind work.
 
@@ -57,6 +70,7 @@ class Kind:
         prepare: a task as this kind scores it, with metrics of its own; None: as the benchmark says.
         reads_prompts: whether it reads any prompt and replies in words.
         chunk: prompts that are generated, and stored, together; None: ``batch_size``.
+        stored: how its stored verdicts are read; None: as the benchmark's rubric reads words.
     """
 
     check: Callable[[JudgeConfig], None]
@@ -66,11 +80,19 @@ class Kind:
     prepare: Callable[[LoadedTask, JudgeConfig], LoadedTask] | None = None
     reads_prompts: bool = True
     chunk: int | None = None
+    stored: Stored | None = None
 
 
 def kind_of(config: JudgeConfig) -> Kind:
     """Return how a judge works."""
     return _kind(config.kind)
+
+
+def stored_kind(description: Mapping[str, Any]) -> Stored | None:
+    """Return how the verdicts of a judge that results describe are read; None: as words, also where they name no known kind."""
+    name = str(description.get("kind"))
+    # Endpoints reply in words; their client need not be loaded to read a report.
+    return _kind(name).stored if name in KINDS and name != "openai" else None
 
 
 def _kind(name: str) -> Kind:

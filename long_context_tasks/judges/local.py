@@ -272,11 +272,7 @@ def _loaded_vllm(name: str) -> Any:
 
 
 def load_local_judge(config: JudgeConfig) -> Generate:
-    """Load the judge's model with the engine that it names.
-
-    Raises:
-        InputError: see :func:`load_hf_judge`.
-    """
+    """Load the judge's model with the engine that it names."""
     return load_vllm_judge(config) if config.engine == "vllm" else load_hf_judge(config)
 
 

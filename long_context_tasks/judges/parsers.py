@@ -119,7 +119,6 @@ def _last_score(
 
 
 def _group(match: re.Match[str]) -> str:
-    """Return the group that took part in a match."""
     return str(match[match.lastindex or 0])
 
 

@@ -87,9 +87,6 @@ class TaskJudge:
 
         Returns:
             The verdicts, and one line that sums them up.
-
-        Raises:
-            InputError: see :func:`long_context_tasks.judges.judge_all`.
         """
         requests: list[JudgeRequest] = []
         places: list[tuple[str, int]] = []

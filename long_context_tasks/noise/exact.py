@@ -303,11 +303,7 @@ def _search(draft: _Draft, most: int, target: float, tolerance: float) -> int:
 def inject_exact(text: str, model: ErrorModel, wer: float, seed: int) -> str:
     """Make a text noisy until its measured word error rate meets the target.
 
-    Args:
-        text: Lines of words; white space around a line stays, white space inside a changed line becomes single spaces.
-        model: Errors to draw from.
-        wer: Target, 0 to 1.
-        seed: Seeds order and errors.
+    White space around a line stays, white space inside a changed line becomes single spaces.
 
     Returns:
         As many lines; tags unchanged; lines with words keep at least one.

@@ -1,8 +1,5 @@
 """Rules learned from pairs of what was said and what a recogniser wrote."""
 
-import gzip
-import json
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -14,7 +11,9 @@ from long_context_tasks.noise.error_rules import Rules
 from long_context_tasks.noise.rates import encode
 from long_context_tasks.noise.words import words_of
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import json_rows
 
+_PAIRS = 'lines like {"ref": "what was said", "hyp": "what was recognised"}'
 _GAP = 0.45  # two words less alike than 10 % are a deletion and an insertion rather than a substitution
 _ALIKE = 0.5
 _LONGEST_FORM = 3
@@ -30,43 +29,23 @@ def read_pairs(path: Path, *, sources: Iterable[str] = ()) -> Iterator[tuple[str
         sources: Take only pairs whose ``source`` begins with one of these; default: all.
 
     Raises:
-        InputError: unreadable, a line that is no pair, or no pair at all; with the line number.
+        InputError: unreadable, a line that is no pair, or no pair at all; with the row.
     """
     wanted = tuple(sources)
-    opener = gzip.open if path.suffix == ".gz" else open
     found = False
-    number = 0
-    try:
-        with opener(path, "rt", encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                if not line.strip():
-                    continue
-                pair, source = _pair(line, f"{path}, line {number}")
-                if not wanted or source.startswith(wanted):
-                    found = True
-                    yield pair
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(
-            f"{path}: cannot be read after line {number} ({reason}); give JSON Lines in UTF-8"
-        ) from error
+    for place, row in json_rows(path, _PAIRS):
+        if not isinstance(row, dict):
+            raise InputError(f"{place}: no JSON object; expected {_PAIRS}")
+        reference = row.get("ref", row.get("reference"))
+        hypothesis = row.get("hyp", row.get("hypothesis"))
+        if not isinstance(reference, str) or not isinstance(hypothesis, str):
+            raise InputError(f"{place}: ref and hyp are not both texts; expected {_PAIRS}")
+        if not wanted or str(row.get("source", "")).startswith(wanted):
+            found = True
+            yield reference, hypothesis
     if not found:
         which = f" of the sources {', '.join(wanted)}" if wanted else ""
-        raise InputError(f'{path}: no pairs{which} in it; give lines like {{"ref": "...", "hyp": "..."}}')
-
-
-def _pair(line: str, place: str) -> tuple[tuple[str, str], str]:
-    remedy = 'write each pair as {"ref": "what was said", "hyp": "what was recognised"}'
-    try:
-        item = json.loads(line)
-    except ValueError as error:
-        raise InputError(f"{place}: no JSON ({error}); {remedy}") from error
-    if not isinstance(item, dict):
-        raise InputError(f"{place}: no JSON object; {remedy}")
-    reference, hypothesis = item.get("ref", item.get("reference")), item.get("hyp", item.get("hypothesis"))
-    if not isinstance(reference, str) or not isinstance(hypothesis, str):
-        raise InputError(f"{place}: ref and hyp are not both texts; {remedy}")
-    return (reference, hypothesis), str(item.get("source", ""))
+        raise InputError(f"{path}: no pairs{which} in it; expected {_PAIRS}")
 
 
 def learn(pairs: Iterable[tuple[str, str]], *, min_count: int = 2) -> Rules:

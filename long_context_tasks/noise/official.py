@@ -5,8 +5,10 @@ is protected: a speaker tag changes if a rule exists for that very token. Often 
 effective word error rate stays below it; :mod:`long_context_tasks.noise.exact` is for targets that hold.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 import numpy.typing as npt
@@ -176,14 +178,6 @@ def _scale(
     return table, expected
 
 
-class _Numbers(dict[str, int]):
-    """Numbers words as they come."""
-
-    def __missing__(self, word: str) -> int:
-        number = self[word] = len(self)
-        return number
-
-
 def inject_official(
     text: str,
     table: RuleTable,
@@ -212,7 +206,7 @@ def inject_official(
     if _END in text:
         raise InputError("the text holds NUL characters, so it is no plain text; give a transcript in UTF-8")
     tokens = text.replace("\n", f" {_END} ").split()
-    known = _Numbers({_END: 0})
+    known = defaultdict(count(1).__next__, {_END: 0})
     numbers = np.fromiter(map(known.__getitem__, tokens), dtype=np.int64, count=len(tokens))
     words = list(known)
     occurrences = dict(zip(words, np.bincount(numbers, minlength=1).tolist(), strict=True))

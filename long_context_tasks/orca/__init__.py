@@ -15,7 +15,6 @@ what needs torch is imported where it is used::
 
 from long_context_tasks.orca.data import (
     HEAD_NAMES,
-    HeadName,
     OrcaItem,
     check_trainable,
     from_unit,
@@ -25,8 +24,6 @@ from long_context_tasks.orca.data import (
 from long_context_tasks.orca.inputs import InputFormat, input_text
 from long_context_tasks.orca.metrics import (
     COMPOSITES,
-    Agreement,
-    Disagreement,
     agreement,
     agreement_intervals,
     clamp,
@@ -36,18 +33,14 @@ from long_context_tasks.orca.metrics import (
     item_agreement,
     weights_of,
 )
-from long_context_tasks.orca.results import Scored, read_results, scored_agreement, write_results
+from long_context_tasks.orca.results import read_results, scored_agreement, write_results
 from long_context_tasks.orca.splits import Split, model_splits, question_splits, unseen_questions
 
 __all__ = [
     "COMPOSITES",
     "HEAD_NAMES",
-    "Agreement",
-    "Disagreement",
-    "HeadName",
     "InputFormat",
     "OrcaItem",
-    "Scored",
     "Split",
     "agreement",
     "agreement_intervals",

@@ -260,11 +260,6 @@ def _load_lm(folder: Path, dtype: str, base_model: str | None, trainable: bool) 
 
 
 def _load_head(model: "OrcaModel", path: Path) -> None:
-    """Read the head into the model.
-
-    Raises:
-        InputError: it is no file of tensors, lacks one, or one has another shape or is not finite.
-    """
     import pickle
 
     import torch

@@ -7,7 +7,6 @@ outputs, one per rating. ``bernoulli`` has two outputs, correct and incorrect, a
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
@@ -24,10 +23,6 @@ MASK = -100.0
 EPS = 0.01
 """Nearest that a label comes to 0 and 1 under the beta head, whose density may be infinite there."""
 N_RATINGS = 5
-Fractions = Literal["split", "truncate"]
-"""What the multinomial loss does with a rating between two whole ones, which other scales bring (7 of 10 is 3.67). ``split``: its two neighbours
-share the rating, so that its mean is kept. ``truncate``: the lower one has it, as in the released code. Whole ratings are the same under both."""
-
 Floats = NDArray[np.float64]
 
 
@@ -40,12 +35,16 @@ def beta_loss(params: Tensor, labels: Tensor, eps: float = EPS) -> Tensor:
     return torch.where(labels < 0, torch.zeros_like(loss), loss)
 
 
-def multinomial_loss(params: Tensor, labels: Tensor, fractions: Fractions = "split") -> Tensor:
-    """Return the negative log probability of each rating of 1 ... 5 (one beyond counts as the nearest end); 0 where masked. Shape of ``labels``."""
+def multinomial_loss(params: Tensor, labels: Tensor) -> Tensor:
+    """Return the negative log probability of each rating of 1 ... 5 (one beyond counts as the nearest end); 0 where masked. Shape of ``labels``.
+
+    The two neighbours share a rating between them, which other scales bring (7 of 10 is 3.67), so that its mean is kept; the released code
+    gives it to the lower one.
+    """
     log_p = log_softmax(params.float(), dim=-1)
     place = (labels.float() - SCALE[0]).clamp(0, N_RATINGS - 1)
     lower = place.floor()
-    share = place - lower if fractions == "split" else torch.zeros_like(place)
+    share = place - lower
     upper = (lower + 1).clamp(max=N_RATINGS - 1)
     loss = -(1 - share) * log_p.gather(-1, lower.long()) - share * log_p.gather(-1, upper.long())
     return torch.where(labels < 0, torch.zeros_like(loss), loss)
@@ -151,11 +150,7 @@ HEADS: dict[HeadName, Head] = {
 
 
 def get_head(name: str) -> Head:
-    """Return the head of this name.
-
-    Raises:
-        InputError: there is none.
-    """
+    """Return the head of this name."""
     if name in HEADS:
         return HEADS[name]
     raise InputError(f"head {name!r} is none of {', '.join(HEADS)}")

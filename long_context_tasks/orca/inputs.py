@@ -98,7 +98,6 @@ class Encoded:
 
 @lru_cache
 def _template(name: str) -> tuple[str, str]:
-    """Return the text before and after the field of a part."""
     file = importlib.resources.files(__package__) / "prompts" / f"{name}.txt"
     before, _, after = file.read_bytes().decode("utf-8").partition(f"{{{name}}}")
     return before, after

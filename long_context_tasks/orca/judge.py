@@ -7,7 +7,7 @@ The metrics of another judge make way for ``orca_mean`` and ``orca_std``, both o
 import hashlib
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from importlib.util import find_spec
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from long_context_tasks.judges.config import JudgeConfig
-from long_context_tasks.judges.kinds import Draw, Generate, Kind
+from long_context_tasks.judges.kinds import Draw, Generate, Kind, Stored
 from long_context_tasks.judges.request import JudgeRequest
 from long_context_tasks.judges.task_judge import Judging
 from long_context_tasks.judges.verdict import Reply, Rubric, Verdict
@@ -91,7 +91,6 @@ class Prediction(Checked):
 
 
 def _answer_message(item: OrcaItem) -> Message:
-    """Put an answer into the one message of a request."""
     names = ("question", "reference", "candidate", "rationale", "transcription")
     row = {name: value for name in names if (value := getattr(item, name)) is not None}
     # ASCII, as a response may hold half of a surrogate pair.
@@ -116,11 +115,13 @@ def _mean(reply: str) -> float | None:
     return None if prediction is None else prediction.mean
 
 
+def _stds(reply: str) -> Mapping[str, float]:
+    prediction = read_prediction(reply)
+    return {METRICS[0]: prediction.std} if prediction is not None and prediction.std else {}
+
+
 RUBRIC = Rubric("orca", 0.0, 1.0, _mean)
 """A verdict's score is the predicted mean."""
-
-
-# A task with ORCA as its judge.
 
 
 def _judged_by_orca(task: LoadedTask, config: JudgeConfig) -> LoadedTask:
@@ -132,16 +133,16 @@ def _judged_by_orca(task: LoadedTask, config: JudgeConfig) -> LoadedTask:
             f"{task.name}: its judge reads other things than a question and a reference answer, so ORCA ({config.name}) cannot judge it; "
             "name a language model as judge, or leave the task out"
         )
-    return with_predictions_of_orca(task, _input_format(config))
+    return _with_predictions(task, _input_format(config))
 
 
-def with_predictions_of_orca(task: LoadedTask, form: InputFormat | None) -> LoadedTask:
-    """Return a task that is answered in words, with ORCA's predictions as its verdicts.
+def _judged_before(task: LoadedTask) -> LoadedTask:
+    if task.asked_and_right is None:
+        raise InputError("ORCA judged it, and the task of today gives it nothing to judge")
+    return _with_predictions(task, None)
 
-    Args:
-        task: with questions and reference answers.
-        form: the parts that the checkpoint reads; None where nothing will be asked, as its predictions are stored.
-    """
+
+def _with_predictions(task: LoadedTask, form: InputFormat | None) -> LoadedTask:
     assert task.asked_and_right is not None
     own = tuple(name for name in task.metrics if task.judging is None or name not in task.judging.metrics)
     asked_and_right = task.asked_and_right
@@ -215,9 +216,6 @@ def _orca_scores(response: str | None, verdicts: Sequence[Verdict], status: str 
     return {METRICS[0]: Score(prediction.mean, std=prediction.std), METRICS[1]: Score(prediction.std)}
 
 
-# The checkpoint behind it.
-
-
 def _input_format(config: JudgeConfig) -> InputFormat:
     """Return the parts that the judge reads, from the arguments it was trained with; nothing is loaded."""
     return InputFormat.of_args(read_args(find_checkpoint(Path(config.model).expanduser())))
@@ -256,7 +254,6 @@ def _check(config: JudgeConfig) -> None:
 
 
 def _load(config: JudgeConfig) -> Generate:
-    """Load the checkpoint and return the function that predicts."""
     assert isinstance(config, OrcaConfig)
     checkpoint = _loaded(config.model, config.base_model)
 
@@ -308,5 +305,6 @@ KIND = Kind(
     reads_prompts=False,
     # Enough responses to make batches of similar length.
     chunk=256,
+    stored=Stored(_judged_before, _stds),
 )
 """ORCA among the kinds of judges."""

@@ -59,9 +59,6 @@ def agreement(
         predicted: its prediction.
         variance_truth: of the items with three ratings or more (any items; they need not be the same).
         variance_predicted: in the order of ``variance_truth``.
-
-    Raises:
-        ValueError: lengths differ.
     """
     return Agreement(*_figures(truth, predicted), *_figures(variance_truth, variance_predicted))
 
@@ -84,9 +81,6 @@ def item_agreement(
         items: with ratings.
         means: predicted, in the order of the items.
         variances: likewise; without them, or where all are None, their figures are not numbers.
-
-    Raises:
-        ValueError: lengths differ.
     """
     return agreement(
         [item.rating_mean for item in items],
@@ -117,9 +111,6 @@ def disagreement(items: Sequence[OrcaItem], variances: Sequence[float | None]) -
     Args:
         items: with ratings.
         variances: predicted, in the order of the items.
-
-    Raises:
-        ValueError: lengths differ.
     """
     from scipy.stats import mannwhitneyu
 
@@ -224,20 +215,12 @@ def clamp(mean: float, variance: float, threshold: float) -> float:
 
 
 def clamp_all(means: Sequence[float], variances: Sequence[float], threshold: float) -> list[float]:
-    """Clamp every score.
-
-    Raises:
-        ValueError: lengths differ.
-    """
+    """Clamp every score."""
     return [clamp(mean, variance, threshold) for mean, variance in zip(means, variances, strict=True)]
 
 
 def weights_of(composite: str) -> Weights:
-    """Return the weights of a composite by its name.
-
-    Raises:
-        InputError: there is none of this name.
-    """
+    """Return the weights of a composite by its name."""
     if composite not in COMPOSITES:
         raise InputError(f"composite {composite!r} is none of {', '.join(COMPOSITES)}")
     return COMPOSITES[composite]

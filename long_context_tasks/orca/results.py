@@ -151,9 +151,6 @@ def scored_agreement(rows: Sequence[Scored], means: Sequence[float] | None = Non
     Args:
         rows: scored.
         means: to take instead of the rows' own, such as clamped ones.
-
-    Raises:
-        ValueError: lengths differ.
     """
     return agreement(
         [row.truth for row in rows],
@@ -233,9 +230,6 @@ def read_threshold(path: Path) -> float:
     return float(values.pop())
 
 
-# Clamped copies of scored files.
-
-
 @dataclass(frozen=True)
 class Clamped:
     """Figures of a scored file before and after clamping.
@@ -253,11 +247,7 @@ class Clamped:
 
 
 def clamp_file(path: Path, threshold: float) -> Clamped:
-    """Clamp the means of a scored file; nothing is written.
-
-    Raises:
-        InputError: see :func:`read_results`.
-    """
+    """Clamp the means of a scored file; nothing is written."""
     rows = read_results(path)
     means = clamp_all([row.mean for row in rows], [row.variance for row in rows], threshold)
     changed = sum(row.mean != mean for row, mean in zip(rows, means, strict=True))
@@ -265,11 +255,7 @@ def clamp_file(path: Path, threshold: float) -> Clamped:
 
 
 def dev_threshold(path: Path, weights: Weights) -> float:
-    """Find the threshold on a scored development part.
-
-    Raises:
-        InputError: see :func:`read_results` and :func:`~long_context_tasks.orca.metrics.find_threshold`.
-    """
+    """Find the threshold on a scored development part."""
     rated = [(row.truth, row.mean, row.variance) for row in read_results(path) if row.truth is not None]
     truth, means, variances = zip(*rated, strict=True) if rated else ((), (), ())
     try:

@@ -129,18 +129,12 @@ def _split(name: str, parts: Sequence[Part]) -> Split:
 
 
 def question_splits(items: Sequence[OrcaItem], seeds: Sequence[int] = SEEDS) -> list[Split]:
-    """Split by questions once for each seed.
-
-    Raises:
-        InputError: see :func:`unseen_questions`.
-    """
+    """Split by questions once for each seed."""
     return [unseen_questions(items, seed) for seed in seeds]
 
 
-def model_splits(
-    items: Sequence[OrcaItem], *, held_out: int = 2, splits: int | None = None, seed: int = 0
-) -> list[Split]:
-    """Split by answering models: each test part has the answers of models that neither training nor development part has.
+def model_splits(items: Sequence[OrcaItem], *, held_out: int = 2, seed: int = 0) -> list[Split]:
+    """Split by answering models, five times or as often as there are models for: each test part has the answers of models that neither training nor development part has.
 
     No model is held out twice. The answers of the other models are divided 8:1 into training and development part by questions; training may know a question of
     the test part with another model's answer, as in the paper.
@@ -148,7 +142,6 @@ def model_splits(
     Args:
         items: each with its ``model``.
         held_out: models in each test part.
-        splits: their number; None for five, or as many as there are models for.
         seed: draws which models go together, and the development questions.
 
     Raises:
@@ -160,13 +153,11 @@ def model_splits(
                 f'item {item.id}: no "candidate_model"; a split by models needs to know who answered each item'
             )
     models = sorted({str(item.model) for item in items})
-    possible = len(models) // held_out if len(models) > held_out else 0
-    wanted = min(5, possible) if splits is None else splits
-    if wanted < 1 or wanted > possible:
+    if len(models) <= held_out:
         raise InputError(
-            f"{len(models)} models allow {possible} splits that leave {held_out} out, not {max(wanted, 1)}; "
-            "hold fewer models out, or ask for fewer splits"
+            f"{len(models)} models allow no split that leaves {held_out} out; hold fewer models out"
         )
+    wanted = min(5, len(models) // held_out)
     rng = random.Random(f"unseen models {seed}")
     rng.shuffle(models)
     numbers = question_numbers(items)

@@ -11,9 +11,6 @@ from long_context_tasks.results.evaluations import Evaluation, TurnScores, score
 from long_context_tasks.schema import Case, InputError, LoadedTask
 from long_context_tasks.schema.response import Response
 
-# A case as a page shows it: what was asked, what the model said, what it should have said, and what
-# it scored.
-
 
 @dataclass(frozen=True)
 class ShownTurn:

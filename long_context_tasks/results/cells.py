@@ -17,10 +17,6 @@ from long_context_tasks.schema import Score
 from long_context_tasks.schema.files import json_value
 from long_context_tasks.stats import Mean, mean_of_scores
 
-# How runs of one cell differ: repeats within a host, which have a spread, and hosts, which are no
-# repeats of one another.
-
-
 _SAME = 1e-9
 """Values that differ by less are the same: hosts write a mean of verdicts with other last digits."""
 
@@ -132,9 +128,6 @@ def _spread(means: Sequence[float]) -> float:
     return math.nan if any(math.isnan(one) for one in means) else max(means) - min(means)
 
 
-# Settings of runs and cells, which stand in tables as JSON.
-
-
 def held_settings(text: str | None) -> dict[str, Any]:
     """Settings by name; none where the text, which may come from a file of somebody else, is no JSON object.
 
@@ -149,6 +142,8 @@ def held_settings(text: str | None) -> dict[str, Any]:
 
 
 _KEYS = ("model", "task", "version", "judge", "settings")
+_SHARED = ("model", "benchmark", "task", "family", "length", "variant", "wer", "judge", "version")
+"""Columns of ``RUNS`` that all runs of a cell have in common."""
 _TURN = ("case", "turn")
 _LIMITED = "lct_n"
 # 2026-01-31T10-00-00.5 and 20260131_100000, in one order.
@@ -323,20 +318,7 @@ def _cell(
     truncated = [run["n_truncated"] for run in runs]
     known = all(one is not None and not math.isnan(one) for one in truncated)
     return Cell(
-        **{
-            key: newest[key]
-            for key in (
-                "model",
-                "benchmark",
-                "task",
-                "family",
-                "length",
-                "variant",
-                "wer",
-                "judge",
-                "version",
-            )
-        },
+        **{key: newest[key] for key in _SHARED},
         metric=names[0],
         points=names[0] in points,
         mean=means.pop(names[0]),
@@ -448,27 +430,6 @@ def turns_of_cells(
     told = _averaged(joined).select("cell", *TURN_COLUMNS)
     parts = told.partition_by("cell", as_dict=True, maintain_order=True, include_key=False)
     return {int(key[0]): part for key, part in parts.items()}
-
-
-def shared_turns(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
-    """The turns that both models could take: those with a value in both, for a paired comparison.
-
-    Args:
-        first: see :func:`turn_values`.
-        second: likewise.
-
-    Returns:
-        Columns ``case``, ``turn``, ``cluster``, ``value`` of the first and ``other`` of the second.
-    """
-    others = second.select("case", "turn", pl.col("value").alias("other"))
-    both = first.select("case", "turn", "cluster", "value").join(
-        others, on=_TURN, how="inner", maintain_order="left"
-    )
-    return both.filter(pl.col("value").is_not_null() & pl.col("other").is_not_null())
-
-
-# Groups of tasks whose mean counts every case the same, as the papers print them (ETHIC: a task over
-# all its domains).
 
 
 def pooled_cells(

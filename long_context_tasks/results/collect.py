@@ -6,6 +6,7 @@ Files are read one run at a time and line by line where they have lines; of a ru
 import hashlib
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,16 +32,21 @@ from long_context_tasks.results.evaluations import (
     unjudged_evaluation,
 )
 from long_context_tasks.results.find import find_runs
+from long_context_tasks.results.models import shown_name
 from long_context_tasks.results.plan.missing import without_answers
-from long_context_tasks.results.run_rows import described, told_points
-from long_context_tasks.results.settings import cases_told_apart, other_cases_told_apart
+from long_context_tasks.results.settings import (
+    cases_told_apart,
+    other_cases_told_apart,
+    seed_of,
+    settings_of,
+    without_places,
+)
 from long_context_tasks.results.tidy import RUNS, SCORES, Collection
-from long_context_tasks.schema import InputError
+from long_context_tasks.schema import InputError, parse_length
 from long_context_tasks.schema.files import json_value
 from long_context_tasks.schema.reasons import NOT_SCORED
 from long_context_tasks.schema.response import writable
-
-# The scores of a run as rows of :data:`long_context_tasks.results.tidy.SCORES`.
+from long_context_tasks.schema.secrets import without_secrets
 
 
 def _no_labels(case: str, turn: int) -> str | None:
@@ -127,16 +133,8 @@ class ScoreColumns:
         return pl.concat(frames)
 
 
-def empty_scores() -> pl.DataFrame:
-    """The table without rows."""
-    return pl.DataFrame(schema=SCORES)
-
-
-# Labels of cases and turns (question type, where the answer lies, measured word error rate), for
-# scores split by them.
-
-
 _LONGEST = 64
+_WER = re.compile(r"(?:^|_)wer(\d+)(?:_|$)", re.ASCII)
 _Known = dict[str, tuple[str | None, ...]]
 
 
@@ -185,7 +183,8 @@ def label_texts(
     >>> label_texts(catalogue.benchmark_names()[0], "b1", {"domain": "books", "evidence": ["a text"]}, [{}])
     ('{"domain": "books"}',)
     """
-    common = {**labels, **_derived(benchmark, case, labels)}
+    labels_of = catalogue.benchmark(benchmark).function("labels")
+    common = {**labels, **(labels_of(case, labels) if labels_of else {})}
     texts = []
     for own in turns:
         kept = {name: value for name, value in {**common, **own}.items() if _short(value)}
@@ -197,12 +196,6 @@ def _short(value: Any) -> bool:
     if isinstance(value, str):
         return 0 < len(value) <= _LONGEST
     return isinstance(value, int | float) and math.isfinite(value)
-
-
-def _derived(benchmark: str, case: str, labels: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Labels that the benchmark adds; none where it has no function for them."""
-    labels_of = catalogue.benchmark(benchmark).function("labels")
-    return labels_of(case, labels) if labels_of else {}
 
 
 _ENDS = 65_536
@@ -278,7 +271,7 @@ def collect_with_files(paths: Sequence[Path]) -> Collected:
             row = {**run.row, "judge": judge, "source": str(path)}
             read[key] = (BundleRun(row, run.label, None, run.scores), evaluation_of(path, run))
     runs = pl.DataFrame([one.row for one, _ in read.values()], schema=RUNS)
-    scores = pl.concat([one.scores for one, _ in read.values()]) if read else empty_scores()
+    scores = pl.concat([one.scores for one, _ in read.values()]) if read else pl.DataFrame(schema=SCORES)
     runs, notes = other_cases_told_apart(cases_told_apart(runs, scores), scores)
     return Collected(
         Collection(runs, scores, tuple(dict.fromkeys(problems)), tuple(notes)),
@@ -412,10 +405,88 @@ def _row(key: str, source: str, one: Evaluation, judge: str, columns: ScoreColum
     headline = one.headline if one.headline in columns.metrics else columns.metrics[0]
     row = {
         "run": key,
-        **described(one, source),
+        **_described(one, source),
         "judge": None if judge == NO_JUDGE else judge,
         "headline": headline,
         "metrics": columns.metrics,
-        "points": told_points(one, columns.metrics),
+        "points": [
+            name for name in columns.metrics if name in (one.told.get("points", one.run.points) or ())
+        ],
     }
     return {name: writable(value) if isinstance(value, str) else value for name, value in row.items()}
+
+
+def _described(one: Evaluation, source: str) -> dict[str, Any]:
+    """All columns that do not depend on the cases.
+
+    Args:
+        one: the run with its judge.
+        source: its folder, as the user named it.
+
+    Raises:
+        InputError: a task that this version does not know.
+    """
+    run = one.run
+    try:
+        spec = catalogue.parse_task(run.task)
+    except InputError as error:
+        raise InputError(f"{source}: {run}: {error}") from error
+    wer = _WER.search(spec.variant)
+    provenance = run.provenance
+    return {
+        "host": run.host,
+        "model": shown_name(run.model),
+        "benchmark": spec.benchmark,
+        "task": run.task,
+        "family": "_".join(part for part in (spec.family, spec.split) if part),
+        "length": spec.tokens or _length(run.options.get("lct_length")),
+        "variant": spec.variant,
+        "wer": int(wer[1]) if wer else None,
+        "made": run.made,
+        "version": _whole(one.version),
+        "options": as_json(run.options),
+        "settings": as_json(settings_of(run)),
+        "seed": seed_of(run),
+        "judge_settings": as_json(one.description),
+        "n_cases_available": _whole(provenance.get("n_cases_available")),
+        "n_truncated": float(run.numbers.get("n_truncated", math.nan)),
+        "window": None if provenance.get("window") is None else str(provenance["window"]),
+        "host_version": _text(provenance.get("host_version")),
+        "package": _text(one.told.get("package") or provenance.get("package")),
+        "commit": _text(provenance.get("commit")),
+        "provenance": as_json(
+            {
+                **{key: value for key, value in provenance.items() if value is not None},
+                **{key: one.told[key] for key in ("judged", "usage", "notes", "before") if one.told.get(key)},
+            }
+        ),
+        "source": source,
+    }
+
+
+def as_json(value: Mapping[str, Any]) -> str:
+    """JSON with sorted keys; what may be a password or a key is not in it, of a local path its last name only.
+
+    >>> as_json({"model_args": "base_url=http://me:pw@host/v1,api_key=sk-1,pretrained=/home/me/owl", "n": 1})
+    '{"model_args": "base_url=http://host/v1,api_key=(not shown),pretrained=owl", "n": 1}'
+    """
+    shown = without_places(without_secrets(json_value(value)))
+    return json.dumps(shown, sort_keys=True, ensure_ascii=False, default=str)
+
+
+def _length(given: Any) -> int | None:
+    try:
+        return None if given in (None, "") else _whole(parse_length(given))
+    except InputError:
+        return None
+
+
+def _whole(value: Any) -> int | None:
+    """A whole number, which OpenCompass' files have as text; None where a damaged file has something else."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 19:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else None
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)

@@ -9,6 +9,7 @@ import io
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -255,10 +256,7 @@ def _joined(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
 
 def _reasons(turns: pl.DataFrame, there: str, lacking: str) -> dict[str, int]:
     rows = turns.filter(pl.col(there).is_not_null() & pl.col(lacking).is_null())
-    counts: dict[str, int] = {}
-    for reason in rows[f"{lacking}_reason"]:
-        counts[reason or "no_score"] = counts.get(reason or "no_score", 0) + 1
-    return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))
+    return _summed([Counter(reason or "no_score" for reason in rows[f"{lacking}_reason"])])
 
 
 def _counted(both: pl.DataFrame) -> dict[str, int]:
@@ -329,10 +327,8 @@ def _over_tasks(group: Sequence[_Shared]) -> Compared:
 
 
 def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for one in counts:
-        for name, count in one.items():
-            total[name] = total.get(name, 0) + count
+    """Return the counts of all, the commonest reason first."""
+    total = sum((Counter(one) for one in counts), Counter[str]())
     return dict(sorted(total.items(), key=lambda one: (-one[1], one[0])))
 
 
@@ -383,9 +379,6 @@ def _listed(names: Sequence[str]) -> str:
     return f"{shown}, ... ({len(names)} in all)" if len(names) > _SHOWN else shown
 
 
-# A comparison of models as rows for the terminal, CSV, JSON and Markdown.
-
-
 TEXT_COLUMNS = ("verdict", "left out")
 _WIDTH = 16
 FORMATS = (".csv", ".json", ".md")
@@ -405,17 +398,7 @@ def terminal_columns(first: str, second: str) -> list[str]:
 
 def _columns(first: str, second: str) -> list[str]:
     return [
-        *(
-            "task",
-            "turns",
-            "clusters",
-            first,
-            second,
-            "difference (95 %)",
-            "p",
-            "Holm",
-            "FDR",
-        ),
+        *("task", "turns", "clusters", first, second, "difference (95 %)", "p", "Holm", "FDR"),
         *("won/tied/lost", "detects", "verdict", "left out"),
     ]
 
@@ -468,12 +451,12 @@ def left_out_text(row: Compared) -> str:
         (found.first, found.only_first, row.why_only_first),
         (found.second, found.only_second, row.why_only_second),
     )
-    parts = [f"{n} only {printable(name)} ({_reason_counts(why)})" for name, n, why in sides if n]
+    parts = [
+        f"{n} only {printable(name)} ({', '.join(f'{count} {printable(reason)}' for reason, count in why.items())})"
+        for name, n, why in sides
+        if n
+    ]
     return "; ".join([*parts, *([f"{found.neither} neither"] if found.neither else [])])
-
-
-def _reason_counts(why: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {printable(reason)}" for reason, count in why.items())
 
 
 def _signed(value: float, *, points: bool) -> str:
@@ -491,45 +474,25 @@ def _p(value: float) -> str:
 def as_row(row: Compared) -> dict[str, object]:
     """All figures under :data:`COLUMNS`; None where there is no number."""
     found = row.comparison
-    numbers = {
-        "mean_first": found.mean_first,
-        "mean_second": found.mean_second,
-        "difference": found.difference,
+    values: dict[str, object] = {name: getattr(row, name) for name in COLUMNS if hasattr(row, name)}
+    values |= {name: getattr(found, name) for name in COLUMNS if hasattr(found, name)}
+    values |= {
+        "level": "task" if len(row.tasks) == 1 else "benchmark",
+        "tasks": list(row.tasks),
+        "settings": held_settings(row.settings),
+        "n_turns": found.n,
         "low": found.interval.low,
         "high": found.interval.high,
-        "p": found.p,
-        "p_holm": found.p_holm,
-        "p_fdr": found.p_fdr,
-        "detectable": math.nan if row.detectable is None else row.detectable.difference,
-    }
-    told: dict[str, object] = {
-        "level": "task" if len(row.tasks) == 1 else "benchmark",
-        "benchmark": row.benchmark,
-        "tasks": list(row.tasks),
-        "first": found.first,
-        "second": found.second,
-        "version": row.version,
-        "judge": row.judge,
-        "settings": held_settings(row.settings),
-        "metric": row.metric,
-        "points": row.points,
-        "n_turns": found.n,
-        "n_cases": row.n_cases,
-        "clusters": found.clusters,
-        "method": found.method,
         "tests_in_family": found.family,
-        "wins": row.wins,
-        "ties": row.ties,
-        "losses": row.losses,
-        "only_first": found.only_first,
-        "only_second": found.only_second,
-        "neither": found.neither,
+        "detectable": None if row.detectable is None else row.detectable.difference,
         "why_only_first": dict(row.why_only_first),
         "why_only_second": dict(row.why_only_second),
-        "verdict": row.verdict,
     }
-    told |= {name: value if math.isfinite(value) else None for name, value in numbers.items()}
-    return {name: told[name] for name in COLUMNS}
+    return {name: _finite(values[name]) for name in COLUMNS}
+
+
+def _finite(value: object) -> object:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def text_in(suffix: str, found: Comparisons) -> str:

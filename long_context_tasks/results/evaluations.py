@@ -23,13 +23,9 @@ from long_context_tasks.hosts.stored import (
     value_of,
     word_of,
 )
-from long_context_tasks.orca.judge import read_prediction
+from long_context_tasks.judges.kinds import stored_kind
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_value, loads, write_whole
-
-# What a judge, or a later rule, made of a stored run, written beside it; the hosts' own files are
-# never touched.
-
 
 FORMAT = 1
 _NO_JUDGE = "no_judge"  # no judge's folder has this name, as theirs end in digits
@@ -91,7 +87,6 @@ def write_judged(path: Path, numbers: Mapping[str, Any], rows: Iterable[Mapping[
 NO_JUDGE = "(none)"
 BEFORE = "before"
 """Key of what a file of ``lct runs rescore`` was made from."""
-_ORCA_MEAN = "orca_mean"
 _MOST = 2**15
 
 
@@ -260,9 +255,6 @@ def _rescored(one: Evaluation) -> Evaluation | None:
     """What ``lct runs rescore`` made of an evaluation; None where there is nothing, or where it was made of other scores.
 
     A run that the host evaluates once more, or a judge judges once more, has newer scores than that.
-
-    Raises:
-        InputError: a damaged file.
     """
     path = _place(one)
     if not path.is_file():
@@ -294,14 +286,14 @@ def turn_scores(evaluation: Evaluation) -> Iterator[TurnScores]:
     """
     if evaluation.rows is None:
         for case in evaluation.run.cases():
-            yield from scores_of_case(case)
+            yield from scores_of_case(case, evaluation.description)
     else:
         command = "lct runs rescore" if evaluation.rescored else "lct judge run"
-        yield from _judged_rows(evaluation.rows, evaluation.headline, command)
+        yield from _judged_rows(evaluation.rows, evaluation, command)
 
 
-def scores_of_case(case: StoredCase) -> Iterator[TurnScores]:
-    """The host's scores of the turns of a case."""
+def scores_of_case(case: StoredCase, judge: Mapping[str, Any]) -> Iterator[TurnScores]:
+    """Yield the host's scores of the turns of a case, judged by the described judge."""
     for turn in range(len(case.responses)):
         verdicts = case.verdicts[turn] if case.verdicts else ()
         scores = {name: values[turn] for name, values in case.scores.items()}
@@ -311,7 +303,7 @@ def scores_of_case(case: StoredCase) -> Iterator[TurnScores]:
             repeat=case.repeat,
             scores=scores,
             reason=case.reasons[turn] if case.reasons else None,
-            stds=_stds(scores, verdicts),
+            stds=_stds(scores, verdicts, judge),
             cluster=case.cluster,
             verdicts=verdicts,
         )
@@ -331,7 +323,7 @@ def scored_cases(
     """
     cases = evaluation.run.cases() if cases is None else cases
     if evaluation.rows is None:
-        yield from ((stored, list(scores_of_case(stored))) for stored in cases)
+        yield from ((stored, list(scores_of_case(stored, evaluation.description))) for stored in cases)
         return
     later = {(turn.case, turn.repeat, turn.turn): turn for turn in turn_scores(evaluation)}
     for stored in cases:
@@ -339,8 +331,8 @@ def scored_cases(
         yield stored, [later.get(place) or TurnScores(place[0], place[2], place[1], {}) for place in places]
 
 
-def _judged_rows(path: Path, headline: str | None, command: str) -> Iterator[TurnScores]:
-    place = 0
+def _judged_rows(path: Path, evaluation: Evaluation, command: str) -> Iterator[TurnScores]:
+    place, headline = 0, evaluation.headline
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
@@ -355,7 +347,7 @@ def _judged_rows(path: Path, headline: str | None, command: str) -> Iterator[Tur
                     repeat=_count(row["repeat"]),
                     scores=scores,
                     reason=_text_or_none((row.get("reasons") or {}).get(headline or next(iter(scores), ""))),
-                    stds=_stds(scores, verdicts),
+                    stds=_stds(scores, verdicts, evaluation.description),
                     cluster=None if cluster is None else str(cluster),
                     verdicts=verdicts,
                 )
@@ -375,12 +367,14 @@ def _text_or_none(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def _stds(scores: Mapping[str, float | None], verdicts: Sequence[Mapping[str, Any]]) -> Mapping[str, float]:
-    """ORCA's prediction stands in its verdict; an answer that it did not see has none."""
-    if scores.get(_ORCA_MEAN) is None or len(verdicts) != 1:
+def _stds(
+    scores: Mapping[str, float | None], verdicts: Sequence[Mapping[str, Any]], judge: Mapping[str, Any]
+) -> Mapping[str, float]:
+    """Return what a prediction in the turn's verdict says; an answer that the judge did not see has none."""
+    if len(verdicts) != 1 or (stored := stored_kind(judge)) is None:
         return {}
-    prediction = read_prediction(str(verdicts[0].get("feedback")))
-    return {_ORCA_MEAN: prediction.std} if prediction is not None and prediction.std else {}
+    stds = stored.stds(str(verdicts[0].get("feedback")))
+    return {metric: std for metric, std in stds.items() if scores.get(metric) is not None}
 
 
 def _without_rubric(judge: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,8 +15,8 @@ import long_context_tasks
 from long_context_tasks.hosts.stored import StoredCase, StoredRun, metric_names
 from long_context_tasks.hosts.stored_task import cases_of, in_repeats, load_task
 from long_context_tasks.judges import ENDPOINT_FAILED, UNPARSABLE, Judging, Reply, Rubric, Usage, Verdict
+from long_context_tasks.judges.kinds import stored_kind
 from long_context_tasks.judges.task_judge import Verdicts
-from long_context_tasks.orca.judge import with_predictions_of_orca
 from long_context_tasks.results.evaluations import (
     BEFORE,
     NO_JUDGE,
@@ -29,14 +29,9 @@ from long_context_tasks.results.evaluations import (
     unjudged_evaluation,
     write_judged,
 )
-from long_context_tasks.results.rejudge import naming
-from long_context_tasks.results.scored_again import ROW_KEYS, ScoredAgain, scores_of
+from long_context_tasks.results.rejudge import ROW_KEYS, ScoredAgain, naming, scores_of
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
 from long_context_tasks.schema.reasons import NOT_JUDGED
-
-# What a judge said, as it stands in the files of a run, read again by today's rules; nothing is
-# asked.
-
 
 _MOST_REPLIES = 1000
 
@@ -220,10 +215,11 @@ def rescore(evaluation: Evaluation, task: LoadedTask) -> tuple[Rescored, ScoredA
             numbers of tokens were not kept.
     """
     run, description = evaluation.run, evaluation.description
-    if description.get("kind") == "orca":
-        if task.asked_and_right is None:
-            raise InputError(f"{run}: ORCA judged it, and the task of today gives it nothing to judge")
-        task = with_predictions_of_orca(task, None)
+    if (stored := stored_kind(description)) is not None:
+        try:
+            task = stored.task(task)
+        except InputError as error:
+            raise InputError(f"{run}: {error}") from error
     cases = list(scored_cases(evaluation, cases_of(run, task)))
     scored = (
         _by_likelihood(run, task, [case for case, _ in cases])
@@ -234,7 +230,7 @@ def rescore(evaluation: Evaluation, task: LoadedTask) -> tuple[Rescored, ScoredA
     before = {
         (turn.case, turn.repeat, turn.turn): turn.scores
         for case, turns in cases
-        for turn in (scores_of_case(case) if task.by_likelihood else turns)
+        for turn in (scores_of_case(case, description) if task.by_likelihood else turns)
     }
     changes = tuple(_changes(scored, before))
     gone = [name for name in metric_names(list(evaluation.numbers)) if name not in task.metrics]
@@ -342,9 +338,6 @@ def _was_waiting(
 
     A summary without sections has its score without a judge. A run waits where its files say so, or where today's task would ask
     something.
-
-    Raises:
-        InputError: a rubric that the benchmark does not have.
     """
     if any(turn.reason == NOT_JUDGED for _, turns in cases for turn in turns):
         return True

@@ -219,9 +219,6 @@ def _turns(evaluation: Evaluation, metric: str) -> Iterator[ScoredTurn]:
             )
 
 
-# --- tests that the user names ----------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class _Value:
     """A score of a turn."""
@@ -297,9 +294,6 @@ def _partners(first: Sequence[_Side], second: Sequence[_Side]) -> Iterator[tuple
             related = a.task == b.task or (a.host, a.model) == (b.host, b.model)
             if a.key != b.key and a.judge == b.judge and (related or alone):
                 yield one, other
-
-
-# --- pictures ---------------------------------------------------------------------------------------------------
 
 
 def check_plot(path: Path) -> None:

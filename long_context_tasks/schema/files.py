@@ -124,10 +124,7 @@ def json_value(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-# JSON as the hosts write it, read fast where ``orjson`` is installed (the extra ``report`` brings
-# it).
-
-
+# The extra ``report`` brings orjson, which reads the hosts' files faster.
 try:
     from orjson import loads as _strict
 except ImportError:  # pragma: no cover - the standard library reads the same, some times slower

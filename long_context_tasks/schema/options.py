@@ -199,9 +199,10 @@ class Options:
         Raises:
             InputError: an option was given that contradicts how the cases were built; all contradictions in one message.
         """
+        own = set(self.names()) - set(Options.names())
         fixed = {
             name: recorded[name]
-            for name in ("length_policy", "seed", "tokenizer")
+            for name in ("length_policy", "seed", "tokenizer", *own)
             if recorded.get(name) is not None
         }
         if "tokenizer" in fixed and self.tokenizer is not None:

@@ -23,22 +23,8 @@ _NAMES_A_VARIABLE = frozenset(("env", "variable"))
 # A tokenizer's tokens are text; ``token`` after any other word, or alone, opens a door.
 _TEXT_TOKENS = frozenset(
     (
-        *(
-            "add",
-            "bos",
-            "cls",
-            "decoder",
-            "end",
-            "eos",
-            "first",
-            "image",
-            "last",
-            "mask",
-            "next",
-            "pad",
-            "per",
-        ),
-        *("prefix", "sep", "special", "start", "stop", "think", "unk"),
+        *("add", "bos", "cls", "decoder", "end", "eos", "first", "image", "last", "mask", "next", "pad"),
+        *("per", "prefix", "sep", "special", "start", "stop", "think", "unk"),
     )
 )
 _KEYS_TO_DOORS = frozenset(("access", "api", "auth", "bearer", "hf", "refresh", "secret", "session"))

@@ -68,7 +68,9 @@ def validated(
         checked: _T = _adapter(kind).validate_python(value)  # type: ignore[arg-type]
         return checked
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
+        found = error.errors(include_url=False, include_input=False)
+        # A misspelt key says more than the key that is missing because of it.
+        first = next((each for each in found if each["type"] == "extra_forbidden"), found[0])
         text = _message(kind, first, place, places or {})
     raise InputError(text + (f"; {remedy}" if remedy else ""))
 

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from long_context_tasks.schema.files import write_whole
 from long_context_tasks.site import words
 from long_context_tasks.site.cases import ChunkStore, write_cases
 from long_context_tasks.site.leaderboard import index_payload, leading_cells
-from long_context_tasks.site.pages import benchmark_context, model_context, task_context
+from long_context_tasks.site.pages import benchmark_context, grouped, model_context, task_context
 from long_context_tasks.site.rows import Names, facts_of, label_breakdowns, length_table
 from long_context_tasks.site.shown import SiteOptions
 from long_context_tasks.site.words import slug
@@ -135,12 +136,8 @@ def build_site(
 ) -> BuiltSite:
     """Write the site beside its place, then move it there whole.
 
-    Args:
-        folder: new, empty, or a site built before, which is replaced; files that are not of the site stay.
-        collection: all that was read.
-        cells: of the collection.
-        cases: to open individually; a case is read once and not kept.
-        options: see :class:`SiteOptions`.
+    The folder is new, empty, or a site built before, which is replaced; files that are not of the site stay. A case is read once and
+    not kept.
 
     Raises:
         InputError: the folder holds something else or cannot be written, or plotly is not installed.
@@ -225,30 +222,24 @@ def _write(
     )
     page("case.html", "case")
     runs = collection.runs.partition_by("model", as_dict=True)
-    by_model, others_by_model = _grouped(leading.values(), "model"), _grouped(others, "model")
+    by_model = grouped(leading.values(), attrgetter("model"))
+    others_by_model = grouped(others, attrgetter("model"))
     for model, file in models.items():
         own_runs = runs.get((model,), collection.runs.clear())
         rest = others_by_model.get(model, [])
         context = model_context(model, by_model[model], rest, own_runs, breakdowns, names, options)
         page(f"model/{file}.html", "model", **context)
     families = {cell.task: cell.family for cell in cells}
-    by_family, others_by_task = _grouped(leading.values(), "family"), _grouped(others, "task")
+    by_family = grouped(leading.values(), attrgetter("family"))
+    others_by_task = grouped(others, attrgetter("task"))
     for task, file in tasks.items():
         rest = others_by_task.get(task, [])
         context = task_context(task, by_family[families[task]], rest, breakdowns, names, options)
         page(f"task/{file}.html", "task", **context)
-    for benchmark, members in _grouped(leading.values(), "benchmark").items():
+    for benchmark, members in grouped(leading.values(), attrgetter("benchmark")).items():
         context = benchmark_context(benchmark, members, names, options)
         page(f"benchmark/{benchmarks[benchmark]}.html", "benchmark", **context)
     return written.n_cases
-
-
-def _grouped(cells: Iterable[Cell], name: str) -> dict[str, list[Cell]]:
-    """Cells by one of their attributes."""
-    groups: dict[str, list[Cell]] = {}
-    for cell in cells:
-        groups.setdefault(getattr(cell, name), []).append(cell)
-    return groups
 
 
 def _environment(options: SiteOptions, plotly: Path) -> jinja2.Environment:

@@ -94,11 +94,7 @@ def write_cases(
 ) -> WrittenCases:
     """Store all cases; in memory are one case and a pack for each run.
 
-    Args:
-        cases: in any order; those of runs that are not in ``by_run`` are left out.
-        by_run: run to its cell.
-        names: of files, and facts of runs.
-        store: for the chunks.
+    Cases of runs that are not in ``by_run`` are left out.
     """
     runs: dict[str, _Run] = {}
     for case in cases:

@@ -28,9 +28,7 @@ _FORM = "expected what `lct judge compare FILES --out FILE` writes"
 def judge_sentences(collection: "Collection", agreement: Path | None) -> dict[str, str]:
     """Return judge to a sentence on its agreement with people: measured by the user, else as a paper prints it, else none.
 
-    Args:
-        collection: of the site.
-        agreement: file of ``lct judge compare --out``; None: only what papers print.
+    ``agreement`` is the file of ``lct judge compare --out``; without it there is only what papers print.
 
     Raises:
         InputError: the file is not of that form.
@@ -152,12 +150,6 @@ def heat_maps(
     """Return scores over two axes, such as place in the context and its length, from the reports of the benchmarks that have them.
 
     They need the data of the task; the second value says which cells have none, with the reason.
-
-    Args:
-        collection: that the cells are of.
-        cells: any.
-        evaluations: run to what its files hold.
-        data_dir: folder of the published data.
     """
     import polars as pl
 
@@ -194,14 +186,7 @@ def own_sections(
     evaluations: "Mapping[str, Evaluation]",
     data_dir: Path | None,
 ) -> "tuple[dict[str, Sequence[Section]], dict[str, str]]":
-    """Return benchmark to the sections of its own report, and those whose report cannot be made to the reason.
-
-    Args:
-        benchmarks: of the runs.
-        collection: of the site.
-        evaluations: run to what its files hold.
-        data_dir: folder of the published data.
-    """
+    """Return benchmark to the sections of its own report, and those whose report cannot be made to the reason."""
     from long_context_tasks.results.sections import Wanted, benchmark_sections, with_sections
 
     found: dict[str, Sequence[Section]] = {}
@@ -250,14 +235,7 @@ def site_contents(
 ) -> SiteContents:
     """Return all that the site shows beside runs, for the benchmarks of the runs.
 
-    Args:
-        collection: of the site.
-        cells: of the collection.
-        evaluations: run to what its files hold, for heat maps.
-        title: of the site.
-        models: claimed windows and what else the user says about models.
-        data_dir: see :func:`long_context_tasks.hosts.stored_task.load_task`.
-        agreement: file of ``lct judge compare --out``.
+    ``agreement`` is the file of ``lct judge compare --out``, ``data_dir`` the folder of the published data.
 
     Raises:
         InputError: the file of agreement cannot be read.
@@ -303,6 +281,7 @@ def site_contents(
         benchmarks={name: card.title for name, card in cards.items()},
         benchmark_about={name: _about(card) for name, card in cards.items()},
         about={task: spec.card.about for task, spec in specs.items()},
+        official={task: spec.card.official for task, spec in specs.items()},
         metrics={metric: about for card in cards.values() for metric, about in card.metrics.items()},
         rates={metric: heading for card in cards.values() for metric, heading in card.rates.items()},
     )

@@ -45,12 +45,7 @@ def length_figures(
 ) -> list[Figure]:
     """Return score against length: a line for each name with two lengths or more, points of a scale apart from shares.
 
-    Args:
-        cells: at most one for each name and length.
-        name: of the line of a cell.
-        windows: label to a claimed context length to mark.
-        options: of the site.
-        title: of the figure.
+    ``cells`` has at most one cell for each name and length, ``windows`` label to a claimed context length to mark.
     """
     marks = [[window, f"claimed window{label}, {tokens(window)}"] for label, window in windows.items()]
     caption = f"Score against the length of the context in tokens. {_BAND}"
@@ -126,13 +121,7 @@ def lines_figure(shown: Lines) -> Figure:
 def position_figures(
     breakdowns: Sequence[Breakdown], name: Callable[[Breakdown], str], options: SiteOptions
 ) -> list[Figure]:
-    """Return score by where in the context something is: a figure for each label of ``options.positions``.
-
-    Args:
-        breakdowns: of one model or one task.
-        name: of the line of a breakdown.
-        options: of the site.
-    """
+    """Return score by where in the context something is: a figure for each label of ``options.positions``."""
     groups: dict[tuple[str, bool, tuple[str, ...]], list[_Named]] = {}
     for each in breakdowns:
         if each.label in options.positions:
@@ -148,10 +137,7 @@ def position_figures(
 def moved_figures(cells: Sequence[Cell], name: Callable[[Cell], str], options: SiteOptions) -> list[Figure]:
     """Return score by where the variants of a task put the answer; a figure for each length.
 
-    Args:
-        cells: of one family, at most one for each name, length and variant.
-        name: of the line of a cell.
-        options: of the site.
+    ``cells`` are of one family, at most one for each name, length and variant.
     """
     places = {variant: number for number, variant in enumerate(options.position_variants)}
     groups: dict[tuple[int, bool], dict[str, dict[str, Mean]]] = {}

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from long_context_tasks.benchmarks.published import PublishedScore
 
 _DIGITS = 10_000
-_OFFICIAL = "official_"
-"""Prefix of metrics that follow the official code's rule."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +30,9 @@ class Leaf:
     settings: str = ""
 
 
-def is_score_of(metric: str, headline: str) -> bool:
-    """Return whether a published figure by this metric is ranked among the scores of a table: by its headline, or by the official rule.
-
-    >>> is_score_of("official_accuracy", "strict_accuracy"), is_score_of("copy_instruction", "strict_accuracy")
-    (True, False)
-    """
-    return metric == headline or metric.startswith(_OFFICIAL)
+def is_score(paper: "PublishedScore", headline: str, options: SiteOptions) -> bool:
+    """Return whether a published figure is ranked among the scores of its task: by the headline or by the card's official metric."""
+    return paper.metric in (headline, options.official.get(paper.task))
 
 
 def leaf_of(cell: Cell) -> Leaf:
@@ -105,11 +99,7 @@ def index_payload(
 ) -> dict[str, Any]:
     """Return what index.js takes. Texts from outside are in lists only, never keys.
 
-    Args:
-        leading: model and column to its cell.
-        models: to their slugs, those with cells.
-        tasks: to their slugs.
-        options: of the site.
+    ``models`` and ``tasks`` give the slugs of their pages.
     """
     leaves = ordered_leaves(leading)
     groups: dict[tuple[str, ...], int] = {}
@@ -121,7 +111,7 @@ def index_payload(
         name, chance = words.short_name(leaf.task, cell.benchmark), options.chance.get(leaf.task)
         task = [leaf.task, tasks[leaf.task], group, cell.length, wer]
         leaf_rows.append([*task, cell.metric, int(cell.points), name, chance])
-    published = _leading_published(options.published, leaves)
+    published = _leading_published(options, leaves)
     papers = list(dict.fromkeys(paper.model for paper in published))
     hosts = sorted({host for cell in leading.values() for host in cell.hosts})
     tops, windows = top_of(leading.values()), options.models.windows
@@ -139,7 +129,7 @@ def index_payload(
         "tops": [tops[leaf] for leaf in leaves],
         "hosts": hosts,
         "cells": _cell_columns(leading, list(models), list(leaves), hosts),
-        "published": _published_columns(published, papers, leaves),
+        "published": _published_columns(published, papers, leaves, options),
     }
 
 
@@ -166,18 +156,16 @@ def _whole(value: float) -> int | None:
     return round(value * _DIGITS) if math.isfinite(value * _DIGITS) else None
 
 
-def _leading_published(
-    published: Iterable["PublishedScore"], leaves: Mapping[Leaf, Cell]
-) -> list["PublishedScore"]:
+def _leading_published(options: SiteOptions, leaves: Mapping[Leaf, Cell]) -> list["PublishedScore"]:
     """One figure for each model and task: of all its cases, by the headline, else by the official rule, else by the first metric."""
     metrics = {leaf.task: cell.metric for leaf, cell in leaves.items()}
     found: dict[tuple[str, str], PublishedScore] = {}
 
     def place(paper: "PublishedScore") -> tuple[bool, bool]:
         headline = metrics[paper.task]
-        return paper.metric == headline, is_score_of(paper.metric, headline)
+        return paper.metric == headline, is_score(paper, headline, options)
 
-    for paper in published:
+    for paper in options.published:
         if paper.subset or paper.task not in metrics:
             continue
         held = found.setdefault((paper.model, paper.task), paper)
@@ -187,7 +175,10 @@ def _leading_published(
 
 
 def _published_columns(
-    published: Sequence["PublishedScore"], papers: Sequence[str], leaves: Mapping[Leaf, Cell]
+    published: Sequence["PublishedScore"],
+    papers: Sequence[str],
+    leaves: Mapping[Leaf, Cell],
+    options: SiteOptions,
 ) -> list[list[Any]]:
     """Rows of model, leaf, value x 10,000, n, metric, source, and whether the metric makes it no score of the column."""
     place = {name: number for number, name in enumerate(papers)}
@@ -195,7 +186,7 @@ def _published_columns(
     for number, (leaf, cell) in enumerate(leaves.items()):
         for paper in published:
             if paper.task == leaf.task and not leaf.settings:
-                other = int(not is_score_of(paper.metric, cell.metric))
+                other = int(not is_score(paper, cell.metric, options))
                 value = _whole(paper.score)
                 rows.append([place[paper.model], number, value, paper.n, paper.metric, paper.source, other])
     return rows

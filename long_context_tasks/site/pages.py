@@ -48,18 +48,11 @@ def model_context(
 ) -> dict[str, Any]:
     """Return what the template of a model's page takes.
 
-    Args:
-        model: name.
-        cells: of the model that lead their columns.
-        others: further cells of the model: older versions of a task, repeats in other settings.
-        runs: of the model.
-        breakdowns: of all models.
-        names: of files.
-        options: of the site.
+    ``cells`` lead their columns; ``others`` are older versions of a task and repeats in other settings.
     """
     ordered = list(ordered_leaves({(model, leaf_of(cell)): cell for cell in cells}).values())
     tops = top_of([*ordered, *others])
-    benchmarks = _grouped(ordered, lambda cell: cell.benchmark)
+    benchmarks = grouped(ordered, lambda cell: cell.benchmark)
     known = options.models.facts.get(model, ModelFacts(model))
     aliases = [alias for alias in dict.fromkeys(map(shown_name, known.aliases)) if alias != model]
     figures, tables = [], []
@@ -183,15 +176,10 @@ def task_context(
 ) -> dict[str, Any]:
     """Return what the template of a task's page takes.
 
-    Args:
-        task: name.
-        family: cells that lead their columns, of all tasks of the same family.
-        others: further cells of the task: older versions, repeats in other settings.
-        breakdowns: of all tasks.
-        names: of files.
-        options: of the site.
+    ``family`` has the cells that lead their columns, of all tasks of the family; ``others`` are older versions and repeats in other
+    settings.
     """
-    tables = _grouped(sorted((cell for cell in family if cell.task == task), key=_best_first), leaf_of)
+    tables = grouped(sorted((cell for cell in family if cell.task == task), key=_best_first), leaf_of)
     tables = dict(sorted(tables.items(), key=lambda item: (item[0].settings, item[0].judge)))
     own = [cell for members in tables.values() for cell in members]
     one, first = own[0], next(iter(tables))
@@ -211,7 +199,9 @@ def task_context(
     shown_tables = []
     for leaf, members in tables.items():
         rows = [row_of(cell, "model", names, options, tops[leaf], leaf.settings) for cell in members]
-        figures_of_papers = [published_row(each, tops[leaf], one.metric) for each in papers if leaf == first]
+        figures_of_papers = [
+            published_row(each, options, tops[leaf], one.metric) for each in papers if leaf == first
+        ]
         rows += sorted(figures_of_papers, key=lambda row: not row.sort)  # figures that are no scores, last
         caption = words.joined(f"Models on {task}", words.setting_label(leaf.settings, leaf.judge))
         shown_tables.append((caption, rows))
@@ -288,19 +278,13 @@ def benchmark_context(
     """Return what the template of a benchmark's page takes: tasks, pooled groups, sections of its report, figures of the paper without a run.
 
     Heat maps of the sections are on the pages of their models and tasks.
-
-    Args:
-        benchmark: name.
-        cells: of the benchmark, one or more.
-        names: of files.
-        options: of the site.
     """
     in_order = sorted(cells, key=lambda c: (c.family, c.wer or -1, c.variant, c.length or 0, c.task))
-    groups = _grouped(
+    groups = grouped(
         (cell for cell in options.groups if cell.benchmark == benchmark and cell.model in names.models),
         lambda cell: cell.task,
     )
-    papers = _grouped(
+    papers = grouped(
         (each for each in options.published if each.benchmark == benchmark and each.task not in names.tasks),
         lambda paper: paper.task,
     )
@@ -312,7 +296,7 @@ def benchmark_context(
         shared = words.shared(words.settings(cell.settings) for cell in members)
         tops, ordered = top_of(members), sorted(members, key=_best_first)
         rows = [row_of(cell, "model", names, options, tops[leaf_of(cell)], shared) for cell in ordered]
-        rows += [published_row(paper, tops[leaf_of(ordered[0])]) for paper in papers.get(name, [])]
+        rows += [published_row(paper, options, tops[leaf_of(ordered[0])]) for paper in papers.get(name, [])]
         caption = words.joined(words.short_name(name, benchmark), words.settings_label(shared))
         shown_groups.append((caption, rows, any(cell.judge for cell in members)))
     return {
@@ -326,12 +310,15 @@ def benchmark_context(
                 len({cell.model for cell in members}),
                 options.about.get(task, ""),
             )
-            for task, members in _grouped(in_order, lambda cell: cell.task).items()
+            for task, members in grouped(in_order, lambda cell: cell.task).items()
         ],
         "groups": shown_groups,
         "settings": words.long_settings(cell.settings for rows in groups.values() for cell in rows),
         "others": [
-            (words.short_name(name, benchmark), [published_row(paper, _paper_top(own)) for paper in own])
+            (
+                words.short_name(name, benchmark),
+                [published_row(paper, options, _paper_top(own)) for paper in own],
+            )
             for name, own in papers.items()
             if name not in groups
         ],
@@ -364,7 +351,8 @@ def _best_first(cell: Cell) -> tuple[bool, float]:
     return not cell.ranked, -value if math.isfinite(value) else math.inf
 
 
-def _grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
+def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
+    """Return the items by their key, in the order in which the keys first occur."""
     groups: dict[_Key, list[_Item]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)

@@ -13,7 +13,7 @@ from long_context_tasks.results.cells import Cell, HostsApart, mean_of, turns_of
 from long_context_tasks.results.lengths import FamilyLength, ends_words, length_words
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.site import words
-from long_context_tasks.site.leaderboard import is_score_of
+from long_context_tasks.site.leaderboard import is_score
 from long_context_tasks.site.shown import Breakdown, SiteOptions
 from long_context_tasks.stats import Mean
 
@@ -174,13 +174,7 @@ class Row:
 def row_of(cell: Cell, about: About, names: Names, options: SiteOptions, top: float, shared: str = "") -> Row:
     """Return a cell as a row.
 
-    Args:
-        cell: of a model on a task.
-        about: see :data:`About`.
-        names: of files.
-        options: of the site.
-        top: upper end of the bars.
-        shared: settings that the table names, in words.
+    ``top`` is the upper end of the bars; ``shared`` the settings that the table names.
     """
     mean = cell.mean
     settings = words.settings(cell.settings)
@@ -266,18 +260,15 @@ def _hosts_note(apart: HostsApart, *, points: bool) -> str:
     return "".join(f", {part}" for part in parts)
 
 
-def published_row(paper: "PublishedScore", top: float, metric: str = "") -> Row:
+def published_row(paper: "PublishedScore", options: SiteOptions, top: float, metric: str = "") -> Row:
     """Return a published figure as a row about its model.
 
-    Args:
-        paper: the figure.
-        top: upper end of the bars.
-        metric: of the table's scores. A figure by another metric is marked, and neither drawn nor sorted among the scores unless it is
-            the official form of it. Empty: the table names the metric of each row.
+    A figure by another metric than ``metric``, that of the table's scores, is marked, and neither drawn nor sorted among the scores
+    unless it is the official form of it. An empty ``metric``: the table names the metric of each row.
     """
     notes = [text for text in (paper.subset and f"only {paper.subset}", paper.setting) if text]
     other = metric not in ("", paper.metric)
-    alike = not other or is_score_of(paper.metric, metric)
+    alike = not other or is_score(paper, metric, options)
     if other:
         notes.insert(0, f"† by another metric than {metric}")
     return Row(
@@ -358,14 +349,7 @@ class QualityTable(NamedTuple):
 def quality_table(
     cells: Sequence[Cell], about: About, names: Names, rates: Mapping[str, str]
 ) -> QualityTable | None:
-    """Return coverage, reasons and rates with a row for each cell; of reasons and rates those that some cell has.
-
-    Args:
-        cells: of a page, in its order.
-        about: see :data:`About`.
-        names: of files.
-        rates: metric to heading; see :class:`SiteOptions`.
-    """
+    """Return coverage, reasons and rates with a row for each cell; of reasons and rates those that some cell has."""
     if not cells:
         return None
     counted: Counter[str] = Counter()
@@ -412,10 +396,7 @@ def label_breakdowns(
 
     Measured quantities, which are no whole numbers, break down nothing.
 
-    Args:
-        collection: that the cells are of.
-        cells: any.
-        orders: label to its values in the order to show, each with the words for it; others go by size or name.
+    ``orders`` gives a label's values in the order to show, each with the words for it; others go by size or name.
     """
     return [
         breakdown

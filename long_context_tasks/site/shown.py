@@ -60,6 +60,7 @@ class SiteOptions:
         benchmark_about: benchmark to a sentence or two, with the paper.
         about: task, or family of tasks, to a sentence.
         metrics: metric to a sentence.
+        official: task to the metric that follows the paper's code, where there is one.
         rates: metrics that describe how a model responds, not how well, each with the heading of its column.
         downloads: names of files that the caller puts beside the first page, to link to.
     """
@@ -82,5 +83,6 @@ class SiteOptions:
     benchmark_about: Mapping[str, str] = field(default_factory=dict)
     about: Mapping[str, str] = field(default_factory=dict)
     metrics: Mapping[str, str] = field(default_factory=dict)
+    official: Mapping[str, str] = field(default_factory=dict)
     rates: Mapping[str, str] = field(default_factory=dict)
     downloads: Sequence[str] = ()

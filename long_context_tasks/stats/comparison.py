@@ -158,10 +158,6 @@ def sign_flips(sums: Array, seed: int = 0) -> tuple[float, TestMethod]:
     All sign flips are taken where that is possible: by the binomial where every cluster that differs at all differs by
     the same amount (McNemar), by the distribution of the sum where the differences are whole numbers, one by one up to
     13 clusters; else :data:`MONTE_CARLO` random ones.
-
-    Args:
-        sums: sum of the differences of each cluster.
-        seed: of the random sign flips.
     """
     moved = sums[np.abs(sums) > 1e-12 * max(1.0, float(np.abs(sums).max(initial=0)))]
     if not len(moved):

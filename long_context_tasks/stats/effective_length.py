@@ -269,9 +269,8 @@ def _drawn(scores: LengthScores, rates: bool, seed: int) -> tuple[Array, Array]:
     )
 
 
-# Mean and lower end of the interval in every draw of whole clusters, without a row for each drawn cluster. A draw is how often it has
-# each cluster. Every sum that the interval rests on is a product of these counts with powers of the clusters' residuals, one matrix
-# product for all draws; the results are those of `moments` on the drawn clusters.
+# A draw is how often it has each cluster. Every sum that the interval rests on is a product of these counts with powers of the
+# clusters' residuals: one matrix product for all draws, with the results of `moments` on the drawn clusters.
 
 
 @lru_cache(maxsize=24)

@@ -98,12 +98,6 @@ def widened(ends: Interval, mean: float, stds: Sequence[float], *, rates: bool =
     The variance of the mean has two independent parts, between cases and within them, so the distance of each end from the mean grows
     in quadrature (law of total variance).
 
-    Args:
-        ends: of the interval of the values as certain ones.
-        mean: of the values.
-        stds: see :func:`interval_of_mean`.
-        rates: the ends stay within 0 and 1.
-
     >>> widened(Interval(0.4, 0.6), 0.5, [0.5] * 25)
     Interval(low=0.2799..., high=0.7200...)
     """

@@ -10,19 +10,6 @@ from functools import cache
 from long_context_tasks.schema import InputError
 from long_context_tasks.synthetic.wording import lines_of, repair, words
 
-__all__ = [
-    "Document",
-    "Fact",
-    "FactTable",
-    "Paragraph",
-    "check_length",
-    "filled",
-    "main_facts",
-    "paragraphs_of",
-    "ranked_facts",
-    "telling_words",
-]
-
 _WORD = re.compile(r"[a-zA-Z-]{4,}")
 
 
@@ -71,9 +58,6 @@ class Document:
     paragraphs: tuple[Paragraph, ...]
 
 
-# --- lengths ---------------------------------------------------------------------------------------------------------
-
-
 def check_length(num_tokens: int, what: str = "a text") -> None:
     """Refuse a length that no text can have.
 
@@ -89,14 +73,8 @@ def paragraphs_of(
 ) -> tuple[Paragraph, ...]:
     """Take the first paragraphs of a stream: at least ``num_tokens`` tokens of them, and at most one paragraph more.
 
-    Args:
-        written: any number.
-        num_tokens: the length wanted.
-        characters_per_token: how many characters are taken for a token.
-        what: is written, for the message.
-
     Raises:
-        InputError: ``num_tokens`` is below 1.
+        InputError: ``num_tokens`` is below 1; the message names ``what`` is written.
     """
     check_length(num_tokens, what)
     taken: list[Paragraph] = []
@@ -118,12 +96,8 @@ def filled(
 ) -> tuple[str, int]:
     """Add sentences that say nothing to a text until it fills a length; return it with its tokens.
 
-    Args:
-        additions: in the order in which they are tried; what does not fit is left out.
-        extended: some of the additions to the text with these.
-        count: tokens of a text.
-        least: tokens at which the text is long enough; it may stay below where the additions do not suffice.
-        most: tokens that it never exceeds by an addition.
+    Additions are tried in order; ``extended`` makes the text with some of them. It is long enough at ``least`` tokens, and stays
+    below where the additions do not suffice; no addition brings it above ``most``.
     """
     added: list[str] = []
     text = extended(added)
@@ -136,9 +110,6 @@ def filled(
             added.append(addition)
             text, size = longer, grown
     return text, size
-
-
-# --- facts -----------------------------------------------------------------------------------------------------------
 
 
 @cache

@@ -3,8 +3,6 @@
 import math
 from collections.abc import Callable
 
-__all__ = ["MONTHS", "TENS", "UNITS", "Numbers", "in_words", "ordinal"]
-
 UNITS = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
     *("twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),

@@ -9,21 +9,6 @@ from typing import TypeVar
 
 from long_context_tasks.synthetic.wording import Dice, records, words
 
-__all__ = [
-    "STAGES",
-    "WEATHER",
-    "Deed",
-    "Event",
-    "Goods",
-    "Inventory",
-    "Journey",
-    "Person",
-    "Place",
-    "Thing",
-    "Wound",
-    "two_words",
-]
-
 T = TypeVar("T")
 WEATHER = ("clear", "rain", "fog", "wind")
 STAGES = {
@@ -156,14 +141,6 @@ def _split(text: str) -> tuple[str, ...]:
 
 
 @cache
-def place_kinds() -> tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]:
-    """Return the kinds of places: name, where things lie hidden, what is seen on arrival."""
-    return tuple(
-        (kind, _split(spots), _split(looks)) for kind, spots, looks in records("places.txt", "kinds")
-    )
-
-
-@cache
 def thing_kinds() -> tuple[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...], tuple[str, ...]], ...]:
     """Return the kinds of things: noun, adjectives, pairs of flaw and repair, uses."""
     return tuple(
@@ -210,6 +187,7 @@ class Inventory(Dice):
 
     def _map(self, number: int) -> tuple[Place, ...]:
         firsts, lasts = words("names.txt", "place_first"), words("names.txt", "place_last")
+        kinds = tuple(records("places.txt", "kinds"))
         seen: set[int] = set()
         places: list[Place] = []
         while len(places) < number:
@@ -219,8 +197,9 @@ class Inventory(Dice):
             if code in seen or first[-1] == last[0] or first in last:
                 continue
             seen.add(code)
-            kind, spots, looks = self.pick(place_kinds())
-            places.append(Place(len(places), (first + last).capitalize(), kind, spots, looks))
+            kind, spots, looks = self.pick(kinds)
+            name = (first + last).capitalize()
+            places.append(Place(len(places), name, kind, _split(spots), _split(looks)))
         return tuple(places)
 
     def person(self, known: Sequence[Person] = ()) -> Person:

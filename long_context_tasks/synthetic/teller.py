@@ -5,8 +5,6 @@ from random import Random
 from long_context_tasks.synthetic.people import Event, Person
 from long_context_tasks.synthetic.wording import PRONOUNS, Writer, capital, clause
 
-__all__ = ["Teller"]
-
 
 class Teller(Writer):
     """Writes sentences about events."""

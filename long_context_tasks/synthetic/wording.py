@@ -12,26 +12,6 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-__all__ = [
-    "LONG",
-    "PRONOUNS",
-    "SENTENCE",
-    "Dice",
-    "Plan",
-    "Writer",
-    "capital",
-    "clause",
-    "expand",
-    "parted",
-    "plans",
-    "records",
-    "repair",
-    "spoken_in",
-    "stream",
-    "variants",
-    "words",
-]
-
 T = TypeVar("T")
 Plan = tuple[tuple[int, object], ...]
 TEXT, FIELD, CHOICE = 0, 1, 2
@@ -187,12 +167,9 @@ def capital(text: str) -> str:
 
 
 def parted(sentence: str, own: re.Pattern[str], joints: re.Pattern[str]) -> str:
-    """Make two or more sentences of a long one that another text may have too.
+    """Make two or more sentences, at the joints, of a long one that another text may have too.
 
-    Args:
-        sentence: any.
-        own: finds behind the first letter what no other text has; such a sentence stays whole.
-        joints: where a sentence may be parted.
+    A sentence in which ``own`` finds something behind the first letter stays whole.
     """
     if len(sentence.split()) <= LONG or own.search(sentence, 1):
         return sentence
@@ -210,9 +187,6 @@ def spoken_in(text: str, names: Container[str]) -> tuple[str, ...]:
     ('Ann', 'Bob')
     """
     return tuple(dict.fromkeys(word for word in NAME.findall(text) if word in names))
-
-
-# --- chance ----------------------------------------------------------------------------------------------------------
 
 
 def stream(seed: int, name: str) -> int:

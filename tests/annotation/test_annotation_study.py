@@ -7,9 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from annotation_study import annotations, incoming, make_study
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from annotation_study import incoming, make_study
 
 from long_context_tasks.annotation import (
     Annotation,
@@ -29,20 +27,6 @@ from long_context_tasks.annotation.prepare import without_candidate, without_rat
 from long_context_tasks.schema import InputError
 
 CANDIDATES = [f"q{n}/{model}" for n in (1, 2, 3) for model in ("small", "large/x")]
-
-
-@given(st.data())
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_annotations_come_back_as_given(tmp_path: Path, data: st.DataObject) -> None:
-    path = tmp_path / "s.db"
-    path.unlink(missing_ok=True)
-    given_ = data.draw(annotations(CANDIDATES))
-    with make_study(path) as study:
-        assert annotate(study, given_) == len(given_)
-    with open_study(path) as study:
-        found = study.annotations()
-        assert sorted(found, key=repr) == sorted(given_, key=repr)
-        assert annotate(study, given_) == 0  # the same again changes nothing
 
 
 def test_a_batch_is_stored_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """`lct runs` as a user types it, and responses of a pipeline of one's own."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,10 @@ class Said:
     out: str
     err: str
 
+    @property
+    def rows(self) -> dict[str, Any]:
+        return dict(json.loads(self.out))
+
 
 def runs(*words: str | Path) -> Said:
     done = CliRunner().invoke(app, ["runs", *map(str, words)])
@@ -32,16 +36,44 @@ def runs(*words: str | Path) -> Said:
     return Said(done.exit_code, done.stdout, done.stderr)
 
 
-def published_data(folder: Path) -> Iterator[Path]:
-    """What a fixture yields: files as they are published; as long as it lives, the cache lies beside them."""
+def published_data(folder: Path, *, offline: bool = True, **cases: int) -> Iterator[Path]:
+    """What a fixture yields: files as they are published, of each benchmark that many cases; the cache lies beside them meanwhile."""
     from both_hosts import write_published_files
 
-    write_published_files("elitr_bench", folder, 0)
-    write_published_files("ada_leval", folder, 6)
+    for benchmark, number in (cases or {"elitr_bench": 0, "ada_leval": 6}).items():
+        write_published_files(benchmark, folder, number)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LCT_CACHE_DIR", str(folder / "cache"))
-        patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+        if offline:
+            patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
         yield folder
+
+
+def write_selections(folder: Path, question: str, answer: Callable[[int, int], str]) -> None:
+    """Six cases of :data:`ADA` with chosen texts: ``question`` with the number of the case, and the answers by case and place."""
+    rows = [
+        {
+            "question_id": str(case),
+            "question": question.format(case),
+            "all_answers": [answer(case, place) for place in range(3)],
+            "answer": "A2",
+            "tags": ["x"],
+        }
+        for case in range(6)
+    ]
+    (folder / "ada_leval").mkdir()
+    (folder / "ada_leval" / "stackselect_1k.json").write_text(json.dumps(rows))
+
+
+def answer_by_question(messages: list[dict[str, str]]) -> str:
+    """Right, empty, or two answers, by the number that is asked about."""
+    text = messages[-1]["content"]
+    return "A2" if "What is 0?" in text else "" if "What is 1?" in text else "A1 or A3"
+
+
+def served_model(url: str, name: str = "stub") -> str:
+    """Arguments of lm-eval for the model of a stub server."""
+    return f"model={name},base_url={url}/chat/completions,num_concurrent=4,tokenizer_backend=None"
 
 
 def exported(path: Path) -> list[dict[str, Any]]:

@@ -149,9 +149,6 @@ def test_two_at_once(server, tmp_path):
         fetch(server, tmp_path / "file.json")
 
 
-# --- lct data -------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def published(server, monkeypatch):
     """The files of ada_leval on the server of this machine."""
@@ -201,7 +198,7 @@ def test_a_dead_link_among_others(published, server, tmp_path):
     result = lct("data", "fetch", "ada_leval", "--file", "1k", "--data-dir", str(tmp_path))
     assert result.exit_code == 2
     assert f"{server.url}/textsort_1k.json: the server answers 404" in result.stderr
-    assert "_synthetic" in result.stderr and "lct build" in result.stderr
+    assert "written from a seed" in result.stderr and "lct build" in result.stderr
     assert (tmp_path / "ada_leval" / "stackselect_1k.json").is_file()
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from judge_server import Answer, JudgeServer, judge_server
 from needs import needs
+from run_commands import published_data, served_model
 from stored_runs import TASKS, judge_by_seed, judge_file, run_lm_eval, run_opencompass
 from stub_server import stub_server
 from tiny_model import make_tiny_model
@@ -64,14 +65,7 @@ def hashes(folder: Path) -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The archives of the invented meetings; nobody's environment says where."""
-    from both_hosts import write_published_files
-
-    folder = tmp_path_factory.mktemp("published")
-    write_published_files("elitr_bench", folder, 0)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LCT_CACHE_DIR", str(folder / "cache"))
-        patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-        yield folder
+    yield from published_data(tmp_path_factory.mktemp("published"), elitr_bench=0)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +79,7 @@ def stored(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What lm-eval leaves without a judge."""
     output = tmp_path_factory.mktemp("lm_eval")
     with stub_server() as server:
-        run_lm_eval(output, TASKS, _model(server.url), {"lct_data_dir": str(data)})
+        run_lm_eval(output, TASKS, served_model(server.url), {"lct_data_dir": str(data)})
     return output
 
 
@@ -94,10 +88,6 @@ def results(stored: Path, tmp_path: Path, data: Path, monkeypatch: pytest.Monkey
     """A copy of it; a cache, and so a store of replies, of its own."""
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
     return Path(shutil.copytree(stored, tmp_path / "results"))
-
-
-def _model(url: str) -> str:
-    return f"model=stub,base_url={url}/chat/completions,num_concurrent=4,tokenizer_backend=None"
 
 
 def by_task(folder: Path) -> dict[str, StoredRun]:
@@ -139,7 +129,7 @@ def test_lm_eval(results: Path, data: Path, judging: JudgeServer, tmp_path: Path
     with stub_server() as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache2"))
         metadata = {"lct_data_dir": str(data), "lct_judge": str(file)}
-        run_lm_eval(tmp_path / "again", TASKS, _model(server.url), metadata)
+        run_lm_eval(tmp_path / "again", TASKS, served_model(server.url), metadata)
     runs = by_task(tmp_path / "again")
     assert_same(judged, runs)
     assert all(judged.numbers[task]["judge"].items() >= run.judge.items() for task, run in runs.items())

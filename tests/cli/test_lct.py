@@ -62,18 +62,8 @@ def test_build_help_explains_every_option(monkeypatch):
 
 def test_build_from_books_with_an_ellipsis(books, tmp_path):
     out = tmp_path / "cases"
-    code, text, errors = lct(
-        "build",
-        "ada_leval_tsort",
-        "--books",
-        str(books),
-        "--length",
-        "1k,...,4k",
-        "--out",
-        str(out),
-        "--stride",
-        "20",
-    )
+    words = ("--books", str(books), "--length", "1k,...,4k", "--out", str(out), "--stride", "20")
+    code, text, errors = lct("build", "ada_leval_tsort", *words)
     assert (code, errors) == (0, "")
     for name in ("1k", "2k", "4k"):
         made = CaseSet.read(out / "ada_leval_tsort", f"ada_leval_tsort_{name}")

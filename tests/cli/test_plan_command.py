@@ -4,11 +4,10 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
+from run_commands import Said, published_data
 from stored_runs import run_lm_eval
 from stub_server import stub_server
 from typer.testing import CliRunner
@@ -19,19 +18,6 @@ from long_context_tasks.cli.plan import without_downloads
 TASK, CONVERSATION = "ada_leval_bestanswer_1k", "elitr_bench_conv_dev"
 
 
-@dataclass
-class Said:
-    """What the command printed."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def rows(self) -> dict[str, Any]:
-        return dict(json.loads(self.out))
-
-
 @pytest.fixture(autouse=True)
 def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "220")
@@ -39,14 +25,8 @@ def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    from both_hosts import write_published_files
-
     folder = tmp_path_factory.mktemp("published")
-    for benchmark in ("ada_leval", "elitr_bench"):
-        write_published_files(benchmark, folder, 3)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LCT_CACHE_DIR", str(folder / "cache"))
-        yield folder
+    yield from published_data(folder, offline=False, ada_leval=3, elitr_bench=3)
 
 
 def plan(*words: str | Path) -> Said:

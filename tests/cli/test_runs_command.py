@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from judge_server import judge_server
 from needs import needs
-from run_commands import ADA, CONVERSATION, QA, exported, own_responses, published_data, runs
+from run_commands import ADA, CONVERSATION, QA, exported, own_responses, published_data, runs, served_model
 from stored_runs import TASKS, judge_by_seed, judge_file, only, run_lm_eval, run_opencompass
 from stub_server import answer_by_hash, messages_hash, stub_server
 from tiny_model import make_tiny_model
@@ -51,17 +51,13 @@ def left(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Left:
     """A plain task, judged questions and a judged conversation; nobody has judged them."""
     output = tmp_path_factory.mktemp("left")
     with stub_server() as server:
-        run_lm_eval(output, [ADA, QA, CONVERSATION], _model(server.url), {"lct_data_dir": str(data)})
+        run_lm_eval(output, [ADA, QA, CONVERSATION], served_model(server.url), {"lct_data_dir": str(data)})
         return Left(output, Counter(map(messages_hash, server.requests)))
 
 
 @pytest.fixture
 def results(left: Left, tmp_path: Path) -> Path:
     return Path(shutil.copytree(left.folder, tmp_path / "results"))
-
-
-def _model(url: str) -> str:
-    return f"model=stub,base_url={url}/chat/completions,num_concurrent=4,tokenizer_backend=None"
 
 
 def with_another_score(results: Path) -> tuple[str, float]:
@@ -75,9 +71,6 @@ def with_another_score(results: Path) -> tuple[str, float]:
 
 def written(results: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in results.rglob("*") if path.is_file()}
-
-
-# --- rescore ----------------------------------------------------------------------------------------------------
 
 
 def test_rescore_shows_and_writes_what_changed(results: Path, tmp_path: Path) -> None:
@@ -191,9 +184,6 @@ def test_opencompass(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert set(cells) == set(TASKS) and cells[QA].version == cells[TASKS[2]].version
     [numbers] = [json.loads(p.read_text())["numbers"] for p in work.rglob(f"rescored/*/*/{QA}.json")]
     assert cells[QA].mean.value == pytest.approx(numbers["judge_score"]) and cells[QA].mean.value != 9.0
-
-
-# --- export and score, beside what the host was asked and made of it ---------------------------------------------
 
 
 def test_what_is_exported_is_what_was_sent(left: Left, data: Path, tmp_path: Path) -> None:

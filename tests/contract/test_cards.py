@@ -55,7 +55,7 @@ def test_an_unknown_task_gets_its_neighbours() -> None:
 
 
 def test_a_card_with_an_unknown_key_is_refused() -> None:
-    with pytest.raises(InputError, match="here: name is missing"):
+    with pytest.raises(InputError, match="here: unknown key 'colour'"):
         Card.parse("colour: red\ntasks: {}", "here")
     with pytest.raises(InputError, match="here: unknown key 'colour'"):
         Card.parse(

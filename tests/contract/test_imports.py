@@ -33,7 +33,7 @@ ALLOWED = {
     "annotation": {"judges", "stats", "schema"},
     "benchmarks": {"coverage", *_LIBRARIES},
     "hosts": {"benchmarks", "judges", "tokens", "stats", "schema"},
-    "results": {"hosts", "benchmarks", "judges", "orca", "tokens", "stats", "schema"},
+    "results": {"hosts", "benchmarks", "judges", "tokens", "stats", "schema"},
     "site": {"results", "benchmarks", "stats", "schema"},
 }
 EVERYTHING = ("cli", "api")  # may import whatever they show

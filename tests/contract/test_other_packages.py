@@ -1,6 +1,5 @@
 """Two benchmarks of another package, found by their entry points: both hosts, build, plan, report and site take them as ours."""
 
-import csv
 import json
 import os
 import sys
@@ -97,6 +96,7 @@ def test_runs_on_other_seeds_are_no_repeats(tmp_path: Path) -> None:
 
 
 @pytest.mark.hosts
+@pytest.mark.usefixtures("toys")
 def test_both_hosts_build_plan_report_and_site(tmp_path: Path, data: Path) -> None:
     tasks = f"{KEYS},{RIDDLES}"
     options = {
@@ -143,5 +143,4 @@ def test_both_hosts_build_plan_report_and_site(tmp_path: Path, data: Path) -> No
     report = ["lct", "report", *results, "--section", "registers", "--csv", "tables"]
     assert "Cases by quarter" in run_command(report, tmp_path, options)
     run_command(["lct", "report", *results, "--out", "site"], tmp_path, options)
-    with (tmp_path / "site" / "tables" / "leaderboard.csv").open() as file:
-        assert {row["task"] for row in csv.DictReader(file)} == {KEYS, RIDDLES}
+    assert {path.stem for path in (tmp_path / "site").rglob("*.html")} >= {"index", KEYS, RIDDLES}

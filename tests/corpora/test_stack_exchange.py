@@ -162,16 +162,10 @@ def row(attributes: str) -> str:
         ("Id,PostTypeId\n1,1\n", "it is no XML"),
         (row('Score="many"'), "line 2, row Id 7: Score is 'many'"),
         (row('Score="99999999999"'), "row Id 7: a number is too large"),
-        (
-            row('CreationDate="yesterday"'),
-            "row Id 7: CreationDate is 'yesterday'",
-        ),
+        (row('CreationDate="yesterday"'), "row Id 7: CreationDate is 'yesterday'"),
         (row('CreationDate="2018-13-41"'), "CreationDate"),
         (row("").replace("</posts>", "") + row("").replace("<posts>", ""), "post Id 7 occurs more than once"),
-        (
-            '<!DOCTYPE posts [<!ENTITY a "aaaa">]>\n' + row('Title="&a;"'),
-            "entities",
-        ),
+        ('<!DOCTYPE posts [<!ENTITY a "aaaa">]>\n' + row('Title="&a;"'), "entities"),
         ('{"Id": 1, "PostTypeId": 1}\n{"Id": 2,', "line 2: the line is no JSON"),
         ('{"Id": 1, "PostTypeId": 1}\n[2]', "line 2: the line is no JSON object"),
         ('{"Id": 1, "PostTypeId": 1}\n{"PostTypeId": 1}', "line 2.*no Id"),

@@ -288,8 +288,6 @@ def test_what_is_no_set_of_cases_is_refused(tmp_path: Path) -> None:
     assert result.exit_code == 2 and "give the name of a file" in result.output
 
 
-# --- evaluators that fail -----------------------------------------------------------------------------------------
-
 FOUR = [
     {
         "id": f"[{number},  2]",

@@ -2,11 +2,10 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from vector_rows import vector_rows
 
 from long_context_tasks.noise import official_error_rate, official_rules
 from long_context_tasks.noise.official import RuleTable, calibrate, inject_official
@@ -14,17 +13,9 @@ from long_context_tasks.noise.official import RuleTable, calibrate, inject_offic
 pytestmark = pytest.mark.vectors
 
 
-def _rows(shared: Path, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    path = shared / "vectors" / "asr" / name
-    if not path.is_file():
-        pytest.skip(f"no {path}")
-    with path.open(encoding="utf-8") as file:
-        yield from ((number, json.loads(line)) for number, line in enumerate(file, start=1))
-
-
 def test_get_rules_to_the_byte(shared: Path) -> None:
     failed, n = [], 0
-    for number, row in _rows(shared, "get_rules.jsonl"):
+    for number, row in vector_rows(shared, "asr", "get_rules.jsonl"):
         n += 1
         rules = official_rules(map(tuple, row["pairs"]), characters=row["char_alignment"])
         given = [json.dumps({word: forms}) for word, forms in rules]
@@ -34,7 +25,7 @@ def test_get_rules_to_the_byte(shared: Path) -> None:
 
 def test_load_rules_and_rewriting(shared: Path) -> None:
     failed, n = [], 0
-    for number, row in _rows(shared, "load_rules.jsonl"):
+    for number, row in vector_rows(shared, "asr", "load_rules.jsonl"):
         n += 1
         counts = {
             word: forms for rule in row["rules"] for word, forms in rule.items() if len(word.split()) == 1
@@ -63,7 +54,7 @@ def test_load_rules_and_rewriting(shared: Path) -> None:
 
 def test_wer(shared: Path) -> None:
     failed, n = [], 0
-    for number, row in _rows(shared, "wer.jsonl"):
+    for number, row in vector_rows(shared, "asr", "wer.jsonl"):
         n += 1
         percent = official_error_rate(row["references"], row["hypotheses"], characters=row["cer"])
         failed += [] if abs(percent - row["percent"]) < 1e-12 else [number]

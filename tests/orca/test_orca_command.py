@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -279,10 +278,3 @@ def test_figures_in_the_files_of_the_released_code(
     assert "no different var_threshold" in bad(*given, "--threshold-from", figures)
     assert "either --dev" in bad(*given, "--threshold-from", figures, "--threshold", "0.1")
     assert "nothing to clamp" in bad("clamp", "--threshold", "0.1")
-
-
-@pytest.mark.parametrize("wrong", [{"n_ratings": None}, {"n_ratings": "three"}, {"params": 3}])
-def test_scored_rows_edited_by_hand_are_named(tmp_path: Path, wrong: dict[str, Any]) -> None:
-    [name] = wrong
-    path = write(tmp_path / "scored.jsonl", [{"rating_orca": 0.5, "variance_orca": 0.1, **wrong}])
-    assert f"scored.jsonl, row 1: {name} must be a" in bad("clamp", "--threshold", "0.1", path)

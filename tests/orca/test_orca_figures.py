@@ -210,6 +210,9 @@ def test_released_results_are_brought_to_one_scale(tmp_path: Path, known_by: str
         ('{"rating_orca": 1}', "row 2: variance_orca is missing; name a file that `lct orca score` wrote"),
         ('{"rating_orca": "1", "variance_orca": 0}', "row 2: rating_orca must be a number"),
         ('{"rating_orca": NaN, "variance_orca": 0}', "row 2: rating_orca must be a finite number"),
+        ('{"rating_orca": 1, "variance_orca": 0, "n_ratings": null}', "row 2: n_ratings must be a"),
+        ('{"rating_orca": 1, "variance_orca": 0, "n_ratings": "three"}', "row 2: n_ratings must be a"),
+        ('{"rating_orca": 1, "variance_orca": 0, "params": 3}', "row 2: params must be a"),
     ],
 )
 def test_files_that_are_no_results(tmp_path: Path, line: str, message: str) -> None:

@@ -2,13 +2,13 @@
 
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from orca_lazy import heads, scorer, torch
+from vector_rows import vector_rows
 
 from long_context_tasks.orca import (
     InputFormat,
@@ -33,14 +33,6 @@ FEWEST = 3
 """Ratings below which the library gives no variance; the official one is 0, or that of two."""
 
 
-def _rows(shared: Path, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    path = shared / "vectors" / "orca" / name
-    if not path.is_file():
-        pytest.skip(f"no {path}")
-    with path.open(encoding="utf-8") as file:
-        yield from ((number, json.loads(line)) for number, line in enumerate(file, start=1))
-
-
 def _value(given: Any) -> float:
     return float(given["__float__"]) if isinstance(given, dict) else given
 
@@ -51,7 +43,7 @@ def _near(given: Any, expected: Any, rel: float, abs: float = 0.0) -> bool:
 
 def test_text_and_truth_of_every_item(shared: Path) -> None:
     n = 0
-    for number, row in _rows(shared, "data_format.jsonl"):
+    for number, row in vector_rows(shared, "orca", "data_format.jsonl"):
         options = row["options"]
         form = InputFormat(
             question=not options["skip_question"],
@@ -80,7 +72,7 @@ def test_text_and_truth_of_every_item(shared: Path) -> None:
 
 def test_heads(shared: Path) -> None:
     n = 0
-    for number, row in _rows(shared, "likelihood.jsonl"):
+    for number, row in vector_rows(shared, "orca", "likelihood.jsonl"):
         head = heads.HEADS[HEAD_OF[row["function"]]]
         params = torch.tensor(row["params"])
         mean, variance = head.moments(params)
@@ -100,14 +92,14 @@ def test_heads(shared: Path) -> None:
 
 
 def test_divergence_of_parameters(shared: Path) -> None:
-    for number, row in _rows(shared, "params_kl.jsonl"):
+    for number, row in vector_rows(shared, "orca", "params_kl.jsonl"):
         head = heads.HEADS[row["function"].removesuffix("_params_kl")]
         found = heads.params_kl(head, torch.tensor(row["params_p"]), torch.tensor(row["params_q"])).tolist()
         assert _near(found, row["kl"], **FLOAT32), number
 
 
 def test_metrics(shared: Path) -> None:
-    for number, row in _rows(shared, "metrics.jsonl"):
+    for number, row in vector_rows(shared, "orca", "metrics.jsonl"):
         found = agreement(
             row["annotations"],
             row["predictions"],
@@ -133,12 +125,12 @@ def _official(found: Agreement) -> dict[str, float]:
 
 
 def test_clamped_scores(shared: Path) -> None:
-    for number, row in _rows(shared, "clamp_score.jsonl"):
+    for number, row in vector_rows(shared, "orca", "clamp_score.jsonl"):
         assert clamp(row["score"], row["variance"], row["threshold"]) == row["clamped"], number
 
 
 def test_thresholds_and_the_way_to_them(shared: Path) -> None:
-    for number, row in _rows(shared, "find_threshold.jsonl"):
+    for number, row in vector_rows(shared, "orca", "find_threshold.jsonl"):
         weights = tuple(row["weights"])
         found = find_threshold(row["human"], row["orca"], row["orca_var"], weights)
         assert found.best == pytest.approx(row["best_threshold"], rel=1e-9), number
@@ -157,7 +149,7 @@ def test_thresholds_and_the_way_to_them(shared: Path) -> None:
 
 
 def test_runs_of_the_clamping_program(shared: Path, tmp_path: Path) -> None:
-    for number, row in _rows(shared, "clamp_cli.jsonl"):
+    for number, row in vector_rows(shared, "orca", "clamp_cli.jsonl"):
         folder = tmp_path / str(number) / "results"
         if row["args_yaml_score_type"] is not None:
             folder.mkdir(parents=True)
@@ -204,7 +196,7 @@ def _options(given: list[str]) -> tuple[InputFormat, int]:
 def test_tiny_checkpoints_score_as_official(shared: Path) -> None:
     checkpoints = shared / "vectors" / "orca" / "checkpoints"
     n = 0
-    for _, row in _rows(shared, "inference.jsonl"):
+    for _, row in vector_rows(shared, "orca", "inference.jsonl"):
         items = [item for item in read_items(checkpoints / row["items"], rules="released") if item.ratings]
         checkpoint = load_checkpoint(checkpoints / row["checkpoint"] / "model", device="cpu")
         form, _ = _options(row["options"])

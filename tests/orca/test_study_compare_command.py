@@ -175,15 +175,6 @@ def test_orca_without_a_spread_predicts_no_variance(tmp_path: Path, folder: Path
     assert found["orca"]["n_variance"] == 0 and found["orca"]["variance_mae"]["mean"] is None
 
 
-def test_an_orca_answer_without_a_score_is_missing(tmp_path: Path, folder: Path, rated: Path) -> None:
-    pattern = orca_files(tmp_path, folder)
-    path = tmp_path / "scored" / "split_1" / "test.jsonl"
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    write_rows(path, [{**rows[0], "rating_orca": None, "reason": "does_not_fit"}, *rows[2:]])
-    done = lct(rated, "--splits", folder, "--orca", pattern)
-    assert done.exit_code == 0 and "2 of 48 test answers left out" in done.output and "orca 2" in done.output
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

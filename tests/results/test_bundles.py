@@ -50,9 +50,6 @@ def same_scores(one: pl.DataFrame, other: pl.DataFrame) -> bool:
     return one.with_columns(text).sort(order).equals(other.with_columns(text).sort(order), null_equal=True)
 
 
-# --- there and back ---------------------------------------------------------------------------------------------
-
-
 def test_a_bundle_gives_the_tables_of_its_runs(results: Path, packed: Path) -> None:
     before, after = collect([results]), collect([packed])
     assert not before.problems and not after.problems
@@ -95,18 +92,8 @@ def test_any_scores_come_back(cases: dict[str, tuple[float | None, str, str]], s
 def test_no_prompt_gold_key_or_place_is_in_it(results: Path, packed: Path) -> None:
     with zipfile.ZipFile(packed) as file:
         text = "\n".join(file.read(name).decode(errors="replace") for name in file.namelist())
-    for leak in (
-        "Prague",
-        "feedback",
-        "What?",
-        "sk-0123",
-        "secret",
-        "key=abc",
-        str(results),
-        str(results.parent),
-        "samples_",
-        "lct_data_dir",
-    ):
+    words = ("Prague", "feedback", "What?", "sk-0123", "secret", "key=abc", "samples_", "lct_data_dir")
+    for leak in (*words, str(results), str(results.parent)):
         assert leak not in text, leak
     assert "judge.example/v1" in text and "pretrained=owl" in text and "tokenizer=org/owl" in text
     assert "<script>" in text  # a response, as ELITR-Bench's card allows
@@ -208,9 +195,6 @@ def test_what_was_made_fit_to_travel_is(text: str) -> None:
     assert fit_to_travel(once) == once
 
 
-# --- the commands -----------------------------------------------------------------------------------------------
-
-
 def lct(*words: object) -> Any:
     return CliRunner().invoke(app, [str(word) for word in words])
 
@@ -271,8 +255,6 @@ def test_the_site_from_bundles(packed: Path, tmp_path: Path) -> None:
     )
     assert "script\\u003e" in texts or "\\u003cscript" in texts
 
-
-# --- the pull-request check of the docs ---------------------------------------------------------------------------
 
 DOCS = Path(__file__).parents[2] / "docs" / "results_repository.md"
 

@@ -12,10 +12,11 @@ from collected_runs import CONVERSATION, METRICS, Run, Turn, simple, write_lm_ev
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from long_context_tasks.results.cells import Cell, cells_of, shared_turns, turn_values
+from long_context_tasks.results.cells import Cell, cells_of, turn_values
 from long_context_tasks.results.collect import collect
+from long_context_tasks.results.compare import compare_models
 from long_context_tasks.results.tidy import Collection
-from long_context_tasks.schema import Score
+from long_context_tasks.schema import InputError, Score
 from long_context_tasks.stats import mean_of_scores
 
 MADE = "2026-01-0{}T10-00-00.000000"
@@ -80,12 +81,10 @@ def test_the_spread_of_people_widens_the_interval(tmp_path: Path) -> None:
     for name, feedback in (("certain", "none"), ("spread", told)):
         verdict = {"score": 0.5, "feedback": feedback}
         talk = {f"m{place}": [Turn({"orca_mean": place / 10}, verdicts=(verdict,))] for place in range(10)}
-        write_lm_eval(tmp_path, Run(talk, task=CONVERSATION, model=name, judge={"name": "orca"}))
+        judge = {"name": "orca", "kind": "orca"}
+        write_lm_eval(tmp_path, Run(talk, task=CONVERSATION, model=name, judge=judge))
     certain, spread = cells_of(collect([tmp_path]))
     assert spread.mean.high > certain.mean.high and spread.mean.low < certain.mean.low
-
-
-# --- repeats ----------------------------------------------------------------------------------------------------
 
 
 def test_seeds_are_averaged_case_by_case(tmp_path: Path) -> None:
@@ -127,9 +126,6 @@ def test_other_settings_are_cells_of_their_own(tmp_path: Path) -> None:
     write_lm_eval(tmp_path, Run(simple([1.0]), made=MADE.format(3), gen_kwargs={"temperature": 1.0}))
     write_lm_eval(tmp_path, Run(simple([1.0]), made=MADE.format(4), options={"lct_cut_keep": "front"}))
     assert sorted(cell.n_runs for cell in cells_of(collect([tmp_path]))) == [1, 1, 2]
-
-
-# --- ranked -----------------------------------------------------------------------------------------------------
 
 
 def why(collection: Collection, **versions: int) -> dict[str, str]:
@@ -183,8 +179,6 @@ def test_nothing(tmp_path: Path) -> None:
     assert math.isnan(cell.mean.value) and cell.mean.n == 0 and not cell.ranked and cell.run_sd is None
 
 
-# --- two models -------------------------------------------------------------------------------------------------
-
 VALUES = st.dictionaries(st.sampled_from("abcdef"), st.none() | st.sampled_from([0.0, 1.0]), min_size=1)
 
 
@@ -198,11 +192,16 @@ def test_models_are_compared_on_what_both_could_take(
         cases = {case: [Turn(dict.fromkeys(METRICS, value))] for case, value in values.items()}
         write_lm_eval(folder, Run(cases, model=model))
     collection = collect([folder])
-    a, b = cells_of(collection)
-    shared = shared_turns(turn_values(collection, a), turn_values(collection, b))
     both = {
         case: (first[case], second[case])
         for case in first
         if first[case] is not None and second.get(case) is not None
     }
-    assert {row["case"]: (row["value"], row["other"]) for row in shared.iter_rows(named=True)} == both
+    if not both:
+        with pytest.raises(InputError):
+            compare_models(collection, cells_of(collection), ["first", "second"])
+        return
+    [row] = compare_models(collection, cells_of(collection), ["first", "second"]).tasks
+    means = row.comparison.mean_first, row.comparison.mean_second
+    assert row.comparison.n == len(both)
+    assert means == pytest.approx([sum(values) / len(both) for values in zip(*both.values(), strict=True)])

@@ -12,6 +12,7 @@ pytest.importorskip("lm_eval")
 pytest.importorskip("polars")
 
 from judge_server import judge_server
+from run_commands import answer_by_question, published_data, served_model, write_selections
 from stored_runs import TASKS, judge_by_seed, judge_file, only, run_lm_eval, run_opencompass
 from stub_server import stub_server
 from tiny_model import make_tiny_model
@@ -34,26 +35,11 @@ CONVERSATION = "elitr_bench_conv_dev"
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Published files of two benchmarks, in a folder that options have to name; pairs of Ada's cases share a question."""
-    from both_hosts import write_published_files
-
     folder = tmp_path_factory.mktemp("published")
-    write_published_files("elitr_bench", folder, 0)
-    rows = [
-        {
-            "question_id": str(i),
-            "question": f"\nWhat is {i}? <script>alert(1)</script>\n",
-            "all_answers": [f"\nIt is {j}.\n" for j in range(3)],
-            "answer": "A2",
-            "tags": ["x"],
-        }
-        for i in range(6)
-    ]
-    (folder / "ada_leval").mkdir()
-    (folder / "ada_leval" / "stackselect_1k.json").write_text(json.dumps(rows))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LCT_CACHE_DIR", str(folder / "cache"))
-        patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-        yield folder
+    write_selections(
+        folder, "\nWhat is {}? <script>alert(1)</script>\n", lambda case, place: f"\nIt is {place}.\n"
+    )
+    yield from published_data(folder, elitr_bench=0)
 
 
 @pytest.fixture(scope="module")
@@ -61,23 +47,13 @@ def left(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two seeds of a plain task; a judged conversation and judged questions once."""
     output = tmp_path_factory.mktemp("left")
     folder = tmp_path_factory.mktemp("judge")
-    with stub_server(answer) as server, judge_server(judge_by_seed) as judging:
+    with stub_server(answer_by_question) as server, judge_server(judge_by_seed) as judging:
         metadata = {"lct_data_dir": str(data)}
         for seed in (0, 1):
-            run_lm_eval(output, [ADA], _model(server.url), metadata, random_seed=seed)
+            run_lm_eval(output, [ADA], served_model(server.url, "org/stub"), metadata, random_seed=seed)
         metadata["lct_judge"] = str(judge_file(folder / "judge.yaml", judging.url))
-        run_lm_eval(output, TASKS, _model(server.url), metadata)
+        run_lm_eval(output, TASKS, served_model(server.url, "org/stub"), metadata)
     return output
-
-
-def answer(messages: list[dict[str, str]]) -> str:
-    """Right, empty, or two answers, by the number that is asked about."""
-    text = messages[-1]["content"]
-    return "A2" if "What is 0?" in text else "" if "What is 1?" in text else "A1 or A3"
-
-
-def _model(url: str) -> str:
-    return f"model=org/stub,base_url={url}/chat/completions,num_concurrent=4,tokenizer_backend=None"
 
 
 def assert_as_the_host_has_it(cell: Cell, numbers: dict[str, float]) -> None:
@@ -118,7 +94,12 @@ def test_runs_judged_later(data: Path, tmp_path: Path, monkeypatch: pytest.Monke
     """By two judges, one of them twice."""
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
     with stub_server() as server, judge_server(judge_by_seed) as judging:
-        run_lm_eval(tmp_path / "out", [CONVERSATION], _model(server.url), {"lct_data_dir": str(data)})
+        run_lm_eval(
+            tmp_path / "out",
+            [CONVERSATION],
+            served_model(server.url, "org/stub"),
+            {"lct_data_dir": str(data)},
+        )
         assert [cell.judge for cell in cells_of(collect([tmp_path / "out"]))] == [None]
         for name in ("first", "second", "second"):
             file = judge_file(tmp_path / "judge.yaml", judging.url, name)
@@ -141,7 +122,7 @@ def test_opencompass(data: Path, left: Path, tmp_path: Path) -> None:
     pytest.importorskip("opencompass")
     tokenizer = make_tiny_model(tmp_path / "tiny")
     options = {"LCT_DATA_DIR": str(data), "LCT_TOKENIZER": str(tokenizer)}
-    with stub_server(answer) as server:
+    with stub_server(answer_by_question) as server:
         work, _ = run_opencompass(tmp_path, TASKS, server.url, options)
     # Without the data, so that the clusters can only come from the files.
     collection = collect([work])
@@ -194,9 +175,6 @@ def test_likelihoods_of_opencompass_name_clusters() -> None:
     assert [row["cluster"] for row in result["details"]] == [task.by_id[case].cluster for case in cases]
 
 
-# --- pages of cases ---------------------------------------------------------------------------------------------
-
-
 def pages(left: Path, task: str, *, with_task: bool = True, private: bool = False) -> list[ShownCase]:
     """Of the newest run of a task."""
     collected = collect_with_files([left])
@@ -213,7 +191,7 @@ def test_all_is_shown_where_the_card_allows_it(left: Path) -> None:
     for page in found:
         [turn] = page.turns
         assert page.withheld == "" and page.prompt is not None and turn.gold is not None
-        assert turn.response == answer([{"content": page.prompt[-1][1]}]) and set(turn.scores) > {
+        assert turn.response == answer_by_question([{"content": page.prompt[-1][1]}]) and set(turn.scores) > {
             "strict_accuracy"
         }
         assert all(isinstance(value, str) for value in page.labels.values())
@@ -266,7 +244,12 @@ def test_pages_without_the_data(left: Path) -> None:
 def test_pages_of_a_later_judge(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
     with stub_server() as server, judge_server(judge_by_seed) as judging:
-        run_lm_eval(tmp_path / "out", [CONVERSATION], _model(server.url), {"lct_data_dir": str(data)})
+        run_lm_eval(
+            tmp_path / "out",
+            [CONVERSATION],
+            served_model(server.url, "org/stub"),
+            {"lct_data_dir": str(data)},
+        )
         file = judge_file(tmp_path / "judge.yaml", judging.url)
         assert (
             CliRunner().invoke(app, ["judge", "run", str(tmp_path / "out"), "--judge", str(file)]).exit_code

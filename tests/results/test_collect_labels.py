@@ -80,9 +80,6 @@ def test_labels_are_json_of_short_values(case: dict[str, Any], turns: list[dict[
         assert all(len(value) <= 64 for value in held.values() if isinstance(value, str)) and text != "{}"
 
 
-# --- settings ---------------------------------------------------------------------------------------------------
-
-
 def settings_of_runs(
     tmp_path: Path, *options: dict[str, Any], cases: list[Any] | None = None, task: str = "ada_leval_tsort_8k"
 ) -> list[str]:

@@ -136,9 +136,6 @@ def test_a_place_that_is_a_file(results: Path) -> None:
         write_tables(next(results.rglob("*.json")), collect([results]), [])
 
 
-# --- the command ------------------------------------------------------------------------------------------------
-
-
 def test_the_default_command(results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = CliRunner().invoke
     done = run(app, ["report", str(results)])

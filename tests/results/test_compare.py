@@ -214,8 +214,6 @@ def test_nothing_to_compare(tmp_path: Path) -> None:
         compared(tmp_path, "owl", "crow")
 
 
-# --- files and the command --------------------------------------------------------------------------------------
-
 HOSTILE = "=1+1|<b>\x1b[31m"
 
 

@@ -35,8 +35,6 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PLACE = Place(Path("results"), Path("outputs/all"), REPOSITORY / "configs" / "eval_all.py")
 
 
-# --- what OpenCompass was told ----------------------------------------------------------------------------------
-
 CONFIG = """
 datasets=[dict(abbr='{task}', lct_task='{task}', lct_n=4, n=1, type='x'), dict(abbr='{other}', lct_task='{other}', n=1)]
 infer=dict(partitioner=dict(num_worker=3, type='p'), runner=dict(max_num_workers=3))
@@ -124,8 +122,6 @@ def test_a_run_without_answers_goes_on_with_the_options_of_the_user(tmp_path: Pa
     assert (alone.variables["LCT_N"], alone.variables["LCT_ANSWER_BUDGET"]) == ("1", "64")
 
 
-# --- judges, models without chat template -----------------------------------------------------------------------
-
 JUDGED, SUMMARY = "elitr_bench_qa_dev", "ethic_summarize_books"
 
 
@@ -174,9 +170,6 @@ def test_a_base_model_is_run_as_one(folder: str) -> None:
     made = commands(find_cells(tasks, ["tiny"], []), [], replace(PLACE, host="opencompass"), [templated])
     assert [one.tasks for one in made] == [(OTHER, "elitr_bench_conv_dev")]
     assert "LCT_MODEL_TYPE" not in made[0].variables
-
-
-# --- commands of lm-eval ----------------------------------------------------------------------------------------
 
 
 def parsed_by_lm_eval(command: Command) -> Any:
@@ -237,28 +230,10 @@ def test_one_cache_for_each_model() -> None:
 def test_a_model_is_run_again_with_the_command_of_before(cache: tuple[str, ...], tmp_path: Path) -> None:
     """With its arguments, but for secrets, tasks and limits; into its folder; with its own cache."""
     arguments = "pretrained=/models/tiny,auth_token=(not shown),dtype=float32"
-    before = [
-        "lm_eval",
-        "--model",
-        "hf",
-        "--model_args",
-        arguments,
-        "--tasks",
-        "a,b",
-        "--batch_size",
-        "4",
-        *cache,
-    ]
-    before += [
-        "--metadata",
-        "lct_n=3",
-        "lct_seed=5",
-        "--gen_kwargs",
-        "temperature=0.6,do_sample=True",
-        "-L",
-        "9",
-    ]
-    before += ["-o", "elsewhere", "--predict_only", "--device=cpu"]
+    before = shlex.split(
+        f"lm_eval --model hf --model_args '{arguments}' --tasks a,b --batch_size 4 {shlex.join(cache)} --metadata lct_n=3 lct_seed=5 "
+        "--gen_kwargs temperature=0.6,do_sample=True -L 9 -o elsewhere --predict_only --device=cpu"
+    )
     told = {"n": 4, "n_scored": 4}
     run = stored(folder=tmp_path / "results" / "tiny", numbers=told, provenance={"command": before})
     [command] = commands([only_cell(run)], [], replace(PLACE, options={"n": "5"}))
@@ -283,9 +258,6 @@ def test_what_no_new_run_would_help_gets_no_command() -> None:
     judged = stored(numbers={"n": 10, "n_scored": 7, "n_not_judged": 3})
     [command] = commands([only_cell(judged)], [], PLACE)
     assert command.text == f"lct judge run results/tiny --tasks {TASK}"
-
-
-# --- commands of OpenCompass ------------------------------------------------------------------------------------
 
 
 def test_opencompass_takes_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from run_commands import published_data
 from stored_cells import OTHER, TASK
 from stub_server import stub_server
 
@@ -42,13 +43,7 @@ def tokenizer() -> str:
 
 @pytest.fixture(scope="module")
 def data(tokenizer: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    from both_hosts import write_published_files
-
-    folder = tmp_path_factory.mktemp("published")
-    write_published_files("ada_leval", folder, 3)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LCT_CACHE_DIR", str(folder / "cache"))
-        yield folder
+    yield from published_data(tmp_path_factory.mktemp("published"), ada_leval=3)
 
 
 def typed(command: Command, folder: Path, data: Path) -> str:

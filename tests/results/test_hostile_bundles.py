@@ -104,6 +104,8 @@ BAD: dict[str, tuple[Callable[[Members], object], str]] = {
     "turns below nothing": (column("turn", -1), "counted from 0"),
     "no cases": (column("case", None), "a score without case"),
     "one case for all": (column("case", "c"), "a turn has a metric twice"),
+    "points that hide a rate": (on_run(points=["strict_accuracy"]), "is a rate and no points"),
+    "a value that is not finite": (column("value", math.inf), "not finite"),
     "a rate above 1": (column("value", 1.5), "a rate of 1.5, outside 0 to 1"),
     "a rate below 0": (column("value", -0.5), "a rate of -0.5, outside 0 to 1"),
     "a spread below 0": (column("std", -1.0), "negative standard deviation"),
@@ -129,12 +131,6 @@ def test_a_hostile_bundle_is_named_and_skipped(name: str, tmp_path: Path) -> Non
     assert list(found.runs["model"]) == ["crow"] and found.problems == (str(caught.value),)
 
 
-def test_points_may_not_hide_a_rate(packed: Path) -> None:
-    rewrite(packed, on_run(points=["strict_accuracy"]))
-    with pytest.raises(InputError, match="is a rate and no points"):
-        read_bundle(packed)
-
-
 def test_more_rows_than_are_read(packed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundle_module, "MOST_ROWS", 3)
     with pytest.raises(InputError, match=r"scores\.parquet: \d+ rows; at most 3 are read"):
@@ -146,12 +142,6 @@ def test_a_manifest_that_nests(tmp_path: Path) -> None:
     path.write_bytes(zipped([(MANIFEST, b'{"a":' * 100_000), (SCORES_MEMBER, b"")]))
     with pytest.raises(InputError, match="cannot be read"):
         read_bundle(path)
-
-
-def test_values_that_are_not_finite(packed: Path) -> None:
-    rewrite(packed, column("value", math.inf))
-    with pytest.raises(InputError, match="not finite"):
-        read_bundle(packed)
 
 
 def test_a_changed_byte_is_seen(packed: Path) -> None:

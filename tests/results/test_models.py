@@ -120,19 +120,16 @@ def test_claims_count_before_the_file(tmp_path: Path) -> None:
         ("models: [{name: a, aliases: [x]}, {name: b, aliases: [x]}]", "model 2: x is a name of a already"),
         ("models: [{name: a}, {name: a}]", "a is a name of a already"),
         ("models: [", "cannot be read"),
+        (None, "cannot be read"),
     ],
 )
-def test_mistakes_in_the_file_are_named(tmp_path: Path, text: str, told: str) -> None:
+def test_mistakes_in_the_file_are_named(tmp_path: Path, text: str | None, told: str) -> None:
     path = tmp_path / "models.yaml"
-    path.write_text(text)
+    if text is not None:
+        path.write_text(text)
     with pytest.raises(InputError, match=told) as error:
         read_models(path)
     assert str(path) in str(error.value)
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
-        read_models(tmp_path / "none.yaml")
 
 
 def test_runs_of_bundles_have_no_other_name_than_the_one_shown(tmp_path: Path) -> None:

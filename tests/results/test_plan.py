@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from run_commands import published_data
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import resolve_options
@@ -58,15 +59,7 @@ PLAIN = Settings({CL100K: exact})
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    from both_hosts import write_published_files
-
-    folder = tmp_path_factory.mktemp("published")
-    for benchmark in ("ada_leval", "elitr_bench", "ethic"):
-        write_published_files(benchmark, folder, 3)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LCT_CACHE_DIR", str(folder / "cache"))
-        patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-        yield folder
+    yield from published_data(tmp_path_factory.mktemp("published"), ada_leval=3, elitr_bench=3, ethic=3)
 
 
 def load(name: str, data: Path, **options: object) -> LoadedTask:
@@ -78,9 +71,6 @@ def load(name: str, data: Path, **options: object) -> LoadedTask:
 
 def text_of(messages: Sequence[Message]) -> str:
     return "\n\n".join(message.content for message in messages)
-
-
-# --- sums ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", GENERATED)
@@ -143,9 +133,6 @@ def test_a_task_by_likelihood_sends_every_candidate(data: Path) -> None:
     assert len(plan_task(task, replace(PLAIN, window=min(exact(texts)) - 1)).does_not_fit) == 2
 
 
-# --- any conversation --------------------------------------------------------------------------------------------
-
-
 def made_up(folder: Path, cases: list[list[str]], budget: int) -> LoadedTask:
     """A conversation task: one text, then questions, with the model's own answers between."""
     rows = [
@@ -206,9 +193,6 @@ def test_a_plan_is_the_sum_of_what_is_sent(
     assert plan.answer_tokens == repeats * answers
 
 
-# --- windows, hours, price --------------------------------------------------------------------------------------
-
-
 def test_the_case_that_does_not_fit_is_left_out_and_not_counted(data: Path) -> None:
     task = load("ethic_recall_books", data)
     sizes = {case.id: case.num_tokens[CL100K] for case in task.cases.cases}
@@ -239,9 +223,6 @@ def test_the_model_s_tokenizer_is_counted_beside_cl100k(data: Path) -> None:
     plan = plan_case(task, case, {CL100K: exact, "own": by_characters})
     assert plan.prompt_tokens["own"] == sum(len(message.content) for message in task.messages(case))
     assert plan.prompt_tokens[CL100K] == case.num_tokens[CL100K]
-
-
-# --- names, missing data ----------------------------------------------------------------------------------------
 
 
 def test_names_groups_and_globs_as_lm_eval_takes_them() -> None:

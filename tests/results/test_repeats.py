@@ -37,9 +37,6 @@ def notes(cell: Cell) -> list[str]:
     return list(row_of(cell, "model", names, SiteOptions(), 1.0).notes)
 
 
-# --- hosts ------------------------------------------------------------------------------------------------------
-
-
 def test_hosts_with_the_same_scores_are_no_repeats(tmp_path: Path) -> None:
     cell = both(tmp_path, [1.0, 0.0, None], [1.0, 0.0, None])
     assert cell.n_runs == 2 and cell.run_sd is None
@@ -124,8 +121,6 @@ def test_groups_of_tasks_say_so_too(tmp_path: Path) -> None:
     assert notes(group)[-1] == "2 hosts, 1 of 4 answers scored differently"
 
 
-# --- links to cases ---------------------------------------------------------------------------------------------
-
 FIRST = RunFacts("t", "lm_eval", "", "2026-01-31T10-00-00", "1")
 
 
@@ -173,9 +168,6 @@ def test_pages_name_the_hosts_of_links_and_the_page_of_cases_says_whose_they_are
     lists = [path.read_text() for path in (folder / "data").iterdir() if '"facts"' in path.read_text()]
     assert sum('["Host","lm_eval"]' in text for text in lists) == 1
     assert sum('["Host","opencompass"]' in text for text in lists) == 1
-
-
-# --- settings ---------------------------------------------------------------------------------------------------
 
 
 def test_a_short_name_of_settings_says_which_they_are() -> None:

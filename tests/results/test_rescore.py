@@ -15,7 +15,7 @@ pytest.importorskip("polars")
 
 
 from judge_server import judge_server
-from run_commands import ADA, QA, published_data
+from run_commands import ADA, QA, published_data, served_model
 from stored_runs import TASKS, judge_by_seed, judge_file, only, run_lm_eval
 from stub_server import stub_server
 
@@ -50,9 +50,7 @@ def left(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("judge")
     with stub_server() as server, judge_server(judge_by_seed) as judging:
         metadata = {"lct_data_dir": str(data)}
-        arguments = (
-            f"model=stub,base_url={server.url}/chat/completions,num_concurrent=4,tokenizer_backend=None"
-        )
+        arguments = served_model(server.url)
         run_lm_eval(output, [ADA], arguments, metadata)
         file = judge_file(folder / "judge.yaml", judging.url, seeds=[2023, 2024], asks=2)
         run_lm_eval(output, TASKS, arguments, {**metadata, "lct_judge": str(file)})

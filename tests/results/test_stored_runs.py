@@ -13,6 +13,7 @@ pytest.importorskip("lm_eval")
 
 from hypothesis import given
 from hypothesis import strategies as st
+from run_commands import answer_by_question, published_data, served_model, write_selections
 from stored_runs import only, run_lm_eval
 from stub_server import stub_server
 from tiny_model import make_tiny_model
@@ -27,8 +28,6 @@ from long_context_tasks.schema.response import Response, from_stored_form, store
 ADA = "ada_leval_bestanswer_1k"
 CONVERSATION = "elitr_bench_conv_dev"
 
-
-# --- the form of responses on disk ------------------------------------------------------------------------------
 
 STATUS = st.sampled_from([None, "does_not_fit", "endpoint_failed"])
 TEXT = st.text() | st.sampled_from(["", "null", "[]", '{"response": "x"}', "None", "\ud800"])
@@ -56,53 +55,30 @@ def test_other_things_are_refused(text: Any, status: Any) -> None:
         from_stored_form(text, status)
 
 
-# --- lm-eval ----------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Published files of both benchmarks, in a folder that options have to name."""
-    from both_hosts import write_published_files
-
     folder = tmp_path_factory.mktemp("published")
-    write_published_files("elitr_bench", folder, 0)
-    rows = [
-        {
-            "question_id": str(i),
-            "question": f"\nWhat is {i}?\n",
-            "all_answers": [
-                f"\nIt is {j}. " + "More words. " * (10 if i < 4 else 400) + "\n" for j in range(3)
-            ],
-            "answer": "A2",
-            "tags": ["x"],
-        }
-        for i in range(6)
-    ]
-    (folder / "ada_leval").mkdir()
-    (folder / "ada_leval" / "stackselect_1k.json").write_text(json.dumps(rows))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LCT_CACHE_DIR", str(folder / "cache"))
-        patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-        yield folder
+    write_selections(
+        folder,
+        "\nWhat is {}?\n",
+        lambda case, place: f"\nIt is {place}. " + "More words. " * (10 if case < 4 else 400) + "\n",
+    )
+    yield from published_data(folder, elitr_bench=0)
 
 
 @pytest.fixture(scope="module")
 def left(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A plain task and a conversation; the server refuses the two long cases of the plain one."""
     output = tmp_path_factory.mktemp("left")
-    with stub_server(answer, refuse_over=3000) as server:
-        run_lm_eval(output, (ADA, CONVERSATION), _model(server.url), {"lct_data_dir": str(data), "lct_n": 6})
+    with stub_server(answer_by_question, refuse_over=3000) as server:
+        run_lm_eval(
+            output,
+            (ADA, CONVERSATION),
+            served_model(server.url, "org/stub"),
+            {"lct_data_dir": str(data), "lct_n": 6},
+        )
     return output
-
-
-def answer(messages: list[dict[str, str]]) -> str:
-    """Right, empty, or two answers, by the number that is asked about."""
-    text = messages[-1]["content"]
-    return "A2" if "What is 0?" in text else "" if "What is 1?" in text else "A1 or A3"
-
-
-def _model(url: str) -> str:
-    return f"model=org/stub,base_url={url}/chat/completions,num_concurrent=4,tokenizer_backend=None"
 
 
 @pytest.fixture
@@ -167,7 +143,9 @@ def test_predictions_alone(data: Path, tmp_path: Path) -> None:
     """--predict_only writes responses and one number of its own, 999, which is no result."""
     with stub_server(refuse_over=3000) as server:
         metadata = {"lct_data_dir": str(data)}
-        run_lm_eval(tmp_path, (ADA, CONVERSATION), _model(server.url), metadata, predict_only=True)
+        run_lm_eval(
+            tmp_path, (ADA, CONVERSATION), served_model(server.url, "org/stub"), metadata, predict_only=True
+        )
     for run in find_runs(tmp_path).runs:
         assert run.numbers == {} and run.result_file is None
         assert all(case.scores == {} and case.reasons == () for case in run.cases())
@@ -194,7 +172,13 @@ def test_likelihoods(tmp_path: Path, data: Path) -> None:
 
 def test_without_samples_there_are_numbers_only(data: Path, tmp_path: Path) -> None:
     with stub_server() as server:
-        run_lm_eval(tmp_path, [ADA], _model(server.url), {"lct_data_dir": str(data)}, log_samples=False)
+        run_lm_eval(
+            tmp_path,
+            [ADA],
+            served_model(server.url, "org/stub"),
+            {"lct_data_dir": str(data)},
+            log_samples=False,
+        )
     run = only(tmp_path, ADA)
     assert run.files == () and run.numbers["n"] == 6
     with pytest.raises(InputError, match="--log_samples"):

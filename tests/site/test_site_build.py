@@ -18,7 +18,6 @@ from made_up_site import (
     published_score,
     rate,
     run_name,
-    small_cases,
     small_cells,
     small_options,
 )
@@ -33,25 +32,14 @@ from long_context_tasks.site.leaderboard import index_payload, leading_cells
 from long_context_tasks.site.words import settings_label, slug
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> BuiltSite:
-    cells = small_cells()
-    folder = tmp_path_factory.mktemp("site") / "made up & <site>"
-    options = small_options()
-    place = ("Claude-2", "ada_leval_tsort_2k", "copy_instruction", "98.5")
-    copied = published_score(*place, "Ada-LEval paper (NAACL 2024), Table 9", n=200)
-    options = replace(options, published=(*options.published, copied))
-    return build_site(folder, collection_of(cells, small_cases(cells)), cells, small_cases(cells), options)
+def pages(small_site: BuiltSite) -> list[Path]:
+    return sorted(small_site.index.parent.rglob("*.html"))
 
 
-def pages(site: BuiltSite) -> list[Path]:
-    return sorted(site.index.parent.rglob("*.html"))
-
-
-def test_every_link_leads_to_a_file_of_the_folder(site: BuiltSite) -> None:
-    folder = site.index.parent
-    assert site.models == 5 and site.tasks == 22 and site.cases == 1195
-    for page in pages(site):
+def test_every_link_leads_to_a_file_of_the_folder(small_site: BuiltSite) -> None:
+    folder = small_site.index.parent
+    assert small_site.models == 5 and small_site.tasks == 22 and small_site.cases == 1195
+    for page in pages(small_site):
         tags = Page(page)
         ids = {attributes.get("id") for _, attributes in tags.tags}
         for link in tags.links:
@@ -68,8 +56,8 @@ def test_every_link_leads_to_a_file_of_the_folder(site: BuiltSite) -> None:
                 assert (folder / "data" / f"{name}.js").is_file()
 
 
-def test_pages_have_a_strict_policy_and_no_script_or_style_inside(site: BuiltSite) -> None:
-    for page in pages(site):
+def test_pages_have_a_strict_policy_and_no_script_or_style_inside(small_site: BuiltSite) -> None:
+    for page in pages(small_site):
         found = Page(page)
         text, tags = found.source, found.tags
         policy = next(a["content"] for t, a in tags if a.get("http-equiv") == "Content-Security-Policy") or ""
@@ -81,8 +69,8 @@ def test_pages_have_a_strict_policy_and_no_script_or_style_inside(site: BuiltSit
         assert not any(name == "style" or name.startswith("on") for _, a in tags for name in a), page
 
 
-def test_hostile_names_and_texts_stay_text(site: BuiltSite) -> None:
-    folder = site.index.parent
+def test_hostile_names_and_texts_stay_text(small_site: BuiltSite) -> None:
+    folder = small_site.index.parent
     for path in folder.rglob("*"):
         if path.suffix == ".html":
             text = path.read_text(encoding="utf-8")
@@ -104,8 +92,8 @@ def test_hostile_names_and_texts_stay_text(site: BuiltSite) -> None:
     assert HOSTILE_TEXT in responses
 
 
-def test_a_prompt_that_many_models_saw_is_stored_once(site: BuiltSite) -> None:
-    held = chunks(site.index.parent)
+def test_a_prompt_that_many_models_saw_is_stored_once(small_site: BuiltSite) -> None:
+    held = chunks(small_site.index.parent)
     prompts = [
         one for one in held if isinstance(one, list) and one[0] == ["system", "You put segments in order."]
     ]
@@ -119,34 +107,40 @@ def test_what_is_withheld_is_nowhere(tmp_path: Path) -> None:
     assert [["Withheld by its card.", None, [[None, None, None, [], None, []]]]] in chunks(tmp_path / "site")
 
 
-def test_keys_and_passwords_of_configurations_are_left_out(site: BuiltSite) -> None:
-    for path in site.index.parent.rglob("*"):
+def test_keys_and_passwords_of_configurations_are_left_out(small_site: BuiltSite) -> None:
+    for path in small_site.index.parent.rglob("*"):
         if path.is_file() and path.name != "plotly.min.js":
             assert "sk-secret" not in path.read_text(encoding="utf-8"), path
 
 
-def test_a_number_names_its_host_version_commit_config_date_and_judge(site: BuiltSite) -> None:
-    page = site.index.parent / "model" / f"{slug('Quail/Quail3-8B')}.html"
+def test_a_number_names_its_host_version_commit_config_date_and_judge(small_site: BuiltSite) -> None:
+    page = small_site.index.parent / "model" / f"{slug('Quail/Quail3-8B')}.html"
     text = Page(page).text
     for wanted in (
         "lm_eval 0.4.13", "0123abc", "2026-11-02", "gpt-4-0613", "All settings", "3 unparsed", "3 runs, SD between them 0.08",
         "1 prompt truncated by the host", "48.1–61.7", "official_accuracy", "instruction_following", "longest context at which",
     ):  # fmt: skip
         assert wanted in text, wanted
-    text = Page(site.index.parent / "task" / "ada_leval_tsort_64k.html").text
+    text = Page(small_site.index.parent / "task" / "ada_leval_tsort_64k.html").text
     assert "not ranked: 20 of 50 without a score" in text and "30 of 50" in text
     assert "Chance 4.2" in text
 
 
-def test_a_published_score_is_marked_and_stands_beside_own_ones(site: BuiltSite) -> None:
-    page = (site.index.parent / "task" / "ada_leval_tsort_2k.html").read_text(encoding="utf-8")
+def test_a_published_score_is_marked_and_stands_beside_own_ones(small_site: BuiltSite) -> None:
+    page = (small_site.index.parent / "task" / "ada_leval_tsort_2k.html").read_text(encoding="utf-8")
     row = next(part for part in page.split("<tr") if "GPT-4-Turbo-0125" in part and "<td" in part)
     assert 'class="paper"' in row and "published, not run here" in Page(row).text and "15.5" in row
     assert "Ada-LEval paper (NAACL 2024), Table 2" in row and "official_accuracy" in row
 
 
-def test_a_published_figure_by_another_metric_is_marked_and_no_score(site: BuiltSite) -> None:
-    page = (site.index.parent / "task" / "ada_leval_tsort_2k.html").read_text(encoding="utf-8")
+def test_a_published_figure_by_another_metric_is_marked_and_no_score(tmp_path: Path) -> None:
+    cells = [cell for cell in small_cells() if cell.task == "ada_leval_tsort_2k"]
+    place = ("Claude-2", "ada_leval_tsort_2k", "copy_instruction", "98.5")
+    copied = published_score(*place, "Ada-LEval paper (NAACL 2024), Table 9", n=200)
+    options = small_options()
+    options = replace(options, published=(*options.published, copied))
+    folder = build_site(tmp_path / "site", collection_of(cells), cells, options=options).index.parent
+    page = (folder / "task" / "ada_leval_tsort_2k.html").read_text(encoding="utf-8")
     rows = [part for part in page.split("<tr") if 'class="paper"' in part]
     [official] = [row for row in rows if "official_accuracy" in row]
     other = rows[-1]
@@ -267,6 +261,7 @@ def test_no_value_is_a_dash_and_null_in_scripts(tmp_path: Path) -> None:
 def test_published_scores_by_the_column_s_metric_come_first() -> None:
     cells = [cell for cell in small_cells() if cell.task == "ada_leval_tsort_2k"]
     leading, _ = leading_cells(cells)
+    official = {"ada_leval_tsort_2k": "official_accuracy"}
     rows = [
         published_score("P", "ada_leval_tsort_2k", "strict_accuracy", "50", "Table 0", subset="who"),
         published_score("P", "ada_leval_tsort_2k", "official_accuracy", "10", "Table 1"),
@@ -275,14 +270,18 @@ def test_published_scores_by_the_column_s_metric_come_first() -> None:
         published_score("P", "no_such_task", "strict_accuracy", "40", "Table 4"),
     ]
     names = {cell.model: slug(cell.model) for cell in cells}
-    payload = index_payload(leading, names, {"ada_leval_tsort_2k": "t"}, SiteOptions(published=rows))
+    payload = index_payload(
+        leading, names, {"ada_leval_tsort_2k": "t"}, SiteOptions(published=rows, official=official)
+    )
     assert payload["published"] == [[0, 0, 2000, None, "strict_accuracy", "Table 2", 0]]
     rows = [
         published_score("P", "ada_leval_tsort_2k", "copy_instruction", "90", "Table 9"),
         published_score("Q", "ada_leval_tsort_2k", "copy_instruction", "80", "Table 9"),
         published_score("P", "ada_leval_tsort_2k", "official_accuracy", "10", "Table 1"),
     ]
-    payload = index_payload(leading, names, {"ada_leval_tsort_2k": "t"}, SiteOptions(published=rows))
+    payload = index_payload(
+        leading, names, {"ada_leval_tsort_2k": "t"}, SiteOptions(published=rows, official=official)
+    )
     # The official rule before others; what no rule makes a score of the column is told.
     assert payload["published"] == [
         [0, 0, 1000, None, "official_accuracy", "Table 1", 0],

@@ -37,9 +37,6 @@ def judged(model: str = "gpt-4-0613", name: str = "first") -> Run:
     return Run(talk, CONVERSATION, judge={"name": name, "model": model})
 
 
-# --- agreement --------------------------------------------------------------------------------------------------
-
-
 def ratings(path: Path) -> Path:
     rows = [
         {
@@ -110,9 +107,6 @@ def test_what_the_paper_prints_is_said_of_the_same_model_only(tmp_path: Path) ->
     write_lm_eval(tmp_path / "a", judged())
     write_lm_eval(tmp_path / "b", judged("mine", "second"))
     assert list(judge_sentences(collect([tmp_path]), None)) == ["first"]
-
-
-# --- the rest ---------------------------------------------------------------------------------------------------
 
 
 def test_chance_is_the_card_s_number_or_what_guessing_scores_on_these_cases(tmp_path: Path) -> None:

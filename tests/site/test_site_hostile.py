@@ -206,9 +206,6 @@ def test_a_name_cannot_take_another_s_page() -> None:
         assert len({slug(name), slug(slug(name)), slug(slug(slug(name)))}) == 3
 
 
-# --- from files of hosts -----------------------------------------------------------------------------------------
-
-
 def scored(*values: float | None) -> dict[str, list[Turn]]:
     return {
         f"c{n}": [Turn({"strict_accuracy": one, "official_accuracy": one})] for n, one in enumerate(values)

@@ -79,9 +79,6 @@ def shared(one: str, two: str, pattern: re.Pattern[str], shortest: int = 4) -> f
     return len(bags[0] & bags[1]) / (1 + len(bags[0] | bags[1]))
 
 
-# --- TSort -------------------------------------------------------------------------------------------------------
-
-
 def parts_of(prompt: Prompt) -> list[str]:
     """The text before, of the four parts as they are shown, and after."""
     before, parts, after = sorting_parts(prompt.text)
@@ -250,9 +247,6 @@ def boosting() -> Any:
     return HistGradientBoostingClassifier(max_iter=150, random_state=0)
 
 
-# --- BestAnswer ----------------------------------------------------------------------------------------------------
-
-
 def blind_choices(prompt: Prompt) -> dict[str, int]:
     """Answers by simple rules."""
     question, answers = question_and_answers(prompt.text)
@@ -328,9 +322,6 @@ def bestanswer_classifier(train: Sequence[Prompt], test: Sequence[Prompt]) -> fl
         hits += int(scores[at : at + size].argmax()) == right_place(one)
         at += size
     return hits / len(test)
-
-
-# --- all -----------------------------------------------------------------------------------------------------------
 
 
 def real(number: int, length: int, folder: Path) -> None:

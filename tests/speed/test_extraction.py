@@ -1,7 +1,6 @@
 """Evaluation (extraction and comparison) against the plain reference, in one run on the same responses."""
 
 import random
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ from naive_extraction import (
     naive_tsort,
     naive_tsort_evaluation,
 )
+from timing import best_in_turns
 
 from long_context_tasks.benchmarks.ada_leval.scoring import (
     extract_bestanswer_official,
@@ -37,20 +37,9 @@ def _numbered(order: list[int]) -> str:
     return shown + " ".join(f"Part {_MORE.randint(1, 4)} follows." for _ in range(_MORE.randint(1, 9)))
 
 
-def _seconds(*runs: Callable[[], float]) -> list[float]:
-    """The best time of each, taken in turns: a busy moment of the machine meets all of them."""
-    best = [float("inf")] * len(runs)
-    for _ in range(10):
-        for which, run in enumerate(runs):
-            start = time.perf_counter()
-            run()
-            best[which] = min(best[which], time.perf_counter() - start)
-    return best
-
-
 def _report(name: str, naive: Callable[[], float], ours: Callable[[], float], least: float) -> None:
     assert ours() == naive()
-    slow, fast = _seconds(naive, ours)
+    slow, fast = best_in_turns(naive, ours, times=10)
     print(f"{name}: {slow / fast:.0f} x ({_ROWS / slow:,.0f} to {_ROWS / fast:,.0f} a second)")
     assert slow / fast >= least
 

@@ -1,9 +1,9 @@
 """The official common subsequence against a plain reference, in one run on the same sequences."""
 
 import random
-import time
 
 import pytest
+from timing import best_in_turns
 
 from long_context_tasks.benchmarks.ethic.scoring.official import longest_common_subsequence
 
@@ -47,14 +47,8 @@ def test_lcs_of_200() -> None:
         for _ in range(10):
             order.insert(rng.randrange(SIZE), order.pop(rng.randrange(SIZE)))
         pairs.append((order, answer))
-    best = {naive_lcs: float("inf"), longest_common_subsequence: float("inf")}
-    results = {}
-    for _ in range(5):  # in turns: a busy moment of the machine meets both
-        for run in best:
-            start = time.perf_counter()
-            results[run] = [run(prediction, answer) for prediction, answer in pairs]
-            best[run] = min(best[run], time.perf_counter() - start)
-    assert results[naive_lcs] == results[longest_common_subsequence]
-    slow, fast = (1000 * seconds / PAIRS for seconds in best.values())
+    both = [lambda run=run: [run(*pair) for pair in pairs] for run in (naive_lcs, longest_common_subsequence)]
+    assert both[0]() == both[1]()
+    slow, fast = (1000 * seconds / PAIRS for seconds in best_in_turns(*both, times=5))
     print(f"LCS of {SIZE}: {slow / fast:.0f} x ({slow:.2f} to {fast:.3f} ms)")
     assert slow / fast >= 50

@@ -4,7 +4,6 @@ The official code rewrote 19,000 words a second with 5,000 rules, loading and ca
 them. The plain form below is no slower than that, so the ratio is not flattered by it.
 """
 
-import gc
 import json
 import random
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from timing import best_in_turns
 
 from long_context_tasks.noise import Rules, default_rules
 from long_context_tasks.noise.exact import ErrorModel, inject_exact
@@ -97,14 +97,7 @@ def lines() -> list[str]:
 
 
 def _seconds(run: Callable[[], object], times: int) -> float:
-    best = float("inf")
-    gc.collect()
-    gc.freeze()  # what pytest and the other tests hold is not searched for garbage again and again
-    for _ in range(times):
-        start = time.process_time()
-        run()
-        best = min(best, time.process_time() - start)
-    return best
+    return best_in_turns(run, times=times, clock=time.process_time)[0]
 
 
 @pytest.fixture(scope="module")

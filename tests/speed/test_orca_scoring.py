@@ -1,11 +1,11 @@
 """ORCA's scoring against a plain reference, in one run on the same items."""
 
 import random
-import time
 from pathlib import Path
 
 import pytest
 from orca_lazy import heads, model_code, scorer, torch
+from timing import best_in_turns
 
 from long_context_tasks.orca import OrcaItem, input_text
 from long_context_tasks.orca.checkpoint import Checkpoint
@@ -92,22 +92,16 @@ def checkpoint(items: list[OrcaItem]) -> Checkpoint:
 
 
 def test_scoring(checkpoint: Checkpoint, items: list[OrcaItem]) -> None:
-    def ours(checkpoint: Checkpoint, items: list[OrcaItem]) -> list[float]:
+    def ours() -> list[float]:
         return [score.mean or 0.0 for score in scorer.score_items(checkpoint, items).scores]
 
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # on a model this small, threads only wait for each other
     try:
-        best = {naive_scores: float("inf"), ours: float("inf")}
-        results = {}
-        for _ in range(4):  # in turns: a busy moment of the machine meets both
-            for run in best:
-                start = time.perf_counter()
-                results[run] = run(checkpoint, items)
-                best[run] = min(best[run], time.perf_counter() - start)
+        assert ours() == pytest.approx(naive_scores(checkpoint, items), abs=1e-5)
+        best = best_in_turns(lambda: naive_scores(checkpoint, items), ours, times=4)
     finally:
         torch.set_num_threads(threads)
-    assert results[ours] == pytest.approx(results[naive_scores], abs=1e-5)
-    slow, fast = (ITEMS / seconds for seconds in best.values())
+    slow, fast = (ITEMS / seconds for seconds in best)
     print(f"ORCA, {ITEMS} items: {fast / slow:.1f} x ({slow:.0f} to {fast:.0f} items/s)")
     assert fast / slow >= 3

@@ -71,17 +71,6 @@ def test_monte_carlo_is_seeded_and_near_the_normal():
     assert least == pytest.approx(2 / (MONTE_CARLO + 1))
 
 
-def test_signs_of_single_cases_agree_with_another_exact_test():
-    from scipy.stats import binomtest, wilcoxon
-
-    # All differences of one size but the sign: the signed-rank test of ranks that are all tied
-    sums = np.array([2.0, 2, 2, -2, 2, 2, 2, 2])
-    assert (
-        sign_flips(sums)[0] == pytest.approx(binomtest(1, 8).pvalue)
-        and wilcoxon(sums, method="exact").pvalue < 0.1
-    )
-
-
 @given(CASES)
 @settings(max_examples=60, deadline=None)
 def test_counts_add_up_and_sides_mirror(cases):
@@ -202,27 +191,10 @@ def test_interval_of_independent_hits_is_that_of_bonett_and_price():
 def test_a_published_example():
     # Wikipedia, "Welch's t-test", example 3 (unequal variances and sizes): t -2.22, 24.5 df, p 0.036
     a = [19.8, 20.4, 19.6, 17.8, 18.5, 18.9, 18.3, 18.9, 19.5, 22.0]
-    b = [
-        28.2,
-        26.6,
-        20.1,
-        23.3,
-        25.2,
-        22.1,
-        17.7,
-        27.6,
-        20.6,
-        13.7,
-        23.2,
-        17.5,
-        20.6,
-        18.0,
-        23.9,
-        21.6,
-        24.3,
-        20.4,
-    ]
-    b += [24.0, 13.2]
+    text = (
+        "28.2 26.6 20.1 23.3 25.2 22.1 17.7 27.6 20.6 13.7 23.2 17.5 20.6 18.0 23.9 21.6 24.3 20.4 24.0 13.2"
+    )
+    b = list(map(float, text.split()))
     test = welch_test(a, b, "two-sided")
     assert (round(test.t, 2), round(test.df, 1), round(test.p, 3)) == (-2.22, 24.5, 0.036)
 

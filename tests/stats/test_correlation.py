@@ -68,18 +68,21 @@ def test_all_draws_at_once_are_scipy_s_one_by_one(items, method, seed):
         assert value == pytest.approx(correlate(x[rows], y[rows], method), nan_ok=True, abs=1e-9)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_large_tables_take_the_other_way_to_the_same_interval(monkeypatch, method):
+def _by_method(method):
+    return lambda x, y, truth, clusters: correlate_raters(("x", x), ("y", y), clusters, method).interval
+
+
+@pytest.mark.parametrize(
+    "interval_of", [*map(_by_method, METHODS), lambda *data: rho_difference(*data).interval]
+)
+def test_large_data_take_the_other_way_to_the_same_interval(monkeypatch, interval_of):
     def few(n_clusters, seed=0, resamples=200):
         return drawn_clusters(n_clusters, seed, min(resamples, 200))
 
     monkeypatch.setattr(correlation_module, "drawn_clusters", few)
-    rng = np.random.default_rng(3)
-    x = rng.integers(1, 11, 30)
-    y, clusters = np.clip(x + rng.integers(-3, 4, 30), 1, 10), [row // 5 for row in range(30)]
-    at_once = correlate_raters(("x", x.tolist()), ("y", y.tolist()), clusters, method).interval
+    at_once = interval_of(*drawn(30))
     monkeypatch.setattr(correlation_module, "MOST_ROWS", 0)
-    one_by_one = correlate_raters(("x", x.tolist()), ("y", y.tolist()), clusters, method).interval
+    one_by_one = interval_of(*drawn(30))
     assert (at_once.low, at_once.high) == pytest.approx((one_by_one.low, one_by_one.high))
 
 
@@ -202,11 +205,3 @@ def test_equal_raters_and_too_little_data_are_open() -> None:
     assert math.isnan(one.interval.low) and one.outcome == "open"
     with pytest.raises(ValueError, match="60 items and 2 clusters"):
         rho_difference(good, good, truth, [0, 1])
-
-
-def test_large_data_take_the_slow_way_to_the_same_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    good, poor, truth, clusters = drawn(30)
-    fast = rho_difference(good, poor, truth, clusters)
-    monkeypatch.setattr("long_context_tasks.stats.correlation.MOST_ROWS", 1)
-    slow = rho_difference(good, poor, truth, clusters)
-    assert (slow.interval.low, slow.interval.high) == pytest.approx((fast.interval.low, fast.interval.high))

@@ -45,22 +45,18 @@ def test_the_longest_length_whose_interval_lies_above_the_bar():
     assert "95 % interval of the score lies above chance" in found.definition
 
 
-def test_a_recovery_after_a_failure_does_not_count():
-    found = effective_length(_curve(90, 20, 90), CHANCE)
-    assert (found.length, found.next_length) == (1000, 2000)
-    assert (found.interval.low, found.interval.high) == (1000, 1000)
-
-
-def test_nothing_above_the_bar():
-    found = effective_length(_curve(20, 60), CHANCE)
-    assert (found.length, found.next_length, str(found)) == (0, 1000, "none")
-    assert found.interval.low == 0
-
-
-def test_everything_above_the_bar():
-    found = effective_length(_curve(90, 80, 70), CHANCE)
-    assert (found.length, found.next_length, str(found)) == (4000, None, ">= 4000")
-    assert (found.interval.low, found.interval.high) == (4000, 4000)
+@pytest.mark.parametrize(
+    ("hits", "length", "next_length", "text", "ends"),
+    [
+        ((90, 20, 90), 1000, 2000, "1000", (1000, 1000)),  # a recovery after a failure does not count
+        ((20, 60), 0, 1000, "none", (0, None)),
+        ((90, 80, 70), 4000, None, ">= 4000", (4000, 4000)),
+    ],
+)
+def test_failures_and_none(hits, length, next_length, text, ends):
+    found = effective_length(_curve(*hits), CHANCE)
+    assert (found.length, found.next_length, str(found)) == (length, next_length, text)
+    assert found.interval.low == ends[0] and ends[1] in (None, found.interval.high)
 
 
 def test_gaps_are_passed_over_and_named():

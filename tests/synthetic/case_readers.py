@@ -7,7 +7,6 @@ and a dictionary, none of the writers' bookkeeping), and returns the answer in t
 import itertools
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -29,7 +28,6 @@ _CONTEXT = re.compile(
 _STUDY = re.compile(r"^ID: (\d+)\nTitle: (.*)\nAbstract: (.*)$", re.MULTILINE)
 _UNEVEN = 0.4
 """How much a stretch twice as long as the mean has to gain, in shares of what a summary shares with its best paragraph."""
-_TERM = re.compile(r"\d[\d,]*\d|\w+")
 _MILES = re.compile(r"\bMiles\b(?! (?:of|from|to|away|off|and|further|round|on|beyond)\b)")
 _SUBJECT = re.compile(r"the (?:(?!the ).)*?\[PROJECT\d+\]")
 
@@ -37,9 +35,6 @@ _SUBJECT = re.compile(r"the (?:(?!the ).)*?\[PROJECT\d+\]")
 def between(text: str, start: str, end: str) -> str:
     """What stands between the last ``start`` and the ``end`` behind it."""
     return text.rpartition(start)[2].partition(end)[0]
-
-
-# --- ETHIC -------------------------------------------------------------------------------------------------------
 
 
 def context_and_rest(prompt: str) -> tuple[str, str]:
@@ -65,32 +60,8 @@ def ordered(prompt: str) -> list[str]:
     context, rest = context_and_rest(prompt)
     options = re.findall(r"^\[(\d+)\] (.*)$", rest, re.MULTILINE)
     paragraphs = context.split("\n\n")
-    told = told_in(paragraphs, [text for _, text in options])
+    told = story_debate_checks.told_in(paragraphs, [text for _, text in options])
     return [options[place][0] for place in best_order(told, list(map(len, paragraphs)))]
-
-
-def terms(text: str) -> list[str]:
-    """Words, numbers, and pairs of neighbouring ones, small letters."""
-    single = _TERM.findall(text.lower())
-    return [*single, *map(" ".join, itertools.pairwise(single))]
-
-
-def told_in(paragraphs: Sequence[str], summaries: Sequence[str]) -> list[list[list[float]]]:
-    """How much each sentence of each summary shares with each paragraph: rare words, names and numbers count most."""
-    bags = [set(terms(text)) for text in paragraphs]
-    seen = Counter(term for bag in bags for term in bag)
-    weight = {term: math.log((len(bags) + 1) / count) ** 2 for term, count in seen.items()}
-    found = []
-    for summary in summaries:
-        rows = []
-        for sentence in re.split(r"(?<=[a-z0-9”][.?!]) |; ", summary):
-            named = {word.lower() for word in re.findall(r"(?<!^)\b[A-Z][a-z]+|\d[\d,]*\d|\d", sentence)}
-            heavy = {term: 3.0 if named & set(term.split()) else 1.0 for term in terms(sentence)}
-            rows.append(
-                [math.fsum(weight[term] * heavy[term] for term in heavy.keys() & bag) for bag in bags]
-            )
-        found.append(rows)
-    return found
 
 
 def best_order(told: Sequence[Sequence[Sequence[float]]], sizes: Sequence[int]) -> list[int]:
@@ -99,7 +70,7 @@ def best_order(told: Sequence[Sequence[Sequence[float]]], sizes: Sequence[int]) 
     It begins with the place of what each shares most, and moves single summaries as long as the whole fits better.
 
     Args:
-        told: see :func:`told_in`.
+        told: see :func:`story_debate_checks.told_in`.
         sizes: of the paragraphs.
     """
     number = len(sizes)
@@ -160,9 +131,6 @@ def citing_segments(prompt: str) -> set[str]:
     }
 
 
-# --- ELITR-Bench ---------------------------------------------------------------------------------------------------
-
-
 def transcript_of(prompt: str) -> str:
     """The transcript in the first message."""
     return between(
@@ -201,9 +169,6 @@ def settled(prompts: Sequence[str], options: Sequence[Sequence[str]]) -> list[st
         meeting_reader.answer(transcript, question, values)
         for question, values in zip(questions, options, strict=True)
     ]
-
-
-# --- Ada-LEval -----------------------------------------------------------------------------------------------------
 
 
 def sorting_parts(prompt: str) -> tuple[list[str], list[list[str]], list[str]]:

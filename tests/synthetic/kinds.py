@@ -65,6 +65,6 @@ KINDS = {
     ),
 }
 WRITE = {"story": story.write_story, "debate": debate.write_debate}
-SUMMARY = {"story": story.summary_of, "debate": debate.summary_of}
+SUMMARY = {"story": story.summary_of, "debate": debate.summary_of, "opinions": opinions.summary_of}
 """Paragraphs to their summary."""
 GENRES = pytest.mark.parametrize("genre", list(WRITE))

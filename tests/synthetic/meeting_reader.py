@@ -153,9 +153,6 @@ def _taken(turns: Sequence[Turn], start: int, said: dict[str, tuple[str, str]]) 
     return None
 
 
-# --- guesses -----------------------------------------------------------------------------------------------------
-
-
 def _places(text: str, option: str) -> list[int]:
     return [found.start() for found in re.finditer(rf"(?<!\w){re.escape(option)}(?!\w)", text, re.IGNORECASE)]
 

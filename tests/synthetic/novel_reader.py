@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from trials_reader import VALUES
+
 from long_context_tasks.synthetic.wording import records, words
 
 NAME = r"([A-Z][a-z]+)"
@@ -33,12 +35,13 @@ HANDED = [
     (rf"{NAME} (?:asked|begged) {NAME} for the {OBJECT} and got it", (3, 2, 1)),
     (rf"the {OBJECT}, {NAME},\" said {NAME}", (1, 3, 2)),
 ]
-UNITS = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
-NUMBERS = {word: number for number, word in enumerate(UNITS.split(), start=1)}
-for tens, word in enumerate(
-    ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], start=2
-):
-    NUMBERS |= {word: 10 * tens} | {f"{word}-{unit}": 10 * tens + n for unit, n in list(NUMBERS.items())[:9]}
+NUMBERS = {word: number for word, number in VALUES.items() if number}
+NUMBERS |= {
+    f"{tens}-{unit}": ten + one
+    for tens, ten in VALUES.items()
+    for unit, one in VALUES.items()
+    if ten >= 20 and 0 < one < 10
+}
 NUMBER = re.compile(rf"\b({'|'.join(sorted(NUMBERS, key=len, reverse=True))})\b(?!-)", re.IGNORECASE)
 GOODS = [name for name, *_ in records("goods.txt", "goods")]
 SHARES = {

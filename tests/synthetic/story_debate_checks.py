@@ -169,61 +169,38 @@ def tokens(text: str) -> list[str]:
     return TOKEN.findall(text.lower())
 
 
-_FUNCTION_WORDS = (
-    "a an the this that these those it its he she him her his hers they them their we us our i me my you your there who whom "
-    "which what whose one of in on at to from for with by as into over under after before about against up out and or but "
-    "not no nor if so than then is was were are be been being am had has have having would should could will shall may might "
-    "must can do does did said say says"
-)
-FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
-REPEATED = 0.7  # what a number counts for where it does not stand first
-
-
-def content(text: str) -> list[str]:
-    """Words that are no function words, and pairs of them that are neighbours."""
+def terms(text: str) -> list[str]:
+    """Words, numbers, and pairs of neighbouring ones, small letters."""
     single = tokens(text)
-    pairs = [f"{one} {two}" for one, two in itertools.pairwise(single) if not {one, two} & FUNCTION_WORDS]
-    return [*(word for word in single if word not in FUNCTION_WORDS), *pairs]
+    return [*single, *map(" ".join, itertools.pairwise(single))]
 
 
-def restore(chunks: Sequence[str], summaries: Sequence[str]) -> list[int]:
-    """Indices of the summaries in the order of the text, by :func:`places_of`."""
-    place = places_of(chunks, summaries)
-    return sorted(range(len(summaries)), key=lambda at: place[at])
+def told_in(paragraphs: Sequence[str], summaries: Sequence[str]) -> list[list[list[float]]]:
+    """How much each sentence of each summary shares with each paragraph: rare words, names and numbers count most."""
+    bags = [set(terms(text)) for text in paragraphs]
+    seen = Counter(term for bag in bags for term in bag)
+    weight = {term: math.log((len(bags) + 1) / count) ** 2 for term, count in seen.items()}
+    found = []
+    for summary in summaries:
+        rows = []
+        for sentence in re.split(r"(?<=[a-z0-9”][.?!]) |; ", summary):
+            named = {word.lower() for word in re.findall(r"(?<!^)\b[A-Z][a-z]+|\d[\d,]*\d|\d", sentence)}
+            heavy = {term: 3.0 if named & set(term.split()) else 1.0 for term in terms(sentence)}
+            rows.append(
+                [math.fsum(weight[term] * heavy[term] for term in heavy.keys() & bag) for bag in bags]
+            )
+        found.append(rows)
+    return found
 
 
-def places_of(chunks: Sequence[str], summaries: Sequence[str]) -> list[int]:
-    """Read the told events: for each summary the chunk where its sentences are told.
-
-    ``chunks`` are texts of paragraphs joined by line breaks. A sentence is looked for in single paragraphs: names, things
-    and numbers that stand together there count by how rare they are, less if many sentences of summaries have them too
-    ("the evidence of ... was quoted"). A number counts most where it stands first: later it is corrected or taken up.
-    """
-    told = [re.split(r"(?<=[a-z0-9”][.?!]) ", summary) for summary in summaries]
-    framed = Counter(word for sentences in told for one in sentences for word in set(content(one)))
-    paragraphs = [(at, set(content(line))) for at, chunk in enumerate(chunks) for line in chunk.split("\n")]
-    seen = Counter(word for _, found in paragraphs for word in found)
-    first: dict[str, int] = {}
-    for number, (_, found) in enumerate(paragraphs):
-        for word in found:
-            first.setdefault(word, number)
-    weight = {
-        word: math.log(len(paragraphs) / count) ** 2 / framed[word]
-        for word, count in seen.items()
-        if framed[word]
-    }
+def places_of(chunks: Sequence[Sequence[str]], summaries: Sequence[str]) -> list[int]:
+    """For each summary the chunk of paragraphs where its sentences are told, by :func:`told_in`."""
+    owner = [at for at, chunk in enumerate(chunks) for _ in chunk]
     place = []
-    for sentences in told:
+    for rows in told_in([text for chunk in chunks for text in chunk], summaries):
         votes = [0.0] * len(chunks)
-        for sentence in sentences:
-            asked = set(content(sentence))
-            best = [0.0] * len(chunks)
-            for number, (at, found) in enumerate(paragraphs):
-                score = sum(
-                    weight[word] * (REPEATED if word[0].isdigit() and first[word] < number else 1)
-                    for word in asked & found
-                )
-                best[at] = max(best[at], score)
+        for row in rows:
+            best = [max(itertools.compress(row, (own == at for own in owner))) for at in range(len(chunks))]
             # A chunk that tells one sentence best and the others not at all comes after one that tells all of them well.
             top = max(best) + 1
             votes = [vote + (score / top) ** 4 for vote, score in zip(votes, best, strict=True)]

@@ -4,8 +4,6 @@ import re
 
 from long_context_tasks.synthetic.opinions import OpinionGroup
 
-# --- numbers in citations ------------------------------------------------------------------------------------------
-
 _N = r"(\d+)"
 REPORTER = (
     r"(?:Marr\.(?: App\.)?|Tarn\.|Ost\. App\.|Quay Rep\.|Hest\. L\. J\.|Wend\. Ch\.|Brack\.|Fenn\. Assz\.|Sel\. Jud\.|"
@@ -48,8 +46,6 @@ def citation_numbers(text: str) -> set[str]:
         if number
     }
 
-
-# --- attribution ---------------------------------------------------------------------------------------------------
 
 WHO = {
     "storage": r"stored goods|storehouse|depositor|warehouse|under lock|the depot|safe keeping",

@@ -8,7 +8,7 @@ import itertools
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -156,9 +156,6 @@ def unkeyed(means: dict[str, float], domain: Domain) -> list[float]:
     return [mean for name, mean in means.items() if name not in domain.keyed]
 
 
-# --- labels ----------------------------------------------------------------------------------------------------------
-
-
 def test_a_reader_finds_the_labels(domain: Domain) -> None:
     disagreements = 0
     for seed in range(CASES):
@@ -184,9 +181,6 @@ def test_no_number_is_both(name: str, domain: Domain) -> None:
             # Of counts of people some are in words.
             assert found <= set(paragraph.labels)
             assert name == "medicine" or found == set(paragraph.labels)
-
-
-# --- guesses ---------------------------------------------------------------------------------------------------------
 
 
 def test_labels_by_shortcut(name: str, domain: Domain) -> None:
@@ -232,9 +226,6 @@ def test_recall_and_summarize_need_most_of_the_text(name: str) -> None:
     assert min(print_coverage(name).values()) > 80
 
 
-# --- attribution -----------------------------------------------------------------------------------------------------
-
-
 def test_attribution_by_similarity(domain: Domain) -> None:
     """Texts ranked by how alike their words are to what is asked, as many taken as are right."""
     asked = (domain.groups(seed, 6000) for seed in range(2 * CASES))
@@ -246,9 +237,45 @@ def test_attribution_by_similarity(domain: Domain) -> None:
     assert mean["tf-idf"] < mean["chance"] + 2 + 40 / CASES**0.5
 
 
+def pair_auc(
+    train: Iterable[tuple[str, str, bool]], test: Iterable[tuple[str, str, bool]]
+) -> tuple[float, int, int]:
+    """Area under the curve of boosted trees on TF-IDF of both texts, of what they share, and their similarity.
+
+    Returns:
+        The area, and the numbers of pairs to train on and to test with.
+    """
+    import numpy as np
+
+    text_features = pytest.importorskip("sklearn.feature_extraction.text")
+    decomposition = pytest.importorskip("sklearn.decomposition")
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    metrics = pytest.importorskip("sklearn.metrics")
+    one, two, right = (list(column) for column in zip(*train, strict=True))
+    one_test, two_test, right_test = (list(column) for column in zip(*test, strict=True))
+    words = text_features.TfidfVectorizer(sublinear_tf=True, min_df=3, max_features=8_000)
+    words.fit(one + two)
+    parts = decomposition.TruncatedSVD(24, n_iter=2, random_state=0).fit(words.transform(two))
+
+    def features(first: list[str], second: list[str]):
+        left, other = words.transform(first), words.transform(second)
+        shared = left.multiply(other)
+        sizes = [shared.sum(axis=1), (shared > 0).sum(axis=1)]
+        return np.hstack(
+            [np.asarray(size).reshape(-1, 1) for size in sizes]
+            + [parts.transform(left), parts.transform(other), parts.transform(left) * parts.transform(other)]
+        )
+
+    model = ensemble.HistGradientBoostingClassifier(max_iter=60, random_state=0)
+    # Threads that wait for one another cost more than they bring on so few rows.
+    with pytest.importorskip("threadpoolctl").threadpool_limits(1):
+        model.fit(features(one, two), right)
+        found = model.predict_proba(features(one_test, two_test))[:, 1]
+    return float(metrics.roc_auc_score(right_test, found)), len(right), len(right_test)
+
+
 def test_attribution_by_a_classifier(domain: Domain) -> None:
     """TF-IDF and boosting on pairs of question and text, trained on other seeds."""
-    from synthetic_pairs_classifier import pair_auc
 
     def pairs(seeds: Sequence[int]) -> Iterator[tuple[str, str, bool]]:
         for seed in seeds:
@@ -260,9 +287,6 @@ def test_attribution_by_a_classifier(domain: Domain) -> None:
     )
     print(f"AUC {auc:.3f} ({train} pairs to train on, {test} to test with)")
     assert abs(auc - 0.5) < 0.03 + 1.8 / test**0.5
-
-
-# --- variety ---------------------------------------------------------------------------------------------------------
 
 
 def _real_abstracts() -> str:

@@ -13,9 +13,9 @@ from case_readers import READERS, context_and_rest, settled, sorting_parts
 from story_debate_checks import common_subsequence, states
 
 from long_context_tasks.benchmarks.elitr_bench.answers import INPUT as STATED
+from long_context_tasks.benchmarks.ethic.context_sections import split_sections
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import INPUT as FACTS
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
-from long_context_tasks.benchmarks.ethic.sections import split_sections
 from long_context_tasks.benchmarks.ethic.synthetic import SyntheticSettings, make_case
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.lm_eval.generate import synthetic_tasks
@@ -29,11 +29,7 @@ TSORT = "ada_leval_tsort_any_synthetic"
 MEETINGS = ("elitr_bench_qa_synthetic", "elitr_bench_conv_synthetic")
 SUMMARIES = tuple(f"ethic_summarize_{domain}_synthetic" for domain in DOMAINS["summarize"])
 # Shares of cases on which a reader may differ. Those that put things in order weigh hints; the others read what is said.
-SOLVERS = {
-    TSORT: 0.05,
-    "ethic_organize_books_synthetic": 0.05,
-    "ethic_organize_debates_synthetic": 0.05,
-}
+SOLVERS = {TSORT: 0.05, "ethic_organize_books_synthetic": 0.05, "ethic_organize_debates_synthetic": 0.05}
 
 
 @pytest.fixture(autouse=True)

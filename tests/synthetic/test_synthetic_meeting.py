@@ -32,9 +32,6 @@ def short_meetings() -> tuple[tuple[Meeting, MeetingQuestion], ...]:
     return tuple((meeting, meeting.questions[0]) for meeting in meetings)
 
 
-# --- form ----------------------------------------------------------------------------------------------------------
-
-
 @settings(max_examples=12, deadline=None)
 @given(
     seed=st.integers(0, 2**60),
@@ -96,9 +93,6 @@ def test_what_has_no_room_is_refused(tokens: int, number: int) -> None:
         write_meeting(0, tokens, number)
 
 
-# --- gold answers --------------------------------------------------------------------------------------------------
-
-
 def test_an_independent_reader_finds_the_gold_answers() -> None:
     missed = [
         (meeting.id, question.text)
@@ -135,9 +129,6 @@ def test_no_form_of_an_answer_stands_in_another_one() -> None:
 )
 def test_numbers_in_words(number: int, said: str) -> None:
     assert in_words(number, link=" ", dash=" ") == said
-
-
-# --- shortcuts and variety -------------------------------------------------------------------------------------------
 
 
 def test_guesses_score_like_chance() -> None:

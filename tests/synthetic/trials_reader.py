@@ -4,31 +4,10 @@ import re
 
 from long_context_tasks.corpora.medical_abstracts import Review
 
-_UNITS = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-]
-_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-VALUES = {word: number for number, word in enumerate(_UNITS)}
-VALUES |= {word: 10 * number for number, word in enumerate(_TENS, start=2)}
+_UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+VALUES = {word: number for number, word in enumerate(_UNITS.split())}
+VALUES |= {word: 10 * number for number, word in enumerate(_TENS.split(), start=2)}
 _ONE = "|".join(sorted(VALUES, key=len, reverse=True))
 
 
@@ -91,8 +70,6 @@ def counts(text: str) -> set[str]:
     plain = in_digits(text)
     return {match[1] for pattern in COUNTS for match in re.finditer(pattern, plain)}
 
-
-# --- attribution ---------------------------------------------------------------------------------------------------
 
 AGE = {
     "child": r"primary school|not reached their teens|young children|small children|infants|schoolchildren|boys and girls$|^children",

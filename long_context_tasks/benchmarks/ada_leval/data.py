@@ -122,13 +122,9 @@ def load(spec: TaskSpec, options: AdaLevalOptions) -> CaseSet:
     return cases.selected(chosen)
 
 
-# --- tokens of prompts -----------------------------------------------------------------------------------------
-
-
 def _countable_in(
     spec: TaskSpec, chosen: Sequence[Case], cases: CaseSet, options: Options
 ) -> tuple[str, ...]:
-    """Return the tokenizers in which the prompts are counted."""
     other = options.tokenizer
     if other is None or other == CL100K:
         return (CL100K,)
@@ -197,9 +193,6 @@ def _synthetic(spec: TaskSpec, options: Options) -> CaseSet:
     )
 
 
-# --- variants --------------------------------------------------------------------------------------------------
-
-
 def moved(case: Case, position: str) -> Case:
     """Return a BestAnswer case with the accepted answer at the front, in the middle or at the rear; the others keep their order."""
     answers = list(case.inputs["answers"])
@@ -245,9 +238,6 @@ def _require_segments(cases: Sequence[Case]) -> None:
             )
 
 
-# --- published files -------------------------------------------------------------------------------------------
-
-
 def _official(spec: TaskSpec, options: Options) -> CaseSet:
     length = spec.tokens or options.length
     if length is None:
@@ -279,8 +269,6 @@ def _official(spec: TaskSpec, options: Options) -> CaseSet:
 
 
 class _BestAnswerRow(PublishedRow):
-    """A row of ``stackselect_*.json``."""
-
     question_id: str | int
     question: str
     all_answers: Annotated[list[str], Field(min_length=1)]
@@ -380,8 +368,6 @@ def convert(path: Path, kind: str, task: str, length: int, folder: Path, source:
     with CaseWriter(folder, {"source": source}) as writer:
         writer.add_cases(task, cases())
 
-
-# --- labels for breakdowns -------------------------------------------------------------------------------------
 
 _ACCEPTED = re.compile(r"_A([1-9][0-9]{0,5})$")
 _PARTS = 5

@@ -44,9 +44,6 @@ def template(name: str) -> str:
     return file.read_text(encoding="utf-8")
 
 
-# --- BestAnswer ------------------------------------------------------------------------------------------------
-
-
 def split_lead(text: str) -> tuple[str, str]:
     """Split a text into the blank lines that it begins with, and the rest; counts of the two add up after a fixed part.
 
@@ -117,9 +114,6 @@ def render_bestanswer(question: str | None, answers: Iterable[str]) -> str:
     return f"{template('bestanswer')}{asked}{_ANSWERS}{shown}{_FOOTER}"
 
 
-# --- TSort -----------------------------------------------------------------------------------------------------
-
-
 def example_order(n: int) -> list[int]:
     """Return the example answer in the instruction, the paper's for four segments.
 
@@ -182,9 +176,6 @@ def render_arrangements(before: str, segments: Sequence[str], after: str) -> lis
         GAP.join(text for text in (before, *order, after) if text)
         for order in itertools.permutations(segments)
     ]
-
-
-# --- cases -----------------------------------------------------------------------------------------------------
 
 
 def _span(text: str, span: Sequence[int]) -> str:

@@ -43,9 +43,6 @@ _ORDERS = frozenset(bytes(order) for order in itertools.permutations(b"1234"))
 _DIGIT_VALUES = bytes.maketrans(b"1234", bytes([1, 2, 3, 4]))
 
 
-# --- BestAnswer, official --------------------------------------------------------------------------------------
-
-
 def extract_bestanswer_official(prediction: str, num_choice: int) -> str:
     """Return the highest designation found anywhere; else the highest bare number; else ``???``.
 
@@ -53,10 +50,6 @@ def extract_bestanswer_official(prediction: str, num_choice: int) -> str:
 
     >>> [extract_bestanswer_official(text, 5) for text in ("A2 is better than A5", "A12", "in 2024", "none")]
     ['A5', 'A1', 'A4', '???']
-
-    Args:
-        prediction: the response.
-        num_choice: number of answers shown.
     """
     size = len(str(num_choice))
     best = max(
@@ -74,9 +67,6 @@ def _highest_prefix(digits: str, limit: int, size: int) -> int:
     """Return the highest number up to ``limit`` that ``digits`` begins with: as a substring it is there too; 0 if none."""
     number = int(digits[:size])
     return number if number <= limit else int(digits[: size - 1] or 0)
-
-
-# --- TSort, official -------------------------------------------------------------------------------------------
 
 
 def extract_tsort_official(prediction: str) -> object:
@@ -133,8 +123,6 @@ def order_is_correct_official(answer: Sequence[int], extracted: object) -> bool:
     """
     return all(map(operator.eq, answer, extracted))  # type: ignore[call-overload]
 
-
-# --- strict ----------------------------------------------------------------------------------------------------
 
 _ANSWER_LABEL = re.compile(r"answer\s*[:：]", re.IGNORECASE)
 _WHOLE_DESIGNATION = re.compile(r"(?<![A-Za-z0-9])A([1-9][0-9]{0,6})(?![A-Za-z0-9])")
@@ -245,9 +233,6 @@ def extract_tsort_strict(text: str, n: int) -> Strict:
         return Strict(numbers) if sorted(numbers) == whole else Strict(reason=UNPARSED)
 
     return _read(text, rule)
-
-
-# --- scores ----------------------------------------------------------------------------------------------------
 
 
 def score_case(case: Case, response: str | None, status: str | None = None) -> CaseScores:

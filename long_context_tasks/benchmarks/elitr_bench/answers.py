@@ -27,7 +27,6 @@ _SMALL = {
 _LARGE = {"hundred": 100, "thousand": 1000}
 _LEFT_OUT = frozenset(("the", "a", "an", "of", "and", "in"))
 
-# --- clock times ---------------------------------------------------------------------------------------------------
 _HOUR = rf"\d{{1,2}}|{'|'.join(UNITS[1:13])}"
 _CLOCK = re.compile(
     rf"(?<![\w:.,])(?:(?P<part>half|quarter)[ -](?P<way>past|to) )?"
@@ -37,7 +36,6 @@ _CLOCK = re.compile(
 _OFFICE = 7
 """No meeting speaks of an hour before this one; "2:30" alone is in the afternoon."""
 
-# --- days ----------------------------------------------------------------------------------------------------------
 _ORDINAL_NAMES = (
     "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|thirteenth|fourteenth|fifteenth|sixteenth|"
     "seventeenth|eighteenth|nineteenth"
@@ -174,7 +172,6 @@ def _has(words: Sequence[str], form: Sequence[str]) -> bool:
 
 
 def _ruled_out(before: Sequence[str]) -> bool:
-    """Return whether the words before a value rule it out."""
     at = len(before)
     while at and before[at - 1] in _BEFORE_VALUES:
         at -= 1
@@ -183,11 +180,6 @@ def _ruled_out(before: Sequence[str]) -> bool:
 
 
 def is_found(response: str, stated: Mapping[str, Any]) -> bool:
-    """Return whether a response states the right value and no other.
-
-    Args:
-        response: without thinking.
-        stated: the turn's row of :data:`INPUT`.
-    """
+    """Return whether a response without thinking states the right value and no other, by the turn's row of :data:`INPUT`."""
     words = words_of(response)
     return states(words, stated["right"]) and not any(states(words, forms) for forms in stated["wrong"])

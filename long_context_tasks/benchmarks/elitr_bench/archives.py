@@ -325,7 +325,6 @@ def _require_unique(ids: list[str], what: str) -> None:
 
 
 def _scores(response: _ResponseRow, place: str) -> dict[str, str]:
-    """Return scores by evaluator, from the fields ``<evaluator>-eval_score``."""
     given = {
         name.removesuffix("-eval_score"): score
         for name, score in (response.model_extra or {}).items()

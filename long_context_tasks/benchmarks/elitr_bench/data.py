@@ -17,10 +17,9 @@ from long_context_tasks.benchmarks.elitr_bench.archives import NAME, Archives, M
 from long_context_tasks.benchmarks.elitr_bench.names import SYNTHETIC, TaskName, parse_name
 from long_context_tasks.benchmarks.elitr_bench.noise import EXACT, NoiseSettings, noisy
 from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
-from long_context_tasks.judges import Judging, Verdict
+from long_context_tasks.judges import Judging
 from long_context_tasks.schema import (
     Case,
-    CaseScores,
     CaseSet,
     CaseWriter,
     InputError,
@@ -64,7 +63,7 @@ def load_task(name: str, options: ElitrBenchOptions) -> LoadedTask:
         judging=Judging(
             rubric=partial(scoring.rubric, language=task.language),
             requests=scoring.judge_requests,
-            score_turn=_score_turn,
+            score_turn=scoring.score_turn,
             default="gpt",
             metrics=scoring.INTERVALS,
         ),
@@ -86,18 +85,8 @@ def _asked_and_right(case: Case, turn: int) -> tuple[str, str]:
     return str(asked.question), str(asked.gold)
 
 
-def _score_turn(
-    case: Case, turn: int, response: str | None, verdicts: Sequence[Verdict], rubric: str, status: str | None
-) -> CaseScores:
-    return scoring.score_turn(case, turn, response, verdicts, name=rubric, status=status)
-
-
 def load(task: TaskName, options: ElitrBenchOptions) -> CaseSet:
     """Return the cases of a task, ordered by meeting: one per question, or in multi-turn tasks one per meeting.
-
-    Args:
-        task: which questions, history, language and word error rate.
-        options: of the run, resolved; ``lct_n`` takes the first cases.
 
     Raises:
         InputError: missing or damaged archives, a wrong password, or options that do not go with this benchmark.

@@ -65,13 +65,6 @@ def _digest(path: Path | None) -> str:
 def noisy(transcript: str, wer: int, settings: NoiseSettings, meeting: str, seed: int) -> Noisy:
     """Return a noisy transcript with its measured word error rate, the same in every process.
 
-    Args:
-        transcript: of the meeting.
-        wer: target in percent.
-        settings: see :class:`NoiseSettings`.
-        meeting: its id; with target and seed it determines the draws.
-        seed: of the run.
-
     Raises:
         InputError: rules that cannot be used.
     """

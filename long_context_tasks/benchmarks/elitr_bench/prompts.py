@@ -169,9 +169,6 @@ def check_style(style: str, markers: bool) -> None:
         raise InputError("the gpt prompt style has no question-answer markers; leave one of the two out")
 
 
-# --- cases -----------------------------------------------------------------------------------------------------
-
-
 def messages(
     case: Case, documents: Documents | Mapping[str, str], turn: int = 0, answers: Sequence[str | None] = ()
 ) -> list[Message]:
@@ -207,9 +204,6 @@ def question_of(case: Case, turn: int) -> str:
     return question
 
 
-# --- judges ----------------------------------------------------------------------------------------------------
-
-
 def judge_prompt(
     question: str, response: str, reference: str, judge: str = "gpt", language: str = "english"
 ) -> str:
@@ -233,14 +227,7 @@ def judge_conversation(prompt: str, judge: str = "gpt") -> list[Message]:
 
 
 def judge_messages(case: Case, turn: int, response: str, judge: str = "gpt") -> list[Message]:
-    """Return what a judge is sent for one turn of a case.
-
-    Args:
-        case: with question and gold answer.
-        turn: which question.
-        response: as it shall be judged.
-        judge: one of :data:`JUDGES`.
-    """
+    """Return what a judge is sent for one turn of a case."""
     question, gold = question_of(case, turn), str(case.turns[turn].gold)
     return judge_conversation(judge_prompt(question, response, gold, judge, case.inputs["language"]), judge)
 

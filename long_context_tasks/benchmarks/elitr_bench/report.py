@@ -264,17 +264,15 @@ _WHO = ("host", "model", "task", "judge", "settings")
 _TEXT = frozenset(("label", "setting", "seeds"))
 
 
+def _cells(group: GroupMean) -> tuple[str, str, str]:
+    """Return the cells of n, mean and interval."""
+    return count_text(group.n, group.total), figure_text(group.mean), interval_text(group.interval)
+
+
 def labels_table(measured: Sequence[Measured], metric: str) -> Table:
     """By question type, answer position and wording."""
     rows = [
-        (
-            *one.row,
-            label,
-            str(len(one.runs)),
-            count_text(group.n, group.total),
-            figure_text(group.mean),
-            interval_text(group.interval),
-        )
+        (*one.row, label, str(len(one.runs)), *_cells(group))
         for one in measured
         for label, group in by_label(one.turns).items()
     ]
@@ -305,28 +303,12 @@ def differing_table(measured: Sequence[Measured], metric: str) -> Table:
     for whose, settings in found.items():
         for setting, name in SETTINGS.items():
             if turns := settings.get(setting):
-                group = figures(turns)
                 which = "+".join(sorted(splits[whose][setting]))
-                rows.append(
-                    (
-                        *whose,
-                        f"{name} ({which})",
-                        count_text(group.n, group.total),
-                        figure_text(group.mean),
-                        interval_text(group.interval),
-                    )
-                )
+                rows.append((*whose, f"{name} ({which})", *_cells(figures(turns))))
         loss = paired_difference(settings.get("mt_conv", []), settings.get("mt_qa", []))
         if loss is not None:
-            rows.append(
-                (
-                    *whose,
-                    "Conv - QA, multi-turn",
-                    str(loss.n),
-                    figure_text(loss.mean),
-                    interval_text(Interval(loss.low, loss.high)),
-                )
-            )
+            ends = interval_text(Interval(loss.low, loss.high))
+            rows.append((*whose, "Conv - QA, multi-turn", str(loss.n), figure_text(loss.mean), ends))
     columns = ("host", "model", "judge", "settings", "setting", "n", metric, "95 % interval")
     return Table(
         "differing", "questions that QA and Conv word differently (Fig. 3)", columns, tuple(rows), _TEXT
@@ -340,18 +322,13 @@ class NoisePoint:
     Attributes:
         line: which line it lies on: host, model, judge, settings, and task without its noise.
         target, measured: word error rates, 0 to 1.
-        mean, low, high: score.
-        n, total: turns.
+        group: the scores of the task.
     """
 
     line: tuple[str, ...]
     target: float
     measured: float
-    mean: float
-    low: float
-    high: float
-    n: int
-    total: int
+    group: GroupMean
 
 
 def noise_points(measured: Sequence[Measured]) -> list[NoisePoint]:
@@ -359,20 +336,8 @@ def noise_points(measured: Sequence[Measured]) -> list[NoisePoint]:
     points = []
     for one in measured:
         task, who, turns = parse_name(one.first.task), one.first, one.turns
-        group = figures(turns)
         line = (who.host, who.model, who.judge, who.how, replace(task, wer=None).name)
-        points.append(
-            NoisePoint(
-                line,
-                (task.wer or 0) / 100,
-                measured_wer(turns),
-                group.mean,
-                group.interval.low,
-                group.interval.high,
-                group.n,
-                group.total,
-            )
-        )
+        points.append(NoisePoint(line, (task.wer or 0) / 100, measured_wer(turns), figures(turns)))
     noisy = {point.line for point in points if point.target}
     return sorted(
         (point for point in points if point.line in noisy), key=lambda point: (point.line, point.measured)
@@ -382,11 +347,7 @@ def noise_points(measured: Sequence[Measured]) -> list[NoisePoint]:
 def noise_table(measured: Sequence[Measured], metric: str) -> Table:
     """Scores over the measured word error rate."""
     rows = [
-        (
-            *point.line,
-            *(f"{100 * point.target:.0f}", f"{100 * point.measured:.2f}", count_text(point.n, point.total)),
-            *(figure_text(point.mean), interval_text(Interval(point.low, point.high))),
-        )
+        (*point.line, f"{100 * point.target:.0f}", f"{100 * point.measured:.2f}", *_cells(point.group))
         for point in noise_points(measured)
     ]
     columns = ("host", "model", "judge", "settings", "task", "target WER, %", "measured WER, %", "n", metric)
@@ -409,7 +370,7 @@ def noise_figure(measured: Sequence[Measured], metric: str) -> Lines | None:
         Line(
             label,
             tuple(
-                (100 * point.measured, point.mean, point.low, point.high)
+                (100 * point.measured, point.group.mean, point.group.interval.low, point.group.interval.high)
                 for point in points
                 if point.line == name
             ),
@@ -417,7 +378,7 @@ def noise_figure(measured: Sequence[Measured], metric: str) -> Lines | None:
         for name, label in zip(names, labels, strict=True)
     )
     # The whole scale: a stretched one makes small differences look large.
-    low, high = (f(end, *(point.mean for point in points)) for f, end in ((min, 1.0), (max, 10.0)))
+    low, high = (f(end, *(point.group.mean for point in points)) for f, end in ((min, 1.0), (max, 10.0)))
     ends = (math.floor(low), math.ceil(high)) if measured[0].first.points else (0.0, 1.0)
     return Lines(shared, "measured word error rate, %", metric, lines, *ends)
 
@@ -447,16 +408,8 @@ def seeds_table(measured: Sequence[Measured], metric: str) -> Table:
         if len(means) > 1:
             spread = seed_spread(means)
             each = ", ".join(f"{mean:.2f}" for mean in means)
-            rows.append(
-                (
-                    *one.row,
-                    str(spread.n),
-                    ", ".join(seeds),
-                    each,
-                    figure_text(spread.mean),
-                    figure_text(spread.sd),
-                )
-            )
+            figures_of_all = figure_text(spread.mean), figure_text(spread.sd)
+            rows.append((*one.row, str(spread.n), ", ".join(seeds), each, *figures_of_all))
     columns = (*_WHO, "runs", "seeds", f"{metric} of each", "mean", "standard deviation")
     return Table(
         "seeds", "mean and sample standard deviation over runs (Table 9)", columns, tuple(rows), _TEXT

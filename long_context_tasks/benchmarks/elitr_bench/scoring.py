@@ -131,14 +131,8 @@ def judge_request(
 ) -> JudgeRequest:
     """Return the request that asks a judge about a response.
 
-    Thinking is left out. An empty response is asked about too: the official metric wants its score.
-
-    Args:
-        case: see ``data.py``.
-        turn: which of its turns.
-        response: of the model.
-        name: of the rubric.
-        official: judge what the official script of the case's prompt style would have stored, its lost last letters included.
+    Thinking is left out. An empty response is asked about too: the official metric wants its score. With ``official`` the judge sees
+    what the official script of the case's prompt style would have stored, its lost last letters included.
     """
     text = without_thinking(response).text
     if official:
@@ -172,7 +166,6 @@ def score_turn(
     turn: int,
     response: str | None,
     verdicts: Sequence[Verdict] = (),
-    *,
     name: str = "gpt",
     status: str | None = None,
 ) -> CaseScores:

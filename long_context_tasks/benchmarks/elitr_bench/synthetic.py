@@ -74,9 +74,6 @@ def file_of(family: str, length: int) -> str:
     return f"{family}_{format_length(length)}"
 
 
-# --- building --------------------------------------------------------------------------------------------------
-
-
 def build(
     family: str,
     source: Path | None,
@@ -84,14 +81,7 @@ def build(
     folder: Path,
     progress: Progress | None = None,
 ) -> list[TaskReport]:
-    """Write the cases of a family into a case folder, all or nothing.
-
-    Args:
-        family: ``elitr_bench_qa_synthetic`` or ``elitr_bench_conv_synthetic``.
-        source: none is needed.
-        settings: lengths, seed, number of cases, tokenizer.
-        folder: the case folder, replaced when it is one already.
-        progress: reports long work.
+    """Write the cases of a family (:func:`family_of`) into a case folder, all or nothing; an older case folder is replaced.
 
     Raises:
         InputError: a length is too short, or the tokenizer cannot be had.
@@ -102,7 +92,7 @@ def build(
     _ = (
         settings.measure,
         settings.other_tokenizer,
-    )  # an unavailable tokenizer is reported before anything is written
+    )  # an unavailable one is reported before anything is written
     with CaseWriter(folder, {**asdict(settings), "card_version": card(NAME).version}) as writer:
         return [_build_length(family, length, settings, writer, progress) for length in settings.lengths]
 
@@ -224,9 +214,6 @@ def _stated(question: MeetingQuestion) -> dict[str, Any]:
     return {"right": right, "wrong": forms}
 
 
-# --- loading ---------------------------------------------------------------------------------------------------
-
-
 def resolve(task: TaskName, options: ElitrBenchOptions) -> ElitrBenchOptions:
     """Return the options with the length of the cases, and with what built cases say of their making.
 
@@ -249,10 +236,6 @@ def _built(task: TaskName, options: Options) -> BuiltFile:
 def cases_of(task: TaskName, options: Options) -> CaseSet:
     """Return the cases of a synthetic task without noise: built ones, or written once into the cache.
 
-    Args:
-        task: which questions.
-        options: from :func:`resolve`.
-
     Raises:
         InputError: a length that is too short, or cases that cannot be read.
     """
@@ -272,12 +255,6 @@ def noisy_cases(task: TaskName, cases: CaseSet, options: Options, noise: "NoiseS
     """Return the same cases with noisy transcripts, made once and kept in the cache.
 
     Prompts are counted anew: noise changes the length of a text, so that some are longer than what was asked for.
-
-    Args:
-        task: with a word error rate.
-        cases: without noise.
-        options: of the run; the seed determines the draws.
-        noise: rules and way of making noise.
 
     Raises:
         InputError: rules that cannot be used.

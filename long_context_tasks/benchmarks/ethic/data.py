@@ -178,9 +178,6 @@ def _countable(cases: CaseSet, known_by: str) -> Countable:
     return countable
 
 
-# --- only the prompts under, or over, 32,768 tokens ----------------------------------------------------------------
-
-
 def _within(which: str, tokenizer: str, cases: CaseSet, known_by: str) -> list[Case]:
     """The cases on one side of the bound, each with its prompt's tokens as the label ``full_prompt_tokens``."""
     identity = _template_identity(tokenizer)

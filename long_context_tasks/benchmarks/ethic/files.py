@@ -22,8 +22,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator
 
 from long_context_tasks.benchmarks.catalogue import card
+from long_context_tasks.benchmarks.ethic.context_sections import context_of, split_sections
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS, order_of
-from long_context_tasks.benchmarks.ethic.sections import context_of, split_sections
 from long_context_tasks.benchmarks.published_files import PublishedRow, json_rows
 from long_context_tasks.schema import Case, CaseWriter, InputError, Options, Turn, file_sha256
 from long_context_tasks.schema.case_folder import cached_folder, text_key
@@ -216,9 +216,6 @@ def _read_arrow(path: Path) -> Iterator[Row]:
         yield from _numbered(str(path), stream.schema.names, rows)
 
 
-# --- a row to a case ---------------------------------------------------------------------------------------------
-
-
 def _known_domain(value: Any) -> str:
     domain = str(value).strip().lower()
     if domain not in DOMAINS["recall"]:
@@ -355,9 +352,6 @@ def _markers(place: str, row: _Row) -> list[str]:
             "the data again"
         )
     return markers
-
-
-# --- a task's data to a case folder --------------------------------------------------------------------------------
 
 
 def converted(task: str, options: Options) -> Path:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from long_context_tasks.benchmarks.ethic.sections import context_of
+from long_context_tasks.benchmarks.ethic.context_sections import context_of
 from long_context_tasks.coverage.items import Parts, split_by_documents
 from long_context_tasks.schema import Case, Documents, InputError, Message
 
@@ -67,12 +67,7 @@ def layout(system: str, user: str, style: str = CHAT) -> list[Message]:
 
 
 def messages(case: Case, documents: Documents | Mapping[str, str]) -> list[Message]:
-    """Return what is sent for a case.
-
-    Args:
-        case: its ``inputs`` name the texts and the style.
-        documents: the texts.
-    """
+    """Return what is sent for a case."""
     inputs = case.inputs
     system = documents[inputs["system"]] if inputs["system"] else ""
     return layout(system, documents[inputs["user"]], inputs.get("style", CHAT))

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from long_context_tasks.benchmarks.catalogue import parse_task
+from long_context_tasks.benchmarks.ethic.context_sections import context_of
 from long_context_tasks.benchmarks.ethic.scoring import repaired
 from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of
 from long_context_tasks.benchmarks.ethic.scoring.summaries import section_scores, stored_verdicts
-from long_context_tasks.benchmarks.ethic.sections import context_of
 from long_context_tasks.judges import Verdict
 from long_context_tasks.schema import Case, InputError, LoadedTask, format_length
 from long_context_tasks.schema.report import (
@@ -198,14 +198,8 @@ def label_parts(case: Case, response: str | None) -> list[ScoredPart]:
     answer = answer_of(response)
     listed = set() if answer.failure else set(repaired.recalled_items(answer.text, domain))
     return [
-        ScoredPart(
-            case=case.id,
-            index=index,
-            domain=domain,
-            cluster=case.cluster,
-            length=length_of(case),
-            position=(place + 0.5) / chunks,
-            value=float(bool(listed & repaired.recall_labels([label], domain))),
+        _part(
+            case, index, (place + 0.5) / chunks, float(bool(listed & repaired.recall_labels([label], domain)))
         )
         for index, (label, place) in enumerate(zip(turn.gold, places, strict=True))
     ]
@@ -218,17 +212,15 @@ def section_parts(case: Case, response: str | None, verdicts: Sequence[Verdict])
         InputError: the verdicts are not those of the response.
     """
     return [
-        ScoredPart(
-            case=case.id,
-            index=section.index,
-            domain=str(case.labels["domain"]),
-            cluster=case.cluster,
-            length=length_of(case),
-            position=section.position,
-            value=section.mean,
-        )
+        _part(case, section.index, section.position, section.mean)
         for section in section_scores(case, response, verdicts)
     ]
+
+
+def _part(case: Case, index: int, position: float, value: float | None) -> ScoredPart:
+    return ScoredPart(
+        case.id, index, str(case.labels["domain"]), case.cluster, length_of(case), position, value
+    )
 
 
 def figures(values: Sequence[float | None], clusters: Sequence[Hashable], *, rates: bool) -> GroupMean:
@@ -386,8 +378,6 @@ def compare(
     )
 
 
-# --- the report -------------------------------------------------------------------------------------------------
-
 _WHO = ("host", "model", "task", "judge", "settings", "domain")
 _TEXT = frozenset((*_WHO, "length", "items", "position", "of", "low task", "high task"))
 # They choose cases and not how these are asked: cases are told apart by their ids.
@@ -524,11 +514,7 @@ class _Scores:
 
 
 def _scores(run: ScoredRun, task_name: str) -> _Scores:
-    """Scores of the cases of a run, and of their labels or sections.
-
-    Raises:
-        InputError: damaged files, or cases that the task does not have.
-    """
+    """Scores of the cases of a run, and of their labels or sections."""
     task = run.load()
     found = _Scores([], [])
     for turn in run.turns():

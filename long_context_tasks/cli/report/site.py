@@ -285,11 +285,7 @@ def _give_tables(tables: "Sequence[Table]", csv_dir: Path | None) -> None:
 
 
 def _check_claims(claims: Sequence[str], models: "Models", there: Sequence[str]) -> None:
-    """A claimed window is of a model in the results, or in the file of models, which may name more.
-
-    Raises:
-        InputError: of none, with the nearest name.
-    """
+    """A claimed window is of a model in the results, or in the file of models, which may name more."""
     from long_context_tasks.results.compare import unknown_model
     from long_context_tasks.schema import InputError
 

@@ -99,11 +99,7 @@ def rescore(
 def _scored_again(
     results: Path, tasks: str, data_dir: Path | None, *, write: bool
 ) -> "tuple[list[Rescored], list[str]]":
-    """What was scored again, and why other runs were not.
-
-    Raises:
-        InputError: nothing could be.
-    """
+    """What was scored again, and why other runs were not."""
     from long_context_tasks.cli.judge import chosen_runs, runs_below
     from long_context_tasks.results.rejudge import naming
     from long_context_tasks.results.rescore import rescore, to_rescore, write_rescored
@@ -139,11 +135,7 @@ def _by_judge(
     data_dir: Path | None,
     others: "dict[str, object]",
 ) -> None:
-    """The very same as ``lct judge run``.
-
-    Raises:
-        InputError: an option that goes with stored scores only.
-    """
+    """The very same as ``lct judge run``."""
     from long_context_tasks.cli.judge import run
     from long_context_tasks.schema import InputError
 
@@ -157,18 +149,8 @@ def _by_judge(
 def _show(results: Path, made: "Sequence[Rescored]", only_changed: bool) -> None:
     from long_context_tasks.cli.output import figure, print_table
 
-    columns = [
-        "host",
-        "model",
-        "made",
-        "task",
-        "judge",
-        "version",
-        "metric",
-        "before",
-        "after",
-        "cases changed",
-    ]
+    text = ("model", "made", "task", "judge", "version", "metric")
+    columns = ["host", *text, "before", "after", "cases changed"]
     rows: list[list[str]] = []
     values: list[dict[str, object]] = []
     for one in made:
@@ -186,13 +168,7 @@ def _show(results: Path, made: "Sequence[Rescored]", only_changed: bool) -> None
             rows.append([*who, *shown, str(n)])
             values.append(
                 {
-                    **dict(
-                        zip(
-                            ("host", "model", "made", "task"),
-                            (run.host, run.model, run.made, run.task),
-                            strict=True,
-                        )
-                    ),
+                    **{name: getattr(run, name) for name in ("host", "model", "made", "task")},
                     "judge": judge or None,
                     "version_before": old,
                     "version_after": new,
@@ -202,7 +178,6 @@ def _show(results: Path, made: "Sequence[Rescored]", only_changed: bool) -> None
                     "cases_changed": n,
                 }
             )
-    text = ("model", "made", "task", "judge", "version", "metric")
     print_table(f"Scored again: {results}", columns, rows, text, values=values)
 
 
@@ -214,6 +189,7 @@ def _write_changes(out: Path, made: "Sequence[Rescored]") -> None:
     import csv
     import io
 
+    from long_context_tasks.results.tables import safe_field
     from long_context_tasks.schema.files import write_whole
 
     text = io.StringIO()
@@ -226,13 +202,8 @@ def _write_changes(out: Path, made: "Sequence[Rescored]") -> None:
         for change in one.changes:
             values = ("" if value is None else value for value in (change.before, change.after))
             told = (run.host, run.model, run.made, run.task, _judge(one), change.case)
-            writer.writerow((*map(_plain, told), change.turn, change.repeat, change.metric, *values))
+            writer.writerow((*map(safe_field, told), change.turn, change.repeat, change.metric, *values))
     write_whole(out, text.getvalue())
-
-
-def _plain(text: str) -> str:
-    """Text that a spreadsheet would take for a formula gets an apostrophe in front."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
 
 
 app.command("export", epilog=runs_export.EXAMPLES)(runs_export.export)

@@ -56,7 +56,7 @@ def score(
     """
     from long_context_tasks.cli.output import figure, give, interval_text, print_table, say
     from long_context_tasks.hosts.own.export import load
-    from long_context_tasks.hosts.own.score import read_responses, rows_shown, score_own
+    from long_context_tasks.hosts.own.score import read_responses, score_own
     from long_context_tasks.stats import Interval
 
     loaded = load(
@@ -76,10 +76,11 @@ def score(
     )
     made = score_own(loaded, read_responses(responses, loaded), model, out, pipeline)
     rows = []
-    for metric, mean, low, high in rows_shown(made):
+    for metric in made.metrics:
         places = 2 if metric in made.points else 3
+        low, high = (made.numbers.get(f"{metric}_{end}") for end in ("low", "high"))
         interval = None if low is None or high is None else Interval(low, high)
-        rows.append([metric, figure(mean, places), interval_text(interval, places)])
+        rows.append([metric, figure(made.numbers[metric], places), interval_text(interval, places)])
     print_table(f"{task}, {model}", ["metric", "mean", "95 % interval"], rows)
     give(
         f"{made.path}: {made.cases} of {made.available} cases",

@@ -92,7 +92,8 @@ _by_name = dict([(d['abbr'], d) for d in _all if d['abbr'] in _seeded])
 _unknown = [name for name in _given if name not in _by_name]
 if _unknown:
     raise ValueError(
-        'LCT_TASKS: not synthetic tasks of any length: ' + ', '.join(_unknown) + '; there are: ' + ', '.join(_seeded)
+        'LCT_TASKS: not synthetic tasks of any length: ' + ', '.join(_unknown) + '; there are: ' + ', '.join(_names)
+        + ', and their variants, such as {variant}'
     )
 _length = os.environ.get('LCT_LENGTH') or '1k'
 _n = _env.whole('LCT_N', 5)

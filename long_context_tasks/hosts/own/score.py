@@ -19,10 +19,6 @@ from long_context_tasks.schema.reasons import DOES_NOT_FIT, ENDPOINT_FAILED
 from long_context_tasks.schema.response import Response, from_stored_form, stored_form, writable
 from long_context_tasks.stats.means import task_numbers
 
-# Runs of a pipeline of one's own: ``own_<task>_<time>.json`` with what was run, and ``.jsonl`` with a
-# case in each line.
-
-
 FORMAT = 1
 _NAME = re.compile(r"own_(?P<task>.+)_(?P<time>\d{8}T\d{6})\.json", re.ASCII)
 _KIND = "own run"
@@ -38,11 +34,6 @@ def file_name(task: str, made: str) -> str:
     'own_toy_sort_2k_20260101T120000.json'
     """
     return f"own_{task}_{made}.json"
-
-
-def heading(**told: Any) -> dict[str, Any]:
-    """Content of the file of a run, with what tells it from other files."""
-    return {"format": FORMAT, "kind": _KIND, **told}
 
 
 def own_runs(folder: Path, files: Sequence[str]) -> list[Found]:
@@ -243,19 +234,21 @@ def score_own(
     place = folder / re.sub(r"[^\w.-]", "_", model) / file_name(task.name, made)
     if place.exists():
         raise InputError(f"{place}: is there already; wait a second, or choose another --out")
-    told = heading(
-        task=task.name,
-        model=model,
-        made=made,
-        version=task.version,
-        options=task.description(),
-        package=long_context_tasks.__version__,
-        n_cases_available=len(task.cases),
-        pipeline=pipeline or None,
-        headline=task.metrics[0],
-        points=sorted(task.points),
-        numbers=numbers,
-    )
+    about = {
+        "format": FORMAT,
+        "kind": _KIND,
+        "task": task.name,
+        "model": model,
+        "made": made,
+        "version": task.version,
+        "options": task.description(),
+        "package": long_context_tasks.__version__,
+        "n_cases_available": len(task.cases),
+        "pipeline": pipeline or None,
+        "headline": task.metrics[0],
+        "points": sorted(task.points),
+        "numbers": numbers,
+    }
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -263,7 +256,7 @@ def score_own(
     rows = (_row(task, case, responses[case], turns) for case, turns in scores.items())
     lines = (json.dumps(json_value(row), ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
     write_whole(place.with_suffix(".jsonl"), lines)
-    write_json(place, told)
+    write_json(place, about)
     return OwnRun(
         path=place,
         numbers=numbers,
@@ -290,9 +283,3 @@ def _row(
         "labels": dict(case.labels),
         "turn_labels": [dict(turn.labels) for turn in case.turns],
     }
-
-
-def rows_shown(run: OwnRun) -> Iterator[tuple[str, float, float | None, float | None]]:
-    """Metric, mean and interval, where it has one."""
-    for metric in run.metrics:
-        yield metric, run.numbers[metric], run.numbers.get(f"{metric}_low"), run.numbers.get(f"{metric}_high")

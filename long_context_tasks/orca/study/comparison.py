@@ -209,9 +209,6 @@ def _against(
     )
 
 
-# Files of scores beside the splits that their answers were cut into.
-
-
 @dataclass(frozen=True)
 class SplitComparison:
     """The comparison of all raters, what each fusion learned in each split, and notes for the user."""

@@ -68,9 +68,6 @@ class Rater:
     by_split: tuple[Estimates, ...]
 
 
-# Judges and baselines, from files of scores.
-
-
 def read_scales(files: Sequence[Path], options: Sequence[str], raters: Iterable[str]) -> dict[str, Scale]:
     """Return the scale of every rater: the option's, else that of its file, else 0 to 1 for baselines and 1 to 5.
 
@@ -149,9 +146,6 @@ def single_raters(
             estimates[each] = Estimate((score - low) / (high - low))
         raters.append(Rater(name, "baseline" if name in BASELINES else "judge", (estimates,) * n_splits))
     return raters
-
-
-# Several judges as one.
 
 
 def named_groups(texts: Sequence[str], option: str, raters: Sequence[Rater]) -> list[tuple[str, list[Rater]]]:
@@ -343,9 +337,6 @@ def fused(name: str, judges: Sequence[Rater], splits: Sequence[SplitItems]) -> F
 
 def _truth(items: Sequence[OrcaItem]) -> list[float]:
     return [item.rating_mean for item in items if item.rating_mean is not None]
-
-
-# ORCA's scored answers, a file for each split.
 
 
 def orca_raters(text: str, splits: Sequence[SplitItems]) -> list[Rater]:

@@ -242,9 +242,6 @@ def _plain(value: float) -> float:
     return int(value) if float(value).is_integer() else float(value)
 
 
-# Measures that need no judge.
-
-
 def squad_normalised(text: str) -> str:
     """Normalise a text as SQuAD's evaluation does: lower case, without ASCII punctuation and articles, single spaces.
 

@@ -107,9 +107,6 @@ class TrainSettings(Checked):
         return {**self.model_dump(exclude={"save_steps", "form"}), **self.form.args()}
 
 
-# Stages.
-
-
 @dataclass(frozen=True)
 class Stage:
     """Items to train on, until the development part no longer gains.
@@ -211,9 +208,6 @@ def shared_questions(train: Sequence[OrcaItem], dev: Sequence[OrcaItem]) -> int:
     """Count the questions of the development part that the training items have too."""
     numbers = question_numbers([*train, *dev])
     return len(set(numbers[: len(train)]) & set(numbers[len(train) :]))
-
-
-# Steps.
 
 
 def seed_of(*parts: object) -> int:

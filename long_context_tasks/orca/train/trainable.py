@@ -92,9 +92,6 @@ def from_checkpoint(folder: Path, settings: TrainSettings, device: str) -> Train
     """Load a model from a checkpoint, to go on with its training.
 
     Under ``lora`` an adapter goes on being trained, and a checkpoint without one gets a fresh one; under ``full`` an adapter is merged.
-
-    Raises:
-        InputError: see :func:`~long_context_tasks.orca.checkpoint.load_checkpoint`.
     """
     lora = settings.method == "lora"
     dtype = "bfloat16" if _dtype(settings) == torch.bfloat16 else "float32"

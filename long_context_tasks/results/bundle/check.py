@@ -113,11 +113,7 @@ def read_bundle(path: Path) -> list[BundleRun]:
 
 
 def _check_row(row: Mapping[str, Any]) -> None:
-    """Names must be those of the task, and nothing may be in it that must not travel.
-
-    Raises:
-        ValueError, TypeError: the first thing that is wrong.
-    """
+    """Names must be those of the task, and nothing may be in it that must not travel."""
     try:
         spec = catalogue.parse_task(row["task"])
     except InputError as error:
@@ -230,9 +226,6 @@ def numbers_of(run: BundleRun) -> dict[str, float]:
     numbers["n_truncated"] = math.nan if run.row["n_truncated"] is None else float(run.row["n_truncated"])
     reasons = headline.group_by(pl.col("reason").cast(pl.String())).len()
     return numbers | {f"n_{name}": float(count) for name, count in reasons.iter_rows() if name}
-
-
-# --- what must not leave the machine: keys, and where files lie on it ----------------------------------------------
 
 
 def fit_to_travel(value: Any) -> Any:

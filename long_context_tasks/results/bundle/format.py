@@ -134,9 +134,6 @@ def responses_member(answers: str) -> str:
     return f"responses/{answers}.parquet"
 
 
-# --- writing ---------------------------------------------------------------------------------------------------
-
-
 def bundle_bytes(
     runs: Sequence[tuple[BundleRun, StatedRun]],
     responses: Mapping[str, Sequence[Mapping[str, Any]]],
@@ -187,9 +184,6 @@ def _parquet(table: pa.Table) -> bytes:
         row_group_size=MOST_ROWS,
     )
     return buffer.getvalue()
-
-
-# --- reading ---------------------------------------------------------------------------------------------------
 
 
 class BundleReader:

@@ -5,7 +5,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,8 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.stored import StoredCase
 from long_context_tasks.results.bundle.check import JSON, OF_THE_MACHINE, fit_to_travel, stated_of
 from long_context_tasks.results.bundle.format import SUFFIX, BundleRun, bundle_bytes
-from long_context_tasks.results.collect import Collected, run_key
+from long_context_tasks.results.collect import Collected, as_json, run_key
 from long_context_tasks.results.evaluations import unjudged_evaluation
-from long_context_tasks.results.run_rows import as_json
 from long_context_tasks.results.settings import settings_of
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_value, write_whole
@@ -128,7 +127,8 @@ def _write(
     responses = {name: found for name, found in responses.items() if name in used}
     content = bundle_bytes([(run, stated_of(run)) for run in runs], responses, long_context_tasks.__version__)
     write_whole(path, content, remedy=_REMEDY)
-    return Packed(path, len(runs), _n_cases(responses), len(content), tuple(sorted(withheld)))
+    n_cases = sum(len({(row["case"], row["repeat"]) for row in rows}) for rows in responses.values())
+    return Packed(path, len(runs), n_cases, len(content), tuple(sorted(withheld)))
 
 
 def bundle_row(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -143,10 +143,6 @@ def bundle_row(row: Mapping[str, Any]) -> dict[str, Any]:
         name: None if isinstance(value, float) and math.isnan(value) else value
         for name, value in kept.items()
     }
-
-
-def _n_cases(responses: Mapping[str, Sequence[Mapping[str, Any]]]) -> int:
-    return sum(len({(row["case"], row["repeat"]) for row in rows}) for rows in responses.values())
 
 
 def _finite(by_seed: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:

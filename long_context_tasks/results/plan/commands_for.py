@@ -205,9 +205,6 @@ def _of_model(model: Model, cells: Sequence[Cell], place: Place, seen: Sequence[
     return made
 
 
-# --- lm-eval ---------------------------------------------------------------------------------------------------
-
-
 def _lm_eval(model: Model, tasks: Sequence[str], before: StoredRun | None, place: Place) -> list[Command]:
     """A run before is repeated with its own command, for the tasks that are wanted now."""
     typed = _typed_before(before)
@@ -300,9 +297,6 @@ def _by_likelihood(task: str) -> bool:
 
 def _file_name(text: str) -> str:
     return re.sub(r"[^\w.-]+", "__", text.strip("/"), flags=re.ASCII)
-
-
-# --- OpenCompass -----------------------------------------------------------------------------------------------
 
 
 def _opencompass(model: Model, tasks: Sequence[str], before: Path | None, place: Place) -> list[Command]:
@@ -407,11 +401,3 @@ def _given_in(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError):
         return {}
     return {key: value for key, value in dict(given).items() if key.startswith("lct_")}
-
-
-def counts_by_state(cells: Iterable[Cell]) -> dict[str, int]:
-    """How many cells are in each state that occurs."""
-    found: dict[str, int] = {}
-    for cell in cells:
-        found[cell.state] = found.get(cell.state, 0) + 1
-    return found

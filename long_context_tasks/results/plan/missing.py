@@ -17,10 +17,6 @@ from long_context_tasks.results.settings import DEFAULTS, OF_THE_PLACE
 from long_context_tasks.schema import InputError, LoadedTask, Options
 from long_context_tasks.schema.reasons import DOES_NOT_FIT, ENDPOINT_FAILED, OF_THE_JUDGE
 
-# Whether a run was made as it is asked for, as far as its options tell; of built cases what they hold
-# counts, and not where they lie.
-
-
 COUNTED_BY_SIZE = ("lct_n", "lct_subset")
 """How many cases is counted, and no difference."""
 CASES, _RULES = "lct_cases", "lct_noise_rules"
@@ -111,9 +107,6 @@ def _resolved(place: Any) -> Any:
 def _name(place: Any) -> str:
     """The last part of a path of any system."""
     return re.split(r"[/\\]", str(place).rstrip("/\\"))[-1]
-
-
-# What a model is, as far as its runs tell: its name at the hosts, and whether it has a chat template.
 
 
 def same_model(one: str, other: str) -> bool:

@@ -27,9 +27,6 @@ from long_context_tasks.schema.report import Table
 _NAMED = 5
 
 
-# --- cost -------------------------------------------------------------------------------------------------------
-
-
 def plan_table(plan: Plan, model: str, rate: Rate | None, price: Price | None) -> Table:
     """A row for each task, and the totals."""
     settings = plan.settings
@@ -125,9 +122,6 @@ def facts_of_folder(model: str) -> dict[str, str]:
     except (OSError, ValueError, AttributeError):
         found = []
     return {**known, **({"window": str(found[0])} if found else {})}
-
-
-# --- what is missing --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,6 @@ from long_context_tasks.synthetic.wording import (
     words,
 )
 
-__all__ = ["CHARACTERS_PER_TOKEN", "detail", "fact_of_act", "stream_debate", "summary_of", "write_debate"]
-
 # Measured with cl100k: 3.93 to 3.96 characters a token, 4.06 in a short one; a little more, so that a debate is never too short.
 CHARACTERS_PER_TOKEN = 4.15
 # What a speech may hold beside its purpose; those of DETAILS name somebody or something new and make a fact.
@@ -185,9 +183,7 @@ class Reporter(Writer):
         person = self.people.get(role)
         if person is not None:
             return self.person(person, form)
-        text = self.text.get(role)
-        if text is None:
-            text = self.other(role)
+        text = self.text[role] if role in self.text else _makers()[role](self.names)
         if "{" in text:
             text = text.replace("{place}", self.text["place"])
         return capital(text) if form == "cap" else text
@@ -233,13 +229,6 @@ class Reporter(Writer):
         speaker = self.people.get("S")
         own = speaker is not None and speaker.party == person.party and speaker.office != "Chair"
         return f"my hon. Friend the Member for {person.seat}" if own else f"the Member for {person.seat}"
-
-    def other(self, role: str) -> str:
-        """Return something that is new each time."""
-        maker = _makers().get(role)
-        if maker is None:
-            raise KeyError(f"no such field in a speech: {role}")
-        return maker(self.names)
 
 
 @cache
@@ -290,20 +279,11 @@ def take_apart(text: str) -> str:
     return " ".join(parted(sentence, OWN, JOINTS) for sentence in re.split(r"(?<=[a-z”][.?!])\s+", text))
 
 
-# --- facts -----------------------------------------------------------------------------------------------------------
-
 _FACTS = FactTable("debate_facts.txt")
 
 
 def fact_of_act(act: Act, people: Mapping[str, Member], text: Mapping[str, str], said: str) -> Fact:
-    """Return the fact of a speech's purpose.
-
-    Args:
-        act: the speech.
-        people: who "Q" is, the person outside the House.
-        text: the fields of the speech.
-        said: the words of the speech to this purpose.
-    """
+    """Return the fact of a speech's purpose; ``said`` are the words of the speech to this purpose, "Q" is outside the House."""
     issue, place = act.issue, text["place"]
     also, about = (f", and of {place}", f" about {place}") if place in said else ("", "")
     fields = {
@@ -323,11 +303,7 @@ def fact_of_act(act: Act, people: Mapping[str, Member], text: Mapping[str, str],
 def detail(kind: str, people: Mapping[str, Member], text: Mapping[str, str], said: str) -> Fact:
     """Return the fact of a case that was described or of evidence that was quoted; titles may have been left out of the speech.
 
-    Args:
-        kind: "case" or "witness".
-        people: who "Q" (of the case) and "W" (the witness) are.
-        text: the fields of the speech.
-        said: the words of the speech about it.
+    ``kind`` is "case" or "witness"; "Q" (of the case) and "W" (the witness) are among the people; ``said`` are the words about it.
     """
     plight = ", ".join(word for word in telling_words(said) if word in _plights())
     kind = "case_of_place" if kind == "case" and text["place"] in said else kind
@@ -336,7 +312,6 @@ def detail(kind: str, people: Mapping[str, Member], text: Mapping[str, str], sai
 
 @cache
 def _plights() -> frozenset[str]:
-    """Return the telling words of what people suffer."""
     plans = [*words("debate.txt", "plight"), *words("debate.txt", "plight_i")]
     return frozenset(telling_words(re.sub(r"[\[\]|]", " ", " ".join(plans))))
 
@@ -353,23 +328,12 @@ def write_debate(
 ) -> Document:
     """Write a debate of at least ``num_tokens`` tokens and at most one speech more.
 
-    Args:
-        seed: Any integer; the same debate for the same seed on every machine and Python version. A longer debate of the
-            same seed begins with the shorter one.
-        num_tokens: The length wanted, in tokens of cl100k.
-        characters_per_token: How many characters are taken for a token.
-
-    Raises:
-        InputError: ``num_tokens`` is below 1.
+    The arguments and errors are those of :func:`~long_context_tasks.synthetic.write_story`.
     """
     speeches = paragraphs_of(stream_debate(seed), num_tokens, characters_per_token)
     return Document(f"synthetic-debate-{seed}", f"Committee of the whole House, sitting {seed}", speeches)
 
 
 def summary_of(paragraphs: Sequence[Paragraph]) -> str:
-    """Summarize a part of a debate: what sets it apart, in three facts, in an order that says nothing.
-
-    Args:
-        paragraphs: speeches, one after the other.
-    """
+    """Summarize a part of a debate: what sets it apart, in three facts, in an order that says nothing."""
     return " ".join(dict.fromkeys(fact.statement for fact in ranked_facts(paragraphs)[:MOST_FACTS]))

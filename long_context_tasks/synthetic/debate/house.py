@@ -14,8 +14,6 @@ from random import Random
 from long_context_tasks.synthetic.people import two_words
 from long_context_tasks.synthetic.wording import Dice, records, words
 
-__all__ = ["Act", "House", "Issue", "Member", "Names", "Topic", "sit"]
-
 FILE = "debate_names.txt"
 SEATS = 84
 OPEN_ISSUES = 3

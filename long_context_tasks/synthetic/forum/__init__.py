@@ -31,8 +31,6 @@ from long_context_tasks.synthetic.forum.parts import (
 )
 from long_context_tasks.synthetic.wording import Dice, clause, plans, repair, stream, variants, words
 
-__all__ = ["MOST_THREADS", "Thread", "ThreadAnswer", "asides", "post_rows", "with_asides", "write_threads"]
-
 FILE = "forum.txt"
 MOST_ANSWERS = 4
 MOST_THREADS = 30_000
@@ -103,8 +101,6 @@ class Forum(Dice):
         self.now = FIRST_DAY
         self.number = 0
 
-    # --- chance
-
     def mixed(self, number: int) -> list[int]:
         """Draw an order of the numbers from 0 on."""
         order = list(range(number))
@@ -112,8 +108,6 @@ class Forum(Dice):
             other = self.below(last + 1)
             order[last], order[other] = order[other], order[last]
         return order
-
-    # --- what is meant
 
     def draw(self, shelf: Shelf, answers: int) -> list[Choice]:
         """Draw what the answers to a question recommend; the first is what is asked for.
@@ -135,8 +129,6 @@ class Forum(Dice):
                     shelf.asked.add(right)
                     shelf.answered.update(choices)
                     return choices
-
-    # --- what is said
 
     def say(self, name: str, fields: dict[str, object]) -> str:
         """Write one line of a list."""
@@ -302,11 +294,7 @@ def write_threads(seed: int, num_threads: int) -> list[Thread]:
 
 
 def asides(seed: int) -> list[str]:
-    """Return sentences that an asker may add and that say nothing of devices, parts and values; none says the same as another.
-
-    Args:
-        seed: Of words and order; the same sentences for the same seed on every machine and Python version.
-    """
+    """Return sentences that an asker may add and that say nothing of devices, parts and values; none says the same as another."""
     dice = Dice(Random(stream(seed, "asides")).random)
     said = [dice.pick(options) for options in sentences()["question.aside"]]
     return sorted(said, key=lambda _: dice.random())

@@ -7,20 +7,6 @@ from itertools import pairwise
 
 from long_context_tasks.synthetic.wording import Dice, records, words
 
-__all__ = [
-    "LEVELS",
-    "Device",
-    "Point",
-    "Trait",
-    "devices",
-    "draw_levels",
-    "makers",
-    "meets",
-    "model_name",
-    "point",
-    "traits",
-]
-
 FILE = "forum.txt"
 THREADS, PLACES, TRAITS_PER_DEVICE = 40, 16, 8
 LEVELS = 3  # values that a trait has on one device, and parts that every answer compares

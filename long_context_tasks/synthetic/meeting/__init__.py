@@ -32,8 +32,6 @@ from long_context_tasks.synthetic.meeting.world import (
 from long_context_tasks.synthetic.wording import Dice, stream
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
-__all__ = ["POSITIONS", "SHORTEST", "Meeting", "MeetingQuestion", "Tokens", "write_meeting"]
-
 POSITIONS = ("B", "M", "E", "S")
 """Where an answer stands: in the first, second or last third, or in several places; named as in ELITR-Bench."""
 SHORTEST = 700
@@ -94,8 +92,6 @@ class Meeting:
 
 @dataclass
 class _Asked:
-    """A point that is asked about, and the passages that settle it."""
-
     point: Point
     position: str
     blocks: list[Block]
@@ -158,16 +154,12 @@ def _check(num_tokens: int, num_questions: int) -> None:
 
 
 class _Writer:
-    """Writes one meeting, from its first line to its last."""
-
     def __init__(self, speech: Speech, count: Callable[[str], int]) -> None:
         self.speech = speech
         self.count = count
         self.used = 0
         self.talk = Talk(speech, self._tokens)
         self.starts: dict[int, int] = {}
-
-    # --- points ------------------------------------------------------------------------------------------------
 
     def ask(self, number: int, first: int, num_tokens: int) -> list[_Asked]:
         """Draw the points that are asked about; two questions that follow each other are about one subject."""
@@ -218,8 +210,6 @@ class _Writer:
             right=options.index(point.answer),
             forms=tuple(one.forms for one in options),
         )
-
-    # --- the course of the meeting -----------------------------------------------------------------------------
 
     def write(self, asked: Sequence[_Asked], total: int) -> Iterator[str]:
         """Yield the lines: passages of the points at their places, other talk between them."""
@@ -298,7 +288,6 @@ class _Writer:
             yield from self._emit(lines if self._tokens(lines) <= room + 12 else self.talk.turns("back", 1))
 
     def _fill_exactly(self, end: int) -> Iterator[str]:
-        """Yield short turns for the last tokens, as many as fit."""
         for name, tries in (("back", 6), ("tiny", 12)):
             failed = 0
             while failed < tries and end - self.used > 5:

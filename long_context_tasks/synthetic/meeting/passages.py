@@ -24,19 +24,6 @@ from long_context_tasks.synthetic.meeting.world import (
 )
 from long_context_tasks.synthetic.wording import words
 
-__all__ = [
-    "CANDIDATES",
-    "Block",
-    "Point",
-    "Talk",
-    "change",
-    "discuss",
-    "fields",
-    "keep",
-    "make_point",
-    "stale",
-]
-
 CANDIDATES = 4
 _ORDINALS = ("first", "second", "third", "last")
 
@@ -118,13 +105,7 @@ def topic(speech: Speech, point: Point) -> str:
 
 
 def discuss(speech: Speech, point: Point, brief: bool = False) -> Block:
-    """Return the passage in which a point comes up and is settled for the first time.
-
-    Args:
-        speech: of the meeting.
-        point: to settle.
-        brief: without digressions.
-    """
+    """Return the passage in which a point comes up and is settled for the first time."""
     block = Block()
     values = [value.text for value in point.values]
     # Whoever is spoken to in between is nobody whom the point is about.
@@ -171,7 +152,6 @@ def _bring_up(speech: Speech, block: Block, point: Point, place: int) -> None:
 
 
 def _settle(speech: Speech, block: Block, point: Point, step: int) -> None:
-    """Say which value is taken, without naming it."""
     chosen = point.course[step]
     others = speech.shuffled([place for place in range(CANDIDATES) if place != chosen])
     roll = speech.random()

@@ -7,8 +7,6 @@ from long_context_tasks.synthetic.meeting.world import FILE, JOINED, Cast
 from long_context_tasks.synthetic.numbers import ordinal
 from long_context_tasks.synthetic.wording import Writer, repair, words
 
-__all__ = ["Speech", "turn"]
-
 FILES = ("meeting_questions.txt", "meeting_flow.txt", "meeting_talk.txt")
 VOICE = "meeting_voice.txt"
 _ITEM = {"gadget": 5, "thing": 4, "units": 3}  # how many of each an item has
@@ -45,12 +43,7 @@ class Speech(Writer):
         self.known = {role: [self._new(role) for _ in range(size)] for role, size in _ITEM.items()}
 
     def plain(self, name: str, **values: str) -> str:
-        """Return a sentence of a list without hesitations.
-
-        Args:
-            name: of the list.
-            values: of its fields; tags and numbers that are not given are chosen.
-        """
+        """Return a sentence of a list without hesitations; tags and numbers that are not given are chosen."""
         self.values, self.used = values, {}
         return _tidy(self.say(name))
 

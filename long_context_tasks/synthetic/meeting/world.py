@@ -7,24 +7,6 @@ from functools import cache
 from long_context_tasks.synthetic.numbers import in_words, ordinal
 from long_context_tasks.synthetic.wording import Dice, records, words
 
-__all__ = [
-    "CLASSES",
-    "FILE",
-    "JOINED",
-    "TYPES",
-    "Cast",
-    "Kind",
-    "Subject",
-    "Value",
-    "draw_subject",
-    "draw_values",
-    "kinds",
-    "kinds_of",
-    "make_cast",
-    "make_subject",
-    "nouns",
-]
-
 FILE = "meeting_things.txt"
 CLASSES = ("document", "event", "system", "data")
 TYPES = ("who", "what", "when", "howmany")
@@ -159,14 +141,7 @@ def make_cast(dice: Dice, num_tokens: int) -> Cast:
 
 
 def draw_values(domain: str, number: int, dice: Dice, people: Sequence[str]) -> list[Value]:
-    """Draw different values of one kind.
-
-    Args:
-        domain: kind of value.
-        number: how many.
-        dice: of the meeting.
-        people: tags that may be values where people are asked for.
-    """
+    """Draw different values of a domain; ``people`` are the tags that may be values where people are asked for."""
     if domain == "person":
         return [Value(tag, (tag[1:-1],)) for tag in dice.sample(people, number)]
     if domain in _NUMBERS:
@@ -193,7 +168,6 @@ def _joined(text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """Without its article."""
     first, _, rest = text.partition(" ")
     return rest if first in ("the", "a", "an") else text
 

@@ -18,8 +18,6 @@ from long_context_tasks.synthetic.people import Event, Place
 from long_context_tasks.synthetic.teller import Teller
 from long_context_tasks.synthetic.wording import LONG, SENTENCE, repair, stream
 
-__all__ = ["CHARACTERS_PER_TOKEN", "Novel", "tell", "write_novel"]
-
 # Measured with cl100k: 3.94 to 4.15 characters a token, by what is counted; a little more, so that a novel is never too short.
 CHARACTERS_PER_TOKEN = 4.2
 CHAPTER = 22  # paragraphs before a chapter may end, at the next move
@@ -28,11 +26,7 @@ OWN = re.compile(rf"[A-Z]|\b(?:{'|'.join(map(in_words, range(10, 100)))})\b")
 AROUND = 0.85  # how often the region is spoken of
 
 # What more may be said of an event, beside its own sentences.
-DETAILS = {
-    "find": "detail.thing",
-    "gift": "detail.thing",
-    "study": "detail.thing",
-}
+DETAILS = {"find": "detail.thing", "gift": "detail.thing", "study": "detail.thing"}
 
 
 @dataclass(frozen=True)
@@ -140,14 +134,7 @@ def tell(seed: int) -> Iterator[tuple[str, tuple[Event, ...]]]:
 def write_novel(seed: int, num_tokens: int, *, characters_per_token: float = CHARACTERS_PER_TOKEN) -> Novel:
     """Write a novel of at least ``num_tokens`` tokens and at most one paragraph more.
 
-    Args:
-        seed: Any integer; the same novel for the same seed on every machine and Python version. A longer novel of
-            the same seed begins with the shorter one.
-        num_tokens: The length wanted, in tokens of cl100k.
-        characters_per_token: How many characters are taken for a token.
-
-    Raises:
-        InputError: ``num_tokens`` is below 1.
+    The arguments and errors are those of :func:`~long_context_tasks.synthetic.write_story`.
     """
     check_length(num_tokens, "a novel")
     wanted = num_tokens * characters_per_token

@@ -26,8 +26,6 @@ from long_context_tasks.synthetic.people import (
 )
 from long_context_tasks.synthetic.wording import words
 
-__all__ = ["Company"]
-
 MAP_SIDE = 10  # of the map from which the region is taken
 PLACES, PEOPLE, OBJECTS = 9, 6, 3
 RUN_IN = 200  # paragraphs before the first of the text
@@ -71,7 +69,6 @@ class Story:
 
 
 def _possible(before: int, whole: int, part: int) -> bool:
-    """Return whether that many goods can be divided so."""
     return before % whole == 0 and FEWEST <= before // whole * part <= MOST
 
 
@@ -112,17 +109,14 @@ class Company(Journey):
         return self.pick([person for person in self.party if person is not without])
 
     def _stranger(self) -> Person:
-        """Make somebody of the place, who has no name."""
         female = self.chance(0.5)
         trade = self.pick(self.inventory.trades(female))
         return Person(f"the {trade}", "", female, trade)
 
     def _host(self, kind: str) -> Person | None:
-        """Make the stranger that an event of a kind needs."""
         return self._stranger() if kind in HOSTS else None
 
     def _elsewhere(self) -> Place:
-        """Choose another place of the region."""
         return self.pick([place for place in self.region if place is not self.place])
 
     def step(self) -> tuple[Event, ...]:

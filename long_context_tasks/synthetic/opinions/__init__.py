@@ -14,18 +14,6 @@ from long_context_tasks.synthetic.document import Document, Paragraph, check_len
 from long_context_tasks.synthetic.opinions.text import Holding, OpinionWriter
 from long_context_tasks.synthetic.wording import stream
 
-__all__ = [
-    "MARK",
-    "TARGET_MARK",
-    "OpinionGroup",
-    "Segment",
-    "Target",
-    "begins_opinion",
-    "summary_of",
-    "write_opinion_group",
-    "write_opinions",
-]
-
 # Mean of many texts, in cl100k tokens.
 CHARACTERS_PER_TOKEN = 3.72
 MASKED_CHARACTERS_PER_TOKEN = 4.36
@@ -118,13 +106,10 @@ class OpinionGroup:
 
 
 class _Companions:
-    """Chooses the cases that are described on a page."""
-
     def __init__(self, writer: OpinionWriter, target: Holding) -> None:
         self.writer, self.target = writer, target
 
     def _missing(self, features: Sequence[str]) -> Holding:
-        """Return a case that has another value than the target in these features."""
         writer = self.writer
         return replace(
             self.target, **{name: writer.value(name, besides=getattr(self.target, name)) for name in features}
@@ -157,15 +142,7 @@ def write_opinion_group(
     """Write a target case and pages of opinions of at least ``num_tokens`` tokens, and at most one page more; two pages at least.
 
     An opinion has four to nine pages, the last one of a group maybe fewer. A longer group of the same seed begins with the pages of
-    the shorter one.
-
-    Args:
-        seed: any integer; the same bytes for the same seed.
-        num_tokens: of all pages, in tokens of cl100k.
-        characters_per_token: how many characters are taken for a token.
-
-    Raises:
-        InputError: ``num_tokens`` is below 1.
+    the shorter one. The arguments and errors are those of :func:`~long_context_tasks.synthetic.write_story`.
     """
     check_length(num_tokens, "a group of opinions")
     writer = OpinionWriter(stream(seed, "opinion group"), masked=True)
@@ -207,7 +184,6 @@ def write_opinion_group(
 
 
 def _paragraphs(writer: OpinionWriter) -> Iterator[Paragraph]:
-    """Yield opinion after opinion for ever."""
     while True:
         parties = writer.parties(writer.holding())
         yield writer.caption(parties)
@@ -225,7 +201,7 @@ def write_opinions(
     """Write opinions, paragraph by paragraph, of at least ``num_tokens`` tokens and at most one paragraph more.
 
     Labels are the numbers in citations of cases, statutes and rules, digits only. A longer text of the same seed begins with the
-    shorter one. The arguments and errors are those of :func:`write_opinion_group`.
+    shorter one. The arguments and errors are those of :func:`~long_context_tasks.synthetic.write_story`.
     """
     writer = OpinionWriter(stream(seed, "opinions"), masked=False)
     paragraphs = paragraphs_of(_paragraphs(writer), num_tokens, characters_per_token, "opinions")

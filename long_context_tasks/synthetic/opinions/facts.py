@@ -11,8 +11,6 @@ from functools import cache
 from long_context_tasks.synthetic.document import Fact
 from long_context_tasks.synthetic.wording import capital, lines_of, records, words
 
-__all__ = ["CASES", "alternatives", "caption_fact", "cited_fact", "closing_fact", "found_facts", "said_facts"]
-
 CASES = "opinions_cases.txt"
 FILE = "opinions_facts.txt"
 _MONEY = re.compile(r"\d{1,3}(?:,\d{3})+")
@@ -92,20 +90,13 @@ def found_facts(parts: Sequence[str], own: Text) -> list[Fact]:
 
 
 def cited_fact(title: str, names: tuple[str, ...], case: Text) -> Fact:
-    """Return how a cited case ended.
-
-    Args:
-        title: of the case, as it is cited.
-        names: in the title; any of them identifies the case.
-        case: its wording: ``P``, ``D`` its parties, ``H`` how it ended.
-    """
+    """Return how a cited case ended; any of ``names`` identifies it, ``case`` words its parties (P, D) and its outcome (H)."""
     statement = f"{title}, between {case['P']} and {case['D']}, is cited: {case['H']}."
     return Fact(statement, (names, alternatives(case["H"])), 0.5)
 
 
 @cache
 def _said() -> tuple[tuple[tuple[str, ...], tuple[str, ...], str], ...]:
-    """Deciding words, other words for them, and the statement."""
     return tuple((_list(keys), _list(more), statement) for keys, more, statement in records(FILE, "said"))
 
 

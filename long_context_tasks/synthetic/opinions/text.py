@@ -31,8 +31,6 @@ from long_context_tasks.synthetic.wording import (
     words,
 )
 
-__all__ = ["Holding", "OpinionWriter", "Parties"]
-
 FORMS = "opinions_citations.txt"
 FIRMS = ("Company", "Mills", "Bank", "Ferry Company", "Guild", "Orphanage", "Brewery", "Canal Trust")
 BLANK = "\x00"
@@ -73,8 +71,6 @@ class CitationWriter(Writer):
         self.cited: list[tuple[str, tuple[str, ...]]] = []
         self.short = ""
 
-    # --- names ---------------------------------------------------------------------------------------------------
-
     def person(self) -> str:
         """Return first name and surname."""
         return f"{self.pick(words('names.txt', self.pick(('women', 'men'))))} {self.surname()}"
@@ -90,8 +86,6 @@ class CitationWriter(Writer):
     def court(self) -> str:
         """Return the name of a court."""
         return self.pick(words(CASES, "courts")).replace("{place}", self.place())
-
-    # --- numbers outside citations -----------------------------------------------------------------------
 
     def other(self, draw: Callable[[], int]) -> int:
         """Return the first number drawn that no citation of the text has."""
@@ -116,8 +110,6 @@ class CitationWriter(Writer):
         """Return a sum."""
         return f"{self.other(lambda: 2000 + int(98_000 * self.random() ** 2)):,}"
 
-    # --- citations -----------------------------------------------------------------------------------------------
-
     def _number(self, low: int, high: int) -> str:
         """Return a number in a citation, which becomes a label."""
         number = _YEARS.start
@@ -127,7 +119,6 @@ class CitationWriter(Writer):
         return str(number)
 
     def _written(self, line: str, **fields: str) -> str:
-        """Fill a form of citation; numbers that are not given are drawn."""
 
         def fill(field: tuple[str, str], _: list[str]) -> str:
             role = field[0]
@@ -154,14 +145,12 @@ class CitationWriter(Writer):
         return next(forms for share, *forms in records(FORMS, name) if mark < float(share))
 
     def _docket(self, name: str, title: str) -> str:
-        """Cite by the number of the case."""
         number = self._number(*_RANGES["docket"])
         self.short = f"{name}, No. {number}."
         [form] = self._form("docket")
         return self._written(form, title=title, number=number)
 
     def _reported(self, name: str, title: str) -> str:
-        """Cite by volume and page of a reporter, and maybe another page."""
         short, long = self.pick(tuple(records(CASES, "reporters")))
         volume, page = self._number(*_RANGES["volume"]), self._number(*_RANGES["page"])
         pin = self._number(*_RANGES["page"]) if self.chance(0.3) else ""
@@ -216,18 +205,11 @@ class OpinionWriter(CitationWriter):
     """Writes pages, or paragraphs, one after the other."""
 
     def __init__(self, seed: int, *, masked: bool) -> None:
-        """Begin; the seed also divides the numbers.
-
-        Args:
-            seed: of all random choices.
-            masked: whether citations of cases show only when they are described, as marks.
-        """
+        """Begin; if ``masked``, citations of cases show only where the case is described, as marks."""
         super().__init__(seed, masked=masked)
         self.mark = ""
         self.text: dict[str, str] = {}
         self.latest = 1990  # year of the opinion
-
-    # --- cases ---------------------------------------------------------------------------------------------------
 
     def value(self, feature: str, besides: str = "") -> str:
         """Return a value of a feature other than the one given."""
@@ -239,7 +221,6 @@ class OpinionWriter(CitationWriter):
         return Holding(*(self.value(field.name) for field in fields(Holding)))
 
     def _words_of(self, case: Holding) -> dict[str, str]:
-        """Return one wording of a case."""
         claimant, defendant = self.pick(tuple(records(CASES, case.who)))
         event, plea, held = (self.pick(words(CASES, name)) for name in (case.event, case.plea, case.held))
         return {"P": claimant, "D": defendant, "E": event, "C": plea, "H": held}
@@ -265,8 +246,6 @@ class OpinionWriter(CitationWriter):
         self.mark = ""
         return text if self.text.get("open") else _finish(text)
 
-    # --- sentences -----------------------------------------------------------------------------------------------
-
     def page(self, parties: Parties, cases: Sequence[tuple[Holding, str]]) -> str:
         """Return a page on the case at hand with described cases, each with its mark."""
         self.text = {**parties.text, "open": "yes"}
@@ -290,7 +269,6 @@ class OpinionWriter(CitationWriter):
         return Paragraph(text, self._in_order(text), (caption_fact(parties.title, self.text),))
 
     def _begin(self, parties: Parties) -> None:
-        """Begin a paragraph on a case at hand."""
         self.text, self.short = {**parties.text, "open": "yes"}, ""
         self.labels, self.acts, self.cited = {}, {}, []
 
@@ -338,8 +316,6 @@ class OpinionWriter(CitationWriter):
             return (end,) if end else ()
         return tuple(said_facts(parts, tuple(self.acts)))
 
-    # --- fields --------------------------------------------------------------------------------------------------
-
     def fill(self, field: tuple[str, str], out: list[str]) -> str:
         """Return the text of a field."""
         role, form = field
@@ -362,7 +338,6 @@ class OpinionWriter(CitationWriter):
         return self.pick((f"{month} {day}, {year}", f"{day} {month} {year}"))
 
     def _short(self) -> str:
-        """Return the last citation once more, or nothing."""
         text, self.short = self.short, ""
         return "" if self.masked or self.chance(0.35) else text.replace(" ", BLANK)
 
@@ -385,7 +360,6 @@ _OTHERS: dict[str, Callable[[OpinionWriter], str]] = {
 
 
 def _finish(text: str) -> str:
-    """Return sentences with their capitals, without blanks that stand for nothing."""
     text = repair(" ".join(text.split())).replace(BLANK, " ")
     for wrong, right in (
         (" .", "."),

@@ -37,8 +37,6 @@ from long_context_tasks.synthetic.wording import (
     words,
 )
 
-__all__ = ["CHARACTERS_PER_TOKEN", "stream_story", "summary_of", "take_apart", "write_story"]
-
 # Measured with cl100k: 4.05 to 4.09 characters a token; a little more, so that a story is never too short.
 CHARACTERS_PER_TOKEN = 4.1
 MOST_FACTS = 3  # in the summary of a part
@@ -287,10 +285,7 @@ class StoryTeller(Teller):
 def take_apart(text: str, where: str = "", in_full: Callable[[str], str] | None = None) -> str:
     """Make two or more sentences of every long one that has no rare name in it; what cannot be parted gets one.
 
-    Args:
-        text: of a paragraph.
-        where: "at" somewhere, for long sentences outside quotations that name no one and have no joint.
-        in_full: adds the surname to a first name in a sentence.
+    ``where`` ("at" somewhere) is for long sentences outside quotations without names and joints; ``in_full`` adds a surname.
 
     >>> take_apart("A girl shouted a greeting, and there was a slow movement behind the shutters.")
     'A girl shouted a greeting. There was a slow movement behind the shutters.'
@@ -320,7 +315,6 @@ def _placed(sentence: str, where: str) -> str:
 
 @cache
 def _rare() -> frozenset[str]:
-    """Return every surname and every name of a place."""
     lists = [
         words("names.txt", name) for name in ("surname_first", "surname_last", "place_first", "place_last")
     ]
@@ -347,7 +341,6 @@ def fact_of(event: Event) -> Fact:
 
 @cache
 def _hurts() -> dict[str, tuple[str, str]]:
-    """Return for each part of the body how its injury is described, and the words for it."""
     return {part: (told, keys) for part, told, keys in records("story_names.txt", "hurts")}
 
 
@@ -384,9 +377,6 @@ def summary_of(paragraphs: Sequence[Paragraph]) -> str:
 
     Of equal weights a checksum of the statement decides, so that nothing in the summary says where in the book the part
     stands; facts below 0.6 are left out where there is another.
-
-    Args:
-        paragraphs: one after the other.
     """
     ranked = ranked_facts(paragraphs)[:MOST_FACTS]
     chosen = [fact for fact in ranked if fact is ranked[0] or fact.weight > 0.5]

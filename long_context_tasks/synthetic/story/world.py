@@ -22,8 +22,6 @@ from long_context_tasks.synthetic.people import (
     Wound,
 )
 
-__all__ = ["World", "simulate"]
-
 MAP_SIDE = 28  # places lie on a square map without borders
 ROADS = [(x, y) for x in range(-2, 3) for y in range(-2, 3) if (x, y) != (0, 0)]
 RUN_IN = 400  # events before the first of the text
@@ -175,8 +173,6 @@ class World(Journey):
         }
         return {kind: weight for kind, weight in WEIGHTS.items() if allowed.get(kind, True)}
 
-    # --- moving
-
     def _depart(self) -> Event:
         target = self._neighbour()
         causes: tuple[int, ...] = ()
@@ -207,8 +203,6 @@ class World(Journey):
         self.visited.append(self.place.index)
         self.stay = self.whole(1, 3)
         return self.event("arrive", cause, target=self.origin, spot=self.pick(self.place.looks))
-
-    # --- people
 
     def _meet(self) -> Event:
         self.host = self._newcomer()
@@ -242,7 +236,6 @@ class World(Journey):
         return self.event("hurt", actor=person, wound=wound)
 
     def _care(self, kind: str) -> Event:
-        """Return the injury is tended, or heals."""
         assert self.injury is not None
         person, wound, _, cause = self.injury
         self.injury = (person, wound, "tended", self.number) if kind == "tend" else None
@@ -250,8 +243,6 @@ class World(Journey):
 
     def _rest(self) -> Event:
         return self.event("rest", actor=self.pick(self.party))
-
-    # --- things
 
     def _find(self) -> Event:
         spot = self.pick(self.place.spots)
@@ -297,8 +288,6 @@ class World(Journey):
             third=errand.receiver,
             thing=errand.thing,
         )
-
-    # --- rumours
 
     def _hear(self) -> Event:
         assert self.host is not None

@@ -23,8 +23,6 @@ from long_context_tasks.synthetic.document import (
 from long_context_tasks.synthetic.numbers import MONTHS, Numbers, in_words
 from long_context_tasks.synthetic.wording import Writer, capital, repair, stream, words
 
-__all__ = ["Review", "Study", "TrialWriter", "summary_of", "write_abstracts", "write_review"]
-
 WHO = ("child", "teen", "adult", "old")
 WAYS = ("random", "calendar", "choice", "records")
 VERSUS = ("inert", "wait", "diet", "move", "usual")
@@ -115,8 +113,6 @@ class TrialWriter(Writer):
         self.people: dict[str, int] = {}
         self.labels: dict[str, None] = {}
 
-    # --- names ---------------------------------------------------------------------------------------------------
-
     def _distinct(self, number: int, *lists: str) -> tuple[str, ...]:
         """So many different names, made of one word of each list; no two share their first word."""
         names: dict[str, str] = {}
@@ -137,7 +133,6 @@ class TrialWriter(Writer):
         return Features(topic.diseases[0], topic.drugs[0], self.pick(WHO), self.pick(WAYS), self.pick(VERSUS))
 
     def _another(self, topic: Topic, wanted: Features, feature: str) -> str:
-        """Return a value other than the one that is asked for."""
         values: dict[str, tuple[str, ...]] = {
             "disease": topic.diseases,
             "drug": topic.drugs,
@@ -159,8 +154,6 @@ class TrialWriter(Writer):
         earlier = replace(wanted, **{name: others[name] for name in _FEATURES if name not in missed})
         return own, earlier
 
-    # --- text ----------------------------------------------------------------------------------------------------
-
     def fill(self, field: tuple[str, str], out: list[str]) -> str:
         """Return the text of a field."""
         role, form = field
@@ -179,7 +172,6 @@ class TrialWriter(Writer):
         return self._other(role, form)
 
     def _count(self, number: int, *, spelled: bool) -> str:
-        """Return a count of people, which becomes a label."""
         self.labels[str(number)] = None
         if number < 1000 and (spelled or self.chance(0.2 if number < 100 else 0.05)):
             return in_words(number)
@@ -226,7 +218,6 @@ class TrialWriter(Writer):
         return f"{self.whole(low, high - 1)}.{self.whole(1, 9)}"
 
     def _group(self, who: str) -> str:
-        """People of an age: as a noun, or by years."""
         low, high = _AGES[who]
         first = self.numbers.within(low, (low + high) // 2, asked=False)
         last = self.numbers.within((low + high) // 2 + 1, high, asked=False)
@@ -284,13 +275,7 @@ class TrialWriter(Writer):
         self.text |= names
 
     def abstract(self, topic: Topic, own: Features, earlier: Features) -> Abstract:
-        """Write the abstract of a study.
-
-        Args:
-            topic: of its review.
-            own: features of the study.
-            earlier: features of the study by others that it mentions.
-        """
+        """Write the abstract of a study that mentions an ``earlier`` one by others."""
         self.labels = {}
         self._sizes()
         self._set_names(topic, own, earlier)
@@ -352,7 +337,6 @@ def _words(name: str) -> tuple[str, ...]:
 
 
 def _tidy(text: str) -> str:
-    """Return sentences as they are printed."""
     return _LOOSE.sub(r"\1", repair(text))
 
 
@@ -374,7 +358,6 @@ INCLUDED = 0.4
 
 
 def _ids(random: Random) -> Iterator[str]:
-    """Yield the numbers of eight digits, each once."""
     seen: set[int] = set()
     while True:
         number = 10_000_000 + int(random.random() * 80_000_000)
@@ -386,15 +369,8 @@ def _ids(random: Random) -> Iterator[str]:
 def write_review(seed: int, num_tokens: int, *, characters_per_token: float = CHARACTERS_PER_TOKEN) -> Review:
     """Write a review with studies of at least ``num_tokens`` tokens, and at most one study more; two studies at least.
 
-    A longer review of the same seed begins with the shorter one; its background is the same.
-
-    Args:
-        seed: any integer; the same bytes for the same seed.
-        num_tokens: of all titles and abstracts, in tokens of cl100k.
-        characters_per_token: how many characters are taken for a token.
-
-    Raises:
-        InputError: ``num_tokens`` is below 1.
+    A longer review of the same seed begins with the shorter one; its background is the same. Tokens are those of titles and
+    abstracts; the arguments and errors are those of :func:`~long_context_tasks.synthetic.write_story`.
     """
     check_length(num_tokens, "a review")
     writer = TrialWriter(stream(seed, "review"))
@@ -421,7 +397,7 @@ def write_abstracts(
     """Write abstracts, one a paragraph, of at least ``num_tokens`` tokens and at most one abstract more.
 
     Labels are the counts of people in digits, without commas. A longer text of the same seed begins with the shorter one.
-    The arguments and errors are those of :func:`write_review`.
+    The arguments and errors are those of :func:`~long_context_tasks.synthetic.write_story`.
     """
     paragraphs = paragraphs_of(_abstracts(seed), num_tokens, characters_per_token, "a set of abstracts")
     return Document(f"synthetic-abstracts-{seed}", "Abstracts of clinical studies", paragraphs)

@@ -117,9 +117,6 @@ def test_a_tokenizer_that_changed_counts_anew(published: Path, words: str) -> No
     assert second.cases.cases[0].num_tokens[words] > first.cases.cases[0].num_tokens[words]
 
 
-# --- built cases -----------------------------------------------------------------------------------------------
-
-
 def _build(folder: Path, **options: Any) -> Path:
     settings = TSortSettings((1000,), n=3, **options)
     build("ada_leval_tsort_synthetic", None, settings, folder / "ada_leval_tsort_synthetic")

@@ -3,11 +3,11 @@
 import gzip
 import hashlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from vector_rows import vector_rows
 
 from long_context_tasks.benchmarks.ada_leval import prompts, scoring
 from long_context_tasks.benchmarks.ada_leval.scoring import (
@@ -17,14 +17,6 @@ from long_context_tasks.benchmarks.ada_leval.scoring import (
 from long_context_tasks.schema import Case, Turn
 
 pytestmark = pytest.mark.vectors
-
-
-def _rows(shared: Path, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    path = shared / "vectors" / "ada_leval" / name
-    if not path.is_file():
-        pytest.skip(f"no {path}")
-    with path.open(encoding="utf-8") as file:
-        yield from ((number, json.loads(line)) for number, line in enumerate(file, start=1))
 
 
 def _case(answer: Any, num_choice: int | None = None) -> Case:
@@ -48,7 +40,7 @@ def test_bestanswer_prompts(shared: Path) -> None:
     with gzip.open(shared / "data" / "ada_leval" / "stackselect_1k.json.gz") as file:
         records = {f"{row['question_id']}_{row['answer']}": row for row in json.load(file)}
     failed, n = [], 0
-    for number, row in _rows(shared, "stackselect_prompts.jsonl"):
+    for number, row in vector_rows(shared, "ada_leval", "stackselect_prompts.jsonl"):
         record = row if "all_answers" in row else records[f"{row['question_id']}_{row['answer']}"]
         prompt = prompts.render_bestanswer(record["question"], record["all_answers"])
         same = (
@@ -62,7 +54,7 @@ def test_bestanswer_prompts(shared: Path) -> None:
 
 def test_bestanswer_extraction(shared: Path) -> None:
     failed, n = [], 0
-    for number, row in _rows(shared, "stackselect_eval.jsonl"):
+    for number, row in vector_rows(shared, "ada_leval", "stackselect_eval.jsonl"):
         n += 1
         if not isinstance(row["prediction"], str):
             continue  # no host hands us anything but text; a missing response is tested in test_scoring.py
@@ -77,7 +69,7 @@ def test_bestanswer_extraction(shared: Path) -> None:
 
 def test_tsort_extraction(shared: Path) -> None:
     failed, n = [], 0
-    for number, row in _rows(shared, "textsort_eval.jsonl"):
+    for number, row in vector_rows(shared, "ada_leval", "textsort_eval.jsonl"):
         n += 1
         if not isinstance(row["prediction"], str):
             continue  # as above
@@ -92,7 +84,7 @@ def test_tsort_extraction(shared: Path) -> None:
 
 def test_dataset_accuracy(shared: Path) -> None:
     failed, n = [], 0
-    for number, row in _rows(shared, "dataset_accuracy.jsonl"):
+    for number, row in vector_rows(shared, "ada_leval", "dataset_accuracy.jsonl"):
         n += 1
         cases = [(_case(item["answer"], item.get("num_choice")), item["prediction"]) for item in row["rows"]]
         values = [

@@ -135,33 +135,45 @@ def test_a_wrong_password_leaves_no_folder(
     assert not [path for path in (tmp_path / "cache" / "cases").iterdir() if path.is_dir()]
 
 
-def test_a_missing_transcript(options: ElitrBenchOptions) -> None:
-    assert options.data_dir is not None
-    tar = {"ELITR-English-dev.tar": transcript_tar("test2")}
-    (options.data_dir / "elitr_bench" / "ELITR-English-dev.tar.zip").write_bytes(encrypted_zip(tar))
-    with pytest.raises(
-        InputError,
-        match=r"no transcript of meeting_en_dev_001, meeting_en_dev_002 \(there are: meeting_en_test2",
-    ):
-        load_task("elitr_bench_qa_dev", options)
-
-
-def test_an_empty_transcript(options: ElitrBenchOptions) -> None:
-    assert options.data_dir is not None
-    name = "ELITR-English-dev/meeting_en_dev_002/transcript_MAN_annot02.txt"
-    tar = {"ELITR-English-dev.tar": transcript_tar("dev", {name: b" \n"})}
-    (options.data_dir / "elitr_bench" / "ELITR-English-dev.tar.zip").write_bytes(encrypted_zip(tar))
-    with pytest.raises(InputError, match="transcript of meeting_en_dev_002 is empty"):
-        load_task("elitr_bench_qa_dev", options)
-
-
-def test_qa_and_conv_that_do_not_belong_together(options: ElitrBenchOptions) -> None:
-    assert options.data_dir is not None
+def _shorter_conv() -> bytes:
     row = questions_json("dev", conv=True)
     row["meetings"][0]["questions"].pop()
-    members = question_members() | {"data/elitr-bench-conv_dev.json": json.dumps(row).encode()}
-    (options.data_dir / "elitr_bench" / "data.zip").write_bytes(encrypted_zip(members))
-    words = r"QA and Conv files do not have the same .*\(meeting_en_dev_001, question 2, only in QA\)"
+    return encrypted_zip(question_members() | {"data/elitr-bench-conv_dev.json": json.dumps(row).encode()})
+
+
+def _tar(tar: bytes) -> bytes:
+    return encrypted_zip({"ELITR-English-dev.tar": tar})
+
+
+BLANK = {"ELITR-English-dev/meeting_en_dev_002/transcript_MAN_annot02.txt": b" \n"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        (
+            "ELITR-English-dev.tar.zip",
+            _tar(transcript_tar("test2")),
+            r"no transcript of meeting_en_dev_001, meeting_en_dev_002 \(there are: meeting_en_test2",
+        ),
+        (
+            "ELITR-English-dev.tar.zip",
+            _tar(transcript_tar("dev", BLANK)),
+            "transcript of meeting_en_dev_002 is empty",
+        ),
+        (
+            "data.zip",
+            _shorter_conv(),
+            r"QA and Conv files do not have the same .*\(meeting_en_dev_001, question 2, only in QA\)",
+        ),
+    ],
+    ids=["missing transcript", "empty transcript", "other questions"],
+)
+def test_archives_that_do_not_belong_together(
+    options: ElitrBenchOptions, name: str, content: bytes, words: str
+) -> None:
+    assert options.data_dir is not None
+    (options.data_dir / "elitr_bench" / name).write_bytes(content)
     with pytest.raises(InputError, match=words):
         load_task("elitr_bench_qa_dev", options)
 

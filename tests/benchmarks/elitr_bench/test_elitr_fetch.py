@@ -81,22 +81,6 @@ def test_everything_is_fetched_and_stays_encrypted(server: Server, tmp_path: Pat
     assert status.count("checksum agrees") == 5
 
 
-def test_a_broken_download_goes_on_where_it_stopped(server: Server, tmp_path: Path) -> None:
-    name = "ELITR-English-test.tar.zip"
-    size = len(server.files[f"/{name}"])
-    server.breaks, server.statuses = [size // 2], [200, 404]
-    result = fetch("--file", name)
-    assert result.exit_code == 2 and "what has arrived is kept" in result.stderr
-    part = tmp_path / "user" / "elitr_bench" / f"{name}.part"
-    arrived = part.stat().st_size
-    assert arrived == size // 2
-    assert "partly fetched" in CliRunner().invoke(app, ["data", "status", "elitr_bench"]).stdout
-    server.asked.clear()
-    assert fetch("--file", name).exit_code == 0
-    assert server.asked == [(f"/{name}", f"bytes={arrived}-")]
-    assert part.with_name(name).read_bytes() == server.files[f"/{name}"]
-
-
 def test_redirects_are_followed_and_resumed(server: Server, tmp_path: Path) -> None:
     server.redirects = {"/data.zip": "/elsewhere/data.zip"}
     server.files["/elsewhere/data.zip"] = server.files["/data.zip"]
@@ -122,17 +106,6 @@ def test_a_dead_link_keeps_no_other_file_away(server: Server, tmp_path: Path) ->
     # Nothing can be built from meetings of one's own.
     assert "lct build" not in result.stderr and "use its tasks that are written from a seed" in result.stderr
     assert not place.exists()
-
-
-def test_another_file_than_published(server: Server, tmp_path: Path) -> None:
-    server.files["/data.zip"] = server.files["/czech.zip"]
-    server.files["/czech.zip"] = b"<!DOCTYPE html><title>Not here any more</title>"
-    result = fetch("--file", "data.zip")
-    assert result.exit_code == 2 and "data.zip: wrong checksum: sha256 is " in result.stderr
-    assert "what has arrived is kept" not in result.stderr
-    result = fetch("--file", "czech.zip")
-    assert result.exit_code == 2 and "the address gives a web page, not data (wrong checksum" in result.stderr
-    assert not list((tmp_path / "user" / "elitr_bench").iterdir())
 
 
 def test_a_file_that_somebody_put_there(server: Server, tmp_path: Path) -> None:

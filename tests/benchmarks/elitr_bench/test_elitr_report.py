@@ -59,9 +59,6 @@ def question(case: Case, turn: int) -> str:
     return str(case.turns[turn].labels["question_id"])
 
 
-# --- pure ------------------------------------------------------------------------------------------------------------
-
-
 def turn(meeting: str, number: str, value: float | None, **labels: Any) -> ScoredQuestion:
     made = ScoredQuestion(meeting, number, "who", "B", False, 0.0, value)
     return replace(made, **labels)
@@ -108,9 +105,6 @@ def test_measured_rates_are_averaged_over_meetings() -> None:
 
 def test_one_score_allows_no_test() -> None:
     assert lower_test([turn("a", "1", 1.0)], [turn("a", "2", 1.0), turn("a", "3", 2.0)]) is None
-
-
-# --- the commands ----------------------------------------------------------------------------------------------------
 
 
 def test_labels_and_wording(options: Options, tmp_path: Path) -> None:
@@ -247,7 +241,6 @@ def test_bad_input(options: Options, tmp_path: Path) -> None:
         ((tmp_path / "empty",), "no run that can be used"),
         ((runs,), "no run has been judged yet; `lct judge run"),
         ((runs, "--metric", "accuracy"), "no run has been judged yet"),
-        ((runs, "--plot", "x.pdf"), "--plot x.pdf: give a name that ends with .svg"),
     ):
         result = lct(*words)
         assert result.exit_code == 2 and message in result.stderr, result.output

@@ -25,9 +25,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
 
 
-# --- cases ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("name", "length", "n"), [(QA, 1000, 6), (QA, 4000, 8), (CONV, 2000, 3), (CONV, 8000, 2)]
 )
@@ -121,9 +118,6 @@ def test_noise_reaches_its_rate_and_leaves_questions_and_answers() -> None:
         assert text != plain.cases.documents[str(one.document)]
         assert prompts.instruction(text) in noisy.messages(other)[0].content
         assert other.num_tokens != one.num_tokens
-
-
-# --- scores --------------------------------------------------------------------------------------------------------
 
 
 def test_without_a_judge_the_rule_is_the_headline_and_with_one_the_judge(tmp_path: Path) -> None:

@@ -2,13 +2,13 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from vector_rows import vector_rows
 
 from long_context_tasks.benchmarks.catalogue import task_specs
 from long_context_tasks.benchmarks.elitr_bench import prompts, scoring
@@ -23,14 +23,6 @@ from long_context_tasks.tokens import CL100K, get_tokenizer
 
 pytestmark = pytest.mark.vectors
 SPLITS = {"dev": "dev", "test2": "test"}
-
-
-def _rows(shared: Path, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    path = shared / "vectors" / "elitr_bench" / name
-    if not path.is_file():
-        pytest.skip(f"no {path}")
-    with path.open(encoding="utf-8") as file:
-        yield from ((number, json.loads(line)) for number, line in enumerate(file, start=1))
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +76,7 @@ def _context(
 
 def test_messages(shared: Path) -> None:
     failed, n = [], 0
-    for number, row in _rows(shared, "messages.jsonl"):
+    for number, row in vector_rows(shared, "elitr_bench", "messages.jsonl"):
         n += 1
         contexts = []
         for turn, question in enumerate(row["questions"]):
@@ -98,7 +90,7 @@ def test_messages(shared: Path) -> None:
 def test_prompts_of_the_real_questions(shared: Path, archives: Archives, transcripts: dict[str, str]) -> None:
     read: dict[tuple[str, str], dict[str, Meeting]] = {}
     failed, n = [], 0
-    for number, row in _rows(shared, "real_prompt_hashes.jsonl"):
+    for number, row in vector_rows(shared, "elitr_bench", "real_prompt_hashes.jsonl"):
         n += 1
         setting, split = row["dataset"].split("_")
         key = (row["dataset"], row["lang"])
@@ -120,7 +112,7 @@ def test_judge_prompts(shared: Path, archives: Archives) -> None:
         for one in archives.responses("qa_test2_st_gpt-4-eval")
     }
     failed, n = [], 0
-    for number, row in _rows(shared, "judge_prompts.jsonl"):
+    for number, row in vector_rows(shared, "elitr_bench", "judge_prompts.jsonl"):
         n += 1
         if "question" in row:
             texts = (row["question"], row["response"], row["reference"])
@@ -138,7 +130,7 @@ def test_judge_prompts(shared: Path, archives: Archives) -> None:
 @pytest.mark.parametrize(("judge", "none"), [("gpt", "-1"), ("prometheus", "-2")])
 def test_scores_of_judge_replies(shared: Path, judge: str, none: str) -> None:
     failed, n = [], 0
-    for number, row in _rows(shared, f"judge_{judge}_scores.jsonl"):
+    for number, row in vector_rows(shared, "elitr_bench", f"judge_{judge}_scores.jsonl"):
         if not isinstance(row["judge_output"], str):
             continue  # a reply is text
         n += 1
@@ -150,7 +142,7 @@ def test_scores_of_judge_replies(shared: Path, judge: str, none: str) -> None:
 
 def test_stored_responses(shared: Path) -> None:
     failed, n = [], 0
-    for number, row in _rows(shared, "response_postprocess.jsonl"):
+    for number, row in vector_rows(shared, "elitr_bench", "response_postprocess.jsonl"):
         for script in row["script"].split("/"):
             n += 1
             given = stored_officially(row["decoded"], script, row["context"] or "")
@@ -161,7 +153,7 @@ def test_stored_responses(shared: Path) -> None:
 def test_transcripts(shared: Path, transcripts: dict[str, str]) -> None:
     tokenizer = get_tokenizer(CL100K)
     failed, n = [], 0
-    for _, row in _rows(shared, "transcripts.jsonl"):
+    for _, row in vector_rows(shared, "elitr_bench", "transcripts.jsonl"):
         n += 1
         text = transcripts[row["meeting"]]
         data = text.encode()
@@ -174,27 +166,11 @@ def test_transcripts(shared: Path, transcripts: dict[str, str]) -> None:
 
 def test_preparation(shared: Path) -> None:
     n = 0
-    for _, row in _rows(shared, "extract_transcripts.jsonl"):
+    for _, row in vector_rows(shared, "elitr_bench", "extract_transcripts.jsonl"):
         n += 1
         prepared = prepare_transcripts((name, text.encode()) for name, text in row["tree"].items())
         assert {f"{meeting}.txt": data.decode() for meeting, data in prepared.items()} == row["data"]
     assert n
-
-
-def test_counts_are_those_of_table_1(shared: Path, archives: Archives) -> None:
-    path = shared / "vectors" / "elitr_tables.json"
-    if not path.is_file():
-        pytest.skip(f"no {path}")
-    table = json.loads(path.read_text(encoding="utf-8"))["table1"]
-    for split in SPLITS.values():
-        counts, expected = count_split(archives, split), table[split]
-        for row in (expected, {k: v for k, v in expected["published"].items() if v is not None}):
-            assert counts.meetings == row["meetings"]
-            assert counts.questions == row["questions"]
-            assert counts.by_type == row["by_type"]
-            assert counts.by_position == row.get("by_position", counts.by_position)
-            assert counts.differing == row["qa_conv_differing"]
-        assert counts.questions_per_meeting == expected["questions_per_meeting"]
 
 
 def test_the_card_has_the_checksums(archives: Archives) -> None:

@@ -23,8 +23,8 @@ from stored_ethic_runs import write_lm_eval
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic import BENCHMARK, prompts, scoring
 from long_context_tasks.benchmarks.ethic.build.labels import label_f1
+from long_context_tasks.benchmarks.ethic.context_sections import split_sections
 from long_context_tasks.benchmarks.ethic.report import context_key
-from long_context_tasks.benchmarks.ethic.sections import split_sections
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import Case, CaseSet, InputError
 from long_context_tasks.tokens import get_tokenizer
@@ -265,8 +265,6 @@ def test_lengths_in_another_tokenizer(documents: Path, tmp_path: Path) -> None:
         assert case.num_tokens[str(tmp_path)] == get_tokenizer(str(tmp_path)).count(whole) <= 8000
     assert list(report.tokens) == [case.num_tokens[str(tmp_path)] for case in cases.cases]
 
-
-# --- answers of several lengths from one context -----------------------------------------------------------------
 
 FEW = "the context has fewer chunks or paragraphs than --items"
 

@@ -231,9 +231,6 @@ def test_counterparts_read_their_documents_once(documents: Path, tmp_path: Path)
     assert not queries.tokens and "2 x no question was written" in queries.notes[0]
 
 
-# --- what is refused, and failures -------------------------------------------------------------------------------
-
-
 def test_what_cannot_be_built_is_refused(documents: Path, tmp_path: Path) -> None:
     out, empty, hand = tmp_path / "x", tmp_path / "empty", tmp_path / "hand.jsonl"
     empty.mkdir()
@@ -341,8 +338,6 @@ def test_empty_and_cut_answers_are_counted(documents: Path, tmp_path: Path) -> N
 def test_ugly_label_answers(answer: str, domain: str, labels: list[str] | None) -> None:
     assert parse_labels(answer, domain) == labels
 
-
-# --- builds and measurements that are killed ---------------------------------------------------------------------
 
 LCT = [sys.executable, "-c", "from long_context_tasks.cli import app; app()"]
 

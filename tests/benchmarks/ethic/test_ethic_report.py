@@ -48,9 +48,6 @@ from long_context_tasks.schema.report import mean_over_repeats
 FOUR, EIGHT = Span(4000, 4000), Span(8000, 8000)
 
 
-# --- pure ------------------------------------------------------------------------------------------------------------
-
-
 def scored_one(id: str, value: float | None, **more: Any) -> ScoredCase:
     made = ScoredCase(id, "books", f"books_{id}", 3_500, FOUR, 3, "c", value)
     return replace(made, **more)
@@ -183,9 +180,6 @@ def test_markers_are_no_part_of_a_context() -> None:
     keys = [context_key(f"### Context:\n{text}\n\nNow, respond to the instruction.") for text in texts]
     assert keys[0] == keys[1] != keys[2]
     assert context_key("no context") == ""
-
-
-# --- the command -----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -365,7 +359,6 @@ def test_other_cases_than_those_of_the_run(tmp_path: Path, options: Options) -> 
 def test_bad_words(tmp_path: Path) -> None:
     assert "not there" in lct(tmp_path / "nothing").output
     assert "no run that can be used" in lct(tmp_path).output
-    assert ".svg or .png" in lct(tmp_path, "--plot", "x.txt").output
 
 
 def test_contexts_of_recalling_and_summarizing_are_equal(built: Path, options: Options) -> None:

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.benchmarks.ethic import scoring
+from long_context_tasks.benchmarks.ethic.context_sections import split_sections, summaries
 from long_context_tasks.benchmarks.ethic.scoring import official, repaired
 from long_context_tasks.benchmarks.ethic.scoring.official import lcs_length, longest_common_subsequence
 from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of, is_refusal
-from long_context_tasks.benchmarks.ethic.sections import split_sections, summaries
 from long_context_tasks.schema import Case, Turn
 
 GOLDEN = Path(__file__).with_name("golden") / "responses.jsonl"

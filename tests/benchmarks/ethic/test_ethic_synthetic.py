@@ -15,10 +15,10 @@ from synthetic_text_checks import coverage
 from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic import scoring
+from long_context_tasks.benchmarks.ethic.context_sections import context_of
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import states
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
-from long_context_tasks.benchmarks.ethic.sections import context_of
 from long_context_tasks.benchmarks.ethic.synthetic import (
     MAKERS,
     WRITINGS,
@@ -245,8 +245,6 @@ def test_memory_does_not_grow_with_the_number_of_cases(tmp_path: Path) -> None:
     # A tokenizer remembers counts for as long as it lives: the shared one must not be told of every paragraph.
     assert len(get_tokenizer("cl100k")._counts) == remembered
 
-
-# --- fitting -------------------------------------------------------------------------------------------------
 
 WORDS = st.sampled_from(
     ["Anne", "went", "over", "Kitty's", "long", "bridge", "while", "somebody", "laughed", "aloud"]

@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from vector_rows import vector_rows
 
 from long_context_tasks.benchmarks.ethic import prompts, scoring
+from long_context_tasks.benchmarks.ethic.context_sections import context_of, split_sections
 from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS
 from long_context_tasks.benchmarks.ethic.scoring import official
 from long_context_tasks.benchmarks.ethic.scoring import summaries as judge_prompts
 from long_context_tasks.benchmarks.ethic.scoring.official import (
-    CRITERIA,
     lcs_length,
     longest_common_subsequence,
 )
 from long_context_tasks.benchmarks.ethic.scoring.summaries import judge_requests
-from long_context_tasks.benchmarks.ethic.sections import context_of, split_sections
 from long_context_tasks.judges import load_judge
 from long_context_tasks.judges.client import request_body
 from long_context_tasks.judges.request import Ask
@@ -29,11 +29,7 @@ JUDGE = Path(__file__).resolve().parents[3] / "configs" / "judges" / "ethic_gpt4
 
 
 def _rows(shared: Path, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    path = shared / "vectors" / "ethic" / name
-    if not path.is_file():
-        pytest.skip(f"no {path}")
-    with path.open(encoding="utf-8") as file:
-        yield from ((number, _plain(json.loads(line))) for number, line in enumerate(file, start=1))
+    return ((number, _plain(row)) for number, row in vector_rows(shared, "ethic", name))
 
 
 def _plain(value: Any) -> Any:
@@ -167,7 +163,3 @@ def test_layouts(shared: Path) -> None:
             assert messages == [Message("user", expected)]
         else:
             assert messages == [Message("system", "S {x}"), Message("user", "U {system_msg}")]
-
-
-def test_criteria_are_all_there() -> None:
-    assert CRITERIA == ("con", "faith", "rel")

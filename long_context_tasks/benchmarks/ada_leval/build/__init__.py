@@ -5,7 +5,9 @@ The rules are in :mod:`.tsort` and :mod:`.bestanswer`; here is the way in for th
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from long_context_tasks.benchmarks.ada_leval import BENCHMARK
 from long_context_tasks.benchmarks.ada_leval.build.bestanswer import build_bestanswer
@@ -24,6 +26,7 @@ NAME = "ada_leval"
 SYNTHETIC_CASES = 200
 """Cases of a synthetic task when no number is asked for, as in the paper's subset for API models."""
 _ALL_TAGS = 10_000
+_Writer = Callable[..., list[TaskReport]]
 
 
 def build(
@@ -34,13 +37,6 @@ def build(
     progress: Progress | None = None,
 ) -> list[TaskReport]:
     """Build the cases of a family into a case folder, all or nothing.
-
-    Args:
-        family: name of a builder.
-        source: books or posts; None for the synthetic families.
-        settings: the family's settings.
-        folder: the case folder, replaced when it is one already.
-        progress: reports long work.
 
     Raises:
         InputError: the source cannot be used, or a length gets no case.
@@ -58,24 +54,17 @@ def build(
         return f"{plain}_{format_length(length)}{family[len(plain) :]}"
 
     with CaseWriter(folder, options) as writer:
+        shared: dict[str, Any] = {"writer": writer, "task_name": task_name, "progress": progress}
         if isinstance(settings, TSortSettings):
+            make: _Writer = partial(build_tsort, card=part, **shared)
             if given is None:
-                return _build_tsort_synthetic(part, settings, writer, task_name, progress)
-            return build_tsort(
-                read_books(given),
-                part,
-                settings,
-                writer,
-                task_name=task_name,
-                source=str(given),
-                progress=progress,
-            )
+                return _build_tsort_synthetic(part, settings, make)
+            return make(read_books(given), settings=settings, source=str(given))
         assert isinstance(settings, BestAnswerSettings)
+        make = partial(build_bestanswer, card=part, **shared)
         if given is None:
-            return _build_bestanswer_synthetic(part, settings, writer, task_name, progress)
-        return build_bestanswer(
-            DumpPosts(given), part, settings, writer, task_name=task_name, progress=progress
-        )
+            return _build_bestanswer_synthetic(part, settings, make)
+        return make(source=DumpPosts(given), settings=settings)
 
 
 def _given(source: Path | None, family: str) -> Path:
@@ -89,16 +78,7 @@ def _given(source: Path | None, family: str) -> Path:
     return source
 
 
-# --- the synthetic corpus --------------------------------------------------------------------------------------------
-
-
-def _build_tsort_synthetic(
-    part: TaskCard,
-    settings: TSortSettings,
-    writer: CaseWriter,
-    task_name: Callable[[int], str],
-    progress: Progress,
-) -> list[TaskReport]:
+def _build_tsort_synthetic(part: TaskCard, settings: TSortSettings, make: _Writer) -> list[TaskReport]:
     """Each length has novels of its own, so that its cases are the same whatever lengths are built beside it."""
     if settings.before_cap is not None or settings.after_cap is not None:
         raise InputError(
@@ -109,24 +89,12 @@ def _build_tsort_synthetic(
     for length in settings.lengths:
         corpus = NovelPlan.of(part, settings, length)
         alone = replace(settings, lengths=(length,), fill=True, per_book=corpus.per_novel)
-        reports += build_tsort(
-            corpus.novels(),
-            part,
-            alone,
-            writer,
-            task_name=task_name,
-            source=f"synthetic novels of seed {settings.seed}",
-            progress=progress,
-        )
+        reports += make(corpus.novels(), settings=alone, source=f"synthetic novels of seed {settings.seed}")
     return reports
 
 
 def _build_bestanswer_synthetic(
-    part: TaskCard,
-    settings: BestAnswerSettings,
-    writer: CaseWriter,
-    task_name: Callable[[int], str],
-    progress: Progress,
+    part: TaskCard, settings: BestAnswerSettings, make: _Writer
 ) -> list[TaskReport]:
     """The forum grows with the length, but the questions are those of its first threads, at every length."""
     reports = []
@@ -137,14 +105,5 @@ def _build_bestanswer_synthetic(
         alone = replace(settings, lengths=(length,), same_as=same, bounds=settings.bounds or "round")
         if settings.tags == BestAnswerSettings.tags:
             alone = replace(alone, tags=_ALL_TAGS, questions_per_tag=forum.threads)
-        reports += build_bestanswer(
-            forum,
-            part,
-            alone,
-            writer,
-            task_name=task_name,
-            first_questions=forum.asked,
-            fill=True,
-            progress=progress,
-        )
+        reports += make(forum, settings=alone, first_questions=forum.asked, fill=True)
     return reports

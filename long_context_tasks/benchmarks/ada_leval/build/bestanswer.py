@@ -66,9 +66,6 @@ def shuffled(ids: npt.NDArray[np.integer[Any]], *seeds: int) -> npt.NDArray[np.i
     return np.argsort(_mixed(ids.astype(np.uint64) ^ key), kind="stable")
 
 
-# --- which answers ------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class _Draft:
     """A question with the answers that a case of any length is made from.
@@ -183,14 +180,10 @@ class Chooser:
 
 
 def _fitting_first(places: Ints, fits: npt.NDArray[np.bool_]) -> Ints:
-    """Return the same places with the first that fits moved to the front."""
     if not fits.any():
         return places
     first = int(np.argmax(fits))
     return np.concatenate([places[first : first + 1], places[:first], places[first + 1 :]])
-
-
-# --- which questions ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,7 +235,6 @@ class BestAnswerPlan:
 def _lengths_for(
     draft: _Draft, plan: BestAnswerPlan, settings: BestAnswerSettings, dropped: Mapping[int, Counter[str]]
 ) -> list[int]:
-    """Return the lengths at which a question makes a case."""
 
     def problem(length: int, bound: int, fill: bool) -> str | None:
         shown = draft.number_shown(bound, length in plan.relaxed)
@@ -324,9 +316,6 @@ def choose_questions(
         if settings.n is not None and all(len(cases) == settings.n for cases in chosen.values()):
             break
     return chosen
-
-
-# --- writing ---------------------------------------------------------------------------------------------------------
 
 
 class CaseMaker:

@@ -59,10 +59,6 @@ def _token_sizes() -> Ints:
 def count_pieces(pieces: Sequence[str], tokenizer: Tokenizer) -> Ints:
     """Tokens of each piece; each must end in a blank line and begin with something else than a line end.
 
-    Args:
-        pieces: n texts.
-        tokenizer: any; only cl100k is quick.
-
     Returns:
         int64 (n,), equal to counting them one by one.
     """

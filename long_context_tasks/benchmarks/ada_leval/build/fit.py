@@ -29,9 +29,6 @@ def least_tokens(length: int) -> int:
     return -(-98 * length // 100)
 
 
-# --- TSort -------------------------------------------------------------------------------------------------------
-
-
 def as_counted_together(counted: CountedBook, tokenizer: Tokenizer) -> CountedBook:
     """Return the book with the tokens that its paragraphs have in the whole text.
 
@@ -48,11 +45,7 @@ def filled_windows(counted: CountedBook, caps: Caps, segments: int, fixed: int) 
 
     Segments take whole paragraphs up to their cap; the text before and after whole paragraphs that fill the rest.
 
-    Args:
-        counted: the novel.
-        caps: of the segments, and the bound; those of the text before and after do not count.
-        segments: their number.
-        fixed: tokens of the prompt beside its paragraphs.
+    ``fixed`` are the tokens of the prompt beside its paragraphs; the caps of the text before and after do not count.
     """
     sums = counted.cumulated
     windows = []
@@ -93,23 +86,12 @@ def _equal_hints(
     return found
 
 
-# --- BestAnswer ----------------------------------------------------------------------------------------------------
-
-
 def filled_question(
     question: str, seed: int, count: Callable[[str], int], least: int, most: int
 ) -> str | None:
-    """Return a question with sentences that say nothing, so that the prompt has a number of tokens.
+    """Return a question with sentences that say nothing, so that the prompt has at least and at most so many tokens.
 
-    Args:
-        question: as it was written.
-        seed: of the sentences.
-        count: tokens of the prompt with a question.
-        least: tokens of the prompt.
-        most: tokens of the prompt.
-
-    Returns:
-        None when there are not enough sentences.
+    ``count`` gives the tokens of the prompt with a question. None when there are not enough sentences.
     """
     text, size = filled(
         asides(seed), lambda added: with_asides(question, added) if added else question, count, least, most

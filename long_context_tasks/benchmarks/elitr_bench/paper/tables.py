@@ -113,10 +113,6 @@ def count_split(archives: Archives, split: str, count_tokens: Callable[[str], in
     return count(qa, conv, archives.transcripts(split) if count_tokens else None, count_tokens)
 
 
-# Figures of the paper beside what the archives give: one cell each, in the paper's rounding and in
-# plain rounding.
-
-
 Match = Literal["yes", "no", "published only", "not printed"]
 
 

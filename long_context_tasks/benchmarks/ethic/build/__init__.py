@@ -89,7 +89,6 @@ def build(
 
 
 def _domains(family: str, found: Mapping[str, Path], settings: EthicSettings) -> dict[str, Path]:
-    """The domains that a family has."""
     own = DOMAINS[BENCHMARK.builders[family].task]
     wrong = [domain for domain in found if domain not in own]
     if wrong and (settings.domain is not None or len(wrong) == len(found)):

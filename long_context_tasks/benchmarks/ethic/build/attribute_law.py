@@ -168,8 +168,6 @@ class Page:
 
 @dataclass(frozen=True)
 class _Pages:
-    """The context of one case, before it is masked."""
-
     group: CitedCase
     length: int
     pages: list[Page]

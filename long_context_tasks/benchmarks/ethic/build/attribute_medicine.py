@@ -56,8 +56,6 @@ def find_target(review: Review, reviews: Sequence[Review], seed: int) -> Target 
 
 @dataclass(frozen=True)
 class _Chosen:
-    """The context of one case: abstracts by id, in random order."""
-
     review: Review
     target: Target
     pieces: dict[str, Piece]
@@ -117,7 +115,6 @@ def _pieces(review: Review, settings: EthicSettings) -> dict[str, Piece]:
 def _choose(
     review: Review, target: Target, pieces: dict[str, Piece], settings: EthicSettings, length: int
 ) -> dict[str, Piece]:
-    """The abstracts of a context in random order."""
     ids = [list(pieces)[place] for place in shuffled(len(pieces), settings.seed, "studies", review.id)]
     room = settings.budget(length)
     chosen: list[str] = []

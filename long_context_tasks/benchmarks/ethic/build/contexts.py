@@ -17,7 +17,7 @@ from long_context_tasks.benchmarks.ethic.build.labels import gold_labels, merge_
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.build.sources import Source
 from long_context_tasks.benchmarks.ethic.build.windows import LOOSE, Window, plan_windows, shuffled
-from long_context_tasks.benchmarks.ethic.sections import find_markers
+from long_context_tasks.benchmarks.ethic.context_sections import find_markers
 from long_context_tasks.tokens.chunks import JOINT, Chunk
 
 T = TypeVar("T")
@@ -65,9 +65,6 @@ def _answers(
     return of
 
 
-# --- recalling ---------------------------------------------------------------------------------------------------
-
-
 def build_recall(
     sources: Iterable[Source], domain: str, settings: EthicSettings, annotator: Annotator, progress: Progress
 ) -> Built:
@@ -100,9 +97,6 @@ def recall_draft(window: Window, labels: Sequence[Sequence[str]]) -> Draft:
         labels=window_labels(window),
         turn_labels={"first_chunk": first},
     )
-
-
-# --- organizing --------------------------------------------------------------------------------------------------
 
 
 def build_organize(
@@ -161,9 +155,6 @@ def organize_draft(window: Window, summaries: Sequence[str], items: int, setting
         labels={**window_labels(window), "num_chunks": len(summaries)},
         items=items if settings.items else None,
     )
-
-
-# --- summarizing -------------------------------------------------------------------------------------------------
 
 
 def build_summarize(
@@ -251,9 +242,6 @@ def even_sections(chunks: Sequence[Chunk], n: int) -> list[tuple[Chunk, ...]]:
         sections[-1].append(chunk)
         done += chunk.tokens
     return [tuple(section) for section in sections]
-
-
-# --- low-coverage counterparts -----------------------------------------------------------------------------------
 
 
 def build_counterparts(

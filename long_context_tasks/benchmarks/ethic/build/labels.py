@@ -73,7 +73,6 @@ def parse_labels(answer: str, domain: str) -> list[str] | None:
 
 
 def _items(line: str) -> Iterable[list[str]]:
-    """The words of each item of a line."""
     items = re.split(r"[;,]", LIST_MARK.sub("", line))
     items[0] = _HEADING.sub("", items[0])
     return (part.strip(AROUND).split() for item in items for part in _AND.split(f" {item} "))
@@ -102,7 +101,6 @@ def _names(words: Sequence[str]) -> Iterable[str]:
 
 
 def _count(words: Sequence[str]) -> Iterable[str]:
-    """The first whole number."""
     numbers = (word.strip(AROUND) for word in words)
     return [number for number in numbers if re.fullmatch(r"\d+", number, re.ASCII)][:1]
 

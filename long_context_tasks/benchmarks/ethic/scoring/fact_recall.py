@@ -113,10 +113,6 @@ def written_summaries(answer: str, markers: Sequence[str]) -> dict[str, str]:
 
     >>> written_summaries("## Section 1\\nOne.\\n## Section 2\\nTwo.", ["<Section 1>", "<Section 2>"])
     {'<Section 1>': 'One.', '<Section 2>': 'Two.'}
-
-    Args:
-        answer: without thinking.
-        markers: of the context, at least one.
     """
     marker_form = re.compile(_NUMBER.sub(r"\\d+", markers[0]))
     found = [(one.start(), one.end(), one[0]) for one in marker_form.finditer(answer)]

@@ -175,9 +175,6 @@ def organizing_subsequence(prediction: str, answer: Sequence[str]) -> list[str]:
     return longest_common_subsequence(order_of(prediction), list(answer))
 
 
-# --- summaries -------------------------------------------------------------------------------------------------
-
-
 def rating(token: str) -> int | None:
     """Return the rating from 1 to 5 that a token means; blanks, a sign and other scripts' digits are read too.
 

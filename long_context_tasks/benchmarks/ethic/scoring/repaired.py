@@ -13,8 +13,6 @@ from long_context_tasks.benchmarks.ethic.scoring.official import F1, REFUSAL, ra
 from long_context_tasks.schema.reasons import ANSWER_CUT, EMPTY, REFUSED
 from long_context_tasks.schema.thinking import without_thinking
 
-# --- how models write lists, in responses and in annotators' answers ----------------------------------------------
-
 NONE = "none"
 """The answer that there is nothing to list, in lower case."""
 AROUND = " \t\r\n.,:;!?\"'`*_“”‘’«»[](){}<>#"
@@ -105,8 +103,6 @@ def _f1(named: set[str], labels: set[str], *, says_none: bool) -> F1:
     return rates(len(named & labels), len(named), len(labels))
 
 
-# --- attributing -----------------------------------------------------------------------------------------------
-
 _MARKS = r"[ \t*_`]*"
 _ALONE = r"(?<![^\W_])(?<!\w-)"
 """No part of a word, nor behind its hyphen."""
@@ -196,7 +192,6 @@ def _bracket_numbers(content: str) -> list[str]:
 
 
 def _bracket_ids(content: str) -> list[str]:
-    """The same with ranges written out."""
     return [
         number for piece in re.split("[;,]", content) for number in _range(piece) or _bracket_numbers(piece)
     ]
@@ -240,9 +235,6 @@ def attribution_f1(ids: Sequence[str], labels: set[str]) -> F1:
     return _f1(set(ids), labels, says_none=not ids)
 
 
-# --- organizing ------------------------------------------------------------------------------------------------
-
-
 _LINE_LABEL = re.compile(r"^[^\d:\n]*:")
 _OPENS_BRACKET = re.compile(r"[^\w\[<]*[\[<]")
 _OPENS_WORD = re.compile(r"[^\w\[<]*[^\W\d_]")
@@ -284,8 +276,6 @@ def _numbers_in_brackets(line: str) -> list[str]:
     contents = [content for content, _ in _BRACKETED.findall(line) if content]
     return [number for content in contents for number in _bracket_numbers(content)]
 
-
-# --- what a response is besides an answer: thinking, nothing at all, or a refusal -----------------------------------
 
 _REFUSAL = re.compile(
     r"(?:i['’]?m|i am|we are|we['’]re)?\s*(?:very |really )?(?:sorry|unable to|not able to)\b|"

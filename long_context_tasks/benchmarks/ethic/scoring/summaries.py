@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from long_context_tasks.benchmarks.ethic.context_sections import context_of, split_sections, summaries
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.scoring import official
 from long_context_tasks.benchmarks.ethic.scoring.official import CRITERIA
 from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of
-from long_context_tasks.benchmarks.ethic.sections import context_of, split_sections, summaries
 from long_context_tasks.judges import ENDPOINT_FAILED, JudgeRequest, Rubric, Verdict, last_boxed
 from long_context_tasks.schema import Case, CaseScores, Documents, InputError, Message, Score
 from long_context_tasks.schema.reasons import JUDGE_FAILED, JUDGE_UNPARSABLE, NOT_JUDGED, UNPARSED

@@ -37,14 +37,7 @@ def name_of(task: str, domain: str) -> str:
 def build(
     family: str, source: None, settings: SyntheticSettings, folder: Path, progress: Progress | None = None
 ) -> list[TaskReport]:
-    """Write the synthetic cases of a task into a case folder, all or nothing, one case after the other.
-
-    Args:
-        family: ``ethic_recall_synthetic`` and the like, see :func:`family_of`.
-        source: there is none.
-        settings: of the cases.
-        folder: the case folder, replaced when it is one already.
-        progress: reports long work.
+    """Write the synthetic cases of a task into a case folder, all or nothing, one case after the other; an older case folder is replaced.
 
     Raises:
         InputError: a domain that the task does not have, or a length too short for a case.
@@ -114,10 +107,6 @@ def make_case(task: str, domain: str, length: int, settings: FittedSettings, num
 
 def cached_synthetic(spec: TaskSpec, options: Options) -> CaseSet:
     """Return the synthetic cases of a task, written once into the cache.
-
-    Args:
-        spec: of a synthetic task.
-        options: length, seed, number of cases, tokenizer and length policy count.
 
     Raises:
         InputError: no length, one too short for a case, or a tokenizer that cannot be had.

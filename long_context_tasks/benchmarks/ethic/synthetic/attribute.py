@@ -131,21 +131,9 @@ def first_that_fit(names: Sequence[str], sizes: Mapping[str, int], room: float) 
 
 
 def filled_by_swap(
-    chosen: Sequence[str],
-    kinds: Sequence[Sequence[str]],
-    sizes: Mapping[str, int],
-    room: int,
-    slack: int,
+    chosen: Sequence[str], kinds: Sequence[Sequence[str]], sizes: Mapping[str, int], room: int, slack: int
 ) -> list[str]:
-    """Return the chosen ones with up to three of them replaced by others of their kind, so that little of the room is left.
-
-    Args:
-        chosen: fewer tokens than the room.
-        kinds: all there are, by kind; a swap changes no kind.
-        sizes: of all.
-        room: most tokens.
-        slack: tokens that may stay free.
-    """
+    """Return the chosen ones with up to three of them replaced by others of their kind, so that at most ``slack`` of the room is left."""
     best = list(chosen)
     for _ in range(3):
         left = room - sum(sizes[name] for name in best)

@@ -83,13 +83,8 @@ def fit(
 ) -> list[Paragraph]:
     """Return the first paragraphs that fit, the last one shortened to whole sentences.
 
-    Args:
-        paragraphs: in order.
-        room: most tokens, with a blank line behind each paragraph.
-        slack: tokens that may stay free; more are filled by short sentences that say nothing.
-        count: tokens of a text.
-        forms: see :func:`shortened`.
-        fillers: sentences without a label or a fact.
+    A blank line behind each paragraph counts too. Where more than ``slack`` tokens stay free, ``fillers`` that hold no label and
+    no fact are added.
     """
     taken: list[Paragraph] = []
     left = room

@@ -22,8 +22,6 @@ from long_context_tasks.synthetic.numbers import in_words
 from long_context_tasks.tokens import CL100K
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, chunks_of
 
-__all__ = ["GENRES", "Genre"]
-
 
 @dataclass(frozen=True)
 class Genre:
@@ -50,7 +48,6 @@ def _forms_of_count(label: str) -> tuple[str, ...]:
 
 
 def _parts_by_caption(paragraphs: Sequence[Paragraph]) -> list[int]:
-    """Return the opinion of each paragraph, from 0."""
     parts: list[int] = []
     for paragraph in paragraphs:
         new = opinions.begins_opinion(paragraph.text)
@@ -304,12 +301,7 @@ def case_id(seed: int, number: int) -> str:
 
 
 def key_facts(paragraphs: Sequence[Paragraph], tokens: Sequence[int]) -> list[Fact]:
-    """Return the facts of a section that its summary should state: the weightiest of every stretch of equal length, in order.
-
-    Args:
-        paragraphs: of the section.
-        tokens: of each.
-    """
+    """Return the facts of a section that its summary should state: the weightiest of every stretch of equal length, in order."""
     total = sum(tokens)
     stretches = max(LEAST_FACTS, round(total / FACT_TOKENS))
     best: dict[int, Fact] = {}

@@ -103,7 +103,6 @@ def _in_parts(maker: Maker, document: Document, number: int, room: int, last_roo
 
 
 def _summary_tokens(maker: Maker, document: Document, chunk: int) -> int:
-    """Return the tokens of an option, as the first ones of the document have."""
     part: list[Paragraph] = []
     size = 0
     for paragraph in document.paragraphs:
@@ -127,5 +126,4 @@ def _told_once(document: Document) -> Document:
 
 
 def _stated(part: Sequence[Paragraph], summary: str) -> SectionFacts:
-    """Return the facts of a part that its summary states."""
     return SectionFacts(tuple(fact for one in part for fact in one.facts if states(summary, fact)), 0)

@@ -44,7 +44,10 @@ def load_task(name: str, options: Options) -> LoadedTask:
         settings = run_settings(name, Settings, options, cases=20)
         task = f"registers_keys_{format_length(settings.lengths[0])}"
         cases = cached_cases(
-            task, settings, 1, lambda folder: write("registers_keys", None, settings, folder, None)
+            task,
+            settings,
+            card("registers").version,
+            lambda folder: write("registers_keys", None, settings, folder, None),
         )
     return LoadedTask(
         name=name,

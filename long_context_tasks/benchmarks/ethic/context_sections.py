@@ -15,12 +15,7 @@ def context_of(user_message: str) -> str | None:
 
 
 def find_markers(text: str, domain: str) -> list[str]:
-    """The markers in a text, in its order.
-
-    Args:
-        text: context or response.
-        domain: in law sections are called segments.
-    """
+    """The markers in a text, in its order; in law sections are called segments."""
     return _MARKERS.get(domain, _MARKER).findall(text)
 
 
@@ -31,10 +26,6 @@ def split_sections(text: str, domain: str) -> dict[str, str]:
 
     >>> split_sections("Here: <Section 1> One. <Section 2>\\n", "books")
     {'<Section 1>': 'One.', '<Section 2>': ''}
-
-    Args:
-        text: context or response.
-        domain: see :func:`find_markers`.
     """
     pattern = _MARKERS.get(domain, _MARKER)
     texts = [piece.strip() for piece in pattern.split(text)[1:]]
@@ -45,11 +36,6 @@ def summaries(response: str, markers: Sequence[str], domain: str) -> dict[str, s
     """Marker to summary, in the context's order, of the sections that a response summarizes; others are ignored.
 
     Where the context is a single section, a response without any marker is its summary; the official code would drop it.
-
-    Args:
-        response: without its thinking.
-        markers: of the context.
-        domain: see :func:`split_sections`.
     """
     found = split_sections(response, domain)
     if not found and len(markers) == 1 and response.strip():

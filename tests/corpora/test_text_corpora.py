@@ -1,0 +1,185 @@
+"""Debates, court opinions and reviews: every form of a source gives the same records, and bad rows are named."""
+
+import gzip
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from long_context_tasks.corpora.court_opinions import read_opinions
+from long_context_tasks.corpora.debates import read_debates
+from long_context_tasks.corpora.medical_abstracts import Study, read_reviews
+from long_context_tasks.schema import InputError
+
+HEAD = "record_id,pubmedID,title,abstract,label_included\n"
+DEBATE = '{"id": 1, "turns": [{"text": "a"}]}'
+
+
+@pytest.mark.parametrize(
+    ("read", "name", "text", "message"),
+    [
+        (read_debates, "x.jsonl", f"{DEBATE}\n{{", r"x.jsonl, line 2: no JSON"),
+        (read_debates, "x.jsonl", "[]", r"line 1: a list instead of an object"),
+        (read_debates, "x.jsonl", '{"turns": []}', r"line 1: no debate_id or id"),
+        (read_debates, "x.jsonl", '{"id": 1, "text": "a"}', r"line 1: \"turns\" must be a list"),
+        (read_debates, "x.jsonl", DEBATE.replace("}]", '}, {"speaker": "b"}]'), r"line 1, turn 2: must be"),
+        (read_debates, "x.jsonl", '{"id": 1, "turns": []}', r"line 1: the debate has no words"),
+        (read_debates, "x.jsonl", f"{DEBATE}\n{DEBATE}", r"line 2: the id '1' is also that of .*line 1"),
+        (read_debates, "x.jsonl", "", "no debates in it; give"),
+        (read_opinions, "x.jsonl", '{"opinion_id": 1, "html": "x"}', 'line 1: no "text"'),
+        (read_opinions, "x.jsonl", '{"text": "x"}', "line 1: no opinion_id or id"),
+        (read_opinions, "x.jsonl", '{"id": 1, "text": " \\f "}', "line 1: the opinion has no words"),
+        (
+            read_opinions,
+            "x.jsonl",
+            '{"id": 1, "text": "x", "opinions_cited": "9"}',
+            '"opinions_cited" must be a list',
+        ),
+        (
+            read_opinions,
+            "x.jsonl",
+            '{"id": 1, "text": "x", "citation_strings": [[1]]}',
+            '"citation_strings" must be a list',
+        ),
+        (
+            read_opinions,
+            "x.jsonl",
+            '{"id": 1, "text": "x"}\n{"id": "1", "text": "y"}',
+            "line 2: the id '1' is also that of",
+        ),
+        (read_opinions, "x.jsonl", "", "no opinions in it; give"),
+        (read_reviews, "x.csv", "record_id,title\n1,a\n", "no column abstract, label_included"),
+        (read_reviews, "x.csv", HEAD + "1,7,a,b,maybe\n", r"x.csv, row 2: label_included .* 'maybe'"),
+        (read_reviews, "x.csv", HEAD + "1,7,a,b,1\n2,PMC9,a,b,1\n", r"row 3: the id 'PMC9' must be digits"),
+        (read_reviews, "x.jsonl", '{"id": 1}', r"line 1: \"studies\" must be a list"),
+        (
+            read_reviews,
+            "x.jsonl",
+            '{"id": 1, "studies": [{"title": "a"}]}',
+            r"line 1, study 1: no id or pmid",
+        ),
+        (read_reviews, "x.json", "{", "x.json: no JSON"),
+        (read_reviews, "x.json", '{"included_studies": [{}]}', r"record 1: \"included_studies\" must be"),
+        (read_reviews, "x.json", "{}", "no reviews in it; give"),
+    ],
+)
+def test_bad_rows_are_named(
+    read: Callable[[Path], Iterator[Any]], name: str, text: str, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=message):
+        list(read(tmp_path / name))
+
+
+def test_both_forms_of_debates_in_one_folder(tmp_path: Path) -> None:
+    row = {
+        "debate_id": "d1",
+        "title": "A sitting",
+        "turns": [
+            {"speaker": " Ms. Collins ", "text": "I move\nthe bill.", "topic": None},
+            {"speaker": None, "text": "Order!"},
+            {"speaker": "The Speaker", "text": "  "},
+        ],
+    }
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress((json.dumps(row) + "\n\n").encode()))
+    (tmp_path / "b.txt").write_bytes("\ufeffThe Chair: Welcome.\r\nAll.\r\n\r\nMr. Kröger: Thanks.".encode())
+    (tmp_path / "README.txt").write_text("not a debate")
+    first, second = read_debates(tmp_path)
+    assert (first.id, first.title) == ("d1", "A sitting")
+    assert first.speeches == ("Ms. Collins: I move the bill.", "Order!")
+    assert (second.id, second.speeches) == ("b", ("The Chair: Welcome. All.", "Mr. Kröger: Thanks."))
+
+
+def test_both_forms_of_opinions_in_one_folder(tmp_path: Path) -> None:
+    row = {
+        "opinion_id": 7,
+        "case_slug": "united-states-v-de-la-cruz",
+        "text": "  The   court\n\n      -2-\n\fholds that\n\n\n   3\n\f \n",
+        "opinions_cited": [9, 7, 9, "10"],
+        "citation_strings": [[9, "17 F.3d\n462"], [9, "17 F.3d 462"]],
+    }
+    (tmp_path / "a.jsonl").write_text(json.dumps(row))
+    (tmp_path / "b.txt").write_text("It is so ordered.")
+    (tmp_path / "raw.jsonl").write_text('{"id": 5, "html": "x"}')
+    first, second = read_opinions(tmp_path)
+    assert (first.id, first.title) == ("7", "United States v. De La Cruz")
+    assert first.pages == ("The court", "holds that")
+    assert first.cites == ("9", "10") and first.citation_strings == {"9": ("17 F.3d 462",)}
+    assert (second.id, second.pages, second.cites) == ("b", ("It is so ordered.",), ())
+
+
+def test_all_forms_of_reviews_in_one_folder(tmp_path: Path) -> None:
+    (tmp_path / "Topic_2006.csv.gz").write_bytes(
+        gzip.compress(
+            f'{HEAD}1,77.0,One,"A line,\nand another",1.0\n2,78,Two,,1\n3,79,Three,Text,0\n4,,Four,Text,0\n'.encode()
+        )
+    )
+    row = {
+        "review_id": "mine",
+        "background": "Unknown.",
+        "studies": [{"id": 5, "title": "T", "abstract": "A"}],
+    }
+    row["studies"] += [{"pmid": "6", "abstract": "B", "included": False}, {"id": 5, "abstract": "again"}]
+    (tmp_path / "own.jsonl").write_text(json.dumps(row))
+    references = [
+        {"pmid": 9, "title": "<pop>Adults</pop>", "abstract": "Some <int> drug </int>"},
+        {"pmid": 8},
+    ]
+    record = {
+        "docid": "1",
+        "pmid": 2,
+        "included_studies": [{"references": references}],
+        "structured_abstract": [["BACKGROUND", "Is it so?"], ["METHODS", "Trials."]],
+    }
+    (tmp_path / "ms2.json").write_text(json.dumps(record))
+    (tmp_path / "other.json").write_text("{}")
+    found = {review.id: review for review in read_reviews(tmp_path)}
+    assert set(found) == {"Topic_2006", "mine", "2"}
+    screened = found["Topic_2006"]
+    assert screened.pubmed and screened.title == "Topic 2006" and screened.background == ""
+    assert screened.studies == (
+        Study("77", "One", "A line, and another", True),
+        Study("79", "Three", "Text", False),
+    )
+    assert found["mine"].studies == (Study("5", "T", "A", True), Study("6", "", "B", False))
+    assert found["mine"].included == {"5"}
+    assert found["2"].background == "Is it so?" and found["2"].studies == (
+        Study("9", "Adults", "Some drug", True),
+    )
+
+
+def test_a_damaged_file_and_a_missing_one(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl.gz").write_bytes(gzip.compress(b"{}" * 1000)[:-12])
+    with pytest.raises(InputError, match="cut off or damaged"):
+        list(read_debates(tmp_path))
+    with pytest.raises(InputError, match="no such file or folder"):
+        list(read_debates(tmp_path / "nothing"))
+
+
+def test_half_a_surrogate_pair_is_no_crash(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text('{"id": 1, "turns": [{"text": "a \\ud83d b \\ud83d\\ude00"}]}\n')
+    [debate] = read_debates(tmp_path)
+    assert debate.speeches == ("a ? b \U0001f600",) and debate.speeches[0].encode()
+
+
+def test_the_real_debates(shared: Path) -> None:
+    debates = list(read_debates(shared / "data" / "debates"))
+    assert len(debates) == 19 and sum(len(debate.speeches) for debate in debates) > 4000
+
+
+def test_the_real_opinions(shared: Path) -> None:
+    opinions = list(read_opinions(shared / "data" / "court_opinions"))
+    assert len(opinions) == 966 and all(opinion.title and opinion.pages for opinion in opinions)
+
+
+def test_the_real_reviews(shared: Path) -> None:
+    found = {review.id: review for review in read_reviews(shared / "data" / "medical_abstracts")}
+    assert len(found) == 14
+    assert (
+        len(found["Cohen_2006_Estrogens"].studies) == 337
+        and len(found["Cohen_2006_Estrogens"].included) == 77
+    )
+    assert not found["Nagtegaal_2019"].pubmed and len(found["Nagtegaal_2019"].included) == 100
+    assert len(found["16801507"].studies) > 10 and "vitamin K" in found["16801507"].background
