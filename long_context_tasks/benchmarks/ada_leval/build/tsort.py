@@ -32,12 +32,12 @@ from long_context_tasks.benchmarks.ada_leval.build.windows import (
     JOINT,
     Caps,
     CountedBook,
-    TSortSettings,
     Window,
     apart,
     caps_for,
     find_windows,
 )
+from long_context_tasks.benchmarks.ada_leval.settings import TSortSettings
 from long_context_tasks.benchmarks.building import Progress, TaskReport, stable_seed
 from long_context_tasks.corpora.books import Book
 from long_context_tasks.schema import Case, CaseWriter, InputError, Turn, format_length
