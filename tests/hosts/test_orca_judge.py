@@ -25,7 +25,7 @@ from long_context_tasks.results import find_runs
 from long_context_tasks.schema import InputError
 from long_context_tasks.stats import cluster_wilson
 
-pytestmark = needs("lm_eval", "peft")
+pytestmark = [pytest.mark.slow, needs("lm_eval", "peft")]
 
 QA, TALK = "elitr_bench_qa_dev", "elitr_bench_qa_dev_multiturn"
 

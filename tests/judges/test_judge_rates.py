@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from judge_server import ServerProcess
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).with_name("judge_client_process.py")
 IN_FLIGHT = 32
 KILLS = 10

@@ -13,6 +13,8 @@ from long_context_tasks.orca.checkpoint import load_checkpoint
 from long_context_tasks.orca.inputs import InputFormat
 from long_context_tasks.orca.metrics import agreement
 
+pytestmark = pytest.mark.slow
+
 scipy_stats = Lazy("scipy.stats")
 MEANS = {"wrong": 0.2, "half right": 0.5, "right": 0.8}
 CERTAINTIES = {"surely": 30.0, "maybe": 4.0, "who knows": 1.2}

@@ -19,6 +19,8 @@ from long_context_tasks.orca.checkpoint import load_checkpoint, save_checkpoint
 from long_context_tasks.orca.train.folder import opened_run, work_folder
 from long_context_tasks.schema import InputError
 
+pytestmark = pytest.mark.slow
+
 safetensors = Lazy("safetensors.torch")
 
 

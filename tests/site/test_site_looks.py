@@ -13,7 +13,7 @@ pytest.importorskip("selenium", reason="selenium is not installed (pip install s
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-pytestmark = needs_browser
+pytestmark = [pytest.mark.slow, needs_browser]
 
 
 def test_hostile_texts_stay_text_everywhere(reader: Reader) -> None:

@@ -16,7 +16,7 @@ pytest.importorskip("selenium", reason="selenium is not installed (pip install s
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
 
-pytestmark = needs_browser
+pytestmark = [pytest.mark.slow, needs_browser]
 
 
 def test_sort_by_any_column_with_partial_scores_below_and_without_a_rank(reader: Reader) -> None:

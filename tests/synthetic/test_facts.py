@@ -19,6 +19,8 @@ from long_context_tasks.synthetic.opinions import write_opinions
 from long_context_tasks.synthetic.opinions.facts import alternatives, said_facts
 from long_context_tasks.synthetic.wording import clause, lines_of, variants, words
 
+pytestmark = pytest.mark.slow
+
 
 @cache
 def cut(genre: str, seed: int) -> list[list[Paragraph]]:

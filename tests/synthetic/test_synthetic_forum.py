@@ -12,6 +12,8 @@ from long_context_tasks.schema import InputError
 from long_context_tasks.synthetic import Thread, post_rows, write_threads
 from long_context_tasks.synthetic.forum.parts import devices, meets
 
+pytestmark = pytest.mark.slow
+
 DEVICES = [known.name for known in devices()]
 
 

@@ -23,6 +23,8 @@ from long_context_tasks.schema import Case, LoadedTask, Options
 from long_context_tasks.synthetic import write_novel
 from long_context_tasks.synthetic.document import Fact
 
+pytestmark = pytest.mark.slow
+
 CASES = int(os.environ.get("LCT_SYNTHETIC_CASES", "20"))
 SEED, LENGTH = 4, 2000
 TSORT = "ada_leval_tsort_any_synthetic"

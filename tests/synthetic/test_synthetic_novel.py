@@ -14,6 +14,8 @@ from long_context_tasks.synthetic.novel import CHARACTERS_PER_TOKEN
 from long_context_tasks.synthetic.novel.company import FEWEST, MOST, SHARES, Company
 from long_context_tasks.synthetic.wording import clause, plans, records, repair
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def novel() -> Novel:

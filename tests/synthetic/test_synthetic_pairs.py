@@ -21,6 +21,8 @@ from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings
 from long_context_tasks.schema import CaseSet, format_length
 from long_context_tasks.synthetic.forum.parts import devices
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 

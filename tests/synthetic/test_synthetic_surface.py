@@ -14,6 +14,8 @@ from forum_reader import candidates
 
 from long_context_tasks.synthetic import write_novel, write_threads
 
+pytestmark = pytest.mark.slow
+
 TRAIN_SEEDS, TEST_SEEDS, CASES_PER_SEED = range(1000, 1100), range(5000, 5025), 20
 SEGMENT = 350  # tokens of a segment of a 2k case
 

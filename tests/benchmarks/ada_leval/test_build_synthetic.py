@@ -27,6 +27,8 @@ from long_context_tasks.synthetic.forum import asides, with_asides
 from long_context_tasks.synthetic.forum.parts import devices, meets, traits
 from long_context_tasks.tokens import get_tokenizer
 
+pytestmark = pytest.mark.slow
+
 TSORT, BEST = "ada_leval_tsort_synthetic", "ada_leval_bestanswer_synthetic"
 
 

@@ -36,6 +36,8 @@ from long_context_tasks.benchmarks.ethic.build.labels import parse_labels
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.schema import CaseSet, InputError
 
+pytestmark = pytest.mark.slow
+
 REFUSAL = "I'm sorry, but I can't help with that."
 # Answers that are of no use are asked for once.
 ONCE = {"name": "stand-in", "asks": 1}

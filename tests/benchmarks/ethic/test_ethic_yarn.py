@@ -8,6 +8,8 @@ import pytest
 import yaml
 from tiny_model import make_tiny_model
 
+pytestmark = pytest.mark.slow
+
 MODELS = Path(__file__).resolve().parents[3] / "configs" / "models"
 SCALING = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
 
