@@ -280,6 +280,7 @@ def figure(value: float, places: int) -> str:
 
 
 def _interval(numbers: Mapping[str, float], name: str, places: int) -> str:
+    from long_context_tasks.stats import Interval
 
     if f"{name}_low" not in numbers:
         return ""

@@ -70,7 +70,8 @@ def validated(
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False)
         # A misspelt key says more than the key that is missing because of it.
-        first = next((each for each in found if each["type"] == "extra_forbidden"), found[0])
+        unknown = (each for each in found if each["type"] == "extra_forbidden")
+        first = next(unknown, found[0]) if found[0]["type"] == "missing" else found[0]
         text = _message(kind, first, place, places or {})
     raise InputError(text + (f"; {remedy}" if remedy else ""))
 

@@ -205,7 +205,7 @@ def test_annotations_go_from_one_copy_to_another(tmp_path: Path) -> None:
             "scale likert: there is no such file",
         ),
         (("import", "s.db", "."), "no */user_state.json"),
-        (("correct", "s.db", "q.jsonl", "--editor", " "), "question_id is missing"),
+        (("correct", "s.db", "q.jsonl", "--editor", " "), "unknown key 'id'; keys are: question_id"),
         (("export", "s.db", "--out", "x.jsonl"), "no ratings that count yet, so nothing was written"),
         (("review", "s.db", "--out", "none/x.jsonl"), "choose another place with --out"),
         (("review", "s.db", "--out", "s.db"), "is a database, perhaps the study"),
