@@ -63,7 +63,8 @@ def _beta_moments(params: Tensor) -> tuple[Tensor, Tensor]:
     params = params.float()
     # alpha / (alpha + beta), without overflow for large parameters.
     mean = torch.sigmoid(params[..., 0] - params[..., 1])
-    return mean, mean * (1 - mean) / (params.exp().sum(-1) + 1)
+    rest = torch.sigmoid(params[..., 1] - params[..., 0])  # 1 - mean loses digits near 1
+    return mean, mean * rest / (params.exp().sum(-1) + 1)
 
 
 def _multinomial_moments(params: Tensor) -> tuple[Tensor, Tensor]:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from orca_lazy import Lazy, heads, torch
 
@@ -17,6 +17,7 @@ RATINGS = st.lists(st.integers(1, 5).map(float), max_size=5)
 
 
 @given(PARAMS, PARAMS, st.lists(st.floats(1, 5, width=32), min_size=1, max_size=5))
+@example(3.0, -3.0, [1.0])
 @settings(max_examples=60, deadline=None)
 def test_beta_is_scipy_s(log_a: float, log_b: float, ratings: list[float]) -> None:
     head, truth = heads.HEADS["beta"], scipy_stats.beta(math.exp(log_a), math.exp(log_b))
