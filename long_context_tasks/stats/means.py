@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from long_context_tasks.schema import CaseScores, Score
-from long_context_tasks.schema.reasons import REASONS
+from long_context_tasks.schema.response import REASONS
 from long_context_tasks.stats.intervals import Interval, cluster_t, cluster_wilson
 
 Label = TypeVar("Label", bound=Hashable)
