@@ -1,0 +1,77 @@
+"""Tell novels from letters, plays and verse: Ada-LEval leaves epistolary works and poetry out (section 3.2 of the paper)."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from long_context_tasks.corpora.headings import Block, Heading
+
+_MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
+_DAYS = "Mon|Tues|Wednes|Thurs|Fri|Satur|Sun"
+_DATE = re.compile(
+    rf"[\W_]*(?:[A-Z][\w.’' ]{{1,30}}[,.] )?(?:(?:{_DAYS})\w*,? )?"
+    rf"(?:\d{{1,2}}(?:st|nd|rd|th)?,? (?:of )?(?:{_MONTHS})\w*|(?:{_MONTHS})\w*\.? \d{{1,2}}\b)",
+)
+_SALUTATION = re.compile(
+    r"_?(?:(?:My|Our|Most) )?(?:(?:very|ever|own) )*(?:[Dd]ear(?:est)?|[Hh]onou?red|[Bb]eloved)\b[^.?!]{0,50}[,:;—!-]"
+    r"|_?(?:Sir|Madam|Gentlemen|Monsieur|Reverend Sir)[,:;—]"
+)
+_LETTER_TITLE = re.compile(
+    r"\b(?:letters?|journal|diary|epistle)\b|^(?:to|from) (?:mrs?|miss|sir|lady|lord|the|dr)\b", re.IGNORECASE
+)
+_SPEAKER = re.compile(
+    r"_?((?:[A-Z][A-Za-z’']*\.? ?){1,3}?)_?(?:\s\([^)]*\)|,? _?\[[^\]]*\]_?)?[.:]_?(?:\s|$)"
+)
+_TITLES = frozenset("mr mrs ms dr st m mme sir yes no oh ah well chapter".split())
+
+# Shares of what a text has that is wholly of that form, or nearly.
+MOST_VERSE = 0.5  # of the words
+MOST_SPEECHES = 0.4  # of the blocks
+MOST_LETTERS = 0.4  # of the chapters
+MOST_LETTER_MARKS = 8  # dates and salutations in ten thousand words
+_FEWEST_SPEECHES_OF_ONE = 5
+
+
+def form_of(blocks: Sequence[Block], headings: Sequence[Heading]) -> str:
+    """Return what a work is: "novel", "letters", "play" or "verse"; collections of prose are novels here.
+
+    Args:
+        blocks: Those of the story, headings left out.
+        headings: Those of the story.
+    """
+    words = sum(block.text.count(" ") + 1 for block in blocks)
+    if not words:
+        return "novel"
+    if speeches(blocks) >= MOST_SPEECHES:
+        return "play"
+    if sum(block.text.count(" ") + 1 for block in blocks if is_verse(block)) >= MOST_VERSE * words:
+        return "verse"
+    marks = sum(bool(_DATE.match(block.text) or _SALUTATION.match(block.text)) for block in blocks)
+    titled = sum(
+        heading.style == "letter" or bool(_LETTER_TITLE.search(heading.title)) for heading in headings
+    )
+    if 10_000 * marks >= MOST_LETTER_MARKS * words or (
+        len(headings) > 4 and titled >= MOST_LETTERS * len(headings)
+    ):
+        return "letters"
+    return "novel"
+
+
+def is_verse(block: Block) -> bool:
+    """Return whether nearly every line of a block begins with a capital, as no prose does."""
+    begin = [line.strip().lstrip("\"'“‘([_—-")[:1].isupper() for line in block.lines]
+    return len(begin) > 1 and sum(begin) >= 0.8 * len(begin)
+
+
+def speeches(blocks: Sequence[Block]) -> float:
+    """Return the share of blocks that begin with the name of somebody who speaks more than a few times."""
+    names = Counter(
+        found[1].strip(" .") for block in blocks if (found := _SPEAKER.match(block.lines[0].strip()))
+    )
+    known = {
+        name: count
+        for name, count in names.items()
+        if name.lower() not in _TITLES
+        and count >= (_FEWEST_SPEECHES_OF_ONE if name.isupper() and len(name) > 1 else 20)
+    }
+    return sum(known.values()) / len(blocks)

@@ -1,0 +1,615 @@
+"""Find the headings of a printed book: where its chapters begin, and what is no part of its story.
+
+A block of lines is a heading for one of four reasons, and no reason asks where in the book it stands:
+
+1. It says so: "CHAPTER XII", "BOOK THE SECOND--the Golden Thread", "EPILOGUE".
+2. It counts: "VII", "IV. The Preparation", "ADVENTURE II." are headings where their numbers go up by one, across parts or
+   from 1 again, with a text of some length between them. List items and page numbers do not.
+3. The contents page lists it: then its title alone is enough.
+4. A book that has no other headings has short lines in capitals, far above and below which nothing stands.
+
+The block below a heading may be its title, more of it, or a motto.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from statistics import median
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive lines without a blank one.
+
+    Attributes:
+        lines: As in the file.
+        gap: Number of blank lines before them.
+        text: All words with single spaces (stored: every rule asks for it).
+    """
+
+    lines: tuple[str, ...]
+    gap: int
+    text: str = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Join the lines."""
+        object.__setattr__(self, "text", " ".join(" ".join(self.lines).split()))
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading, or a block that is one if its number stands in a count.
+
+    Attributes:
+        style: What is counted: its keyword in lower case ("chapter", "adventure"), "roman", "arabic" or "word" for a bare
+            number, "roman titled" and "arabic titled" for one with a title, "named" ("EPILOGUE"), "front", "back",
+            "listed" (on the contents page) or "capitals".
+        number: Its number, None without one, 0 for "the last".
+        title: The title beside the number; empty if none, or if it is to be looked for below.
+        rest: How many of the block's last lines belong to the story.
+        sure: Whether it is a heading wherever it stands.
+    """
+
+    style: str
+    number: int | None = None
+    title: str = ""
+    rest: int = 0
+    sure: bool = True
+
+
+_UNITS = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth"
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_ORDINAL_TENS = "twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth"
+
+
+def _number_words() -> dict[str, int]:
+    words = {word: i for units in (_UNITS, _ORDINALS) for i, word in enumerate(units.split(), 1)}
+    for i, (ten, tenth) in enumerate(zip(_TENS.split(), _ORDINAL_TENS.split(), strict=True), 2):
+        words[ten] = words[tenth] = 10 * i
+        for units in (_UNITS, _ORDINALS):
+            words |= {f"{ten}-{unit}": 10 * i + j for j, unit in enumerate(units.split()[:9], 1)}
+    return words
+
+
+_WORDS = _number_words()
+_WORD = "|".join(sorted(_WORDS, key=len, reverse=True)).replace("-", "[- ]")
+_ROMAN = r"(?=[IVXLC])(?:C{0,3})(?:X[CL]|L?X{0,4})(?:I[XV]|V?I{0,4})"
+_NUMBER = rf"(?:\d{{1,3}}|(?-i:{_ROMAN})|(?-i:{_ROMAN.lower()})|(?:the )?(?:{_WORD}|last))"
+_PARTS = "chapter|chap|book|part|volume|vol|letter|stave|canto|section|act|scene|episode|period|narrative|phase|story"
+_SHORT = {"chap": "chapter", "vol": "volume"}
+_SMALL = frozenset(
+    "a after an and are as at be before behind between but by de des du for from how if in into is la le nor not of off on or over"
+    " so than that the their then to up upon van von was what when where which who with".split()
+)
+# What follows the number is punctuation or a capital: "Chapter two was found" and "Part one of the plan" stay in the story.
+_TITLE_BESIDE = r"(?P<title>\s*(?:[.:;—–-]+|(?=[(\[])|(?=\s))\s*.*)?$"
+_NUMBERED = re.compile(
+    rf"(?P<part>(?i:{_PARTS}))\b\.?\s+(?P<number>(?i:{_NUMBER}))(?![\w'’]){_TITLE_BESIDE}", re.DOTALL
+)
+_COUNTED_WORD = re.compile(
+    rf"(?P<part>[A-Z][a-z]{{2,14}}|[A-Z]{{3,15}})\.?\s+(?P<number>{_ROMAN}|\d{{1,3}}|(?i:(?:the )?(?:{_WORD})))(?![\w'’]){_TITLE_BESIDE}",
+    re.DOTALL,
+)
+_ORDERED = re.compile(
+    rf"(?:the )?(?P<number>{'|'.join(_ORDINALS.split())}|last) (?P<part>{_PARTS}|epoch|epilogue|interlude)[.:]?$",
+    re.IGNORECASE,
+)
+_BARE = re.compile(rf"(?P<number>(?:{_ROMAN})|\d{{1,3}})[.:]?$")
+_BARE_WORD = re.compile(rf"(?P<number>{_WORD})[.]?$", re.IGNORECASE)
+_WITH_TITLE = re.compile(
+    rf"(?P<number>{_ROMAN}|\d{{1,3}})(?:[.:)](?:\s*[—–-]+)?|\s*[—–]|\s*--|\s(?=\s)|\s(?=[A-Z][A-Z’'\" ,.;:—–-]+$))\s*(?P<title>\S.*)$",
+    re.DOTALL,
+)
+_STORY_WORDS = "prologue|epilogue|prelude|finale|conclusion|interlude|postscript|coda|l'envoi|afterpiece"
+_STORY = re.compile(rf"(?:the )?(?:{_STORY_WORDS})[.:]?$", re.IGNORECASE)
+_STORY_IF_APART = re.compile(r"(?:a )?note[.:]?$", re.IGNORECASE)
+_CONTENTS = re.compile(r"(?:the |table of |detailed |brief )?contents\b.{0,30}$", re.IGNORECASE)
+_FRONT = re.compile(
+    r"(?:(?:the |list of |author['’]?s |translator['’]?s |editor['’]?s |publisher['’]?s )?"
+    r"(?:illustrations|preface|foreword|introduction|dedication|etymology.{0,60}|extracts.{0,60}|advertisement|errata|"
+    r"acknowledge?ments|preface to .{1,40}|note to .{1,40}|introduction to .{1,40}|to the reader|maps)"
+    r"|(?:author|translator|editor|publisher|transcriber)['’]?s['’]? (?:note|introduction|preface)|(?:biographical|introductory) note)[.:]?$",
+    re.IGNORECASE,
+)
+_BACK = re.compile(
+    r"(?:the end|finis|fin|end|a note on the (?:text|type|author)|(?:original )?transcriber['’]?s?['’]? notes?|"
+    r"(?:foot|end)?notes|appendix.{0,30}|index|glossary|advertisements?|colophon|bibliography|"
+    r"about the author)[.:!]?$",
+    re.IGNORECASE,
+)
+_ENDS = re.compile(r"(?:the end|finis|fin|end)[.:!]?$", re.IGNORECASE)
+_CLOSING = re.compile(
+    rf"(?:this is )?(?:here )?(?:the )?ends?(?:eth)? (?:of )?(?:the )?(?:\w+ ){{0,3}}?(?:{_PARTS}|stage)\b.{{0,40}}$",
+    re.IGNORECASE,
+)
+_SEPARATOR = re.compile(r"[\s*_=~#•·+\-—–]+$")
+_QUOTES = "\"'“”‘’«»‹›"
+_LETTER_ADDRESS = re.compile(r"_?To (?:Mrs?|Miss|Dr|Sir|Lady|Lord|the|my)\b")
+_SENTENCE_END = re.compile(r"[.!?…:;—-][\"'”’)\]_*]*$")
+_ATTRIBUTION = re.compile(r"(?:--|—|–)\s*(?:_?[A-Z]|[\"“])[^\n]{1,60}$")
+_PAGE = re.compile(r"[\s.·…_]*(?:\bpage\s*)?(?:\d{1,4}|\b[ivxlc]{1,7})\s*$", re.IGNORECASE)
+_LONGEST_HEADING = 120  # characters
+_MOST_HEADING_LINES = 3
+_MOST_HEADING_WORDS = 45
+_MOST_TITLE_WORDS = 22
+_MOST_MOTTO_WORDS = 130
+_FEWEST_TITLE_DASHES = 2
+_HABIT = 0.6
+_FEWEST_WORDS_APART = 150  # between headings that only their count makes headings; the median
+_FEWEST_WORDS_A_CHAPTER = 300  # between headings that nothing but their looks makes headings
+_WORDS_A_PAGE = 600  # a count of digits whose median distance is less may number pages
+
+
+def roman(numeral: str) -> int:
+    """Value of a Roman numeral.
+
+    >>> roman("XXXIX"), roman("iv"), roman("CXXXV")
+    (39, 4, 135)
+    """
+    values = [{"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}[letter] for letter in numeral.upper()]
+    return sum(-v if v < max(values[i:]) else v for i, v in enumerate(values))
+
+
+def plain(text: str) -> str:
+    """Return the letters and digits of a title, lower case: what two printings of it have in common.
+
+    >>> plain("The Prison-Door.") == plain("  THE PRISON DOOR")
+    True
+    """
+    return "".join(character for character in text.casefold() if character.isalnum())
+
+
+def heading_of(block: Block) -> Heading | None:
+    """Return the heading that a block is or may be, None when it cannot be one."""
+    first = bare(block.lines[0])
+    if (match := _NUMBERED.match(first)) and (heading := _numbered(block, match)):
+        return heading
+    if len(block.lines) > _MOST_HEADING_LINES:
+        return None
+    text = bare(block.text)
+    if text[:1] in _QUOTES or text[:1].islower() or len(text) > _LONGEST_HEADING:
+        return None
+    return _counting(block, text) or _named(block, text)
+
+
+def _numbered(block: Block, match: re.Match[str]) -> Heading | None:
+    part, after = match["part"], match["title"] or ""
+    title = bare(after).strip(" .:;—–-")
+    begins = next((character for character in title if character.isalpha()), "A")
+    if part[0].islower() or (begins.islower() and after.lstrip()[:1] not in ("-", "—", "–", "[", "(")):
+        return None
+    style, number = _SHORT.get(part.lower(), part.lower()), _value(match["number"])
+    rest = block.lines[1:]
+    if not rest:
+        return Heading(style, number, title) if len(title.split()) <= _MOST_HEADING_WORDS else None
+    below = Block(rest, 0)
+    if not title:
+        # "CHAPTER I" with its title, or with the story itself, on the next line.
+        if is_title(below) or _is_synopsis(below.text) or heading_of(below) is not None:
+            return Heading(style, number, below.text)
+        return Heading(style, number, " ", rest=len(rest))
+    if (
+        len(block.text.split()) <= _MOST_HEADING_WORDS
+        or _is_synopsis(block.text)
+        or _is_mostly_capitals(block.text)
+    ):
+        return Heading(style, number, " ".join([title, below.text]))
+    return None
+
+
+def _counting(block: Block, text: str) -> Heading | None:
+    """Return a heading that is one only in a count."""
+    if match := _ORDERED.match(text):
+        return Heading(match["part"].lower(), _value(match["number"]))
+    if match := _BARE.match(text):
+        # A leading zero numbers a picture or a page.
+        style = "arabic" if text[0].isdigit() else "roman"
+        return None if text[0] == "0" else Heading(style, _value(match["number"]), sure=False)
+    if block.gap >= 2 and (match := _BARE_WORD.match(text)):
+        return Heading("word", _value(match["number"]), sure=False)
+    for pattern in (_WITH_TITLE, _COUNTED_WORD):
+        if (match := pattern.match(text)) and (
+            title := bare(match["title"] or "").strip(" .:;—–-") or pattern is _COUNTED_WORD
+        ):
+            if (
+                title is not True
+                and title
+                and not is_title(Block((match["title"].strip(" .:;—–-"),), 1), final_stop=True)
+            ):
+                continue
+            style = (
+                f"{'arabic' if text[0].isdigit() else 'roman'} titled"
+                if pattern is _WITH_TITLE
+                else match["part"].lower()
+            )
+            return Heading(
+                style, _value(match["number"]), title if isinstance(title, str) else "", sure=False
+            )
+    return None
+
+
+def _named(block: Block, text: str) -> Heading | None:
+    apart = block.gap >= 2
+    if not apart and not text.isupper():
+        return None
+    if _BACK.match(text):
+        return Heading("back")
+    if _CONTENTS.match(text) or _FRONT.match(text):
+        return Heading("front")
+    if _STORY.match(text) or (apart and _STORY_IF_APART.match(text)):
+        # "NOTE" has no title below it; the others may.
+        return Heading("named", title=text if _STORY_IF_APART.match(text) else "")
+    return None
+
+
+def is_contents(block: Block) -> bool:
+    """Return whether a block is the heading of a contents page."""
+    return len(block.lines) == 1 and bool(_CONTENTS.match(bare(block.text)))
+
+
+def is_closing(block: Block, *, above_heading: bool = False) -> bool:
+    """Return whether a block says that a part ends, as in "THE END OF THE FIRST PERIOD."."""
+    if len(block.lines) > 2:
+        return False
+    text = bare(block.text)
+    apart = above_heading or block.gap >= 2 or text.isupper()
+    return apart and len(text) < 90 and text[:1].isupper() and bool(_CLOSING.match(text))
+
+
+def is_separator(block: Block) -> bool:
+    """Return whether a block is a row of asterisks, dashes or the like."""
+    return len(block.lines) <= _MOST_HEADING_LINES and all(_SEPARATOR.match(line) for line in block.lines)
+
+
+def is_title(block: Block, *, final_stop: bool = False) -> bool:
+    """Return whether a block, directly below a heading, reads as its title.
+
+    Capitals throughout, or wholly in italics, or every word of weight with a capital and no full stop at the end
+    (``final_stop`` allows one: for books in which nearly every chapter has such a line).
+    """
+    raw = block.text
+    text = bare(raw)
+    # '"The Girl I Left Behind Me"' is a title in quotation marks; speech has its punctuation inside them.
+    if len(text) > 12 and text[0] in _QUOTES and text[-1] in _QUOTES and text[-2].isalnum():
+        text = text[1:-1]
+    words = text.split()
+    if not words or len(words) > _MOST_TITLE_WORDS or len(block.lines) > 3 or text[0] in _QUOTES + "(":
+        return False
+    if is_capitals(raw):
+        return True
+    if any(character.isdigit() for character in text) or _LETTER_ADDRESS.match(text):
+        return False
+    if re.fullmatch(r"_[^_]+_[.]?", raw):
+        return True
+    if text[-1] in ",;:!?—-" or (text[-1] == "." and not (final_stop and len(words) > 1)):
+        return False
+    weighty = [w for word in words if (w := word.strip(_QUOTES + "().,;:-—")) and w.lower() not in _SMALL]
+    return bool(weighty) and text[0].isupper() and all(not word[0].islower() for word in weighty)
+
+
+def _is_synopsis(text: str) -> bool:
+    """Return whether a text lists what happens in the chapter, the items parted by dashes."""
+    dashes = len(re.findall(r"--|—|–| - ", text))
+    return dashes >= _FEWEST_TITLE_DASHES and len(text.split()) < 14 * dashes and len(text) < 400
+
+
+def is_capitals(text: str) -> bool:
+    """Return whether all letters are capitals; what stands in italics does not count ("JOURNAL--_continued_")."""
+    outside = re.sub(r"_[^_]*_", "", text)
+    return outside.isupper() and sum(c.isalpha() for c in outside) > 1
+
+
+def _is_mostly_capitals(text: str) -> bool:
+    words = [word for word in text.split() if word[0].isalpha()]
+    return sum(word.isupper() for word in words) >= 0.8 * len(words)
+
+
+def bare(text: str) -> str:
+    """Return a line without indentation, emphasis and double spaces."""
+    if "  " in text or "\t" in text or "\xa0" in text:
+        text = " ".join(text.split())
+    return text.strip("_*=~ ")
+
+
+def _value(number: str) -> int:
+    number = number.lower().removeprefix("the ").replace(" ", "-")
+    if number.isdigit():
+        return int(number)
+    if number in _WORDS:
+        return _WORDS[number]
+    return 0 if number == "last" else roman(number)
+
+
+def is_prose(block: Block) -> bool:
+    """Return whether a block is made of sentences, as a line of a title page or of a table of contents is not."""
+    words = block.text.split()
+    lower = sum(word[0].islower() for word in words)
+    if lower * 2 < len(words):
+        return len(words) > 40 and lower * 3 > len(words)
+    return bool(_SENTENCE_END.search(block.text)) or len(words) > 40
+
+
+@dataclass(frozen=True)
+class Label:
+    """What becomes of a block: it is a ``heading``, or ``dropped``, or part of the story when neither."""
+
+    heading: Heading | None = None
+    dropped: bool = False
+
+
+KEEP = Label()
+DROP = Label(dropped=True)
+
+
+class Page:
+    """The blocks of a book with what every rule asks for: how many words stand before each, and which are prose."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        """Count the words."""
+        self.blocks = blocks
+        # A block's text has single spaces: counting them is ten times faster than splitting.
+        self.sizes = [block.text.count(" ") + bool(block.text) for block in blocks]
+        self.before = [0]
+        for size in self.sizes:
+            self.before.append(self.before[-1] + size)
+
+    def apart(self, places: Sequence[int]) -> float:
+        """Return the median number of words between neighbours."""
+        return median(self.before[b] - self.before[a] for a, b in pairwise(places)) if len(places) > 1 else 0
+
+    def least_apart(self, number: int) -> float:
+        """Return how many words must stand between so many headings: items of a list stand closer."""
+        return min(_FEWEST_WORDS_APART, self.before[-1] / (3 * number))
+
+
+def label(
+    page: Page, title: str, labels: Sequence[Label], listed: frozenset[str] = frozenset(), start: int = 0
+) -> list[Label]:
+    """Find the headings of a book.
+
+    Args:
+        page: The blocks of the book.
+        title: The book's own title, which is no part of the story where it is printed again.
+        labels: What each block is by itself: its heading, sure or not; dropped; or kept.
+        listed: Titles on the contents page and elsewhere in the front matter, in their :func:`plain` form.
+        start: The first block behind the front matter.
+
+    Returns:
+        The labels with only those headings that are some, titles below headings not yet among them.
+    """
+    labels = list(labels)
+    blocks = page.blocks
+    styles: dict[str, list[int]] = defaultdict(list)
+    for i, found in enumerate(labels):
+        if found.heading is not None and not found.heading.sure:
+            styles[found.heading.style].append(i)
+    sure = sum(
+        found.heading is not None and found.heading.sure and found.heading.number is not None
+        for found in labels
+    )
+    for style, places in styles.items():
+        kept = _in_count(page, labels, style, places, listed, sure)
+        for i in places:
+            if i not in kept:
+                labels[i] = DROP if style == "arabic" else KEEP
+    own = {plain(title), plain(re.split(r"[:;,]| or ", title)[0])} - {""}
+    for i, block in enumerate(blocks[start:], start):
+        if labels[i] is KEEP and len(block.lines) <= _MOST_HEADING_LINES and (text := plain(block.text)):
+            above = labels[i - 1].heading if i else None
+            titles = above is not None and above.number is not None and not above.title
+            if text in listed - own and (titles or (not is_prose(block) and _may_stand_alone(block))):
+                labels[i] = Label(Heading("listed", title=block.text))
+            elif _is_other_title(block, text, own, listed):
+                labels[i] = DROP
+    for i, (found, following) in enumerate(pairwise(labels)):
+        if found.heading and following.heading and _is_its_title(found.heading, following.heading):
+            labels[i], labels[i + 1] = Label(replace(found.heading, title=blocks[i + 1].text)), DROP
+    repeated = Counter(
+        plain(found.heading.title) for found in labels if found.heading and found.heading.style == "listed"
+    )
+    for i, found in enumerate(labels):
+        if found.heading and found.heading.style == "listed" and repeated[plain(found.heading.title)] > 2:
+            labels[i] = KEEP  # whose letter or journal follows, not a chapter's title
+    if not any(found.heading and found.heading.style not in ("front", "back", "named") for found in labels):
+        for i in _in_capitals(page, labels):
+            labels[i] = Label(Heading("capitals", title=blocks[i].text))
+    for i, following in enumerate(labels[1:]):
+        if labels[i] is KEEP and following.heading and _is_above_heading(blocks[i]):
+            labels[i] = DROP
+    return labels
+
+
+def _is_other_title(block: Block, text: str, own: set[str], listed: frozenset[str]) -> bool:
+    """Return whether a line in capitals is the book's title printed again, a part of a listed title, or a longer form of one."""
+    if not is_capitals(block.text) or (block.gap < 2 and text not in own) or bare(block.text)[-1:] in "!?,;:":
+        return False
+    if any(
+        text == name or re.fullmatch(rf"{re.escape(name)}(?:part|vol|volume|book)\w{{1,8}}", text)
+        for name in own
+    ):
+        return True
+    return len(block.text.split()) > 1 and any(
+        text in title or (len(title) > 11 and text.startswith(title)) for title in listed
+    )
+
+
+def _is_its_title(heading: Heading, below: Heading) -> bool:
+    """Return whether what looks like a heading is the title of the numbered one above it ("Introduction" below "I")."""
+    if heading.number is None or heading.title:
+        return False
+    if below.style == "listed" or (not below.sure and below.title):
+        return True
+    return below.style in ("front", "back", "named") and heading.style not in ("book", "part", "volume")
+
+
+def _may_stand_alone(block: Block) -> bool:
+    """Return whether a block that the contents page lists can be a heading, not what somebody says."""
+    text = bare(block.text)
+    return (block.gap >= 2 or is_capitals(text) or is_title(block, final_stop=True)) and text[
+        -1:
+    ] not in ",;:"
+
+
+def _in_count(
+    page: Page, labels: Sequence[Label], style: str, places: Sequence[int], listed: frozenset[str], sure: int
+) -> set[int]:
+    """Return which of the blocks that may be headings of one style are some."""
+    blocks = page.blocks
+    headings = {i: heading for i in places if (heading := labels[i].heading)}
+    numbers = [headings[i].number or 0 for i in places]
+    named = {
+        i
+        for i in places
+        if plain(blocks[i].text) in listed or (headings[i].title and plain(headings[i].title) in listed)
+    }
+    steps = [b in (a + 1, 1) for a, b in pairwise(numbers)]
+    in_order = sum(steps) >= _HABIT * len(steps) and bool(steps)
+    bare_number = style in ("roman", "arabic", "word")
+    if bare_number:
+        if style == "arabic" and _are_pages(page, places, numbers, sure):
+            return set()
+    elif not (
+        2 * len(named) >= len(places) or (in_order and page.apart(places) >= page.least_apart(len(places)))
+    ):
+        return named
+    kept: set[int] = set()
+    last = 0
+    for i, number in zip(places, numbers, strict=True):
+        block = blocks[i]
+        # Single letters that are numerals too sign letters; digits out of order number pages.
+        letter = block.text.strip(" ._").upper() in ("C", "L")
+        apart = block.gap >= 2 and not letter and (number > last or bare_number)
+        if number in (last + 1, 1) or i in named or (apart and style != "arabic"):
+            kept.add(i)
+            last = number
+    return kept
+
+
+def _are_pages(page: Page, places: Sequence[int], numbers: Sequence[int], sure: int) -> bool:
+    """Return whether digits that stand alone number pages: they never begin again, stand close, or cut sentences."""
+    if len(places) < 8 or numbers.count(1) > 1:
+        return False
+    before = [page.blocks[i - 1] for i in places if i]
+    cutting = sum(is_prose(block) and not _SENTENCE_END.search(block.text) for block in before)
+    return cutting >= 0.2 * len(places) or (sure > 1 and page.apart(places) < _WORDS_A_PAGE)
+
+
+def _in_capitals(page: Page, labels: Sequence[Label]) -> list[int]:
+    """Return the lines in capitals, or far apart, that open the chapters of a book without other headings."""
+    found = [
+        i
+        for i, block in enumerate(page.blocks)
+        if labels[i] is KEEP
+        and len(block.lines) <= 2
+        and ((block.gap >= 2 and is_capitals(block.text)) or (block.gap >= 3 and is_title(block)))
+        and bare(block.text)[:1] not in _QUOTES
+        and bare(block.text)[-1:] not in "!?,;:"
+    ]
+    ends = [*found[1:], len(page.blocks)][: len(found)]
+    far = [
+        i
+        for i, j in zip(found, ends, strict=True)
+        if page.before[j] - page.before[i] >= _FEWEST_WORDS_A_CHAPTER
+    ]
+    return far if len(far) > 1 and len(far) >= _HABIT * len(found) else []
+
+
+def _is_above_heading(block: Block) -> bool:
+    """Return whether a block is a line such as "THE STORY" above "FIRST PERIOD" (not a signature), or closes a part."""
+    text = block.text
+    capitals = (
+        block.gap >= 2
+        and len(block.lines) == 1
+        and text.isupper()
+        and text[0].isalpha()
+        and text[-1].isalpha()
+    )
+    return capitals or is_closing(block, above_heading=True)
+
+
+def titles_listed(blocks: Sequence[Block]) -> frozenset[str]:
+    """Return what a contents page lists, in its :func:`plain` form: each line, its title without number and page, and both over two lines.
+
+    >>> sorted(titles_listed([Block(("   CHAPTER I.  THE PRISON-DOOR ..... 12", " II. Pearl"), 1)]))
+    ['chapteritheprisondoor', 'iipearl', 'pearl', 'theprisondoor']
+    """
+    titles = set()
+    lines = [line for block in blocks for line in block.lines]
+    for line, following in zip(lines, [*lines[1:], ""], strict=False):
+        entry = _without_page(line)
+        both = (
+            f"{entry} {_without_page(following)}"
+            if _without_number(bare(following)) == bare(following)
+            else entry
+        )
+        for text in (entry, both):
+            titles |= {plain(text), plain(_without_number(text))}
+    return frozenset(title for title in titles if sum(map(str.isalpha, title)) > 1 and not _is_numeral(title))
+
+
+def _without_page(line: str) -> str:
+    found = _PAGE.search(line)
+    text = line[: found.start()] if found and found.start() and not line[found.start()].isalnum() else line
+    return bare(text)
+
+
+def _without_number(entry: str) -> str:
+    for pattern in (_NUMBERED, _WITH_TITLE, _COUNTED_WORD):
+        if match := pattern.match(entry):
+            return bare(match["title"] or "").strip(" .:;—–-")
+    return entry
+
+
+def _is_numeral(text: str) -> bool:
+    return bool(re.fullmatch(_ROMAN, text.upper())) or text in _WORDS
+
+
+def usual_below(blocks: Sequence[Block], labels: Sequence[Label]) -> tuple[bool, bool]:
+    """Return whether this book's chapters have titles that end in a full stop; and mottoes with their authors."""
+    below = [
+        blocks[i + 1]
+        for i, found in enumerate(labels[:-1])
+        if found.heading and not found.heading.title and labels[i + 1] is KEEP
+    ]
+    stops = sum(is_title(block, final_stop=True) for block in below)
+    mottoes = sum(_is_indented(block) and bool(_ATTRIBUTION.search(block.lines[-1])) for block in below)
+    return len(below) >= 3 and stops >= _HABIT * len(below), mottoes >= 3
+
+
+def is_motto(blocks: Sequence[Block], labels: Sequence[Label], i: int, usual: bool) -> bool:
+    """Return whether a block begins an indented quotation below a heading, with its author or in a book full of them."""
+    end = i
+    while end < len(blocks) and labels[end] is KEEP and _is_indented(blocks[end]):
+        end += 1
+    run = blocks[i:end]
+    if not run or end == len(blocks) or sum(len(block.text.split()) for block in run) > _MOST_MOTTO_WORDS:
+        return False
+    return usual or any(_ATTRIBUTION.search(block.lines[-1]) for block in run)
+
+
+def _is_indented(block: Block) -> bool:
+    return all(line.startswith(("  ", "\t")) for line in block.lines)
+
+
+def count_warnings(headings: Sequence[Heading]) -> tuple[str, ...]:
+    """Return what is doubtful in the numbers of a book's headings: gaps in a count, or no more than one heading."""
+    warnings = []
+    last: dict[str, int] = {}
+    for heading in headings:
+        if heading.number:
+            before = last.get(heading.style, 0)
+            if heading.number not in (before + 1, 1):
+                warnings.append(
+                    f"{heading.style} {heading.number} follows {heading.style} {before}"
+                    if before
+                    else f"the first {heading.style} has number {heading.number}"
+                )
+            last[heading.style] = heading.number
+    if len(headings) < 2:
+        warnings.append("only one heading is found" if headings else "no heading is found")
+    return tuple(warnings)
