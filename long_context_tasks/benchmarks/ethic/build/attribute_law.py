@@ -18,7 +18,7 @@ from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.build.sources import CitedCase, cited_cases, opinion_texts
 from long_context_tasks.benchmarks.ethic.build.windows import Offer, plan_cases
 from long_context_tasks.benchmarks.ethic.prompts import template
-from long_context_tasks.corpora.court_opinions import Opinion
+from long_context_tasks.corpora.documents import Opinion
 from long_context_tasks.schema import InputError
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Text, chunks_of, pieces_of
 

@@ -15,7 +15,7 @@ from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.build.sources import included_elsewhere, study_text
 from long_context_tasks.benchmarks.ethic.build.windows import Offer, choice_key, plan_cases, shuffled
 from long_context_tasks.benchmarks.ethic.prompts import template
-from long_context_tasks.corpora.medical_abstracts import Review
+from long_context_tasks.corpora.documents import Review
 from long_context_tasks.tokens.chunks import JOINT, Piece, Text, pieces_of
 
 NONE = "none"
