@@ -27,7 +27,7 @@ from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS, order_
 from long_context_tasks.benchmarks.published_files import PublishedRow, json_rows
 from long_context_tasks.schema import Case, CaseWriter, InputError, Options, Turn, file_sha256
 from long_context_tasks.schema.case_folder import cached_folder, text_key
-from long_context_tasks.schema.folders import data_dir
+from long_context_tasks.schema.options import data_dir
 from long_context_tasks.schema.validated import validated
 
 logger = logging.getLogger(__name__)

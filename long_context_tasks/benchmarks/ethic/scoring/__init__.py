@@ -19,7 +19,7 @@ from long_context_tasks.benchmarks.ethic.scoring.official import F1, NOTHING, lc
 from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of, is_refusal
 from long_context_tasks.benchmarks.ethic.scoring.summaries import METRICS as SUMMARY_METRICS
 from long_context_tasks.schema import Case, CaseScores, Score
-from long_context_tasks.schema.reasons import REFUSED, UNPARSED, WRONG_LENGTH
+from long_context_tasks.schema.response import REFUSED, UNPARSED, WRONG_LENGTH
 
 F1_METRICS = (
     *("strict_f1", "official_f1", "strict_precision", "strict_recall"),

@@ -17,8 +17,13 @@ from long_context_tasks.benchmarks.ethic.scoring.official import CRITERIA
 from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of
 from long_context_tasks.judges import ENDPOINT_FAILED, JudgeRequest, Rubric, Verdict, last_boxed
 from long_context_tasks.schema import Case, CaseScores, Documents, InputError, Message, Score
-from long_context_tasks.schema.reasons import JUDGE_FAILED, JUDGE_UNPARSABLE, NOT_JUDGED, UNPARSED
-from long_context_tasks.schema.thinking import without_thinking
+from long_context_tasks.schema.response import (
+    JUDGE_FAILED,
+    JUDGE_UNPARSABLE,
+    NOT_JUDGED,
+    UNPARSED,
+    without_thinking,
+)
 
 LOW, HIGH = 1, 5
 DEFAULT = "geval"
