@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.schema.reasons import REASONS
+from long_context_tasks.schema.response import REASONS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 COUNTS = {"n", "n_scored", "n_truncated", *(f"n_{reason}" for reason in REASONS)}
