@@ -2,25 +2,19 @@
 
 from long_context_tasks.stats.comparison import (
     MIN_TEST_CLUSTERS,
+    Detectable,
     PairedComparison,
+    Spread,
     WelchTest,
     adjust,
+    cases_needed,
     compare_paired,
     compare_pairs,
+    discordant_spread,
+    hit_spread,
+    smallest_difference,
+    spread_of,
     welch_test,
-)
-from long_context_tasks.stats.correlation import (
-    METHODS,
-    Correlation,
-    Difference,
-    Method,
-    cluster_draws,
-    cluster_interval,
-    correlate,
-    correlate_raters,
-    correlation_matrix,
-    mae_difference,
-    rho_difference,
 )
 from long_context_tasks.stats.effective_length import (
     EffectiveLength,
@@ -42,33 +36,37 @@ from long_context_tasks.stats.means import (
     GroupMean,
     Mean,
     SeedSpread,
+    could_be_one_run,
     group_mean,
     group_means,
     interval_of_mean,
     mean_of_scores,
     result_keys,
+    round_half_up,
+    round_twice,
     seed_spread,
     task_numbers,
 )
-from long_context_tasks.stats.power import (
-    Detectable,
-    Spread,
-    cases_needed,
-    discordant_spread,
-    hit_spread,
-    smallest_difference,
-    spread_of,
-)
 from long_context_tasks.stats.raters import (
+    METHODS,
+    Correlation,
+    Difference,
     Icc,
+    Method,
     Panel,
     RaterStudy,
+    cluster_draws,
+    cluster_interval,
+    correlate,
+    correlate_raters,
+    correlation_matrix,
     icc,
+    mae_difference,
     means_by_gold_bin,
+    rho_difference,
     study_panel,
     study_raters,
 )
-from long_context_tasks.stats.rounding import could_be_one_run, round_half_up, round_twice
 
 __all__ = [
     "METHODS",

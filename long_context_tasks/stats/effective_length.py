@@ -14,7 +14,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from long_context_tasks.stats.correlation import RESAMPLES, drawn_clusters
 from long_context_tasks.stats.intervals import (
     LEVEL,
     Array,
@@ -27,6 +26,7 @@ from long_context_tasks.stats.intervals import (
     t_quantile,
     wilson_ends,
 )
+from long_context_tasks.stats.raters import RESAMPLES, drawn_clusters
 
 Counts = NDArray[np.uint8] | NDArray[np.uint16]
 _GRID = 4_000
@@ -275,7 +275,7 @@ def _drawn(scores: LengthScores, rates: bool, seed: int) -> tuple[Array, Array]:
 
 @lru_cache(maxsize=24)
 def drawn_counts(n_clusters: int, seed: int = 0, resamples: int = RESAMPLES) -> Counts:
-    """Return how often each draw of :func:`~long_context_tasks.stats.correlation.drawn_clusters` has each cluster: draws x clusters.
+    """Return how often each draw of :func:`~long_context_tasks.stats.raters.drawn_clusters` has each cluster: draws x clusters.
 
     The models of one family share their draws, so the last ones are kept, in small numbers: 2 MB for 1,000 clusters.
     """

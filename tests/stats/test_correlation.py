@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from long_context_tasks.stats import correlation as correlation_module
-from long_context_tasks.stats.correlation import (
+from long_context_tasks.stats.raters import (
     _AT_ONCE,
     METHODS,
     cluster_draws,

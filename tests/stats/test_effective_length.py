@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from long_context_tasks.stats import wilson
-from long_context_tasks.stats.correlation import RESAMPLES, drawn_clusters
 from long_context_tasks.stats.effective_length import (
     LengthScores,
     drawn_counts,
@@ -22,6 +21,7 @@ from long_context_tasks.stats.effective_length import (
     wilson_low,
 )
 from long_context_tasks.stats.intervals import moments, t_ends, wilson_ends
+from long_context_tasks.stats.raters import RESAMPLES, drawn_clusters
 
 
 def _hits(hits: int, n: int = 100) -> LengthScores:
