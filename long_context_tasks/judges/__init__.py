@@ -26,7 +26,7 @@ from long_context_tasks.judges.verdict import (
     panel,
     summarize,
 )
-from long_context_tasks.schema.reasons import ENDPOINT_FAILED, UNPARSABLE
+from long_context_tasks.schema.response import ENDPOINT_FAILED, UNPARSABLE
 
 __all__ = [
     "ENDPOINT_FAILED",

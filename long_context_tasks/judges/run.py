@@ -12,7 +12,7 @@ from long_context_tasks.judges.request import Ask, JudgeRequest, ask_key, raw_pr
 from long_context_tasks.judges.store import Store
 from long_context_tasks.judges.verdict import Reply, Rubric, Usage, Verdict
 from long_context_tasks.schema import InputError, Message
-from long_context_tasks.schema.reasons import ENDPOINT_FAILED, UNPARSABLE
+from long_context_tasks.schema.response import ENDPOINT_FAILED, UNPARSABLE
 
 if TYPE_CHECKING:
     from long_context_tasks.judges.client import EndpointClient

@@ -23,7 +23,7 @@ from pathlib import Path
 from long_context_tasks.judges.config import JudgeConfig
 from long_context_tasks.judges.verdict import Reply
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.folders import cache_dir
+from long_context_tasks.schema.options import cache_dir
 
 _LOG = logging.getLogger(__name__)
 

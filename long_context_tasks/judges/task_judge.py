@@ -11,8 +11,7 @@ from long_context_tasks.judges.run import check_prompts, judge_all
 from long_context_tasks.judges.store import Store, default_store_path
 from long_context_tasks.judges.verdict import Rubric, Verdict, summarize
 from long_context_tasks.schema import Case, CaseScores, LoadedTask, Score
-from long_context_tasks.schema.reasons import NOT_JUDGED
-from long_context_tasks.schema.response import Response
+from long_context_tasks.schema.response import NOT_JUDGED, Response
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from long_context_tasks.judges import JudgeConfig, Verdict
 from long_context_tasks.judges.task_judge import Verdicts, score_turns, with_judge
 from long_context_tasks.results.evaluations import judged_path, needs_no_judge, write_judged
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
-from long_context_tasks.schema.reasons import JUDGE_FAILED
+from long_context_tasks.schema.response import JUDGE_FAILED
 from long_context_tasks.stats.means import task_numbers
 
 ROW_KEYS = (

@@ -31,7 +31,7 @@ from long_context_tasks.results.evaluations import (
 )
 from long_context_tasks.results.rejudge import ROW_KEYS, ScoredAgain, naming, scores_of
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
-from long_context_tasks.schema.reasons import NOT_JUDGED
+from long_context_tasks.schema.response import NOT_JUDGED
 
 _MOST_REPLIES = 1000
 

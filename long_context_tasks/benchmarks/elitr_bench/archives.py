@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from long_context_tasks.benchmarks.published_files import PublishedRow
 from long_context_tasks.schema import InputError, Options
 from long_context_tasks.schema.files import loads
-from long_context_tasks.schema.folders import data_dir
+from long_context_tasks.schema.options import data_dir
 from long_context_tasks.schema.validated import validated
 
 NAME = "elitr_bench"

@@ -22,8 +22,7 @@ from long_context_tasks.hosts.stored import (
 )
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import loads
-from long_context_tasks.schema.reasons import DOES_NOT_FIT
-from long_context_tasks.schema.response import Response, from_stored_form
+from long_context_tasks.schema.response import DOES_NOT_FIT, Response, from_stored_form
 
 _TIME = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
 _RESULTS = re.compile(rf"(?!samples_).*?_?(?P<time>{_TIME})\.json", re.ASCII)

@@ -15,8 +15,14 @@ from long_context_tasks.hosts.stored import OWN, StoredCase, StoredRun, labels_o
 from long_context_tasks.judges.task_judge import score_turns
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
 from long_context_tasks.schema.files import json_rows, json_value, loads, write_json, write_whole
-from long_context_tasks.schema.reasons import DOES_NOT_FIT, ENDPOINT_FAILED
-from long_context_tasks.schema.response import Response, from_stored_form, stored_form, writable
+from long_context_tasks.schema.response import (
+    DOES_NOT_FIT,
+    ENDPOINT_FAILED,
+    Response,
+    from_stored_form,
+    stored_form,
+    writable,
+)
 from long_context_tasks.stats.means import task_numbers
 
 FORMAT = 1

@@ -10,8 +10,8 @@ import pytest
 from vector_rows import vector_rows
 
 from long_context_tasks.benchmarks.ethic import prompts, scoring
-from long_context_tasks.benchmarks.ethic.context_sections import context_of, split_sections
 from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS
+from long_context_tasks.benchmarks.ethic.prompts import context_of, split_sections
 from long_context_tasks.benchmarks.ethic.scoring import official
 from long_context_tasks.benchmarks.ethic.scoring import summaries as judge_prompts
 from long_context_tasks.benchmarks.ethic.scoring.official import (

@@ -17,7 +17,7 @@ from long_context_tasks.benchmarks.ethic.build.labels import gold_labels, merge_
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.build.sources import Source
 from long_context_tasks.benchmarks.ethic.build.windows import LOOSE, Window, plan_windows, shuffled
-from long_context_tasks.benchmarks.ethic.context_sections import find_markers
+from long_context_tasks.benchmarks.ethic.prompts import find_markers
 from long_context_tasks.tokens.chunks import JOINT, Chunk
 
 T = TypeVar("T")
