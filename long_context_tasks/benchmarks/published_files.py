@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import ConfigDict
 
 from long_context_tasks.schema import InputError, Options
-from long_context_tasks.schema.folders import data_dir
+from long_context_tasks.schema.options import data_dir
 from long_context_tasks.schema.validated import Checked, validated
 
 _Row = TypeVar("_Row", bound="PublishedRow")

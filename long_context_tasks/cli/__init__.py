@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from long_context_tasks.schema.errors import InputError
+from long_context_tasks.schema.files import InputError
 
 _HERE = "long_context_tasks.cli"
 _COMMANDS = (

@@ -112,7 +112,7 @@ def _between(files: list[PublishedFile], first: str, last: str) -> set[str]:
 
 def _folder(benchmark: str, data_dir: Path | None) -> Path:
     from long_context_tasks.schema import resolve_options
-    from long_context_tasks.schema.folders import data_dir as folder
+    from long_context_tasks.schema.options import data_dir as folder
 
     return folder(resolve_options({"lct_data_dir": data_dir}), benchmark)
 

@@ -17,7 +17,7 @@ import typer
 from long_context_tasks import __version__
 from long_context_tasks.cli.options import Json, examples
 from long_context_tasks.cli.output import add_table, give
-from long_context_tasks.schema.errors import InputError
+from long_context_tasks.schema.files import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,9 +13,10 @@ from dataclasses import Field, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import platformdirs
 from typing_extensions import Self
 
-from long_context_tasks.schema.errors import InputError
+from long_context_tasks.schema.files import InputError
 
 LENGTH_POLICIES = ("same_information", "same_tokens")
 SUBSETS = (1000, 200, 50)
@@ -272,3 +273,15 @@ def _checked(options: _Options) -> _Options:
             "lct_length_policy=same_tokens counts in the model's tokenizer: give lct_tokenizer (--tokenizer) as well"
         )
     return options
+
+
+def cache_dir() -> Path:
+    """Folder for what can be made again: ``LCT_CACHE_DIR``, else the platform's cache folder."""
+    given = os.environ.get("LCT_CACHE_DIR")
+    return Path(given).expanduser() if given else Path(platformdirs.user_cache_dir("long_context_tasks"))
+
+
+def data_dir(options: Options, benchmark: str) -> Path:
+    """Folder with the published files of a benchmark: in ``lct_data_dir``, else in the cache."""
+    root = options.data_dir if options.data_dir is not None else cache_dir() / "data"
+    return root / benchmark

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
-from long_context_tasks.schema.errors import InputError
+from long_context_tasks.schema.files import InputError
 from long_context_tasks.schema.secrets import holds_secret, is_secret_name
 
 _T = TypeVar("_T")

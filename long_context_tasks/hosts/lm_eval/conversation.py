@@ -15,8 +15,8 @@ from lm_eval.api.model import hash_args
 from long_context_tasks.hosts.lm_eval.refusals import CaseInstance
 from long_context_tasks.hosts.lm_eval.results import REFUSED
 from long_context_tasks.schema import Case, LoadedTask, Message, prompt_hash
+from long_context_tasks.schema.case import folded, takes_system
 from long_context_tasks.schema.response import Response
-from long_context_tasks.schema.system_role import folded, takes_system
 
 
 class Conversation:

@@ -23,7 +23,7 @@ from long_context_tasks.hosts.lm_eval.results import REFUSED
 from long_context_tasks.hosts.turns import thinking_of
 from long_context_tasks.hosts.window import is_length_refusal
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.thinking import OPEN
+from long_context_tasks.schema.response import OPEN
 
 _API_MODELS = "lm_eval.models.api_models"
 _CONVERTS = "_lct_converts_refusals"

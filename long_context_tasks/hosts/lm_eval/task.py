@@ -38,8 +38,7 @@ from long_context_tasks.schema import (
     InputError,
     LoadedTask,
 )
-from long_context_tasks.schema.reasons import DOES_NOT_FIT, REASONS
-from long_context_tasks.schema.response import Response, writable
+from long_context_tasks.schema.response import DOES_NOT_FIT, REASONS, Response, writable
 from long_context_tasks.schema.secrets import without_secrets
 from long_context_tasks.stats import interval_of_mean
 from long_context_tasks.stats.means import result_keys

@@ -26,10 +26,8 @@ from opencompass.utils.prompt import PromptList
 from long_context_tasks.hosts.turns import thinking_of
 from long_context_tasks.hosts.window import Window, is_length_refusal
 from long_context_tasks.schema import InputError, LoadedTask, Message
-from long_context_tasks.schema.reasons import DOES_NOT_FIT
-from long_context_tasks.schema.response import writable
-from long_context_tasks.schema.system_role import folded, takes_system
-from long_context_tasks.schema.thinking import OPEN
+from long_context_tasks.schema.case import folded, takes_system
+from long_context_tasks.schema.response import DOES_NOT_FIT, OPEN, writable
 
 # The thinking of reasoning models, so far as OpenCompass loses it.
 

@@ -23,11 +23,11 @@ from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import resolve_options
-from long_context_tasks.hosts.opencompass.chosen_tasks import not_run
+from long_context_tasks.hosts.opencompass.configs import not_run
 from long_context_tasks.hosts.opencompass.rows import GIVEN, answering_options, difference
 from long_context_tasks.judges import load_judge
 from long_context_tasks.schema import InputError, format_length, parse_length
-from long_context_tasks.schema.reasons import JUDGE_FAILED, NOT_JUDGED, UNSCORED
+from long_context_tasks.schema.response import JUDGE_FAILED, NOT_JUDGED, UNSCORED
 
 _NAME = re.compile(r"(?P<family>.+?)_(?P<length>\d+[km]?|any)(?:_(?P<variant>.+))?", re.ASCII)
 _GUESS = "random guess"

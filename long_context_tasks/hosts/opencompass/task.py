@@ -43,8 +43,7 @@ from long_context_tasks.schema import (
     Options,
     prompt_hash,
 )
-from long_context_tasks.schema.reasons import DOES_NOT_FIT
-from long_context_tasks.schema.response import Response
+from long_context_tasks.schema.response import DOES_NOT_FIT, Response
 from long_context_tasks.stats.means import task_numbers
 
 

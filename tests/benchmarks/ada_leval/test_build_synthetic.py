@@ -22,7 +22,7 @@ from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.corpora.books import Book
 from long_context_tasks.schema import CaseSet, InputError, Options, format_length, parse_length
-from long_context_tasks.schema.folders import cache_dir
+from long_context_tasks.schema.options import cache_dir
 from long_context_tasks.synthetic import write_novel, write_threads
 from long_context_tasks.synthetic.forum import asides, with_asides
 from long_context_tasks.synthetic.forum.parts import devices, meets, traits
