@@ -13,13 +13,13 @@ differences, which is the smaller, the more alike they are.
 """
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from long_context_tasks.stats.intervals import Array, Interval, cluster_sums, cluster_t, t_quantile
 
@@ -104,33 +104,30 @@ def compare_paired(
     """
     cases = list(zip(first[1], second[1], clusters, strict=True))
     common = [(x, y, cluster) for x, y, cluster in cases if x is not None and y is not None]
-    only_first = sum(x is not None and y is None for x, y, _ in cases)
-    only_second = sum(x is None and y is not None for x, y, _ in cases)
     n, kept = len(common), [cluster for _, _, cluster in common]
     k = len(set(kept))
-    counts = (n, k, only_first, only_second, len(cases) - n - only_first - only_second)
-    if not n:
-        nowhere = Interval(math.nan, math.nan)
-        reason = "no case that both could take"
-        return PairedComparison(
-            first[0], second[0], *counts, math.nan, math.nan, math.nan, nowhere, math.nan, None, reason=reason
-        )
     x, y = np.array([row[0] for row in common], float), np.array([row[1] for row in common], float)
-    found = PairedComparison(
+    reason, p, method = None, math.nan, None
+    if k < MIN_TEST_CLUSTERS:
+        reason = f"{k} clusters; a test needs {MIN_TEST_CLUSTERS}" if n else "no case that both could take"
+    else:
+        p, method = sign_flips(cluster_sums((x - y).tolist(), kept)[0], seed)
+    return PairedComparison(
         first[0],
         second[0],
-        *counts,
-        mean_first=math.fsum(x) / n,
-        mean_second=math.fsum(y) / n,
-        difference=math.fsum(x - y) / n,
+        n=n,
+        clusters=k,
+        only_first=sum(x is not None and y is None for x, y, _ in cases),
+        only_second=sum(x is None and y is not None for x, y, _ in cases),
+        neither=sum(x is None and y is None for x, y, _ in cases),
+        mean_first=math.fsum(x) / n if n else math.nan,
+        mean_second=math.fsum(y) / n if n else math.nan,
+        difference=math.fsum(x - y) / n if n else math.nan,
         interval=interval_of_difference(x, y, kept),
-        p=math.nan,
-        method=None,
+        p=p,
+        method=method,
+        reason=reason,
     )
-    if k < MIN_TEST_CLUSTERS:
-        return replace(found, reason=f"{k} clusters; a test needs {MIN_TEST_CLUSTERS}")
-    p, method = sign_flips(cluster_sums((x - y).tolist(), kept)[0], seed)
-    return replace(found, p=p, method=method)
 
 
 def interval_of_difference(
@@ -175,7 +172,14 @@ def sign_flips(sums: Array, seed: int = 0) -> tuple[float, TestMethod]:
         return float(p), "mcnemar" if size[0] == 1 else "exact"
     whole = np.rint(size).astype(int)
     if whole.min() > 0 and np.abs(size - whole).max() < 1e-9 and len(whole) * int(whole.sum()) <= _MOST_SUMS:
-        return _exact_whole(whole, int(np.rint(abs(moved.sum())))), "exact"
+        total, observed = int(whole.sum()), int(np.rint(abs(moved.sum())))
+        # chances[s]: of the positive ones summing to s; the signed sum is then 2 s - total
+        chances = np.zeros(total + 1)
+        chances[0] = 1.0
+        for step in whole:
+            chances = (chances + np.concatenate([np.zeros(step), chances[:-step]])) / 2
+        signed = np.abs(2 * np.arange(total + 1) - total)
+        return float(min(1.0, chances[signed >= observed].sum())), "exact"
     test = permutation_test(
         (moved,),
         # Rounded, so that sums that are equal but for the order of adding count as equal.
@@ -187,20 +191,6 @@ def sign_flips(sums: Array, seed: int = 0) -> tuple[float, TestMethod]:
         rng=np.random.default_rng(seed),
     )
     return float(min(1.0, test.pvalue)), "exact" if 2 ** len(moved) <= MONTE_CARLO else "monte_carlo"
-
-
-def _exact_whole(sizes: NDArray[np.int_], observed: int) -> float:
-    """Chance that the sum of ``sizes`` with random signs is at least ``observed`` away from 0."""
-    total = int(sizes.sum())
-    # chances[s]: of the positive ones summing to s; the signed sum is then 2 s - total
-    chances = np.zeros(total + 1)
-    chances[0] = 1.0
-    for size in sizes:
-        shifted = np.zeros_like(chances)
-        shifted[size:] = chances[:-size]
-        chances = (chances + shifted) / 2
-    signed = np.abs(2 * np.arange(total + 1) - total)
-    return float(min(1.0, chances[signed >= observed].sum()))
 
 
 def holm(ps: Sequence[float]) -> list[float]:
@@ -218,11 +208,11 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 def adjust(comparisons: Sequence[PairedComparison]) -> list[PairedComparison]:
     """Fill ``p_holm``, ``p_fdr`` and ``family``; all tests given are one family. Comparisons without a test do not count."""
-    tested = [place for place, each in enumerate(comparisons) if not math.isnan(each.p)]
-    ps = [comparisons[place].p for place in tested]
-    found = list(comparisons)
     from scipy.stats import false_discovery_control
 
+    found = list(comparisons)
+    tested = [place for place, comparison in enumerate(found) if not math.isnan(comparison.p)]
+    ps = [found[place].p for place in tested]
     by_fdr = false_discovery_control(ps).tolist() if ps else []
     for place, by_holm, fdr in zip(tested, holm(ps), by_fdr, strict=True):
         found[place] = replace(found[place], p_holm=by_holm, p_fdr=fdr, family=len(ps))
@@ -325,19 +315,12 @@ class Detectable:
         difference: smallest that is detected; nan where nothing is.
         n: cases (unpaired: of each model).
         clusters: of these cases.
-        spread: assumed.
-        paired: both models on the same cases.
-        power, alpha: of the two-sided test.
         reason: why nothing is detected; None otherwise.
     """
 
     difference: float
     n: int
     clusters: int
-    spread: Spread
-    paired: bool
-    power: float
-    alpha: float
     reason: str | None = None
 
 
@@ -455,14 +438,18 @@ def smallest_difference(
         raise ValueError(f"{n} cases in {clusters} clusters")
     spread = Spread(spread.sd, spread.icc, max(spread.cluster_size, n / clusters))
     if clusters < MIN_TEST_CLUSTERS:
-        reason = f"{clusters} clusters; a test needs {MIN_TEST_CLUSTERS}"
-        return Detectable(math.nan, n, clusters, spread, paired, power, alpha, reason)
+        return Detectable(math.nan, n, clusters, f"{clusters} clusters; a test needs {MIN_TEST_CLUSTERS}")
+    if spread.sd == 0:
+        return Detectable(0.0, n, clusters)
+    from scipy.optimize import brentq
 
     def lacking(difference: float) -> float:
         return power_of(difference, n, clusters, spread, paired=paired, alpha=alpha) - power
 
-    found = 0.0 if spread.sd == 0 else _root(lacking, spread.sd * math.sqrt(2 * spread.design_effect / n))
-    return Detectable(found, n, clusters, spread, paired, power, alpha)
+    step = high = spread.sd * math.sqrt(2 * spread.design_effect / n)
+    while lacking(high) < 0:
+        high *= 2
+    return Detectable(float(brentq(lacking, 0.0, high, xtol=step * 1e-9)), n, clusters)
 
 
 def cases_needed(
@@ -493,18 +480,6 @@ def cases_needed(
         high *= 2
         if high > _MOST_CASES:
             raise ValueError(f"a difference of {difference} needs over {_MOST_CASES:,} clusters")
-    low = max(MIN_TEST_CLUSTERS - 1, high // 2 if high > MIN_TEST_CLUSTERS else 0)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    n = round(high * spread.cluster_size)
-    return Detectable(abs(difference), n, high, spread, paired, power, alpha)
-
-
-def _root(lacking: Callable[[float], float], step: float) -> float:
-    high = step
-    while lacking(high) < 0:
-        high *= 2
-    from scipy.optimize import brentq
-
-    return float(brentq(lacking, 0.0, high, xtol=step * 1e-9))
+    low = max(MIN_TEST_CLUSTERS, high // 2)
+    k = low + bisect_left(range(low, high), True, key=enough)
+    return Detectable(abs(difference), round(k * spread.cluster_size), k)

@@ -95,7 +95,8 @@ def interval_of_mean(
         rates: the values are shares from 0 to 1.
         stds: standard deviation of what each value is the expectation of, independent of one another; empty where values are certain.
     """
-    ends = _interval_of_values(values, clusters, rates)
+    shares = rates and all(0 <= value <= 1 for value in values)
+    ends = (cluster_wilson if shares else cluster_t)(values, clusters)
     return widened(ends, math.fsum(values) / len(values), stds, rates=rates) if any(stds) else ends
 
 
@@ -111,12 +112,6 @@ def widened(ends: Interval, mean: float, stds: Sequence[float], *, rates: bool =
     within = Z_95 * math.sqrt(math.fsum(std**2 for std in stds)) / len(stds)
     low, high = mean - math.hypot(mean - ends.low, within), mean + math.hypot(ends.high - mean, within)
     return Interval(max(low, 0.0), min(high, 1.0)) if rates else Interval(low, high)
-
-
-def _interval_of_values(values: Sequence[float], clusters: Sequence[Hashable], rates: bool) -> Interval:
-    if rates and all(0 <= value <= 1 for value in values):
-        return cluster_wilson(values, clusters)
-    return cluster_t(values, clusters)
 
 
 @dataclass(frozen=True)
@@ -149,8 +144,7 @@ def group_mean(values: Sequence[float | None], clusters: Sequence[Hashable]) -> 
     pairs = [(value, cluster) for value, cluster in zip(values, clusters, strict=True) if value is not None]
     if not pairs:
         return GroupMean(0, len(values), 0, math.nan, math.nan, Interval(math.nan, math.nan))
-    scores = [value for value, _ in pairs]
-    kept = [cluster for _, cluster in pairs]
+    scores, kept = zip(*pairs, strict=True)
     return GroupMean(
         n=len(scores),
         total=len(values),
@@ -244,33 +238,16 @@ def task_numbers(
         mean = mean_of_scores([case[metric] for case in scores], clusters, rates=metric not in points)
         result[metric] = mean.value
         if metric in intervals:
-            result[f"{metric}_low"], result[f"{metric}_high"] = mean.low, mean.high
+            result |= {f"{metric}_low": mean.low, f"{metric}_high": mean.high}
     headline = mean_of_scores([case[metrics[0]] for case in scores], clusters)
-    result["n"] = headline.total
-    result["n_scored"] = headline.n
-    result["coverage"] = headline.coverage if scores else math.nan
-    result["n_truncated"] = n_truncated
-    return result | {f"n_{reason}": headline.reasons.get(reason, 0) for reason in REASONS}
+    counts = {"n": headline.total, "n_scored": headline.n, "coverage": headline.coverage}
+    reasons = {f"n_{reason}": headline.reasons.get(reason, 0) for reason in REASONS}
+    return {**result, **counts, "n_truncated": n_truncated, **reasons}
 
 
 Number = float | int | Decimal | Fraction
 
 _CONTEXT = Context(prec=50, rounding=ROUND_HALF_UP)
-
-
-def _to_decimal(value: Number) -> Decimal:
-    """Return the value as people read it: a float by its shortest decimal form, a fraction to 50 digits.
-
-    Raises:
-        ValueError: not a finite number.
-    """
-    if isinstance(value, Fraction):
-        return _CONTEXT.divide(Decimal(value.numerator), Decimal(value.denominator))
-    # float() first: numpy's own numbers have another repr.
-    decimal = Decimal(repr(float(value))) if isinstance(value, float) else Decimal(value)
-    if not decimal.is_finite():
-        raise ValueError(f"cannot round {value}")
-    return decimal
 
 
 def round_half_up(value: Number, places: int = 2) -> Decimal:
@@ -284,7 +261,14 @@ def round_half_up(value: Number, places: int = 2) -> Decimal:
     """
     if places < 0:
         raise ValueError(f"{places} decimals")
-    return _to_decimal(value).quantize(Decimal(1).scaleb(-places), context=_CONTEXT)
+    if isinstance(value, Fraction):
+        decimal = _CONTEXT.divide(Decimal(value.numerator), Decimal(value.denominator))
+    else:
+        # A float as people read it; float() first, as numpy's own numbers have another repr.
+        decimal = Decimal(repr(float(value))) if isinstance(value, float) else Decimal(value)
+    if not decimal.is_finite():
+        raise ValueError(f"cannot round {value}")
+    return decimal.quantize(Decimal(1).scaleb(-places), context=_CONTEXT)
 
 
 def round_twice(value: Number, places: int = 2, first: int = 3) -> Decimal:

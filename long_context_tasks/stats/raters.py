@@ -16,7 +16,6 @@ only these; differences in level do not count. (., 1) is the reliability of one 
 The computation is pingouin's, which comes with ``pip install 'long_context_tasks[agreement]'``.
 """
 
-import importlib
 import math
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -92,24 +91,15 @@ def percentiles(found: NDArray[np.float64], level: float = LEVEL) -> Interval:
     return Interval(float(low), float(high))
 
 
-@dataclass(frozen=True)
-class Draws:
-    """Draws of clusters and what belongs to them.
-
-    Attributes:
-        numbers: cluster of each row, from 0; shape (rows,).
-        counts: how often a draw has each cluster; shape (draws, clusters).
-    """
-
-    numbers: Rows
-    counts: Array
+Draws = tuple[Rows, Array]
+"""Cluster of each row, from 0, of shape (rows,); and how often a draw has each cluster, of shape (draws, clusters)."""
 
 
-def draws_of(numbers: Rows, drawn: Rows) -> Draws:
+def draws_of(clusters: Sequence[Hashable], drawn: Rows) -> Draws:
     """Count the clusters of each draw of :func:`drawn_clusters`."""
     counts = np.zeros((len(drawn), drawn.shape[1]))
     np.add.at(counts, (np.arange(len(drawn))[:, None], drawn), 1.0)
-    return Draws(numbers, counts)
+    return cluster_numbers(clusters), counts
 
 
 def _ratio(both: Array, first: Array, second: Array) -> Array:
@@ -120,11 +110,11 @@ def _ratio(both: Array, first: Array, second: Array) -> Array:
 
 def pearson_of_draws(x: Array, y: Array, draws: Draws) -> Array:
     """Return Pearson's coefficient of every draw; nan for a draw in which a rater's scores are all equal."""
+    numbers, counts = draws
     x, y = x - x.mean(), y - y.mean()
     columns = (np.ones_like(x), x, y, x * x, y * y, x * y)
-    n_clusters = draws.counts.shape[1]
-    by_cluster = np.array([np.bincount(draws.numbers, each, minlength=n_clusters) for each in columns]).T
-    n, sx, sy, sxx, syy, sxy = (draws.counts @ by_cluster).T
+    by_cluster = np.array([np.bincount(numbers, column, minlength=counts.shape[1]) for column in columns]).T
+    n, sx, sy, sxx, syy, sxy = (counts @ by_cluster).T
     spread_x, spread_y = sxx - sx * sx / n, syy - sy * sy / n
     # What is left of a constant rater after rounding is no spread.
     spread_x[spread_x <= _FLAT * (x * x).sum()] = np.nan
@@ -144,15 +134,13 @@ def spearman_of_draws(x: Array, y: Array, draws: Draws) -> Array:
 
     A row's rank, from the middle rank, is half the rows below it less half those above.
     """
-    n_clusters = draws.counts.shape[1]
-    weights = draws.counts[:, draws.numbers]
-    ranks = []
-    for scores in (x, y):
-        against = np.zeros((n_clusters, len(scores)))
-        for number in range(n_clusters):
-            against[number] = _signs(scores, draws.numbers == number).sum(axis=1, dtype=float)
-        ranks.append(draws.counts @ against)
-    first, second = ranks
+    numbers, counts = draws
+    weights = counts[:, numbers]
+    own = [numbers == number for number in range(counts.shape[1])]
+    first, second = (
+        counts @ np.array([_signs(scores, rows).sum(axis=1, dtype=float) for rows in own])
+        for scores in (x, y)
+    )
     return _ratio(
         (weights * first * second).sum(axis=1),
         (weights * first * first).sum(axis=1),
@@ -162,15 +150,16 @@ def spearman_of_draws(x: Array, y: Array, draws: Draws) -> Array:
 
 def kendall_of_draws(x: Array, y: Array, draws: Draws) -> Array:
     """Return Kendall's tau-b of every draw: pairs in the same order less pairs in opposite order, over pairs not tied."""
-    n_clusters = draws.counts.shape[1]
+    numbers, counts = draws
+    n_clusters = counts.shape[1]
     sums = np.zeros((3, n_clusters, n_clusters))
     for number in range(n_clusters):
-        own = draws.numbers == number
+        own = numbers == number
         signs_x, signs_y = _signs(x, own), _signs(y, own)
         for kind, product in enumerate((signs_x * signs_y, signs_x * signs_x, signs_y * signs_y)):
             by_row = product.sum(axis=1, dtype=float)
-            sums[kind, :, number] = np.bincount(draws.numbers, by_row, minlength=n_clusters)
-    both, only_x, only_y = (((draws.counts @ each) * draws.counts).sum(axis=1) for each in sums)
+            sums[kind, :, number] = np.bincount(numbers, by_row, minlength=n_clusters)
+    both, only_x, only_y = (((counts @ kind) * counts).sum(axis=1) for kind in sums)
     return _ratio(both, only_x, only_y)
 
 
@@ -233,7 +222,7 @@ def _interval(
     """Percentile interval of a statistic that is known for all draws at once, or for the rows of each."""
     n_clusters = len(set(clusters))
     if n_clusters > 1 and max(len(clusters), 4 * n_clusters) <= MOST_ROWS:
-        return percentiles(at_once(draws_of(cluster_numbers(clusters), drawn_clusters(n_clusters, seed))))
+        return percentiles(at_once(draws_of(clusters, drawn_clusters(n_clusters, seed))))
     return cluster_interval(of_rows, clusters, seed)
 
 
@@ -249,25 +238,20 @@ def correlate_raters(
     Raises:
         ValueError: lengths differ.
     """
-    rows = [
-        (x, y, cluster)
-        for x, y, cluster in zip(first[1], second[1], clusters, strict=True)
-        if x is not None and y is not None
-    ]
-    x = np.array([row[0] for row in rows], dtype=float)
-    y = np.array([row[1] for row in rows], dtype=float)
-    kept = [row[2] for row in rows]
+    rows = zip(first[1], second[1], clusters, strict=True)
+    common = [(x, y, cluster) for x, y, cluster in rows if x is not None and y is not None]
+    x, y = np.array([row[0] for row in common], float), np.array([row[1] for row in common], float)
+    kept = [row[2] for row in common]
     value = correlate(x, y, method)
     interval = Interval(math.nan, math.nan)
     if not math.isnan(value):
-        at_once = _AT_ONCE[method]
         interval = _interval(
-            lambda draws: at_once(x, y, draws),
-            lambda chosen: correlate(x[chosen], y[chosen], method),
+            lambda draws: _AT_ONCE[method](x, y, draws),
+            lambda rows: correlate(x[rows], y[rows], method),
             kept,
             seed,
         )
-    return Correlation(first[0], second[0], method, value, interval, len(rows), len(set(kept)))
+    return Correlation(first[0], second[0], method, value, interval, len(common), len(set(kept)))
 
 
 def correlation_matrix(
@@ -303,12 +287,11 @@ class Difference:
     outcome: Outcome
 
 
-def _outcome(interval: Interval, *, more_is_better: bool) -> Outcome:
-    if interval.low > 0:
-        return "wins" if more_is_better else "loses"
-    if interval.high < 0:
-        return "loses" if more_is_better else "wins"
-    return "open"
+def _difference(value: float, interval: Interval, better: float) -> Difference:
+    """``better`` is 1 where the larger of two figures is the better one, else -1."""
+    above = (interval.low > 0) - (interval.high < 0)
+    outcomes: dict[float, Outcome] = {1: "wins", 0: "open", -1: "loses"}
+    return Difference(value, interval, outcomes[above * better])
 
 
 def rho_difference(
@@ -337,7 +320,7 @@ def rho_difference(
             clusters,
             seed,
         )
-    return Difference(value, interval, _outcome(interval, more_is_better=True))
+    return _difference(value, interval, 1)
 
 
 def mae_difference(
@@ -353,7 +336,7 @@ def mae_difference(
     """
     values = [abs(a - t) - abs(b - t) for a, b, t in zip(first, second, truth, strict=True)]
     interval = cluster_t(values, clusters, skewed=False)
-    return Difference(math.fsum(values) / len(values), interval, _outcome(interval, more_is_better=False))
+    return _difference(math.fsum(values) / len(values), interval, -1)
 
 
 Ratings = Mapping[str, Sequence[float | None]]
@@ -410,52 +393,47 @@ def icc(ratings: Sequence[Sequence[float]]) -> dict[str, Icc]:
         )
     if any(math.isnan(rating) for row in ratings for rating in row):
         raise ValueError("ICC needs a complete table; a rating is not a number")
-    pandas, pingouin = _load("pandas"), _load("pingouin")
+    try:
+        import pandas
+        import pingouin
+    except ImportError as error:
+        raise InputError(
+            f"ICC needs the library {error.name}: pip install 'long_context_tasks[agreement]'"
+        ) from error
     raters = sizes.pop()
-    table = pandas.DataFrame(
-        [
-            (target, rater, float(rating))
-            for target, row in enumerate(ratings)
-            for rater, rating in enumerate(row)
-        ],
-        columns=["target", "rater", "rating"],
-    )
+    table = pandas.DataFrame(ratings).melt(ignore_index=False, var_name="rater", value_name="rating")
     # By default pingouin rounds intervals to two decimals; the setting is that of the whole process.
     before = dict(pingouin.options)
     pingouin.options["round.column.CI95"] = None
     try:
         with np.errstate(divide="ignore", invalid="ignore"):  # raters in full agreement; documented above
-            found = pingouin.intraclass_corr(data=table, targets="target", raters="rater", ratings="rating")
+            found = pingouin.intraclass_corr(
+                data=table.astype(float).reset_index(names="target"),
+                targets="target",
+                raters="rater",
+                ratings="rating",
+            )
     finally:
         pingouin.options.update(before)
-    rows = found.set_index("Type")
-    return {form: _coefficient(form, rows.loc[name], len(ratings), raters) for form, name in _FORMS.items()}
-
-
-def _coefficient(form: str, row: Any, targets: int, raters: int) -> Icc:
-    low, high = row["CI95"]
-    if low > high:  # its formula has a pole where raters agree less than by chance
-        low = high = math.nan
-    return Icc(
-        form=form,
-        value=float(row["ICC"]),
-        interval=Interval(float(low), float(high)),
-        f=float(row["F"]),
-        df1=int(row["df1"]),
-        df2=int(row["df2"]),
-        p=float(row["pval"]),
-        targets=targets,
-        raters=raters,
-    )
-
-
-def _load(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise InputError(
-            f"ICC needs the library {name}: pip install 'long_context_tasks[agreement]'"
-        ) from error
+    rows = found.set_index("Type").to_dict("index")
+    coefficients = {}
+    for form, name in _FORMS.items():
+        row = rows[name]
+        low, high = map(float, row["CI95"])
+        if low > high:  # its formula has a pole where raters agree less than by chance
+            low = high = math.nan
+        coefficients[form] = Icc(
+            form=form,
+            value=float(row["ICC"]),
+            interval=Interval(low, high),
+            f=float(row["F"]),
+            df1=int(row["df1"]),
+            df2=int(row["df2"]),
+            p=float(row["pval"]),
+            targets=len(ratings),
+            raters=raters,
+        )
+    return coefficients
 
 
 def means_by_gold_bin(
@@ -523,32 +501,26 @@ def study_raters(
     Raises:
         ValueError: lengths differ. KeyError: ``gold`` is no rater.
     """
-    means = {name: group_mean(scores, clusters) for name, scores in ratings.items()}
     split: dict[str, dict[str, GroupMean]] = {}
     for name, scores in ratings.items():
         for label, group in group_means(scores, labels or [], clusters).items() if labels else ():
             split.setdefault(label, {})[name] = group
+    bins: dict[str, dict[int, GroupMean]] = {}
+    if gold is not None:
+        known = [(place, score) for place, score in enumerate(ratings[gold]) if score is not None]
+        places, right = [place for place, _ in known], [score for _, score in known]
+        where = [clusters[place] for place in places]
+        for name in ratings:
+            if name != gold:
+                bins[name] = means_by_gold_bin([ratings[name][place] for place in places], right, where)
     return RaterStudy(
         items=len(clusters),
         clusters=len(set(clusters)),
-        means=means,
+        means={name: group_mean(scores, clusters) for name, scores in ratings.items()},
         correlations=correlation_matrix(ratings, clusters, methods, seed),
         by_label=split,
-        bins={} if gold is None else _bins(ratings, clusters, gold),
+        bins=bins,
     )
-
-
-def _bins(ratings: Ratings, clusters: Sequence[Hashable], gold: str) -> dict[str, dict[int, GroupMean]]:
-    known = [(place, score) for place, score in enumerate(ratings[gold]) if score is not None]
-    return {
-        name: means_by_gold_bin(
-            [scores[place] for place, _ in known],
-            [score for _, score in known],
-            [clusters[place] for place, _ in known],
-        )
-        for name, scores in ratings.items()
-        if name != gold
-    }
 
 
 def study_panel(ratings: Ratings, clusters: Sequence[Hashable]) -> Panel:

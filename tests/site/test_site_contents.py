@@ -11,7 +11,7 @@ pytest.importorskip("plotly")
 from collected_runs import CONVERSATION, TIME, Run, Turn, simple, write_lm_eval, write_opencompass
 from typer.testing import CliRunner
 
-from long_context_tasks.benchmarks.elitr_bench.paper.tables import judge_agreement
+from long_context_tasks.benchmarks.elitr_bench.paper import judge_agreement
 from long_context_tasks.benchmarks.published import published
 from long_context_tasks.cli import app
 from long_context_tasks.results.cells import cells_of

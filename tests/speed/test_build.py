@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 import tiktoken
+from long_context_tasks.benchmarks.ada_leval.build.drafts import caps_for
 from naive_builders import naive_bestanswer, naive_tsort
 
 from long_context_tasks.benchmarks.ada_leval import build
-from long_context_tasks.benchmarks.ada_leval.build.windows import caps_for
 from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings, TSortSettings
 from long_context_tasks.benchmarks.building import bound_of, parse_lengths
 from long_context_tasks.benchmarks.catalogue import card

@@ -313,7 +313,7 @@ def _check_installed(*, with_site: bool) -> None:
 
 def _cases(collected: "Collected", data_dir: Path | None, *, private: bool) -> "Iterator[ShownCase]":
     """The cases of all runs; one task is held at a time, as its texts may be large."""
-    from long_context_tasks.hosts.stored_task import load_task
+    from long_context_tasks.hosts.stored import load_task
     from long_context_tasks.results.case_pages import shown_cases
     from long_context_tasks.schema import InputError
 

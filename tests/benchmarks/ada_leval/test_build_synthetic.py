@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from long_context_tasks.benchmarks.ada_leval.build.drafts import Caps, CountedBook, caps_for
 from other_tokenizers import count, other_tokenizer
 
 from long_context_tasks.benchmarks.ada_leval import build, prompts
 from long_context_tasks.benchmarks.ada_leval.build import fit as synthetic_fit
-from long_context_tasks.benchmarks.ada_leval.build.windows import Caps, CountedBook, caps_for
 from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings, TSortSettings
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.benchmarks.loading import load_task

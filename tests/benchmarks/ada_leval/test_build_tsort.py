@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
+from long_context_tasks.benchmarks.ada_leval.build.drafts import caps_for
 from naive_builders import naive_tsort
 from other_tokenizers import count, other_tokenizer
 
 from long_context_tasks.benchmarks.ada_leval import build, prompts
-from long_context_tasks.benchmarks.ada_leval.build.windows import caps_for
 from long_context_tasks.benchmarks.ada_leval.settings import TSortSettings
 from long_context_tasks.benchmarks.building import parse_lengths
 from long_context_tasks.benchmarks.catalogue import card

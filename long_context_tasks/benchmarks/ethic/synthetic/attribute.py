@@ -2,10 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 
-from long_context_tasks.benchmarks.ethic.build.attribute_law import MARK, TARGET_MARK, Page, segments_draft
-from long_context_tasks.benchmarks.ethic.build.attribute_medicine import OWN, Target, review_draft
+from long_context_tasks.benchmarks.ethic.build.attribute import (
+    MARK,
+    OWN,
+    TARGET_MARK,
+    Page,
+    Target,
+    review_draft,
+    segments_draft,
+)
+from long_context_tasks.benchmarks.ethic.build.drafts import shuffled
 from long_context_tasks.benchmarks.ethic.build.sources import CitedCase, study_text
-from long_context_tasks.benchmarks.ethic.build.windows import shuffled
 from long_context_tasks.benchmarks.ethic.synthetic.fit import with_fillers
 from long_context_tasks.benchmarks.ethic.synthetic.maker import Made, Maker
 from long_context_tasks.corpora.court_opinions import Opinion
