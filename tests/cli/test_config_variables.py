@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from needs import needs
 
-from long_context_tasks.hosts.opencompass.environment import number, whole
+from long_context_tasks.hosts.opencompass.configs import number, whole
 from long_context_tasks.schema import InputError
 
 pytestmark = needs("opencompass")

@@ -11,7 +11,7 @@ import pytest
 from needs import needs
 
 from long_context_tasks.benchmarks.catalogue import task_specs
-from long_context_tasks.hosts.opencompass.chosen_tasks import task_groups
+from long_context_tasks.hosts.opencompass.configs import task_groups
 from long_context_tasks.hosts.opencompass.generate import opencompass_files
 from long_context_tasks.schema import InputError
 

@@ -14,9 +14,8 @@ from typing import Any
 
 from long_context_tasks.benchmarks.building import family_folder
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
-from long_context_tasks.benchmarks.ethic import prompts, scoring
+from long_context_tasks.benchmarks.ethic import EthicOptions, prompts, scoring
 from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS, NAME, converted
-from long_context_tasks.benchmarks.ethic.options import EthicOptions
 from long_context_tasks.benchmarks.ethic.scoring import fact_recall, summaries
 from long_context_tasks.benchmarks.ethic.synthetic import cached_synthetic, family_of
 from long_context_tasks.judges import Judging

@@ -22,7 +22,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator
 
 from long_context_tasks.benchmarks.catalogue import card
-from long_context_tasks.benchmarks.ethic.context_sections import context_of, split_sections
+from long_context_tasks.benchmarks.ethic.prompts import context_of, split_sections
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS, order_of
 from long_context_tasks.benchmarks.published_files import PublishedRow, json_rows
 from long_context_tasks.schema import Case, CaseWriter, InputError, Options, Turn, file_sha256

@@ -23,7 +23,7 @@ from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import resolve_options
-from long_context_tasks.hosts.opencompass.chosen_tasks import not_run
+from long_context_tasks.hosts.opencompass.configs import not_run
 from long_context_tasks.hosts.opencompass.rows import GIVEN, answering_options, difference
 from long_context_tasks.judges import load_judge
 from long_context_tasks.schema import InputError, format_length, parse_length
