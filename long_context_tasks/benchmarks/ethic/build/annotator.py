@@ -27,7 +27,7 @@ from long_context_tasks.benchmarks.ethic.scoring.repaired import (
 )
 from long_context_tasks.corpora.plain_files import read_rows
 from long_context_tasks.judges import ENDPOINT_FAILED, JudgeConfig, Store, check_judge, load_judge
-from long_context_tasks.judges.ask import ask_all, says_something
+from long_context_tasks.judges.run import ask_all
 from long_context_tasks.judges.store import default_store_path
 from long_context_tasks.schema import InputError, Message
 from long_context_tasks.schema.validated import Checked, validated
@@ -78,9 +78,7 @@ class Annotator:
         self.config, self._store = config, store
         self.asked = self.unusable = self.cut = self.invented = 0
 
-    def texts(
-        self, prompts: Sequence[str], usable: Callable[[str], bool] = says_something
-    ) -> list[str | None]:
+    def texts(self, prompts: Sequence[str], usable: Callable[[str], object] = str.strip) -> list[str | None]:
         """Return an answer to each prompt, without the model's thinking; None where none of several answers could be used.
 
         Empty answers, refusals and thinking that never ended cannot, whatever ``usable`` says.
