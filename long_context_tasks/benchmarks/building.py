@@ -51,6 +51,7 @@ class TaskReport:
         random_guess: accuracy of guessing, 0 to 1.
         dropped: why places or questions gave no case, with counts.
         notes: sentences for the user.
+        sources: what is known of each book or document that was read, the same keys for all; one report of a build has them.
     """
 
     task: str
@@ -59,6 +60,7 @@ class TaskReport:
     random_guess: float
     dropped: Mapping[str, int] = field(default_factory=Counter)
     notes: Sequence[str] = ()
+    sources: Sequence[Mapping[str, Any]] = ()
 
 
 def write_task(

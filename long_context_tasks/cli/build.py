@@ -97,11 +97,21 @@ def show_reports(reports: "Sequence[TaskReport]", tokens: str, out: Path) -> Non
     )
     if any(report.dropped for report in built):
         _show_reasons(built)
+    if sources := [source for report in reports for source in report.sources]:
+        names = [name for name in sources[0] if name != "doubts"]  # these are printed as warnings
+        print_table(
+            "read",
+            names,
+            [[_cell(name, source[name]) for name in names] for source in sources],
+            values=sources,
+        )
     for note in (note for report in reports for note in report.notes):
         typer.echo(f"warning: {note}", err=True)
 
 
-def _cell(name: str, value: str | float) -> str:
+def _cell(name: str, value: str | bool | float) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, str):
         return value
     return f"{value:.1f}" if name == "guess %" else f"{round(value):,}"

@@ -5,6 +5,7 @@ paragraphs of the story and nothing else (see :mod:`long_context_tasks.corpora.g
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,12 +40,18 @@ class Book:
         title: From the text's header, else the id.
         paragraphs: The story in reading order, one line each.
         chapters: Index of the first paragraph of each chapter, ascending, beginning with 0.
+        form: "novel" (any prose), "letters", "play" or "verse".
+        headings: Titles of the headings that were removed.
+        warnings: What is doubtful in the numbers of its headings, one sentence each.
     """
 
     id: str
     title: str
     paragraphs: tuple[str, ...]
     chapters: tuple[int, ...]
+    form: str = "novel"
+    headings: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 # A chapter is a text or a list of paragraphs.
@@ -108,18 +115,30 @@ def _read_file(file: Path) -> Iterator[tuple[str, Book]]:
 
 def _from_text(book_id: str, title: str, text: str) -> Book:
     story = clean(text)
-    return Book(book_id, title or story.title or book_id, story.paragraphs, story.chapters)
+    titles = tuple(heading.title for heading in story.headings if heading.title.strip())
+    return Book(
+        book_id,
+        title or story.title or book_id,
+        story.paragraphs,
+        story.chapters,
+        story.form,
+        titles,
+        story.warnings,
+    )
 
 
 def _from_chapters(book_id: str, title: str, texts: Iterable[str]) -> Book:
     """Make a book of chapter texts: each begins a chapter, whatever headings it has."""
     paragraphs: list[str] = []
     chapters: list[int] = []
+    forms: Counter[str] = Counter()
     for story in map(clean, texts):
         title = title or story.title or ""
         chapters += [len(paragraphs) + i for i in story.chapters]
         paragraphs += story.paragraphs
-    return Book(book_id, title or book_id, tuple(paragraphs), tuple(chapters))
+        forms[story.form] += 1
+    form = forms.most_common(1)[0][0] if forms else "novel"
+    return Book(book_id, title or book_id, tuple(paragraphs), tuple(chapters), form)
 
 
 def _from_row(place: str, held: dict[str, Any]) -> Book:

@@ -22,7 +22,9 @@ _LETTER_TITLE = re.compile(
 _SPEAKER = re.compile(
     r"_?((?:[A-Z][A-Za-z’']*\.? ?){1,3}?)_?(?:\s\([^)]*\)|,? _?\[[^\]]*\]_?)?[.:]_?(?:\s|$)"
 )
-_TITLES = frozenset("mr mrs ms dr st m mme sir yes no oh ah well chapter".split())
+_TITLES = frozenset(
+    ["mr", "mrs", "ms", "dr", "st", "m", "mme", "sir", "yes", "no", "oh", "ah", "well", "chapter"]
+)
 
 # Shares of what a text has that is wholly of that form, or nearly.
 MOST_VERSE = 0.5  # of the words

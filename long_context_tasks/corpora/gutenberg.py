@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from long_context_tasks.corpora.forms import form_of
 from long_context_tasks.corpora.headings import (
@@ -199,12 +199,18 @@ def clean(text: str) -> Story:
     front = [blocks[i] for i in sorted(listing)] or [block for block in blocks[:start] if not is_prose(block)]
     labels = label(page, title or "", alone, titles_listed(front), start)
     start, stop = _bounds(page, labels, marked)
-    labels = [DROP if i in contents else found for i, found in enumerate(labels)][start:stop]
+    labels = [DROP if i in contents else found for i, found in enumerate(labels)]
+    # The first chapter's heading may stand below that of its part, with nothing between them.
+    above = list(takewhile(lambda found: found.heading or found.dropped, reversed(labels[:start])))
+    first = [found.heading for found in reversed(above) if found.heading]
+    labels = labels[start:stop]
     paragraphs, chapters, headings = _walk(blocks[start:stop], labels)
     form = form_of(
         [block for block, found in zip(blocks[start:stop], labels, strict=True) if found is KEEP], headings
     )
-    return Story(title, tuple(paragraphs), tuple(chapters), form, headings, count_warnings(headings))
+    return Story(
+        title, tuple(paragraphs), tuple(chapters), form, headings, count_warnings([*first, *headings])
+    )
 
 
 def _label_alone(block: Block, before: Sequence[Block]) -> Label:

@@ -83,8 +83,58 @@ _NUMBER = rf"(?:\d{{1,3}}|(?-i:{_ROMAN})|(?-i:{_ROMAN.lower()})|(?:the )?(?:{_WO
 _PARTS = "chapter|chap|book|part|volume|vol|letter|stave|canto|section|act|scene|episode|period|narrative|phase|story"
 _SHORT = {"chap": "chapter", "vol": "volume"}
 _SMALL = frozenset(
-    "a after an and are as at be before behind between but by de des du for from how if in into is la le nor not of off on or over"
-    " so than that the their then to up upon van von was what when where which who with".split()
+    [
+        "a",
+        "after",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "before",
+        "behind",
+        "between",
+        "but",
+        "by",
+        "de",
+        "des",
+        "du",
+        "for",
+        "from",
+        "how",
+        "if",
+        "in",
+        "into",
+        "is",
+        "la",
+        "le",
+        "nor",
+        "not",
+        "of",
+        "off",
+        "on",
+        "or",
+        "over",
+        "so",
+        "than",
+        "that",
+        "the",
+        "their",
+        "then",
+        "to",
+        "up",
+        "upon",
+        "van",
+        "von",
+        "was",
+        "what",
+        "when",
+        "where",
+        "which",
+        "who",
+        "with",
+    ]
 )
 # What follows the number is punctuation or a capital: "Chapter two was found" and "Part one of the plan" stay in the story.
 _TITLE_BESIDE = r"(?P<title>\s*(?:[.:;—–-]+|(?=[(\[])|(?=\s))\s*.*)?$"
@@ -142,6 +192,7 @@ _FEWEST_TITLE_DASHES = 2
 _HABIT = 0.6
 _FEWEST_WORDS_APART = 150  # between headings that only their count makes headings; the median
 _FEWEST_WORDS_A_CHAPTER = 300  # between headings that nothing but their looks makes headings
+_FEWEST_WORDS_A_SECTION = 40
 _WORDS_A_PAGE = 600  # a count of digits whose median distance is less may number pages
 
 
@@ -382,21 +433,39 @@ def label(
     Returns:
         The labels with only those headings that are some, titles below headings not yet among them.
     """
-    labels = list(labels)
-    blocks = page.blocks
+    labels = _counted(page, labels, listed)
+    _label_listed(page.blocks, labels, title, listed, start)
+    if not any(found.heading and found.heading.style not in ("front", "back", "named") for found in labels):
+        for i in _in_capitals(page, labels):
+            labels[i] = Label(Heading("capitals", title=page.blocks[i].text))
+    for i, following in enumerate(labels[1:]):
+        if labels[i] is KEEP and following.heading and _is_above_heading(page.blocks[i]):
+            labels[i] = DROP
+    return labels
+
+
+def _counted(page: Page, labels: Sequence[Label], listed: frozenset[str]) -> list[Label]:
+    """Return the labels without what only looks like a number in a count."""
+    decided = list(labels)
     styles: dict[str, list[int]] = defaultdict(list)
+    sure = 0
     for i, found in enumerate(labels):
-        if found.heading is not None and not found.heading.sure:
+        if found.heading and not found.heading.sure:
             styles[found.heading.style].append(i)
-    sure = sum(
-        found.heading is not None and found.heading.sure and found.heading.number is not None
-        for found in labels
-    )
+        elif found.heading:
+            sure += found.heading.number is not None
     for style, places in styles.items():
         kept = _in_count(page, labels, style, places, listed, sure)
         for i in places:
             if i not in kept:
-                labels[i] = DROP if style == "arabic" else KEEP
+                decided[i] = DROP if style == "arabic" else KEEP
+    return decided
+
+
+def _label_listed(
+    blocks: Sequence[Block], labels: list[Label], title: str, listed: frozenset[str], start: int
+) -> None:
+    """Label titles of the contents page that stand in the text, and drop the book's title where it is printed again."""
     own = {plain(title), plain(re.split(r"[:;,]| or ", title)[0])} - {""}
     for i, block in enumerate(blocks[start:], start):
         if labels[i] is KEEP and len(block.lines) <= _MOST_HEADING_LINES and (text := plain(block.text)):
@@ -409,19 +478,15 @@ def label(
     for i, (found, following) in enumerate(pairwise(labels)):
         if found.heading and following.heading and _is_its_title(found.heading, following.heading):
             labels[i], labels[i + 1] = Label(replace(found.heading, title=blocks[i + 1].text)), DROP
-    repeated = Counter(
-        plain(found.heading.title) for found in labels if found.heading and found.heading.style == "listed"
-    )
-    for i, found in enumerate(labels):
-        if found.heading and found.heading.style == "listed" and repeated[plain(found.heading.title)] > 2:
+    alone = {
+        i: plain(blocks[i].text)
+        for i, found in enumerate(labels)
+        if found.heading and found.heading.style == "listed"
+    }
+    times = Counter(alone.values())
+    for i, text in alone.items():
+        if times[text] > 2:
             labels[i] = KEEP  # whose letter or journal follows, not a chapter's title
-    if not any(found.heading and found.heading.style not in ("front", "back", "named") for found in labels):
-        for i in _in_capitals(page, labels):
-            labels[i] = Label(Heading("capitals", title=blocks[i].text))
-    for i, following in enumerate(labels[1:]):
-        if labels[i] is KEEP and following.heading and _is_above_heading(blocks[i]):
-            labels[i] = DROP
-    return labels
 
 
 def _is_other_title(block: Block, text: str, own: set[str], listed: frozenset[str]) -> bool:
@@ -516,7 +581,14 @@ def _in_capitals(page: Page, labels: Sequence[Label]) -> list[int]:
         for i, j in zip(found, ends, strict=True)
         if page.before[j] - page.before[i] >= _FEWEST_WORDS_A_CHAPTER
     ]
-    return far if len(far) > 1 and len(far) >= _HABIT * len(found) else []
+    if len(far) < 2 or len(far) < _HABIT * len(found):
+        return []
+    # In such a book a chapter may be short; the lines of a title page stand closer.
+    return [
+        i
+        for i, j in zip(found, ends, strict=True)
+        if page.before[j] - page.before[i] >= _FEWEST_WORDS_A_SECTION
+    ]
 
 
 def _is_above_heading(block: Block) -> bool:

@@ -221,6 +221,8 @@ class CaseWriter:
         self.folder = folder
         self.options = dict(options)
         self.tasks: dict[str, dict[str, Any]] = {}
+        self.sources: list[Mapping[str, Any]] = []
+        """What is known of each book or document that was read."""
 
     def __enter__(self) -> "CaseWriter":
         """Open the temporary folder beside the target.
@@ -286,6 +288,7 @@ class CaseWriter:
             "long_context_tasks": __version__,
             "options": self.options,
             "tasks": self.tasks,
+            **({"sources": self.sources} if self.sources else {}),
         }
         (self._temporary / _MANIFEST).write_text(
             json.dumps(manifest, indent=1, sort_keys=True), encoding="utf-8"

@@ -286,7 +286,9 @@ def test_folder_of_texts(tmp_path: Path) -> None:
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress("The café was open again on Sunday.".encode("latin-1")))
     (tmp_path / "README.md").write_text("about")
     a, b = read_books(tmp_path)
-    assert a == Book("a", "a", ("The café was open again on Sunday.",), (0,))
+    assert a == Book(
+        "a", "a", ("The café was open again on Sunday.",), (0,), warnings=("no heading is found",)
+    )
     assert b.paragraphs == ("The café was shut, and nobody came to open it.",)
 
 
@@ -382,6 +384,15 @@ CHAPTERS = {
     "wells_the_war_of_the_worlds_36": 27,
     "wharton_the_age_of_innocence_541": 34,
     "wilde_dorian_gray_174": 20,
+    "dickens_a_tale_of_two_cities_98": 45,
+    "hawthorne_the_scarlet_letter_33": 25,
+    "wells_the_time_machine_35": 17,
+    "dostoyevsky_the_brothers_karamazov_28054": 96,
+    # Two stanzas of a song are numbered as chapters are.
+    "dickens_the_pickwick_papers_580": 59,
+    "collins_the_woman_in_white_583": 61,
+    # Three sections in the first adventure.
+    "doyle_adventures_of_sherlock_holmes_1661": 15,
 }
 # The whales in chapter 32 of Moby-Dick are sorted into "books" and "chapters" by its narrator: story, not headings.
 LEFTOVER = re.compile(r"^\W*(?:chapter|volume|book|part) (?:[IVXLC]+|\d+)\b(?! \(\w|\. \(\w)", re.IGNORECASE)
@@ -397,14 +408,6 @@ def novels(shelf: list[Book]) -> list[Book]:
     known = [book for book in shelf if book.id in CHAPTERS]
     assert len(known) == len(CHAPTERS)
     return known
-
-
-@pytest.mark.xfail(
-    strict=True, reason="numbers that run on across books and parts leave their titles in the text"
-)
-def test_layouts_that_are_not_read_yet(shelf: list[Book]) -> None:
-    others = [book for book in shelf if book.id not in CHAPTERS]
-    assert others and all(len(book.chapters) > 2 for book in others)
 
 
 def test_real_novels_have_their_chapters(novels: list[Book]) -> None:

@@ -32,6 +32,18 @@ def _hint_cap(side: str) -> Any:
     )
 
 
+_FORMS = ("novel", "letters", "play", "verse")
+
+
+def _forms(text: str, flag: str) -> tuple[str, ...]:
+    del flag
+    return tuple(form.strip() for form in text.split(",") if form.strip())
+
+
+def _known_forms(value: tuple[str, ...]) -> str | None:
+    return None if value and set(value) <= set(_FORMS) else f"some of {', '.join(_FORMS)}"
+
+
 @dataclass(frozen=True)
 class TSortSettings(BuildSettings):
     """Settings of the TSort builder; None takes the paper's.
@@ -40,6 +52,7 @@ class TSortSettings(BuildSettings):
         segments: number of segments (N).
         segment_cap, before_cap, after_cap: in tokens.
         stride: in paragraphs.
+        forms: which kinds of books are taken; the paper leaves out epistolary works and poetry (section 3.2).
         fill: choose the text before and after so that the prompt fills its length (synthetic novels, see :mod:`.build.fit`).
         per_book: most cases of each length from one book; None for all.
     """
@@ -60,6 +73,14 @@ class TSortSettings(BuildSettings):
         "Paragraphs between the beginnings of two cases. Default: Table 11 (64; from 32k on 128).",
         _BOOKS_PANEL,
         check=at_least(1),
+    )
+    forms: tuple[str, ...] = option(
+        ("novel",),
+        "Which books are taken, with commas: novel (any prose), letters, play, verse. Default: novel; the paper leaves out "
+        "epistolary works and poetry.",
+        _BOOKS_PANEL,
+        check=_known_forms,
+        read=_forms,
     )
     fill: bool = False
     per_book: int | None = None

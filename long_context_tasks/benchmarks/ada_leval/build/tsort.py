@@ -18,11 +18,13 @@ a paragraph's first letter with it, so the counts of the pieces add up to that o
 
 import itertools
 import random
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from math import factorial
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +35,7 @@ from long_context_tasks.benchmarks.ada_leval.build.counts import (
     counted_ahead,
     least_tokens,
 )
+from long_context_tasks.benchmarks.ada_leval.build.leaks import Leak, find_leaks
 from long_context_tasks.benchmarks.ada_leval.settings import TSortSettings
 from long_context_tasks.benchmarks.building import Progress, TaskReport, bound_of, stable_seed, write_task
 from long_context_tasks.corpora.books import Book
@@ -43,6 +46,10 @@ from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
 
 _JOINT = "\n\n"
 _BOOKS_AHEAD = 2
+_MOST_LEAKS = (
+    0.2  # of the places of a book that give a case; from so many on its headings were not understood
+)
+_FEWEST_LEAKS = 3  # tenths of the book in which some stand; a list in one place is part of the story
 _UNEVEN = 2
 """How many times as long as the other one the text before or after the segments may be."""
 
@@ -335,12 +342,15 @@ def build_tsort(
         for length in settings.lengths
     ]
     sizes: dict[str, int] = {}
+    sources: list[dict[str, Any]] = []
     counter = _Counter(settings)
-    read = progress.over(books, "reading and encoding books", "book")
+    taken = _taken(books, settings.forms, sources, source)
+    read = progress.over(taken, "reading and encoding books", "book")
     for counted in counted_ahead(read, lambda book: CountedBook.of(book, settings.measure), _BOOKS_AHEAD):
         sizes[counted.book.id] = int(counted.cumulated[-1])
+        leaks = find_leaks(counted.book)
         for row in rows:
-            row.found.append(_cases_of(counted, row, settings, counter))
+            row.found.append(_cases_of(counted, row, settings, counter, leaks))
         if any(row.found[-1] for row in rows):
             writer.add_documents([(counted.book.id, counted.document)])
     reports = [_write_length(row, settings, counter, writer, progress, sizes) for row in rows]
@@ -352,13 +362,81 @@ def build_tsort(
             f"{len(sizes)} books, {longest}, has {sizes[longest]:,} tokens; at {format_length(empty[0].length)}: "
             f"{reasons or 'a single paragraph'}. Leave out those lengths, add longer books, or change the caps"
         )
-    return reports
+    writer.sources += sources
+    return [replace(reports[0], sources=sources, notes=[*_doubts(sources), *reports[0].notes]), *reports[1:]]
+
+
+def _taken(
+    books: Iterable[Book], forms: Sequence[str], sources: list[dict[str, Any]], place: str
+) -> Iterator[Book]:
+    """Yield the books of the forms asked for; note all in ``sources``.
+
+    Raises:
+        InputError: there is no such book.
+    """
+    for book in books:
+        taken = book.form in forms
+        doubts = "; ".join(book.warnings)
+        sources.append(
+            {
+                "book": book.id,
+                "form": book.form,
+                "chapters": len(book.chapters),
+                "taken": taken,
+                "doubts": doubts,
+            }
+        )
+        if taken:
+            yield book
+    if not any(row["taken"] for row in sources):
+        found = ", ".join(sorted({row["form"] for row in sources}))
+        raise InputError(
+            f"{place}: of {len(sources)} books none is of the form {', '.join(forms)} (found: {found}); add --forms {found}"
+        )
+
+
+def _doubts(sources: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what the user should look at: books left out, and chapters that are not as they should be."""
+    notes = [
+        f"{row['book']} is left out: it is not a novel but {row['form']}; --forms novel,{row['form']} takes it"
+        for row in sources
+        if not row["taken"]
+    ]
+    return notes + [
+        f"{row['book']}: {row['chapters']} chapters found; {row['doubts']}; look whether a heading stays in the text"
+        for row in sources
+        if row["taken"] and row["doubts"]
+    ]
 
 
 def _cases_of(
-    counted: CountedBook, row: _Length, settings: TSortSettings, counter: _Counter
+    counted: CountedBook, row: _Length, settings: TSortSettings, counter: _Counter, leaks: Sequence[Leak]
 ) -> Sequence[Draft | Case]:
-    """Return what a book gives at a length, in random order."""
+    """Return what a book gives at a length, in random order.
+
+    Raises:
+        InputError: what looks like a heading stands in more than a few of its cases.
+    """
+    total = hidden = 0
+
+    def silent(windows: Iterable[Window]) -> Iterator[Window]:
+        """Leave out what shows numbers or titles of chapters in two parts or more, so that these are ordered without reading."""
+        nonlocal total, hidden
+        for window in windows:
+            total += 1
+            edges = (window.before, *window.edges, window.after)
+            parts = {bisect_right(edges, leak.paragraph) for leak in leaks}
+            if len(parts - {0, len(edges)}) > 1:
+                hidden += 1
+            else:
+                yield window
+        places = {10 * leak.paragraph // len(counted.book.paragraphs) for leak in leaks}
+        if hidden > _MOST_LEAKS * total and len(places) >= _FEWEST_LEAKS:
+            seen = "; ".join(f"paragraph {leak.paragraph + 1}: {leak.text!r}" for leak in leaks[:3])
+            raise InputError(
+                f"{counted.book.id}: {hidden} of {total} cases of {row.task} show what looks like a heading ({seen}), which "
+                "tells the order of segments; remove these lines from the file, or the file from the folder"
+            )
 
     def mixed(windows: Iterable[Window]) -> list[Draft]:
         drafts = [Draft.of(counted, window, row.task, settings.seed) for window in windows]
@@ -366,15 +444,19 @@ def _cases_of(
         return drafts
 
     caps = row.caps
+    windows: Iterable[Window]
     if not settings.fill:
-        return mixed(find_windows(counted, caps, settings.segments, row.dropped))
+        windows = list(silent(find_windows(counted, caps, settings.segments, row.dropped)))
+        if hidden:
+            row.dropped["what looks like headings stands in two of its parts"] += hidden
+        return mixed(windows)
     counted = counted.as_in_whole(settings.measure)
     if settings.segment_cap is None:
         # The paper's reserve is too small for the frame in tokenizers with short tokens; and in very short cases a paragraph
         # may be longer than a segment should be.
         room = (caps.bound - caps.before - caps.after - counter.fixed) // settings.segments
         caps = replace(caps, segment=max(min(caps.segment, room), int(counted.tokens.max())))
-    windows: Iterable[Window] = filled_windows(counted, caps, settings.segments, counter.fixed)
+    windows = silent(filled_windows(counted, caps, settings.segments, counter.fixed))
     if settings.per_book != 1:
         windows = _apart(windows, caps.stride)
     # What words at the edges have more or less is not in the windows' sums.

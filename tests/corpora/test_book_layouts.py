@@ -1,0 +1,138 @@
+"""Whether nothing of a book's apparatus stays and nothing of its story goes, in more layouts than anybody has seen."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from book_layouts import LAYOUTS, Layout, set_book
+
+from long_context_tasks.benchmarks.ada_leval.build.leaks import find_leaks
+from long_context_tasks.corpora.books import Book, read_books
+from long_context_tasks.corpora.gutenberg import clean
+from long_context_tasks.synthetic.novel import write_novel
+
+CHAPTERS = 15
+
+
+@pytest.fixture(scope="module")
+def chapters() -> list[list[str]]:
+    paragraphs = [" ".join(text.split()) for text in write_novel(1, 30_000).paragraphs]
+    each = len(paragraphs) // CHAPTERS
+    return [paragraphs[place * each : (place + 1) * each] for place in range(CHAPTERS)]
+
+
+def read_back(folder: Path, layout: Layout, chapters: Sequence[Sequence[str]]) -> Book:
+    path = folder / "book.txt"
+    path.write_bytes(set_book(layout, chapters).encode(layout.encoding))
+    [book] = read_books(path)
+    return book
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
+def test_a_layout_leaves_the_story_alone(tmp_path: Path, layout: Layout, chapters: list[list[str]]) -> None:
+    book = read_back(tmp_path, layout, chapters)
+    assert book.paragraphs == tuple(text for chapter in chapters for text in chapter)
+    assert list(book.chapters) == [sum(map(len, chapters[:place])) for place in range(CHAPTERS)]
+    assert book.form == "novel"
+    assert find_leaks(book) == []
+
+
+def test_real_stories_in_other_layouts(tmp_path: Path, shared: Path) -> None:
+    """Every real novel is set in a fourth of the layouts: at most one word in a thousand is lost, and no heading stays."""
+    worst: dict[str, float] = {}
+    for number, book in enumerate(read_books(shared / "data" / "books")):
+        ends = [*book.chapters[1:], len(book.paragraphs)]
+        chapters = [book.paragraphs[a:b] for a, b in zip(book.chapters, ends, strict=True)][:CHAPTERS]
+        story = Counter(text for chapter in chapters for text in chapter)
+        words = sum(len(text.split()) for text in story.elements())
+        for layout in LAYOUTS[number % 4 :: 4]:
+            back = Counter(read_back(tmp_path, replace(layout, encoding="utf-8"), chapters).paragraphs)
+            # A line that ends behind a dash is joined without the space that one paragraph had there.
+            joined = {text.replace(" ", "") for text in back}
+            lost = sum(
+                len(text.split()) for text in (story - back).elements() if text.replace(" ", "") not in joined
+            )
+            known = {text.replace(" ", "") for text in story}
+            assert [text for text in back if text.replace(" ", "") not in known] == [], (book.id, layout.name)
+            worst[f"{book.id}: {layout.name}"] = lost / words
+    assert max(worst.values()) <= 0.001, max(worst, key=lambda name: worst[name])
+
+
+def test_real_novels_show_no_headings(shared: Path) -> None:
+    seen = {
+        book.id: find_leaks(book) for book in read_books(shared / "data" / "books") if book.form == "novel"
+    }
+    # The narrator of Moby-Dick sorts whales into books and chapters, in two of its chapters.
+    assert {book for book, leaks in seen.items() if leaks} == {"melville_moby_dick_2701"}
+    assert len({leak.paragraph // 100 for leak in seen["melville_moby_dick_2701"]}) <= 3
+
+
+@pytest.mark.parametrize(
+    ("line", "leaks"),
+    [
+        ("CHAPTER XII", True),
+        ("Chapter 3. The Mail", True),
+        ("II. The Mail", True),
+        ("  iv.", False),  # paragraphs have no indentation, and lower-case numerals count items
+        ("VII", True),
+        ("12", True),
+        ("BOOK THE SECOND--THE GOLDEN THREAD", True),
+        ("ADVENTURE II. A SCANDAL", True),
+        ("The Golden Thread", True),  # the title of a heading that was removed
+        ("Chapter two was found, and she glanced at it.", False),
+        ("I. was what he called himself, and nobody asked him why he did so.", False),
+        ("“I?”", False),
+        ("12 men came down the road.", False),
+        ("Part of the wall fell down.", False),
+    ],
+)
+def test_what_a_leak_is(line: str, leaks: bool) -> None:
+    book = Book("b", "B", ("It rained.", line), (0,), headings=("THE GOLDEN THREAD.",))
+    assert bool(find_leaks(book)) == leaks
+
+
+@pytest.mark.parametrize(
+    ("numbers", "warning"),
+    [
+        ("I II III", None),
+        ("I II IV", "chapter 4 follows chapter 2"),
+        ("II III", "the first chapter has number 2"),
+        ("I", "only one heading is found"),
+        ("", "no heading is found"),
+    ],
+)
+def test_gaps_in_the_numbers_are_warned_of(
+    numbers: str, warning: str | None, chapters: list[list[str]]
+) -> None:
+    text = "\n\n".join(
+        f"CHAPTER {number}\n\n{chapters[0][0]}\n\n{chapters[0][1]}" for number in numbers.split()
+    )
+    warnings = clean(text or chapters[0][0]).warnings
+    assert warnings == ((warning,) if warning else ())
+
+
+LETTER = "LETTER {n}\n\n\n{place}, {day} May\n\nMy dear Anne,\n\n{text}\n\nYours,\n\nE. H.\n\n\n\n"
+JOURNAL = "_{day} May._--{text}\n\n"
+PLAY = "ANNE.  {text}\n\nEDWIN.\n{text}\n\nANNE. (_Aside._) {text}\n\n"
+STANZA = "The road is long that leads away,\nAnd longer still the road that stays;\nA lamp is burning all the day,\nAnd all the nights are like the days.\n\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [(LETTER, "letters"), (JOURNAL, "letters"), (PLAY, "play"), (STANZA, "verse"), ("{text}\n\n", "novel")],
+)
+def test_forms(text: str, form: str, chapters: list[list[str]]) -> None:
+    prose = chapters[0][0]
+    parts = (text.format(n=number, place="Bath", day=number, text=prose) for number in range(1, 25))
+    assert clean("".join(parts)).form == form
+
+
+def test_a_novel_with_letters_and_songs_is_a_novel(chapters: list[list[str]]) -> None:
+    text = "\n\n".join(
+        f"CHAPTER {number + 1}\n\n" + "\n\n".join(chapter) for number, chapter in enumerate(chapters)
+    )
+    for place in (2, 5, 9):
+        text = text.replace(chapters[place][3], f"My dear Anne,\n\n{chapters[place][3]}\n\n{STANZA}")
+    assert clean(text).form == "novel"
