@@ -52,7 +52,11 @@ def noise_seed(seed: int, document: str, wer: float) -> int:
 
 
 _model = lru_cache(maxsize=4)(ErrorModel)
-_table = lru_cache(maxsize=4)(RuleTable)
+
+
+@lru_cache(maxsize=4)
+def _table(rules: Rules) -> RuleTable:
+    return RuleTable(rules.counts)
 
 
 def inject(text: str, rules: Rules, wer: float, seed: int = 0, mode: str = "exact") -> Noisy:
