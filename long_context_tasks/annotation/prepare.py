@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from long_context_tasks.annotation.records import Question
 from long_context_tasks.annotation.study import Study, add_answers, set_rationales
 from long_context_tasks.judges import JudgeConfig, Store, Summary, check_judge, default_store_path
-from long_context_tasks.judges.ask import Asked, Prompt, ask_all, says_something
+from long_context_tasks.judges.run import Asked, Prompt, ask_all
 from long_context_tasks.schema import InputError, Message
 
 PROMPTS = {"text": "rationale_text", "paper": "fig6_rationale"}
@@ -103,7 +103,7 @@ class Written:
 
 
 def ask_model(
-    config: JudgeConfig, prompts: Sequence[Prompt], usable: Callable[[str], bool] = says_something
+    config: JudgeConfig, prompts: Sequence[Prompt], usable: Callable[[str], object] = str.strip
 ) -> Asked:
     """Ask a model, checked with a tiny call first; without prompts it need not be there.
 

@@ -43,7 +43,7 @@ def demo(
     """
     from rich.console import Console
 
-    from long_context_tasks.cli.paths import config_folder
+    from long_context_tasks.cli.installed import config_folder
 
     console = Console(stderr=as_json)
     # A log file is no narrow terminal.

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
-from long_context_tasks.judges.config import JudgeConfig
-from long_context_tasks.judges.kinds import Draw, Generate, Kind, Stored
-from long_context_tasks.judges.request import JudgeRequest
+from long_context_tasks.judges.config import Draw, JudgeConfig
+from long_context_tasks.judges.kinds import Generate, Kind, Stored
 from long_context_tasks.judges.task_judge import Judging
-from long_context_tasks.judges.verdict import Reply, Rubric, Verdict
+from long_context_tasks.judges.verdict import JudgeRequest, Reply, Rubric, Verdict
 from long_context_tasks.orca.checkpoint import find_checkpoint, read_args
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.inputs import InputFormat

@@ -48,22 +48,19 @@ def _replaced(place: Path) -> Iterator[Path]:
     Raises:
         InputError: the place holds something else, or cannot be written; an old site is back in its place then.
     """
-    if (
-        place.exists()
-        and not (place.is_dir() and not any(place.iterdir()))
-        and not (place / MARKER).is_file()
-    ):
+    empty = place.is_dir() and not any(place.iterdir())
+    if place.exists() and not empty and not (place / MARKER).is_file():
         raise InputError(
             f"{place}: there is something that is no site of lct report; choose another folder or remove it"
         )
-    part, old = (place.with_name(f".{place.name}.{os.getpid()}.{end}") for end in ("part", "old"))
+    part = place.with_name(f".{place.name}.{os.getpid()}.part")
     try:
         with _named(place):
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir(parents=True)
         yield part
         with _named(place):
-            _move(part, place, old)
+            _move(part, place)
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
@@ -78,7 +75,7 @@ def _named(place: Path) -> Iterator[None]:
         ) from error
 
 
-def _move(part: Path, place: Path, old: Path) -> None:
+def _move(part: Path, place: Path) -> None:
     """Move a folder to its place, and into it what the site before has not written."""
     own = sorted(path.name for path in part.iterdir())
     marker = {"made_by": "lct report", "files": [*own, MARKER]}
@@ -86,7 +83,11 @@ def _move(part: Path, place: Path, old: Path) -> None:
     if not place.exists():
         part.replace(place)
         return
-    before = _own_files(place)
+    try:
+        before = set(json.loads((place / MARKER).read_text(encoding="utf-8"))["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        before = {MARKER}
+    old = part.with_suffix(".old")
     place.replace(old)
     try:
         part.replace(place)
@@ -97,15 +98,6 @@ def _move(part: Path, place: Path, old: Path) -> None:
         if path.name not in before and not (place / path.name).exists():
             path.replace(place / path.name)
     shutil.rmtree(old, ignore_errors=True)
-
-
-def _own_files(place: Path) -> set[str]:
-    """Names of what the site in the place has written; nothing of an empty folder."""
-    try:
-        held = json.loads((place / MARKER).read_text(encoding="utf-8"))
-        return {str(name) for name in held["files"]}
-    except (OSError, ValueError, KeyError, TypeError):
-        return {MARKER}
 
 
 _MOST_PLAIN = 1_000

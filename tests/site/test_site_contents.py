@@ -191,5 +191,7 @@ def test_runs_without_their_data_have_no_maps_and_the_rest(tmp_path: Path) -> No
     write_lm_eval(tmp_path, Run(talk, "ethic_recall_books", options={"lct_cases": str(tmp_path / "gone")}))
     collected = collect_with_files([tmp_path])
     cells = cells_of(collected.collection)
-    shown = site_contents(collected.collection, cells, collected.evaluations, title="t", models=Models())
-    assert shown.options.heat_maps == [] and len(shown.notes) == 1 and "gone" in shown.notes[0]
+    options, notes = site_contents(
+        collected.collection, cells, collected.evaluations, title="t", models=Models()
+    )
+    assert options.heat_maps == [] and len(notes) == 1 and "gone" in notes[0]

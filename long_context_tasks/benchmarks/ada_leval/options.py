@@ -1,8 +1,9 @@
 """The options of Ada-LEval beside the common ones."""
 
 from dataclasses import dataclass
+from typing import Literal
 
-from long_context_tasks.schema.options import Options, one_of, option
+from long_context_tasks.schema.options import Options
 
 
 @dataclass(frozen=True)
@@ -13,4 +14,4 @@ class AdaLevalOptions(Options):
         cut_keep: front or rear: what a ``_cut*`` variant keeps.
     """
 
-    cut_keep: str = option(one_of("front", "rear"), "front")
+    cut_keep: Literal["front", "rear"] = "front"

@@ -18,6 +18,7 @@ from long_context_tasks.cli.runs.export import (
     Tokenizer,
     options_of,
 )
+from long_context_tasks.schema.report import figure_text, interval_text
 
 EXAMPLES = examples(
     "lct runs score TASK responses.jsonl --n 50 --model my-model --out results/",
@@ -54,7 +55,7 @@ def score(
 
     Give the options that the prompts were exported with. A judged task is left for `lct judge run`.
     """
-    from long_context_tasks.cli.output import figure, give, interval_text, print_table, say
+    from long_context_tasks.cli.output import give, print_table, say
     from long_context_tasks.hosts.own.export import load
     from long_context_tasks.hosts.own.score import read_responses, score_own
     from long_context_tasks.stats import Interval
@@ -80,7 +81,7 @@ def score(
         places = 2 if metric in made.points else 3
         low, high = (made.numbers.get(f"{metric}_{end}") for end in ("low", "high"))
         interval = None if low is None or high is None else Interval(low, high)
-        rows.append([metric, figure(made.numbers[metric], places), interval_text(interval, places)])
+        rows.append([metric, figure_text(made.numbers[metric], places), interval_text(interval, places)])
     print_table(f"{task}, {model}", ["metric", "mean", "95 % interval"], rows)
     give(
         f"{made.path}: {made.cases} of {made.available} cases",

@@ -1,7 +1,6 @@
 """Responses of a pipeline of one's own, scored into a stored run: ``lct runs score``."""
 
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import long_context_tasks
-from long_context_tasks.hosts.stored import OWN, StoredCase, StoredRun, labels_of, value_of, word_of
+from long_context_tasks.hosts.stored import DAMAGE, OWN, Found, StoredCase, StoredRun, short
 from long_context_tasks.judges.task_judge import score_turns
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
 from long_context_tasks.schema.files import json_rows, json_value, loads, write_json, write_whole
@@ -28,9 +27,6 @@ from long_context_tasks.stats.means import task_numbers
 FORMAT = 1
 _NAME = re.compile(r"own_(?P<task>.+)_(?P<time>\d{8}T\d{6})\.json", re.ASCII)
 _KIND = "own run"
-
-Found = StoredRun | tuple[Path, str]
-"""A run, or a file that cannot be used and why."""
 
 
 def file_name(task: str, made: str) -> str:
@@ -58,31 +54,26 @@ def own_runs(folder: Path, files: Sequence[str]) -> list[Found]:
                 if isinstance(row, dict) and row.get("kind") == _KIND:
                     found.append(_run(path, row))
             except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-                found.append(
-                    (path, f"{path}: damaged ({_short(error)}); make it again with `lct runs score`")
-                )
+                found.append((path, f"{path}: damaged ({short(error)}); make it again with `lct runs score`"))
     return found
 
 
 def _run(path: Path, row: Mapping[str, Any]) -> StoredRun:
-    numbers = {
-        key: math.nan if value_of(value) is None else float(value) for key, value in row["numbers"].items()
-    }
     return StoredRun(
         host=OWN,
         model=str(row["model"]),
         task=str(row["task"]),
         options={key: value for key, value in row["options"].items() if key.startswith("lct_")},
-        version=int(row["version"]),
+        version=row["version"],
         folder=path.parent,
         label=path.stem,
         made=str(row["made"]),
         files=(path.with_suffix(".jsonl"),),
         read=_read,
         result_file=path,
-        numbers=numbers,
-        headline=word_of(row["headline"]),
-        points=tuple(map(str, row["points"])),
+        numbers=row["numbers"],
+        headline=row["headline"],
+        points=tuple(row["points"]),
         provenance={key: row.get(key) for key in ("package", "n_cases_available", "pipeline")},
     )
 
@@ -95,36 +86,23 @@ def _read(run: StoredRun) -> Iterator[StoredCase]:
         with path.open("rb") as file:
             for line in file:
                 number += 1
-                yield _case(loads(line), seen)
-    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+                row = loads(line)
+                case = str(row["case"])
+                yield StoredCase(
+                    id=case,
+                    responses=tuple(from_stored_form(row["response"], row["status"])),
+                    scores=row["scores"],
+                    reasons=tuple(row["reasons"]),
+                    repeat=seen[case],
+                    cluster=row["cluster"],
+                    labels=row.get("labels"),
+                    turn_labels=tuple(row.get("turn_labels") or ()),
+                )
+                seen[case] += 1
+    except (OSError, *DAMAGE) as error:
         raise InputError(
-            f"{path}, line {number}: damaged ({_short(error)}); make it again with `lct runs score`"
+            f"{path}, line {number}: damaged ({short(error)}); make it again with `lct runs score`"
         ) from error
-
-
-def _case(row: Mapping[str, Any], seen: Counter[str]) -> StoredCase:
-    name = str(row["case"])
-    responses = from_stored_form(row["response"], row["status"])
-    scores = {key: tuple(map(value_of, values)) for key, values in row["scores"].items()}
-    reasons = tuple(map(word_of, row["reasons"]))
-    if any(len(one) != len(responses) for one in (reasons, *scores.values())):
-        raise ValueError(f"other turns than its {len(responses)}")
-    repeat = seen[name]
-    seen[name] += 1
-    return StoredCase(
-        id=name,
-        responses=tuple(responses),
-        scores=scores,
-        reasons=reasons,
-        repeat=repeat,
-        cluster=str(row["cluster"]),
-        labels=labels_of(row.get("labels")),
-        turn_labels=tuple(map(labels_of, row.get("turn_labels") or ())),
-    )
-
-
-def _short(error: Exception) -> str:
-    return f"no {error.args[0]}" if isinstance(error, KeyError) else str(error)[:200]
 
 
 STATES = (DOES_NOT_FIT, ENDPOINT_FAILED)
