@@ -1,10 +1,11 @@
 """Ada-LEval: sort the segments of a book, find the accepted answer among many (Wang et al., NAACL 2024)."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from long_context_tasks.benchmarks.plugin import Benchmark, Builder
 from long_context_tasks.schema.card import Card
-from long_context_tasks.schema.options import Options, one_of, option
+from long_context_tasks.schema.options import Options
 
 _BUILD = f"{__name__}.build"
 _TSORT = f"{__name__}.settings:TSortSettings"
@@ -19,7 +20,7 @@ class AdaLevalOptions(Options):
         cut_keep: front or rear: what a ``_cut*`` variant keeps.
     """
 
-    cut_keep: str = option(one_of("front", "rear"), "front")
+    cut_keep: Literal["front", "rear"] = "front"
 
 
 BENCHMARK = Benchmark(
