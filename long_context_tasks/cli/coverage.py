@@ -108,9 +108,9 @@ def item_sources(what: str, options: "Options", tasks: Sequence[str] = ()) -> "S
     path = Path(what).expanduser()
     found: list[ItemSource]
     if path.is_dir():
-        found = [*folder_cases(path, _split_of, tasks)]
+        found = folder_cases(path, _split_of, tasks)
     elif path.is_file():
-        found = [*file_cases(path, tasks)]
+        found = file_cases(path, tasks)
     elif names := _published(what):
         found = [
             source

@@ -24,7 +24,7 @@ from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.hosts.opencompass.configs import not_run
-from long_context_tasks.hosts.opencompass.rows import GIVEN, answering_options, difference
+from long_context_tasks.hosts.opencompass.rows import GIVEN, difference, given_of
 from long_context_tasks.judges import load_judge
 from long_context_tasks.schema import InputError, format_length, parse_length
 from long_context_tasks.schema.response import JUDGE_FAILED, NOT_JUDGED, UNSCORED
@@ -242,11 +242,11 @@ def _total(results: Sequence[Mapping[str, Any]], key: str) -> float:
 
 
 def given_now(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Version and options that a run of a dataset's config would have now; see ``opencompass.given_of``."""
+    """Version and options that a run of a dataset's config would have now; see :func:`given_of`."""
     task = str(config["lct_task"])
     options = {key: value for key, value in config.items() if key.startswith("lct_") and key != "lct_task"}
     version = catalogue.card(catalogue.parse_task(task).benchmark).version
-    return {"version": version, **answering_options(catalogue.task_options(task, options))}
+    return given_of(version, catalogue.task_options(task, options))
 
 
 def judge_now(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from long_context_tasks.benchmarks.ethic.build.attribute import (
 from long_context_tasks.benchmarks.ethic.build.drafts import fill
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.scoring.repaired import recall_f1, recall_labels, recalled_items
-from long_context_tasks.corpora.court_opinions import Opinion
+from long_context_tasks.corpora.documents import Opinion
 from long_context_tasks.coverage.measure import evaluator_prompt, read_score
 from long_context_tasks.schema import InputError
 

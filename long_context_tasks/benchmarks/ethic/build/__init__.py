@@ -26,8 +26,7 @@ from long_context_tasks.benchmarks.ethic.build.drafts import Built, write
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.build.sources import places, read_sources
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
-from long_context_tasks.corpora.court_opinions import read_opinions
-from long_context_tasks.corpora.medical_abstracts import read_reviews
+from long_context_tasks.corpora.documents import read_opinions, read_reviews
 from long_context_tasks.schema import CaseWriter, InputError
 
 _ANNOTATED = {

@@ -37,8 +37,7 @@ from long_context_tasks.benchmarks.ethic.build.sources import (
     study_text,
 )
 from long_context_tasks.benchmarks.ethic.prompts import template
-from long_context_tasks.corpora.court_opinions import Opinion
-from long_context_tasks.corpora.medical_abstracts import Review
+from long_context_tasks.corpora.documents import Opinion, Review
 from long_context_tasks.schema import InputError
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, Text, chunks_of, pieces_of
 

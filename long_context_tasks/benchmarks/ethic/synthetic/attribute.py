@@ -15,8 +15,7 @@ from long_context_tasks.benchmarks.ethic.build.drafts import shuffled
 from long_context_tasks.benchmarks.ethic.build.sources import CitedCase, study_text
 from long_context_tasks.benchmarks.ethic.synthetic.fit import with_fillers
 from long_context_tasks.benchmarks.ethic.synthetic.maker import Made, Maker
-from long_context_tasks.corpora.court_opinions import Opinion
-from long_context_tasks.corpora.medical_abstracts import Review, Study
+from long_context_tasks.corpora.documents import Opinion, Review, Study
 from long_context_tasks.synthetic import write_opinion_group, write_review
 from long_context_tasks.synthetic.document import Paragraph
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece
