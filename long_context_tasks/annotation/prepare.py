@@ -5,9 +5,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from long_context_tasks.annotation.changes import add_answers, set_rationales
 from long_context_tasks.annotation.records import Question
-from long_context_tasks.annotation.study import Study
+from long_context_tasks.annotation.study import Study, add_answers, set_rationales
 from long_context_tasks.judges import JudgeConfig, Store, Summary, check_judge, default_store_path
 from long_context_tasks.judges.run import Asked, Prompt, ask_all
 from long_context_tasks.schema import InputError, Message

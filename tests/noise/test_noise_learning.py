@@ -22,9 +22,8 @@ from long_context_tasks.noise import (
     read_pairs,
     word_error_rate,
 )
-from long_context_tasks.noise.learning import align_words
-from long_context_tasks.noise.official import RuleTable, _drawn, calibrate
-from long_context_tasks.noise.official_learning import align
+from long_context_tasks.noise.error_rules import align_words
+from long_context_tasks.noise.official import RuleTable, _drawn, align, calibrate
 from long_context_tasks.schema import InputError
 
 WORDS = st.lists(
