@@ -75,19 +75,20 @@ def score(
             data_dir=data_dir,
         ),
     )
-    made = score_own(loaded, read_responses(responses, loaded), model, out, pipeline)
+    answered = read_responses(responses, loaded)
+    run = score_own(loaded, answered, model, out, pipeline)
     rows = []
-    for metric in made.metrics:
-        places = 2 if metric in made.points else 3
-        low, high = (made.numbers.get(f"{metric}_{end}") for end in ("low", "high"))
+    for metric in loaded.metrics:
+        places = 2 if metric in loaded.points else 3
+        low, high = (run.numbers.get(f"{metric}_{end}") for end in ("low", "high"))
         interval = None if low is None or high is None else Interval(low, high)
-        rows.append([metric, figure_text(made.numbers[metric], places), interval_text(interval, places)])
+        rows.append([metric, figure_text(run.numbers[metric], places), interval_text(interval, places)])
     print_table(f"{task}, {model}", ["metric", "mean", "95 % interval"], rows)
     give(
-        f"{made.path}: {made.cases} of {made.available} cases",
-        path=made.path,
-        cases=made.cases,
-        available=made.available,
+        f"{run.result_file}: {len(answered)} of {len(loaded.cases)} cases",
+        path=run.result_file,
+        cases=len(answered),
+        available=len(loaded.cases),
     )
-    if made.judged:
+    if loaded.judging is not None:
         say(f"not judged yet: lct judge run {out} --judge judge.yaml")
