@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from long_context_tasks.benchmarks.ethic import prompts as sections
@@ -20,24 +20,6 @@ WHEEL = Fact("Anne mended a wheel.", (("Anne", "Finch"), ("mended", "repaired"),
 COUNT = Fact("1,204 men came.", (("1,204", "1204"),), 0.5)
 _NAMES = re.compile(r"\b[A-Z][\w'-]*|\d[\d,]*\d|\d")
 MILL = Fact("The mill burned.", (("mill",), ("burned", "fire")))
-
-
-@pytest.mark.parametrize(
-    ("text", "fact", "expected"),
-    [
-        ("Finch’s cart: its wheel was REPAIRED.", WHEEL, True),
-        ("Anne repaired the wheelbarrow.", WHEEL, False),
-        ("Anne saw a wheel.", WHEEL, False),
-        ("1204 men", COUNT, True),
-        ("1,204, it is said", COUNT, True),
-        ("11,204 men", COUNT, False),
-        ("The wind-mill was on fire", MILL, False),
-        ("the mill's fire", MILL, True),
-        ("", MILL, False),
-    ],
-)
-def test_stated(text: str, fact: Fact, expected: bool) -> None:
-    assert states(text, fact) is expected
 
 
 def case_of(*sections: tuple[Fact, ...], words: int = 100) -> Case:
@@ -83,51 +65,6 @@ A, B = "Anne mended a wheel.", "The mill burned."
 MARKERS = ["<Section 1>", "<Section 2>"]
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        f"<Section 1>\n{A}\n\n<Section 2>\n{B}",
-        f"**<Section 1>**\n\n{A}\n\n**<Section 2>**\n\n{B}",
-        f"<Section 1>{A}</Section 1>\n<Section 2>{B}</Section 2>",
-        f"<think><Section 1> No.</think><Section 1> {A} <Section 2> {B}",
-        f"Here are the summaries:\n\n<Section 1>: {A}\n<Section 2>: {B}",
-        f"```\n<Section 1>\n{A}\n<Section 2>\n{B}\n```",
-        f"<Section 1> - {A}\n<Section 2> - {B}\n\nIn short, <Section 1> and <Section 2> tell of damage.",
-        f"I will do <Section 1>, then <Section 2>.\n<Section 1> {A}\n<Section 2> {B}",
-        f"<Section 2> {B} <Section 1> {A}",
-        f"## Section 1\n{A}\n## Section 2\n{B}",
-        f"**Section 1:** {A}\n\n**Section 2:** {B}",
-        f"1. Section 1: {A}\n2. Section 2: {B}",
-        f"Section 01\n{A}\nSECTION 02\n{B}",
-        f"&lt;Section 1&gt; {A}\n&lt;Section 2&gt; {B}",
-        f"\\<Section 1\\> {A}\n\\<Section 2\\> {B}",
-        f"[Section 1] {A}\n[Section 2] {B}",
-        f"<section 1>\n{A}\n<section 2>\n{B}",
-        f"Summary of Section 1: {A}\nSummary of Section 2: {B}",
-    ],
-)
-def test_summaries_are_found_however_they_are_headed(answer: str) -> None:
-    assert value(case_of((WHEEL,), (MILL,)), answer).value == 1
-
-
-@pytest.mark.parametrize(
-    ("answer", "expected"),
-    [
-        ("A B C", {}),
-        ("", {}),
-        ("I'm sorry, I cannot summarize Section 1.", {}),
-        ("<Section 1> <Section 2>", {"<Section 1>": "", "<Section 2>": ""}),
-        ("<Section 1> A <Section 9> X <Section 2> B", {"<Section 1>": "A", "<Section 2>": "B"}),
-        # Where a section has its marker, headings are text.
-        ("<Section 1> A\nSection 2: B", {"<Section 1>": "A\nSection 2: B"}),
-        ("## Section 7\nX\n## Section 2\nB", {"<Section 2>": "B"}),
-        (f"Section {'9' * 5000}: X", {}),
-    ],
-)
-def test_what_stands_under_no_marker_is_left_out(answer: str, expected: dict[str, str]) -> None:
-    assert fact_recall.written_summaries(answer, MARKERS) == expected
-
-
 def test_headings_in_law_and_a_single_section() -> None:
     segments = ["<Segment 1>", "<Segment 2>"]
     for answer in (
@@ -140,6 +77,7 @@ def test_headings_in_law_and_a_single_section() -> None:
 
 
 @given(st.text(alphabet="<>Section 12\n*#:Ab.", max_size=80))
+@example(f"Section {'9' * 5000}: X")
 def test_any_answer_is_read(answer: str) -> None:
     assert set(fact_recall.written_summaries(answer, MARKERS)) <= set(MARKERS)
 
