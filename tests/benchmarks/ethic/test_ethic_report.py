@@ -35,7 +35,7 @@ from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.cli import app
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.evaluations import judged_path, write_judged
-from long_context_tasks.schema import Case, Options, Turn
+from long_context_tasks.schema import Case, LoadedTask, Options, Turn
 from long_context_tasks.schema.report import mean_over_repeats
 
 FOUR, EIGHT = Span(4000, 4000), Span(8000, 8000)
@@ -130,7 +130,7 @@ def test_markers_are_no_part_of_a_context() -> None:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Recalling and summarizing cases of two books and two debates at two lengths."""
+    """Recalling and summarizing cases, and counterparts, of two books and two debates at two lengths."""
     root = tmp_path_factory.mktemp("built")
     documents = write_documents(root / "documents", paragraphs=120)
     for domain in ("law", "medicine"):
@@ -138,7 +138,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     patch = pytest.MonkeyPatch()
     patch.setenv("LCT_CACHE_DIR", str(root / "cache"))
     with oracle(root) as (_, annotator):
-        for family in ("ethic_recall", "ethic_summarize"):
+        for family in ("ethic_recall", "ethic_summarize", "ethic_recall_counterparts"):
             settings = EthicSettings(lengths=(4000, 8000), annotator=annotator, min_document=8000)
             ethic_build.build(family, documents, settings, root / "cases" / family)
     patch.undo()
@@ -242,6 +242,26 @@ def test_published_cases_lie_in_spans_and_their_labels_have_no_place(
     ]
     items = [(row["items"], row["n"]) for row in found["items"] if row["task"] == "ethic_attribute"]
     assert items == [("0", "1"), ("4 to 7", "2")]
+
+
+def knows_little(task: LoadedTask, case: Case) -> str:
+    """The right answer to a question, and every other label."""
+    gold = case.turns[0].gold
+    return str(gold[0]) if "qa" in task.name else ", ".join(gold[::2])
+
+
+def test_low_against_high_coverage(tmp_path: Path, options: Options, built: Path) -> None:
+    for family, kind in (("ethic_recall", "recall"), ("ethic_recall_counterparts", "single_qa")):
+        # Each with its own folder, as the hosts are told.
+        own = resolve_options({"lct_cases": built / family})
+        write_lm_eval(tmp_path / "runs", f"ethic_{kind}_books", own, knows_little)
+    found = tables(tmp_path)
+    [row] = found["coverage"]
+    assert (row["n"], row["domain"], row["low task"]) == ("4", "books", "ethic_single_qa")
+    assert (row["low"], row["high task"]) == ("1.000", "ethic_recall")
+    assert 0.5 < float(row["high"]) < 0.9
+    assert float(row["high - low"]) == pytest.approx(float(row["high"]) - 1)
+    assert {row["task"] for row in found["items"]} == {"ethic_recall"}
 
 
 def test_official_scores(tmp_path: Path, options: Options) -> None:
