@@ -288,11 +288,6 @@ def test_a_copy_of_the_section_counts_up_to_half_of_its_words() -> None:
     assert len(plain_words(filler)) == 150
 
 
-def test_rows_come_back_equal() -> None:
-    facts = SectionFacts.of((WHEEL, COUNT), "some words")
-    assert SectionFacts.of_row(facts.row()) == facts
-
-
 @pytest.fixture
 def task() -> Any:
     return load_task("ethic_summarize_books_synthetic", Options(length=2000, n=1))
