@@ -21,7 +21,7 @@ from long_context_tasks.cli.output import give, interval_text, print_table, say,
 if TYPE_CHECKING:
     from long_context_tasks.judges import JudgeConfig
     from long_context_tasks.results import FoundRuns, StoredRun
-    from long_context_tasks.results.rejudge import JudgedRun
+    from long_context_tasks.results.rescore import JudgedRun
     from long_context_tasks.stats import Panel, RaterStudy
 
 _FORMAT = 'one JSON object a line: {"id": "m1/3", "cluster": "m1", "gpt-4": 9, "gold": 8.5}'
@@ -59,7 +59,7 @@ def run(
     """
     from long_context_tasks.judges import check_judge
     from long_context_tasks.judges.kinds import kind_of
-    from long_context_tasks.results.rejudge import judge_run, prepare, with_seeds
+    from long_context_tasks.results.rescore import judge_run, prepare, with_seeds
     from long_context_tasks.schema import InputError
 
     found = runs_below(results)
@@ -88,14 +88,14 @@ def run(
                 continue
             if made is not None:
                 judged.append(made)
-                for note in made.notes:
+                for note in made.scored.notes:
                     typer.echo(f"note: {one}: {note}", err=True)
     if not judged:
         raise InputError(f"{results}: nothing was judged: all {len(skipped)} runs were skipped, see above")
     columns, rows = table_of(judged)
     values = [
-        {"host": one.run.host, "model": one.run.model, "made": one.run.made, "task": one.run.task}
-        | {"judge": one.judge, "file": one.path, **one.numbers, "not_scored": one.not_scored}
+        {name: getattr(one.scored.run, name) for name in ("host", "model", "made", "task")}
+        | {"judge": one.judge, "file": one.path, **one.scored.numbers, "not_scored": one.scored.not_scored}
         for one in judged
     ]
     text = ("model", "made", "task", "judge", "not scored")

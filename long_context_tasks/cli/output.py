@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 if TYPE_CHECKING:
-    from long_context_tasks.results.rejudge import JudgedRun
+    from long_context_tasks.results.rescore import JudgedRun
     from long_context_tasks.stats import Interval
 
 _WIDTH = 200
@@ -251,8 +251,8 @@ def end_with_problems(problems: Sequence[str]) -> None:
 
 def table_of(judged: "Sequence[JudgedRun]") -> tuple[list[str], list[list[str]]]:
     """Return columns and rows of the table of `lct judge run`."""
-    headlines = {one.metrics[0] for one in judged}
-    official = {name for one in judged for name in one.metrics if name.startswith("official_")}
+    headlines = {one.scored.task.metrics[0] for one in judged}
+    official = {name for one in judged for name in one.scored.task.metrics if name.startswith("official_")}
     columns = ["host", "model", "made", "task", "judge", "n", "n_scored"]
     columns += [headlines.pop() if len(headlines) == 1 else "score", "95 % interval"]
     columns += [
@@ -261,15 +261,16 @@ def table_of(judged: "Sequence[JudgedRun]") -> tuple[list[str], list[list[str]]]
     ]
     rows = []
     for one in judged:
-        run, headline = one.run, one.metrics[0]
-        places = 2 if headline in one.points else 3
-        theirs = next((name for name in one.metrics if name in official), None)
+        run, task, numbers = one.scored.run, one.scored.task, one.scored.numbers
+        headline = task.metrics[0]
+        places = 2 if headline in task.points else 3
+        theirs = next((name for name in task.metrics if name in official), None)
         row = [run.host, run.model, run.made.split(".")[0], run.task, one.judge]
-        row += [str(int(one.numbers["n"])), str(int(one.numbers["n_scored"]))]
-        row += [figure(one.numbers[headline], places)]
-        row += [_interval(one.numbers, headline, places)]
-        row += [figure(one.numbers[theirs], places) if theirs else ""] if official else []
-        row += [", ".join(f"{count} {reason}" for reason, count in sorted(one.not_scored.items()))]
+        row += [str(int(numbers["n"])), str(int(numbers["n_scored"]))]
+        row += [figure(numbers[headline], places)]
+        row += [_interval(numbers, headline, places)]
+        row += [figure(numbers[theirs], places) if theirs else ""] if official else []
+        row += [", ".join(f"{count} {reason}" for reason, count in sorted(one.scored.not_scored.items()))]
         rows.append(row)
     return columns, rows
 

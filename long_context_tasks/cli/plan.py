@@ -7,26 +7,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from long_context_tasks.cli.options import DataDir, Json, complete_tasks
+from long_context_tasks.cli.options import Json, complete_tasks, with_run_options
 from long_context_tasks.cli.output import give_document, print_table, say
-from long_context_tasks.cli.runs.export import (
-    AnswerBudget,
-    Cases,
-    Length,
-    LengthPolicy,
-    Number,
-    PromptStyle,
-    Seed,
-    Subset,
-)
 
 if TYPE_CHECKING:
+    from long_context_tasks.results.plan.commands_for import Missing
     from long_context_tasks.results.plan.cost import Counter, Price, Rate
-    from long_context_tasks.results.plan.overview import Missing
     from long_context_tasks.schema import Options
     from long_context_tasks.schema.report import Table
 
@@ -45,6 +35,7 @@ Examples:
 
 
 @app.command(epilog=_EXAMPLES)
+@with_run_options
 def plan(
     results: Annotated[
         list[Path] | None,
@@ -124,15 +115,8 @@ def plan(
         Path,
         typer.Option("--work-dir", help="Folder for new runs of OpenCompass, in the commands of --missing."),
     ] = Path("outputs/all"),
-    cases: Cases = None,
-    length: Length = "",
-    length_policy: LengthPolicy = "",
-    n: Number = None,
-    subset: Subset = "",
-    seed: Seed = None,
-    answer_budget: AnswerBudget = "",
-    prompt_style: PromptStyle = "",
-    data_dir: DataDir = None,
+    *,
+    typed: dict[str, Any],
     as_json: Json = False,
 ) -> None:
     """Say what a run will cost before it starts; with --missing, which runs are still to be made, and how.
@@ -145,9 +129,8 @@ def plan(
     from long_context_tasks.benchmarks.catalogue import resolve_options
     from long_context_tasks.cli.paths import config_folder
     from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
-    from long_context_tasks.results.plan.commands_for import Model, Place
-    from long_context_tasks.results.plan.cost import expand_tasks
-    from long_context_tasks.results.plan.overview import facts_of_folder, find_missing
+    from long_context_tasks.results.plan.commands_for import Model, Place, find_missing
+    from long_context_tasks.results.plan.cost import expand_tasks, facts_of_folder
     from long_context_tasks.schema import InputError
 
     if not tasks and not missing:
@@ -164,28 +147,16 @@ def plan(
         )
     if host not in ("both", "lm_eval", "opencompass"):
         raise InputError(f"--host must be lm_eval, opencompass or both, not {host!r}")
-    given = {
-        "cases": cases,
-        "length": length,
-        "length_policy": length_policy,
-        "n": n,
-        "subset": subset,
-        "seed": seed,
-        "answer_budget": answer_budget,
-        "prompt_style": prompt_style,
-        "data_dir": data_dir,
-        "tokenizer": tokenizer,
-        "window": window,
-    }
     named = models or []
     known = facts_of_folder(named[0]) if len(named) == 1 else {}
-    typed = {name: str(value) for name, value in given.items() if value not in ("", None)}
-    options = resolve_options({f"lct_{name}": value for name, value in {**known, **typed}.items()})
+    given = {**typed, "tokenizer": tokenizer, "window": window}
+    asked = {name: str(value) for name, value in given.items() if value != ""}
+    options = resolve_options({f"lct_{name}": value for name, value in {**known, **asked}.items()})
     names = expand_tasks(tasks or ["lct_official"], lm_eval_groups())
     if missing:
         judge = str(options.judge) if options.judge is not None else ""
         config = _shown(config_folder() / "eval_all.py")
-        place = Place(output_path, work_dir, config, typed, host, judge)
+        place = Place(output_path, work_dir, config, asked, host, judge)
         wanted = [Model(name, base_url, base) for name in named]
         found = find_missing(names, results or [], wanted, options, place, os.environ, without_downloads)
         _show_missing(found, as_json)
@@ -253,7 +224,6 @@ def _show_plan(
 ) -> bool:
     """Print the plan of some tasks; whether all of them could be planned."""
     from long_context_tasks.results.plan.cost import Settings, make_plan
-    from long_context_tasks.results.plan.overview import plan_document, plan_notes, plan_table
     from long_context_tasks.schema.case import CL100K
 
     tokenizer = options.tokenizer or CL100K
@@ -262,11 +232,11 @@ def _show_plan(
         plan = make_plan(names, options, settings)
     speed, on_rate = rate or (None, [])
     if as_json:
-        give_document(plan_document(plan, model, speed, on_rate, price))
+        give_document(plan.document(model, speed, on_rate, price))
         return not plan.not_planned
     if plan.tasks:
-        _print(plan_table(plan, model, speed, price))
-        for line in (*plan_notes(plan), *on_rate):
+        _print(plan.table(model, speed, price))
+        for line in (*plan.notes(), *on_rate):
             say(line)
     for one in plan.not_planned:
         typer.echo(f"not planned: {one.task}: {one.message} {_FETCH}", err=True)
@@ -312,8 +282,7 @@ def _rate(
 ) -> "tuple[Rate, list[str]] | None":
     """The rate, and what is to be said of it; None where the user wants no hours."""
     from long_context_tasks.results import find_runs
-    from long_context_tasks.results.plan.cost import Rate
-    from long_context_tasks.results.plan.rates import measured_rate
+    from long_context_tasks.results.plan.cost import Rate, measured_rate
     from long_context_tasks.schema import InputError
     from long_context_tasks.schema.case import CL100K
 
@@ -329,8 +298,8 @@ def _rate(
             )
         counter = _counters(options)[options.tokenizer or CL100K]
         with without_downloads():
-            measured = measured_rate(runs, counter, options.data_dir)
-        return measured.rate, [f"Rate from {source}: {measured}.", *measured.notes]
+            rate, [line, *notes] = measured_rate(runs, counter, options.data_dir)
+        return rate, [f"Rate from {source}: {line}", *notes]
     if not prompt and not answer:
         return None
     if not (prompt > 0 and answer > 0):

@@ -53,7 +53,7 @@ def model_context(
     ordered = list(ordered_leaves({(model, leaf_of(cell)): cell for cell in cells}).values())
     tops = top_of([*ordered, *others])
     benchmarks = grouped(ordered, lambda cell: cell.benchmark)
-    known = options.models.facts.get(model, ModelFacts(model))
+    known = options.models.facts.get(model, ModelFacts(name=model))
     aliases = [alias for alias in dict.fromkeys(map(shown_name, known.aliases)) if alias != model]
     figures, tables = [], []
     for benchmark, own in benchmarks.items():
