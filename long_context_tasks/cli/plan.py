@@ -11,30 +11,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from long_context_tasks.cli.options import Json, complete_tasks, with_run_options
+from long_context_tasks.cli.options import Json, complete_tasks, examples, with_run_options
 from long_context_tasks.cli.output import give_document, print_table, say
+from long_context_tasks.schema import InputError, Options
+from long_context_tasks.schema.case import CL100K
+from long_context_tasks.schema.report import Table
 
 if TYPE_CHECKING:
     from long_context_tasks.results.plan.commands_for import Missing
-    from long_context_tasks.results.plan.cost import Counter, Price, Rate
-    from long_context_tasks.schema import Options
-    from long_context_tasks.schema.report import Table
+    from long_context_tasks.results.plan.cost import Counter, Plan, Price, Rate
 
 _OFFLINE = "HF_HUB_OFFLINE"
 _FETCH = "(`lct plan` downloads nothing; `lct data fetch` does)"
 app = typer.Typer(add_completion=False)
-_EXAMPLES = """
-Examples:
-
-  lct plan --model ./Qwen2.5-7B --tasks lct_official --rate-from results/
-
-  lct plan --model gpt-4o --tasks lct_official --window 128k --prompt-price 2.5 --completion-price 10
-
-  lct plan --missing results/ outputs/ --tasks lct_official
-"""
 
 
-@app.command(epilog=_EXAMPLES)
+@app.command(
+    epilog=examples(
+        "lct plan --model ./Qwen2.5-7B --tasks lct_official --rate-from results/",
+        "lct plan --model gpt-4o --tasks lct_official --window 128k --prompt-price 2.5 --completion-price 10",
+        "lct plan --missing results/ outputs/ --tasks lct_official",
+    )
+)
 @with_run_options
 def plan(
     results: Annotated[
@@ -127,11 +125,10 @@ def plan(
     be planned, or, with --missing, when a cell is not done.
     """
     from long_context_tasks.benchmarks.catalogue import resolve_options
-    from long_context_tasks.cli.paths import config_folder
+    from long_context_tasks.cli.installed import config_folder
     from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
     from long_context_tasks.results.plan.commands_for import Model, Place, find_missing
-    from long_context_tasks.results.plan.cost import expand_tasks, facts_of_folder
-    from long_context_tasks.schema import InputError
+    from long_context_tasks.results.plan.cost import Settings, expand_tasks, facts_of_folder, make_plan
 
     if not tasks and not missing:
         raise InputError(
@@ -164,16 +161,14 @@ def plan(
     else:
         if len(named) > 1:
             raise InputError("one plan is for one --model; several go with --missing only")
-        done = _show_plan(
-            names,
-            named[0] if named else "",
-            options,
-            answer_tokens or None,
-            repeats,
-            _rate(rate_prompt, rate_answer, rate_from, options),
-            _price(prompt_price, completion_price),
-            as_json,
-        )
+        rate = _rate(rate_prompt, rate_answer, rate_from, options)
+        price = _price(prompt_price, completion_price)
+        tokenizer = options.tokenizer or CL100K
+        settings = Settings(_counters(options), tokenizer, options.window, answer_tokens or None, repeats)
+        with without_downloads():
+            made = make_plan(names, options, settings)
+        _show_plan(made, named[0] if named else "", rate, price, as_json)
+        done = not made.not_planned
     if not done:
         raise typer.Exit(1)
 
@@ -213,34 +208,18 @@ def _counters(options: "Options") -> "dict[str, Counter]":
 
 
 def _show_plan(
-    names: Sequence[str],
-    model: str,
-    options: "Options",
-    answer_tokens: int | None,
-    repeats: int,
-    rate: "tuple[Rate, list[str]] | None",
-    price: "Price | None",
-    as_json: bool,
-) -> bool:
-    """Print the plan of some tasks; whether all of them could be planned."""
-    from long_context_tasks.results.plan.cost import Settings, make_plan
-    from long_context_tasks.schema.case import CL100K
-
-    tokenizer = options.tokenizer or CL100K
-    settings = Settings(_counters(options), tokenizer, options.window, answer_tokens, repeats)
-    with without_downloads():
-        plan = make_plan(names, options, settings)
+    made: "Plan", model: str, rate: "tuple[Rate, list[str]] | None", price: "Price | None", as_json: bool
+) -> None:
     speed, on_rate = rate or (None, [])
     if as_json:
-        give_document(plan.document(model, speed, on_rate, price))
-        return not plan.not_planned
-    if plan.tasks:
-        _print(plan.table(model, speed, price))
-        for line in (*plan.notes(), *on_rate):
+        give_document(made.document(model, speed, on_rate, price))
+        return
+    if made.tasks:
+        _print(made.table(model, speed, price))
+        for line in (*made.notes(), *on_rate):
             say(line)
-    for one in plan.not_planned:
-        typer.echo(f"not planned: {one.task}: {one.message} {_FETCH}", err=True)
-    return not plan.not_planned
+    for task in made.not_planned:
+        typer.echo(f"not planned: {task.task}: {task.message} {_FETCH}", err=True)
 
 
 def _print(table: "Table") -> None:
@@ -253,10 +232,8 @@ def _show_missing(found: "Missing", as_json: bool) -> None:
         return
     if table := found.table():
         _print(table)
-    say(
-        ", ".join(f"{count} {state}" for state, count in Counts(cell.state for cell in found.cells).items())
-        + "."
-    )
+    states = Counts(cell.state for cell in found.cells)
+    say(", ".join(f"{count} {state}" for state, count in states.items()) + ".")
     for problem in found.problems:
         typer.echo(f"not used: {problem}", err=True)
     for model in dict.fromkeys(one.model for one in found.commands):
@@ -283,8 +260,6 @@ def _rate(
     """The rate, and what is to be said of it; None where the user wants no hours."""
     from long_context_tasks.results import find_runs
     from long_context_tasks.results.plan.cost import Rate, measured_rate
-    from long_context_tasks.schema import InputError
-    from long_context_tasks.schema.case import CL100K
 
     if source is not None:
         if prompt or answer:
@@ -309,7 +284,6 @@ def _rate(
 
 def _price(prompt: float | None, completion: float | None) -> "Price | None":
     from long_context_tasks.results.plan.cost import Price
-    from long_context_tasks.schema import InputError
 
     if prompt is None and completion is None:
         return None

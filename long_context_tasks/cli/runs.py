@@ -14,6 +14,7 @@ from long_context_tasks.cli.options import (
     examples,
     with_run_options,
 )
+from long_context_tasks.schema.report import figure_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -139,7 +140,7 @@ def _scored_again(
 
 
 def _show(results: Path, made: "Sequence[Rescored]", only_changed: bool) -> None:
-    from long_context_tasks.cli.output import figure, print_table
+    from long_context_tasks.cli.output import print_table
 
     text = ("model", "made", "task", "judge", "version", "metric")
     rows: list[list[str]] = []
@@ -152,7 +153,7 @@ def _show(results: Path, made: "Sequence[Rescored]", only_changed: bool) -> None
             if only_changed and not n:
                 continue
             means = one.before(metric), one.after(metric)
-            shown = [figure(mean, 2 if metric in one.scored.task.points else 3) for mean in means]
+            shown = [figure_text(mean, 2 if metric in one.scored.task.points else 3) for mean in means]
             who = [run.host, run.model, run.made.split(".")[0], run.task, _judge(one), version, metric]
             rows.append([*who, *shown, str(n)])
             values.append(
@@ -218,12 +219,12 @@ def export(
         exporting.check_gold(task)
     loaded = exporting.load(task, _options(typed))
     place = out or Path(f"{task}.jsonl")
-    made = exporting.write_export(loaded, place, gold=gold)
+    requests = exporting.write_export(loaded, place, gold=gold)
     give(
-        f"{place}: {made.rows} requests of {made.cases} cases",
+        f"{place}: {requests} requests of {len(loaded.cases)} cases",
         path=place,
-        requests=made.rows,
-        cases=made.cases,
+        requests=requests,
+        cases=len(loaded.cases),
         task=task,
         version=loaded.version,
     )
@@ -262,25 +263,27 @@ def score(
 
     Give the options that the prompts were exported with. A judged task is left for `lct judge run`.
     """
-    from long_context_tasks.cli.output import figure, give, interval_text, print_table, say
+    from long_context_tasks.cli.output import give, print_table, say
     from long_context_tasks.hosts.own.export import load
     from long_context_tasks.hosts.own.score import read_responses, score_own
+    from long_context_tasks.schema.report import interval_text
     from long_context_tasks.stats import Interval
 
     loaded = load(task, _options(typed))
-    made = score_own(loaded, read_responses(responses, loaded), model, out, pipeline)
+    answered = read_responses(responses, loaded)
+    run = score_own(loaded, answered, model, out, pipeline)
     rows = []
-    for metric in made.metrics:
-        places = 2 if metric in made.points else 3
-        low, high = (made.numbers.get(f"{metric}_{end}") for end in ("low", "high"))
+    for metric in loaded.metrics:
+        places = 2 if metric in loaded.points else 3
+        low, high = (run.numbers.get(f"{metric}_{end}") for end in ("low", "high"))
         interval = None if low is None or high is None else Interval(low, high)
-        rows.append([metric, figure(made.numbers[metric], places), interval_text(interval, places)])
+        rows.append([metric, figure_text(run.numbers[metric], places), interval_text(interval, places)])
     print_table(f"{task}, {model}", ["metric", "mean", "95 % interval"], rows)
     give(
-        f"{made.path}: {made.cases} of {made.available} cases",
-        path=made.path,
-        cases=made.cases,
-        available=made.available,
+        f"{run.result_file}: {len(answered)} of {len(loaded.cases)} cases",
+        path=run.result_file,
+        cases=len(answered),
+        available=len(loaded.cases),
     )
-    if made.judged:
+    if loaded.judging is not None:
         say(f"not judged yet: lct judge run {out} --judge judge.yaml")

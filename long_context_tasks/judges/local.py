@@ -7,9 +7,8 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
 
-from long_context_tasks.judges.config import JudgeConfig
-from long_context_tasks.judges.kinds import Draw, Generate, Kind
-from long_context_tasks.judges.request import raw_prompt
+from long_context_tasks.judges.config import Draw, JudgeConfig
+from long_context_tasks.judges.kinds import Generate, Kind
 from long_context_tasks.judges.verdict import Reply, TopLogprobs
 from long_context_tasks.schema import InputError, Message
 
@@ -142,7 +141,7 @@ def prompt_texts(
 ) -> tuple[list[str], bool]:
     """Return prompts through the judge's own template, else the model's chat template; and whether special tokens are to be added."""
     if config.prompt_template is not None or tokenizer.chat_template is None:
-        return [raw_prompt(messages, config.prompt_template) for messages in prompts], True
+        return [config.plain_prompt(messages) for messages in prompts], True
     chats = [[{"role": each.role, "content": each.content} for each in messages] for messages in prompts]
     texts = [
         tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True) for chat in chats

@@ -16,8 +16,16 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 
 import long_context_tasks
-from long_context_tasks.hosts.stored import StoredCase, StoredRun, metric_names
-from long_context_tasks.hosts.stored_task import Responses, cases_of, in_repeats, load_task, responses_to
+from long_context_tasks.hosts.stored import (
+    Responses,
+    StoredCase,
+    StoredRun,
+    cases_of,
+    in_repeats,
+    load_task,
+    metric_names,
+    responses_to,
+)
 from long_context_tasks.judges import ENDPOINT_FAILED, UNPARSABLE, JudgeConfig, Reply, Rubric, Usage, Verdict
 from long_context_tasks.judges.kinds import stored_kind
 from long_context_tasks.judges.task_judge import Verdicts, score_turns, with_judge
@@ -35,7 +43,7 @@ from long_context_tasks.results.evaluations import (
     write_judged,
 )
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
-from long_context_tasks.schema.reasons import JUDGE_FAILED, NOT_JUDGED
+from long_context_tasks.schema.response import JUDGE_FAILED, NOT_JUDGED
 from long_context_tasks.schema.validated import Checked, validated
 from long_context_tasks.stats.means import task_numbers
 

@@ -346,7 +346,7 @@ def test_json_lines(tmp_path: Path, packed: bool) -> None:
             "line 2.*also that of",
         ),
         ("x.jsonl", b'{"id": "a", "text": "It rained."}\n{"id"', "line 2: no JSON"),
-        ("x.jsonl", b'{"text": "It rained."}', "line 1: no id"),
+        ("x.jsonl", b'{"text": "It rained."}', "line 1: id is missing"),
         ("x.jsonl", b'{"id": "a", "body": "It rained."}', 'line 1.*"paragraphs"'),
     ],
 )

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from long_context_tasks.corpora.html_text import html_to_text, is_text_only
-from long_context_tasks.corpora.stack_exchange import read_posts
+from long_context_tasks.corpora.stack_exchange import html_to_text, is_text_only, read_posts
 
 # Left: as the older renderer of the site wrote a post; right: as the newer one does; then the text of both.
 BODIES = [

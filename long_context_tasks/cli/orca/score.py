@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from long_context_tasks.cli.options import BatchTokens, Device, Json, Window, tokens
-from long_context_tasks.cli.output import add_table, give, interval_text, json_wanted, print_table, say
+from long_context_tasks.cli.output import add_table, give, json_wanted, print_table, say
+from long_context_tasks.schema.report import interval_text
 
 if TYPE_CHECKING:
     from long_context_tasks.orca.metrics import Agreement, Intervals

@@ -11,7 +11,8 @@ import typer
 
 from long_context_tasks.cli.options import WORDING, DataDir, Json, Judges, JudgeSeeds, examples, words
 from long_context_tasks.cli.orca.data import published_ratings, study_data
-from long_context_tasks.cli.output import give, interval_text, print_table, say
+from long_context_tasks.cli.output import give, print_table, say
+from long_context_tasks.schema.report import interval_text
 
 if TYPE_CHECKING:
     from long_context_tasks.judges import JudgeConfig

@@ -23,7 +23,7 @@ from long_context_tasks.orca.study.raters import (
     single_raters,
 )
 from long_context_tasks.schema import InputError
-from long_context_tasks.stats.correlation import Difference, mae_difference, rho_difference
+from long_context_tasks.stats.raters import Difference, mae_difference, rho_difference
 
 
 @dataclass(frozen=True)

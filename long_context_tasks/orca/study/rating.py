@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.config import Draw, JudgeConfig
 from long_context_tasks.judges.kinds import check_judge, kind_of
-from long_context_tasks.judges.request import Ask, JudgeRequest, ask_key
 from long_context_tasks.judges.run import judge_all
 from long_context_tasks.judges.store import Store
-from long_context_tasks.judges.verdict import Summary, panel, summarize
+from long_context_tasks.judges.verdict import JudgeRequest, Summary, panel, summarize
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.splits import normalised_question
 from long_context_tasks.orca.study.correctness import (
@@ -135,7 +134,7 @@ def requests_of(
 def anything_to_ask(requests: Sequence[JudgeRequest], config: JudgeConfig, store: Store) -> bool:
     """Return whether some request is still unanswered; if not, the judge need not be reachable."""
     return any(
-        store.get(ask_key(Ask(request.messages, seed, 0), config)) is None
+        store.get(config.key(request.messages, Draw(seed))) is None
         for request in requests
         for seed in config.seeds
     )

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from long_context_tasks.benchmarks import catalogue, loading
-from long_context_tasks.hosts import stored_task
+from long_context_tasks.hosts import stored
 from long_context_tasks.hosts.stored import LM_EVAL, StoredRun
 from long_context_tasks.schema import Case, InputError, LoadedTask, Options
 from long_context_tasks.schema.case import CL100K
@@ -403,16 +403,16 @@ def plan_case(task: LoadedTask, case: Case, counters: Mapping[str, Counter]) -> 
         if turns > 1 and task.messages(case, 1, ["."]) != task.messages(case, 1, [None]):
             again = math.comb(turns, 2)
     else:
-        stored = {name: case.num_tokens[name] for name in counters if name in case.num_tokens}
-        if len(stored) == len(counters):
+        known = {name: case.num_tokens[name] for name in counters if name in case.num_tokens}
+        if len(known) == len(counters):
             # Nothing is rendered, so that a plan of a thousand long prompts takes no time.
-            return CasePlan(case.id, 1, 1, stored, 0, stored, 2)
+            return CasePlan(case.id, 1, 1, known, 0, known, 2)
         texts = [[message.content for message in task.messages(case)]]
     sums, longest = {}, {}
     for name, counter in counters.items():
         each = dict.fromkeys(text for request in texts for text in request)
-        known = dict(zip(each, counter(list(each)), strict=True))
-        requests = [sum(known[text] for text in request) for request in texts]
+        counts = dict(zip(each, counter(list(each)), strict=True))
+        requests = [sum(counts[text] for text in request) for request in texts]
         if not (task.by_likelihood or task.is_conversation):
             requests = [case.num_tokens.get(name, requests[0])]
         sums[name], longest[name] = sum(requests), max(requests, default=0)
@@ -450,7 +450,7 @@ def measured_rate(
         if took is None:
             continue
         try:
-            sizes += [_tokens(run, stored_task.load_task(run, data_dir), counter) for run in group]
+            sizes += [_tokens(run, stored.load_task(run, data_dir), counter) for run in group]
         except InputError as error:
             notes.append(f"{group[0].folder}: left out of the rate: {error}")
             continue
@@ -471,9 +471,9 @@ def measured_rate(
 def _tokens(run: StoredRun, task: LoadedTask, counter: Counter) -> tuple[int, int, int]:
     """Return the tokens of prompts (own earlier answers among them) and of answers, and the number of answers."""
     prompts = answers = number = 0
-    for stored in run.cases():
-        case = task.by_id.get(stored.id)
-        sent = [response for response in stored.responses if response.status is None]
+    for answered in run.cases():
+        case = task.by_id.get(answered.id)
+        sent = [response for response in answered.responses if response.status is None]
         if case is None or not sent:
             continue
         plan = plan_case(task, case, {"": counter})

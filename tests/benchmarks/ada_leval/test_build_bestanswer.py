@@ -1,6 +1,8 @@
 """Cases of BestAnswer built from posts: which answers, in which places, how many, and bad input."""
 
+import gzip
 import hashlib
+import json
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -195,20 +197,48 @@ def test_another_tokenizer(tmp_path, policy):
     assert max(sizes) <= 1000 and sum(sizes) / len(sizes) > 900
 
 
-_TEXTS = st.one_of(
-    st.text(st.sampled_from(list("ab A1.:)\n\r\t é…\u00a0\u2028")), max_size=12),
-    st.sampled_from(["", " ", "\n", "\n\n \n", "\t", "x", *ENDS, *STARTS]),
-)
+# Pieces that can melt into what stands beside them: newlines and spaces of all kinds, punctuation, contractions, digits, marks.
+_CHARACTERS = "\n\r \t\f\v\x1c\x85\xa0\u2028\u200b\u0301.:!?'\"`(){}<>*-_aAzé語0129\U0001f600"
+_PIECES = [
+    "\r\n",
+    "\n\n",
+    "  ",
+    "'s",
+    "'ll",
+    "word",
+    "A1:",
+    "Now",
+    " of the story",
+    "print(x)\n",
+    "```\n",
+    "don't go",
+]
+_PIECE = st.sampled_from([*_CHARACTERS, *_PIECES, "<|endoftext|>", *ENDS, *STARTS])
+_TEXTS = st.lists(_PIECE, max_size=40).map("".join)
+
+
+def _sum_of_parts(counter: PromptCounter, question: str, answers: list[str]) -> int:
+    shown = counter.answers(answers).sum() + counter.designations(len(answers))[-1]
+    return int(counter.questions([question])[0] + shown + counter.after_last(answers[-1]))
 
 
 @settings(max_examples=300, deadline=None)
-@given(_TEXTS, st.lists(_TEXTS, min_size=1, max_size=5))
+@given(_TEXTS, st.lists(_TEXTS, min_size=1, max_size=12))
 def test_counts_of_texts_add_up_to_that_of_the_prompt(question, answers):
-    counter = PromptCounter(get_tokenizer("cl100k"))
-    shown = counter.answers(answers).sum() + counter.designations(len(answers))[-1]
-    asked = counter.questions([question])[0]
     expected = count(prompts.render_bestanswer(question, answers))
-    assert asked + shown + counter.after_last(answers[-1]) == expected
+    assert _sum_of_parts(PromptCounter(get_tokenizer("cl100k")), question, answers) == expected
+
+
+def test_counts_of_the_published_cases_add_up(shared):
+    rows = json.loads(gzip.decompress((shared / "data/ada_leval/stackselect_1k.json.gz").read_bytes()))
+    counter = PromptCounter(get_tokenizer("cl100k"))
+    failed = [
+        row["question_id"]
+        for row in rows
+        if _sum_of_parts(counter, row["question"], row["all_answers"])
+        != count(prompts.render_bestanswer(row["question"], row["all_answers"]))
+    ]
+    assert not failed
 
 
 def test_blank_answers_are_counted_to_the_token():

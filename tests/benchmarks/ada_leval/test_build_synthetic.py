@@ -14,14 +14,15 @@ from hypothesis import strategies as st
 from other_tokenizers import count, other_tokenizer
 
 from long_context_tasks.benchmarks.ada_leval import build, prompts
-from long_context_tasks.benchmarks.ada_leval.build import fit as synthetic_fit
-from long_context_tasks.benchmarks.ada_leval.build.windows import Caps, CountedBook, caps_for
+from long_context_tasks.benchmarks.ada_leval.build import bestanswer, tsort
+from long_context_tasks.benchmarks.ada_leval.build.posts import ForumPosts
+from long_context_tasks.benchmarks.ada_leval.build.tsort import Caps, CountedBook, NovelPlan, caps_for
 from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings, TSortSettings
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.corpora.books import Book
 from long_context_tasks.schema import CaseSet, InputError, Options, format_length, parse_length
-from long_context_tasks.schema.folders import cache_dir
+from long_context_tasks.schema.options import cache_dir
 from long_context_tasks.synthetic import write_novel, write_threads
 from long_context_tasks.synthetic.forum import asides, with_asides
 from long_context_tasks.synthetic.forum.parts import devices, meets, traits
@@ -54,9 +55,7 @@ def test_novels_are_not_kept_while_others_are_written(tmp_path):
 
 
 def test_long_cases_may_share_a_novel_and_then_stand_a_stride_apart(tmp_path, monkeypatch):
-    from long_context_tasks.benchmarks.ada_leval.build import synthetic as synthetic_corpus
-
-    monkeypatch.setattr(synthetic_corpus, "_MOST_TOKENS", 20_000)
+    monkeypatch.setattr(tsort, "_MOST_TOKENS", 20_000)
     build.build(TSORT, None, TSortSettings((4000,), n=25), tmp_path / TSORT)
     made = CaseSet.read(tmp_path / TSORT, "ada_leval_tsort_4k_synthetic")
     assert len(made) == 25 and len({case.cluster for case in made.cases}) == 10
@@ -67,12 +66,10 @@ def test_long_cases_may_share_a_novel_and_then_stand_a_stride_apart(tmp_path, mo
 
 @pytest.mark.parametrize("length", [2000, 128_000])
 def test_few_cases_of_tsort_are_the_first_of_more(length, tmp_path, monkeypatch):
-    from long_context_tasks.benchmarks.ada_leval.build import synthetic as synthetic_corpus
-
     if length > 50_000:  # the plan of 128k, with fewer cases for each novel and in all
-        monkeypatch.setattr(synthetic_corpus, "_CASES", 6)
-        monkeypatch.setattr(synthetic_corpus, "_MOST_TOKENS", 3 * length)
-        monkeypatch.setattr(synthetic_corpus, "_FEWEST_NOVELS", 2)
+        monkeypatch.setattr(tsort, "_CASES", 6)
+        monkeypatch.setattr(tsort, "_MOST_TOKENS", 3 * length)
+        monkeypatch.setattr(tsort, "_FEWEST_NOVELS", 2)
     made = {}
     for n in (2, 6):
         build.build(TSORT, None, TSortSettings((length,), seed=2, n=n), tmp_path / str(n))
@@ -85,8 +82,6 @@ def test_few_cases_of_tsort_are_the_first_of_more(length, tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("length", ["1k", "8k", "16k", "64k", "128k", "1m"])
 def test_the_plan_depends_on_the_length_alone(length):
-    from long_context_tasks.benchmarks.ada_leval.build.synthetic import ForumPosts, NovelPlan
-
     tokens = parse_length(length)
     plans = [
         NovelPlan.of(card("ada_leval").tasks["tsort"], TSortSettings((tokens,), n=n), tokens)
@@ -232,9 +227,9 @@ def test_paragraphs_count_as_in_the_whole_text(tmp_path):
     tokenizer = get_tokenizer(str(tmp_path))
     novel = write_novel(0, 5000)
     alone = CountedBook.of(Book(novel.id, novel.title, novel.paragraphs, novel.chapters), tokenizer)
-    together = synthetic_fit.as_counted_together(alone, tokenizer)
+    together = alone.as_in_whole(tokenizer)
     assert together.cumulated[-1] == tokenizer.count(alone.document) < alone.cumulated[-1] - 40
-    assert synthetic_fit.as_counted_together(alone, get_tokenizer("cl100k")) is alone
+    assert alone.as_in_whole(get_tokenizer("cl100k")) is alone
     middle = len(alone.tokens) // 2
     half = tokenizer.count("\n\n".join(alone.book.paragraphs[:middle]))
     assert abs(together.cumulated[middle] - half) < 10 < alone.cumulated[middle] - half
@@ -301,9 +296,9 @@ def naive_windows(sizes, caps, segments, fixed):
 )
 def test_windows_are_those_that_fill_the_length(sizes, segments, segment, bound):
     caps = Caps(before=0, segment=segment, after=0, stride=1, bound=bound)
-    counted = CountedBook(Book("b", "B", tuple("x" * len(sizes)), (0,)), np.array(sizes), np.array([]))
+    counted = CountedBook(Book("b", "B", tuple("x" * len(sizes)), (0,)), np.array(sizes))
     expected = naive_windows(sizes, caps, segments, 60)
-    made = synthetic_fit.filled_windows(counted, caps, segments, 60)
+    made = list(tsort.filled_windows(counted, caps, segments, 60))
     assert [window.edges for window in made] == [edges for _, edges in expected.values()]
     for window, (uneven, _) in zip(made, expected.values(), strict=True):
         before, after = (
@@ -388,5 +383,8 @@ def test_asides_say_nothing_of_parts(seed):
     )
 
 
-def test_too_few_sentences_give_no_case():
-    assert synthetic_fit.filled_question("\nOpening.\nPoints.\n", 0, count, 5000, 5100) is None
+def test_too_few_sentences_give_no_case(tmp_path, monkeypatch):
+    monkeypatch.setattr(bestanswer, "asides", lambda seed: [])
+    (report,) = build.build(BEST, None, BestAnswerSettings((1000,), n=100), tmp_path / BEST)
+    assert len(report.tokens) + report.dropped["the prompt does not fit the length"] == 100
+    assert report.tokens and min(report.tokens) >= 980 and report.dropped

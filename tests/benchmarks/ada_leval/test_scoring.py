@@ -19,7 +19,7 @@ from long_context_tasks.benchmarks.ada_leval.scoring import (
     extract_tsort_official,
 )
 from long_context_tasks.schema import Case, Score, Turn
-from long_context_tasks.schema.thinking import without_thinking
+from long_context_tasks.schema.response import without_thinking
 
 GOLDEN = Path(__file__).parent / "golden"
 _PIECES = [

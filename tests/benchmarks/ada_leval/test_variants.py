@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from long_context_tasks.benchmarks.ada_leval import AdaLevalOptions
 from long_context_tasks.benchmarks.ada_leval import data as variants
-from long_context_tasks.benchmarks.ada_leval.options import AdaLevalOptions
 from long_context_tasks.schema import Case, Turn
 
 

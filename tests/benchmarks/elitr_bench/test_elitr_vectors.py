@@ -14,10 +14,9 @@ from long_context_tasks.benchmarks.catalogue import task_specs
 from long_context_tasks.benchmarks.elitr_bench import prompts, scoring
 from long_context_tasks.benchmarks.elitr_bench.archives import Archives, Meeting, prepare_transcripts
 from long_context_tasks.benchmarks.elitr_bench.data import load_task
-from long_context_tasks.benchmarks.elitr_bench.names import SYNTHETIC, TaskName
-from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
-from long_context_tasks.benchmarks.elitr_bench.paper.tables import count_split
+from long_context_tasks.benchmarks.elitr_bench.paper import Scores
 from long_context_tasks.benchmarks.elitr_bench.scoring import stored_officially
+from long_context_tasks.benchmarks.elitr_bench.task import ElitrBenchOptions
 from long_context_tasks.schema import Message, file_sha256
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
@@ -186,19 +185,19 @@ def test_every_task_without_noise_has_its_cases(
 ) -> None:
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path))
     tokenizer = get_tokenizer(CL100K)
-    counts = {split: count_split(archives, split) for split in SPLITS.values()}
-    tasks = [TaskName.of(spec) for spec in task_specs() if spec.benchmark == "elitr_bench"]
+    counts = {split: Scores(archives).counts(split) for split in SPLITS.values()}
+    tasks = [spec for spec in task_specs() if spec.benchmark == "elitr_bench" and spec.source == "published"]
     for task in tasks:
-        if task.wer or task.split == SYNTHETIC:
+        if "wer" in task.variant:
             continue
         cases = load_task(task.name, ElitrBenchOptions(data_dir=archives.folder.parent)).cases
         expected = counts[task.split]
-        assert len(cases) == (expected.meetings if task.multi_turn else expected.questions)
+        assert len(cases) == expected["meetings" if task.conversation else "questions"]
         turns = [turn for case in cases.cases for turn in case.turns]
-        assert len(turns) == expected.questions
-        assert sum(turn.labels["qa_conv_differs"] for turn in turns) == expected.differing
+        assert len(turns) == expected["questions"]
+        assert sum(turn.labels["qa_conv_differs"] for turn in turns) == expected["QA/Conv differing"]
         assert [case.cluster for case in cases.cases] == sorted(case.cluster for case in cases.cases)
-        if not task.multi_turn:
+        if not task.conversation:
             for case in cases.cases[::20]:
                 (message,) = prompts.messages(case, cases.documents)
                 assert case.num_tokens[CL100K] == tokenizer.count(message.content)

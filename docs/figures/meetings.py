@@ -1,4 +1,4 @@
-"""The figures of ``docs/synthetic_writers.md``: python tests/speed/meeting_figures.py [CASES] [TOKENS].
+"""The figures of ``docs/synthetic_writers.md``: python docs/figures/meetings.py [CASES] [TOKENS].
 
 Prints how often the independent reader confirms the gold answers, what guesses score on the multiple-choice form, how a
 classifier does that was trained on meetings of other seeds, and how varied the texts are beside real meetings.
@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "synthetic"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "synthetic"))
 
 import numpy as np
 from meeting_reader import answer, guesses

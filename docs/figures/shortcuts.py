@@ -1,4 +1,4 @@
-"""The shortcuts of ``docs/synthetic_writers.md`` on TSort and BestAnswer: python tests/speed/shortcut_figures.py [TRAIN] [TEST] [LENGTH].
+"""The shortcuts of ``docs/synthetic_writers.md`` on TSort and BestAnswer: python docs/figures/shortcuts.py [TRAIN] [TEST] [LENGTH].
 
 Everything is read from the prompts of built cases: what simple rules choose that do not read, what a classifier of words chooses that was
 trained on cases of other seeds, and what the reader chooses that does.
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "synthetic"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "synthetic"))
 
 import numpy as np
 from case_readers import accepted, question_and_answers, sorted_parts, sorting_parts

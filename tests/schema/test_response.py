@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from long_context_tasks.schema.thinking import Answer, without_thinking
+from long_context_tasks.schema.response import Answer, without_thinking
 
 PLAIN = st.text(max_size=30).filter(lambda text: "think>" not in text)
 
