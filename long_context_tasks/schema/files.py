@@ -45,6 +45,18 @@ def write_whole(
         part.unlink(missing_ok=True)
 
 
+def make_folder(folder: Path, *, remedy: str) -> None:
+    """Make a folder, and those above it, where it is missing.
+
+    Raises:
+        InputError: the folder cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made ({error.strerror or error}); {remedy}") from error
+
+
 def write_json(path: Path, content: Any, *, remedy: str = "choose another place") -> None:
     """Write a value as indented JSON, whole or not at all; ``null`` for numbers that are not finite.
 
