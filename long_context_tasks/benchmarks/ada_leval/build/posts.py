@@ -6,7 +6,6 @@ grows; what stays in memory are a few numbers for each post. The synthetic forum
 """
 
 import difflib
-import hashlib
 import tempfile
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from long_context_tasks.corpora.stack_exchange import (
 from long_context_tasks.schema import InputError
 from long_context_tasks.synthetic import Thread, write_threads
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
+from long_context_tasks.tokens.tokenizers import text_hash
 
 _IN_MEMORY = 256 * 1024 * 1024
 _BATCH = 256
@@ -321,8 +321,7 @@ def read_texts(source: PostSource, pool: Pool, counter: PromptCounter, progress:
             words = text.strip()
             if not words:
                 continue
-            digest = hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-            same = seen.setdefault(digest, len(seen))
+            same = seen.setdefault(text_hash(words), len(seen))
             place = wanted[post]
             asks = place < 0
             if asks:
