@@ -14,7 +14,7 @@ from long_context_tasks.schema.options import Options, Text, UserPath
 if TYPE_CHECKING:
     from long_context_tasks.noise import Noisy, Rules
 
-EXACT = "exact"
+EXACT: Literal["exact"] = "exact"
 """Mode of noise when none is asked for."""
 
 
