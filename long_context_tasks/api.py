@@ -180,7 +180,8 @@ class Task:
         from long_context_tasks.hosts.own.score import score_own
 
         given = {name: self._responses(self._case(name), text) for name, text in responses.items()}
-        return score_own(self.loaded, given, model, Path(folder), pipeline).path
+        run = score_own(self.loaded, given, model, Path(folder), pipeline)
+        return run.folder / f"{run.label}.json"
 
     def _case(self, name: str) -> Case:
         if name not in self.loaded.by_id:

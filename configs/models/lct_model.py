@@ -8,7 +8,7 @@ import os
 
 from opencompass.models import HuggingFaceBaseModel, HuggingFacewithChatTemplate
 
-from long_context_tasks.hosts.opencompass.models import DemoModel
+from long_context_tasks.hosts.opencompass.task import DemoModel
 
 # Not an import statement: what those bring cannot be called in a config file.
 _env = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])

@@ -11,7 +11,7 @@ import importlib.resources
 import itertools
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, make_dataclass
+from dataclasses import dataclass, make_dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -75,29 +75,33 @@ class TaskSpec:
 
     @property
     def headline(self) -> str:
-        """The metric that stands for the task: its variant's, where that has one of its own."""
-        return next((v.headline for v in self.variants if v.headline), self.card.headline)
+        """The metric that stands for the task."""
+        return self._stated("headline")
 
     @property
     def source(self) -> Source:
         """Where its cases come from: published files, a seed, or only what a user has built."""
-        return next((v.source for v in self.variants if v.source), self.card.source)
+        return self._stated("source")
 
     @property
     def scoring(self) -> Scoring:
         """Whether the model answers, or candidates are compared by log-likelihood."""
-        return next((v.scoring for v in self.variants if v.scoring), self.card.scoring)
+        return self._stated("scoring")
 
     @property
     def judged(self) -> bool:
         """Whether a judge reads the answers."""
-        return next((v.judged for v in self.variants if v.judged is not None), self.card.judged)
+        return self._stated("judged")
 
     @property
     def conversation(self) -> bool:
         """Whether the turns of a case are asked in one conversation."""
-        stated = (v.conversation for v in self.variants if v.conversation is not None)
-        return next(stated, self.card.conversation)
+        return self._stated("conversation")
+
+    def _stated(self, name: str) -> Any:
+        """Return what a variant in the name says, else the card."""
+        said = (getattr(variant, name) for variant in self.variants)
+        return next((value for value in said if value not in (None, "")), getattr(self.card, name))
 
 
 def _joined(variants: tuple[Variant, ...]) -> str:
@@ -207,15 +211,10 @@ def task_options(
 @lru_cache
 def _every_option() -> type[Options]:
     """Options with the fields of all benchmarks."""
-    kinds = tuple(dict.fromkeys(benchmark(name).options for name in benchmark_names()))
-    own = {item.name: item for kind in kinds for item in fields(kind)}
-    common = {item.name for item in fields(Options)}
-    added = [
-        (item.name, item.type, options.option(item.metadata["parse"], item.default))
-        for item in own.values()
-        if item.name not in common
-    ]
-    return make_dataclass("EveryOption", added, bases=(Options,), frozen=True)
+    kinds = dict.fromkeys(benchmark(name).options for name in benchmark_names())
+    # Options itself comes last, as the base of the others.
+    bases = (*(kind for kind in kinds if kind is not Options), Options)
+    return make_dataclass("EveryOption", (), bases=bases, frozen=True)
 
 
 def option_names() -> frozenset[str]:

@@ -17,7 +17,7 @@ from long_context_tasks.schema.files import write_whole
 from long_context_tasks.schema.options import data_dir as folder
 
 if TYPE_CHECKING:
-    from long_context_tasks.benchmarks.fetch import OnBytes
+    from long_context_tasks.benchmarks.published_files import OnBytes
     from long_context_tasks.schema.card import Card
 
 app = typer.Typer(
@@ -183,7 +183,7 @@ def fetch(
     """Download the published files. What has arrived before a break is kept, and the next call asks for the rest."""
     import stamina.instrumentation
 
-    from long_context_tasks.benchmarks.fetch import fetch_file
+    from long_context_tasks.benchmarks.published_files import fetch_file
 
     stamina.instrumentation.set_on_retry_hooks([])  # they would write a log line for every try
     card, folder = _place(benchmark, data_dir)

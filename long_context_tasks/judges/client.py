@@ -63,39 +63,24 @@ class EndpointError(Exception):
         self.wait = wait
 
 
-def api_key(config: JudgeConfig) -> str | None:
-    """Return the key from the environment variable that the judge file names.
-
-    Raises:
-        InputError: the variable is not set, or holds what cannot be a key; the value is not repeated.
-    """
-    if config.api_key_env is None:
-        return None
-    key = os.environ.get(config.api_key_env, "").strip()
-    if not key:
-        raise InputError(
-            f"judge {config.name}: environment variable {config.api_key_env} is not set; export it with the key of "
-            f"{config.base_url}"
-        )
-    if not key.isascii() or not key.isprintable() or " " in key:
-        raise InputError(
-            f"judge {config.name}: environment variable {config.api_key_env} holds no key (blanks or other letters); "
-            "copy the key again"
-        )
-    return key
-
-
 class EndpointClient:
     """An open pool of connections to one judge; use it in ``async with``, inside an event loop."""
 
     def __init__(self, config: JudgeConfig) -> None:
-        """Remember the judge; nothing is opened yet.
+        """Take the key from the environment variable that the judge file names; nothing is opened yet.
 
         Raises:
-            InputError: no key in the named variable.
+            InputError: the variable is not set, or holds what cannot be a key; the value is not repeated.
         """
         self.config = config
-        self._key = api_key(config)
+        self._key = ""
+        if (variable := config.api_key_env) is not None:
+            self._key = os.environ.get(variable, "").strip()
+            place = f"judge {config.name}: environment variable {variable}"
+            if not self._key:
+                raise InputError(f"{place} is not set; export it with the key of {config.base_url}")
+            if not self._key.isascii() or not self._key.isprintable() or " " in self._key:
+                raise InputError(f"{place} holds no key (blanks or other letters); copy the key again")
         self._url = f"{config.base_url}{'/chat/completions' if config.api == 'chat' else '/completions'}"
         # aiohttp would look the proxy up anew, in a thread, for every call.
         parts = urlsplit(self._url)

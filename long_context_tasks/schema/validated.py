@@ -21,6 +21,7 @@ _WORDS = {
     "a valid integer": "a whole number",
     "a valid number": "a number",
     "a valid string": "text",
+    "a valid boolean": "true or false",
     "a valid dictionary": "a mapping",
     "a valid list": "a list",
     "a valid tuple": "a list",

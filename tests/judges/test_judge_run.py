@@ -68,15 +68,8 @@ def test_the_settings_are_sent(tmp_path: Path) -> None:
         tmp_path, lambda *_: Answer(), n=1, temperature=0.6, top_p=0.9, max_tokens=7, extra_body={"top_k": 5}
     )
     message = {"role": "user", "content": "Judge item-0."}
-    assert body == {
-        "model": "m",
-        "messages": [message],
-        "temperature": 0.6,
-        "top_p": 0.9,
-        "max_tokens": 7,
-        "seed": 2023,
-        "top_k": 5,
-    }
+    settings = {"temperature": 0.6, "top_p": 0.9, "max_tokens": 7, "seed": 2023, "top_k": 5}
+    assert body == {"model": "m", "messages": [message], **settings}
     template = {"api": "completions", "prompt_template": "[INST] {prompt} [/INST]"}
     _, [body] = judged(tmp_path, lambda *_: Answer(), n=1, seeds=(None,), **template)
     assert body["prompt"] == "[INST] Judge item-0. [/INST]"
@@ -229,14 +222,8 @@ def test_the_key_of_a_call_holds_what_determines_the_reply() -> None:
     config = JudgeConfig(model="m", base_url="http://h/v1")
     messages, draw = (Message("user", "x\ud800"),), Draw(1)
     same = {"base_url": "http://g/v1", "concurrency": 3, "api_key_env": "A", "retries": 1, "name": "n"}
-    other = {
-        "model": "k",
-        "temperature": 0.1,
-        "top_p": 0.5,
-        "max_tokens": 9,
-        "revision": "2",
-        "extra_body": {"a": 1},
-    }
+    other = {"model": "k", "temperature": 0.1, "top_p": 0.5, "max_tokens": 9, "revision": "2"}
+    other |= {"extra_body": {"a": 1}}
     base = config.key(messages, draw)
     assert all(config.changed(**{name: value}).key(messages, draw) == base for name, value in same.items())
     keys = {base, *(config.changed(**{name: value}).key(messages, draw) for name, value in other.items())}
@@ -322,7 +309,5 @@ def test_killed_writers_lose_nothing_that_counted(tmp_path: Path) -> None:
 
 
 def test_panels() -> None:
-    assert panel([None]).mean is None
-    assert panel([4.0]).spread is None
-    assert panel([2.0, 4.0, None]).mean == 3
-    assert panel([2.0, 4.0]).spread == pytest.approx(2**0.5)
+    assert (panel([None]).mean, panel([4.0]).spread) == (None, None)
+    assert panel([2.0, 4.0, None])[:3] == (3, pytest.approx(2**0.5), 2)

@@ -6,7 +6,7 @@ are reconstructed from Appendix B of the paper with the white space of the offic
 
 import importlib.resources
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from long_context_tasks.coverage.items import split_by_documents
@@ -86,7 +86,7 @@ def _span(text: str, span: Sequence[int]) -> str:
     return text[span[0] : span[1]]
 
 
-def _tsort_texts(case: Case, documents: Documents) -> tuple[str, list[str], str]:
+def _tsort_texts(case: Case, documents: Documents | Mapping[str, str]) -> tuple[str, list[str], str]:
     assert case.document is not None
     book = documents[case.document]
     inputs = case.inputs
@@ -97,7 +97,7 @@ def _tsort_texts(case: Case, documents: Documents) -> tuple[str, list[str], str]
     )
 
 
-def prompt(case: Case, documents: Documents) -> str:
+def prompt(case: Case, documents: Documents | Mapping[str, str]) -> str:
     """Return the text of a case's only user message."""
     inputs = case.inputs
     if "prompt" in inputs:

@@ -5,16 +5,16 @@ import json
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from long_context_tasks.benchmarks.catalogue import TaskSpec, parse_task
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.options import Options, one_of, option, path, text, yes_or_no
+from long_context_tasks.schema.options import Options, Text, UserPath
 
 if TYPE_CHECKING:
     from long_context_tasks.noise import Noisy, Rules
 
-EXACT = "exact"
+EXACT: Literal["exact"] = "exact"
 """Mode of noise when none is asked for."""
 
 
@@ -30,10 +30,10 @@ class ElitrBenchOptions(Options):
         noise_rules: a file of noise rules; the package's rules without it.
     """
 
-    prompt_style: str | None = option(text)
-    question_markers: bool | None = option(yes_or_no)
-    noise_mode: str | None = option(one_of(EXACT, "official"))
-    noise_rules: Path | None = option(path)
+    prompt_style: Text | None = None
+    question_markers: bool | None = None
+    noise_mode: Literal["exact", "official"] | None = None
+    noise_rules: UserPath | None = None
 
 
 class ElitrTask(TaskSpec):

@@ -1,10 +1,11 @@
 """ETHIC: four tasks that need nearly all of a long context (Lee et al., NAACL 2025)."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from long_context_tasks.benchmarks.plugin import Benchmark, Builder
 from long_context_tasks.schema.card import Card
-from long_context_tasks.schema.options import Options, one_of, option, text
+from long_context_tasks.schema.options import Options, Text
 
 
 @dataclass(frozen=True)
@@ -16,8 +17,8 @@ class EthicOptions(Options):
         prompt_tokens: under_32k or over_32k: only prompts of at most, or above, 32,768 tokens of the model's tokenizer.
     """
 
-    prompt_style: str | None = option(text)
-    prompt_tokens: str | None = option(one_of("under_32k", "over_32k"))
+    prompt_style: Text | None = None
+    prompt_tokens: Literal["under_32k", "over_32k"] | None = None
 
 
 _SETTINGS, _DOCUMENTS = f"{__name__}.build.settings:EthicSettings", f"{__name__}.build.settings:DOCUMENTS"

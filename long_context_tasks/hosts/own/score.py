@@ -1,10 +1,10 @@
 """Responses of a pipeline of one's own, scored into a stored run: ``lct runs score``."""
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -46,15 +46,13 @@ def own_runs(folder: Path, files: Sequence[str]) -> list[Found]:
         files: names of the files in it.
     """
     found: list[Found] = []
-    for name in files:
-        if _NAME.fullmatch(name):
-            path = folder / name
-            try:
-                row = json.loads(path.read_text(encoding="utf-8"))
-                if isinstance(row, dict) and row.get("kind") == _KIND:
-                    found.append(_run(path, row))
-            except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-                found.append((path, f"{path}: damaged ({short(error)}); make it again with `lct runs score`"))
+    for path in (folder / name for name in files if _NAME.fullmatch(name)):
+        try:
+            row = json.loads(path.read_text(encoding="utf-8"))
+            if isinstance(row, dict) and row.get("kind") == _KIND:
+                found.append(_run(path, row))
+        except (OSError, *DAMAGE) as error:
+            found.append((path, f"{path}: damaged ({short(error)}); make it again with `lct runs score`"))
     return found
 
 
@@ -108,28 +106,6 @@ def _read(run: StoredRun) -> Iterator[StoredCase]:
 STATES = (DOES_NOT_FIT, ENDPOINT_FAILED)
 """Why there is no response, through no fault of the model."""
 _EXPECTED = '{"id": CASE, "response": TEXT} in each row, with "turn" in conversations'
-
-
-@dataclass(frozen=True)
-class OwnRun:
-    """A run that was written.
-
-    Attributes:
-        path: of the file with its numbers.
-        numbers: means, intervals and counts.
-        metrics: of the task, headline first.
-        points: the metrics that are no shares.
-        cases, available: how many cases were answered, and how many the task has.
-        judged: a judge has yet to score the responses.
-    """
-
-    path: Path
-    numbers: Mapping[str, float]
-    metrics: tuple[str, ...]
-    points: frozenset[str]
-    cases: int
-    available: int
-    judged: bool
 
 
 def read_responses(path: Path, task: LoadedTask) -> dict[str, list[Response]]:
@@ -193,7 +169,7 @@ def score_own(
     model: str,
     folder: Path,
     pipeline: str = "",
-) -> OwnRun:
+) -> StoredRun:
     """Score responses and write them as a run; a judged task waits for ``lct judge run``.
 
     Args:
@@ -202,6 +178,9 @@ def score_own(
         model: its name in reports.
         folder: gets a folder of the model.
         pipeline: what made the responses, in words, for the provenance.
+
+    Returns:
+        The run as it was written.
 
     Raises:
         InputError: a task by likelihood, or the files cannot be written.
@@ -214,7 +193,6 @@ def score_own(
     scores = {case: score_turns(task, task.by_id[case], turns, (), None) for case, turns in responses.items()}
     flat = [turn for turns in scores.values() for turn in turns]
     clusters = [task.by_id[case].cluster for case, turns in scores.items() for _ in turns]
-    numbers = task_numbers(flat, clusters, task.metrics, task.intervals, float("nan"), task.points)
     place = folder / re.sub(r"[^\w.-]", "_", model) / file_name(task.name, made)
     if place.exists():
         raise InputError(f"{place}: is there already; wait a second, or choose another --out")
@@ -231,7 +209,7 @@ def score_own(
         "pipeline": pipeline or None,
         "headline": task.metrics[0],
         "points": sorted(task.points),
-        "numbers": numbers,
+        "numbers": task_numbers(flat, clusters, task.metrics, task.intervals, math.nan, task.points),
     }
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -241,15 +219,7 @@ def score_own(
     lines = (json.dumps(json_value(row), ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
     write_whole(place.with_suffix(".jsonl"), lines)
     write_json(place, about)
-    return OwnRun(
-        path=place,
-        numbers=numbers,
-        metrics=task.metrics,
-        points=task.points,
-        cases=len(responses),
-        available=len(task.cases),
-        judged=task.judging is not None,
-    )
+    return _run(place, about)
 
 
 def _row(

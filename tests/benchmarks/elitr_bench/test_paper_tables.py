@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -23,21 +22,16 @@ from long_context_tasks.benchmarks.elitr_bench.paper import (
 from long_context_tasks.schema import InputError
 from long_context_tasks.stats import round_half_up, round_twice
 
-Rows = list[dict[str, Any]]
 MODELS_WITHOUT_RUNS = {"GPT-4o", "LLaMA-3.1-8B", "Phi-3-small"}
+SEEDS = ("published only", "three seeds")
 
 
 @pytest.fixture(scope="module")
-def archives(shared: Path) -> Archives:
+def scores(shared: Path) -> Scores:
     folder = shared / "data" / "elitr_bench"
     if not (folder / "generated-responses.zip").is_file():
         pytest.skip(f"no archives in {folder}")
-    return Archives(folder)
-
-
-@pytest.fixture(scope="module")
-def scores(archives: Archives) -> Scores:
-    return Scores(archives)
+    return Scores(Archives(folder))
 
 
 @pytest.fixture(scope="module")
@@ -52,23 +46,6 @@ def expected(shared: Path) -> dict[str, Any]:
         pytest.skip(f"no {path}")
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return content
-
-
-def _wrong(pairs: Iterator[tuple[Cell, dict[str, Any]]]) -> tuple[int, Rows]:
-    """Number of rows, and those whose cell differs in published, plain or recomputed figure."""
-    n, wrong = 0, []
-    for cell, row in pairs:
-        n += 1
-        same = (
-            cell.published == row["published"]
-            and cell.n == row["n"]
-            and float(cell.value or 0) == pytest.approx(row["recomputed"], abs=1e-9)
-            and str(round_half_up(cell.value)) == cell.plain == row["single_round"]
-            and str(round_twice(cell.value)) == row["double_round"]
-            and (cell.plain == cell.published) == row["matches_single"]
-        )
-        wrong += [] if same else [row]
-    return n, wrong
 
 
 @pytest.mark.vectors
@@ -97,24 +74,38 @@ def test_table_1(split: str, scores: Scores, tables: dict[str, Table], expected:
 
 
 @pytest.mark.vectors
-def test_table_2_dev(tables: dict[str, Table], expected: dict[str, Any]) -> None:
-    rows = expected["table2_dev"]
-    cells = [tables["table2"].cell(row["model"], row["setting"]) for row in rows]
-    n, wrong = _wrong(zip(cells, rows, strict=True))
-    assert n == 25 and not wrong
-    assert all(cell.recomputed == cell.published and cell.match == "yes" for cell in cells)
-    assert sum(cell.plain != cell.published for cell in cells) == 3
-
-
-@pytest.mark.vectors
-def test_table_2_test_is_shown_as_published_beside_one_run(
-    tables: dict[str, Table], expected: dict[str, Any]
+@pytest.mark.parametrize(
+    ("table", "place", "column", "n", "match", "rounded_twice"),
+    [
+        ("table2", ("table2_dev",), "setting", 25, ("yes", ""), 3),
+        ("table2", ("table2_test_not_reproducible", "rows"), "setting", 25, SEEDS, None),
+        ("table4", ("table4",), "evaluator", 12, ("yes", ""), 1),
+    ],
+)
+def test_means(
+    tables: dict[str, Table],
+    expected: dict[str, Any],
+    table: str,
+    place: tuple[str, ...],
+    column: str,
+    n: int,
+    match: tuple[str, str],
+    rounded_twice: int | None,
 ) -> None:
-    rows = expected["table2_test_not_reproducible"]["rows"]
-    cells = [tables["table2"].cell(row["model"], row["setting"]) for row in rows]
-    n, wrong = _wrong(zip(cells, rows, strict=True))
-    assert n == 25 and not wrong
-    assert {(cell.match, cell.reason) for cell in cells} == {("published only", "three seeds")}
+    rows: Any = expected
+    for key in place:
+        rows = rows[key]
+    cells = [tables[table].cell(row["model"], row[column]) for row in rows]
+    assert len(cells) == n and {(cell.match, cell.reason) for cell in cells} == {match}
+    for cell, row in zip(cells, rows, strict=True):
+        assert (cell.published, cell.n) == (row["published"], row["n"])
+        assert cell.value is not None and float(cell.value) == pytest.approx(row["recomputed"], abs=1e-9)
+        assert str(round_half_up(cell.value)) == cell.plain == row["single_round"]
+        assert str(round_twice(cell.value)) == row["double_round"]
+        assert (cell.plain == cell.published) == row["matches_single"]
+    if rounded_twice is not None:
+        assert all(cell.recomputed == cell.published for cell in cells)
+        assert sum(cell.plain != cell.published for cell in cells) == rounded_twice
 
 
 @pytest.mark.vectors
@@ -126,19 +117,9 @@ def test_table_3_single_seed(tables: dict[str, Table], expected: dict[str, Any])
             assert cell.value == Fraction(figure["score_sum"], figure["n"])
             assert float(cell.value) == pytest.approx(figure["single_seed_mean"])
             assert (cell.n, cell.published) == (figure["n"], figure["published_three_seed"])
-            assert (cell.match, cell.reason) == ("published only", "three seeds")
+            assert (cell.match, cell.reason) == SEEDS
             n += 1
     assert n == 40
-
-
-@pytest.mark.vectors
-def test_table_4(tables: dict[str, Table], expected: dict[str, Any]) -> None:
-    rows = expected["table4"]
-    cells = [tables["table4"].cell(row["model"], row["evaluator"]) for row in rows]
-    n, wrong = _wrong(zip(cells, rows, strict=True))
-    assert n == 12 and not wrong
-    assert {cell.match for cell in cells} == {"yes"}
-    assert sum(cell.plain != cell.published for cell in cells) == 1
 
 
 @pytest.mark.vectors
@@ -175,7 +156,7 @@ def test_table_9_one_run(tables: dict[str, Table], expected: dict[str, Any]) -> 
         deviation = (float(cell.value or 0) - float(row["published_mean"])) / float(row["published_std"])
         assert deviation == pytest.approx(row["deviation_in_std"], abs=0.006)
         assert cell.note.startswith("can be") == row["within_possible"]
-        assert (cell.match, cell.reason) == ("published only", "three seeds")
+        assert (cell.match, cell.reason) == SEEDS
     assert len(rows) == 25
 
 

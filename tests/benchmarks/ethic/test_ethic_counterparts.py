@@ -1,25 +1,18 @@
 """The tasks without published data: run on built cases only, in no group of the benchmark, compared with recalling."""
 
-import csv
 from pathlib import Path
 
 import pytest
 import yaml
 from contract_data import BUILT, write_built_cases
-from ethic_oracle import oracle, write_documents
-from stored_ethic_runs import write_lm_eval
-from typer.testing import CliRunner
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import resolve_options
-from long_context_tasks.benchmarks.ethic import build as ethic_build
-from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.scoring import METRICS, SCORES
 from long_context_tasks.benchmarks.loading import load_task
-from long_context_tasks.cli import app
 from long_context_tasks.hosts.lm_eval.generate import benchmark_files
 from long_context_tasks.hosts.opencompass.configs import default_tasks, task_groups
-from long_context_tasks.schema import Case, InputError, LoadedTask, Turn
+from long_context_tasks.schema import InputError
 
 TASKS = [f"ethic_{kind}_{domain}" for kind, domains in BUILT.items() for domain in domains]
 
@@ -58,9 +51,6 @@ def test_their_cases_are_found_beside_those_of_other_families(tmp_path: Path) ->
 
 def test_every_task_has_its_function() -> None:
     assert {*SCORES, "summarize"} == set(METRICS) == set(catalogue.card("ethic").tasks)
-    case = Case("1", "t", {}, (Turn(["x"]),), "c", labels={"domain": "books"})
-    for kind in BUILT:
-        assert tuple(SCORES[kind](case, "x", None)) == METRICS[kind]
 
 
 def test_groups_on_published_data_leave_them_out() -> None:
@@ -75,33 +65,3 @@ def test_groups_on_published_data_leave_them_out() -> None:
     assert not set(default_tasks("ethic")) & set(TASKS)
     files = task_groups("ethic")
     assert files["ethic_built_gen"] == TASKS and len(files["ethic_gen"]) == 12
-
-
-def knows_little(task: LoadedTask, case: Case) -> str:
-    """The right answer to a question, and every other label."""
-    gold = case.turns[0].gold
-    return str(gold[0]) if "qa" in task.name else ", ".join(gold[::2])
-
-
-def test_low_against_high_coverage(tmp_path: Path) -> None:
-    documents = write_documents(tmp_path / "documents", paragraphs=120) / "books"
-    with oracle(tmp_path) as (_, annotator):
-        settings = EthicSettings(lengths=(4000, 8000), annotator=annotator, min_document=8000)
-        for family in ("ethic_recall", "ethic_recall_counterparts"):
-            ethic_build.build(family, documents, settings, tmp_path / "cases" / family)
-    for family in ("ethic_recall", "ethic_recall_counterparts"):
-        # Each with its own folder, as the hosts are told.
-        options = resolve_options({"lct_cases": tmp_path / "cases" / family})
-        name = "ethic_recall_books" if family == "ethic_recall" else "ethic_single_qa_books"
-        write_lm_eval(tmp_path / "runs", name, options, knows_little)
-    result = CliRunner().invoke(
-        app, ["report", str(tmp_path / "runs"), "--section", "ethic", "--csv", str(tmp_path / "csv")]
-    )
-    assert result.exit_code == 0, result.output
-    with (tmp_path / "csv" / "coverage.csv").open(encoding="utf-8", newline="") as file:
-        [row] = csv.DictReader(file)
-    assert (row["n"], row["domain"], row["low task"]) == ("4", "books", "ethic_single_qa")
-    assert (row["low"], row["high task"]) == ("1.000", "ethic_recall")
-    assert 0.5 < float(row["high"]) < 0.9
-    assert float(row["high - low"]) == pytest.approx(float(row["high"]) - 1)
-    assert "ethic_single_qa" not in (tmp_path / "csv" / "items.csv").read_text()

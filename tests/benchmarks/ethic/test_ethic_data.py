@@ -6,6 +6,7 @@ import logging
 import shutil
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -314,12 +315,13 @@ def test_another_chat_template_makes_other_prompt_lengths(data: Path, tiny: Path
 def test_a_template_without_system_role_gets_the_system_message_all_the_same(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def template(messages: list[dict[str, Any]]) -> str:
+    def template(messages: list[dict[str, Any]], **_: Any) -> str:
         if kind == "refuses" and messages[0]["role"] == "system":
             raise ValueError("System role not supported")
         return "".join(f"[{one['role']}]{one['content']}" for one in messages if one["role"] != "system")
 
-    monkeypatch.setattr(prompt_length, "_chat_template", lambda _: template)
+    tokenizer = SimpleNamespace(apply_chat_template=template)
+    monkeypatch.setattr(prompt_length, "_with_template", lambda _: tokenizer)
     both = [Message("system", "S"), Message("user", "U")]
     assert prompt_length.full_prompt(both, "m") == "[user]S\n\nU"
 
