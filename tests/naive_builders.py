@@ -60,7 +60,18 @@ def naive_tsort(books, caps, segments, seed, task, count):
 
 
 def naive_bestanswer(
-    posts, bounds, relaxed_from, seed, count, *, tags=23, per_tag=2500, share=0.4, min_fill=0.8
+    posts,
+    bounds,
+    relaxed_from,
+    seed,
+    count,
+    *,
+    tags=23,
+    per_tag=2500,
+    share=0.4,
+    min_fill=0.8,
+    union=False,
+    min_own=0,
 ):
     """Cases of every length: {length: [(question id, answer ids as shown, gold, tokens)]}, from posts as dicts."""
     questions = {post["Id"]: post for post in posts if post["PostTypeId"] == 1}
@@ -112,6 +123,8 @@ def naive_bestanswer(
             if post["ParentId"] == question and older and words not in fixed_texts:
                 fixed.append(post["Id"])
                 fixed_texts.append(words)
+        if len(fixed) <= min_own:
+            continue
         near, far = [], []
         for post in usable:
             other = questions[post["ParentId"]]
@@ -122,9 +135,8 @@ def naive_bestanswer(
                 continue
             if post["Id"] not in firsts or words in fixed_texts:
                 continue
-            (near if shared >= ceil(round(share * min(len(mine), len(theirs)), 9)) else far).append(
-                post["Id"]
-            )
+            whole = len(mine | theirs) if union else min(len(mine), len(theirs))
+            (near if shared >= ceil(round(share * whole, 9)) else far).append(post["Id"])
         near, far = (
             [ids[i] for i in shuffled(np.array(ids, dtype=np.int64), seed, question)] for ids in (near, far)
         )

@@ -50,6 +50,7 @@ class TaskReport:
         clusters: number of books or questions.
         random_guess: accuracy of guessing, 0 to 1.
         dropped: why places or questions gave no case, with counts.
+        figures: means over the cases of what tells how hard they are, by name with unit; empty without.
         notes: sentences for the user.
         sources: what is known of each book or document that was read, the same keys for all; one report of a build has them.
     """
@@ -59,6 +60,7 @@ class TaskReport:
     clusters: int
     random_guess: float
     dropped: Mapping[str, int] = field(default_factory=Counter)
+    figures: Mapping[str, float] = field(default_factory=dict)
     notes: Sequence[str] = ()
     sources: Sequence[Mapping[str, Any]] = ()
 
@@ -70,6 +72,7 @@ def write_task(
     settings: BuildSettings,
     guess: Callable[[Case], float],
     dropped: Mapping[str, int],
+    figures: Callable[[Case], Mapping[str, float]] = lambda case: {},
 ) -> TaskReport:
     """Write the first cases of a task, as many as the settings ask for, and report them.
 
@@ -80,8 +83,10 @@ def write_task(
         settings: of the builder.
         guess: gives the chance of guessing a case.
         dropped: see :class:`TaskReport`.
+        figures: gives those of one case; their means stand in the report and in the case folder.
     """
     tokens: list[int] = []
+    sums: Counter[str] = Counter()
     clusters: set[str] = set()
     guesses: list[float] = []
 
@@ -90,12 +95,16 @@ def write_task(
             tokens.append(case.num_tokens[settings.measure.name])
             clusters.add(case.cluster)
             guesses.append(guess(case))
+            sums.update(figures(case))
             yield case
             if len(tokens) == settings.n:
                 return
 
     writer.add_cases(task, noted())
-    return TaskReport(task, tokens, len(clusters), sum(guesses) / max(1, len(guesses)), dropped)
+    means = {name: total / len(tokens) for name, total in sums.items()}
+    if means:
+        writer.tasks[task]["figures"] = means
+    return TaskReport(task, tokens, len(clusters), sum(guesses) / max(1, len(guesses)), dropped, means)
 
 
 def bound_of(card: TaskCard, length: int) -> int:

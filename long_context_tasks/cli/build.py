@@ -88,10 +88,11 @@ def show_reports(reports: "Sequence[TaskReport]", tokens: str, out: Path) -> Non
             {"task": report.task, "cases": len(sizes), "clusters": report.clusters}
             | {"mean": sum(sizes) / len(sizes), "min": min(sizes), "max": max(sizes)}
             | ({"guess %": 100 * report.random_guess} if guessing else {})
+            | dict(report.figures)
         )
     print_table(
         f"cases in {out} (tokens: {tokens})",
-        ["task", "cases", "clusters", "mean", "min", "max", *(["guess %"] if guessing else [])],
+        list(values[0]),
         [[_cell(name, value) for name, value in row.items()] for row in values],
         values=values,
     )
@@ -114,7 +115,7 @@ def _cell(name: str, value: str | bool | float) -> str:
         return "yes" if value else "no"
     if isinstance(value, str):
         return value
-    return f"{value:.1f}" if name == "guess %" else f"{round(value):,}"
+    return f"{value:.1f}" if name.endswith("%") else f"{round(value):,}"
 
 
 app = typer.Typer(add_completion=False)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from long_context_tasks.benchmarks.building import min_fill_option
+from long_context_tasks.benchmarks.building import min_fill_option, parse_lengths
 from long_context_tasks.tokens.build_settings import (
     BuildSettings,
     SourceOption,
@@ -103,11 +103,18 @@ def _tags(text: str, flag: str) -> int | tuple[str, ...]:
     return int(text) if text.isdecimal() else tuple(tag.strip() for tag in text.split(",") if tag.strip())
 
 
+def _same_as(text: str, flag: str) -> tuple[int, ...]:
+    del flag
+    return () if text == "none" else parse_lengths(text, ("1k", "2k", "4k", "6k", "8k", "12k", "16k"))
+
+
 @dataclass(frozen=True)
 class BestAnswerSettings(BuildSettings):
     """Settings of the BestAnswer builder.
 
     Attributes:
+        shared_of: which set of tags the share is of: the ``smaller`` of the two, or their ``union``; the paper says neither.
+        min_own: fewest other answers to the question itself.
         same_as: lengths that are not built but at which the questions must do as well, so that builds of single lengths
             take the same questions.
     """
@@ -139,5 +146,24 @@ class BestAnswerSettings(BuildSettings):
         _POSTS_PANEL,
         check=_share,
     )
+    shared_of: str = option(
+        "smaller",
+        "The share of common tags is one of the smaller of the two tag sets, or of their union. Default: smaller",
+        _POSTS_PANEL,
+        check=one_of(("smaller", "union")),
+    )
+    min_own: int = option(
+        1,
+        "Fewest older answers to the question itself; with none, words that question and answer share give the accepted one "
+        "away. Default: 1",
+        _POSTS_PANEL,
+        check=at_least(0),
+    )
     min_fill: float = min_fill_option(_share)
-    same_as: tuple[int, ...] = ()
+    same_as: tuple[int, ...] | None = option(
+        None,
+        "Lengths at which the same questions must do, though they may not be built now, as in 1k,...,16k. Default: all published "
+        "lengths up to 16k; 'none': only those that are built",
+        _POSTS_PANEL,
+        read=_same_as,
+    )

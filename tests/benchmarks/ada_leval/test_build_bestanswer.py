@@ -30,7 +30,7 @@ CARD = card("ada_leval").tasks["bestanswer"]
 
 
 def built(folder: Path, posts: list[dict], **options) -> dict[int, CaseSet]:
-    chosen = BestAnswerSettings(**options)
+    chosen = BestAnswerSettings(**({"same_as": (), "min_own": 0} | options))
     out = folder / FAMILY
     build.build(FAMILY, write_posts(folder, posts), chosen, out)
     return {length: CaseSet.read(out, f"{FAMILY}_{format_length(length)}") for length in chosen.lengths}
@@ -46,15 +46,24 @@ def built(folder: Path, posts: list[dict], **options) -> dict[int, CaseSet]:
     fill=st.sampled_from([0.1, 0.5, 0.8]),
     top=st.integers(1, 6),
     per_tag=st.sampled_from([2, 5, 2500]),
+    union=st.booleans(),
+    own=st.integers(0, 2),
 )
-def test_cases_are_those_of_the_plain_rules(seed, questions, tags, words, share, fill, top, per_tag):
+def test_cases_are_those_of_the_plain_rules(
+    seed, questions, tags, words, share, fill, top, per_tag, union, own
+):
     posts = make_posts(seed, questions, tags, words)
     # 32k with a bound of its own, so that small posts reach the relaxed rule.
     bounds = {500: 500, 700: 700, 1000: 1000, 32000: 1300}
+    chosen = {"tags": top, "min_fill": fill, "min_own": own}
     expected = naive_bestanswer(
-        posts, bounds, 32000, seed % 5, count, tags=top, per_tag=per_tag, share=share, min_fill=fill
+        posts, bounds, 32000, seed % 5, count, per_tag=per_tag, share=share, union=union, **chosen
     )
-    chosen = {"shared_tags": share, "min_fill": fill, "tags": top, "questions_per_tag": per_tag}
+    chosen |= {
+        "shared_tags": share,
+        "questions_per_tag": per_tag,
+        "shared_of": "union" if union else "smaller",
+    }
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr(bestanswer, "bound_of", lambda _, length: bounds[length])
         try:
@@ -234,13 +243,58 @@ def test_documents_are_the_posts_that_are_shown(tmp_path):
 def test_real_dump(shared, tmp_path):
     source = shared / "data" / "stack_exchange" / "quantumcomputing.stackexchange.com.Posts.xml.gz"
     lengths = parse_lengths("1k,...,128k", CARD.lengths)
-    reports = build.build(FAMILY, source, BestAnswerSettings(lengths), tmp_path / FAMILY)
+    reports = build.build(FAMILY, source, BestAnswerSettings(lengths, min_own=0), tmp_path / FAMILY)
     for length, report in zip(lengths, reports, strict=True):
         made = CaseSet.read(tmp_path / FAMILY, report.task)
         assert len(made) >= 20 and max(report.tokens) <= CARD.bounds[format_length(length)]
         for case in made.cases[:: max(1, len(made) // 5)]:
             assert count(prompts.prompt(case, made.documents)) == case.num_tokens["cl100k"]
     assert len({len(report.tokens) for report in reports[:7]}) == 1
+
+
+def test_every_question_has_a_rival_of_its_own(tmp_path):
+    posts = make_posts(5, 300, tags=4, words=40)
+    loose = built(tmp_path, posts, lengths=(1000,))[1000]
+    strict = built(tmp_path, posts, lengths=(1000,), min_own=1)[1000]
+    assert 0 < len(strict) < len(loose)
+    assert {case.labels["own_distractors"] > 0 for case in loose.cases} == {False, True}
+    assert all(case.labels["own_distractors"] >= 1 for case in strict.cases)
+
+
+def test_single_builds_ask_the_same_questions(tmp_path):
+    """The default: what is asked at 1k does not depend on whether 16k is built too."""
+    source = write_posts(tmp_path, make_posts(5, 1500, tags=3, words=60))
+    asked = []
+    for lengths in ((1000,), (4000, 16000), (1000, 16000)):
+        build.build(FAMILY, source, BestAnswerSettings(lengths), tmp_path / FAMILY)
+        made = [CaseSet.read(tmp_path / FAMILY, f"{FAMILY}_{format_length(length)}") for length in lengths]
+        asked += [[case.cluster for case in cases.cases] for cases in made]
+    assert len(asked[0]) > 20 and all(questions == asked[0] for questions in asked)
+
+
+def test_other_questions_in_the_folder_are_warned_of(tmp_path):
+    source = write_posts(tmp_path, make_posts(5, 300, tags=4, words=40))
+    for seed, notes in ((1, 0), (1, 0), (2, 1)):
+        settings = BestAnswerSettings((1000,), seed=seed, n=20, same_as=(), min_own=0)
+        (report,) = build.build(FAMILY, source, settings, tmp_path / FAMILY)
+        assert len(report.notes) == notes
+    assert "other questions (20 in all)" in report.notes[0]
+
+
+def test_figures_say_how_far_shared_words_lead(tmp_path):
+    posts = make_posts(5, 300, tags=4, words=40)
+    by_id = {post["Id"]: post for post in posts}
+    settings = BestAnswerSettings((1000,), n=30, same_as=(), min_own=0)
+    (unled,) = build.build(FAMILY, write_posts(tmp_path, posts), settings, tmp_path / FAMILY)
+    for question in posts:
+        if (accepted := by_id.get(question.get("AcceptedAnswerId"))) is not None:
+            words = " ".join(f"clue{question['Id']}x{number}" for number in range(60))
+            question["Body"] = accepted["Body"] = f"<p>{words}</p>"
+    (led,) = build.build(FAMILY, write_posts(tmp_path, posts), settings, tmp_path / FAMILY)
+    assert unled.figures["word overlap %"] < 70 < 99 < led.figures["word overlap %"]
+    assert 0 < led.figures["own rival %"] < 100
+    manifest = json.loads((tmp_path / FAMILY / "manifest.json").read_text())
+    assert manifest["tasks"][led.task]["figures"] == led.figures
 
 
 def without(name: str) -> list[dict]:
@@ -289,6 +343,8 @@ def test_posts_that_cannot_be_used(tmp_path, posts, options, message):
         ({"questions_per_tag": 0}, "--questions-per-tag"),
         ({"shared_tags": 1.5}, "--shared-tags"),
         ({"min_fill": 0.0}, "--min-fill"),
+        ({"min_own": -1}, "--min-own"),
+        ({"shared_of": "larger"}, "--shared-of"),
     ],
 )
 def test_bad_settings(options, words):

@@ -195,7 +195,12 @@ def _posts(folder: Path) -> Path:
 
 @pytest.mark.parametrize("variant", VARIANTS[1:-1])
 def test_variants_of_built_cases_are_counted(tmp_path: Path, words: str, variant: str) -> None:
-    build("ada_leval_bestanswer", _posts(tmp_path), BestAnswerSettings((1000,), n=5), tmp_path / "cases")
+    build(
+        "ada_leval_bestanswer",
+        _posts(tmp_path),
+        BestAnswerSettings((1000,), n=5, same_as=(), min_own=0),
+        tmp_path / "cases",
+    )
     task = _load_built(tmp_path / "cases", f"ada_leval_bestanswer_any{variant}", tokenizer=words)
     _counted(task, "cl100k", words)
 
@@ -204,7 +209,7 @@ def test_a_builders_tokenizer_that_is_gone_is_only_missed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    settings = BestAnswerSettings((1000,), n=3, tokenizer=words)
+    settings = BestAnswerSettings((1000,), n=3, tokenizer=words, same_as=(), min_own=0)
     build("ada_leval_bestanswer", _posts(tmp_path), settings, tmp_path / "cases")
     (Path(words) / "tokenizer.json").rename(tmp_path / "elsewhere.json")
     Path(words).rmdir()

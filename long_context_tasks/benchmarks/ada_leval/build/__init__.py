@@ -94,7 +94,9 @@ def _forums(part: TaskCard, settings: BestAnswerSettings) -> Iterator[tuple[Best
     for length in settings.lengths:
         forum = ForumPosts.of(settings.seed, settings.n or SYNTHETIC_CASES, length)
         # All threads count, not only those of frequent tags; and what is asked for beside this length changes nothing.
-        alone = replace(settings, lengths=(length,), same_as=same, bounds=settings.bounds or "round")
+        alone = replace(
+            settings, lengths=(length,), same_as=same, bounds=settings.bounds or "round", min_own=0
+        )
         if settings.tags == BestAnswerSettings.tags:
             alone = replace(alone, tags=_ALL_TAGS, questions_per_tag=forum.threads)
         yield alone, forum

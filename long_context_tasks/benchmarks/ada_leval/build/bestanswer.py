@@ -2,7 +2,7 @@
 
 Sections 3.2, 3.3 and Appendix A of the paper (Wang et al., NAACL 2024). The other answers are first all answers to the same
 question that are older than the accepted one, then answers to similar questions: 40 % of tags in common (shared tags over the
-smaller of the two sets), at 32k and more at least one.
+smaller of the two sets, or over their union), at 32k and more at least one.
 
 What the paper leaves open is decided so:
 
@@ -10,7 +10,9 @@ What the paper leaves open is decided so:
 * Answers to similar questions are taken in a random order of their own for each question; those that share enough tags come
   before those that share one. They are added until the next would exceed the bound, so a longer case shows all answers of a
   shorter one and more. Where no answer to the question itself can be shown, the first is one that fits the shortest length.
-* Up to 16k the questions are the same at every length: a question takes part when, with the accepted answer, all older answers to it
+* A question has at least one older answer of its own to be shown beside the accepted one, since words that a question shares
+  with its own answers, and with no other, would give the accepted one away.
+* Up to 16k the questions are the same at every length, also where lengths are built one by one: a question takes part when, with the accepted answer, all older answers to it
   and at least one other answer, it fits the shortest length asked for, and enough similar answers are there to fill the
   longest one up to 16k to four fifths. From 32k on the same questions are used as far as the answers reach.
 * All answers are shown in random order, so the accepted one is equally likely at every place.
@@ -22,9 +24,11 @@ nothing. Answers stay as they were drawn: were one chosen or changed for its len
 told from the others.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,8 +45,9 @@ from long_context_tasks.benchmarks.ada_leval.build.posts import (
 )
 from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings
 from long_context_tasks.benchmarks.building import Progress, TaskReport, bound_of, stable_seed, write_task
-from long_context_tasks.schema import Case, CaseWriter, InputError, Turn, format_length, parse_length
+from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Turn, format_length, parse_length
 from long_context_tasks.schema.card import TaskCard
+from long_context_tasks.schema.case_folder import read_manifest
 from long_context_tasks.synthetic.document import filled
 from long_context_tasks.synthetic.forum import asides, with_asides
 from long_context_tasks.tokens import CL100K, get_tokenizer
@@ -103,9 +108,12 @@ class _Answers:
         others = np.flatnonzero(shared)
         same_text = texts.question_text[others] == texts.question_text[question]
         others = others[~(same_text & (texts.question_text[others] >= 0))]
-        smaller = np.minimum(self._tag_counts[others], len(tags))
+        if self._settings.shared_of == "union":
+            whole = self._tag_counts[others] + len(tags) - shared[others]
+        else:
+            whole = np.minimum(self._tag_counts[others], len(tags))
         # Exact in whole numbers of thousandths: 0.4 x 5 must be 2, not a little more.
-        enough = 1000 * shared[others] >= round(1000 * self._settings.shared_tags) * smaller
+        enough = 1000 * shared[others] >= round(1000 * self._settings.shared_tags) * whole
         return others[enough], others[~enough]
 
     def others(self, questions: Ints, question: int, own: Ints) -> Ints:
@@ -172,7 +180,8 @@ class _Builder:
         self.bounds = {length: bound(length) for length in settings.lengths}
         self._relaxed = frozenset(length for length in settings.lengths if length >= border)
         # Lengths below 32k with their bounds, ascending; the questions must be the same at all of them.
-        deciding = sorted({*settings.lengths, *settings.same_as})
+        same_as = map(parse_length, card.lengths) if settings.same_as is None else settings.same_as
+        deciding = sorted({*settings.lengths, *same_as})
         self._same = [(length, bound(length)) for length in deciding if length < border]
         self.dropped: dict[int, Counter[str]] = {length: Counter() for length in self.bounds}
         self.used: set[str] = set()
@@ -220,6 +229,9 @@ class _Builder:
         """Return a question with its answers if it gives a case of a wanted length; else count the reason."""
         texts = self._texts
         own = self._answers.own(question)
+        if len(own) <= self._settings.min_own:
+            self._drop(f"fewer than {self._settings.min_own} older answers to the question itself")
+            return None
         near, far = self._answers.similar(question)
         strong = self._answers.others(near, question, own)
         weak = self._answers.others(far[: len(far) if self._relaxed else 0], question, own)
@@ -252,8 +264,7 @@ class _Builder:
         if self._same:
             reason = problem(*self._same[0], fill=False) or problem(*self._same[-1], fill=True)
             if reason:
-                for counter in self.dropped.values():
-                    counter[reason] += 1
+                self._drop(reason)
                 return None
         shown = {}
         for length, bound in self.bounds.items():
@@ -266,6 +277,22 @@ class _Builder:
         kept = sequence[: max(shown.values())].astype(np.int32)
         held = {length: int(tokens[number]) for length, number in shown.items()}
         return _Chosen(question, kept, len(own), shown, held)
+
+    def _drop(self, reason: str) -> None:
+        for counter in self.dropped.values():
+            counter[reason] += 1
+
+    def figures(self, case: Case) -> dict[str, float]:
+        """Return, in per cent, whether another answer to the question is shown, and how often shared words give the gold."""
+        store = self._texts.store
+        asked = case.inputs["question"]
+        question = set(_WORD.findall((self.longer.get(asked) or store[int(asked)]).lower()))
+        shared = [
+            len(question & set(_WORD.findall(store[int(post)].lower()))) for post in case.inputs["answers"]
+        ]
+        gold = shared[int(case.turns[0].gold[1:]) - 1]
+        hit = (gold == max(shared)) / shared.count(gold)
+        return {"own rival %": 100.0 * (case.labels["own_distractors"] > 0), "word overlap %": 100.0 * hit}
 
     def _answer(self, place: int) -> str:
         return self._texts.store[int(self._pool.answer_ids[place])]
@@ -386,6 +413,7 @@ def build_bestanswer(
     try:
         builder = _Builder(pool, texts, counter, card, settings, fill)
         chosen = builder.choose(progress, first_questions)
+        earlier = _questions_in(writer.folder)
         if empty := [length for length, questions in chosen.items() if not questions]:
             reasons = "; ".join(
                 f"{count} x {reason}" for reason, count in builder.dropped[empty[0]].most_common()
@@ -393,20 +421,41 @@ def build_bestanswer(
             raise InputError(
                 f"{source.name}: no case of {', '.join(map(format_length, empty))} can be built from {len(pool.ids):,} questions "
                 f"with {len(pool.answer_ids):,} answers of {int(texts.answer_tokens.sum()):,} tokens in all: {reasons}. Leave "
-                "out those lengths (up to 16k the questions are the same at every length), take more --tags or "
-                "--questions-per-tag, or a larger dump"
+                "out those lengths, take more --tags or --questions-per-tag, or a larger dump; or add --same-as none: the same "
+                "questions must do at every published length up to 16k, also where only some of them are built"
             )
         reports = []
         for length, questions in chosen.items():
             task = name.replace("*", format_length(length))
             shown = progress.over(questions, f"writing {task}", "case", len(questions))
             cases = builder.cases(shown, length, task)
-            reports.append(write_task(writer, task, cases, settings, _guess, builder.dropped[length]))
+            reports.append(
+                write_task(writer, task, cases, settings, _guess, builder.dropped[length], builder.figures)
+            )
         writer.add_documents((key, texts.store[int(key)]) for key in sorted(builder.used))
         writer.add_documents(builder.longer.items())
+        now = {str(pool.ids[taken.question]) for questions in chosen.values() for taken in questions}
+        if others := len(earlier - now) if earlier else 0:
+            note = (
+                f"{writer.folder} held {others} other questions ({len(earlier)} in all): scores on the cases before and on "
+                "these are not of the same questions"
+            )
+            reports[0] = replace(reports[0], notes=[note])
         return reports
     finally:
         texts.store.close()
+
+
+def _questions_in(folder: Path) -> set[str]:
+    """Return the questions of the cases that a folder holds already; empty if there is none."""
+    if not (folder.is_dir() and any(folder.iterdir())):
+        return set()
+    return {
+        case.cluster for task in read_manifest(folder)["tasks"] for case in CaseSet.read(folder, task).cases
+    }
+
+
+_WORD = re.compile(r"\w+")
 
 
 def _guess(case: Case) -> float:
