@@ -79,7 +79,7 @@ def load_task(name: str, options: AdaLevalOptions) -> LoadedTask:
         cases = _synthetic(spec, options) if spec.source == "seed" else _official(spec, options)
     chosen = list(cases.cases[: _subset_size(spec, options)])
     if by_likelihood:
-        _require_segments(chosen)
+        _require_segments(chosen, cases.documents)
     chosen = apply(chosen, spec.variant, options)
     # Official order chose them; now cases of one document stand together, for a backend's prefix cache.
     order = {
@@ -202,13 +202,16 @@ def _moved(case: Case, position: str) -> Case:
     )
 
 
-def _require_segments(cases: Sequence[Case]) -> None:
+def _require_segments(cases: Sequence[Case], documents: Documents) -> None:
+    """Refuse cases whose segments cannot be told apart, before any model is loaded."""
     for case in cases:
-        if "segments" not in case.inputs:
+        try:
+            prompts.arrangements(case, documents)
+        except ValueError as error:
             raise InputError(
-                f"case {case.id}: a published TSort prompt does not mark its segments, which the perplexity variant needs; build "
-                "cases with `lct build ada_leval_tsort` and give lct_cases, or use _ppl_synthetic"
-            )
+                f"case {case.id}: its segments, which the perplexity variant puts in every order, cannot be told apart: {error}; "
+                "correct the file, build cases with `lct build ada_leval_tsort` and give lct_cases, or use _ppl_synthetic"
+            ) from error
 
 
 def _official(spec: TaskSpec, options: Options) -> CaseSet:

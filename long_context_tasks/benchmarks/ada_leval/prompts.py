@@ -6,6 +6,7 @@ are reconstructed from Appendix B of the paper with the white space of the offic
 
 import importlib.resources
 import itertools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
@@ -86,7 +87,31 @@ def _span(text: str, span: Sequence[int]) -> str:
     return text[span[0] : span[1]]
 
 
+def split_tsort(prompt: str, parts: int) -> tuple[str, list[str], str]:
+    """Return the text before, the segments as shown, and the text after from the prompt of a published TSort case.
+
+    Labels begin a line, and those of the sample in the instruction do not count.
+
+    >>> split_tsort(render_tsort("Once.", ["Two.", "One."], "End."), 2)
+    ('Once.', ['Two.', 'One.'], 'End.')
+
+    Raises:
+        ValueError: a label is missing, or stands more than once, so that the texts cannot be told apart.
+    """
+    case = prompt[prompt.rfind("Sample Output") :]
+    texts, rest = [], case
+    for label in tsort_labels(parts):
+        found = re.findall(rf"^{re.escape(label)}", case, re.MULTILINE)
+        if len(found) != 1:
+            raise ValueError(f"the label {label!r} stands {len(found)} times in its lines")
+        text, rest = re.split(rf"^{re.escape(label)}", rest, maxsplit=1, flags=re.MULTILINE)
+        texts.append(text.strip())
+    return texts[1], texts[2:], rest.strip()
+
+
 def _tsort_texts(case: Case, documents: Documents | Mapping[str, str]) -> tuple[str, list[str], str]:
+    if "prompt" in case.inputs:
+        return split_tsort(documents[case.inputs["prompt"]], len(case.turns[0].gold))
     assert case.document is not None
     book = documents[case.document]
     inputs = case.inputs

@@ -320,7 +320,7 @@ def score_perplexity(
     no tokens, is a failure of ours.
 
     Args:
-        case: a built TSort case.
+        case: a TSort case.
         log_likelihoods: of the whole text in each order, in nats, in the order of ``itertools.permutations``.
         num_tokens: scored tokens of each text; perplexity = exp(-log-likelihood / tokens). None: all equal.
         status: a failure of ours.

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from published_files import load, record, tsort_record
 
-from long_context_tasks.benchmarks.ada_leval import AdaLevalOptions, data
+from long_context_tasks.benchmarks.ada_leval import AdaLevalOptions, data, prompts
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import Case, InputError, Turn
@@ -159,6 +159,43 @@ def test_published_files_have_one_length_policy(published: Path) -> None:
 def test_perplexity_needs_segments(published: Path) -> None:
     with pytest.raises(InputError, match=r"case book0_0_7: .*segments.*_ppl_synthetic"):
         load("ada_leval_tsort_2k_ppl", published)
+
+
+def test_perplexity_runs_on_published_prompts(published: Path) -> None:
+    """The order that the gold names has the texts of the book in their order, and is what the score takes for right."""
+    segments = ["He came home.", "Part of it was lost.\n\nAfter that he ate.", "He slept.", "He woke."]
+    shown = [segments[place - 1] for place in (3, 1, 4, 2)]
+    row = tsort_record(0) | {
+        "answer": [2, 4, 1, 3],
+        "prompt": prompts.render_tsort("Once.", shown, "The end."),
+    }
+    (published / "textsort_2k.json").unlink(missing_ok=True)
+    (published / "textsort_2k.json.gz").unlink(missing_ok=True)
+    (published / "textsort_2k.json").write_text(json.dumps([row]))
+    task = load("ada_leval_tsort_2k_ppl", published)
+    [case] = task.cases.cases
+    texts = task.candidates(case, task.cases.documents)
+    assert len(texts) == 24
+    right = texts.index("\n\n".join(["Once.", *segments, "The end."]))
+    likelihoods = [-1.0 if place == right else -2.0 for place in range(24)]
+    assert task.score_candidates(case, likelihoods, None)["strict_accuracy"].value == 1
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.text("ab \n.1P:", min_size=1).filter(str.strip), min_size=4, max_size=8))
+def test_a_published_prompt_is_split_as_it_was_made(texts: list[str]) -> None:
+    before, *parts, after = [text.strip() for text in texts]
+    assert prompts.split_tsort(prompts.render_tsort(before, parts, after), len(parts)) == (
+        before,
+        parts,
+        after,
+    )
+
+
+def test_labels_inside_a_segment_are_no_guess() -> None:
+    prompt = prompts.render_tsort("a", ["b\n\nPart 2: c", "d"], "e")
+    with pytest.raises(ValueError, match="'Part 2:' stands 2 times"):
+        prompts.split_tsort(prompt, 2)
 
 
 def _case(n: int, gold: int) -> Case:
