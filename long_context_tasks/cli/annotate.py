@@ -183,7 +183,8 @@ def judge(
     """Stage 2, beside people: let a language model rate the same texts; the file is for `lct judge compare`."""
     from long_context_tasks.annotation.exchange import judged_rows, write_rows
     from long_context_tasks.annotation.prepare import ask_model
-    from long_context_tasks.orca.study.correctness import BOUNDS, Fields, judge_prompt, judge_score
+    from long_context_tasks.orca import OrcaItem
+    from long_context_tasks.orca.study.rating import BOUNDS, judge_prompt, judge_score
     from long_context_tasks.schema import InputError
 
     with _opened(study) as opened:
@@ -196,7 +197,8 @@ def judge(
         ]
         prompts = [
             judge_prompt(
-                Fields(of.question, of.reference, one.text, of.rationale, of.transcription), wording=wording
+                OrcaItem(str(one.id), of.question, of.reference, one.text, of.rationale, of.transcription),
+                wording=wording,
             )
             for of, one in items
         ]

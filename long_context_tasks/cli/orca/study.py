@@ -16,7 +16,7 @@ from long_context_tasks.cli.output import give, interval_text, print_table, say
 if TYPE_CHECKING:
     from long_context_tasks.judges import JudgeConfig
     from long_context_tasks.orca.splits import SplitItems
-    from long_context_tasks.orca.study.comparison import Comparison, SplitComparison, Spread
+    from long_context_tasks.orca.study.comparison import Comparison, Spread
     from long_context_tasks.orca.study.rating import Column
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
@@ -83,7 +83,6 @@ def rate(
         check_raters,
         chosen_conditions,
         cluster_of,
-        fields_of,
         rate_answers,
         without_context,
     )
@@ -103,8 +102,6 @@ def rate(
         raise InputError("no answers; name a file of them, or give --published")
     conditions = chosen_conditions(words(condition))
     items = read_items(answers)
-    for item in items:
-        fields_of(item)
     configs: list[JudgeConfig] = []
     if judge_files or not baselines:
         configs = [with_seeds(config, seeds) for config in named_judges(judge_files or [])]
@@ -113,9 +110,9 @@ def rate(
     for note in without_context(items, conditions) if configs else ():
         typer.echo(note, err=True)
     for config in configs:
-        rated = rate_answers(items, config, conditions, wording, Store(default_store_path(config)))
-        say(f"{config.name}: {rated.summary}")
-        columns += rated.columns
+        rated, summary = rate_answers(items, config, conditions, wording, Store(default_store_path(config)))
+        say(f"{config.name}: {summary}")
+        columns += rated
     _write(out, [(item.id, cluster_of(item)) for item in items], columns)
 
 
@@ -205,13 +202,13 @@ def compare(
     and over whole questions.
     """
     from long_context_tasks.judges.ratings import read_ratings
-    from long_context_tasks.orca.splits import read_splits
+    from long_context_tasks.orca.splits import PARTS, read_splits
     from long_context_tasks.orca.study.comparison import compare_files
     from long_context_tasks.schema.files import write_json
 
     splits = read_splits(splits_folder)
     table = read_ratings(files, words(raters), fewest=1)
-    found = compare_files(
+    found, learned, notes = compare_files(
         files,
         table.ids,
         table.ratings,
@@ -225,27 +222,29 @@ def compare(
         own_items=own_items,
         seed=seed,
     )
-    for note in found.notes:
+    for note in notes:
         typer.echo(f"note: {note}", err=True)
-    _print_comparison(found.comparison, splits, own_items, against)
-    _print_fusions(found, splits)
+    _print_comparison(found, splits, own_items, against)
+    for name, fusions in learned.items():
+        # Adding 0 makes -0.0 a plain 0.
+        weights = [
+            [split.name, *(f"{round(each, 3) + 0.0:.3f}" for each in (*one.weights.values(), one.constant))]
+            for split, one in zip(splits, fusions, strict=True)
+        ]
+        columns = ["split", *fusions[0].weights, "constant"]
+        print_table(f"{name}: weights of the calibrated scores", columns, weights)
     if out is not None:
-        figures = asdict(found.comparison)
+        figures = asdict(found)
         figures["against"] = {each["name"]: each for each in figures["against"]}
         content = {
             "splits": [
-                {
-                    "name": split.name,
-                    "train": len(split.train),
-                    "dev": len(split.dev),
-                    "test": len(split.test),
-                }
+                {"name": split.name, **{part: len(getattr(split, part)) for part in PARTS}}
                 for split in splits
             ],
             "own_items": own_items,
             "against": against,
             "comparison": figures,
-            "fusions": {name: list(map(asdict, fusions)) for name, fusions in found.fusions.items()},
+            "fusions": {name: list(map(asdict, fusions)) for name, fusions in learned.items()},
         }
         write_json(out, content, remedy="choose another place with --out")
         give(None, file=out)
@@ -298,20 +297,6 @@ def _print_comparison(
             ],
             ("by rho", "by MAE"),
         )
-
-
-def _print_fusions(found: "SplitComparison", splits: "Sequence[SplitItems]") -> None:
-    for name, fusions in found.fusions.items():
-        # Adding 0 makes -0.0 a plain 0.
-        rows = [
-            [
-                split.name,
-                *(f"{round(each, 3) + 0.0:.3f}" for each in (*fusion.weights.values(), fusion.constant)),
-            ]
-            for split, fusion in zip(splits, fusions, strict=True)
-        ]
-        columns = ["split", *fusions[0].weights, "constant"]
-        print_table(f"{name}: weights of the calibrated scores", columns, rows)
 
 
 def _spread(figure: "Spread") -> str:
