@@ -70,7 +70,7 @@ def test_a_score_for_every_condition_and_a_second_run_is_free(tmp_path: Path) ->
 def test_conditions_with_one_prompt_are_asked_once(tmp_path: Path) -> None:
     with judge_server(by_rule) as server:
         config = JudgeConfig(model="m", name="tiny", base_url=server.url, seeds=(1,))
-        columns, summary = rate_answers(
+        columns, _ = rate_answers(
             items(), config, CONDITIONS, "paper", Store(tmp_path / "s.jsonl"), progress=False
         )
     assert len(asked(server)) == 6  # without any context the first three conditions are one

@@ -2,15 +2,24 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from long_context_tasks.cli.options import WORDING, DataDir, Json, Judges, JudgeSeeds, examples, words
-from long_context_tasks.cli.orca.data import published_ratings, study_data
+from long_context_tasks.cli.options import (
+    WORDING,
+    DataDir,
+    Json,
+    Judges,
+    JudgeSeeds,
+    examples,
+    typed_options,
+    with_settings,
+    words,
+)
 from long_context_tasks.cli.output import give, interval_text, print_table, say
 
 if TYPE_CHECKING:
@@ -20,10 +29,11 @@ if TYPE_CHECKING:
     from long_context_tasks.orca.study.rating import Column
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
-app.command(
-    "data", epilog=examples("lct orca study data ratings.jsonl --sample 3000 --split questions --out parts")
-)(study_data)
-
+DATA_SETTINGS = "long_context_tasks.orca.preparation:DataSettings"
+RatedFiles = Annotated[
+    list[Path] | None, typer.Argument(help="Rated answers, JSON Lines or .gz; see docs/orca.md.")
+]
+DataOut = Annotated[Path, typer.Option("--out", "-o", help="File to write; with --split a new folder.")]
 _CONDITIONS = (
     "Texts that a judge is shown beside reference and candidate, with commas. with_context: question, rationale and transcript; "
     "without_transcription: question and rationale; without_context: question; without_question: no more; all: each of them."
@@ -33,6 +43,81 @@ _CONDITIONS = (
 @app.callback()
 def study() -> None:
     """Replicate the ORCA paper: its data, its ratings by language models, its comparison of judges with people."""
+
+
+@app.command(
+    cls=with_settings(DATA_SETTINGS),
+    epilog=examples("lct orca study data ratings.jsonl --sample 3000 --split questions --out parts"),
+)
+def data(
+    ctx: typer.Context,
+    output: DataOut,
+    files: RatedFiles = None,
+    published: Annotated[
+        str, typer.Option("--published", help="Benchmark whose published scores by people to add.")
+    ] = "",
+    raters: Annotated[
+        str, typer.Option("--raters", help="With --published: the people, with commas. Default: all.")
+    ] = "",
+    data_dir: DataDir = None,
+    sources: Annotated[
+        str, typer.Option("--sources", help="Only these, with commas: first part of each row's source.")
+    ] = "",
+    as_json: Json = False,
+) -> None:
+    """Make training data as `lct orca data` does, from published scores, samples and permuted ratings, too."""
+    from long_context_tasks.benchmarks.catalogue import resolve_options
+    from long_context_tasks.schema import InputError
+
+    further: Iterable[dict[str, Any]] = ()
+    if published:
+        options = resolve_options({"lct_data_dir": data_dir})
+        further = _published_ratings(published).rated_answers(options, words(raters))
+    elif raters:
+        raise InputError("--raters goes with --published; leave it out, or name the benchmark")
+    make_data(files or [], output, {**typed_options(ctx), "sources": words(sources)}, further)
+
+
+def _published_ratings(benchmark: str) -> Any:
+    """Return the module with the ratings that a benchmark publishes."""
+    from long_context_tasks.benchmarks import catalogue
+    from long_context_tasks.schema import InputError
+
+    known = benchmark in catalogue.benchmark_names()
+    if known and (ratings := catalogue.benchmark(benchmark).function("ratings")) is not None:
+        return ratings
+    raise InputError(f"--published {benchmark}: no benchmark of this name publishes ratings of responses")
+
+
+def make_data(
+    files: list[Path], output: Path, typed: Mapping[str, Any], published: Iterable[dict[str, Any]] = ()
+) -> None:
+    """Make training data of files and published rows, and print what they hold."""
+    from long_context_tasks.orca.preparation import (
+        COUNTS,
+        DataSettings,
+        counts_by_source,
+        prepare,
+        write_data,
+    )
+    from long_context_tasks.schema import InputError
+    from long_context_tasks.schema.validated import validated
+
+    settings = validated(DataSettings, typed, "lct orca data")
+    if output.resolve() in {path.resolve() for path in files}:
+        raise InputError(f"{output}: is a source; choose another --out")
+    rows, notes = prepare(files, settings, published)
+    lines = write_data(rows, output, settings)
+    for note in notes:
+        say(note)
+    print_table(
+        "Rated answers by source, ratings on 1 to 5",
+        list(COUNTS),
+        [[*map(str, row[:-1]), f"{row[-1]:.2f}"] for row in counts_by_source(rows)],
+    )
+    for line in lines:
+        say(line)
+    give(None, out=output, answers=len(rows), notes=notes)
 
 
 @app.command(
@@ -94,7 +179,7 @@ def rate(
     if published:
         if answers is not None or judge_files or baselines:
             raise InputError("--published goes alone; rate your own answers in another call")
-        module, options = published_ratings(published), resolve_options({"lct_data_dir": data_dir})
+        module, options = _published_ratings(published), resolve_options({"lct_data_dir": data_dir})
         keys = [(row["id"], row["question_id"]) for row in module.rated_answers(options)]
         _write(out, keys, [Column(*each) for each in module.machine_scores(options)])
         return
@@ -300,9 +385,12 @@ def _print_comparison(
 
 
 def _spread(figure: "Spread") -> str:
-    if math.isnan(figure.mean):
-        return "-"
-    return f"{figure.mean:.4f}" + ("" if math.isnan(figure.sd) else f" ± {figure.sd:.4f}")
+    return four_places(figure.mean) + ("" if math.isnan(figure.sd) else f" ± {figure.sd:.4f}")
+
+
+def four_places(value: float) -> str:
+    """Return a figure for a table; a dash where it is not a number."""
+    return "-" if math.isnan(value) else f"{value:.4f}"
 
 
 def _signed(value: float) -> str:
