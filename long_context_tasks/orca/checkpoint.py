@@ -346,6 +346,9 @@ def save_checkpoint(
         shutil.rmtree(part, ignore_errors=True)
         (part / "model").mkdir(parents=True)
         _write_yaml(part / "model" / "config.yaml", config)
+        for adapter in getattr(model.lm, "peft_config", {}).values():
+            if isinstance(adapter.target_modules, set):  # in the order of no process
+                adapter.target_modules = sorted(adapter.target_modules)
         model.lm.save_pretrained(part / "model" / "lm")
         torch.save(head, part / "model" / HEAD)
         tokenizer.save_pretrained(part / "tokenizer")
