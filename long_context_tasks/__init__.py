@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         task_names,
         word_error_rate,
     )
-    from long_context_tasks.schema.errors import InputError
+    from long_context_tasks.schema.files import InputError
 
 __version__ = "0.1.0"
 
@@ -36,7 +36,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    place = "long_context_tasks.schema.errors" if name == "InputError" else "long_context_tasks.api"
+    place = "long_context_tasks.schema.files" if name == "InputError" else "long_context_tasks.api"
     return getattr(import_module(place), name)
 
 

@@ -90,7 +90,7 @@ class Task:
             turn: from 0; above 0 only in a conversation.
             answers: the model's own answers to the earlier turns. Thinking is removed; ``None`` is left out.
         """
-        from long_context_tasks.schema.thinking import without_thinking
+        from long_context_tasks.schema.response import without_thinking
 
         history = [None if answer is None else without_thinking(answer).text for answer in answers]
         return [
@@ -180,7 +180,8 @@ class Task:
         from long_context_tasks.hosts.own.score import score_own
 
         given = {name: self._responses(self._case(name), text) for name, text in responses.items()}
-        return score_own(self.loaded, given, model, Path(folder), pipeline).path
+        run = score_own(self.loaded, given, model, Path(folder), pipeline)
+        return run.folder / f"{run.label}.json"
 
     def _case(self, name: str) -> Case:
         if name not in self.loaded.by_id:

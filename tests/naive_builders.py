@@ -7,7 +7,7 @@ from math import ceil
 from long_context_tasks.benchmarks.ada_leval import prompts
 from long_context_tasks.benchmarks.ada_leval.build.bestanswer import shuffled
 from long_context_tasks.benchmarks.building import stable_seed
-from long_context_tasks.corpora.html_text import html_to_text, is_text_only
+from long_context_tasks.corpora.stack_exchange import html_to_text, is_text_only
 
 
 def _fill(tokens, start, cap, step):

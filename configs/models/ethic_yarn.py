@@ -11,7 +11,7 @@ import os
 from opencompass.models import HuggingFacewithChatTemplate
 
 # Not an import statement: what those bring cannot be called in a config file.
-_env = __import__('long_context_tasks.hosts.opencompass.environment', fromlist=[''])
+_env = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
 _path = os.environ.get('LCT_MODEL') or 'Qwen/Qwen2.5-7B-Instruct'
 _hidden = os.environ.get('CUDA_VISIBLE_DEVICES', '0') in ('', '-1')
 _gpus = _env.whole('LCT_GPUS', os.path.exists('/dev/nvidia0') and not _hidden, 0)

@@ -11,7 +11,7 @@ import os
 from opencompass.models import VLLMwithChatTemplate
 
 # Not an import statement: what those bring cannot be called in a config file.
-_env = __import__('long_context_tasks.hosts.opencompass.environment', fromlist=[''])
+_env = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
 _path = os.environ.get('LCT_MODEL') or 'Qwen/Qwen2.5-7B-Instruct'
 _gpus = _env.whole('LCT_GPUS', 1)
 

@@ -14,7 +14,7 @@ import os
 from opencompass.models import OpenAISDK
 
 # Not an import statement: what those bring cannot be called in a config file.
-_env = __import__('long_context_tasks.hosts.opencompass.environment', fromlist=[''])
+_env = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
 _name = os.environ.get('LCT_API_MODEL', 'model')
 _temperature = _env.number('LCT_TEMPERATURE', 0)
 _side_by_side = _env.whole('LCT_BATCH_SIZE', 8)

@@ -8,10 +8,10 @@ import os
 
 from opencompass.models import HuggingFaceBaseModel, HuggingFacewithChatTemplate
 
-from long_context_tasks.hosts.opencompass.models import DemoModel
+from long_context_tasks.hosts.opencompass.task import DemoModel
 
 # Not an import statement: what those bring cannot be called in a config file.
-_env = __import__('long_context_tasks.hosts.opencompass.environment', fromlist=[''])
+_env = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
 _path = os.environ.get('LCT_MODEL', '')
 _base = os.environ.get('LCT_MODEL_TYPE', 'chat') == 'base'
 _hidden = os.environ.get('CUDA_VISIBLE_DEVICES', '0') in ('', '-1')

@@ -9,7 +9,7 @@ import os
 from opencompass.models import VLLMwithChatTemplate
 
 # Not an import statement: what those bring cannot be called in a config file.
-_env = __import__('long_context_tasks.hosts.opencompass.environment', fromlist=[''])
+_env = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
 _path = os.environ.get('LCT_MODEL', '')
 _gpus = _env.whole('LCT_GPUS', 1)
 _temperature = _env.number('LCT_TEMPERATURE', 0)

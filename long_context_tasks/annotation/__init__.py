@@ -4,7 +4,7 @@ Sedláček et al., "ORCA: Open-ended Response Correctness Assessment for Audio Q
 Appendix A. A study is one SQLite file.
 """
 
-from long_context_tasks.annotation.changes import add, add_answers, annotate, review, set_rationales
+from long_context_tasks.annotation.exchange import read_documents, read_questions
 from long_context_tasks.annotation.figures import (
     LEVELS,
     Alpha,
@@ -15,15 +15,24 @@ from long_context_tasks.annotation.figures import (
     study_figures,
 )
 from long_context_tasks.annotation.records import (
+    CODES,
+    SHIPPED,
     Annotation,
     Incoming,
     Question,
     Review,
-    read_documents,
-    read_questions,
+    load_scale,
 )
-from long_context_tasks.annotation.scale import CODES, SHIPPED, load_scale
-from long_context_tasks.annotation.study import Study, create, open_study
+from long_context_tasks.annotation.study import (
+    Study,
+    add,
+    add_answers,
+    annotate,
+    create,
+    open_study,
+    review,
+    set_rationales,
+)
 
 __all__ = [
     "CODES",

@@ -1,43 +1,157 @@
-"""Annotations, reviews and training data as JSON Lines. Files are written whole; what is read is checked before anything is stored."""
+"""Questions, documents, annotations, reviews and training data as JSON Lines.
+
+Files are written whole; what is read is checked before anything is stored.
+"""
 
 import json
 import statistics
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Strict
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Strict
 
 from long_context_tasks.annotation.records import (
+    CODES,
     FIELDS,
+    QUESTION_CODES,
     TIME,
     Annotation,
     Id,
+    Incoming,
     Perhaps,
+    Question,
     Review,
+    Scale,
+    Sound,
     Text,
     Words,
     check_annotation,
     ratings_of,
-    rows,
 )
-from long_context_tasks.annotation.scale import CODES, QUESTION_CODES, Scale
 from long_context_tasks.annotation.study import Study
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import write_whole
+from long_context_tasks.schema.files import json_rows, write_whole
 from long_context_tasks.schema.validated import Checked, validated
 
+_QUESTION = (
+    '{"id": "q1", "question": "...", "reference": "...", "candidates": [{"model": "m", "text": "..."}]} or '
+    '{"id": "q1/m", "question_id": "q1", "question": "...", "reference": "...", "candidate": "...", "candidate_model": "m"}'
+)
+_DOCUMENT = '{"id": "meeting1", "text": "..."}'
 _ANNOTATION = '{"item": "q1/m", "annotator": "ana", "rating": 4, "codes": ["A"], "comment": "", "at": ""}'
 _REVIEW = '{"question_id": "q1", "version": 1, "decision": "keep, correct or remove", "question": "...", "note": "..."}'
 _SQLITE = b"SQLite format 3\0"
 
 
-def write_rows(path: Path, found: Iterable[Mapping[str, Any]]) -> int:
-    """Write JSON Lines, whole or not at all.
+class _Candidate(Checked):
+    model_config = ConfigDict(extra="ignore")
 
-    Returns:
-        How many rows.
+    model: Id
+    text: Sound
+    id: Id | None = None
+
+
+@dataclass(frozen=True)
+class _QuestionRow(Question):
+    """A question with its candidates."""
+
+    candidates: tuple[_Candidate, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _CandidateRow(Question):
+    """A candidate with its question, as in ORCA's data."""
+
+    id: Annotated[Id, Field(alias="question_id")]
+    key: Annotated[Id, Field(alias="id")]
+    model: Annotated[Id, Field(alias="candidate_model")]
+    text: Annotated[Sound, Field(alias="candidate")]
+
+
+def read_questions(path: Path) -> list[Incoming]:
+    """Read questions, with or without candidates, from JSON Lines.
+
+    A row is a question with a list ``candidates``, or one candidate with ``question_id``, ``candidate`` and
+    ``candidate_model`` as in ORCA's data; rows of one question must agree.
+
+    Raises:
+        InputError: names file, row and remedy.
+    """
+    found: dict[str, Incoming] = {}
+    for where, row in json_rows(path, f"JSON Lines, {_QUESTION}"):
+        one = _incoming(row, where)
+        before = found.get(one.question.id)
+        if before is None:
+            found[one.question.id] = one
+            continue
+        if "candidate" not in row:
+            raise InputError(
+                f"{where}: question {one.question.id} came before ({before.where}); give each its own id"
+            )
+        if before.question != one.question:
+            raise InputError(
+                f"{where}: question {one.question.id} differs from {before.where}; rows of one question_id must agree in "
+                "question, reference, rationale, transcription, document, domain, category and source"
+            )
+        found[one.question.id] = Incoming(before.question, before.candidates + one.candidates, before.where)
+    if not found:
+        raise InputError(f"{path}: no rows; expected {_QUESTION}")
+    return list(found.values())
+
+
+def _incoming(row: Any, where: str) -> Incoming:
+    remedy = f"expected {_QUESTION}"
+    if isinstance(row, dict):
+        row = {name: value for name, value in row.items() if name != "version"}  # of the study it comes from
+    if isinstance(row, dict) and "candidate" in row:
+        if "candidates" in row:
+            raise InputError(f"{where}: has both candidate and candidates; keep one")
+        flat = validated(_CandidateRow, row, where, remedy=remedy)
+        question: Question = flat
+        candidates: tuple[tuple[str | None, str, str], ...] = ((flat.key, flat.model, flat.text),)
+    else:
+        question = listed = validated(_QuestionRow, row, where, remedy=remedy)
+        candidates = tuple((each.id, each.model, each.text) for each in listed.candidates or ())
+    plain = Question(**{name: getattr(question, name) for name in Question.__dataclass_fields__})
+    return Incoming(plain, candidates, where)
+
+
+class _Document(Checked):
+    model_config = ConfigDict(extra="ignore")
+
+    id: Id
+    text: Text
+
+
+def read_documents(path: Path) -> dict[str, str]:
+    """Read source documents by id: JSON Lines with ``id`` and ``text``, or a folder of ``.txt`` files (id: name without ``.txt``).
+
+    Raises:
+        InputError: names file, row and remedy.
+    """
+    found: dict[str, str] = {}
+    if path.is_dir():
+        for file in sorted(path.glob("*.txt")):
+            try:
+                found[file.stem] = file.read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise InputError(f"{file}: cannot be read ({error}); save it as UTF-8") from error
+        if not found:
+            raise InputError(f"{path}: holds no .txt files")
+        return found
+    for where, row in json_rows(path, f"JSON Lines, {_DOCUMENT}"):
+        one = validated(_Document, row, where, remedy=f"expected {_DOCUMENT}")
+        if one.id in found:
+            raise InputError(f"{where}: document {one.id} came before; give each its own id")
+        found[one.id] = one.text
+    return found
+
+
+def write_rows(path: Path, found: Iterable[Mapping[str, Any]]) -> int:
+    """Write JSON Lines, whole or not at all; return how many.
 
     Raises:
         InputError: the file cannot be written.
@@ -65,17 +179,8 @@ def keep_databases(path: Path) -> None:
 
 def annotation_rows(study: Study) -> list[dict[str, Any]]:
     """Return all annotations, also of superseded versions; :func:`read_annotations` reads them back."""
-    return [
-        {
-            "item": one.candidate,
-            "annotator": one.annotator,
-            "rating": one.rating,
-            "codes": list(one.codes),
-            "comment": one.comment,
-            "at": one.at,
-        }
-        for one in study.annotations()
-    ]
+    rows = [asdict(one) for one in study.annotations()]
+    return [{"item": row.pop("candidate"), **row, "codes": list(row["codes"])} for row in rows]
 
 
 def _whole(value: Any) -> Any:
@@ -110,14 +215,11 @@ def read_annotations(path: Path, scale: Scale) -> list[Annotation]:
     """
     found: dict[tuple[str, str], str] = {}
     annotations = []
-    for where, row in rows(path, _ANNOTATION):
+    for where, row in json_rows(path, f"JSON Lines, {_ANNOTATION}"):
         given = validated(_AnnotationRow, row, where, remedy=f"expected {_ANNOTATION}")
         codes = "".join(code for code in CODES if code in given.codes)
         one = Annotation(given.item, given.annotator, given.rating, codes, given.comment.strip(), given.at)
-        try:
-            check_annotation(one, scale)
-        except InputError as error:
-            raise InputError(f"{where}: {error}") from None
+        check_annotation(one, scale, f"{where}: ")
         key = (one.candidate, one.annotator)
         if key in found:
             raise InputError(
@@ -141,12 +243,9 @@ def review_rows(study: Study, *, every: bool = False) -> list[dict[str, Any]]:
         every: all questions that count.
     """
     candidates = {one.id: one for one in study.candidates(current=True)}
-    decided = {
-        (row["question_id"], row["version"]) for row in study.corrections() if row["decision"] == "keep"
-    }
     seen = study.seen()
+    touched = {row["question_id"] for row in study.corrections() if row["decision"] == "keep"}
     flags: dict[str, list[dict[str, str]]] = {}
-    touched = {question for question, _ in decided}
     for one in study.annotations():
         if (candidate := candidates.get(one.candidate)) is None:
             continue
@@ -154,20 +253,14 @@ def review_rows(study: Study, *, every: bool = False) -> list[dict[str, Any]]:
         flagged = bool(one.comment) or any(code in QUESTION_CODES for code in one.codes)
         flag = (one.candidate, one.annotator, one.codes, one.comment)
         if flagged and flag not in seen.get((candidate.question_id, candidate.version), ()):
-            flags.setdefault(candidate.question_id, []).append(
-                {
-                    "item": one.candidate,
-                    "annotator": one.annotator,
-                    "codes": one.codes,
-                    "comment": one.comment,
-                }
-            )
+            row = dict(zip(_Flag.model_fields, flag, strict=True))
+            flags.setdefault(candidate.question_id, []).append(row)
     return [
         {
             "question_id": asked.id,
             "version": asked.version,
             "decision": "keep",
-            **{name: asked.field(name) for name in FIELDS},
+            **asked.texts,
             "note": "",
             "flags": flags.get(asked.id, []),
         }
@@ -203,13 +296,13 @@ def read_reviews(path: Path) -> list[Review]:
     """
     reviews: dict[str, Review] = {}
     remedy = f"leave version and flags as `lct annotate review` wrote them; expected {_REVIEW}"
-    for where, row in rows(path, _REVIEW):
+    for where, row in json_rows(path, f"JSON Lines, {_REVIEW}"):
         one = validated(_ReviewRow, row, where, remedy=remedy)
         if one.question_id in reviews:
             raise InputError(
                 f"{where}: question {one.question_id} came before; keep one row of each question"
             )
-        changes = {name: getattr(one, name) for name in FIELDS if name in row}
+        changes = one.model_dump(include=one.model_fields_set & set(FIELDS))
         seen = None
         if one.flags is not None:
             seen = tuple((each.item, each.annotator, each.codes, each.comment) for each in one.flags)
@@ -220,19 +313,16 @@ def read_reviews(path: Path) -> list[Review]:
 
 
 def question_rows(study: Study) -> list[dict[str, Any]]:
-    """Return the questions that count, with the candidates of their newest version; :func:`~long_context_tasks.annotation.records.read_questions` reads them, for a new study."""
+    """Return the questions that count, with the candidates of their newest version; :func:`read_questions` reads them, for a new study."""
     answers: dict[str, list[dict[str, str]]] = {}
     for one in study.candidates(current=True):
         answers.setdefault(one.question_id, []).append({"id": one.id, "model": one.model, "text": one.text})
-    return [
-        {
-            "id": asked.id,
-            **{name: asked.field(name) for name in FIELDS},
-            **{name: getattr(asked, name) for name in ("document", "domain", "category", "source")},
-            "candidates": answers.get(asked.id, []),
-        }
-        for asked in study.questions()
-    ]
+    rows = []
+    for asked in study.questions():
+        row = asdict(asked)
+        del row["version"]
+        rows.append({**row, "candidates": answers.get(asked.id, [])})
+    return rows
 
 
 def judged_rows(study: Study, judge: str, scores: Mapping[str, int | None]) -> list[dict[str, Any]]:
@@ -266,14 +356,12 @@ def training_rows(study: Study, *, before: bool = False) -> list[dict[str, Any]]
         before: also what a correction or a removal has made invalid.
     """
     questions = {(one.id, one.version): one for one in study.all_versions()}
-    kept = study.current()
     ratings = ratings_of(study.annotations())
     found = []
-    for candidate in study.candidates():
-        key = (candidate.question_id, candidate.version)
-        if candidate.id not in ratings or not (before or key in kept):
+    for candidate in study.candidates(current=not before):
+        if candidate.id not in ratings:
             continue
-        asked = questions[key]
+        asked = questions[candidate.question_id, candidate.version]
         row: dict[str, Any] = {
             "id": candidate.id,
             "question_id": asked.id,

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from long_context_tasks.annotation.records import FIELDS, Annotation, ratings_of
-from long_context_tasks.annotation.scale import CODES, QUESTION_CODES
+from long_context_tasks.annotation.records import CODES, FIELDS, QUESTION_CODES, Annotation, ratings_of
 from long_context_tasks.annotation.study import Study
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.report import figure_text
 
 Level = Literal["nominal", "ordinal", "interval"]
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
@@ -144,28 +144,31 @@ def study_figures(study: Study, level: Level = "ordinal") -> Figures:
     Raises:
         InputError: NLTK is not installed.
     """
-    kept_versions = study.current()
     candidates = {one.id: one for one in study.candidates()}
     question_of = {key: one.question_id for key, one in candidates.items()}
-    kept = {key for key, one in candidates.items() if (one.question_id, one.version) in kept_versions}
+    kept = {one.id for one in study.candidates(current=True)}
     every = study.annotations()
     after = [one for one in every if one.candidate in kept]
-    values = study.scale.values
-    rated = ratings_of(after)
-    models: dict[str, list[str]] = {}
-    for key in rated:
-        models.setdefault(candidates[key].model, []).append(key)
+    removed = [one for one in every if one.candidate not in kept]
+    before, without, rest = (
+        _part(part, question_of, study.scale.values, level) for part in (every, removed, after)
+    )
+    models: dict[str, list[tuple[str, list[int]]]] = {}
+    for key, ratings in ratings_of(after).items():
+        models.setdefault(candidates[key].model, []).append((candidates[key].text, ratings))
+    source = {one.id: one.source for one in study.all_versions()}
+    corrected: dict[str, Counter[str]] = {name: Counter() for name in FIELDS}
+    for review in study.corrections():
+        for name in review["changes"]:
+            corrected[name][source[review["question_id"]]] += 1
     return Figures(
-        before=_part(every, question_of, values, level),
-        removed=_part([one for one in every if one.candidate not in kept], question_of, values, level),
-        after=_part(after, question_of, values, level),
-        codes=_codes(every, question_of),
+        before=before,
+        removed=without,
+        after=rest,
+        codes=_codes(every, question_of, before),
         total_codes=sum(len(one.codes) for one in every),
-        models=tuple(
-            _model(name, [rated[key] for key in models[name]], [candidates[key].text for key in models[name]])
-            for name in sorted(models, key=str.casefold)
-        ),
-        corrected=_corrected(study),
+        models=tuple(_model(name, models[name]) for name in sorted(models, key=str.casefold)),
+        corrected={name: dict(sorted(counts.items())) for name, counts in corrected.items()},
         level=level,
     )
 
@@ -178,16 +181,40 @@ def _part(
         (one.annotator, one.candidate, float(one.rating)) for one in annotations if one.rating is not None
     ]
     counts = Counter(rating for ratings in rated.values() for rating in ratings)
-    variances = [statistics.variance(ratings) for ratings in rated.values() if len(ratings) > 1]
-    high = sum(variance > HIGH_VARIANCE for variance in variances)
+    high = [statistics.variance(ratings) > HIGH_VARIANCE for ratings in rated.values() if len(ratings) > 1]
     return Part(
         questions=len({question_of[one.candidate] for one in annotations}),
         pairs=len(rated),
         ratings=len(triples),
         feedback=sum(bool(one.codes or one.comment) for one in annotations),
         alpha=krippendorff_alpha(triples, level),
-        high_variance=high / len(variances) if variances else math.nan,
+        high_variance=statistics.fmean(high) if high else math.nan,
         histogram={value: counts[value] for value in values},
+    )
+
+
+def _codes(
+    annotations: Sequence[Annotation], question_of: dict[str, str], before: Part
+) -> tuple[CodeCount, ...]:
+    found = []
+    for code in CODES:
+        holding = [question_of[one.candidate] for one in annotations if code in one.codes]
+        if code in QUESTION_CODES:
+            found.append(CodeCount(code, len(set(holding)), before.questions))
+        else:
+            found.append(CodeCount(code, len(holding), before.feedback))
+    return (*found, CodeCount("comment", sum(bool(one.comment) for one in annotations), before.feedback))
+
+
+def _model(name: str, rated: Sequence[tuple[str, list[int]]]) -> ModelRow:
+    flat = [rating for _, ratings in rated for rating in ratings]
+    return ModelRow(
+        model=name,
+        answers=len(rated),
+        ratings=len(flat),
+        mean=statistics.fmean(flat),
+        sd=statistics.stdev(flat) if len(flat) > 1 else math.nan,
+        words=statistics.fmean(len(answer.split()) for answer, _ in rated),
     )
 
 
@@ -230,40 +257,6 @@ def _distance(level: Level, counts: Counter[float]) -> Callable[[float, float], 
     return lambda one, other: (place[one] - place[other]) ** 2
 
 
-def _codes(annotations: Sequence[Annotation], question_of: dict[str, str]) -> tuple[CodeCount, ...]:
-    questions = len({question_of[one.candidate] for one in annotations})
-    feedback = sum(bool(one.codes or one.comment) for one in annotations)
-    found = []
-    for code in CODES:
-        holding = [one for one in annotations if code in one.codes]
-        if code in QUESTION_CODES:
-            found.append(CodeCount(code, len({question_of[one.candidate] for one in holding}), questions))
-        else:
-            found.append(CodeCount(code, len(holding), feedback))
-    return (*found, CodeCount("comment", sum(bool(one.comment) for one in annotations), feedback))
-
-
-def _model(name: str, ratings: Sequence[Sequence[int]], answers: Sequence[str]) -> ModelRow:
-    flat = [rating for each in ratings for rating in each]
-    return ModelRow(
-        model=name,
-        answers=len(answers),
-        ratings=len(flat),
-        mean=statistics.fmean(flat),
-        sd=statistics.stdev(flat) if len(flat) > 1 else math.nan,
-        words=statistics.fmean(len(answer.split()) for answer in answers),
-    )
-
-
-def _corrected(study: Study) -> dict[str, dict[str, int]]:
-    source = {one.id: one.source for one in study.all_versions()}
-    counts: dict[str, Counter[str]] = {name: Counter() for name in FIELDS}
-    for review in study.corrections():
-        for name in review["changes"]:
-            counts[name][source[review["question_id"]]] += 1
-    return {name: dict(sorted(counts[name].items())) for name in FIELDS}
-
-
 _BAR = 24
 
 
@@ -284,99 +277,74 @@ def figure_tables(figures: Figures, labels: Mapping[str, str]) -> list[Table]:
         figures: of the study.
         labels: feedback code to what it is called.
     """
-    return [
-        _filtering(figures),
-        _feedback(figures, labels),
-        _corrections(figures),
-        _models(figures),
-        _histogram(figures),
-    ]
-
-
-def _filtering(figures: Figures) -> Table:
-    def row(name: str, part: Part) -> tuple[str, ...]:
-        counts = (part.questions, part.pairs, part.ratings, part.feedback, part.annotations)
-        return (
-            name,
-            *(f"{count:,}" for count in counts),
-            _number(part.ratings_per_pair),
-            _number(part.alpha.value),
-            f"{part.alpha.items:,}",
-            _percent(part.high_variance),
-        )
-
     parts = (("before", figures.before), ("removed", figures.removed), ("after", figures.after))
-    counted = ("questions", "rated pairs", "ratings", "feedback", "annotations", "ratings per pair")
-    return Table(
+    sizes = ("questions", "pairs", "ratings", "feedback", "annotations")
+    filtering = Table(
         f"Filtering (Krippendorff's alpha, {figures.level})",
-        ("", *counted, "alpha", "items of alpha", "variance > 1, %"),
-        tuple(row(name, part) for name, part in parts),
+        (
+            *("", "questions", "rated pairs", "ratings", "feedback", "annotations", "ratings per pair"),
+            *("alpha", "items of alpha", "variance > 1, %"),
+        ),
+        tuple(
+            (
+                name,
+                *(f"{getattr(part, size):,}" for size in sizes),
+                figure_text(part.ratings_per_pair),
+                figure_text(part.alpha.value),
+                f"{part.alpha.items:,}",
+                figure_text(100 * part.high_variance, 1),
+            )
+            for name, part in parts
+        ),
     )
-
-
-def _feedback(figures: Figures, labels: Mapping[str, str]) -> Table:
-    rows = [
-        (one.code, labels.get(one.code, "free text"), f"{one.count:,}", f"{one.of:,}", _percent(one.share))
+    shares = [
+        (
+            one.code,
+            labels.get(one.code, "free text"),
+            f"{one.count:,}",
+            f"{one.of:,}",
+            figure_text(100 * one.share, 1),
+        )
         for one in figures.codes
     ]
-    return Table(
+    feedback = Table(
         "Feedback (Table 4): Q, A, R of annotated questions, the others of annotations with feedback",
         ("code", "meaning", "count", "of", "%"),
-        (*rows, ("all codes", "", f"{figures.total_codes:,}", "", "")),
+        (*shares, ("all codes", "", f"{figures.total_codes:,}", "", "")),
         ("meaning",),
     )
-
-
-def _corrections(figures: Figures) -> Table:
-    sources = sorted({name for counts in figures.corrected.values() for name in counts})
-    rows = [
-        (field, *(str(counts.get(name, 0)) for name in sources), str(sum(counts.values())))
-        for field, counts in figures.corrected.items()
-    ]
-    totals = [sum(counts.get(name, 0) for counts in figures.corrected.values()) for name in sources]
-    return Table(
+    total: Counter[str] = Counter()
+    for counts in figures.corrected.values():
+        total.update(counts)
+    corrections = Table(
         "Corrections (Table 1)",
-        ("field", *(name or "no source" for name in sources), "total"),
-        (*rows, ("total", *map(str, totals), str(sum(totals)))),
+        ("field", *(name or "no source" for name in sorted(total)), "total"),
+        tuple(
+            (field, *(str(counts.get(name, 0)) for name in sorted(total)), str(sum(counts.values())))
+            for field, counts in {**figures.corrected, "total": total}.items()
+        ),
     )
-
-
-def _models(figures: Figures) -> Table:
-    rows = (
-        (
-            one.model,
-            f"{one.answers:,}",
-            f"{one.ratings:,}",
-            _number(one.mean),
-            _number(one.sd),
-            _number(one.words, 1),
-        )
-        for one in figures.models
-    )
-    return Table(
+    models = Table(
         "Models after filtering (Table 5)",
         ("model", "answers", "ratings", "mean rating", "sd", "words"),
-        tuple(rows),
+        tuple(
+            (
+                *(one.model, f"{one.answers:,}", f"{one.ratings:,}"),
+                *(figure_text(one.mean), figure_text(one.sd), figure_text(one.words, 1)),
+            )
+            for one in figures.models
+        ),
     )
-
-
-def _histogram(figures: Figures) -> Table:
-    before, after = figures.before.histogram, figures.after.histogram
-    most = max(1, *before.values())
-    rows = (
-        (str(value), str(n), _bar(n, most), str(after[value]), _bar(after[value], most))
-        for value, n in before.items()
+    most = max(1, *figures.before.histogram.values())
+    ratings = Table(
+        "Ratings (Fig. 5)",
+        ("rating", "before", "", "after", " "),
+        tuple(
+            (str(value), *(cell for n in (n, after) for cell in (str(n), "#" * round(_BAR * n / most))))
+            for (value, n), after in zip(
+                figures.before.histogram.items(), figures.after.histogram.values(), strict=True
+            )
+        ),
+        ("", " "),
     )
-    return Table("Ratings (Fig. 5)", ("rating", "before", "", "after", " "), tuple(rows), ("", " "))
-
-
-def _bar(count: int, most: int) -> str:
-    return "#" * round(_BAR * count / most)
-
-
-def _number(value: float, places: int = 2) -> str:
-    return "-" if math.isnan(value) else f"{value:.{places}f}"
-
-
-def _percent(value: float) -> str:
-    return "-" if math.isnan(value) else f"{100 * value:.1f}"
+    return [filtering, feedback, corrections, models, ratings]

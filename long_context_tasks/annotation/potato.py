@@ -6,6 +6,7 @@ are its ``user_state.json`` files, and the ``annotated_instances.jsonl`` of vers
 """
 
 import html
+import importlib.resources
 import json
 import os
 import shutil
@@ -15,13 +16,17 @@ from typing import Any
 
 import yaml
 
-from long_context_tasks.annotation.records import Annotation, Candidate, Question, check_annotation
-from long_context_tasks.annotation.scale import CODES, Scale
+from long_context_tasks.annotation.records import (
+    CODES,
+    Annotation,
+    Candidate,
+    Question,
+    Scale,
+    check_annotation,
+)
 from long_context_tasks.annotation.study import Study
 from long_context_tasks.schema import InputError
 
-RATING, FEEDBACK, COMMENT = "rating", "feedback", "comment"
-"""Names of POTATO's annotation schemes."""
 _OUTPUT = "annotation_output"
 _DOCUMENT_MAX = 400_000
 
@@ -67,55 +72,24 @@ def export_potato(study: Study, folder: Path, *, port: int = 8000) -> int:
 
 def potato_config(scale: Scale, port: int = 8000) -> dict[str, Any]:
     """Return POTATO's configuration for a scale."""
-    steps = [(value, step) for step in scale.steps for value in step.values]
-    return {
-        "annotation_task_name": scale.title,
-        "server_name": scale.title,
-        "task_dir": ".",
-        "port": port,
-        "server": {"host": "127.0.0.1", "port": port},
-        "data_files": ["data/items.jsonl"],
-        "item_properties": {"id_key": "id", "text_key": "text"},
-        "output_annotation_dir": _OUTPUT,
-        "require_password": False,
-        "user_config": {"allow_all_users": True, "users": []},
-        "annotation_schemes": [
-            {
-                "annotation_type": "radio",
-                "name": RATING,
-                "description": html.escape(scale.guidelines) or "Rating",
-                "labels": [
-                    {
-                        "name": str(value),
-                        "tooltip": html.escape(f"{step.label}: {step.text}" if step.label else step.text),
-                        **({"key_value": str(value % 10)} if 0 < value <= 10 else {}),
-                    }
-                    for value, step in steps
-                ],
-            },
-            {
-                "annotation_type": "multiselect",
-                "name": FEEDBACK,
-                "description": html.escape(
-                    "; ".join(f"{code}: {each.label}" for code, each in scale.codes.items())
-                ),
-                "labels": [
-                    {
-                        "name": code,
-                        "tooltip": html.escape(f"{each.label}: {each.text}"),
-                        "key_value": code.lower(),
-                    }
-                    for code, each in scale.codes.items()
-                ],
-            },
-            {
-                "annotation_type": "text",
-                "name": COMMENT,
-                "description": "Comment",
-                "textarea": {"on": True, "rows": 3},
-            },
-        ],
-    }
+    template = importlib.resources.files("long_context_tasks.annotation") / "potato.yaml"
+    config: dict[str, Any] = yaml.safe_load(template.read_text(encoding="utf-8"))
+    config["annotation_task_name"] = config["server_name"] = scale.title
+    config["port"] = config["server"]["port"] = port
+    rating, feedback, _ = config["annotation_schemes"]
+    rating["description"] = html.escape(scale.guidelines) or rating["description"]
+    for step in scale.steps:
+        tooltip = html.escape(f"{step.label}: {step.text}" if step.label else step.text)
+        for value in step.values:
+            key = {"key_value": str(value % 10)} if 0 < value <= 10 else {}
+            rating["labels"].append({"name": str(value), "tooltip": tooltip, **key})
+    feedback["description"] = html.escape(
+        "; ".join(f"{code}: {each.label}" for code, each in scale.codes.items())
+    )
+    for code, each in scale.codes.items():
+        tooltip = html.escape(f"{each.label}: {each.text}")
+        feedback["labels"].append({"name": code, "tooltip": tooltip, "key_value": code.lower()})
+    return config
 
 
 def _item(study: Study, asked: Question, candidate: Candidate) -> dict[str, str]:
@@ -145,70 +119,60 @@ def import_potato(folder: Path, scale: Scale) -> list[Annotation]:
             f"{folder}: no */user_state.json (nor version 1's */annotated_instances.jsonl); name POTATO's project folder or its "
             f"{_OUTPUT}"
         )
-    found: list[Annotation] = []
-    for path in states or older:
-        for item, answers in _answers(path):
-            where = f"{path}, item {item}"
-            one = _annotation(item, path.parent.name, answers, where)
-            if one is None:
-                continue
-            try:
-                check_annotation(one, scale)
-            except InputError as error:
-                raise InputError(f"{where}: {error}") from None
-            found.append(one)
+    found = [
+        one
+        for path in states or older
+        for item, answers in _answers(path)
+        if (one := _annotation(item, path.parent.name, answers, f"{path}, item {item}", scale)) is not None
+    ]
     if not found:
         raise InputError(f"{folder}: no annotations yet")
     return found
 
 
-def _answers(path: Path) -> Iterator[tuple[str, Mapping[str, Mapping[str, Any]]]]:
-    """Yield item and answers, ``{scheme: {label: value}}``, of a file of either version."""
+def _answers(path: Path) -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
+    """Yield item and answers, ``{scheme: {label: value}}``, of a file of either version.
+
+    Version 2 writes ``[[{"schema", "name"}, value], ...]``, other tools and version 1 nested objects.
+    """
     try:
         content = path.read_text(encoding="utf-8")
         if path.suffix == ".json":
-            state = json.loads(content)
-            given = state["instance_id_to_label_to_value"]
-            yield from ((str(item), _by_scheme(answers)) for item, answers in given.items())
+            items = list(json.loads(content)["instance_id_to_label_to_value"].items())
         else:
-            for line in content.split("\n"):
-                if line.strip():
-                    row = json.loads(line)
-                    yield str(row["id"]), _by_scheme(row["label_annotations"])
+            rows = [json.loads(line) for line in content.split("\n") if line.strip()]
+            items = [(row["id"], row["label_annotations"]) for row in rows]
+        for item, given in items:
+            found: dict[str, dict[str, Any]] = {}
+            if isinstance(given, Mapping):
+                found = {str(scheme): dict(labels) for scheme, labels in given.items()}
+            else:
+                for label, value in given:
+                    found.setdefault(str(label["schema"]), {})[str(label["name"])] = value
+            yield str(item), found
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(
             f"{path}: not as POTATO writes it ({type(error).__name__}: {error}); copy it again"
         ) from error
 
 
-def _by_scheme(given: Any) -> dict[str, dict[str, Any]]:
-    """Return the answers of an item; version 2 writes ``[[{"schema", "name"}, value], ...]``, other tools and version 1 nested objects."""
-    if isinstance(given, Mapping):
-        return {str(scheme): dict(labels) for scheme, labels in given.items()}
-    found: dict[str, dict[str, Any]] = {}
-    for label, value in given:
-        found.setdefault(str(label["schema"]), {})[str(label["name"])] = value
-    return found
-
-
 def _annotation(
-    item: str, annotator: str, answers: Mapping[str, Mapping[str, Any]], where: str
+    item: str, annotator: str, answers: Mapping[str, Mapping[str, Any]], where: str, scale: Scale
 ) -> Annotation | None:
     # A label that was taken back stays in some versions, with an empty or false value.
-    chosen = {
-        scheme: [name for name, value in labels.items() if value not in (None, False, "", "false")]
-        for scheme, labels in answers.items()
-    }
-    ratings = chosen.get(RATING, [])
+    ratings, codes = (
+        [name for name, value in answers.get(scheme, {}).items() if value not in (None, False, "", "false")]
+        for scheme in ("rating", "feedback")
+    )
     if len(ratings) > 1 or not all(rating.isdecimal() for rating in ratings):
         raise InputError(f"{where}: rating is {', '.join(ratings)}; one number is needed")
-    codes = chosen.get(FEEDBACK, [])
-    if unknown := [code for code in codes if code not in CODES or len(code) != 1]:
+    if unknown := [code for code in codes if code not in tuple(CODES)]:
         raise InputError(f"{where}: unknown feedback {', '.join(unknown)}; the codes are {', '.join(CODES)}")
-    comment = " ".join(
-        str(value) for value in answers.get(COMMENT, {}).values() if value not in (None, "")
-    ).strip()
+    texts = answers.get("comment", {}).values()
+    comment = " ".join(str(text) for text in texts if text not in (None, "")).strip()
     if not ratings and not codes and not comment:
         return None
     rating = int(ratings[0]) if ratings else None
-    return Annotation(item, annotator, rating, "".join(code for code in CODES if code in codes), comment)
+    one = Annotation(item, annotator, rating, "".join(code for code in CODES if code in codes), comment)
+    check_annotation(one, scale, f"{where}: ")
+    return one

@@ -2,14 +2,13 @@
 
 import importlib.resources
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from long_context_tasks.annotation.changes import add_answers, set_rationales
 from long_context_tasks.annotation.records import Question
-from long_context_tasks.annotation.study import Study
+from long_context_tasks.annotation.study import Study, add_answers, set_rationales
 from long_context_tasks.judges import JudgeConfig, Store, Summary, check_judge, default_store_path
-from long_context_tasks.judges.ask import Asked, Prompt, ask_all, says_something
+from long_context_tasks.judges.run import Asked, Prompt, ask_all
 from long_context_tasks.schema import InputError, Message
 
 PROMPTS = {"text": "rationale_text", "paper": "fig6_rationale"}
@@ -99,12 +98,12 @@ class Written:
 
     wanted: int
     done: int
-    problems: tuple[str, ...]
+    problems: Sequence[str]
     summary: Summary
 
 
 def ask_model(
-    config: JudgeConfig, prompts: Sequence[Prompt], usable: Callable[[str], bool] = says_something
+    config: JudgeConfig, prompts: Sequence[Prompt], usable: Callable[[str], object] = str.strip
 ) -> Asked:
     """Ask a model, checked with a tiny call first; without prompts it need not be there.
 
@@ -129,7 +128,8 @@ def write_rationales(study: Study, config: JudgeConfig, prompts: str = "text") -
     """
     waiting = without_rationale(study)
     asked = ask_model(config, [rationale_prompt(study, one, prompts) for one in waiting])
-    return _stored(waiting, asked, lambda texts: set_rationales(study, texts))
+    texts, problems = _texts(waiting, asked)
+    return Written(len(waiting), set_rationales(study, texts), problems, asked.summary)
 
 
 def write_candidates(study: Study, config: JudgeConfig) -> Written:
@@ -144,12 +144,12 @@ def write_candidates(study: Study, config: JudgeConfig) -> Written:
     """
     waiting = without_candidate(study, config.name)
     asked = ask_model(config, [candidate_prompt(study, one) for one in waiting])
-    return _stored(waiting, asked, lambda texts: add_answers(study, config.name, texts))
+    texts, problems = _texts(waiting, asked)
+    return Written(len(waiting), add_answers(study, config.name, texts), problems, asked.summary)
 
 
-def _stored(
-    questions: Sequence[Question], asked: Asked, store: Callable[[Iterable[tuple[Question, str]]], int]
-) -> Written:
+def _texts(questions: Sequence[Question], asked: Asked) -> tuple[list[tuple[Question, str]], list[str]]:
+    """Return questions with the texts that came, and why there are no others."""
     found, problems = [], []
     for question, answer in zip(questions, asked.answers, strict=True):
         if answer.text is None:
@@ -158,4 +158,4 @@ def _stored(
             problems.append(f"question {question.id}: the text was cut; raise max_tokens in the model's file")
         else:
             found.append((question, answer.text))
-    return Written(len(questions), store(found), tuple(problems), asked.summary)
+    return found, problems

@@ -1,21 +1,126 @@
-"""What a study holds: questions in versions, candidate answers, annotations, corrections."""
+"""What a study holds: its scale, questions in versions, candidate answers, annotations, corrections.
 
-from collections.abc import Iterable, Iterator, Mapping
+The scale with its feedback codes and guidelines comes from a small YAML file. The five codes are fixed, since the statistics know
+them (ORCA paper, Appendix A); how they read is up to the file.
+"""
+
+import importlib.resources
+from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Strict, field_validator
 
-from long_context_tasks.annotation.scale import CODES, Scale
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import json_rows
+from long_context_tasks.schema.files import read_yaml
 from long_context_tasks.schema.validated import Checked, validated
 
 FIELDS = ("question", "reference", "rationale", "transcription")
 """What a correction can change."""
 TIME = "%Y-%m-%dT%H:%M:%SZ"
 """How times are written; always UTC."""
+CODES = "QARUE"
+"""Question incomplete, rationale insufficient (A), Reference flawed, Unable to judge (ambiguous), lack of Expertise."""
+QUESTION_CODES = "QAR"
+"""Those that ask for a correction of the question, its rationale or its reference."""
+DEFAULT_SCALE = "orca"
+_SCALES = importlib.resources.files("long_context_tasks.annotation") / "scales"
+SHIPPED = tuple(sorted(file.name.removesuffix(".yaml") for file in _SCALES.iterdir()))
+"""Names of the scales that come with the package."""
+MAX_STEPS = 11
+NAME_MAX = 64
+COMMENT_MAX = 10_000
+
+
+class Step(Checked):
+    """A row of the scale.
+
+    Attributes:
+        values: ratings that this row describes, ascending.
+        label: its name, may be empty.
+        text: what it means.
+    """
+
+    model_config = ConfigDict(str_strip_whitespace=True)
+
+    values: tuple[Annotated[int, Strict(), Field(ge=0)], ...]
+    label: str = ""
+    text: str = ""
+
+
+class Code(Checked):
+    """A feedback code as annotators read it."""
+
+    model_config = ConfigDict(str_strip_whitespace=True)
+
+    label: str
+    text: str = ""
+
+
+class Scale(Checked):
+    """What annotators are asked.
+
+    Attributes:
+        title: of the study.
+        source: what the source is called, such as document or audio.
+        steps: of the scale, ascending; ``scale`` in the file.
+        codes: the five of :data:`CODES`, in that order.
+        guidelines: plain text.
+    """
+
+    model_config = ConfigDict(str_strip_whitespace=True)
+
+    title: str = "Annotation"
+    source: str = "document"
+    steps: tuple[Step, ...] = Field(alias="scale")
+    codes: dict[str, Code]
+    guidelines: str = ""
+
+    @field_validator("steps")
+    @classmethod
+    def _ascending(cls, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+        values = [value for step in steps for value in step.values]
+        if not 2 <= len(values) <= MAX_STEPS or values != list(range(values[0], values[-1] + 1)):
+            raise ValueError(
+                f"must hold 2 to {MAX_STEPS} ratings, whole numbers that follow each other, ascending: "
+                "[{values: [1], label: Wrong, text: The answer is wrong.}, ...]"
+            )
+        return steps
+
+    @field_validator("codes")
+    @classmethod
+    def _all_five(cls, codes: dict[str, Code]) -> dict[str, Code]:
+        if set(codes) != set(CODES):
+            raise ValueError(f"must hold exactly {', '.join(CODES)}, each with label and text")
+        return {code: codes[code] for code in CODES}
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """All ratings, ascending."""
+        return tuple(value for step in self.steps for value in step.values)
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Lowest and highest rating."""
+        return self.values[0], self.values[-1]
+
+    def as_row(self) -> dict[str, Any]:
+        """Return the content of the YAML file."""
+        return self.model_dump(by_alias=True, mode="json")
+
+
+def load_scale(name: str = DEFAULT_SCALE) -> Scale:
+    """Return a scale that comes with the package, by name, or one from a YAML file.
+
+    Raises:
+        InputError: no such file, or a file that is no scale.
+    """
+    file = _SCALES / f"{name}.yaml"
+    with importlib.resources.as_file(file) if name in SHIPPED else nullcontext(Path(name)) as path:
+        found = read_yaml(path, "scale", remedy=f"give a YAML file or one of {', '.join(SHIPPED)}")
+        return validated(Scale, found, str(name))
 
 
 def _encodable(value: str | None) -> str | None:
@@ -78,10 +183,10 @@ class Question:
     source: Words = ""
     version: int = 1
 
-    def field(self, name: str) -> str | None:
-        """Return one of :data:`FIELDS`."""
-        value = getattr(self, name)
-        return None if value is None else str(value)
+    @property
+    def texts(self) -> dict[str, str | None]:
+        """What a correction can change: :data:`FIELDS`."""
+        return {name: getattr(self, name) for name in FIELDS}
 
 
 @dataclass(frozen=True)
@@ -103,7 +208,7 @@ class Annotation:
         candidate: its id.
         annotator: name of the person.
         rating: on the study's scale, None when the person could or would not judge.
-        codes: letters of the feedback codes, in the order of :data:`~long_context_tasks.annotation.scale.CODES`.
+        codes: letters of the feedback codes, in the order of :data:`CODES`.
         comment: free text.
         at: time of UTC, ISO 8601; empty when it is not known.
     """
@@ -155,132 +260,6 @@ class Incoming:
     where: str
 
 
-def rows(path: Path, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the objects of a JSON Lines file, each with its place for messages; blank lines are skipped.
-
-    Args:
-        path: of the file.
-        what: a row as it should be, for messages.
-
-    Raises:
-        InputError: the file or a row cannot be read.
-    """
-    for where, row in json_rows(path, f"JSON Lines, {what}"):
-        if not isinstance(row, dict):
-            raise InputError(f"{where}: not an object; expected {what}")
-        yield where, row
-
-
-_ROW = (
-    '{"id": "q1", "question": "...", "reference": "...", "candidates": [{"model": "m", "text": "..."}]} or '
-    '{"id": "q1/m", "question_id": "q1", "question": "...", "reference": "...", "candidate": "...", "candidate_model": "m"}'
-)
-
-
-def read_questions(path: Path) -> list[Incoming]:
-    """Read questions, with or without candidates, from JSON Lines.
-
-    A row is a question with a list ``candidates``, or one candidate with ``question_id``, ``candidate`` and
-    ``candidate_model`` as in ORCA's data; rows of one question must agree.
-
-    Raises:
-        InputError: names file, row and remedy.
-    """
-    found: dict[str, Incoming] = {}
-    for where, row in rows(path, _ROW):
-        one = _incoming(row, where)
-        before = found.get(one.question.id)
-        if before is None:
-            found[one.question.id] = one
-            continue
-        if "candidate" not in row:
-            raise InputError(
-                f"{where}: question {one.question.id} came before ({before.where}); give each its own id"
-            )
-        if before.question != one.question:
-            raise InputError(
-                f"{where}: question {one.question.id} differs from {before.where}; rows of one question_id must agree in "
-                "question, reference, rationale, transcription, document, domain, category and source"
-            )
-        found[one.question.id] = Incoming(before.question, before.candidates + one.candidates, before.where)
-    if not found:
-        raise InputError(f"{path}: no rows; expected {_ROW}")
-    return list(found.values())
-
-
-class _Candidate(Checked):
-    model_config = ConfigDict(extra="ignore")
-
-    model: Id
-    text: Sound
-    id: Id | None = None
-
-
-class _Listed(Checked):
-    model_config = ConfigDict(extra="ignore")
-
-    candidates: tuple[_Candidate, ...] | None = None
-
-
-_OF_QUESTIONS = tuple(name for name in Question.__dataclass_fields__ if name not in ("id", "version"))
-
-
-def _incoming(row: Mapping[str, Any], where: str) -> Incoming:
-    flat = "candidate" in row
-    if flat and "candidates" in row:
-        raise InputError(f"{where}: has both candidate and candidates; keep one")
-    key = "question_id" if flat else "id"
-    given = {name: row[name] for name in _OF_QUESTIONS if name in row}
-    given |= {"id": row[key]} if key in row else {}
-    question = validated(Question, given, where, places={"id": f"{where}: {key}"})
-    if flat:
-        names = {"id": "id", "model": "candidate_model", "text": "candidate"}
-        places = {ours: f"{where}: {theirs}" for ours, theirs in names.items()}
-        given = {ours: row[theirs] for ours, theirs in names.items() if theirs in row}
-        if given.get("id") is None:
-            raise InputError(f"{where}: id is missing")
-        listed: tuple[_Candidate, ...] = (validated(_Candidate, given, where, places=places),)
-    else:
-        remedy = 'candidates are a list such as [{"model": "m", "text": "..."}]'
-        listed = validated(_Listed, row, where, remedy=remedy).candidates or ()
-    return Incoming(question, tuple((each.id, each.model, each.text) for each in listed), where)
-
-
-class _Document(Checked):
-    model_config = ConfigDict(extra="ignore")
-
-    id: Id
-    text: Text
-
-
-def read_documents(path: Path) -> dict[str, str]:
-    """Read source documents by id: JSON Lines with ``id`` and ``text``, or a folder of ``.txt`` files (id: name without ``.txt``).
-
-    Raises:
-        InputError: names file, row and remedy.
-    """
-    found: dict[str, str] = {}
-    if path.is_dir():
-        for file in sorted(path.glob("*.txt")):
-            try:
-                found[file.stem] = file.read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                raise InputError(f"{file}: cannot be read ({error}); save it as UTF-8") from error
-        if not found:
-            raise InputError(f"{path}: holds no .txt files")
-        return found
-    for where, row in rows(path, '{"id": "meeting1", "text": "..."}'):
-        one = validated(_Document, row, where)
-        if one.id in found:
-            raise InputError(f"{where}: document {one.id} came before; give each its own id")
-        found[one.id] = one.text
-    return found
-
-
-NAME_MAX = 64
-COMMENT_MAX = 10_000
-
-
 def name_problem(name: str) -> str | None:
     """Return what is wrong with a person's name; None without a problem."""
     if not name.strip() or name != name.strip() or len(name) > NAME_MAX or not name.isprintable():
@@ -288,35 +267,27 @@ def name_problem(name: str) -> str | None:
     return None
 
 
-def check_annotation(one: Annotation, scale: Scale) -> None:
+def check_annotation(one: Annotation, scale: Scale, where: str = "") -> None:
     """Refuse an annotation that the study's scale does not allow.
+
+    Args:
+        one: with values of the right types.
+        scale: of the study.
+        where: begins the message.
 
     Raises:
         InputError: says which and why.
     """
-    who = f"annotation of {one.candidate} by {one.annotator!r}"
+    low, high = scale.bounds
     if problem := name_problem(one.annotator):
-        raise InputError(f"{who}: {problem}")
-    if one.rating is not None and (isinstance(one.rating, bool) or one.rating not in scale.values):
-        low, high = scale.bounds
-        raise InputError(
-            f"{who}: rating {one.rating!r} is no whole number from {low} to {high}; correct it, or write null"
-        )
-    if one.codes != "".join(code for code in CODES if code in one.codes):
-        raise InputError(f"{who}: codes {one.codes!r} are not among {', '.join(CODES)}")
-    if len(one.comment) > COMMENT_MAX:
-        raise InputError(f"{who}: the comment has more than {COMMENT_MAX:,} characters")
-    if one.rating is None and not one.codes and not one.comment:
-        raise InputError(f"{who}: says nothing; give a rating, a code or a comment")
-
-
-def check_types(one: Annotation) -> None:
-    """Refuse values of other types than the class says.
-
-    Raises:
-        InputError: says whose.
-    """
-    # SQLite stores any type in any column.
-    texts = (one.annotator, one.codes, one.comment, one.at)
-    if not all(isinstance(each, str) for each in texts) or not isinstance(one.rating, int | None):
-        raise InputError(f"annotation of {one.candidate} by {one.annotator!r}: a value of the wrong type")
+        pass
+    elif one.rating is not None and one.rating not in scale.values:
+        problem = f"rating {one.rating!r} is no whole number from {low} to {high}; correct it, or write null"
+    elif one.codes != "".join(code for code in CODES if code in one.codes):
+        problem = f"codes {one.codes!r} are not among {', '.join(CODES)}"
+    elif len(one.comment) > COMMENT_MAX:
+        problem = f"the comment has more than {COMMENT_MAX:,} characters"
+    elif one.rating is None and not one.codes and not one.comment:
+        problem = "says nothing; give a rating, a code or a comment"
+    if problem:
+        raise InputError(f"{where}annotation of {one.candidate} by {one.annotator!r}: {problem}")

@@ -15,17 +15,22 @@ import secrets
 import socket
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from importlib import resources
-from typing import Annotated, Any
+from typing import Annotated
 
 from aiohttp import web
 from pydantic import Strict
 
-from long_context_tasks.annotation.changes import annotate, now
-from long_context_tasks.annotation.records import COMMENT_MAX, NAME_MAX, Annotation, Sound, name_problem
-from long_context_tasks.annotation.scale import CODES
-from long_context_tasks.annotation.study import Study
+from long_context_tasks.annotation.records import (
+    CODES,
+    COMMENT_MAX,
+    NAME_MAX,
+    Annotation,
+    Sound,
+    name_problem,
+)
+from long_context_tasks.annotation.study import Study, annotate, now
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.validated import Checked, validated
 
@@ -48,6 +53,8 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+
+_CORRECTED = "this item was corrected or removed in the meantime; load the page again"
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -148,9 +155,7 @@ class _Page:
         """Return the texts of an item, without the name of the model, and the person's earlier annotation."""
         key = request.query.get("id", "")
         if (found := self._study.item(key)) is None:
-            raise web.HTTPGone(
-                reason="this item was corrected or removed in the meantime; load the page again"
-            )
+            raise web.HTTPGone(reason=_CORRECTED)
         asked, candidate = found
         person = _annotator(request.query)
         if self._study.taken(key, person):
@@ -182,12 +187,15 @@ class _Page:
             row = await request.json()
         except (ValueError, LookupError, RecursionError):  # LookupError: of an unknown charset
             return _problem(400, "not JSON")
-        one = _annotation_of(row)
-        if self._study.item(one.candidate) is None:
-            raise web.HTTPGone(
-                reason="this item was corrected or removed in the meantime; load the page again"
-            )
-        annotate(self._study, [replace(one, at=now())])
+        given = validated(_Posted, row, "annotation")
+        codes = "".join(code for code in CODES if code in given.codes)
+        if len(codes) != len(given.codes):
+            raise InputError("unknown or repeated codes")
+        if self._study.item(given.item) is None:
+            raise web.HTTPGone(reason=_CORRECTED)
+        comment = given.comment.strip()
+        one = Annotation(given.item, given.annotator, given.rating, codes, comment, now())
+        annotate(self._study, [one])
         return web.json_response({"saved": one.candidate})
 
 
@@ -197,14 +205,6 @@ class _Posted(Checked):
     rating: Annotated[int, Strict()] | None
     codes: str
     comment: Sound
-
-
-def _annotation_of(row: Any) -> Annotation:
-    one = validated(_Posted, row, "annotation")
-    codes = "".join(code for code in CODES if code in one.codes)
-    if len(codes) != len(one.codes):
-        raise InputError("unknown or repeated codes")
-    return Annotation(one.item, one.annotator, one.rating, codes, one.comment.strip())
 
 
 def _annotator(query: Mapping[str, str]) -> str:

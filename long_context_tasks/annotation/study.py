@@ -1,43 +1,50 @@
 """A study in one SQLite file: written in transactions, checked when it is opened.
 
-The file is made beside its place and moved there, so a broken creation leaves nothing; every later change is one transaction.
+The file is made beside its place and moved there, so a broken creation leaves nothing; every later change is one transaction:
+all or nothing.
 """
 
 import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from datetime import datetime, timezone
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field, Json
 
 from long_context_tasks.annotation.records import (
+    FIELDS,
+    TIME,
     Annotation,
     Candidate,
+    Incoming,
     Question,
+    Review,
+    Scale,
     check_annotation,
-    check_types,
+    name_problem,
 )
-from long_context_tasks.annotation.scale import Scale
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.validated import validated
+from long_context_tasks.schema.validated import Checked, validated
 
 _APPLICATION = 0x4C435441  # "LCTA", in the head of the SQLite file
 _FORMAT = 1
 _BUSY_SECONDS = 20.0
-
-_CURRENT = (
-    "SELECT question_id, MAX(version) AS version FROM versions GROUP BY question_id HAVING NOT EXISTS (SELECT 1 FROM reviews r "
-    "WHERE r.question_id = versions.question_id AND r.id = (SELECT MAX(id) FROM reviews s WHERE s.question_id = "
-    "versions.question_id) AND r.decision = 'remove')"
-)
-"""Questions that count, with their newest version: all but those whose last review removed them."""
+_EDITED = "was it edited by hand? Take a copy from before that, or make a new study from its exports"
+_QUESTION = "id, question, reference, rationale, transcription, document, domain, category, source, version"
+_CURRENT = "(SELECT question_id, version FROM current_versions)"
 
 
-_QUESTION = "q.id, v.question, v.reference, v.rationale, v.transcription, q.document, q.domain, q.category, q.source, v.version"
-_ANNOTATION = "a.candidate, a.annotator, a.rating, a.codes, a.comment, a.at"
+class _Settings(Checked):
+    scale: Json[Scale]
+    seed: Annotated[int, Field(ge=0)]
+    raters: Annotated[int, Field(ge=0)]
 
 
 class Study:
@@ -47,9 +54,10 @@ class Study:
         """Use :func:`create` or :func:`open_study`."""
         self.path = path
         self.db = db
-        self.scale = self._read_scale()
-        self.seed = int(self._setting("seed"))
-        self.raters = int(self._setting("raters"))
+        given = dict(db.execute("SELECT name, value FROM settings"))
+        settings = validated(_Settings, given, f"{path}, settings", remedy=_EDITED)
+        self.scale: Scale = settings.scale
+        self.seed, self.raters = settings.seed, settings.raters
 
     def __enter__(self) -> "Study":
         """Return the study."""
@@ -58,21 +66,6 @@ class Study:
     def __exit__(self, *_: object) -> None:
         """Close the file."""
         self.db.close()
-
-    def _setting(self, name: str) -> str:
-        found = self.db.execute("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
-        whole = found is not None and str(found[0]).isascii() and str(found[0]).isdigit()
-        if found is None or (name != "scale" and not whole):
-            raise InputError(f"{self.path}: setting {name} is missing or wrong; {_EDITED}")
-        return str(found[0])
-
-    def _read_scale(self) -> Scale:
-        setting = self._setting("scale")
-        try:
-            row = json.loads(setting)
-        except ValueError as error:
-            raise InputError(f"{self.path}: setting scale is not JSON ({error}); {_EDITED}") from error
-        return validated(Scale, row, f"{self.path}, setting scale", remedy=_EDITED)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -88,68 +81,57 @@ class Study:
                 raise InputError(f"{self.path}: cannot be written ({error}); nothing was changed") from error
             raise
 
+    def _questions(self, which: str = "", *values: str) -> list[Question]:
+        sql = f"SELECT {_QUESTION} FROM question_versions {which} ORDER BY place, version"
+        return [Question(*row) for row in self.db.execute(sql, values)]
+
     def questions(self) -> list[Question]:
         """Return the questions that count, in their newest version, in order."""
-        kept = self.current()
-        return [one for one in self.all_versions() if (one.id, one.version) in kept]
+        return self._questions(f"WHERE (id, version) IN {_CURRENT}")
 
     def all_versions(self) -> list[Question]:
         """Return every version of every question, also of removed questions."""
-        found = self.db.execute(
-            f"SELECT {_QUESTION} FROM versions v JOIN questions q ON q.id = v.question_id ORDER BY q.place, v.version"
-        )
-        return [Question(*row) for row in found]
+        return self._questions()
 
-    def newest(self, question: str) -> Question | None:
-        """Return the newest version of a question, also of a removed one; None for an unknown id."""
-        row = self.db.execute(
-            f"SELECT {_QUESTION} FROM versions v JOIN questions q ON q.id = v.question_id WHERE q.id = ? "
-            "ORDER BY v.version DESC LIMIT 1",
-            (question,),
-        ).fetchone()
-        return None if row is None else Question(*row)
+    def versions(self, question: str) -> list[Question]:
+        """Return the versions of a question, also of a removed one; none for an unknown id."""
+        return self._questions("WHERE id = ?", question)
 
     def current(self) -> set[tuple[str, int]]:
         """Return question and version of all that counts."""
-        return {(row[0], row[1]) for row in self.db.execute(_CURRENT)}
+        return set(self.db.execute(_CURRENT[1:-1]))
 
     def candidates(self, *, current: bool = False) -> list[Candidate]:
         """Return all candidates, or only those of versions that count, in order."""
-        found = [
-            Candidate(*row)
-            for row in self.db.execute(
-                "SELECT id, question_id, version, model, text FROM candidates ORDER BY place"
-            )
-        ]
-        if not current:
-            return found
-        kept = self.current()
-        return [one for one in found if (one.question_id, one.version) in kept]
+        which = f"WHERE (question_id, version) IN {_CURRENT}" if current else ""
+        sql = f"SELECT id, question_id, version, model, text FROM candidates {which} ORDER BY place"
+        return [Candidate(*row) for row in self.db.execute(sql)]
 
     def annotations(self) -> list[Annotation]:
         """Return all annotations, by candidate, then by annotator."""
         found = self.db.execute(
-            f"SELECT {_ANNOTATION} FROM annotations a JOIN candidates c ON c.id = a.candidate ORDER BY c.place, a.annotator"
+            "SELECT a.* FROM annotations a JOIN candidates c ON c.id = a.candidate ORDER BY c.place, a.annotator"
         )
         return [Annotation(*row) for row in found]
 
     def annotation(self, candidate: str, annotator: str) -> Annotation | None:
         """Return a person's annotation of a candidate; None without any."""
         row = self.db.execute(
-            f"SELECT {_ANNOTATION} FROM annotations a WHERE candidate = ? AND annotator = ?",
-            (candidate, annotator),
+            "SELECT * FROM annotations WHERE candidate = ? AND annotator = ?", (candidate, annotator)
         ).fetchone()
         return None if row is None else Annotation(*row)
 
     def item(self, candidate: str) -> tuple[Question, Candidate] | None:
         """Return a candidate and its question in the version that it answers; None when it is unknown or no longer counts."""
         row = self.db.execute(
-            f"SELECT {_QUESTION}, c.id, c.question_id, c.version, c.model, c.text FROM candidates c JOIN questions q ON q.id = "
-            "c.question_id JOIN versions v ON v.question_id = q.id AND v.version = c.version "
-            f"JOIN ({_CURRENT}) n ON n.question_id = q.id AND n.version = v.version WHERE c.id = ?",
+            "SELECT id, question_id, version, model, text FROM candidates "
+            f"WHERE id = ? AND (question_id, version) IN {_CURRENT}",
             (candidate,),
         ).fetchone()
-        return None if row is None else (Question(*row[:10]), Candidate(*row[10:]))
+        if row is None:
+            return None
+        found = Candidate(*row)
+        return self.versions(found.question_id)[-1], found
 
     def count(self, table: str) -> int:
         """Count the rows of a table."""
@@ -162,25 +144,14 @@ class Study:
 
     def corrections(self) -> list[dict[str, Any]]:
         """Return the history: every review, with old and new text of each corrected field, in order of time."""
-        history = []
-        for key, question, version, decision, editor, note, at in self.db.execute(
-            "SELECT id, question_id, version, decision, editor, note, at FROM reviews ORDER BY id"
-        ).fetchall():
-            changed = self.db.execute(
-                "SELECT field, old, new FROM corrections WHERE review = ?", (key,)
-            ).fetchall()
-            history.append(
-                {
-                    "question_id": question,
-                    "version": version,
-                    "decision": decision,
-                    "editor": editor,
-                    "note": note,
-                    "at": at,
-                    "changes": {field: {"old": old, "new": new} for field, old, new in sorted(changed)},
-                }
-            )
-        return history
+        changes: dict[int, dict[str, dict[str, str | None]]] = {}
+        for key, field, old, new in self.db.execute("SELECT * FROM corrections ORDER BY field"):
+            changes.setdefault(key, {})[field] = {"old": old, "new": new}
+        names = ("question_id", "version", "decision", "editor", "note", "at")
+        return [
+            {**dict(zip(names, values, strict=True)), "changes": changes.get(key, {})}
+            for key, *values in self.db.execute(f"SELECT id, {', '.join(names)} FROM reviews ORDER BY id")
+        ]
 
     def seen(self) -> dict[tuple[str, int], set[tuple[str, str, str, str]]]:
         """Return question and version to the flags that experts saw when they kept it: ``(candidate, annotator, codes, comment)``."""
@@ -204,32 +175,28 @@ class Study:
         Questions about the same document follow each other, so that it is read once; otherwise the order is the person's own. A
         candidate that enough others have done is left out.
         """
-        kept = self.current()
         found = self.db.execute(
-            "SELECT c.id, c.question_id, c.version, COALESCE(q.document, ''), SUM(a.annotator = ?), COUNT(a.annotator) "
+            "SELECT c.id, c.question_id, COALESCE(q.document, ''), COALESCE(SUM(a.annotator = ?), 0) AS mine, COUNT(a.annotator) "
             "FROM candidates c JOIN questions q ON q.id = c.question_id LEFT JOIN annotations a ON a.candidate = c.id "
-            "GROUP BY c.id",
+            f"WHERE (c.question_id, c.version) IN {_CURRENT} GROUP BY c.id",
             (annotator,),
-        ).fetchall()
+        )
 
         def draw(kind: str, name: str) -> bytes:
             return hashlib.sha256(f"{self.seed}\0{annotator}\0{kind}\0{name}".encode()).digest()
 
-        chosen = [
+        chosen = sorted(
             (
                 draw("document", document or question),
                 draw("question", question),
                 draw("candidate", key),
                 key,
-                bool(mine),
+                mine,
             )
-            for key, question, version, document, mine, all_of_them in found
-            if (question, version) in kept and (mine or not self.raters or all_of_them < self.raters)
-        ]
-        return [(key, done) for *_, key, done in sorted(chosen)]
-
-
-_EDITED = "was it edited by hand? Take a copy from before that, or make a new study from its exports"
+            for key, question, document, mine, done in found
+            if mine or not self.raters or done < self.raters
+        )
+        return [(key, bool(mine)) for *_, key, mine in chosen]
 
 
 def create(path: Path, scale: Scale, *, seed: int = 0, raters: int = 0) -> None:
@@ -249,19 +216,16 @@ def create(path: Path, scale: Scale, *, seed: int = 0, raters: int = 0) -> None:
             f"{path}: is there already; leave --scale, --seed and --annotators out to add to it, or name another file"
         )
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    schema = resources.files("long_context_tasks.annotation").joinpath("schema.sql")
+    settings = {"scale": json.dumps(scale.as_row()), "seed": str(seed), "raters": str(raters)}
     try:
         part.unlink(missing_ok=True)
-        db = sqlite3.connect(part)
-        try:
-            schema = resources.files("long_context_tasks.annotation") / "schema.sql"
+        with closing(sqlite3.connect(part)) as db:
             db.executescript(schema.read_text(encoding="utf-8"))
-            settings = {"scale": json.dumps(scale.as_row()), "seed": str(seed), "raters": str(raters)}
             db.executemany("INSERT INTO settings VALUES (?, ?)", settings.items())
             db.execute(f"PRAGMA application_id = {_APPLICATION}")
             db.execute(f"PRAGMA user_version = {_FORMAT}")
             db.commit()
-        finally:
-            db.close()
         part.replace(path)
     except (OSError, sqlite3.Error) as error:
         raise InputError(f"{path}: cannot be written ({error}); choose another place") from error
@@ -279,69 +243,258 @@ def open_study(path: Path) -> Study:
         raise InputError(
             f"{path}: no such study; make one with `lct annotate prepare {path} --questions FILE`"
         )
+    db = None
     try:
         db = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=_BUSY_SECONDS, isolation_level=None
         )
-    except sqlite3.Error as error:
-        raise InputError(f"{path}: cannot be opened ({error}); see that you may read and write it") from error
-    try:
-        if db.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
+        return _checked(path, db)
+    except BaseException as error:
+        if db is not None:
+            db.close()
+        if isinstance(error, sqlite3.Error):
             raise InputError(
-                f"{path}: a database of another program, not a study; name the file that `lct annotate prepare` made"
-            )
-        if (version := db.execute("PRAGMA user_version").fetchone()[0]) != _FORMAT:
-            raise InputError(
-                f"{path}: format {version}, this version reads {_FORMAT}; update long_context_tasks"
-            )
-        db.execute("PRAGMA foreign_keys = ON")
-        db.execute("PRAGMA synchronous = FULL")
-        if (state := db.execute("PRAGMA quick_check").fetchone()[0]) != "ok":
-            raise InputError(f"{path}: damaged ({state}); take a copy from before that")
-        if broken := db.execute("PRAGMA foreign_key_check").fetchone():
-            raise InputError(
-                f"{path}: row {broken[1]} of {broken[0]} names a row of {broken[2]} that is not there; {_EDITED}"
-            )
-        _check_texts(path, db)
-        study = Study(path, db)
-        for one in study.annotations():
-            try:
-                check_types(one)
-                check_annotation(one, study.scale)
-            except InputError as error:
-                raise InputError(f"{path}: {error}; {_EDITED}") from None
-    except sqlite3.Error as error:
-        db.close()
-        raise InputError(
-            f"{path}: no study, or a damaged one ({error}); name the file that `lct annotate prepare` made"
-        ) from error
-    except BaseException:
-        db.close()
+                f"{path}: no study, or a damaged one ({error}); name the file that `lct annotate prepare` made"
+            ) from error
         raise
+
+
+def _checked(path: Path, db: sqlite3.Connection) -> Study:
+    if db.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
+        raise InputError(
+            f"{path}: a database of another program, not a study; name the file that `lct annotate prepare` made"
+        )
+    if (version := db.execute("PRAGMA user_version").fetchone()[0]) != _FORMAT:
+        raise InputError(f"{path}: format {version}, this version reads {_FORMAT}; update long_context_tasks")
+    db.execute("PRAGMA foreign_keys = ON")
+    db.execute("PRAGMA synchronous = FULL")
+    if (state := db.execute("PRAGMA quick_check").fetchone()[0]) != "ok":
+        raise InputError(f"{path}: damaged ({state}); {_EDITED}")
+    if broken := db.execute("PRAGMA foreign_key_check").fetchone():
+        raise InputError(
+            f"{path}: row {broken[1]} of {broken[0]} names a row of {broken[2]} that is not there; {_EDITED}"
+        )
+    for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+        try:
+            deque(db.execute(f"SELECT * FROM {table}"), maxlen=0)  # fails where a text is not UTF-8
+        except sqlite3.OperationalError as error:
+            raise InputError(f"{path}: {table}: {error}; {_EDITED}") from None
+    study = Study(path, db)
+    for one in study.annotations():
+        try:
+            check_annotation(one, study.scale)
+        except InputError as error:
+            raise InputError(f"{path}: {error}; {_EDITED}") from None
     return study
 
 
-_TEXTS = {
-    "documents": ("id", "text"),
-    "questions": ("id", "domain", "category", "source"),
-    "versions": ("question", "reference", "COALESCE(rationale, '')", "COALESCE(transcription, '')"),
-    "candidates": ("id", "model", "text"),
-    "reviews": ("editor", "note", "at"),
-    "corrections": ("COALESCE(old, '')", "COALESCE(new, '')"),
-}
+def now() -> str:
+    """Return the time of UTC, to the second."""
+    return datetime.now(timezone.utc).strftime(TIME)
 
 
-def _check_texts(path: Path, db: sqlite3.Connection) -> None:
-    # SQLite stores any type in any column.
-    for table, columns in _TEXTS.items():
-        wrong = " OR ".join(f"typeof({name}) <> 'text'" for name in columns)
-        if found := db.execute(f"SELECT rowid FROM {table} WHERE {wrong} LIMIT 1").fetchone():
-            raise InputError(f"{path}: row {found[0]} of {table} holds something that is no text; {_EDITED}")
-        for row in db.execute(
-            f"SELECT rowid, {', '.join(f'CAST({name} AS BLOB)' for name in columns)} FROM {table}"
-        ):
-            try:
-                for each in row[1:]:
-                    each.decode("utf-8")
-            except UnicodeDecodeError:
-                raise InputError(f"{path}: row {row[0]} of {table} is not UTF-8; {_EDITED}") from None
+def add(
+    study: Study, incoming: Sequence[Incoming], documents: Mapping[str, str] | None = None
+) -> tuple[int, int]:
+    """Add questions and candidates, all or none; what is there already is passed over.
+
+    Returns:
+        How many questions and how many candidates are new.
+
+    Raises:
+        InputError: a question that differs from the one that is there, a candidate of a model that answered otherwise, an
+            id that is taken, or a document that is missing.
+    """
+    with study.transaction() as db:
+        for name, content in (documents or {}).items():
+            there = study.document(name)
+            if there is not None and there != content:
+                raise InputError(f"document {name} is in the study with another text; give it another id")
+            if there is None:
+                db.execute("INSERT INTO documents VALUES (?, ?)", (name, content))
+        before_questions, before_candidates = study.count("questions"), study.count("candidates")
+        for one in incoming:
+            version = _add_question(study, one, study.versions(one.question.id))
+            for key, model, answer in one.candidates:
+                _add_candidate(study, key, one.question.id, version, model, answer, one.where)
+        return study.count("questions") - before_questions, study.count("candidates") - before_candidates
+
+
+def _add_question(study: Study, one: Incoming, versions: Sequence[Question]) -> int:
+    """Return the version that the candidates of an incoming question answer."""
+    asked = one.question
+    for before in reversed(versions):
+        given = {name: text for name, text in asked.texts.items() if text is not None}
+        if not given.items() - before.texts.items():
+            # The file from before a correction is passed over; but what it adds would answer a question that no longer counts.
+            answered = (_candidate(study, asked.id, before.version, model) for _, model, _ in one.candidates)
+            if before is versions[-1] or all(answered):
+                return before.version
+    if versions:
+        newest = versions[-1]
+        differing = next(name for name, text in asked.texts.items() if text not in (None, newest.texts[name]))
+        raise InputError(
+            f"{one.where}: {differing} of question {asked.id} differs from version {newest.version} in the study; correct it "
+            "with `lct annotate correct`, or give it another id"
+        )
+    if asked.document is not None and study.document(asked.document) is None:
+        raise InputError(
+            f"{one.where}: document {asked.document} is missing; give it with --documents, or take the field out"
+        )
+    study.db.execute(
+        "INSERT INTO questions VALUES (?, ?, ?, ?, ?, (SELECT COALESCE(MAX(place) + 1, 0) FROM questions))",
+        (asked.id, asked.document, asked.domain, asked.category, asked.source),
+    )
+    study.db.execute("INSERT INTO versions VALUES (?, 1, ?, ?, ?, ?)", (asked.id, *asked.texts.values()))
+    return 1
+
+
+def _candidate(study: Study, question: str, version: int, model: str) -> tuple[str, str] | None:
+    """Return id and text of a model's answer to a version of a question."""
+    found: tuple[str, str] | None = study.db.execute(
+        "SELECT id, text FROM candidates WHERE question_id = ? AND version = ? AND model = ?",
+        (question, version, model),
+    ).fetchone()
+    return found
+
+
+def _add_candidate(
+    study: Study, key: str | None, question: str, version: int, model: str, content: str, where: str
+) -> None:
+    if (before := _candidate(study, question, version, model)) is not None:
+        if before[1] != content:
+            raise InputError(
+                f"{where}: {model} has another answer to question {question} in the study ({before[0]}); one answer a model"
+            )
+        return
+    key = key or (f"{question}/{model}" if version == 1 else f"{question}@{version}/{model}")
+    if study.db.execute("SELECT 1 FROM candidates WHERE id = ?", (key,)).fetchone():
+        raise InputError(f"{where}: the id {key} is taken by another candidate; give it another")
+    study.db.execute(
+        "INSERT INTO candidates VALUES (?, ?, ?, ?, ?, (SELECT COALESCE(MAX(place) + 1, 0) FROM candidates))",
+        (key, question, version, model, content),
+    )
+
+
+def add_answers(study: Study, model: str, answers: Iterable[tuple[Question, str]]) -> int:
+    """Add a model's answers to questions that have none of it, all or none; return how many were added."""
+    with study.transaction():
+        before = study.count("candidates")
+        for asked, content in answers:
+            _add_candidate(study, None, asked.id, asked.version, model, content, f"question {asked.id}")
+        return study.count("candidates") - before
+
+
+def set_rationales(study: Study, rationales: Iterable[tuple[Question, str]]) -> int:
+    """Fill in rationales that are missing, all or none; return how many. What was shown to annotators is not touched."""
+    with study.transaction() as db:
+        before = db.total_changes
+        db.executemany(
+            "UPDATE versions SET rationale = ? WHERE question_id = ? AND version = ? AND rationale IS NULL AND NOT EXISTS "
+            "(SELECT 1 FROM annotations a JOIN candidates c ON c.id = a.candidate "
+            "WHERE c.question_id = versions.question_id AND c.version = versions.version)",
+            ((content, asked.id, asked.version) for asked, content in rationales),
+        )
+        return db.total_changes - before
+
+
+def annotate(study: Study, annotations: Iterable[Annotation], *, replace: bool = True) -> int:
+    """Store annotations, all or none.
+
+    Args:
+        study: open.
+        annotations: checked against the scale here.
+        replace: whether they may change what the same person said of the same candidate before.
+
+    Returns:
+        How many are new or changed.
+
+    Raises:
+        InputError: an unknown candidate, a rating outside the scale, or one that would change another.
+    """
+    with study.transaction() as db:
+        known = {row[0] for row in db.execute("SELECT id FROM candidates")}
+        changed = 0
+        for one in annotations:
+            if one.candidate not in known:
+                raise InputError(
+                    f"no candidate {one.candidate} in {study.path}; take the ids from an export of this study"
+                )
+            check_annotation(one, study.scale)
+            said = (one.rating, one.codes, one.comment)
+            if (before := study.annotation(one.candidate, one.annotator)) is not None:
+                if (before.rating, before.codes, before.comment) == said:
+                    continue
+                if not replace:
+                    raise InputError(
+                        f"{one.annotator} has another annotation of {one.candidate} in {study.path}; add --replace to change it"
+                    )
+            db.execute(
+                "INSERT OR REPLACE INTO annotations VALUES (?, ?, ?, ?, ?, ?)",
+                (one.candidate, one.annotator, *said, one.at or now()),
+            )
+            changed += 1
+        return changed
+
+
+def review(study: Study, reviews: Sequence[Review], editor: str) -> tuple[int, int]:
+    """Apply an expert's decisions, all or none. A correction makes a new version, which has no candidates yet.
+
+    Returns:
+        How many questions were corrected and how many fields.
+
+    Raises:
+        InputError: an unknown question, one that was corrected in the meantime, or a correction that changes nothing.
+    """
+    if problem := name_problem(editor):
+        raise InputError(f"--editor: {problem}")
+    with study.transaction() as db:
+        fields = [_apply(study, db, one, editor) for one in reviews]
+    return sum(map(bool, fields)), sum(fields)
+
+
+def _apply(study: Study, db: sqlite3.Connection, one: Review, editor: str) -> int:
+    """Apply a decision; return how many fields it corrects."""
+    versions = study.versions(one.question_id)
+    if not versions:
+        raise InputError(
+            f"no question {one.question_id} in {study.path}; take the ids from `lct annotate review`"
+        )
+    before = versions[-1]
+    where = f"question {one.question_id}"
+    if one.version not in (None, before.version):
+        raise InputError(
+            f"{where} is at version {before.version}, the review is of version {one.version}; write a new "
+            "review file with `lct annotate review`"
+        )
+    changed = {name: new for name, new in one.changes.items() if new != before.texts[name]}
+    if one.decision != "correct" and changed:
+        raise InputError(
+            f"{where}: {', '.join(changed)} differs from the study, but the decision is {one.decision}; "
+            "write correct, or leave the text as it was"
+        )
+    if one.decision == "correct" and not changed:
+        raise InputError(f"{where}: the correction changes nothing; write decision keep")
+    key = db.execute(
+        "INSERT INTO reviews (question_id, version, decision, editor, note, at) VALUES (?, ?, ?, ?, ?, ?)",
+        (one.question_id, before.version, one.decision, editor, one.note, now()),
+    ).lastrowid
+    if one.decision == "keep":
+        # A flag that came later, or from another machine, is shown to the expert then.
+        flags: Iterable[tuple[str, ...]] | None = one.seen
+        if flags is None:
+            flags = db.execute(
+                "SELECT a.candidate, a.annotator, a.codes, a.comment FROM annotations a JOIN candidates c ON c.id = a.candidate "
+                "WHERE c.question_id = ? AND c.version = ?",
+                (before.id, before.version),
+            ).fetchall()
+        db.executemany("INSERT INTO seen VALUES (?, ?, ?, ?, ?)", [(key, *flag) for flag in flags])
+    if changed:
+        texts = {**before.texts, **changed}
+        values = (one.question_id, before.version + 1, *(texts[name] for name in FIELDS))
+        db.execute("INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?)", values)
+        db.executemany(
+            "INSERT INTO corrections VALUES (?, ?, ?, ?)",
+            [(key, name, before.texts[name], new) for name, new in changed.items()],
+        )
+    return len(changed)

@@ -8,12 +8,20 @@ A :class:`~long_context_tasks.benchmarks.plugin.Builder` names the settings of a
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from long_context_tasks.schema import CaseSet, InputError, Options, format_length, parse_length
+from long_context_tasks.schema import (
+    Case,
+    CaseSet,
+    CaseWriter,
+    InputError,
+    Options,
+    format_length,
+    parse_length,
+)
 from long_context_tasks.schema.card import TaskCard
 from long_context_tasks.schema.case_folder import cached_folder, read_manifest
 from long_context_tasks.tokens import same_tokenizer, tokenizer_identity
@@ -51,6 +59,41 @@ class TaskReport:
     random_guess: float
     dropped: Mapping[str, int] = field(default_factory=Counter)
     notes: Sequence[str] = ()
+
+
+def write_task(
+    writer: CaseWriter,
+    task: str,
+    cases: Iterable[Case],
+    settings: BuildSettings,
+    guess: Callable[[Case], float],
+    dropped: Mapping[str, int],
+) -> TaskReport:
+    """Write the first cases of a task, as many as the settings ask for, and report them.
+
+    Args:
+        writer: an open writer.
+        task: name of the file.
+        cases: in any number; those that are not needed are not made.
+        settings: of the builder.
+        guess: gives the chance of guessing a case.
+        dropped: see :class:`TaskReport`.
+    """
+    tokens: list[int] = []
+    clusters: set[str] = set()
+    guesses: list[float] = []
+
+    def noted() -> Iterator[Case]:
+        for case in cases:
+            tokens.append(case.num_tokens[settings.measure.name])
+            clusters.add(case.cluster)
+            guesses.append(guess(case))
+            yield case
+            if len(tokens) == settings.n:
+                return
+
+    writer.add_cases(task, noted())
+    return TaskReport(task, tokens, len(clusters), sum(guesses) / max(1, len(guesses)), dropped)
 
 
 def bound_of(card: TaskCard, length: int) -> int:

@@ -11,7 +11,7 @@ import importlib.resources
 import itertools
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, make_dataclass
+from dataclasses import dataclass, make_dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -207,15 +207,10 @@ def task_options(
 @lru_cache
 def _every_option() -> type[Options]:
     """Options with the fields of all benchmarks."""
-    kinds = tuple(dict.fromkeys(benchmark(name).options for name in benchmark_names()))
-    own = {item.name: item for kind in kinds for item in fields(kind)}
-    common = {item.name for item in fields(Options)}
-    added = [
-        (item.name, item.type, options.option(item.metadata["parse"], item.default))
-        for item in own.values()
-        if item.name not in common
-    ]
-    return make_dataclass("EveryOption", added, bases=(Options,), frozen=True)
+    kinds = dict.fromkeys(benchmark(name).options for name in benchmark_names())
+    # Options itself comes last, as the base of the others.
+    bases = (*(kind for kind in kinds if kind is not Options), Options)
+    return make_dataclass("EveryOption", (), bases=bases, frozen=True)
 
 
 def option_names() -> frozenset[str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from long_context_tasks.schema.card import Card
-from long_context_tasks.schema.errors import InputError
+from long_context_tasks.schema.files import InputError
 from long_context_tasks.schema.options import Options
 
 if TYPE_CHECKING:

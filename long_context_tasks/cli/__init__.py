@@ -5,7 +5,6 @@ they do it.
 """
 
 import importlib
-import importlib.util
 import os
 import sys
 from typing import Annotated, Any
@@ -13,26 +12,25 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from long_context_tasks.schema.errors import InputError
+from long_context_tasks.schema.files import InputError
 
-_HERE = "long_context_tasks.cli"
-_COMMANDS = (
-    "annotate",
-    "build",
-    "coverage",
-    "data",
-    "demo",
-    "generate",
-    "judge",
-    "noise",
-    "orca",
-    "paths",
-    "plan",
-    "report",
-    "runs",
-    "tasks",
-)
-"""Each names a module here that holds a typer app called ``app`` with one command or a group of them."""
+_COMMANDS = {
+    "annotate": "annotate:app",
+    "build": "build:app",
+    "coverage": "coverage:app",
+    "data": "data:app",
+    "demo": "demo:app",
+    "generate": "installed:generate_app",
+    "judge": "judge:app",
+    "noise": "noise:app",
+    "orca": "orca:app",
+    "paths": "installed:paths_app",
+    "plan": "plan:app",
+    "report": "report:app",
+    "runs": "runs:app",
+    "tasks": "installed:tasks_app",
+}
+"""Each command's module here, and the typer app in it with one command or a group of them."""
 
 FINDING, BAD_INPUT, INTERNAL, INTERRUPTED, CLOSED_PIPE = 1, 2, 3, 130, 141
 """Exit codes beside 0; docs/cli.md explains them. The last two are those of shells for programs that a signal ended."""
@@ -49,14 +47,16 @@ class _LazyCommands(TyperGroup):
     """Finds a command by importing its file, and turns every error into one line on stderr and an exit code."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """The commands whose files are there."""
-        return [name for name in _COMMANDS if importlib.util.find_spec(f"{_HERE}.{name}")]
+        """The commands, by name."""
+        return list(_COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """A command by name, None when there is none."""
-        if cmd_name not in self.list_commands(ctx):
+        if cmd_name not in _COMMANDS:
             return None
-        command = typer.main.get_command(importlib.import_module(f"{_HERE}.{cmd_name}").app)
+        module, _, name = _COMMANDS[cmd_name].partition(":")
+        app = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+        command = typer.main.get_command(app)
         command.name = cmd_name  # groups have none of their own, and the help lists commands by it
         return command
 

@@ -8,6 +8,7 @@ import typer
 
 from long_context_tasks.cli.options import JUDGE, WORDING, Json, examples
 from long_context_tasks.cli.output import give, print_table, say
+from long_context_tasks.schema import InputError
 
 if TYPE_CHECKING:
     from long_context_tasks.annotation import Study
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 def _model(file: Path) -> "JudgeConfig":
     from long_context_tasks.judges import load_judge
-    from long_context_tasks.schema import InputError
 
     if (config := load_judge(file)) is None:
         raise InputError(f"{file}: names no model")
@@ -58,24 +58,20 @@ def prepare(
     questions: Annotated[
         Path | None,
         typer.Option(
-            "--questions",
             help="JSON Lines: id, question, reference and, if there, rationale, candidates, document ...",
         ),
     ] = None,
     documents: Annotated[
         Path | None,
-        typer.Option("--documents", help="JSON Lines with id and text, or a folder of .txt files."),
+        typer.Option(help="JSON Lines with id and text, or a folder of .txt files."),
     ] = None,
     scale: Annotated[
         str | None,
         typer.Option(
-            "--scale",
             help="Of a new study: orca (the paper's, default), orca_text, the name of a benchmark with its own, or a YAML file.",
         ),
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", min=0, help="Of a new study: of the order of items.")
-    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of a new study: of the order of items.")] = None,
     raters: Annotated[
         int | None,
         typer.Option(
@@ -84,17 +80,15 @@ def prepare(
     ] = None,
     rationales: Annotated[
         Path | None,
-        typer.Option("--rationales", help="Model (a file as for judges) that writes missing rationales."),
+        typer.Option(help="Model (a file as for judges) that writes missing rationales."),
     ] = None,
     prompts: Annotated[
         Literal["text", "paper"],
-        typer.Option("--prompts", help="For rationales; the paper's speak of audio."),
+        typer.Option(help="For rationales; the paper's speak of audio."),
     ] = "text",
     candidates: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--candidates", help="Model (a file as for judges) that answers; may be given several times."
-        ),
+        typer.Option(help="Model (a file as for judges) that answers; may be given several times."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -104,26 +98,25 @@ def prepare(
     """
     from long_context_tasks.annotation import add, create, load_scale, read_documents, read_questions
     from long_context_tasks.annotation.prepare import write_candidates, write_rationales
-    from long_context_tasks.schema import InputError
 
     incoming = read_questions(questions) if questions is not None else []
     texts = read_documents(documents) if documents is not None else {}
-    made = False
-    if not study.exists():
+    made = not study.exists()
+    if made:
         if not incoming:
             raise InputError(f"{study}: no such study; give --questions FILE to make it")
         create(study, load_scale(scale or "orca"), seed=seed or 0, raters=raters or 0)
-        made = True
     with _opened(study) as opened:
-        asked = {
-            "scale": None if scale is None else load_scale(scale),
-            "seed": seed,
-            "raters": raters,
-        }
-        if other := [name for name, value in asked.items() if value not in (None, getattr(opened, name))]:
-            raise InputError(
-                f"{study}: is there already, with another --{other[0].replace('raters', 'annotators')}, which cannot be changed; leave it out, or name another file"
-            )
+        asked = (
+            ("scale", None if scale is None else load_scale(scale), opened.scale),
+            ("seed", seed, opened.seed),
+            ("annotators", raters, opened.raters),
+        )
+        for option, given, there in asked:
+            if given not in (None, there):
+                raise InputError(
+                    f"{study}: is there already, with another --{option}, which cannot be changed; leave it out, or name another file"
+                )
         try:
             new = add(opened, incoming, texts)
         except InputError:
@@ -138,8 +131,8 @@ def prepare(
         for file in candidates or []:
             model = _model(file)
             missing += _report(model.name, "answers", write_candidates(opened, model))
-        counting, without = opened.questions(), sum(one.rationale is None for one in opened.questions())
-        now = len(opened.candidates(current=True))
+        counting, now = opened.questions(), len(opened.candidates(current=True))
+        without = sum(one.rationale is None for one in counting)
         give(
             f"now {len(counting)} questions, {now} candidates to annotate, {without} questions without a rationale",
             questions=len(counting),
@@ -154,9 +147,7 @@ def prepare(
 @app.command(epilog=examples("lct annotate serve study.db --open"))
 def serve(
     study: _StudyFile,
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="On 127.0.0.1; 0 takes a free one.")
-    ] = 8765,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="On 127.0.0.1; 0 takes a free one.")] = 8765,
     browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
     """Stage 2: serve the annotation page on this machine until Ctrl+C."""
@@ -177,7 +168,7 @@ def judge(
     study: _StudyFile,
     out: _Out,
     judge_file: Annotated[Path, typer.Option("--judge", help=JUDGE)],
-    wording: Annotated[Literal["paper", "modified"], typer.Option("--wording", help=WORDING)] = "paper",
+    wording: Annotated[Literal["paper", "modified"], typer.Option(help=WORDING)] = "paper",
     as_json: Json = False,
 ) -> None:
     """Stage 2, beside people: let a language model rate the same texts; the file is for `lct judge compare`."""
@@ -185,29 +176,23 @@ def judge(
     from long_context_tasks.annotation.prepare import ask_model
     from long_context_tasks.orca import OrcaItem
     from long_context_tasks.orca.study.rating import BOUNDS, judge_prompt, judge_score
-    from long_context_tasks.schema import InputError
 
     with _opened(study) as opened:
         if opened.scale.bounds != BOUNDS:
             raise InputError(
                 f"{study}: its scale is not 1 to 5, for which the paper's prompts for judges are made"
             )
-        items = [
-            found for one in opened.candidates(current=True) if (found := opened.item(one.id)) is not None
-        ]
-        prompts = [
-            judge_prompt(
-                OrcaItem(str(one.id), of.question, of.reference, one.text, of.rationale, of.transcription),
-                wording=wording,
-            )
-            for of, one in items
-        ]
+        questions = {one.id: one for one in opened.questions()}
+        candidates = opened.candidates(current=True)
+        prompts = []
+        for one in candidates:
+            of = questions[one.question_id]
+            item = OrcaItem(str(one.id), of.question, of.reference, one.text, of.rationale, of.transcription)
+            prompts.append(judge_prompt(item, wording=wording))
         name = (model := _model(judge_file)).name
         asked = ask_model(model, prompts, lambda reply: judge_score(reply) is not None)
-        scores = {
-            one.id: judge_score(answer.text or "")
-            for (_, one), answer in zip(items, asked.answers, strict=True)
-        }
+        replies = zip(candidates, asked.answers, strict=True)
+        scores = {one.id: judge_score(answer.text or "") for one, answer in replies}
         write_rows(out, judged_rows(opened, name, scores))
     done = sum(score is not None for score in scores.values())
     give(
@@ -242,7 +227,7 @@ def review(
 def correct(
     study: _StudyFile,
     file: Annotated[Path, typer.Argument(help="Reviews, as `lct annotate review` wrote them, edited.")],
-    editor: Annotated[str, typer.Option("--editor", help="Name of the expert, for the history.")],
+    editor: Annotated[str, typer.Option(help="Name of the expert, for the history.")],
     as_json: Json = False,
 ) -> None:
     """Stage 3: apply experts' decisions. Corrected questions go back to candidate generation; the history is kept."""
@@ -292,15 +277,8 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write training data, annotations, the history, or a POTATO project."""
-    from long_context_tasks.annotation.exchange import (
-        annotation_rows,
-        question_rows,
-        review_rows,
-        training_rows,
-        write_rows,
-    )
+    from long_context_tasks.annotation import exchange
     from long_context_tasks.annotation.potato import export_potato
-    from long_context_tasks.schema import InputError
 
     with _opened(study) as opened:
         if form == "potato":
@@ -308,24 +286,24 @@ def export(
             give(f"{out}: {n} items; start it with `potato start {out}/config.yaml`", folder=out, items=n)
             return
         rows: dict[str, Callable[[], list[dict[str, Any]]]] = {
-            "orca": lambda: training_rows(opened, before=before),
-            "annotations": lambda: annotation_rows(opened),
+            "orca": lambda: exchange.training_rows(opened, before=before),
+            "annotations": lambda: exchange.annotation_rows(opened),
             "history": opened.corrections,
-            "questions": lambda: question_rows(opened),
+            "questions": lambda: exchange.question_rows(opened),
         }
         found = rows[form]()
         if not found and form in ("orca", "annotations"):
             what = "ratings that count" if form == "orca" else "annotations"
             raise InputError(f"{study}: no {what} yet, so nothing was written")
-        n = write_rows(out, found)
+        n = exchange.write_rows(out, found)
         give(f"{out}: {n} rows", file=out, rows=n)
-        waiting = sum(bool(row["flags"]) for row in review_rows(opened))
-        if form == "orca" and waiting and not before:
-            typer.echo(
-                f"note: {waiting} questions have flags that no expert has reviewed (`lct annotate review`); "
-                "their ratings are in the file",
-                err=True,
-            )
+        waiting = sum(bool(row["flags"]) for row in exchange.review_rows(opened))
+    if form == "orca" and waiting and not before:
+        typer.echo(
+            f"note: {waiting} questions have flags that no expert has reviewed (`lct annotate review`); "
+            "their ratings are in the file",
+            err=True,
+        )
 
 
 @app.command("import", epilog=examples("lct annotate import study.db annotations.jsonl"))
@@ -363,7 +341,7 @@ def stats(
     study: _StudyFile,
     level: Annotated[
         Literal["nominal", "ordinal", "interval"],
-        typer.Option("--level", help="Of measurement, for Krippendorff's alpha."),
+        typer.Option(help="Of measurement, for Krippendorff's alpha."),
     ] = "ordinal",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the figures as JSON, too.")] = None,
     as_json: Json = False,

@@ -9,7 +9,10 @@ import typer
 from typer.core import TyperCommand
 
 from long_context_tasks.cli.options import Json, complete_family, examples, parameters_of, typed_options
-from long_context_tasks.cli.output import interval_text, print_table
+from long_context_tasks.cli.output import print_table
+from long_context_tasks.schema import InputError, Options, resolve_options
+from long_context_tasks.schema.case_folder import read_manifest
+from long_context_tasks.schema.report import interval_text
 
 if TYPE_CHECKING:
     from long_context_tasks.benchmarks.building import Progress, TaskReport
@@ -22,7 +25,6 @@ _WIDEST = 140
 
 def show_label_quality(folder: Path) -> None:
     """Print how well the annotator's labels agree with a person's; the case folder's manifest has the figures."""
-    from long_context_tasks.schema.case_folder import read_manifest
     from long_context_tasks.stats import Interval
 
     rows = [
@@ -212,7 +214,6 @@ def build(
 
 def _builder(name: str) -> "tuple[Benchmark, Builder]":
     from long_context_tasks.benchmarks import catalogue
-    from long_context_tasks.schema import InputError
 
     builders = catalogue.builders()
     if name in builders:
@@ -232,7 +233,6 @@ def _settings(
     Raises:
         InputError: an option of another builder, or a value that does not fit.
     """
-    from long_context_tasks.schema import InputError, Options, resolve_options
     from long_context_tasks.tokens.build_settings import BuildSettings, build_options
 
     options = {option.name: option for option in build_options(kind)}

@@ -1,6 +1,5 @@
 """`lct coverage`: which share of their context the cases of any benchmark need."""
 
-import json
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -9,14 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from long_context_tasks.cli.options import DataDir, Json, OneJudge, OnlyTasks, examples
-from long_context_tasks.cli.output import give, say
+from long_context_tasks.cli.options import DataDir, Json, OneJudge, OnlyTasks, examples, words
+from long_context_tasks.cli.output import give, print_table, say
+from long_context_tasks.schema import InputError, Options
+from long_context_tasks.schema.files import write_json
+from long_context_tasks.schema.report import interval_text
 
 if TYPE_CHECKING:
     from long_context_tasks.coverage.items import ItemSource, Split
     from long_context_tasks.coverage.measure import GroupCoverage
     from long_context_tasks.judges import JudgeConfig
-    from long_context_tasks.schema import Options
 
 app = typer.Typer(add_completion=False)
 
@@ -65,7 +66,6 @@ def coverage(
     from long_context_tasks.benchmarks.catalogue import resolve_options
     from long_context_tasks.coverage.measure import check_evaluator, measure
     from long_context_tasks.judges import Store, check_judge, default_store_path, load_judge
-    from long_context_tasks.schema import InputError
     from long_context_tasks.tokens import get_tokenizer
 
     if out.is_dir() or not out.absolute().parent.is_dir():
@@ -74,8 +74,7 @@ def coverage(
     if config is None:
         raise InputError("no evaluator is named: add --judge FILE, a YAML file as for judges")
     check_evaluator(config)
-    wanted = [word.strip() for word in tasks.split(",") if word.strip()]
-    sources = item_sources(cases, resolve_options({"lct_data_dir": data_dir}), wanted)
+    sources = item_sources(cases, resolve_options({"lct_data_dir": data_dir}), words(tasks))
     measure_in = get_tokenizer(tokenizer)
     check_judge(config, reads_prompts=True)
     store = Store(default_store_path(config))
@@ -105,24 +104,19 @@ def item_sources(what: str, options: "Options", tasks: Sequence[str] = ()) -> "S
     """
     from long_context_tasks.benchmarks.loading import load_task
     from long_context_tasks.coverage.items import file_cases, folder_cases, split_cases
-    from long_context_tasks.schema import InputError
 
     path = Path(what).expanduser()
     found: list[ItemSource]
     if path.is_dir():
-        found = [*folder_cases(path, _split_of, tasks)]
+        found = folder_cases(path, _split_of, tasks)
     elif path.is_file():
-        found = [*file_cases(path, tasks)]
+        found = file_cases(path, tasks)
     elif names := _published(what):
         found = [
             source
             for name in names
             if not tasks or name in tasks
-            for source in split_cases(
-                name,
-                load_task(name, options).cases,
-                _split_of(name),
-            )
+            for source in split_cases(name, load_task(name, options).cases, _split_of(name))
         ]
     else:
         raise InputError(
@@ -136,7 +130,6 @@ def item_sources(what: str, options: "Options", tasks: Sequence[str] = ()) -> "S
 def _split_of(task: str) -> "Split":
     """How the benchmark of a task takes its cases apart."""
     from long_context_tasks.benchmarks import catalogue
-    from long_context_tasks.schema import InputError
 
     benchmark = next((name for name in catalogue.benchmark_names() if task.startswith(f"{name}_")), None)
     if benchmark is None:
@@ -173,49 +166,37 @@ def _warn(groups: "list[GroupCoverage]", config: "JudgeConfig") -> None:
     if not failures:
         return
     total = sum(group.n_chunks for group in groups)
+    remedies = {
+        ENDPOINT_FAILED: "calls were not answered; run the same command again to ask for them",
+        CUT: f"replies ended at max_tokens ({config.max_tokens}) before their score; raise it in the judge file",
+    }
+    no_score = (
+        "replies hold no score, and the same command would not ask again; give the judge file other seeds, more asks, or another "
+        "model"
+    )
     typer.echo(
         f"warning: {failures.total()} of {total} chunks have no judgement and are outside the means", err=True
     )
     for reason, count in sorted(failures.items()):
-        if reason == ENDPOINT_FAILED:
-            said = "calls were not answered; run the same command again to ask for them"
-        elif reason == CUT:
-            said = f"replies ended at max_tokens ({config.max_tokens}) before their score; raise it in the judge file"
-        else:
-            said = (
-                "replies hold no score, and the same command would not ask again; give the judge file other seeds, more asks, "
-                "or another model"
-            )
-        typer.echo(f"  {count} {said}", err=True)
+        typer.echo(f"  {count} {remedies.get(reason, no_score)}", err=True)
 
 
 def _print(groups: "list[GroupCoverage]", config: "JudgeConfig") -> None:
-    from long_context_tasks.cli.output import interval_text, print_table
     from long_context_tasks.stats import Interval
 
-    rows = []
+    rows, values = [], []
     for group in groups:
         row = group.row()
-        interval = Interval(100 * row["low"], 100 * row["high"])
         mark = "*" if row["chunks_judged"] < row["chunks"] else ""
-        value = "-" if math.isnan(row["coverage"]) else f"{100 * row['coverage']:.1f}{mark}"
-        rows.append(
-            [
-                group.task,
-                group.domain,
-                f"{row['cases']} of {row['available']}",
-                f"{row['chunks_judged']:,} of {row['chunks']:,}",
-                value,
-                interval_text(interval, 1),
-            ]
-        )
-    print_table(
-        f"Information coverage, % of chunks ({config.name})",
-        ["task", "domain", "cases", "chunks judged", "coverage", "95 % interval"],
-        rows,
-        ("domain",),
-        [{**group.row(), "evaluator": config.name} for group in groups],
-    )
+        coverage = "-" if math.isnan(row["coverage"]) else f"{100 * row['coverage']:.1f}{mark}"
+        cases = f"{row['cases']} of {row['available']}"
+        chunks = f"{row['chunks_judged']:,} of {row['chunks']:,}"
+        interval = interval_text(Interval(100 * row["low"], 100 * row["high"]), 1)
+        rows.append([group.task, group.domain, cases, chunks, coverage, interval])
+        values.append({**row, "evaluator": config.name})
+    columns = ["task", "domain", "cases", "chunks judged", "coverage", "95 % interval"]
+    title = f"Information coverage, % of chunks ({config.name})"
+    print_table(title, columns, rows, ("domain",), values)
     if any(group.n_judged < group.n_chunks for group in groups):
         say("* of the chunks that were judged")
 
@@ -224,19 +205,11 @@ def _write(
     path: Path, groups: "list[GroupCoverage]", config: "JudgeConfig", settings: dict[str, Any]
 ) -> None:
     from long_context_tasks import __version__
-    from long_context_tasks.schema.files import json_value, write_whole
 
     content = {
         "long_context_tasks": __version__,
         "evaluator": config.description(),
         "settings": settings,
-        "groups": [
-            {
-                **{name: json_value(value) for name, value in group.row().items()},
-                "every_case": [case.row() for case in group.cases],
-            }
-            for group in groups
-        ],
+        "groups": [group.row() | {"every_case": [case.row() for case in group.cases]} for group in groups],
     }
-    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    write_whole(path, text, remedy="choose another place with --out")
+    write_json(path, content, remedy="choose another place with --out")

@@ -1,19 +1,23 @@
 """`lct data`: fetching the published files of a benchmark and saying what is there."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from long_context_tasks.cli.options import DataDir, Json, complete_benchmark, examples
+from long_context_tasks.cli.options import DataDir, Json, complete_benchmark, examples, words
 from long_context_tasks.cli.output import add_table, give, say
+from long_context_tasks.schema import InputError, parse_length, resolve_options
+from long_context_tasks.schema.files import write_whole
+from long_context_tasks.schema.options import data_dir as folder
 
 if TYPE_CHECKING:
-    from long_context_tasks.benchmarks.fetch import OnBytes
+    from long_context_tasks.benchmarks.published_files import OnBytes
     from long_context_tasks.schema.card import Card
 
 app = typer.Typer(
@@ -22,7 +26,6 @@ app = typer.Typer(
 
 _RECORD = "fetched.json"
 _WRONG = "WRONG CHECKSUM"
-_WEB_PAGE = "the address gives a web page, not data"
 
 
 @dataclass(frozen=True)
@@ -45,55 +48,42 @@ class PublishedFile:
 
 
 def published_files(card: "Card") -> list[PublishedFile]:
-    """All published files of a benchmark, as its card has them."""
-    base, others, sums = (
-        card.data.get("base_url"),
-        card.data.get("other_urls", {}),
-        card.data.get("sha256", {}),
-    )
-    places = [
-        (name, task, length)
+    """Return all published files of a benchmark, as its card has them; files that several tasks share belong to none of them."""
+    base, others = card.data.get("base_url"), card.data.get("other_urls", {})
+    places = {
+        name: (task, length)
         for task, task_card in card.tasks.items()
         for length, name in task_card.files.items()
-    ]
-    # Files that several tasks share belong to none of them.
-    known = {name for name, _, _ in places}
-    places += [(name, "", "") for name in others if name not in known]
-    return [
-        PublishedFile(
-            name=name,
-            task=task,
-            length=length,
-            urls=tuple(url for url in (f"{base}/{name}" if base else None, others.get(name)) if url),
-            sha256=sums.get(name),
-        )
-        for name, task, length in places
-    ]
+    }
+    files = []
+    for name, (task, length) in (places | {name: ("", "") for name in others if name not in places}).items():
+        urls = (f"{base}/{name}" if base else None, others.get(name))
+        sha256 = card.data.get("sha256", {}).get(name)
+        files.append(PublishedFile(name, task, length, tuple(url for url in urls if url), sha256))
+    return files
 
 
 def choose_files(files: list[PublishedFile], wanted: str | None) -> list[PublishedFile]:
-    """The files that ``--file`` names: by name, by length, or by task and length; ``1k,...,16k`` fills in.
+    """Return the files that ``--file`` names: by name, by length, or by task and length; ``1k,...,16k`` fills in.
 
     Raises:
         InputError: nothing is called so.
     """
-    from long_context_tasks.schema import InputError
-
     if not wanted:
         return files
     chosen: list[PublishedFile] = []
-    words = [word.strip() for word in wanted.split(",") if word.strip()]
+    named = words(wanted)
     lengths = list(dict.fromkeys(file.length for file in files if file.length))
-    for place, word in enumerate(words):
+    for before, word, after in zip(
+        ("", *named), named, (*named[1:], lengths[-1] if lengths else ""), strict=False
+    ):
         if word == "...":
-            before = words[place - 1] if place else ""
-            after = words[place + 1] if place + 1 < len(words) else lengths[-1]
             if before not in lengths or after not in lengths:
                 raise InputError("--file: '...' must stand between two lengths, like 1k,...,16k")
-            span = _between(files, before, after)
-            chosen += [file for file in files if file.length in span]
-            continue
-        hits = [file for file in files if word in (file.name, file.length, f"{file.task}_{file.length}")]
+            low, high = parse_length(before), parse_length(after)
+            hits = [file for file in files if file.length and low <= parse_length(file.length) <= high]
+        else:
+            hits = [file for file in files if word in (file.name, file.length, f"{file.task}_{file.length}")]
         if not hits:
             names = ", ".join(file.name for file in files)
             raise InputError(
@@ -103,27 +93,13 @@ def choose_files(files: list[PublishedFile], wanted: str | None) -> list[Publish
     return [file for file in files if file in chosen]
 
 
-def _between(files: list[PublishedFile], first: str, last: str) -> set[str]:
-    from long_context_tasks.schema import parse_length
-
-    low, high = parse_length(first), parse_length(last)
-    return {file.length for file in files if file.length and low <= parse_length(file.length) <= high}
-
-
-def _folder(benchmark: str, data_dir: Path | None) -> Path:
-    from long_context_tasks.schema import resolve_options
-    from long_context_tasks.schema.folders import data_dir as folder
-
-    return folder(resolve_options({"lct_data_dir": data_dir}), benchmark)
-
-
-def _card(benchmark: str) -> "Card":
+def _place(benchmark: str, data_dir: Path | None) -> "tuple[Card, Path]":
+    """The card of a benchmark, and the folder of its published files."""
     from long_context_tasks.benchmarks.catalogue import benchmark_names, card
-    from long_context_tasks.schema import InputError
 
     if benchmark not in benchmark_names():
         raise InputError(f"unknown benchmark {benchmark}; there are: {', '.join(benchmark_names())}")
-    return card(benchmark)
+    return card(benchmark), folder(resolve_options({"lct_data_dir": data_dir}), benchmark)
 
 
 def _read_record(folder: Path) -> dict[str, Any]:
@@ -134,52 +110,25 @@ def _read_record(folder: Path) -> dict[str, Any]:
     return record if isinstance(record, dict) else {}
 
 
-def _write_record(folder: Path, record: Mapping[str, Any]) -> None:
-    temporary = folder / f".{_RECORD}.new"
-    temporary.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    temporary.replace(folder / _RECORD)
-
-
-def not_json(path: Path) -> str | None:
-    """What is wrong with a file that should be a JSON list: servers of dead links like to answer with a page."""
-    with path.open("rb") as file:
-        head = file.read(1024).lstrip(b"\xef\xbb\xbf \t\r\n")
-        size = file.seek(0, 2)
-        file.seek(max(0, size - 1024))
-        tail = file.read().rstrip(b" \t\r\n")
-    if head.startswith(b"[") and tail.endswith(b"]"):
-        return None
-    return _WEB_PAGE if head.startswith(b"<") else "the address gives no JSON list"
-
-
-def not_zip(path: Path) -> str | None:
-    """What is wrong with a file that should be a ZIP archive."""
+def _what_is_wrong(path: Path, name: str) -> str | None:
+    """Say why a file is no JSON list, Parquet table or ZIP archive, as its name has it: servers of dead links answer with a page."""
     import zipfile
 
-    if zipfile.is_zipfile(path):
-        return None
-    with path.open("rb") as file:
-        head = file.read(1024).lstrip(b"\xef\xbb\xbf \t\r\n")
-    return _WEB_PAGE if head.startswith(b"<") else "the address gives no whole ZIP archive"
-
-
-def not_parquet(path: Path) -> str | None:
-    """What is wrong with a file that should be a Parquet table."""
     with path.open("rb") as file:
         head = file.read(1024)
         size = file.seek(0, 2)
-        file.seek(max(0, size - 4))
+        file.seek(max(0, size - 1024))
         tail = file.read()
-    if head.startswith(b"PAR1") and tail == b"PAR1":
-        return None
-    page = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
-    return _WEB_PAGE if page else "the address gives no whole Parquet table"
-
-
-def _check_of(name: str) -> Callable[[Path], str | None]:
+    text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if name.endswith(".parquet"):
-        return not_parquet
-    return not_json if ".json" in name else not_zip
+        what, good = "whole Parquet table", head.startswith(b"PAR1") and tail.endswith(b"PAR1")
+    elif ".json" in name:
+        what, good = "JSON list", text.startswith(b"[") and tail.rstrip(b" \t\r\n").endswith(b"]")
+    else:
+        what, good = "whole ZIP archive", zipfile.is_zipfile(path)
+    if good:
+        return None
+    return f"the address gives {'a web page, not data' if text.startswith(b'<') else f'no {what}'}"
 
 
 def _without_them(benchmark: str) -> str:
@@ -189,10 +138,10 @@ def _without_them(benchmark: str) -> str:
     ways = []
     if any(builder.source for builder in catalogue.benchmark(benchmark).builders.values()):
         ways.append("build cases of your own with `lct build`")
-    seeded = (
-        spec for spec in catalogue.task_specs() if spec.benchmark == benchmark and spec.source == "seed"
-    )
-    if any(spec.scoring == "generate" for spec in seeded):
+    if any(
+        spec.benchmark == benchmark and spec.source == "seed" and spec.scoring == "generate"
+        for spec in catalogue.task_specs()
+    ):
         ways.append("use its tasks that are written from a seed (`lct tasks`)")
     return f". Without published files: {', or '.join(ways)}" if ways else ""
 
@@ -234,13 +183,11 @@ def fetch(
     """Download the published files. What has arrived before a break is kept, and the next call asks for the rest."""
     import stamina.instrumentation
 
-    from long_context_tasks.benchmarks.fetch import fetch_file
-    from long_context_tasks.schema import InputError
+    from long_context_tasks.benchmarks.published_files import fetch_file
 
     stamina.instrumentation.set_on_retry_hooks([])  # they would write a log line for every try
-    card = _card(benchmark)
+    card, folder = _place(benchmark, data_dir)
     files = choose_files(published_files(card), file)
-    folder = _folder(benchmark, data_dir)
     failures: list[str] = []
     for item in files:
         path = folder / item.name
@@ -250,16 +197,13 @@ def fetch(
             if _WRONG in state:
                 failures.append(f"{path}: its content is not the published one; --force fetches it again")
             continue
+        # After one failure the others are asked for once: waiting for a dead server takes long enough.
+        attempts = 1 if failures else 5
+        check = partial(_what_is_wrong, name=item.name)
         try:
             with _progress(item.name) as on_bytes:
                 done = fetch_file(
-                    item.urls,
-                    path,
-                    sha256=item.sha256,
-                    check=_check_of(item.name),
-                    on_bytes=on_bytes,
-                    # After one failure the others are asked for once: waiting for a dead server takes long enough.
-                    attempts=1 if failures else 5,
+                    item.urls, path, sha256=item.sha256, check=check, on_bytes=on_bytes, attempts=attempts
                 )
         except InputError as error:
             # One dead link must not keep the other files away.
@@ -267,7 +211,8 @@ def fetch(
             typer.echo(f"{item.name}: FAILED", err=True)
             continue
         note = {"url": done.url, "sha256": done.sha256, "size": done.size}
-        _write_record(folder, {**_read_record(folder), item.name: note})
+        record = {**_read_record(folder), item.name: note}
+        write_whole(folder / _RECORD, json.dumps(record, indent=1, sort_keys=True) + "\n")
         checked = (
             "checksum agrees" if done.verified else f"no published checksum; sha256 {done.sha256} recorded"
         )
@@ -283,8 +228,6 @@ def plain_sha256(path: Path) -> str:
     import gzip
     import hashlib
     import zlib
-
-    from long_context_tasks.schema import InputError
 
     digest = hashlib.sha256()
     try:
@@ -314,8 +257,7 @@ def status(
 
     rows = []
     for name in [benchmark] if benchmark else benchmark_names():
-        card = _card(name)
-        folder = _folder(name, data_dir)
+        card, folder = _place(name, data_dir)
         record = _read_record(folder)
         say(f"{name}: {folder}")
         for item in published_files(card):

@@ -8,25 +8,23 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from long_context_tasks import __version__
 from long_context_tasks.cli.options import Json, examples
 from long_context_tasks.cli.output import add_table, give
-from long_context_tasks.schema.errors import InputError
+from long_context_tasks.schema.files import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
 app = typer.Typer(add_completion=False)
-
-# Tasks of one benchmark, whose config file OpenCompass gets.
-_PERCENT = 100.0
 
 
 @app.command(epilog=examples("lct demo --out demo_output"))
@@ -43,34 +41,22 @@ def demo(
     """
     from rich.console import Console
 
-    from long_context_tasks.cli.paths import config_folder
+    from long_context_tasks.benchmarks.catalogue import demo as demo_benchmark
+    from long_context_tasks.benchmarks.catalogue import parse_task
+    from long_context_tasks.cli.installed import config_folder
+    from long_context_tasks.hosts.demo_model import demo_model_path
+    from long_context_tasks.results import find_runs
 
     console = Console(stderr=as_json)
-    # A log file is no narrow terminal.
-    run_demo(out, config_folder(), n, console if console.is_terminal else Console(width=140, stderr=as_json))
-
-
-def run_demo(folder: Path, configs: Path, n: int, console: "Console") -> None:
-    """Build, run both hosts, print the table, make the site and print where it is.
-
-    Args:
-        folder: where cases and results go.
-        configs: the folder of OpenCompass configs.
-        n: cases per task.
-        console: where the table goes.
-
-    Raises:
-        InputError: a step failed; names its log.
-    """
-    from long_context_tasks.benchmarks.catalogue import demo, parse_task
-    from long_context_tasks.hosts.demo_model import demo_model_path
-
+    if not console.is_terminal:
+        console = Console(width=140, stderr=as_json)  # a log file is no narrow terminal
     # What an earlier run left is only good for the same cases and the same code.
-    folder = folder / f"{n}-cases-{__version__}"
+    folder = out / f"{n}-cases-{__version__}"
     folder.mkdir(parents=True, exist_ok=True)
     model = demo_model_path()
     cases = folder / "cases"
-    names = demo().demo["tasks"]
+    chosen = demo_benchmark().demo
+    names = chosen["tasks"]  # of one benchmark, whose config file OpenCompass gets
     specs = [parse_task(task) for task in names]
     for spec in specs:
         family = f"{spec.family}_{spec.variant}"
@@ -86,7 +72,7 @@ def run_demo(folder: Path, configs: Path, n: int, console: "Console") -> None:
     ]
     _run(lm_eval, folder / "lm_eval.log", {}, console)
     work = folder / "opencompass"
-    opencompass = ["opencompass", str(configs / f"eval_{specs[0].benchmark}.py"), "-w", str(work)]
+    opencompass = ["opencompass", str(config_folder() / f"eval_{specs[0].benchmark}.py"), "-w", str(work)]
     if work.is_dir() and any(work.iterdir()):
         opencompass += ["-r", "latest"]
     options = {"LCT_CASES": str(cases.resolve()), "LCT_TASKS": tasks, "LCT_MODEL": str(model)}
@@ -94,10 +80,13 @@ def run_demo(folder: Path, configs: Path, n: int, console: "Console") -> None:
     site = folder / "site"
     report = ["lct", "report", str(folder / "lm_eval"), str(work), "--out", str(site), "--title", "Demo"]
     _run(report, folder / "report.log", {}, console)
-    hosts = {"lm-eval": read_lm_eval(folder / "lm_eval"), "OpenCompass": read_opencompass(work)}
-    console.print(results_table(hosts, model.name))
+    numbers: dict[str, dict[str, Mapping[str, float]]] = {task: {} for task in names}
+    for host, place in (("lm-eval", folder / "lm_eval"), ("OpenCompass", work)):
+        for run in sorted(find_runs(place).runs, key=attrgetter("made")):
+            numbers[run.task][host] = run.numbers  # the newest remain
+    console.print(results_table(numbers, chosen["metrics"], model.name))
     rows = [
-        {"task": task, "host": host, **results[task]} for task in names for host, results in hosts.items()
+        {"task": task, "host": host, **row} for task, hosts in numbers.items() for host, row in hosts.items()
     ]
     add_table(f"{model.name}, synthetic cases", rows)
     give(site=site / "index.html")
@@ -127,57 +116,19 @@ def _run(command: list[str], log: Path, environment: Mapping[str, str], console:
         )
 
 
-def _newest(paths: Iterator[Path], what: Path) -> Path:
-    found = sorted(paths, key=lambda path: path.stat().st_mtime)
-    if not found:
-        raise InputError(f"{what}: holds no results")
-    return found[-1]
-
-
-def read_lm_eval(folder: Path) -> dict[str, dict[str, float]]:
-    """Task to metrics (0 to 1) from lm-eval's newest result file."""
-    path = _newest(folder.rglob("results_*.json"), folder)
-    results: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["results"]
-    return {
-        task: {key.split(",")[0]: value for key, value in metrics.items() if isinstance(value, int | float)}
-        for task, metrics in results.items()
-    }
-
-
-def read_opencompass(folder: Path) -> dict[str, dict[str, float]]:
-    """Task to metrics (0 to 1) from OpenCompass's newest result files."""
-    from long_context_tasks.benchmarks.catalogue import demo
-
-    found: dict[str, dict[str, float]] = {}
-    for task in demo().demo["tasks"]:
-        path = _newest(folder.rglob(f"results/*/{task}.json"), folder)
-        row = json.loads(path.read_text(encoding="utf-8"))
-        found[task] = {
-            key: value if key == "n" or key.startswith("n_") else value / _PERCENT
-            for key, value in row.items()
-            if isinstance(value, int | float)
-        }
-    return found
-
-
-def results_table(hosts: Mapping[str, Mapping[str, Mapping[str, float]]], model: str) -> "Table":
-    """One row per task and host; accuracies in percent."""
+def results_table(
+    tasks: Mapping[str, Mapping[str, Mapping[str, float]]], columns: Sequence[str], model: str
+) -> "Table":
+    """Return a table with a row per task and host; accuracies in percent."""
     from rich.table import Table
 
-    from long_context_tasks.benchmarks.catalogue import demo
-
-    names, columns = demo().demo["tasks"], demo().demo["metrics"]
     table = Table(title=f"{model}, synthetic cases, percent")
     for name in ("task", "host", "cases", *columns):
         table.add_column(name.replace("_", " "), justify="left" if name in ("task", "host") else "right")
-    for task in names:
-        for host, results in hosts.items():
-            row = results[task]
-            interval = (
-                f"[{_PERCENT * row[f'{columns[0]}_low']:.1f}, {_PERCENT * row[f'{columns[0]}_high']:.1f}]"
-            )
-            cells = [f"{_PERCENT * row[column]:.1f}" for column in columns]
-            table.add_row(
-                task, host, f"{row['n_scored']:.0f}/{row['n']:.0f}", f"{cells[0]} \\{interval}", *cells[1:]
-            )
+    for task, hosts in tasks.items():
+        for host, row in hosts.items():
+            first, *others = (f"{100 * row[column]:.1f}" for column in columns)
+            low, high = (100 * row[f"{columns[0]}_{end}"] for end in ("low", "high"))
+            cases = f"{row['n_scored']:.0f}/{row['n']:.0f}"
+            table.add_row(task, host, cases, f"{first} \\[{low:.1f}, {high:.1f}]", *others)
     return table

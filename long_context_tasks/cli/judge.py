@@ -16,7 +16,10 @@ from long_context_tasks.cli.options import (
     examples,
     words,
 )
-from long_context_tasks.cli.output import give, interval_text, print_table, say, table_of
+from long_context_tasks.cli.output import give, print_table, say
+from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import write_json
+from long_context_tasks.schema.report import figure_text, interval_text
 
 if TYPE_CHECKING:
     from long_context_tasks.judges import JudgeConfig
@@ -60,7 +63,6 @@ def run(
     from long_context_tasks.judges import check_judge
     from long_context_tasks.judges.kinds import kind_of
     from long_context_tasks.results.rejudge import judge_run, prepare, with_seeds
-    from long_context_tasks.schema import InputError
 
     found = runs_below(results)
     chosen = chosen_runs(found.runs, tasks)
@@ -92,14 +94,7 @@ def run(
                     typer.echo(f"note: {one}: {note}", err=True)
     if not judged:
         raise InputError(f"{results}: nothing was judged: all {len(skipped)} runs were skipped, see above")
-    columns, rows = table_of(judged)
-    values = [
-        {"host": one.run.host, "model": one.run.model, "made": one.run.made, "task": one.run.task}
-        | {"judge": one.judge, "file": one.path, **one.numbers, "not_scored": one.not_scored}
-        for one in judged
-    ]
-    text = ("model", "made", "task", "judge", "not scored")
-    print_table(f"Judged runs in {results}", columns, rows, text, values)
+    _print_judged(results, judged)
     _end(judged, skipped)
 
 
@@ -110,7 +105,6 @@ def named_judges(files: list[Path]) -> "list[JudgeConfig]":
         InputError: there is none, or a file that cannot be used.
     """
     from long_context_tasks.judges import load_judge
-    from long_context_tasks.schema import InputError
 
     configs = [load_judge(file) for file in files] if files else [load_judge()]
     named = [config for config in configs if config is not None]
@@ -126,7 +120,6 @@ def runs_below(results: Path) -> "FoundRuns":
         InputError: there are none, nor anything left of one.
     """
     from long_context_tasks.results import find_runs
-    from long_context_tasks.schema import InputError
 
     found = find_runs(results)
     if not found.runs and not found.problems:
@@ -143,8 +136,6 @@ def chosen_runs(runs: "tuple[StoredRun, ...]", tasks: str) -> "list[StoredRun]":
     Raises:
         InputError: a task without runs.
     """
-    from long_context_tasks.schema import InputError
-
     names = words(tasks)
     there = {one.task for one in runs}
     if unknown := [name for name in names if name not in there]:
@@ -209,8 +200,6 @@ def compare(
     panel (ICC). Intervals are 95 % and over clusters (meetings), but those of the ICC, which take items as independent.
     """
     from long_context_tasks.judges.ratings import read_ratings
-    from long_context_tasks.schema import InputError
-    from long_context_tasks.schema.files import write_json
     from long_context_tasks.stats import study_panel, study_raters
 
     table = read_ratings(files, words(raters), by)
@@ -237,45 +226,58 @@ def compare(
         give(None, file=out)
 
 
+def _print_judged(results: Path, judged: "list[JudgedRun]") -> None:
+    from long_context_tasks.stats import Interval
+
+    headlines = {each.metrics[0] for each in judged}
+    official = {name for each in judged for name in each.metrics if name.startswith("official_")}
+    columns = ["host", "model", "made", "task", "judge", "n", "n_scored"]
+    columns += [headlines.pop() if len(headlines) == 1 else "score", "95 % interval"]
+    columns += [next(iter(official)) if len(official) == 1 else "official"] if official else []
+    rows, values = [], []
+    for each in judged:
+        run, numbers, headline = each.run, each.numbers, each.metrics[0]
+        places = 2 if headline in each.points else 3
+        low, high = (numbers.get(f"{headline}_{end}") for end in ("low", "high"))
+        theirs = next((figure_text(numbers[name], places) for name in each.metrics if name in official), "")
+        rows.append(
+            [
+                *(run.host, run.model, run.made.split(".")[0], run.task, each.judge),
+                *(str(int(numbers[name])) for name in ("n", "n_scored")),
+                figure_text(numbers[headline], places),
+                "" if low is None or high is None else interval_text(Interval(low, high), places),
+                *([theirs] if official else []),
+                ", ".join(f"{count} {reason}" for reason, count in sorted(each.not_scored.items())),
+            ]
+        )
+        values.append(
+            {"host": run.host, "model": run.model, "made": run.made, "task": run.task}
+            | {"judge": each.judge, "file": each.path, **numbers, "not_scored": each.not_scored}
+        )
+    text = ("model", "made", "task", "judge", "not scored")
+    print_table(f"Judged runs in {results}", [*columns, "not scored"], rows, text, values)
+
+
 def _print_study(study: "RaterStudy", gold: str | None, by: str | None) -> None:
     def figures(group: Any) -> list[str]:
-        return [
-            str(group.n),
-            str(group.total),
-            str(group.clusters),
-            f"{group.mean:.2f}",
-            f"{group.sd:.2f}",
-            interval_text(group.interval),
-        ]
+        counts = str(group.n), str(group.total), str(group.clusters)
+        return [*counts, f"{group.mean:.2f}", f"{group.sd:.2f}", interval_text(group.interval)]
 
     head = ["n", "of", "clusters", "mean", "sd", "95 % interval"]
-    print_table(
-        f"Mean of each rater: {study.items} items in {study.clusters} clusters",
-        ["rater", *head],
-        [[name, *figures(group)] for name, group in study.means.items()],
-    )
+    title = f"Mean of each rater: {study.items} items in {study.clusters} clusters"
+    rows = [[name, *figures(group)] for name, group in study.means.items()]
+    print_table(title, ["rater", *head], rows)
     if study.by_label:
         rows = [
             [label, n, *figures(g)] for label, groups in study.by_label.items() for n, g in groups.items()
         ]
         print_table(f"Mean by {by}", [str(by), "rater", *head], rows, ("rater",))
-    print_table(
-        "Correlation of raters",
-        ["method", "first", "second", "correlation", "95 % interval", "n", "clusters"],
-        [
-            [
-                c.method,
-                c.first,
-                c.second,
-                f"{c.value:.3f}",
-                interval_text(c.interval, 3),
-                str(c.n),
-                str(c.clusters),
-            ]
-            for c in study.correlations
-        ],
-        ("first", "second"),
-    )
+    columns = ["method", "first", "second", "correlation", "95 % interval", "n", "clusters"]
+    rows = []
+    for c in study.correlations:
+        ends = interval_text(c.interval, 3)
+        rows.append([c.method, c.first, c.second, f"{c.value:.3f}", ends, str(c.n), str(c.clusters)])
+    print_table("Correlation of raters", columns, rows, ("first", "second"))
     if study.bins:
         rows = [[n, str(score), *figures(g)] for n, bins in study.bins.items() for score, g in bins.items()]
         print_table(f"Scores for each score of {gold}", ["rater", str(gold), *head], rows)
@@ -283,23 +285,10 @@ def _print_study(study: "RaterStudy", gold: str | None, by: str | None) -> None:
 
 def _print_panel(panel: "Panel") -> None:
     left_out = f", {panel.left_out} without all scores left out" if panel.left_out else ""
-    rows = [
-        [
-            str(cluster),
-            one.form,
-            f"{one.value:.3f}",
-            interval_text(one.interval, 3),
-            str(one.targets),
-            str(one.raters),
-        ]
-        for cluster, one in [
-            *panel.by_cluster.items(),
-            *(("all", each) for each in panel.overall.values()),
-        ]
-    ]
-    print_table(
-        f"Intra-class correlation of {', '.join(panel.raters)}: {panel.items} items{left_out}",
-        ["cluster", "form", "ICC", "95 % interval", "items", "raters"],
-        rows,
-        ("form",),
-    )
+    title = f"Intra-class correlation of {', '.join(panel.raters)}: {panel.items} items{left_out}"
+    rows = []
+    for cluster, icc in [*panel.by_cluster.items(), *(("all", each) for each in panel.overall.values())]:
+        ends = interval_text(icc.interval, 3)
+        rows.append([str(cluster), icc.form, f"{icc.value:.3f}", ends, str(icc.targets), str(icc.raters)])
+    columns = ["cluster", "form", "ICC", "95 % interval", "items", "raters"]
+    print_table(title, columns, rows, ("form",))

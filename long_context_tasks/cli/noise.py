@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from long_context_tasks.cli.options import Json, examples
 from long_context_tasks.cli.output import give, print_table, say
+from long_context_tasks.schema import InputError
 
 if TYPE_CHECKING:
     from long_context_tasks.noise import Rules
@@ -21,13 +23,12 @@ app = typer.Typer(
 
 _RULES = Annotated[
     Path | None,
-    typer.Option("--rules", help="File of `lct noise learn`. Default: the rules that come with the package."),
+    typer.Option(help="File of `lct noise learn`. Default: the rules that come with the package."),
 ]
-_SEED = Annotated[int, typer.Option("--seed", help="Equal seeds give equal bytes.")]
+_SEED = Annotated[int, typer.Option(help="Equal seeds give equal bytes.")]
 _MODE = Annotated[
-    str,
+    Literal["exact", "official"],
     typer.Option(
-        "--mode",
         help="exact: meets the target as measured and leaves tags alone; official: the simulator of the ELITR-Bench paper.",
     ),
 ]
@@ -39,31 +40,26 @@ def _rules(path: Path | None) -> "Rules":
     return default_rules() if path is None else Rules.read(path)
 
 
-def _text(path: Path) -> str:
-    from long_context_tasks.schema import InputError
-
+def _text(path: Path, *, empty: bool = True) -> str:
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: cannot be read ({reason}); give a text file in UTF-8") from error
-
-
-def _words(path: Path) -> str:
-    """A text that noise can be put into."""
-    from long_context_tasks.schema import InputError
-
-    text = _text(path)
-    if not text.split():
+    if not empty and not text.split():
         raise InputError(f"{path}: the text holds no words; noise needs some")
     return text
+
+
+def _check_place(out: Path) -> None:
+    """Refuse a place that cannot be written before any work is done."""
+    if out.is_dir() or not out.absolute().parent.is_dir():
+        raise InputError(f"{out}: cannot be written there; give the name of a file in a folder that exists")
 
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
     """Put the file before an error that does not know it."""
-    from long_context_tasks.schema import InputError
-
     try:
         yield
     except InputError as error:
@@ -74,8 +70,6 @@ def _naming(path: Path) -> Iterator[None]:
 
 def _share(option: str, value: str | float) -> float:
     """A word error rate from 0 to 1."""
-    from long_context_tasks.schema import InputError
-
     try:
         share = float(value)
     except ValueError:
@@ -83,14 +77,6 @@ def _share(option: str, value: str | float) -> float:
     if not 0 <= share <= 1:
         raise InputError(f"{option}: word error rate {value}: give a share from 0 to 1, such as 0.4 for 40 %")
     return share
-
-
-def _check_mode(mode: str) -> None:
-    from long_context_tasks.noise import MODES
-    from long_context_tasks.schema import InputError
-
-    if mode not in MODES:
-        raise InputError(f"--mode {mode}: there are {' and '.join(MODES)}")
 
 
 @app.command(epilog=examples("lct noise learn asr_pairs.jsonl.gz --out rules.jsonl.gz"))
@@ -103,10 +89,10 @@ def learn(
     ],
     source: Annotated[
         list[str] | None,
-        typer.Option("--source", help='Only pairs whose "source" begins like this; may be given again.'),
+        typer.Option(help='Only pairs whose "source" begins like this; may be given again.'),
     ] = None,
     official: Annotated[
-        str | None,
+        Literal["words", "characters"] | None,
         typer.Option(
             "--official-rules",
             help="words or characters: align as the official simulator does, to the byte. Such rules hold substitutions "
@@ -121,16 +107,8 @@ def learn(
     from long_context_tasks.noise import learn as learn_rules
     from long_context_tasks.noise import official_rules, read_pairs
     from long_context_tasks.noise.error_rules import write_rules
-    from long_context_tasks.schema import InputError
 
-    if official not in (None, "words", "characters"):
-        raise InputError(f"--official-rules {official}: give words or characters")
-    if not out.absolute().parent.is_dir():
-        raise InputError(
-            f"{out}: there is no folder {out.absolute().parent}; make it or choose another place"
-        )
-    if out.is_dir():
-        raise InputError(f"{out}: is a folder; give the name of a file")
+    _check_place(out)
     given = tqdm(read_pairs(pairs, sources=source or ()), unit=" pairs", delay=1.0, disable=None, leave=False)
     if official is not None:
         with _naming(pairs):
@@ -145,26 +123,22 @@ def learn(
     with _naming(pairs):
         rules = learn_rules(given)
     rules.write(out)
-    shares = rules.shares
+    shares = asdict(rules.shares)
+    rate = shares.pop("rate")
     give(
-        f"{out}: {len(rules):,} words, {100 * shares.rate:.1f} errors for 100 words",
+        f"{out}: {len(rules):,} words, {100 * rate:.1f} errors for 100 words",
         file=out,
         words=len(rules),
-        error_rate=shares.rate,
-        substitution=shares.substitution,
-        deletion=shares.deletion,
-        insertion=shares.insertion,
+        error_rate=rate,
+        **shares,
     )
-    say(
-        f"of the errors {100 * shares.substitution:.1f} % substitutions, {100 * shares.deletion:.1f} % deletions, "
-        f"{100 * shares.insertion:.1f} % insertions"
-    )
+    say("of the errors " + ", ".join(f"{100 * share:.1f} % {kind}s" for kind, share in shares.items()))
 
 
 @app.command(epilog=examples("lct noise inject meeting.txt --wer 0.4 --out noisy.txt"))
 def inject(
     transcript: Annotated[Path, typer.Argument(help="A text file.", show_default=False)],
-    wer: Annotated[float, typer.Option("--wer", help="Target word error rate, 0 to 1.", show_default=False)],
+    wer: Annotated[float, typer.Option(help="Target word error rate, 0 to 1.", show_default=False)],
     rules: _RULES = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="File of the noisy text. Default: standard output.")
@@ -173,22 +147,18 @@ def inject(
     seed: _SEED = 0,
     document: Annotated[
         str | None,
-        typer.Option(
-            "--document", help="Key of the document: each has noise of its own. Default: the file's name."
-        ),
+        typer.Option(help="Key of the document: each has noise of its own. Default: the file's name."),
     ] = None,
 ) -> None:
     """Make a transcript as noisy as a recogniser would; says on standard error what was measured."""
     from long_context_tasks.noise import inject as inject_noise
     from long_context_tasks.noise import noise_seed
-    from long_context_tasks.schema import InputError
     from long_context_tasks.schema.files import write_whole
 
     wer = _share("--wer", wer)
-    _check_mode(mode)
-    if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):
-        raise InputError(f"{out}: cannot be written there; give the name of a file in a folder that exists")
-    text, noise_rules = _words(transcript), _rules(rules)
+    if out is not None:
+        _check_place(out)
+    text, noise_rules = _text(transcript, empty=False), _rules(rules)
     key = transcript.stem if document is None else document
     with _naming(transcript):
         noisy = inject_noise(text, noise_rules, wer, noise_seed(seed, key, wer), mode)
@@ -232,24 +202,22 @@ def table(
     mode: _MODE = "exact",
     seed: _SEED = 0,
     targets: Annotated[
-        str, typer.Option("--targets", help="Word error rates with commas, 0 to 1.")
+        str, typer.Option(help="Word error rates with commas, 0 to 1.")
     ] = "0.2,0.4,0.6,0.8,1.0",
     each: Annotated[bool, typer.Option("--each", help="A row for every transcript as well.")] = False,
     as_json: Json = False,
 ) -> None:
     """Print target and measured word error rates as in Table 5 of the ELITR-Bench paper; writes no texts."""
     from long_context_tasks.noise import measured_rates
-    from long_context_tasks.schema import InputError
 
     wanted = [_share("--targets", target) for target in targets.split(",")]
-    _check_mode(mode)
     texts: dict[str, str] = {}
     for path in transcripts:
         if path.stem in texts:
             raise InputError(
                 f"{path}: another file is called {path.stem} too; their names are the keys of the noise"
             )
-        texts[path.stem] = _words(path)
+        texts[path.stem] = _text(path, empty=False)
     rows = measured_rates(texts, _rules(rules), wanted, seed=seed, mode=mode)
     values = [
         {"target": row.target, "mean": row.mean, "lowest": min(row.measured.values())}

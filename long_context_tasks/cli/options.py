@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from long_context_tasks.cli.output import want_json
+from long_context_tasks.schema import InputError, parse_length
 
 
 def with_default(name: str) -> type[TyperGroup]:
@@ -236,8 +237,6 @@ def tokens(text: str) -> int | None:
     Raises:
         InputError: something else, or 0.
     """
-    from long_context_tasks.schema import InputError, parse_length
-
     if not text:
         return None
     try:

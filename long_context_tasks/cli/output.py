@@ -10,13 +10,9 @@ import json
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import typer
-
-if TYPE_CHECKING:
-    from long_context_tasks.results.rejudge import JudgedRun
-    from long_context_tasks.stats import Interval
 
 _WIDTH = 200
 _SHOWN_PROBLEMS = 20
@@ -218,15 +214,6 @@ def number_of(cell: str) -> str | int | float | None:
     return int(plain) if re.fullmatch(r"[-+]?\d+", plain) else float(plain)
 
 
-def interval_text(interval: "Interval | None", places: int = 2) -> str:
-    """``low to high``; empty when there is none, a dash when too few clusters allow none."""
-    if interval is None:
-        return ""
-    if math.isnan(interval.low) or math.isnan(interval.high):
-        return "-"
-    return f"{interval.low:.{places}f} to {interval.high:.{places}f}"
-
-
 def tell(problems: Sequence[str], notes: Iterable[str] = ()) -> None:
     """Say on standard error what could not be read, the first twenty of it, and what else a reader of the results should know."""
     for problem in problems[:_SHOWN_PROBLEMS]:
@@ -247,41 +234,3 @@ def end_with_problems(problems: Sequence[str]) -> None:
         several = "s" * (len(problems) > 1)
         typer.echo(f"{len(problems)} problem{several}, named above; exit code 1", err=True)
         raise typer.Exit(1)
-
-
-def table_of(judged: "Sequence[JudgedRun]") -> tuple[list[str], list[list[str]]]:
-    """Return columns and rows of the table of `lct judge run`."""
-    headlines = {one.metrics[0] for one in judged}
-    official = {name for one in judged for name in one.metrics if name.startswith("official_")}
-    columns = ["host", "model", "made", "task", "judge", "n", "n_scored"]
-    columns += [headlines.pop() if len(headlines) == 1 else "score", "95 % interval"]
-    columns += [
-        *([official.copy().pop() if len(official) == 1 else "official"] if official else []),
-        "not scored",
-    ]
-    rows = []
-    for one in judged:
-        run, headline = one.run, one.metrics[0]
-        places = 2 if headline in one.points else 3
-        theirs = next((name for name in one.metrics if name in official), None)
-        row = [run.host, run.model, run.made.split(".")[0], run.task, one.judge]
-        row += [str(int(one.numbers["n"])), str(int(one.numbers["n_scored"]))]
-        row += [figure(one.numbers[headline], places)]
-        row += [_interval(one.numbers, headline, places)]
-        row += [figure(one.numbers[theirs], places) if theirs else ""] if official else []
-        row += [", ".join(f"{count} {reason}" for reason, count in sorted(one.not_scored.items()))]
-        rows.append(row)
-    return columns, rows
-
-
-def figure(value: float, places: int) -> str:
-    """A number with so many places; a dash for not-a-number."""
-    return "-" if value != value else f"{value:.{places}f}"  # noqa: PLR0124
-
-
-def _interval(numbers: Mapping[str, float], name: str, places: int) -> str:
-    from long_context_tasks.stats import Interval
-
-    if f"{name}_low" not in numbers:
-        return ""
-    return interval_text(Interval(numbers[f"{name}_low"], numbers[f"{name}_high"]), places)

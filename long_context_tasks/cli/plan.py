@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from long_context_tasks.cli.options import DataDir, Json, complete_tasks
+from long_context_tasks.cli.options import DataDir, Json, complete_tasks, examples
 from long_context_tasks.cli.output import give_document, print_table, say
 from long_context_tasks.cli.runs.export import (
     AnswerBudget,
@@ -23,29 +23,33 @@ from long_context_tasks.cli.runs.export import (
     Seed,
     Subset,
 )
+from long_context_tasks.schema import InputError, Options
+from long_context_tasks.schema.case import CL100K
+from long_context_tasks.schema.report import Table
 
 if TYPE_CHECKING:
-    from long_context_tasks.results.plan.cost import Counter, Price, Rate
+    from long_context_tasks.results.plan.cost import Counter, Plan, Price, Rate
     from long_context_tasks.results.plan.overview import Missing
-    from long_context_tasks.schema import Options
-    from long_context_tasks.schema.report import Table
 
+_OPTIONS = (
+    *("cases", "length", "length_policy", "n", "subset", "seed", "answer_budget", "prompt_style"),
+    *("data_dir", "tokenizer", "window"),
+)
+"""Options of a run among those of the command."""
 _OFFLINE = "HF_HUB_OFFLINE"
 _FETCH = "(`lct plan` downloads nothing; `lct data fetch` does)"
 app = typer.Typer(add_completion=False)
-_EXAMPLES = """
-Examples:
-
-  lct plan --model ./Qwen2.5-7B --tasks lct_official --rate-from results/
-
-  lct plan --model gpt-4o --tasks lct_official --window 128k --prompt-price 2.5 --completion-price 10
-
-  lct plan --missing results/ outputs/ --tasks lct_official
-"""
 
 
-@app.command(epilog=_EXAMPLES)
+@app.command(
+    epilog=examples(
+        "lct plan --model ./Qwen2.5-7B --tasks lct_official --rate-from results/",
+        "lct plan --model gpt-4o --tasks lct_official --window 128k --prompt-price 2.5 --completion-price 10",
+        "lct plan --missing results/ outputs/ --tasks lct_official",
+    )
+)
 def plan(
+    ctx: typer.Context,
     results: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -143,12 +147,11 @@ def plan(
     be planned, or, with --missing, when a cell is not done.
     """
     from long_context_tasks.benchmarks.catalogue import resolve_options
-    from long_context_tasks.cli.paths import config_folder
+    from long_context_tasks.cli.installed import config_folder
     from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
     from long_context_tasks.results.plan.commands_for import Model, Place
-    from long_context_tasks.results.plan.cost import expand_tasks
+    from long_context_tasks.results.plan.cost import Settings, expand_tasks, make_plan
     from long_context_tasks.results.plan.overview import facts_of_folder, find_missing
-    from long_context_tasks.schema import InputError
 
     if not tasks and not missing:
         raise InputError(
@@ -164,21 +167,9 @@ def plan(
         )
     if host not in ("both", "lm_eval", "opencompass"):
         raise InputError(f"--host must be lm_eval, opencompass or both, not {host!r}")
-    given = {
-        "cases": cases,
-        "length": length,
-        "length_policy": length_policy,
-        "n": n,
-        "subset": subset,
-        "seed": seed,
-        "answer_budget": answer_budget,
-        "prompt_style": prompt_style,
-        "data_dir": data_dir,
-        "tokenizer": tokenizer,
-        "window": window,
-    }
     named = models or []
     known = facts_of_folder(named[0]) if len(named) == 1 else {}
+    given = {name: ctx.params[name] for name in _OPTIONS}
     typed = {name: str(value) for name, value in given.items() if value not in ("", None)}
     options = resolve_options({f"lct_{name}": value for name, value in {**known, **typed}.items()})
     names = expand_tasks(tasks or ["lct_official"], lm_eval_groups())
@@ -193,16 +184,14 @@ def plan(
     else:
         if len(named) > 1:
             raise InputError("one plan is for one --model; several go with --missing only")
-        done = _show_plan(
-            names,
-            named[0] if named else "",
-            options,
-            answer_tokens or None,
-            repeats,
-            _rate(rate_prompt, rate_answer, rate_from, options),
-            _price(prompt_price, completion_price),
-            as_json,
-        )
+        rate = _rate(rate_prompt, rate_answer, rate_from, options)
+        price = _price(prompt_price, completion_price)
+        tokenizer = options.tokenizer or CL100K
+        settings = Settings(_counters(options), tokenizer, options.window, answer_tokens or None, repeats)
+        with without_downloads():
+            made = make_plan(names, options, settings)
+        _show_plan(made, named[0] if named else "", rate, price, as_json)
+        done = not made.not_planned
     if not done:
         raise typer.Exit(1)
 
@@ -242,35 +231,20 @@ def _counters(options: "Options") -> "dict[str, Counter]":
 
 
 def _show_plan(
-    names: Sequence[str],
-    model: str,
-    options: "Options",
-    answer_tokens: int | None,
-    repeats: int,
-    rate: "tuple[Rate, list[str]] | None",
-    price: "Price | None",
-    as_json: bool,
-) -> bool:
-    """Print the plan of some tasks; whether all of them could be planned."""
-    from long_context_tasks.results.plan.cost import Settings, make_plan
+    made: "Plan", model: str, rate: "tuple[Rate, list[str]] | None", price: "Price | None", as_json: bool
+) -> None:
     from long_context_tasks.results.plan.overview import plan_document, plan_notes, plan_table
-    from long_context_tasks.schema.case import CL100K
 
-    tokenizer = options.tokenizer or CL100K
-    settings = Settings(_counters(options), tokenizer, options.window, answer_tokens, repeats)
-    with without_downloads():
-        plan = make_plan(names, options, settings)
     speed, on_rate = rate or (None, [])
     if as_json:
-        give_document(plan_document(plan, model, speed, on_rate, price))
-        return not plan.not_planned
-    if plan.tasks:
-        _print(plan_table(plan, model, speed, price))
-        for line in (*plan_notes(plan), *on_rate):
+        give_document(plan_document(made, model, speed, on_rate, price))
+        return
+    if made.tasks:
+        _print(plan_table(made, model, speed, price))
+        for line in (*plan_notes(made), *on_rate):
             say(line)
-    for one in plan.not_planned:
-        typer.echo(f"not planned: {one.task}: {one.message} {_FETCH}", err=True)
-    return not plan.not_planned
+    for task in made.not_planned:
+        typer.echo(f"not planned: {task.task}: {task.message} {_FETCH}", err=True)
 
 
 def _print(table: "Table") -> None:
@@ -283,10 +257,8 @@ def _show_missing(found: "Missing", as_json: bool) -> None:
         return
     if table := found.table():
         _print(table)
-    say(
-        ", ".join(f"{count} {state}" for state, count in Counts(cell.state for cell in found.cells).items())
-        + "."
-    )
+    states = Counts(cell.state for cell in found.cells)
+    say(", ".join(f"{count} {state}" for state, count in states.items()) + ".")
     for problem in found.problems:
         typer.echo(f"not used: {problem}", err=True)
     for model in dict.fromkeys(one.model for one in found.commands):
@@ -314,8 +286,6 @@ def _rate(
     from long_context_tasks.results import find_runs
     from long_context_tasks.results.plan.cost import Rate
     from long_context_tasks.results.plan.rates import measured_rate
-    from long_context_tasks.schema import InputError
-    from long_context_tasks.schema.case import CL100K
 
     if source is not None:
         if prompt or answer:
@@ -340,7 +310,6 @@ def _rate(
 
 def _price(prompt: float | None, completion: float | None) -> "Price | None":
     from long_context_tasks.results.plan.cost import Price
-    from long_context_tasks.schema import InputError
 
     if prompt is None and completion is None:
         return None

@@ -4,17 +4,28 @@ One call, :func:`read_books`, recognises what it is given; every form ends as th
 paragraphs of the story and nothing else (see :mod:`long_context_tasks.corpora.gutenberg` for what is removed).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
 
 from long_context_tasks.corpora.gutenberg import clean
-from long_context_tasks.corpora.plain_files import field_of, kind_of, read_rows, read_text, stem_of, unique
+from long_context_tasks.corpora.plain_files import (
+    ROW_REMEDY,
+    Id,
+    SourceRow,
+    Title,
+    kind_of,
+    read_rows,
+    read_text,
+    stem_of,
+    unique,
+)
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.validated import validated
 
 _FORMS = "a .txt[.gz] or .jsonl[.gz] file, a folder of such files, or a folder of folders with chapter files"
 
@@ -34,6 +45,18 @@ class Book:
     title: str
     paragraphs: tuple[str, ...]
     chapters: tuple[int, ...]
+
+
+# A chapter is a text or a list of paragraphs.
+_Chapter = Annotated[list[str], BeforeValidator(lambda held: [held] if isinstance(held, str) else held)]
+
+
+class _BookRow(SourceRow):
+    id: Id
+    title: Title = ""
+    text: str | None = None
+    paragraphs: list[str] | None = None
+    chapters: list[_Chapter] | None = None
 
 
 def read_books(path: Path) -> Iterator[Book]:
@@ -69,7 +92,7 @@ def _read(path: Path) -> Iterator[tuple[str, Book]]:
             if files:
                 yield (
                     str(entry),
-                    _from_chapters(entry.name, None, map(read_text, sorted(files, key=_natural))),
+                    _from_chapters(entry.name, "", map(read_text, sorted(files, key=_natural))),
                 )
         elif not entry.name.lower().startswith("readme") and kind_of(entry) in ("txt", "jsonl"):
             yield from _read_file(entry)
@@ -80,46 +103,37 @@ def _read_file(file: Path) -> Iterator[tuple[str, Book]]:
         for place, row in read_rows(file, "a book"):
             yield place, _from_row(place, row)
     else:
-        yield str(file), _from_text(stem_of(file), None, read_text(file))
+        yield str(file), _from_text(stem_of(file), "", read_text(file))
 
 
-def _from_text(book_id: str, title: str | None, text: str) -> Book:
+def _from_text(book_id: str, title: str, text: str) -> Book:
     story = clean(text)
     return Book(book_id, title or story.title or book_id, story.paragraphs, story.chapters)
 
 
-def _from_chapters(book_id: str, title: str | None, texts: Iterable[str]) -> Book:
+def _from_chapters(book_id: str, title: str, texts: Iterable[str]) -> Book:
     """Make a book of chapter texts: each begins a chapter, whatever headings it has."""
     paragraphs: list[str] = []
     chapters: list[int] = []
     for story in map(clean, texts):
-        title = title or story.title
+        title = title or story.title or ""
         chapters += [len(paragraphs) + i for i in story.chapters]
         paragraphs += story.paragraphs
     return Book(book_id, title or book_id, tuple(paragraphs), tuple(chapters))
 
 
-def _from_row(place: str, row: dict[str, Any]) -> Book:
-    book_id, title = field_of(row, ("id",), place), row.get("title")
-    title = title if isinstance(title, str) else None
-    text = row.get("text")
-    if isinstance(text, str):
-        return _from_text(book_id, title, text)
-    if _are_texts(paragraphs := row.get("paragraphs")):
-        kept = tuple(line for paragraph in paragraphs if (line := " ".join(paragraph.split())))
-        return Book(book_id, title or book_id, kept, (0,) if kept else ())
-    if isinstance(chapters := row.get("chapters"), list):
-        # A chapter is a text or a list of paragraphs.
-        texts = ["\n\n".join(chapter) if _are_texts(chapter) else chapter for chapter in chapters]
-        if _are_texts(texts):
-            return _from_chapters(book_id, title, texts)
+def _from_row(place: str, held: dict[str, Any]) -> Book:
+    row = validated(_BookRow, held, place, remedy=ROW_REMEDY)
+    if row.text is not None:
+        return _from_text(row.id, row.title, row.text)
+    if row.paragraphs is not None:
+        kept = tuple(line for paragraph in row.paragraphs if (line := " ".join(paragraph.split())))
+        return Book(row.id, row.title or row.id, kept, (0,) if kept else ())
+    if row.chapters is not None:
+        return _from_chapters(row.id, row.title, map("\n\n".join, row.chapters))
     raise InputError(
         f'{place}: the book has neither "text" (a string) nor "paragraphs" nor "chapters" (lists of strings). Add one.'
     )
-
-
-def _are_texts(value: Any) -> TypeGuard[list[str]]:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 def _natural(path: Path) -> tuple[list[tuple[int, int, str]], str]:

@@ -1,4 +1,4 @@
-"""Text and JSON Lines files, plain or gzipped, with errors that name file and row."""
+"""Text and JSON Lines files of raw sources, plain or gzipped, with errors that name file and row."""
 
 import gzip
 import json
@@ -6,9 +6,12 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
+
+from pydantic import BeforeValidator, ConfigDict, model_validator
 
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.validated import Checked
 
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MOST_CONTROL = 0.001
@@ -26,6 +29,36 @@ class Record(Protocol):
 R = TypeVar("R", bound=Record)
 Reader = Callable[[Path], Iterator[tuple[str, R]]]
 """Reads the records of a file, each with its place."""
+
+
+def _id(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
+        raise ValueError("must be text or a number")
+    return str(value).strip()
+
+
+Id = Annotated[str, BeforeValidator(_id)]
+"""The name of a record: text, or a number."""
+Title = Annotated[
+    str, BeforeValidator(lambda value: str(value).strip() if isinstance(value, str | int) else "")
+]
+"""Text without white space around it; empty for what is no text."""
+ROW_REMEDY = "correct the row, or remove it"
+
+
+class SourceRow(Checked):
+    """A row of a source: fields that no reader needs are let through, and null means that a field is missing."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_null(cls, row: Any) -> Any:
+        return (
+            {name: value for name, value in row.items() if value is not None}
+            if isinstance(row, dict)
+            else row
+        )
 
 
 def kind_of(path: Path) -> str:
@@ -115,21 +148,6 @@ def read_rows(path: Path, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
                 f"{place}: a {type(row).__name__} instead of an object; write {what} as one JSON object a line"
             )
         yield place, row
-
-
-def field_of(row: dict[str, Any], names: tuple[str, ...], place: str, *, needed: bool = True) -> str:
-    """Return the first of some fields that holds a text or a number, as a stripped text; empty when none does.
-
-    Raises:
-        InputError: none does although one is needed.
-    """
-    for name in names:
-        value = row.get(name)
-        if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
-            return str(value).strip()
-    if needed:
-        raise InputError(f"{place}: no {' or '.join(names)}; add it to the row, or remove the row")
-    return ""
 
 
 def read_records(path: Path, readers: Mapping[str, Reader[R]], nothing: str) -> Iterator[tuple[str, R]]:

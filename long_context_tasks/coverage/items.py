@@ -7,13 +7,16 @@ is a :data:`Split`: the benchmark's own, else :func:`split_by_documents`.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, StrictStr
 
 from long_context_tasks.schema import Case, CaseSet, Documents, InputError, Message
 from long_context_tasks.schema.case_folder import read_manifest, text_key
 from long_context_tasks.schema.files import json_rows
+from long_context_tasks.schema.validated import Checked, validated
 
 COLUMNS = "id, task, domain, context, question, answer (context and question are needed)"
 _QUERY_INPUTS = frozenset(
@@ -44,61 +47,29 @@ class Item:
     """
 
     id: str
-    task: str
-    domain: str
     context: str
     query: str
     cluster: str
 
 
-class ItemSource(Protocol):
-    """The cases of one task and domain, read one at a time."""
-
-    @property
-    def task(self) -> str:
-        """Name of the task."""
-
-    @property
-    def domain(self) -> str:
-        """Name of the domain; empty where there is none."""
-
-    def __len__(self) -> int:
-        """Number of cases."""
-
-    def read(self, place: int) -> Item:
-        """Return the case at a place."""
-
-
 @dataclass(frozen=True)
-class Rows:
-    """Cases that are in memory already."""
+class ItemSource:
+    """The cases of one task and domain, read one at a time.
+
+    Attributes:
+        domain: empty where there is none.
+        stored: what each case is read from.
+        item: reads a case; takes the task's name, for messages, and what is stored.
+    """
 
     task: str
     domain: str
-    items: tuple[Item, ...]
+    stored: Sequence[Any]
+    item: Callable[[str, Any], Item] = field(repr=False)
 
     def __len__(self) -> int:
         """Number of cases."""
-        return len(self.items)
-
-    def read(self, place: int) -> Item:
-        """Return the case at a place."""
-        return self.items[place]
-
-
-@dataclass(frozen=True)
-class SplitCases:
-    """Cases of a benchmark, one for each turn; their long texts are read on demand."""
-
-    task: str
-    domain: str
-    turns: tuple[tuple[Case, int], ...]
-    documents: Documents
-    split: Split
-
-    def __len__(self) -> int:
-        """Number of cases."""
-        return len(self.turns)
+        return len(self.stored)
 
     def read(self, place: int) -> Item:
         """Return the case at a place.
@@ -106,29 +77,31 @@ class SplitCases:
         Raises:
             InputError: its context cannot be told from its query.
         """
-        case, turn = self.turns[place]
-        context, query = self.split(case, turn, self.documents)
-        name = case.id if len(case.turns) == 1 else f"{case.id}_{turn}"
+        return self.item(self.task, self.stored[place])
+
+
+def split_cases(task: str, cases: CaseSet, split: Split) -> list[ItemSource]:
+    """Return the cases of a task, one for each turn, by domain; their long texts are read on demand."""
+
+    def item(name: str, turn_of_case: tuple[Case, int]) -> Item:
+        case, turn = turn_of_case
+        context, query = split(case, turn, cases.documents)
+        item_id = case.id if len(case.turns) == 1 else f"{case.id}_{turn}"
         if not context.strip() or not query.strip():
             raise InputError(
-                f"{self.task}, case {name}: its context cannot be told from its question; write the cases as JSON Lines with the "
-                f"columns {COLUMNS}"
+                f"{name}, case {item_id}: its context cannot be told from its question; write the cases as JSON Lines with the columns "
+                f"{COLUMNS}"
             )
-        return Item(name, self.task, self.domain, context, query, case.cluster)
+        return Item(item_id, context, query, case.cluster)
 
-
-def split_cases(task: str, cases: CaseSet, split: Split) -> list[SplitCases]:
-    """Return the cases of a task, by domain."""
     groups: dict[str, list[tuple[Case, int]]] = {}
     for case in cases.cases:
         own = groups.setdefault(str(case.labels.get("domain", "")), [])
         own += [(case, turn) for turn in range(len(case.turns))]
-    return [
-        SplitCases(task, domain, tuple(turns), cases.documents, split) for domain, turns in groups.items()
-    ]
+    return [ItemSource(task, domain, turns, item) for domain, turns in groups.items()]
 
 
-def folder_cases(path: Path, split_of: Callable[[str], Split], tasks: Sequence[str] = ()) -> list[SplitCases]:
+def folder_cases(path: Path, split_of: Callable[[str], Split], tasks: Sequence[str] = ()) -> list[ItemSource]:
     """Return the cases of a case folder, or of those one or two levels below, by task and domain; all when no tasks are named.
 
     A task that several folders below hold is named with its folder.
@@ -148,9 +121,9 @@ def folder_cases(path: Path, split_of: Callable[[str], Split], tasks: Sequence[s
     ]
     holders = Counter((source.task, source.domain) for _, source in found)
     return [
-        source
-        if holders[source.task, source.domain] == 1
-        else replace(source, task=f"{folder.relative_to(path)}/{source.task}")
+        replace(source, task=f"{folder.relative_to(path)}/{source.task}")
+        if holders[source.task, source.domain] > 1
+        else source
         for folder, source in found
     ]
 
@@ -163,43 +136,8 @@ def _case_folders(path: Path) -> list[Path]:
     )
 
 
-def file_cases(path: Path, tasks: Sequence[str] = ()) -> list[Rows]:
-    """Return the cases of a JSON Lines file, plain or gzipped, by task and domain; all when no tasks are named.
-
-    Raises:
-        InputError: a row without a context or a question, with file and row.
-    """
-    if not path.name.lower().endswith((".jsonl", ".jsonl.gz")):
-        raise InputError(f"{path}: must be a .jsonl or .jsonl.gz file with the columns {COLUMNS}")
-    groups: dict[tuple[str, str], list[Item]] = {}
-    seen: set[tuple[str, str, str]] = set()
-    for number, (place, row) in enumerate(json_rows(path, "a case as one JSON object a line"), start=1):
-        if not isinstance(row, dict):
-            raise InputError(f"{place}: not a JSON object; the columns are {COLUMNS}")
-        for name in ("context", "question"):
-            if not isinstance(row.get(name), str) or not row[name].strip():
-                raise InputError(f"{place}: no {name!r}, which must be a text; the columns are {COLUMNS}")
-        task, domain = _word(row, "task") or path.name.split(".")[0], _word(row, "domain")
-        case_id = _word(row, "id") or str(number)
-        if (task, domain, case_id) in seen:
-            raise InputError(
-                f"{place}: the id {case_id!r} occurs twice; give each case of a task a different id"
-            )
-        seen.add((task, domain, case_id))
-        context, query = (_whole(row[name]) for name in ("context", "question"))
-        # Questions on one context are not independent.
-        item = Item(case_id, task, domain, context, query, text_key(context))
-        groups.setdefault((task, domain), []).append(item)
-    return [
-        Rows(task, domain, tuple(items))
-        for (task, domain), items in groups.items()
-        if not tasks or task in tasks
-    ]
-
-
-def _word(row: Mapping[str, Any], name: str) -> str:
-    """A text or a number, stripped; empty where there is none."""
-    value = row.get(name)
+def _said(value: Any) -> str:
+    """A text or a number, stripped; empty for anything else."""
     known = isinstance(value, str | int) and not isinstance(value, bool)
     return _whole(str(value)).strip() if known else ""
 
@@ -207,6 +145,52 @@ def _word(row: Mapping[str, Any], name: str) -> str:
 def _whole(text: str) -> str:
     """A text with a question mark for half of a surrogate pair, which has no bytes."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _filled(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is empty")
+    return _whole(text)
+
+
+_Said = Annotated[str, BeforeValidator(_said)]
+_Text = Annotated[StrictStr, AfterValidator(_filled)]
+
+
+class _Row(Checked):
+    model_config = ConfigDict(extra="ignore")
+
+    id: _Said = ""
+    task: _Said = ""
+    domain: _Said = ""
+    context: _Text
+    question: _Text
+
+
+def file_cases(path: Path, tasks: Sequence[str] = ()) -> list[ItemSource]:
+    """Return the cases of a JSON Lines file, plain or gzipped, by task and domain; all when no tasks are named.
+
+    Raises:
+        InputError: a row without a context or a question, with file and row.
+    """
+    if not path.name.lower().endswith((".jsonl", ".jsonl.gz")):
+        raise InputError(f"{path}: must be a .jsonl or .jsonl.gz file with the columns {COLUMNS}")
+    groups: dict[tuple[str, str], dict[str, Item]] = {}
+    for number, (place, values) in enumerate(json_rows(path, "a case as one JSON object a line"), start=1):
+        row = validated(_Row, values, place, remedy=f"the columns are {COLUMNS}")
+        own = groups.setdefault((row.task or path.name.split(".")[0], row.domain), {})
+        case_id = row.id or str(number)
+        if case_id in own:
+            raise InputError(
+                f"{place}: the id {case_id!r} occurs twice; give each case of a task a different id"
+            )
+        # Questions on one context are not independent.
+        own[case_id] = Item(case_id, row.context, row.question, text_key(row.context))
+    return [
+        ItemSource(task, domain, list(own.values()), lambda _, item: item)
+        for (task, domain), own in groups.items()
+        if not tasks or task in tasks
+    ]
 
 
 def split_by_documents(messages: Callable[[Case, Documents], Sequence[Message]]) -> Split:

@@ -8,9 +8,8 @@ its cases. ``evaluator.txt`` is the prompt of appendix A, unchanged, double brac
 import random
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from importlib.resources import files
 from math import fsum
 from typing import Any
@@ -27,7 +26,7 @@ from long_context_tasks.judges import (
 )
 from long_context_tasks.schema import InputError, Message, Score
 from long_context_tasks.schema.case_folder import stable_seed
-from long_context_tasks.schema.thinking import without_thinking
+from long_context_tasks.schema.response import without_thinking
 from long_context_tasks.stats import Mean, mean_of_scores
 from long_context_tasks.tokens import Tokenizer
 from long_context_tasks.tokens.chunks import Text, chunks_of, pieces_of
@@ -85,7 +84,7 @@ def evaluator_prompt(passage: str, query: str) -> str:
     return _SLOT.sub(lambda match: values[match[0]], _template())
 
 
-@lru_cache
+@cache
 def _template() -> str:
     return (files(__package__) / "evaluator.txt").read_text(encoding="utf-8")
 
@@ -210,8 +209,12 @@ def measure(
         verdicts = [row[0] for row in judge_all(requests, single, RUBRIC, store, progress=progress)]
         start = 0
         for item, chunks in batch:
-            cases.append(_case(item, verdicts[start : start + len(chunks)], store))
+            own = verdicts[start : start + len(chunks)]
             start += len(chunks)
+            needed = tuple(None if verdict.score is None else int(verdict.score) for verdict in own)
+            failures = tuple(_failure(verdict, store) for verdict in own if verdict.reason is not None)
+            # Without the texts, of which a group may hold many megabytes.
+            cases.append(CaseCoverage(replace(item, context="", query=""), needed, failures))
         batch.clear()
 
     size = 0
@@ -228,15 +231,6 @@ def measure(
     if batch:
         judge_batch()
     return GroupCoverage(source.task, source.domain, len(source), tuple(cases))
-
-
-def _case(item: Item, verdicts: Sequence[Verdict], store: Store) -> CaseCoverage:
-    # Without the texts, of which a group may hold many megabytes.
-    slim = replace(item, context="", query="")
-    chunks = tuple(None if one.score is None else int(one.score) for one in verdicts)
-    return CaseCoverage(
-        slim, chunks, tuple(_failure(one, store) for one in verdicts if one.reason is not None)
-    )
 
 
 def _failure(verdict: Verdict, store: Store) -> str:

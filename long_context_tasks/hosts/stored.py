@@ -1,11 +1,17 @@
-"""A run of one task as a host has left it on disk, in one form for both hosts."""
+"""A run of one task as a host has left it on disk, in one form for all hosts; and its task, loaded again with the run's options."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
+from pydantic import BeforeValidator, ConfigDict, ValidationError, model_validator
+from pydantic.dataclasses import dataclass
+
+from long_context_tasks.benchmarks import catalogue, loading
+from long_context_tasks.schema import InputError, LoadedTask, Options
 from long_context_tasks.schema.response import Response
 
 LM_EVAL = "lm_eval"
@@ -18,7 +24,82 @@ RESCORED_FOLDER = "rescored"
 """Scores by later rules likewise."""
 
 
-@dataclass(frozen=True)
+T = TypeVar("T")
+MOST_WRITTEN = 400_000_000
+"""Tokens of synthetic cases that are written for a stored run, which anybody may have sent: some ten minutes' work."""
+_CASES = 200  # of a synthetic run that does not tell their number
+Responses = Mapping[str, list[Response]]
+"""Case to one response per turn."""
+
+
+def value_of(value: Any) -> float | None:
+    """A score as a host wrote it; not-a-number, null and an empty text are no score.
+
+    Raises:
+        ValueError, TypeError: anything else that is no finite number.
+    """
+    if value is None or value == "" or math.isnan(value):
+        return None
+    if math.isinf(value):
+        raise ValueError("an infinite score")
+    return float(value)
+
+
+def number_of(value: Any) -> float:
+    """A number as a host wrote it; not-a-number where :func:`value_of` finds none."""
+    return math.nan if (number := value_of(value)) is None else number
+
+
+def labels_of(value: Any) -> dict[str, Any]:
+    """Labels of a case or turn as a host wrote them; none where it wrote none.
+
+    Raises:
+        ValueError: something else.
+    """
+    if not isinstance(value or {}, dict):
+        raise ValueError("no object")
+    return dict(value or {})
+
+
+def word_of(value: Any) -> str | None:
+    """A name as a host wrote it; None where it wrote none.
+
+    Raises:
+        ValueError: something else.
+    """
+    if not isinstance(value, str | None):
+        raise ValueError(f"{str(value)[:40]} in the place of a name")
+    return value or None
+
+
+def single(value: Any) -> Any:
+    """A value that is no number as OpenCompass wrote it: in a list with an item for each of several runs."""
+    return value[0] if isinstance(value, list) and value else value
+
+
+def short(error: Exception) -> str:
+    """What is wrong with a file, in a few words."""
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_input=False)[0]
+        return f"{' '.join(map(str, first['loc']))} {first['msg']}".strip()[:200]
+    return f"no {error.args[0]}" if isinstance(error, KeyError) else str(error)[:200]
+
+
+def _if_any(verdicts: Any) -> Any:
+    return verdicts if any(verdicts or ()) else ()
+
+
+DAMAGE = (ValueError, KeyError, TypeError, IndexError, AttributeError)
+"""What is raised where a file holds something else than its host writes."""
+_Value = Annotated[float | None, BeforeValidator(value_of)]
+_Number = Annotated[float, BeforeValidator(number_of)]
+_Word = Annotated[str | None, BeforeValidator(word_of)]
+_Labels = Annotated[Mapping[str, Any], BeforeValidator(labels_of)]
+_Verdicts = Annotated[tuple[tuple[_Labels, ...], ...], BeforeValidator(_if_any)]
+_FROM_FILES = ConfigDict(hide_input_in_errors=True, coerce_numbers_to_str=True)
+
+
+@dataclass(frozen=True, config=_FROM_FILES)
 class StoredCase:
     """A case of a run: what the model said, and what the host's run made of it. Prompts are not kept.
 
@@ -41,18 +122,25 @@ class StoredCase:
 
     id: str
     responses: tuple[Response, ...]
-    scores: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
-    reasons: tuple[str | None, ...] = ()
-    verdicts: tuple[tuple[Mapping[str, Any], ...], ...] = ()
+    scores: Mapping[str, tuple[_Value, ...]] = field(default_factory=dict)
+    reasons: tuple[_Word, ...] = ()
+    verdicts: _Verdicts = ()
     log_likelihoods: tuple[float, ...] | None = None
     num_candidate_tokens: tuple[int, ...] | None = None
     repeat: int = 0
     cluster: str | None = None
-    labels: Mapping[str, Any] = field(default_factory=dict)
-    turn_labels: tuple[Mapping[str, Any], ...] = ()
+    labels: _Labels = field(default_factory=dict)
+    turn_labels: tuple[_Labels, ...] = ()
+
+    @model_validator(mode="after")
+    def _of_its_turns(self) -> "StoredCase":
+        for values in (self.reasons, self.verdicts, *self.scores.values()):
+            if values and len(values) != len(self.responses):
+                raise ValueError(f"has values for {len(values)} of {len(self.responses)} turns")
+        return self
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=_FROM_FILES)
 class StoredRun:
     """A run of one task with one model.
 
@@ -86,10 +174,10 @@ class StoredRun:
     files: tuple[Path, ...]
     read: Callable[["StoredRun"], Iterator[StoredCase]] = field(repr=False)
     result_file: Path | None = None
-    numbers: Mapping[str, float] = field(default_factory=dict)
-    headline: str | None = None
+    numbers: Mapping[str, _Number] = field(default_factory=dict)
+    headline: _Word = None
     points: tuple[str, ...] | None = None
-    judge: Mapping[str, Any] = field(default_factory=dict)
+    judge: _Labels = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def cases(self) -> Iterator[StoredCase]:
@@ -110,6 +198,10 @@ class StoredRun:
         return f"{self.task} ({self.host}, {self.model}, {self.made})"
 
 
+Found = StoredRun | tuple[Path, str]
+"""A run, or a file that cannot be used and why."""
+
+
 def metric_names(keys: list[str]) -> list[str]:
     """The metrics among the keys of a result; see :func:`long_context_tasks.stats.means.result_keys`.
 
@@ -126,50 +218,82 @@ def metric_names(keys: list[str]) -> list[str]:
     ]
 
 
-def value_of(value: Any) -> float | None:
-    """A score as a host wrote it; not-a-number, null and an empty text are no score.
+def options_of(
+    run: StoredRun, data_dir: Path | None = None, environ: Mapping[str, str] | None = None
+) -> Options:
+    """The options of a run, without its judge; other options in today's environment do not count.
+
+    Args:
+        run: any.
+        data_dir: where the published files lie now; without it ``LCT_DATA_DIR``, else the run's own place.
+        environ: the environment.
 
     Raises:
-        ValueError, TypeError: anything else that is no finite number.
+        InputError: an option that this version does not know.
     """
-    if value is None or value == "" or math.isnan(value):
-        return None
-    if math.isinf(value):
-        raise ValueError("an infinite score")
-    return float(value)
+    environ = os.environ if environ is None else environ
+    options = {key: value for key, value in run.options.items() if key != "lct_judge"}
+    if place := data_dir or environ.get("LCT_DATA_DIR"):
+        options["lct_data_dir"] = str(place)
+    return catalogue.resolve_options(options, {})
 
 
-def verdicts_of(value: Any, turns: int) -> tuple[tuple[Mapping[str, Any], ...], ...]:
-    """A judge's rows for each turn as a host wrote them; empty without a judge.
+def load_task(run: StoredRun, data_dir: Path | None = None) -> LoadedTask:
+    """The task of a run, with the run's options; synthetic cases are written again where they are not in the cache.
 
     Raises:
-        ValueError, TypeError: something else, or of other turns.
+        InputError: an unknown task or option, data that are not there any more, or a synthetic run of more tokens than a report
+            may write.
     """
-    verdicts = tuple(tuple(labels_of(row) for row in turn) for turn in value or ())
-    if not any(verdicts):
-        return ()
-    if len(verdicts) != turns:
-        raise ValueError(f"verdicts on {len(verdicts)} of {turns} turns")
-    return verdicts
+    spec = catalogue.parse_task(run.task)
+    options = options_of(run, data_dir)
+    tokens = (spec.tokens or options.length or 0) * (options.n or _CASES)
+    if spec.source == "seed" and options.cases is None and tokens > MOST_WRITTEN:
+        raise InputError(
+            f"{run}: {tokens:,} tokens of synthetic cases would have to be written, and at most {MOST_WRITTEN:,} are for a stored run"
+        )
+    return loading.load_task(run.task, options)
 
 
-def word_of(value: Any) -> str | None:
-    """A name as a host wrote it; None where it wrote none.
+def responses_to(run: StoredRun, task: LoadedTask) -> list[Responses]:
+    """All responses of a run, one mapping for each repeat of the cases (one, unless the host repeats cases).
 
     Raises:
-        ValueError: something else.
+        InputError: a damaged file, or responses to cases or turns that the task does not have.
     """
-    if value is not None and not isinstance(value, str):
-        raise ValueError(f"{str(value)[:40]} in the place of a name")
-    return value
+    return list(in_repeats((case, list(case.responses)) for case in cases_of(run, task)))
 
 
-def labels_of(value: Any) -> dict[str, Any]:
-    """Labels of a case or turn as a host wrote them; none where it wrote none.
+def in_repeats(values: Iterable[tuple[StoredCase, T]]) -> list[dict[str, T]]:
+    """What belongs to cases, by case, one mapping for each repeat of the cases."""
+    repeats: list[dict[str, T]] = []
+    for case, value in values:
+        while len(repeats) <= case.repeat:
+            repeats.append({})
+        repeats[case.repeat][case.id] = value
+    return repeats
+
+
+def cases_of(run: StoredRun, task: LoadedTask) -> Iterator[StoredCase]:
+    """The cases of a run, read as they are asked for; they are cases of the task, with the turns that they have there.
 
     Raises:
-        ValueError: something else.
+        InputError: a damaged file; at the end, responses to cases or turns that the task does not have, or none at all.
     """
-    if not isinstance(value or {}, dict):
-        raise ValueError("no object")
-    return dict(value or {})
+    foreign: list[str] = []
+    number = 0
+    for case in run.cases():
+        known = task.by_id.get(case.id)
+        if known is None or len(known.turns) != len(case.responses):
+            foreign.append(case.id)
+            continue
+        number += 1
+        yield case
+    if foreign:
+        shown = ", ".join(dict.fromkeys(foreign[:5])) + (", ..." if len(foreign) > 5 else "")
+        raise InputError(
+            f"{run}: {len(foreign)} responses are to cases that the task does not have, or that have other turns there: {shown}. "
+            "They were made with other data; give the folder of those data (--data-dir)"
+        )
+    if not number:
+        raise InputError(f"{run}: holds no responses; run again")

@@ -6,44 +6,12 @@ A case with one turn has a plain text as its response; a conversation has a JSON
 import hashlib
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from long_context_tasks.judges import ENDPOINT_FAILED
 from long_context_tasks.judges.task_judge import Verdicts
-from long_context_tasks.schema import Case, InputError, LoadedTask
-from long_context_tasks.schema.response import Response, stored_form
-
-
-def stored(task: LoadedTask, responses: Sequence[Response]) -> tuple[str, Any]:
-    """Text and status as they stand in a host's files; :func:`read_back` is the inverse.
-
-    A text that is not there is an empty one in a plain response, and null in a conversation.
-    """
-    return stored_form(responses, conversation=task.is_conversation)
-
-
-def read_back(task: LoadedTask, case: Case, text: str | None, status: Any) -> list[Response]:
-    """The responses of a case from a host's files.
-
-    Raises:
-        InputError: the text is not what :func:`stored` writes for the task.
-    """
-    if not task.is_conversation:
-        return [Response(text if status is None else None, status)]
-    try:
-        texts = json.loads(text or "")
-        statuses = status if isinstance(status, list) else [status] * len(texts)
-        responses = [Response(one, state) for one, state in zip(texts, statuses, strict=True)]
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{task.name}, case {case.id}: the stored response is not a list of {len(case.turns)} answers ({error}); run again"
-        ) from error
-    if len(responses) != len(case.turns):
-        raise InputError(
-            f"{task.name}, case {case.id}: {len(responses)} answers to {len(case.turns)} questions; run again"
-        )
-    return responses
+from long_context_tasks.schema import LoadedTask
 
 
 def left_out_from(task: LoadedTask) -> str:

@@ -9,14 +9,14 @@ A benchmark makes requests and a rubric; :func:`judge_all` gives verdicts::
     print(summarize(verdicts, config))
 """
 
-from long_context_tasks.judges.config import JudgeConfig
-from long_context_tasks.judges.kinds import Draw, check_judge, load_judge
+from long_context_tasks.judges.config import Draw, JudgeConfig
+from long_context_tasks.judges.kinds import check_judge, load_judge
 from long_context_tasks.judges.parsers import last_boxed, last_result, official_boxed, official_result
-from long_context_tasks.judges.request import JudgeRequest
 from long_context_tasks.judges.run import judge_all
 from long_context_tasks.judges.store import Store, default_store_path
 from long_context_tasks.judges.task_judge import Judging
 from long_context_tasks.judges.verdict import (
+    JudgeRequest,
     Reply,
     Rubric,
     Summary,
@@ -26,7 +26,7 @@ from long_context_tasks.judges.verdict import (
     panel,
     summarize,
 )
-from long_context_tasks.schema.reasons import ENDPOINT_FAILED, UNPARSABLE
+from long_context_tasks.schema.response import ENDPOINT_FAILED, UNPARSABLE
 
 __all__ = [
     "ENDPOINT_FAILED",

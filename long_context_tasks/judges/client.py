@@ -10,8 +10,8 @@ import json
 import logging
 import math
 import os
-import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from types import TracebackType
@@ -22,9 +22,8 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 import stamina
 
-from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.config import Draw, JudgeConfig
 from long_context_tasks.judges.kinds import Kind
-from long_context_tasks.judges.request import Ask, raw_prompt
 from long_context_tasks.judges.verdict import Reply, TopLogprobs
 from long_context_tasks.schema import InputError, Message
 
@@ -64,42 +63,29 @@ class EndpointError(Exception):
         self.wait = wait
 
 
-def api_key(config: JudgeConfig) -> str | None:
-    """Return the key from the environment variable that the judge file names.
-
-    Raises:
-        InputError: the variable is not set, or holds what cannot be a key; the value is not repeated.
-    """
-    if config.api_key_env is None:
-        return None
-    key = os.environ.get(config.api_key_env, "").strip()
-    if not key:
-        raise InputError(
-            f"judge {config.name}: environment variable {config.api_key_env} is not set; export it with the key of "
-            f"{config.base_url}"
-        )
-    if not key.isascii() or not key.isprintable() or " " in key:
-        raise InputError(
-            f"judge {config.name}: environment variable {config.api_key_env} holds no key (blanks or other letters); "
-            "copy the key again"
-        )
-    return key
-
-
 class EndpointClient:
     """An open pool of connections to one judge; use it in ``async with``, inside an event loop."""
 
     def __init__(self, config: JudgeConfig) -> None:
-        """Remember the judge; nothing is opened yet.
+        """Take the key from the environment variable that the judge file names; nothing is opened yet.
 
         Raises:
-            InputError: no key in the named variable.
+            InputError: the variable is not set, or holds what cannot be a key; the value is not repeated.
         """
         self.config = config
-        self._key = api_key(config)
-        path = "/chat/completions" if config.api == "chat" else "/completions"
-        self._url = f"{config.base_url}{path}"
-        self._proxy = _proxy(self._url)
+        self._key = ""
+        if (variable := config.api_key_env) is not None:
+            self._key = os.environ.get(variable, "").strip()
+            place = f"judge {config.name}: environment variable {variable}"
+            if not self._key:
+                raise InputError(f"{place} is not set; export it with the key of {config.base_url}")
+            if not self._key.isascii() or not self._key.isprintable() or " " in self._key:
+                raise InputError(f"{place} holds no key (blanks or other letters); copy the key again")
+        self._url = f"{config.base_url}{'/chat/completions' if config.api == 'chat' else '/completions'}"
+        # aiohttp would look the proxy up anew, in a thread, for every call.
+        parts = urlsplit(self._url)
+        direct = not parts.hostname or proxy_bypass(parts.hostname)
+        self._proxy = None if direct else getproxies().get(parts.scheme)
 
     async def __aenter__(self) -> "EndpointClient":
         """Open the pool."""
@@ -121,14 +107,14 @@ class EndpointClient:
         """Close the pool."""
         await self._http.close()
 
-    async def complete(self, ask: Ask) -> Reply:
+    async def complete(self, messages: Sequence[Message], draw: Draw) -> Reply:
         """Return the reply to a call, after as many tries as the judge file allows.
 
         Raises:
             EndpointError: no try was answered.
             InputError: messages that cannot be sent as plain text.
         """
-        body = request_body(ask, self.config)
+        body = request_body(messages, draw, self.config)
         async for attempt in stamina.retry_context(
             on=self._backoff,
             attempts=self.config.retries + 1,
@@ -161,17 +147,16 @@ class EndpointClient:
         except (aiohttp.ClientError, OSError) as error:
             said = f"no connection ({self._clean(str(error)) or type(error).__name__})"
             raise EndpointError(said, again=not isinstance(error, aiohttp.InvalidURL)) from None
-        if status != 200:
-            raise self._refusal(status, headers, text)
-        return _read(text)
-
-    def _refusal(self, status: int, headers: Mapping[str, str], body: str) -> EndpointError:
-        said = self._clean(_message(body))
+        if status == 200:
+            return _read(text)
         # An empty account answers 429 as well, and no waiting fills it.
-        again = status in _TRY_AGAIN and "insufficient_quota" not in body
+        again = status in _TRY_AGAIN and "insufficient_quota" not in text
         # What a server says of a wrong key may hold the key in part.
-        text = f"status {status}" + (f": {said}" if said and status not in (401, 403) else "")
-        return EndpointError(text, status, again=again, wait=_retry_after(headers.get("Retry-After", "")))
+        said = "" if status in (401, 403) else self._clean(_message(text))
+        wait = _retry_after(headers.get("Retry-After", ""))
+        raise EndpointError(
+            f"status {status}" + (f": {said}" if said else ""), status, again=again, wait=wait
+        )
 
     def _clean(self, text: str) -> str:
         if self._key:
@@ -189,15 +174,7 @@ class EndpointClient:
             return []
 
 
-def _proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for an address. aiohttp would look it up anew, in a thread, for every call."""
-    parts = urlsplit(url)
-    if not parts.hostname or proxy_bypass(parts.hostname):
-        return None
-    return getproxies().get(parts.scheme)
-
-
-def request_body(ask: Ask, config: JudgeConfig) -> bytes:
+def request_body(messages: Sequence[Message], draw: Draw, config: JudgeConfig) -> bytes:
     """Return the JSON that is sent for a call.
 
     Raises:
@@ -205,19 +182,17 @@ def request_body(ask: Ask, config: JudgeConfig) -> bytes:
     """
     body: dict[str, Any] = {"model": config.model}
     if config.api == "chat":
-        body["messages"] = [{"role": message.role, "content": message.content} for message in ask.messages]
+        body["messages"] = [{"role": message.role, "content": message.content} for message in messages]
     else:
-        body["prompt"] = raw_prompt(ask.messages, config.prompt_template)
-    for name in ("temperature", "top_p", "max_tokens"):
-        if (value := getattr(config, name)) is not None:
-            body[name] = value
-    if ask.seed is not None:
-        body["seed"] = ask.seed
+        body["prompt"] = config.plain_prompt(messages)
+    settings = {name: getattr(config, name) for name in ("temperature", "top_p", "max_tokens")}
+    settings["seed"] = draw.seed
+    body |= {name: value for name, value in settings.items() if value is not None}
     if config.logprobs is not None:
         chat = {"logprobs": True, "top_logprobs": config.logprobs}
         body |= chat if config.api == "chat" else {"logprobs": config.logprobs}
     # ASCII escapes: the same text for the server, and a lone surrogate in a response cannot break the call.
-    return json.dumps(body | dict(config.extra_body), ensure_ascii=True).encode("ascii")
+    return json.dumps(body | config.extra_body, ensure_ascii=True).encode("ascii")
 
 
 def _retry_after(text: str) -> float | None:
@@ -295,9 +270,8 @@ async def probe(config: JudgeConfig) -> None:
     small = config.changed(max_tokens=tokens, retries=min(config.retries, PROBE_RETRIES))
     async with EndpointClient(small) as client:
         try:
-            reply = await client.complete(
-                Ask((Message("user", "Answer with the word yes."),), config.seeds[0], 0)
-            )
+            question = Message("user", "Answer with the word yes.")
+            reply = await client.complete([question], Draw(config.seeds[0]))
         except EndpointError as error:
             models = await client.models() if error.status in (400, 404) else []
             raise InputError(_diagnosis(config, error, models)) from None
@@ -334,21 +308,8 @@ def wait_for(work: Coroutine[Any, Any, _T]) -> _T:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
-    outcome: list[Any] = []
-
-    def run() -> None:
-        try:
-            outcome.append((asyncio.run(work), None))
-        except BaseException as error:
-            outcome.append((None, error))
-
-    thread = threading.Thread(target=run, name="judge")
-    thread.start()
-    thread.join()
-    value, error = outcome[0]
-    if error is not None:
-        raise error
-    return value  # type: ignore[no-any-return]
+    with ThreadPoolExecutor(1, thread_name_prefix="judge") as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 KIND = Kind(check=lambda config: wait_for(probe(config)))

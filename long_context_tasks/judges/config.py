@@ -1,13 +1,16 @@
-"""A judge and its settings: the fields of a judge file."""
+"""A judge and its settings: the fields of a judge file, the text it is sent, and the key under which its reply is stored."""
 
+import hashlib
 import json
 import re
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 from typing_extensions import Self
 
+from long_context_tasks.schema import InputError, Message
 from long_context_tasks.schema.secrets import holds_secret
 from long_context_tasks.schema.validated import Checked, Number, Whole, validated
 
@@ -16,6 +19,7 @@ RESERVED = (
     *("logprobs", "top_logprobs"),
 )
 PROMPT_FIELD = "{prompt}"
+_KEY_FORMAT = 1
 
 
 def _word(value: str) -> str:
@@ -36,6 +40,18 @@ _Share = Annotated[Number, Field(gt=0, le=1)]
 _Count = Annotated[Whole, Field(ge=1, le=10_000)]
 _Price = Annotated[Number, Field(ge=0, le=1e9)]
 _Seed = Annotated[Whole, Field(ge=0, lt=2**63)]
+
+
+class Draw(NamedTuple):
+    """Which of the replies that a model can give at a temperature is wanted.
+
+    Attributes:
+        seed: of the judge; sent with the call.
+        attempt: 0, then more for every further draw at the same settings, as when a reply had no score in it.
+    """
+
+    seed: int | None
+    attempt: int = 0
 
 
 class JudgeConfig(Checked):
@@ -203,14 +219,62 @@ class JudgeConfig(Checked):
     def description(self) -> dict[str, Any]:
         """Return what results say of the judge: all that can change a verdict, neither address nor key."""
         names = (
-            "name kind model revision api prompt_template temperature top_p max_tokens seeds extra_body asks"
+            *("name", "kind", "model", "revision", "api", "prompt_template", "temperature", "top_p"),
+            *("max_tokens", "seeds", "extra_body", "asks"),
         )
-        row = {name: getattr(self, name) for name in names.split()}
+        row = {**{name: getattr(self, name) for name in names}, "seeds": list(self.seeds)}
         if self.in_process:
             row |= {"api": None, "engine": self.engine}
+        return row if self.logprobs is None else {**row, "logprobs": self.logprobs}
+
+    def plain_prompt(self, messages: Sequence[Message]) -> str:
+        """Return the prompt of a judge that is sent text instead of chat messages.
+
+        >>> judge = JudgeConfig(model="m", kind="local", prompt_template="[INST] {prompt} [/INST]")
+        >>> judge.plain_prompt([Message("user", "Judge this.")])
+        '[INST] Judge this. [/INST]'
+
+        Raises:
+            InputError: more than one message, which only a chat template can join.
+        """
+        if len(messages) != 1:
+            raise InputError(
+                f"a judge prompt of {len(messages)} messages cannot be sent as plain text: use `api: chat`, or a rubric whose "
+                "prompt is one message (prometheus)"
+            )
+        # Not str.format: the prompt itself may hold braces.
+        before, after = (self.prompt_template or PROMPT_FIELD).split(PROMPT_FIELD)
+        return before + messages[0].content + after
+
+    def key(self, messages: Sequence[Message], draw: Draw) -> str:
+        """SHA-256 of everything that determines the reply to some messages.
+
+        That is: kind (with engine or API), model, revision, prompt template, messages, temperature, top_p, max_tokens, further
+        request fields, log-probabilities asked for, seed and attempt. Not the API key, not the limits of time and number, and not
+        the address: a server that comes back on another node or port is the same judge. ``revision`` distinguishes two models of
+        one name.
+        """
+        row = {
+            "format": _KEY_FORMAT,
+            "kind": self.kind,
+            "transport": self.transport,
+            "model": self.model,
+            "revision": self.revision,
+            "prompt_template": self.prompt_template,
+            "messages": [[message.role, message.content] for message in messages],
+            "temperature": None if self.temperature is None else float(self.temperature),
+            "top_p": None if self.top_p is None else float(self.top_p),
+            "max_tokens": self.max_tokens,
+            "extra_body": self.extra_body,
+            "seed": draw.seed,
+            "attempt": draw.attempt,
+        }
         if self.logprobs is not None:
+            # Absent otherwise, so that the keys of calls without it stay what they were.
             row["logprobs"] = self.logprobs
-        return {**row, "seeds": list(self.seeds), "extra_body": dict(self.extra_body)}
+        # ASCII, so that a lone surrogate in a model's response has bytes too.
+        text = json.dumps(row, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode("ascii")).hexdigest()
 
     def changed(self, **values: Any) -> Self:
         """Return the judge with other settings.

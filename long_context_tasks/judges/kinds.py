@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.config import Draw, JudgeConfig
 from long_context_tasks.judges.verdict import Reply
 from long_context_tasks.schema import InputError, LoadedTask, Message
 from long_context_tasks.schema.files import read_yaml
@@ -24,25 +24,8 @@ KINDS = {
 """Kinds that a judge file may name, each with the place of its :class:`Kind`."""
 _PREFIX = "LCT_JUDGE_"
 
-
-class Draw(NamedTuple):
-    """Which of the replies that a model can give at a temperature is wanted.
-
-    Attributes:
-        seed: of the judge.
-        attempt: 0, then more for every further draw at the same settings.
-    """
-
-    seed: int | None
-    attempt: int
-
-
 Generate = Callable[[Sequence[Sequence[Message]], Draw], list[Reply]]
 """Replies of a model in this process, one per prompt, in order, at the settings of its judge."""
-
-
-def _unchanged(config: JudgeConfig, place: str) -> JudgeConfig:
-    return config
 
 
 @dataclass(frozen=True)
@@ -76,29 +59,26 @@ class Kind:
     check: Callable[[JudgeConfig], None]
     load: Callable[[JudgeConfig], Generate] | None = None
     config: type[JudgeConfig] = JudgeConfig
-    complete: Callable[[JudgeConfig, str], JudgeConfig] = _unchanged
+    complete: Callable[[JudgeConfig, str], JudgeConfig] | None = None
     prepare: Callable[[LoadedTask, JudgeConfig], LoadedTask] | None = None
     reads_prompts: bool = True
     chunk: int | None = None
     stored: Stored | None = None
 
 
-def kind_of(config: JudgeConfig) -> Kind:
-    """Return how a judge works."""
-    return _kind(config.kind)
+def kind_of(judge: JudgeConfig | str) -> Kind:
+    """Return how a judge, or a kind by its name, works."""
+    name = judge if isinstance(judge, str) else judge.kind
+    module, _, attribute = KINDS[name].partition(":")
+    found: Kind = getattr(import_module(module), attribute)
+    return found
 
 
 def stored_kind(description: Mapping[str, Any]) -> Stored | None:
     """Return how the verdicts of a judge that results describe are read; None: as words, also where they name no known kind."""
     name = str(description.get("kind"))
     # Endpoints reply in words; their client need not be loaded to read a report.
-    return _kind(name).stored if name in KINDS and name != "openai" else None
-
-
-def _kind(name: str) -> Kind:
-    module, _, attribute = KINDS[name].partition(":")
-    found: Kind = getattr(import_module(module), attribute)
-    return found
+    return kind_of(name).stored if name in KINDS and name != "openai" else None
 
 
 def check_judge(config: JudgeConfig, *, reads_prompts: bool = False) -> None:
@@ -111,10 +91,9 @@ def check_judge(config: JudgeConfig, *, reads_prompts: bool = False) -> None:
     Raises:
         InputError: unreachable, wrong key, unknown model, refused settings, missing libraries; says what to do.
     """
-    kind = kind_of(config)
     if reads_prompts:
         check_reads_prompts(config)
-    kind.check(config)
+    kind_of(config).check(config)
 
 
 def check_reads_prompts(config: JudgeConfig) -> None:
@@ -147,40 +126,34 @@ def load_judge(
     """
     environ = os.environ if environ is None else environ
     path = path or environ.get("LCT_JUDGE") or None
-    place = f"judge file {path}" if path else "judge in the environment"
-    row = _read(Path(path).expanduser()) if path else {}
     given = {name: text for name, text in environ.items() if name.startswith(_PREFIX) and text}
     if not given and not path:
         return None
+    place, row = "judge in the environment", {}
+    if path:
+        place = f"judge file {path}"
+        remedy = "correct lct_judge or LCT_JUDGE, or write lines such as `model: NAME`"
+        row = read_yaml(Path(path).expanduser(), "judge file", remedy=remedy)
+        if not isinstance(row, dict):
+            raise InputError(f"{place}: must be YAML keys and values, such as `model: NAME`")
     name = row.get("kind", given.get(f"{_PREFIX}KIND", "openai"))
     if not isinstance(name, str) or name not in KINDS:
         raise InputError(f"{place}: kind must be one of {', '.join(KINDS)}")
-    kind = _kind(name)
-    fields = kind.config.model_fields
-    variables = {f"{_PREFIX}{field.upper()}": field for field in fields}
-    _refuse_unknown(row, fields, place, "api_key_env")
-    _refuse_unknown(given, variables, "environment", f"{_PREFIX}API_KEY_ENV")
-    values = {variables[variable]: text for variable, text in given.items()} | row
+    kind = kind_of(name)
+    fields = {f"{_PREFIX}{field.upper()}": field for field in kind.config.model_fields}
+    for keys, known, where, variable in (
+        (row, fields.values(), place, "api_key_env"),
+        (given, fields, "environment", f"{_PREFIX}API_KEY_ENV"),
+    ):
+        if unknown := [key for key in keys if key not in known]:
+            raise InputError(unknown_key(unknown[0], known, where, variable=variable))
+    values = {fields[variable]: text for variable, text in given.items()} | row
     if "model" not in values:
         raise InputError(f"{place}: model is missing; give it there or as {_PREFIX}MODEL")
     places = {
-        variables[variable]: f"environment variable {variable}"
+        fields[variable]: f"environment variable {variable}"
         for variable in given
-        if variables[variable] not in row
+        if fields[variable] not in row
     }
-    return kind.complete(validated(kind.config, values, place, places=places), place)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    row = read_yaml(
-        path, "judge file", remedy="correct lct_judge or LCT_JUDGE, or write lines such as `model: NAME`"
-    )
-    if not isinstance(row, dict):
-        raise InputError(f"judge file {path}: must be YAML keys and values, such as `model: NAME`")
-    return row
-
-
-def _refuse_unknown(given: Mapping[Any, Any], known: Mapping[str, Any], place: str, variable: str) -> None:
-    for key in given:
-        if key not in known:
-            raise InputError(unknown_key(key, known, place, variable=variable))
+    config = validated(kind.config, values, place, places=places)
+    return config if kind.complete is None else kind.complete(config, place)

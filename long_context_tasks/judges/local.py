@@ -7,9 +7,8 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
 
-from long_context_tasks.judges.config import JudgeConfig
-from long_context_tasks.judges.kinds import Draw, Generate, Kind
-from long_context_tasks.judges.request import raw_prompt
+from long_context_tasks.judges.config import Draw, JudgeConfig
+from long_context_tasks.judges.kinds import Generate, Kind
 from long_context_tasks.judges.verdict import Reply, TopLogprobs
 from long_context_tasks.schema import InputError, Message
 
@@ -17,7 +16,7 @@ MAX_TOKENS = 1024
 """Of a reply where the judge file leaves the number to the model."""
 
 
-def load_hf_judge(config: JudgeConfig, *, device: str = "auto", dtype: str = "auto") -> Generate:
+def load_hf_judge(config: JudgeConfig, *, device: str = "auto") -> Generate:
     """Load the judge's model and return what generates its replies.
 
     Each row of a batch draws from a generator of its own, seeded by the judge's seed, the attempt and the prompt: a reply
@@ -26,15 +25,12 @@ def load_hf_judge(config: JudgeConfig, *, device: str = "auto", dtype: str = "au
     Args:
         config: a judge of kind ``local``, engine ``hf``.
         device: a torch device; ``auto`` takes the GPU when there is one.
-        dtype: a torch type; ``auto`` takes the model's own.
 
     Raises:
         InputError: transformers is missing, or the model cannot be loaded.
     """
-    if config.kind != "local" or config.engine != "hf":
-        raise InputError(f"judge {config.name}: not a judge of kind local with engine hf")
     with named_failures(config):
-        model, tokenizer = _loaded(config.model, device, dtype)
+        model, tokenizer = _loaded(config.model, device)
 
     def generate(prompts: Sequence[Sequence[Message]], draw: Draw) -> list[Reply]:
         replies: list[Reply] = []
@@ -82,13 +78,13 @@ def named_failures(config: JudgeConfig) -> Iterator[None]:
 
 
 @lru_cache(maxsize=1)
-def _loaded(name: str, device: str, dtype: str) -> tuple[Any, Any]:
+def _loaded(name: str, device: str) -> tuple[Any, Any]:
     """Model and tokenizer, once for all tasks of a run."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     tokenizer: Any = AutoTokenizer.from_pretrained(name, padding_side="left")  # type: ignore[no-untyped-call,unused-ignore]
-    model: Any = AutoModelForCausalLM.from_pretrained(name, dtype=dtype)
+    model: Any = AutoModelForCausalLM.from_pretrained(name, dtype="auto")
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     if tokenizer.pad_token_id is None:
@@ -105,36 +101,37 @@ def _generate_batch(
     texts, special = prompt_texts(tokenizer, prompts, config)
     inputs = tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=special).to(model.device)
     own = model.generation_config
-    first = _FirstPlace(config.logprobs) if config.logprobs is not None else None
     plan = GenerationConfig(  # type: ignore[no-untyped-call,unused-ignore]
         do_sample=False,
         max_new_tokens=config.max_tokens or MAX_TOKENS,
         eos_token_id=own.eos_token_id if own.eos_token_id is not None else tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
     )
+    first = _FirstPlace(config.logprobs or 0)
+    steps = [first] if config.logprobs is not None else []
     with torch.inference_mode():
         output = model.generate(
             input_ids=inputs["input_ids"],
             attention_mask=inputs["attention_mask"],
             generation_config=plan,
-            logits_processor=LogitsProcessorList(
-                [*([first] if first else []), *_sampling(texts, config, draw)]
-            ),
+            logits_processor=LogitsProcessorList([*steps, *_sampling(texts, config, draw)]),
         )
     new = output[:, inputs["input_ids"].shape[1] :]
-    replies = tokenizer.batch_decode(new, skip_special_tokens=True)
-    read = inputs["attention_mask"].sum(dim=1).tolist()
     # A model without an end writes up to the limit.
     end_tokens = [] if plan.eos_token_id is None else plan.eos_token_id
     ends = torch.isin(new, torch.tensor(end_tokens, device=new.device, dtype=new.dtype))
+    whole = ends.any(dim=1)
     # Tokens up to the end that the model set; without one the reply was cut.
-    whole = ends.any(dim=1).tolist()
-    written = torch.where(ends.any(dim=1), ends.int().argmax(dim=1) + 1, new.shape[1]).tolist()
-    likely = first.tokens(tokenizer) if first else [None] * len(texts)
-    return [
-        Reply(str(text), read[row], written[row], "stop" if whole[row] else "length", likely[row])
-        for row, text in enumerate(replies)
-    ]
+    written = torch.where(whole, ends.int().argmax(dim=1) + 1, new.shape[1])
+    rows = zip(
+        tokenizer.batch_decode(new, skip_special_tokens=True),
+        inputs["attention_mask"].sum(dim=1).tolist(),
+        written.tolist(),
+        ["stop" if done else "length" for done in whole.tolist()],
+        first.tokens(tokenizer) if steps else [None] * len(texts),
+        strict=True,
+    )
+    return [Reply(*row) for row in rows]
 
 
 def prompt_texts(
@@ -142,7 +139,7 @@ def prompt_texts(
 ) -> tuple[list[str], bool]:
     """Return prompts through the judge's own template, else the model's chat template; and whether special tokens are to be added."""
     if config.prompt_template is not None or tokenizer.chat_template is None:
-        return [raw_prompt(messages, config.prompt_template) for messages in prompts], True
+        return [config.plain_prompt(messages) for messages in prompts], True
     chats = [[{"role": each.role, "content": each.content} for each in messages] for messages in prompts]
     texts = [
         tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True) for chat in chats
@@ -184,12 +181,7 @@ class _FirstPlace:
     def tokens(self, tokenizer: Any) -> list[TopLogprobs]:
         """Return per row the tokens as texts with their natural log-probabilities, the likeliest first."""
         rows = zip(self._top.indices.tolist(), self._top.values.tolist(), strict=True)
-        return [
-            tuple(
-                (str(tokenizer.decode([token])), value) for token, value in zip(tokens, values, strict=True)
-            )
-            for tokens, values in rows
-        ]
+        return [tuple(zip(map(tokenizer.decode, tokens), values, strict=True)) for tokens, values in rows]
 
 
 class _Gumbel:
@@ -247,19 +239,14 @@ def load_vllm_judge(config: JudgeConfig) -> Generate:
     return generate
 
 
-def _vllm_reply(answered: Any) -> Reply:
-    """VLLM's RequestOutput with one completion. Its log-probabilities are those before temperature and sampling."""
-    [said] = answered.outputs
-    likely = said.logprobs[0] if said.logprobs else None
+def _vllm_reply(output: Any) -> Reply:
+    """A RequestOutput with one completion. Its log-probabilities are those before temperature and sampling."""
+    [said] = output.outputs
+    # The drawn token is among them even if it is not likely.
+    likely = said.logprobs[0].values() if said.logprobs else ()
+    top = tuple((str(token.decoded_token), float(token.logprob)) for token in likely)
     return Reply(
-        str(said.text),
-        len(answered.prompt_token_ids),
-        len(said.token_ids),
-        said.finish_reason,
-        # The drawn token is among them even if it is not likely.
-        None
-        if likely is None
-        else tuple((str(token.decoded_token), float(token.logprob)) for token in likely.values()),
+        str(said.text), len(output.prompt_token_ids), len(said.token_ids), said.finish_reason, top or None
     )
 
 

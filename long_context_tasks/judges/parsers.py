@@ -10,6 +10,8 @@ again and not guessed at. All of them see the reply and nothing else.
 import re
 from collections.abc import Callable
 
+from long_context_tasks.schema.response import CLOSE, OPEN
+
 Parse = Callable[[str], "float | None"]
 
 NO_BOX = "-1"
@@ -36,7 +38,8 @@ _OPENS_VERDICT = re.compile(
     r"(?:\A|\n|[.!?][\"')*_]{0,3}\s|\b(?:score|rating|grade|verdict)(?:\s+is)?\s*[:=]?)[\s*_$>#(\\\[-]{0,9}\Z",
     re.IGNORECASE,
 )
-_THINKING = "<think>", "</think>"
+# "8-9", "4/10" on another scale.
+_GOES_ON = re.compile(r"\s{0,3}(?:[-–—/~]|out of|to|or|and)\s{0,3}\\{0,3}[\d({b]", re.IGNORECASE)
 
 
 def official_boxed(reply: str) -> str:
@@ -98,67 +101,38 @@ def _last_score(
     mark: re.Pattern[str], number: re.Pattern[str], low: float, high: float, decimals: bool, closing: bool
 ) -> Parse:
     """Return a parser of the number behind the last mark."""
+    out_of = rf"[)\]}}*$]{{0,3}}\s{{0,3}}(?:/|out of)\s{{0,3}}{high:g}(?!\w|[.,]\d)"
+
+    def value_of(match: re.Match[str]) -> float | None:
+        found = _NUMBER.fullmatch(match[match.lastindex or 0])
+        if found is None or (found[3] is not None and float(found[3]) != high):
+            return None
+        value = float(f"{found[1]}.{found[2] or 0}")
+        return value if low <= value <= high and (decimals or value == int(value)) else None
 
     def parse(reply: str) -> float | None:
-        text = _without_thinking(reply)
+        text = reply
+        if text.lstrip().startswith(OPEN):
+            # Thinking that never ends holds no verdict.
+            text = text.partition(CLOSE)[2]
         marks = list(mark.finditer(text))
         found = number.match(text, marks[-1].end()) if marks else None
         if found is None:
             return None
-        start = marks[-1].start()
-        if mark is _BOX and _JOINED.search(text[max(0, start - 14) : start]):
+        before, rest = text[: marks[-1].start()], text[found.end() :]
+        if mark is _BOX and _JOINED.search(before[-14:]):
             return None
-        value = _value(_group(found), low, high, decimals)
-        matches = [number.match(text, each.end()) for each in marks[:-1]]
-        earlier = {_value(_group(match), low, high, decimals) for match in matches if match}
-        if _contradicted(earlier, value, text[:start]):
+        value = value_of(found)
+        earlier = {value_of(match) for each in marks[:-1] if (match := number.match(text, each.end()))}
+        # Where an earlier score differs, one in the middle of a sentence may be a quotation.
+        if earlier - {None, value} and _OPENS_VERDICT.search(before) is None:
             return None
-        return _closed(text[found.end() :], value, high, closing)
+        if scale := re.match(out_of, rest, re.IGNORECASE | re.ASCII):
+            rest = rest[scale.end() :]
+        elif _GOES_ON.match(rest):
+            return None
+        if _END.match(rest):
+            return value
+        return None if closing or _HEADING.search(rest) else value
 
     return parse
-
-
-def _group(match: re.Match[str]) -> str:
-    return str(match[match.lastindex or 0])
-
-
-def _without_thinking(reply: str) -> str:
-    """Return what follows the thinking at the beginning of a reply; thinking that never ends holds no verdict."""
-    opening, ending = _THINKING
-    if not reply.lstrip().startswith(opening):
-        return reply
-    return reply.partition(ending)[2]
-
-
-def _value(text: str, low: float, high: float, decimals: bool) -> float | None:
-    match = _NUMBER.fullmatch(text)
-    if match is None or (match[3] is not None and float(match[3]) != high):
-        return None
-    value = float(f"{match[1]}.{match[2] or 0}")
-    whole = value == int(value)
-    return value if low <= value <= high and (whole or decimals) else None
-
-
-def _contradicted(earlier: set[float | None], last: float | None, before: str) -> bool:
-    r"""Whether an earlier score differs and the last is in the middle of a sentence, as a quotation is.
-
-    >>> _contradicted({2.0}, 10.0, r"\boxed{2} The response ended with "), _contradicted({10.0}, 2.0, "It is wrong. Score: ")
-    (True, False)
-    """
-    return bool(earlier - {None, last}) and _OPENS_VERDICT.search(before) is None
-
-
-def _closed(rest: str, value: float | None, high: float, closing: bool) -> float | None:
-    """The value, unless what follows it shows that it is not the verdict."""
-    scale = re.match(
-        rf"[)\]}}*$]{{0,3}}\s{{0,3}}(?:/|out of)\s{{0,3}}{high:g}(?!\w|[.,]\d)",
-        rest,
-        re.IGNORECASE | re.ASCII,
-    )
-    if scale:
-        rest = rest[scale.end() :]
-    elif re.match(r"\s{0,3}(?:[-–—/~]|out of|to|or|and)\s{0,3}\\{0,3}[\d({b]", rest, re.IGNORECASE):
-        return None  # "8-9", "4/10" on another scale
-    if _END.match(rest):
-        return value
-    return None if closing or _HEADING.search(rest) else value

@@ -1,4 +1,8 @@
-"""Judging many items: stored replies first, the rest asked in parallel, one verdict per item and seed in order."""
+"""Judging many items: stored replies first, the rest asked in parallel, one verdict per item and seed in order.
+
+A model can also be asked for texts instead of scores (labels, summaries, questions): with the same client and store, so that a
+build that was killed asks only for what it has not paid yet.
+"""
 
 import asyncio
 import logging
@@ -6,13 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from long_context_tasks.judges.config import JudgeConfig
-from long_context_tasks.judges.kinds import Draw, Generate, kind_of
-from long_context_tasks.judges.request import Ask, JudgeRequest, ask_key, raw_prompt
+from long_context_tasks.judges.config import Draw, JudgeConfig
+from long_context_tasks.judges.kinds import Generate, check_reads_prompts, kind_of
 from long_context_tasks.judges.store import Store
-from long_context_tasks.judges.verdict import Reply, Rubric, Usage, Verdict
+from long_context_tasks.judges.verdict import JudgeRequest, Reply, Rubric, Summary, Usage, Verdict, summarize
 from long_context_tasks.schema import InputError, Message
-from long_context_tasks.schema.reasons import ENDPOINT_FAILED, UNPARSABLE
+from long_context_tasks.schema.response import ENDPOINT_FAILED, UNPARSABLE
 
 if TYPE_CHECKING:
     from long_context_tasks.judges.client import EndpointClient
@@ -33,30 +36,31 @@ class _Job:
     seed: int | None
     key: str = ""
     replies: list[Reply] = field(default_factory=list)
-    spent: Usage = field(default_factory=Usage)
+    paid: list[Reply] = field(default_factory=list)
     score: float | None = None
     error: str | None = None
 
-    def ask(self) -> Ask:
-        return Ask(self.messages, self.seed, len(self.replies))
+    @property
+    def draw(self) -> Draw:
+        """What is asked for next."""
+        return Draw(self.seed, len(self.replies))
 
     def verdict(self) -> Verdict:
         reason = None
         if self.score is None:
             reason = ENDPOINT_FAILED if self.error is not None else UNPARSABLE
-        texts = tuple(reply.text for reply in self.replies)
-        usage = sum((reply.usage for reply in self.replies), Usage())
+        last = self.replies[-1] if self.replies else None
         return Verdict(
             score=self.score,
             reason=reason,
-            feedback=texts[-1] if texts else None,
-            replies=texts,
+            feedback=last.text if last else None,
+            replies=tuple(reply.text for reply in self.replies),
             seed=self.seed,
             key=self.key,
-            usage=usage,
-            spent=self.spent,
+            usage=Usage.total(reply.usage for reply in self.replies),
+            spent=Usage.total(reply.usage for reply in self.paid),
             error=self.error,
-            top_logprobs=self.replies[-1].top_logprobs if self.replies else None,
+            top_logprobs=last.top_logprobs if last else None,
         )
 
 
@@ -119,7 +123,7 @@ def check_prompts(requests: Sequence[JudgeRequest], config: JudgeConfig) -> None
     """
     plain = config.prompt_template is not None or (config.kind == "openai" and config.api == "completions")
     for request in requests if plain else ():
-        raw_prompt(request.messages, config.prompt_template)
+        config.plain_prompt(request.messages)
 
 
 class _Run:
@@ -132,21 +136,26 @@ class _Run:
         self._unsynced = False
         self._syncing: asyncio.Task[None] | None = None
 
-    def _take(self, job: _Job, reply: Reply, *, new: bool) -> None:
+    def _take(self, job: _Job, reply: Reply) -> None:
         job.replies.append(reply)
         job.score = self._rubric.score_reply(reply, weighed=self._config.logprobs is not None)
-        if new:
-            job.spent = job.spent + reply.usage
 
     def from_store(self, job: _Job) -> bool:
         """Take the stored replies of a job; whether it is done with them."""
         while job.score is None and len(job.replies) < self._config.asks:
-            job.key = ask_key(job.ask(), self._config)
+            job.key = self._config.key(job.messages, job.draw)
             reply = self._store.get(job.key)
             if reply is None:
                 return False
-            self._take(job, reply, new=False)
+            self._take(job, reply)
         return True
+
+    def _take_new(self, jobs: Sequence[_Job], replies: Sequence[Reply], *, sync: bool) -> None:
+        """Store replies, then read them."""
+        self._store.append(zip((job.key for job in jobs), replies, strict=True), sync=sync)
+        for job, reply in zip(jobs, replies, strict=True):
+            job.paid.append(reply)
+            self._take(job, reply)
 
     async def ask_endpoint(self, jobs: Sequence[_Job], done: Callable[[], object]) -> None:
         """Ask for all jobs, as many at a time as the judge file allows."""
@@ -171,7 +180,11 @@ class _Run:
                 for worker in workers:
                     worker.cancel()
                 await asyncio.gather(*workers, return_exceptions=True)
-                await self._finish_syncing()
+                if self._syncing is not None:
+                    # Wait for the disk, also after an interruption.
+                    self._syncing.cancel()
+                    await asyncio.gather(self._syncing, return_exceptions=True)
+                    self._store.sync()
         if failed := [job.error for job in jobs if job.error is not None]:
             text = "judge %s: %d calls were not answered (first: %s); run again to ask for them"
             _LOG.warning(text, config.name, len(failed), failed[0])
@@ -183,18 +196,17 @@ class _Run:
         # Another process may have stored the reply since this process looked.
         while job.score is None and not self.from_store(job):
             try:
-                reply = await client.complete(job.ask())
+                reply = await client.complete(job.messages, job.draw)
             except EndpointError as error:
                 job.error = str(error)
                 # A prompt that the endpoint refuses (too long, say) says nothing about the next.
                 self._failed += error.status not in (400, 413, 422)
                 return
             self._failed = 0
-            self._store.append([(job.key, reply)], sync=False)
+            self._take_new([job], [reply], sync=False)
             self._unsynced = True
             if self._syncing is None or self._syncing.done():
                 self._syncing = asyncio.create_task(self._sync())
-            self._take(job, reply, new=True)
 
     async def _sync(self) -> None:
         """Synchronise the store with the disk from a thread, while the next calls go on."""
@@ -202,13 +214,6 @@ class _Run:
             self._unsynced = False
             await asyncio.to_thread(self._store.sync)
             await asyncio.sleep(_SYNC_SECONDS)
-
-    async def _finish_syncing(self) -> None:
-        """Wait for the disk, also after an interruption."""
-        if self._syncing is not None:
-            self._syncing.cancel()
-            await asyncio.gather(self._syncing, return_exceptions=True)
-            self._store.sync()
 
     def ask_local(self, jobs: Sequence[_Job], generate: Generate, done: Callable[[int], object]) -> None:
         """Ask in batches with a common seed and attempt, and store each."""
@@ -240,9 +245,9 @@ class _Run:
 
     def _ask_batch(self, batch: Sequence[_Job], generate: Generate) -> str | None:
         """Ask a batch once; return why it failed, or None."""
-        config, first = self._config, batch[0].ask()
+        config = self._config
         try:
-            replies = generate([job.messages for job in batch], Draw(first.seed, first.attempt))
+            replies = generate([job.messages for job in batch], batch[0].draw)
         except InputError:
             raise
         except Exception as error:
@@ -253,7 +258,64 @@ class _Run:
             raise InputError(
                 f"judge {config.name}: {len(replies)} replies to {len(batch)} prompts from the local model"
             )
-        self._store.append(zip((job.key for job in batch), replies, strict=True))
-        for job, reply in zip(batch, replies, strict=True):
-            self._take(job, reply, new=True)
+        self._take_new(batch, replies, sync=True)
         return None
+
+
+Prompt = tuple[Message, ...]
+
+
+@dataclass(frozen=True)
+class TextReply:
+    """What a model replied to a prompt.
+
+    Attributes:
+        text: None when no usable answer came.
+        reason: None, ``unparsable`` (no answer was usable) or ``endpoint_failed`` (never answered).
+        cut: the endpoint stopped the answer at ``max_tokens``.
+        error: what went wrong at the endpoint.
+    """
+
+    text: str | None
+    reason: str | None = None
+    cut: bool = False
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The answers to some prompts, in their order, and what they cost."""
+
+    answers: tuple[TextReply, ...]
+    summary: Summary
+
+
+def ask_all(
+    prompts: Sequence[Prompt],
+    config: JudgeConfig,
+    store: Store,
+    *,
+    usable: Callable[[str], object] = str.strip,
+    progress: bool = True,
+) -> Asked:
+    """Ask every prompt once; what the store holds is not asked again, and equal prompts share a call.
+
+    Args:
+        prompts: in any number.
+        config: the model; of its seeds the first counts, log-probabilities are not asked for.
+        store: of the replies.
+        usable: whether an answer can be used, by default any that is not blank; otherwise it is asked for again, up to ``asks`` times.
+        progress: show a progress bar on standard error.
+    """
+    check_reads_prompts(config)
+    config = config.changed(seeds=config.seeds[:1], logprobs=None)
+    rubric = Rubric("text", 0.0, 1.0, lambda reply: 1.0 if usable(reply) else None)
+    requests = [JudgeRequest(str(number), prompt) for number, prompt in enumerate(prompts)]
+    verdicts = judge_all(requests, config, rubric, store, progress=progress)
+    answers = []
+    for (verdict,) in verdicts:
+        reply = store.get(verdict.key) if verdict.score is not None else None
+        cut = reply is not None and reply.finish_reason == "length"
+        text = verdict.feedback if verdict.score is not None else None
+        answers.append(TextReply(text, verdict.reason, cut, verdict.error))
+    return Asked(tuple(answers), summarize(verdicts, config))

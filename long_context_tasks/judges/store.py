@@ -23,7 +23,7 @@ from pathlib import Path
 from long_context_tasks.judges.config import JudgeConfig
 from long_context_tasks.judges.verdict import Reply
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.folders import cache_dir
+from long_context_tasks.schema.options import cache_dir
 
 _LOG = logging.getLogger(__name__)
 
@@ -54,20 +54,15 @@ class Store:
         # Reading must not wait for the disk while another thread writes: the event loop reads.
         self._reading = threading.Lock()
         self._writing = threading.Lock()
-        try:
+        with self._named_failures():
             path.parent.mkdir(parents=True, exist_ok=True)
             # Under the lock no process is in the middle of a line: an unfinished line was left by a process that died.
             with self._locked() as file:
                 self._refresh()
                 unfinished = os.fstat(file).st_size > self._read_to
-        except OSError as error:
-            raise self._unusable(error) from error
         if self.broken or unfinished:
-            _LOG.warning(
-                "%s: %d broken line(s) skipped, left by a killed run; these calls are made again",
-                path,
-                self.broken + unfinished,
-            )
+            text = "%s: %d broken line(s) skipped, left by a killed run; these calls are made again"
+            _LOG.warning(text, path, self.broken + unfinished)
 
     def __len__(self) -> int:
         """Number of replies."""
@@ -76,10 +71,8 @@ class Store:
     def get(self, key: str) -> Reply | None:
         """Return the stored reply to a call, also of another process."""
         if key not in self._replies:
-            try:
+            with self._named_failures():
                 self._refresh()
-            except OSError as error:
-                raise self._unusable(error) from error
         return self._replies.get(key)
 
     def append(self, rows: Iterable[tuple[str, Reply]], *, sync: bool = True) -> None:
@@ -94,19 +87,16 @@ class Store:
         Raises:
             InputError: the file cannot be written (no space, no permission).
         """
-        new: dict[str, Reply] = {}
-        for key, reply in rows:
-            new.setdefault(key, reply)
-        try:
-            with self._writing, self._locked() as file:
-                self._refresh()
-                lines = {key: _line(key, reply) for key, reply in new.items() if key not in self._replies}
-                if lines:
-                    self._write(file, {key: new[key] for key in lines}, "".join(lines.values()))
-            if sync:
-                self._sync()
-        except OSError as error:
-            raise self._unusable(error) from error
+        with self._named_failures(), self._writing, self._locked() as file:
+            self._refresh()
+            new: dict[str, Reply] = {}
+            for key, reply in rows:
+                if key not in self._replies:
+                    new.setdefault(key, reply)
+            if new:
+                self._write(file, new)
+        if sync:
+            self.sync()
 
     def sync(self) -> None:
         """Wait until all that was appended is on the disk.
@@ -114,18 +104,23 @@ class Store:
         Raises:
             InputError: the disk fails.
         """
-        try:
-            self._sync()
-        except OSError as error:
-            raise self._unusable(error) from error
+        with self._named_failures():
+            if self.path.exists():
+                file = os.open(self.path, os.O_RDWR)
+                try:
+                    os.fsync(file)
+                finally:
+                    os.close(file)
 
-    def _sync(self) -> None:
-        if self.path.exists():
-            file = os.open(self.path, os.O_RDWR)
-            try:
-                os.fsync(file)
-            finally:
-                os.close(file)
+    @contextmanager
+    def _named_failures(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise InputError(
+                f"store of judge replies {self.path}: cannot be used ({reason}); free some space or name another file"
+            ) from error
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
@@ -137,8 +132,9 @@ class Store:
         finally:
             os.close(file)
 
-    def _write(self, file: int, replies: dict[str, Reply], text: str) -> None:
+    def _write(self, file: int, replies: dict[str, Reply]) -> None:
         """Append whole lines; an unfinished line at the end of the file is closed first."""
+        text = "".join(map(_line, replies, replies.values()))
         size = os.fstat(file).st_size
         # What was read ends with a whole line; what follows it, now that no other process writes, was broken off.
         unfinished = size != self._read_to
@@ -168,44 +164,29 @@ class Store:
                 data = file.read()
             whole = data[: data.rfind(b"\n") + 1]
             # Not splitlines, which ends lines at other bytes too.
-            for line in whole.split(b"\n"):
-                self._take(line)
+            for line in filter(bytes.strip, whole.split(b"\n")):
+                try:
+                    key, reply = _row(line)
+                except (ValueError, KeyError, TypeError, AttributeError):
+                    self.broken += 1
+                else:
+                    self._replies.setdefault(key, reply)
             self._read_to += len(whole)
 
-    def _take(self, line: bytes) -> None:
-        if not line.strip():
-            return
-        try:
-            row = json.loads(line)
-            top = row.get("top_logprobs")
-            reply = Reply(
-                str(row["reply"]),
-                row["prompt_tokens"],
-                row["completion_tokens"],
-                row["finish_reason"],
-                None if top is None else tuple((str(token), value) for token, value in top),
-            )
-            key = str(row["key"])
-        except (ValueError, KeyError, TypeError):
-            self.broken += 1
-            return
-        self._replies.setdefault(key, reply)
 
-    def _unusable(self, error: Exception) -> InputError:
-        reason = getattr(error, "strerror", None) or type(error).__name__
-        return InputError(
-            f"store of judge replies {self.path}: cannot be used ({reason}); free some space or name another file"
-        )
+_FIELDS = ("prompt_tokens", "completion_tokens", "finish_reason")
 
 
 def _line(key: str, reply: Reply) -> str:
-    row: dict[str, object] = {
-        "key": key,
-        "reply": reply.text,
-        "prompt_tokens": reply.prompt_tokens,
-        "completion_tokens": reply.completion_tokens,
-        "finish_reason": reply.finish_reason,
-    }
+    row = {"key": key, "reply": reply.text} | {name: getattr(reply, name) for name in _FIELDS}
     if reply.top_logprobs is not None:
         row["top_logprobs"] = reply.top_logprobs
     return json.dumps(row, ensure_ascii=True, separators=(",", ":")) + "\n"
+
+
+def _row(line: bytes) -> tuple[str, Reply]:
+    row = json.loads(line)
+    top = row.get("top_logprobs")
+    likely = None if top is None else tuple((str(token), value) for token, value in top)
+    reply = Reply(str(row["reply"]), top_logprobs=likely, **{name: row[name] for name in _FIELDS})
+    return str(row["key"]), reply

@@ -6,13 +6,11 @@ from typing import Any
 
 from long_context_tasks.judges.config import JudgeConfig
 from long_context_tasks.judges.kinds import check_judge, kind_of, load_judge
-from long_context_tasks.judges.request import JudgeRequest
 from long_context_tasks.judges.run import check_prompts, judge_all
 from long_context_tasks.judges.store import Store, default_store_path
-from long_context_tasks.judges.verdict import Rubric, Verdict, summarize
+from long_context_tasks.judges.verdict import JudgeRequest, Rubric, Verdict, summarize
 from long_context_tasks.schema import Case, CaseScores, LoadedTask, Score
-from long_context_tasks.schema.reasons import NOT_JUDGED
-from long_context_tasks.schema.response import Response
+from long_context_tasks.schema.response import NOT_JUDGED, Response
 
 
 @dataclass(frozen=True)

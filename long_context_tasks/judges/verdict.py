@@ -1,15 +1,31 @@
-"""What comes back from a judge: replies, the score in them, and what they cost."""
+"""What goes to a judge and what comes back: requests, replies, the score in them, and what they cost."""
 
-import math
+import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.schema import Message
 
 TopLogprobs = tuple[tuple[str, "float | None"], ...]
 """Tokens that were likely at the first place of a reply, with their natural log-probabilities (None where it is not known)."""
+
+
+@dataclass(frozen=True)
+class JudgeRequest:
+    """One item to judge.
+
+    Attributes:
+        id: names the item in messages and results.
+        messages: the filled judge prompt; the response under judgement is in it.
+        meta: anything the caller wants back beside the verdict; no part of the key.
+    """
+
+    id: str
+    messages: tuple[Message, ...]
+    meta: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -36,7 +52,7 @@ class Rubric:
         >>> Rubric("ten_point", 1, 10, float).score("11") is None
         True
         """
-        return self._in_scale(self.parse(reply))
+        return self.score_reply(Reply(reply), weighed=False)
 
     def score_reply(self, reply: "Reply", *, weighed: bool) -> float | None:
         """Return the score of a reply: weighed by probability where that is asked for, else the score in its text.
@@ -47,15 +63,13 @@ class Rubric:
                 and unweighed ones would mean nothing.
         """
         if not weighed or self.weigh is None:
-            return self.score(reply.text)
-        return None if reply.top_logprobs is None else self._in_scale(self.weigh(reply.top_logprobs))
-
-    def _in_scale(self, value: float | None) -> float | None:
+            value = self.parse(reply.text)
+        else:
+            value = None if reply.top_logprobs is None else self.weigh(reply.top_logprobs)
         return value if value is not None and self.low <= value <= self.high else None
 
 
-@dataclass(frozen=True)
-class Usage:
+class Usage(NamedTuple):
     """Tokens of some calls.
 
     Attributes:
@@ -69,14 +83,10 @@ class Usage:
     completion_tokens: int = 0
     uncounted: int = 0
 
-    def __add__(self, other: "Usage") -> "Usage":
-        """Sum of two usages."""
-        return Usage(
-            self.replies + other.replies,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.uncounted + other.uncounted,
-        )
+    @classmethod
+    def total(cls, usages: Iterable["Usage"]) -> "Usage":
+        """Return the sum of some usages."""
+        return cls(*map(sum, zip(*usages, strict=True)))
 
     def cost(self, config: JudgeConfig) -> float | None:
         """Price in the currency of the judge file; None when it names no prices."""
@@ -133,8 +143,8 @@ class Verdict:
     replies: tuple[str, ...]
     seed: int | None
     key: str
-    usage: Usage = Usage()
-    spent: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
+    spent: Usage = field(default_factory=Usage)
     error: str | None = None
     top_logprobs: TopLogprobs | None = None
 
@@ -145,12 +155,7 @@ class Verdict:
 
     def row(self) -> dict[str, Any]:
         """Plain values for a host's sample log; equal whether the replies came from the store or not."""
-        weighed = (
-            {}
-            if self.top_logprobs is None
-            else {"top_logprobs": [list(token) for token in self.top_logprobs]}
-        )
-        return {
+        row: dict[str, Any] = {
             "score": self.score,
             "reason": self.reason,
             "feedback": self.feedback,
@@ -161,8 +166,10 @@ class Verdict:
             "completion_tokens": self.usage.completion_tokens,
             "error": self.error,
             "key": self.key,
-            **weighed,
         }
+        if self.top_logprobs is not None:
+            row["top_logprobs"] = [list(token) for token in self.top_logprobs]
+        return row
 
 
 @dataclass(frozen=True)
@@ -206,8 +213,8 @@ def summarize(verdicts: Iterable[Sequence[Verdict]], config: JudgeConfig) -> Sum
     flat = [verdict for row in verdicts for verdict in row]
     # Items with equal prompts share a call: it is counted once.
     calls = {verdict.key: verdict for verdict in flat}
-    usage = sum((verdict.usage for verdict in calls.values()), Usage())
-    spent = sum((verdict.spent for verdict in calls.values()), Usage())
+    usage = Usage.total(verdict.usage for verdict in calls.values())
+    spent = Usage.total(verdict.spent for verdict in calls.values())
     return Summary(
         total=len(flat),
         judged=sum(verdict.score is not None for verdict in flat),
@@ -220,8 +227,7 @@ def summarize(verdicts: Iterable[Sequence[Verdict]], config: JudgeConfig) -> Sum
     )
 
 
-@dataclass(frozen=True)
-class Panel:
+class Panel(NamedTuple):
     """Several scores of one item: of several judges, or of several seeds of one.
 
     Attributes:
@@ -245,10 +251,6 @@ def panel(scores: Sequence[float | None]) -> Panel:
     Panel(mean=7.0, spread=1.4142135623730951, n=2, total=3)
     """
     there = [score for score in scores if score is not None]
-    if not there:
-        return Panel(None, None, 0, len(scores))
-    mean = math.fsum(there) / len(there)
-    spread = None
-    if len(there) > 1:
-        spread = math.sqrt(math.fsum((score - mean) ** 2 for score in there) / (len(there) - 1))
+    mean = statistics.fmean(there) if there else None
+    spread = statistics.stdev(there) if len(there) > 1 else None
     return Panel(mean, spread, len(there), len(scores))

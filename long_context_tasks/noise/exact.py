@@ -13,8 +13,7 @@ import numpy.typing as npt
 from rapidfuzz.distance import Levenshtein
 
 from long_context_tasks.noise.error_rules import Rules
-from long_context_tasks.noise.rates import Marks
-from long_context_tasks.noise.words import SoundAlikes, Token, numbers_alike, parse_token
+from long_context_tasks.noise.words import Marks, SoundAlikes, Token, numbers_alike, parse_token
 from long_context_tasks.schema import InputError
 
 _PRECISION = 0.0005  # how near the target the search for the number of errors ends

@@ -9,7 +9,7 @@ from statistics import mean
 from long_context_tasks.noise.error_rules import Rules
 from long_context_tasks.noise.exact import ErrorModel, inject_exact
 from long_context_tasks.noise.official import RuleTable, inject_official
-from long_context_tasks.noise.rates import word_error_rate
+from long_context_tasks.noise.words import word_error_rate
 from long_context_tasks.schema import InputError
 
 MODES = ("exact", "official")
@@ -51,9 +51,7 @@ def noise_seed(seed: int, document: str, wer: float) -> int:
     return int.from_bytes(hashlib.sha256(key).digest()[:4], "big")
 
 
-@lru_cache(maxsize=4)
-def _model(rules: Rules) -> ErrorModel:
-    return ErrorModel(rules)
+_model = lru_cache(maxsize=4)(ErrorModel)
 
 
 @lru_cache(maxsize=4)

@@ -1,13 +1,16 @@
-"""Words of transcripts: what of a token is a word, and which words sound alike."""
+"""Words of transcripts: what of a token is a word, which words sound alike, and word error rates, measured by rapidfuzz."""
 
 import re
+import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import jellyfish
 from rapidfuzz.distance import Levenshtein
+
+from long_context_tasks.schema import InputError
 
 # (PERSON4), [ORGANIZATION2], [OTHER], <laugh/>, <parallel_talk>, also broken ones: whatever brackets something.
 _TAG = re.compile(r"[\[\]<>]|\([A-Z]+\d*\)")
@@ -51,7 +54,9 @@ def parse_token(token: str) -> Token:
     >>> parse_token("Hello,").dress("yellow")
     'Yellow,'
     """
-    before, core, behind = _parts(token)
+    match = _CORE.match(token)
+    assert match is not None  # every string matches
+    before, core, behind = match.groups()
     key = core.lower().translate(_APOSTROPHES)
     if _TAG.search(token):
         return Token("", before, behind, _AS_IT_IS)
@@ -62,12 +67,6 @@ def parse_token(token: str) -> Token:
     else:
         case = _AS_IT_IS
     return Token(key, before, behind, case)
-
-
-def _parts(token: str) -> tuple[str, str, str]:
-    match = _CORE.match(token)
-    assert match is not None  # every string matches
-    return match.group(1), match.group(2), match.group(3)
 
 
 @lru_cache(maxsize=1 << 17)
@@ -138,3 +137,73 @@ def numbers_alike(word: str) -> tuple[str, ...]:
     if number % 10 == 0 and 30 <= number <= 90:
         return (str(number // 10 + 10), str(number + 1))
     return (str(number + 1), str(number - 1)) if number else ("1",)
+
+
+class Marks(dict[str, str]):
+    """A character for each word: rapidfuzz measures strings fastest."""
+
+    def __missing__(self, text: str) -> str:
+        """Return a new character, or several for several words."""
+        if " " in text or not text:
+            mark = "".join(map(self.__getitem__, text.split()))
+        else:
+            number = len(self) + 0x100
+            mark = chr(number if number < 0xD800 else number + 0x800)  # never a surrogate
+        self[text] = mark
+        return mark
+
+
+def encode(*texts: Sequence[str]) -> list[str]:
+    """Return sequences of words as strings with a character for each word.
+
+    >>> first, second = encode(["to", "be"], ["be", "to"])
+    >>> first == second[::-1]
+    True
+    """
+    marks = Marks()
+    return ["".join(map(marks.__getitem__, words)) for words in texts]
+
+
+def word_error_rate(reference: str, hypothesis: str) -> float:
+    """Return the edit distance of the words over the number of reference words, 0 to 1 and above.
+
+    Words are separated by white space, with case and punctuation; line breaks count as spaces.
+
+    >>> word_error_rate("to be or not", "to bee or")
+    0.5
+
+    Raises:
+        InputError: the reference holds no words.
+    """
+    left, right = reference.split(), hypothesis.split()
+    if not left:
+        raise InputError("the reference holds no words; a word error rate needs some")
+    return Levenshtein.distance(*encode(left, right)) / len(left)
+
+
+def official_error_rate(
+    references: Sequence[str], hypotheses: Sequence[str], *, characters: bool = False
+) -> float:
+    """Return the simulator's own measure in percent: NFKC, line by line.
+
+    Args:
+        references: Lines.
+        hypotheses: As many lines.
+        characters: Character instead of word error rate.
+
+    Raises:
+        InputError: unequal numbers of lines, or references without words.
+    """
+    if len(references) != len(hypotheses):
+        raise InputError(
+            f"{len(references)} reference lines but {len(hypotheses)} hypothesis lines; give one for each"
+        )
+    distance = total = 0
+    for reference, hypothesis in zip(references, hypotheses, strict=True):
+        left, right = (unicodedata.normalize("NFKC", text) for text in (reference, hypothesis))
+        pair = (left, right) if characters else encode(left.split(), right.split())
+        distance += Levenshtein.distance(*pair)
+        total += len(left) if characters else len(left.split())
+    if not total:
+        raise InputError("the references hold no words; a word error rate needs some")
+    return 100 * distance / total

@@ -16,16 +16,23 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
-from long_context_tasks.judges.config import JudgeConfig
-from long_context_tasks.judges.kinds import Draw, Generate, Kind, Stored
-from long_context_tasks.judges.request import JudgeRequest
+from long_context_tasks.judges.config import Draw, JudgeConfig
+from long_context_tasks.judges.kinds import Generate, Kind, Stored
 from long_context_tasks.judges.task_judge import Judging
-from long_context_tasks.judges.verdict import Reply, Rubric, Verdict
+from long_context_tasks.judges.verdict import JudgeRequest, Reply, Rubric, Verdict
 from long_context_tasks.orca.checkpoint import find_checkpoint, read_args
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.inputs import InputFormat
-from long_context_tasks.schema import Case, CaseScores, InputError, LoadedTask, Message, Score, reasons
-from long_context_tasks.schema.thinking import without_thinking
+from long_context_tasks.schema import Case, CaseScores, InputError, LoadedTask, Message, Score
+from long_context_tasks.schema.response import (
+    ANSWER_CUT,
+    EMPTY,
+    ENDPOINT_FAILED,
+    JUDGE_FAILED,
+    JUDGE_UNPARSABLE,
+    NOT_JUDGED,
+    without_thinking,
+)
 from long_context_tasks.schema.validated import Checked
 
 if TYPE_CHECKING:
@@ -202,14 +209,14 @@ def _orca_scores(response: str | None, verdicts: Sequence[Verdict], status: str 
     if status is not None:
         return dict.fromkeys(METRICS, Score(None, status))
     if not answer.text.strip():
-        return dict.fromkeys(METRICS, Score(0.0, reasons.ANSWER_CUT if answer.unclosed else reasons.EMPTY))
+        return dict.fromkeys(METRICS, Score(0.0, ANSWER_CUT if answer.unclosed else EMPTY))
     if not verdicts:
-        return dict.fromkeys(METRICS, Score(None, reasons.NOT_JUDGED))
+        return dict.fromkeys(METRICS, Score(None, NOT_JUDGED))
     [verdict] = verdicts
     prediction = None if verdict.feedback is None else read_prediction(verdict.feedback)
     if verdict.score is None or prediction is None:
-        failed = verdict.reason == reasons.ENDPOINT_FAILED
-        why = reasons.JUDGE_FAILED if failed else reasons.JUDGE_UNPARSABLE
+        failed = verdict.reason == ENDPOINT_FAILED
+        why = JUDGE_FAILED if failed else JUDGE_UNPARSABLE
         return dict.fromkeys(METRICS, Score(None, why))
     if prediction.std is None:
         return {METRICS[0]: Score(prediction.mean), METRICS[1]: Score(None, NOT_PREDICTED)}

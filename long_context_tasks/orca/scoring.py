@@ -12,7 +12,7 @@ from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.inputs import InputFormat, encode_items
 from long_context_tasks.orca.model import OrcaModel, collate, length_batches
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.reasons import DOES_NOT_FIT
+from long_context_tasks.schema.response import DOES_NOT_FIT
 
 
 @dataclass(frozen=True)

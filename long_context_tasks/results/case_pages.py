@@ -66,7 +66,7 @@ def shown_cases(
     Args:
         key: of the run, as in ``RUNS``.
         evaluation: the run with what one judge said of it.
-        task: behind the run (:func:`long_context_tasks.hosts.stored_task.load_task`); None where its data are not here: then there are no
+        task: behind the run (:func:`long_context_tasks.hosts.stored.load_task`); None where its data are not here: then there are no
             prompts, questions and gold.
         private: show all, whatever the card says.
 

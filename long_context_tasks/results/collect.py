@@ -44,8 +44,7 @@ from long_context_tasks.results.settings import (
 from long_context_tasks.results.tidy import RUNS, SCORES, Collection
 from long_context_tasks.schema import InputError, parse_length
 from long_context_tasks.schema.files import json_value
-from long_context_tasks.schema.reasons import NOT_SCORED
-from long_context_tasks.schema.response import writable
+from long_context_tasks.schema.response import NOT_SCORED, writable
 from long_context_tasks.schema.secrets import without_secrets
 
 

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import long_context_tasks
-from long_context_tasks.hosts.stored import StoredRun
-from long_context_tasks.hosts.stored_task import Responses, load_task, responses_to
+from long_context_tasks.hosts.stored import Responses, StoredRun, load_task, responses_to
 from long_context_tasks.judges import JudgeConfig, Verdict
 from long_context_tasks.judges.task_judge import Verdicts, score_turns, with_judge
 from long_context_tasks.results.evaluations import judged_path, needs_no_judge, write_judged
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
-from long_context_tasks.schema.reasons import JUDGE_FAILED
+from long_context_tasks.schema.response import JUDGE_FAILED
 from long_context_tasks.stats.means import task_numbers
 
 ROW_KEYS = (

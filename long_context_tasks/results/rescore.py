@@ -12,8 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import long_context_tasks
-from long_context_tasks.hosts.stored import StoredCase, StoredRun, metric_names
-from long_context_tasks.hosts.stored_task import cases_of, in_repeats, load_task
+from long_context_tasks.hosts.stored import (
+    StoredCase,
+    StoredRun,
+    cases_of,
+    in_repeats,
+    load_task,
+    metric_names,
+)
 from long_context_tasks.judges import ENDPOINT_FAILED, UNPARSABLE, Judging, Reply, Rubric, Usage, Verdict
 from long_context_tasks.judges.kinds import stored_kind
 from long_context_tasks.judges.task_judge import Verdicts
@@ -31,7 +37,7 @@ from long_context_tasks.results.evaluations import (
 )
 from long_context_tasks.results.rejudge import ROW_KEYS, ScoredAgain, naming, scores_of
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
-from long_context_tasks.schema.reasons import NOT_JUDGED
+from long_context_tasks.schema.response import NOT_JUDGED
 
 _MOST_REPLIES = 1000
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.hosts.stored import StoredRun
-from long_context_tasks.hosts.stored_task import load_task
+from long_context_tasks.hosts.stored import StoredRun, load_task
 from long_context_tasks.results.evaluations import Evaluation, needs_no_judge, scored_cases
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError, LoadedTask
@@ -46,7 +45,7 @@ class Wanted:
 
     Attributes:
         metric: name, :data:`OFFICIAL`, or empty: each run's headline.
-        data_dir: see :func:`long_context_tasks.hosts.stored_task.load_task`.
+        data_dir: see :func:`long_context_tasks.hosts.stored.load_task`.
         cases: where built cases lie now; None: where the runs say.
         bins: parts of a context; None: as the benchmark has them.
         tests: pairs ``FIRST,SECOND`` for :func:`tests_table`.

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import ConfigDict, Field, PrivateAttr
 
-from long_context_tasks.schema.errors import InputError
+from long_context_tasks.schema.files import InputError
 from long_context_tasks.schema.validated import Checked, validated
 
 Source = Literal["published", "seed", "built"]

@@ -6,8 +6,8 @@ table and are referred to by key (see :mod:`long_context_tasks.schema.case_folde
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 CL100K = "cl100k"
@@ -25,6 +25,36 @@ class Message:
 def prompt_hash(messages: Sequence[Message]) -> str:
     """SHA-256 of the JSON list of [role, content] pairs."""
     return hashlib.sha256(json.dumps([[m.role, m.content] for m in messages]).encode("ascii")).hexdigest()
+
+
+_PROBE = "A system message."
+
+
+def folded(messages: Sequence[Message]) -> list[Message]:
+    """The same without a system role: its text stands in front of the first other message, with a blank line between.
+
+    >>> folded([Message("system", "S"), Message("user", "U")])
+    [Message(role='user', content='S\\n\\nU')]
+    """
+    system = [message.content for message in messages if message.role == "system"]
+    others = [message for message in messages if message.role != "system"]
+    if not system or not others:
+        return list(messages)
+    return [replace(others[0], content="\n\n".join([*system, others[0].content])), *others[1:]]
+
+
+def takes_system(apply: Callable[[list[dict[str, str]]], Any]) -> bool:
+    """Whether a chat template writes a system message.
+
+    Args:
+        apply: messages as mappings to the template's text.
+    """
+    try:
+        text = apply([{"role": "system", "content": _PROBE}, {"role": "user", "content": "A question."}])
+    except Exception:
+        # jinja's TemplateError mostly; templates raise what they like.
+        return False
+    return _PROBE in str(text)
 
 
 @dataclass(frozen=True)

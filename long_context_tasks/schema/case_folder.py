@@ -19,8 +19,8 @@ from types import TracebackType
 from typing import Any
 
 from long_context_tasks.schema.case import Case
-from long_context_tasks.schema.errors import InputError
-from long_context_tasks.schema.folders import cache_dir
+from long_context_tasks.schema.files import InputError
+from long_context_tasks.schema.options import cache_dir
 
 FORMAT = 1
 _DOCUMENTS = "documents.sqlite"

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, JSON Lines, and values that JSON has words for."""
+"""Files that are there whole or not at all, JSON Lines, values that JSON has words for; and the error of bad input."""
 
 import gzip
 import json
@@ -9,7 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from long_context_tasks.schema.errors import InputError
+
+class InputError(ValueError):
+    """Bad input from outside: a file, an option, a missing data set.
+
+    The message names the file, the line or row where there is one, and the remedy. The command line prints it
+    without a traceback; hosts show it as the cause of a failed task.
+    """
 
 
 def write_whole(

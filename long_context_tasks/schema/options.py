@@ -9,16 +9,18 @@ import difflib
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import Field, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
+import platformdirs
+from pydantic import AfterValidator, BeforeValidator, Field
 from typing_extensions import Self
 
-from long_context_tasks.schema.errors import InputError
+from long_context_tasks.schema.files import InputError
+from long_context_tasks.schema.validated import Whole, validated
 
 LENGTH_POLICIES = ("same_information", "same_tokens")
-SUBSETS = (1000, 200, 50)
 
 
 def parse_length(text: str | int) -> int:
@@ -49,77 +51,26 @@ def format_length(tokens: int) -> str:
     return str(tokens)
 
 
-Parser = Callable[[str, Any], Any]
-"""An option's name and value as given to the value that it means; raises InputError."""
+Text = Annotated[str, BeforeValidator(str)]
+"""Any text."""
+UserPath = Annotated[Path, AfterValidator(Path.expanduser)]
+"""A path; ``~`` is the home folder."""
+Tokens = Annotated[int, BeforeValidator(parse_length)]
+"""A number of tokens, see :func:`parse_length`."""
+Positive = Annotated[Whole, Field(gt=0)]
+"""A whole number above 0."""
 
 
-def option(parse: Parser, default: Any = None) -> Any:
-    """Declare an option as a field of :class:`Options` or of a benchmark's subclass.
-
-    Args:
-        parse: see :data:`Parser`.
-        default: when nothing is given.
-    """
-    return field(default=default, metadata={"parse": parse})
-
-
-def text(name: str, value: object) -> str:
-    """Any text."""
-    return str(value)
-
-
-def path(name: str, value: Any) -> Path:
-    """A path; ``~`` is the home folder."""
-    return Path(value).expanduser()
-
-
-def tokens(name: str, value: Any) -> int:
-    """A number of tokens, see :func:`parse_length`."""
-    return parse_length(value)
-
-
-def positive(name: str, value: object) -> int:
-    """A whole number above 0."""
-    try:
-        number = int(str(value))
-    except ValueError:
-        number = 0
-    if number <= 0:
-        raise InputError(f"{name} must be a whole number above 0, not {value!r}")
-    return number
-
-
-def whole(name: str, value: object) -> int:
-    """A whole number."""
-    try:
-        return int(str(value))
-    except ValueError:
-        raise InputError(f"{name} must be a whole number, not {value!r}") from None
-
-
-def one_of(*choices: Any) -> Parser:
-    """One of some values, as they are written."""
-
-    def parse(name: str, value: object) -> Any:
-        for choice in choices:
-            if str(value) == str(choice):
-                return choice
-        raise InputError(f"{name} must be one of {', '.join(map(str, choices))}, not {value!r}")
-
-    return parse
-
-
-def yes_or_no(name: str, value: object) -> bool:
-    """True or false, 1 or 0, yes or no."""
-    text = str(value).lower()
-    if text not in ("true", "false", "1", "0", "yes", "no"):
-        raise InputError(f"{name} must be true or false, not {value!r}")
-    return text in ("true", "1", "yes")
+def _number(value: object) -> object:
+    """Digits as a number; anything else as it is."""
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
 @dataclass(frozen=True)
 class Options:
     """The options that every benchmark has, resolved; every result carries them. A benchmark adds its own in a subclass.
+
+    The types of the fields read what a user writes, as text or as a value.
 
     Attributes:
         cases: a folder of built cases to run on, instead of the official files.
@@ -137,32 +88,29 @@ class Options:
         given: names of the options that somebody set, also those set to their default; no option itself.
     """
 
-    cases: Path | None = option(path)
-    length: int | None = option(tokens)
-    length_policy: str = option(one_of(*LENGTH_POLICIES), "same_information")
-    tokenizer: str | None = option(text)
-    window: int | None = option(tokens)
-    seed: int = option(whole, 0)
-    n: int | None = option(positive)
-    subset: int | None = option(one_of(*SUBSETS))
-    judge: Path | None = option(path)
-    data_dir: Path | None = option(path)
-    answer_budget: int | None = option(positive)
+    cases: UserPath | None = None
+    length: Tokens | None = None
+    length_policy: Literal["same_information", "same_tokens"] = "same_information"
+    tokenizer: Text | None = None
+    window: Tokens | None = None
+    seed: Whole = 0
+    n: Positive | None = None
+    subset: Annotated[Literal[1000, 200, 50], BeforeValidator(_number)] | None = None
+    judge: UserPath | None = None
+    data_dir: UserPath | None = None
+    answer_budget: Positive | None = None
     given: frozenset[str] = field(default=frozenset(), compare=False, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
         """Count what differs from its default as given."""
-        differing = {item.name for item in self._items() if getattr(self, item.name) != item.default}
+        defaults = {item.name: item.default for item in fields(self)}
+        differing = {name for name in self.names() if getattr(self, name) != defaults[name]}
         object.__setattr__(self, "given", self.given | differing)
-
-    @classmethod
-    def _items(cls) -> "list[Field[Any]]":
-        return [item for item in fields(cls) if item.name != "given"]
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """Names of the options, without ``lct_``."""
-        return tuple(item.name for item in cls._items())
+        return tuple(item.name for item in fields(cls) if item.name != "given")
 
     @classmethod
     def of(cls, options: "Options") -> Self:
@@ -255,13 +203,13 @@ def resolve_options(
             near = difflib.get_close_matches(key, known, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
             raise InputError(f"unknown option {key}{hint} Options are: {', '.join(sorted(known))}")
-    values: dict[str, Any] = {}
-    for item in kind._items():
-        for source, key in ((given, f"lct_{item.name}"), (environ, f"LCT_{item.name.upper()}")):
+    values, places = {}, {}
+    for name in kind.names():
+        for source, key in ((given, f"lct_{name}"), (environ, f"LCT_{name.upper()}")):
             if source.get(key) not in (None, ""):
-                values[item.name] = item.metadata["parse"](key, source[key])
+                values[name], places[name] = source[key], key
                 break
-    options = kind(**values, given=frozenset(values))
+    options = validated(kind, {**values, "given": frozenset(values)}, "options", places=places)
     # A folder of cases may know its tokenizer.
     return options if options.cases is not None else _checked(options)
 
@@ -272,3 +220,15 @@ def _checked(options: _Options) -> _Options:
             "lct_length_policy=same_tokens counts in the model's tokenizer: give lct_tokenizer (--tokenizer) as well"
         )
     return options
+
+
+def cache_dir() -> Path:
+    """Folder for what can be made again: ``LCT_CACHE_DIR``, else the platform's cache folder."""
+    given = os.environ.get("LCT_CACHE_DIR")
+    return Path(given).expanduser() if given else Path(platformdirs.user_cache_dir("long_context_tasks"))
+
+
+def data_dir(options: Options, benchmark: str) -> Path:
+    """Folder with the published files of a benchmark: in ``lct_data_dir``, else in the cache."""
+    root = options.data_dir if options.data_dir is not None else cache_dir() / "data"
+    return root / benchmark

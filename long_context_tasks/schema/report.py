@@ -6,7 +6,7 @@ A benchmark's ``sections`` takes :class:`ScoredRun` objects and gives :class:`Se
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from long_context_tasks.schema.response import Response
 from long_context_tasks.schema.task import LoadedTask
@@ -100,28 +100,23 @@ def settings_text(settings: Mapping[str, Any], without: Iterable[str] = ()) -> s
     return " ".join(f"{key.removeprefix('lct_')}={kept[key]}" for key in ordered)
 
 
-class _Keyed(Protocol):
-    """A score with the key of what it is of."""
-
-    @property
-    def key(self) -> Hashable: ...
-
-    @property
-    def value(self) -> float | None: ...
-
-
-K = TypeVar("K", bound=_Keyed)
+K = TypeVar("K")
 
 
 def mean_over_repeats(scored: Iterable[K]) -> list[K]:
-    """One score for each key: the first with the mean of the values that there are. Several runs do not make more cases."""
-    found: dict[Hashable, list[K]] = {}
+    """One score for each key: the first with the mean of the values that there are. Several runs do not make more cases.
+
+    Args:
+        scored: dataclasses with a ``key`` of what the score is of, and its ``value``.
+    """
+    found: dict[Hashable, list[Any]] = {}
+    score: Any
     for score in scored:
         found.setdefault(score.key, []).append(score)
     means = []
     for same in found.values():
         values = [score.value for score in same if score.value is not None]
-        means.append(replace(same[0], value=math.fsum(values) / len(values) if values else None))  # type: ignore[type-var]
+        means.append(replace(same[0], value=math.fsum(values) / len(values) if values else None))
     return means
 
 
@@ -216,16 +211,6 @@ class Section:
     problems: tuple[str, ...] = ()
 
 
-class _Ends(Protocol):
-    """An interval."""
-
-    @property
-    def low(self) -> float: ...
-
-    @property
-    def high(self) -> float: ...
-
-
 def figure_text(value: float, places: int = 2) -> str:
     """A number as a cell; a dash for not-a-number."""
     return "-" if math.isnan(value) else f"{value:.{places}f}"
@@ -236,8 +221,8 @@ def count_text(n: int, total: int) -> str:
     return str(n) if n == total else f"{n} of {total}"
 
 
-def interval_text(interval: _Ends | None, places: int = 2) -> str:
-    """``low to high``; empty without an interval, a dash where too few clusters allow none."""
+def interval_text(interval: Any, places: int = 2) -> str:
+    """``low to high`` of an interval or mean; empty without an interval, a dash where too few clusters allow none."""
     if interval is None:
         return ""
     if math.isnan(interval.low) or math.isnan(interval.high):

@@ -1,9 +1,38 @@
-"""What came of a turn, and how the turns of a case stand in a host's files."""
+"""What came of a turn: the response, its thinking, why it has no score or the lowest, and how it stands in a host's files."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+DOES_NOT_FIT = "does_not_fit"
+"""The prompt and its answer budget exceed the context window; nothing is sent."""
+ENDPOINT_FAILED = "endpoint_failed"
+"""The model's server, or the judge's, gives no reply."""
+NOT_JUDGED = "not_judged"
+JUDGE_FAILED = "judge_failed"
+"""The judge gives no reply; another run asks it again."""
+JUDGE_UNPARSABLE = "judge_unparsable"
+"""The judge replies, and its reply holds no score."""
+UNPARSABLE = "unparsable"
+"""The same of a single verdict."""
+NOT_SCORED = "not_scored"
+"""The host scores other cases of the run, and not this one."""
+
+ANSWER_CUT = "answer_cut"
+"""The answer budget ends while the model is still thinking."""
+EMPTY = "empty"
+REFUSED = "refused"
+"""A refusal is an answer: it gets the lowest score."""
+UNPARSED = "unparsed"
+AMBIGUOUS = "ambiguous"
+WRONG_LENGTH = "wrong_length"
+
+OF_THE_JUDGE = (NOT_JUDGED, JUDGE_FAILED, JUDGE_UNPARSABLE)
+UNSCORED = (DOES_NOT_FIT, ENDPOINT_FAILED, *OF_THE_JUDGE)
+"""No score, through no fault of the model."""
+REASONS = (*UNSCORED, ANSWER_CUT, EMPTY, REFUSED, UNPARSED, AMBIGUOUS, WRONG_LENGTH)
+"""All that results count; those that are not in :data:`UNSCORED` give the lowest score."""
 
 
 @dataclass(frozen=True)
@@ -67,3 +96,36 @@ def writable(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-8", "replace").decode()
     return text
+
+
+OPEN, CLOSE = "<think>", "</think>"
+_MARK = "think>"
+"""Stands in both; a response without it, which is nearly every one, is looked through once."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A response without its thinking.
+
+    Attributes:
+        text: the answer.
+        unclosed: the response ended inside its thinking.
+    """
+
+    text: str
+    unclosed: bool
+
+
+def without_thinking(response: str) -> Answer:
+    """Remove ``<think>...</think>``, also when the server swallowed the opening tag; other responses stay to the byte.
+
+    >>> without_thinking("A1? No, A2.</think>Answer: A2")
+    Answer(text='Answer: A2', unclosed=False)
+    >>> without_thinking("<think>A1 or A2 or")
+    Answer(text='', unclosed=True)
+    """
+    if _MARK not in response:
+        return Answer(response, False)
+    answer = response.rpartition(CLOSE)[2]
+    head, opened, _ = answer.partition(OPEN)
+    return Answer(head, bool(opened))

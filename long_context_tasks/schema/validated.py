@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
-from long_context_tasks.schema.errors import InputError
+from long_context_tasks.schema.files import InputError
 from long_context_tasks.schema.secrets import holds_secret, is_secret_name
 
 _T = TypeVar("_T")
@@ -21,6 +21,7 @@ _WORDS = {
     "a valid integer": "a whole number",
     "a valid number": "a number",
     "a valid string": "text",
+    "a valid boolean": "true or false",
     "a valid dictionary": "a mapping",
     "a valid list": "a list",
     "a valid tuple": "a list",

@@ -9,7 +9,7 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -18,15 +18,21 @@ import jinja2
 
 from long_context_tasks.results.case_pages import ShownCase
 from long_context_tasks.results.cells import Cell
+from long_context_tasks.results.lengths import ends_words, length_words
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import write_whole
 from long_context_tasks.site import words
-from long_context_tasks.site.cases import ChunkStore, write_cases
+from long_context_tasks.site.cases import ChunkStore, Names, facts_of, write_cases
 from long_context_tasks.site.leaderboard import index_payload, leading_cells
-from long_context_tasks.site.pages import benchmark_context, grouped, model_context, task_context
-from long_context_tasks.site.rows import Names, facts_of, label_breakdowns, length_table
-from long_context_tasks.site.shown import SiteOptions
+from long_context_tasks.site.pages import (
+    benchmark_context,
+    grouped,
+    length_table,
+    model_context,
+    task_context,
+)
+from long_context_tasks.site.shown import SiteOptions, label_breakdowns
 from long_context_tasks.site.words import slug
 
 MARKER = "lct-site.json"
@@ -42,22 +48,19 @@ def _replaced(place: Path) -> Iterator[Path]:
     Raises:
         InputError: the place holds something else, or cannot be written; an old site is back in its place then.
     """
-    if (
-        place.exists()
-        and not (place.is_dir() and not any(place.iterdir()))
-        and not (place / MARKER).is_file()
-    ):
+    empty = place.is_dir() and not any(place.iterdir())
+    if place.exists() and not empty and not (place / MARKER).is_file():
         raise InputError(
             f"{place}: there is something that is no site of lct report; choose another folder or remove it"
         )
-    part, old = (place.with_name(f".{place.name}.{os.getpid()}.{end}") for end in ("part", "old"))
+    part = place.with_name(f".{place.name}.{os.getpid()}.part")
     try:
         with _named(place):
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir(parents=True)
         yield part
         with _named(place):
-            _move(part, place, old)
+            _move(part, place)
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
@@ -72,7 +75,7 @@ def _named(place: Path) -> Iterator[None]:
         ) from error
 
 
-def _move(part: Path, place: Path, old: Path) -> None:
+def _move(part: Path, place: Path) -> None:
     """Move a folder to its place, and into it what the site before has not written."""
     own = sorted(path.name for path in part.iterdir())
     marker = {"made_by": "lct report", "files": [*own, MARKER]}
@@ -80,7 +83,11 @@ def _move(part: Path, place: Path, old: Path) -> None:
     if not place.exists():
         part.replace(place)
         return
-    before = _own_files(place)
+    try:
+        before = set(json.loads((place / MARKER).read_text(encoding="utf-8"))["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        before = {MARKER}
+    old = part.with_suffix(".old")
     place.replace(old)
     try:
         part.replace(place)
@@ -93,15 +100,7 @@ def _move(part: Path, place: Path, old: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _own_files(place: Path) -> set[str]:
-    """Names of what the site in the place has written; nothing of an empty folder."""
-    try:
-        held = json.loads((place / MARKER).read_text(encoding="utf-8"))
-        return {str(name) for name in held["files"]}
-    except (OSError, ValueError, KeyError, TypeError):
-        return {MARKER}
-
-
+_MOST_PLAIN = 1_000
 _PLOTLY = "plotly.min.js"
 _STYLE = re.compile(r'getElementById\("([0-9a-f]{64})"\)\)\{var \w+=document\.createElement\("style"\)')
 """Where plotly adds a style to the page unless an element has its name; the pages' policy lets none be added."""
@@ -183,14 +182,14 @@ def _write(
     models = {model: slug(model) for model in sorted({cell.model for cell in cells}, key=str.lower)}
     tasks = {cell.task: slug(cell.task) for cell in cells}
     benchmarks = {name: slug(name) for name in sorted({cell.benchmark for cell in cells})}
-    facts = facts_of(collection.runs)
+    names = Names(models, tasks, facts_of(collection.runs))
     by_run = {run: cell for cell in cells for run in cell.runs}
-    written = write_cases(cases, by_run, Names(models, tasks, {}, facts), store)
-    names = Names(models, tasks, written.lists, facts)
+    case_lists, n_cases = write_cases(cases, by_run, names, store)
+    names = replace(names, case_lists=case_lists)
     breakdowns = label_breakdowns(collection, cells, options.label_values)
     leading, others = leading_cells(cells)
     payload = index_payload(leading, models, tasks, options)
-    environment = _environment(options, plotly)
+    environment = _environment(plotly, options=options, names=names)
 
     def page(path: str, kind: str, **context: Any) -> None:
         figures = [
@@ -202,6 +201,10 @@ def _write(
         (folder / path).parent.mkdir(exist_ok=True)
         # Half of a surrogate pair has no bytes in UTF-8.
         write_whole(folder / path, text.encode("utf-8", "replace"))
+
+    def place(cell: Cell) -> tuple[str, float]:
+        value = cell.mean.value
+        return cell.task, -value if math.isfinite(value) else math.inf
 
     page(
         "index.html",
@@ -215,10 +218,10 @@ def _write(
         notes=collection.notes,
         benchmarks=benchmarks,
         lengths=length_table(options.lengths, names),
-        plain=_plain_table(cells),
+        # For readers without scripts, where the table is short enough to be of use.
+        plain=sorted(cells, key=place) if len(cells) <= _MOST_PLAIN else (),
         judges=sorted({cell.judge for cell in cells if cell.judge}),
         settings=words.long_settings(cell.settings for cell in cells),
-        names=names,
     )
     page("case.html", "case")
     runs = collection.runs.partition_by("model", as_dict=True)
@@ -227,22 +230,22 @@ def _write(
     for model, file in models.items():
         own_runs = runs.get((model,), collection.runs.clear())
         rest = others_by_model.get(model, [])
-        context = model_context(model, by_model[model], rest, own_runs, breakdowns, names, options)
+        context = model_context(model, by_model[model], rest, own_runs, breakdowns, options)
         page(f"model/{file}.html", "model", **context)
     families = {cell.task: cell.family for cell in cells}
     by_family = grouped(leading.values(), attrgetter("family"))
     others_by_task = grouped(others, attrgetter("task"))
     for task, file in tasks.items():
         rest = others_by_task.get(task, [])
-        context = task_context(task, by_family[families[task]], rest, breakdowns, names, options)
+        context = task_context(task, by_family[families[task]], rest, breakdowns, options)
         page(f"task/{file}.html", "task", **context)
     for benchmark, members in grouped(leading.values(), attrgetter("benchmark")).items():
         context = benchmark_context(benchmark, members, names, options)
         page(f"benchmark/{benchmarks[benchmark]}.html", "benchmark", **context)
-    return written.n_cases
+    return n_cases
 
 
-def _environment(options: SiteOptions, plotly: Path) -> jinja2.Environment:
+def _environment(plotly: Path, **known: Any) -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("long_context_tasks.site", "templates"),
         autoescape=True,
@@ -250,27 +253,8 @@ def _environment(options: SiteOptions, plotly: Path) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    styles = _STYLE.findall(plotly.read_text(encoding="utf-8"))
-    environment.globals.update(options=options, words=words, styles=" ".join(dict.fromkeys(styles)))
+    styles = " ".join(dict.fromkeys(_STYLE.findall(plotly.read_text(encoding="utf-8"))))
+    environment.globals.update(
+        words=words, length_words=length_words, ends_words=ends_words, styles=styles, **known
+    )
     return environment
-
-
-def _plain_table(cells: Sequence[Cell]) -> list[tuple[str, str, str, str, str]]:
-    """Model, task, mean, interval and cases for readers without scripts; empty where the table is too long to be of use."""
-    if len(cells) > 1_000:
-        return []
-
-    def place(cell: Cell) -> tuple[str, float]:
-        value = cell.mean.value
-        return cell.task, -value if math.isfinite(value) else math.inf
-
-    return [
-        (
-            cell.model,
-            cell.task,
-            words.score(cell.mean.value, points=cell.points),
-            words.interval(cell.mean, points=cell.points),
-            words.cases(cell.mean),
-        )
-        for cell in sorted(cells, key=place)
-    ]

@@ -1,4 +1,4 @@
-"""Cases as chunks that pages load when they need them: a list for each run, packs of cases, and each prompt by itself.
+"""Cases as chunks that pages load when they need them, and the links to them: a list for each run, packs of cases, single prompts.
 
 Chunks are scripts: pages opened from a folder cannot fetch data, but they can add a script.
 """
@@ -6,16 +6,18 @@ Chunks are scripts: pages opened from a folder cannot fetch data, but they can a
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+import polars as pl
 
 from long_context_tasks.results.case_pages import ShownCase
 from long_context_tasks.results.cells import Cell
 from long_context_tasks.schema.files import json_value, write_whole
 from long_context_tasks.site import words
-from long_context_tasks.site.rows import Names, RunFacts
 
 # Characters that could end a script or, in an old browser, a line of it.
 _UNSAFE = {character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
@@ -61,40 +63,114 @@ class ChunkStore:
         return name
 
 
+@dataclass(frozen=True)
+class RunFacts:
+    """What distinguishes a run from others of the same score; texts, empty where unknown.
+
+    Attributes:
+        task, host, judge, made, seed: as in the tidy schema.
+    """
+
+    task: str = ""
+    host: str = ""
+    judge: str = ""
+    made: str = ""
+    seed: str = ""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What a link may show, in the order in which it is needed."""
+        seed = self.seed and f"seed {self.seed}"
+        judge = words.judged_by(self.judge)
+        return self.task, self.host, judge, words.day(self.made), seed, words.time_of_day(self.made)
+
+
+def facts_of(runs: pl.DataFrame) -> dict[str, RunFacts]:
+    """Return run to its facts; see :data:`long_context_tasks.results.tidy.RUNS`."""
+    columns = ("task", "host", "judge", "made", "seed")
+    return {
+        str(run): RunFacts(*("" if fact is None else str(fact) for fact in facts))
+        for run, *facts in runs.select("run", *columns).iter_rows()
+    }
+
+
+def labels_of(facts: Sequence[RunFacts]) -> list[str]:
+    """Return as much of each run as distinguishes them, and a number where nothing does; empty for a single run.
+
+    >>> first = RunFacts("t", "lm_eval", "", "2026-01-31T10-00-00", "1")
+    >>> labels_of([first, RunFacts("t", "opencompass", "", "20260131_100000", "1")])
+    ['lm_eval', 'opencompass']
+    >>> labels_of([first, RunFacts("t", "lm_eval", "", "2026-01-31T11-00-00", "2")]), labels_of([first, first])
+    (['seed 1', 'seed 2'], ['1', '2'])
+    """
+    labels = [""] * len(facts)
+    for texts in zip(*(run.parts for run in facts), strict=True):
+        longer = [" ".join(filter(None, pair)) for pair in zip(labels, texts, strict=True)]
+        if len(set(longer)) > len(set(labels)):
+            labels = longer
+    seen: Counter[str] = Counter()
+    numbered = []
+    for label in labels:
+        seen[label] += 1
+        number = str(seen[label]) if labels.count(label) > 1 else ""
+        numbered.append(" ".join(filter(None, (label, number))))
+    return numbered
+
+
+@dataclass(frozen=True)
+class Names:
+    """Slugs of models and tasks; of runs, the chunks with the lists of their cases and what distinguishes them."""
+
+    models: Mapping[str, str]
+    tasks: Mapping[str, str]
+    runs: Mapping[str, RunFacts] = field(default_factory=dict)
+    case_lists: Mapping[str, str] = field(default_factory=dict)
+
+    def page(self, about: str, cell: Cell) -> str:
+        """Return the path of the page of the ``model`` or ``task`` of a cell."""
+        slug = self.models[cell.model] if about == "model" else self.tasks[cell.task]
+        return f"{about}/{slug}.html"
+
+    def run_links(self, runs: Sequence[str]) -> list[tuple[str, str, str]]:
+        """Return label, title and chunk of the links to the cases of the runs of one score, for those that have any.
+
+        The label is empty where there is only one; the title has all but the task and the time of day.
+        """
+        listed = [run for run in runs if run in self.case_lists]
+        known = [self.runs.get(run, RunFacts()) for run in listed]
+        return [
+            (label, ", ".join(filter(None, facts.parts[1:5])), self.case_lists[run])
+            for run, facts, label in zip(listed, known, labels_of(known), strict=True)
+        ]
+
+
 PACK = 64_000
 """Approximate characters of cases in a pack: small enough to load at once, large enough to keep files few."""
 
 
 @dataclass
 class _Run:
-    """A run's cases so far: rows of the list, and the pack that is being filled."""
+    """Rows of the list of a run's cases so far, and the pack that is being filled."""
 
     rows: list[list[Any]] = field(default_factory=list)
     waiting: list[list[Any]] = field(default_factory=list)
     size: int = 0
 
-
-class WrittenCases(NamedTuple):
-    """Cases on disk.
-
-    Attributes:
-        lists: run to the chunk with the list of its cases.
-        n_cases: of all runs.
-    """
-
-    lists: Mapping[str, str]
-    n_cases: int
+    def flush(self, store: ChunkStore) -> None:
+        """Store the waiting cases; their rows then say where they are."""
+        if self.waiting:
+            name = store.put(self.waiting)
+            for place, row in enumerate(self.rows[-len(self.waiting) :]):
+                row += [name, place]
+            self.waiting, self.size = [], 0
 
 
 def write_cases(
-    cases: Iterable[ShownCase],
-    by_run: Mapping[str, Cell],
-    names: Names,
-    store: ChunkStore,
-) -> WrittenCases:
-    """Store all cases; in memory are one case and a pack for each run.
+    cases: Iterable[ShownCase], by_run: Mapping[str, Cell], names: Names, store: ChunkStore
+) -> tuple[dict[str, str], int]:
+    """Store all cases; return run to the chunk with the list of its cases, and the number of cases.
 
-    Cases of runs that are not in ``by_run`` are left out.
+    In memory are one case and a pack for each run. Cases of runs that are not in ``by_run`` are left out.
     """
     runs: dict[str, _Run] = {}
     for case in cases:
@@ -102,66 +178,49 @@ def write_cases(
         if cell is None:
             continue
         run = runs.setdefault(case.run, _Run())
+        scores = [turn.scores.get(cell.metric) for turn in case.turns]
+        reason = next((turn.reason for turn in case.turns if turn.reason), None)
+        run.rows.append([case.case, scores, reason, list(case.labels.items())])
         shown = _case(case, store)
-        run.rows.append(_row(case, cell.metric))
         run.waiting.append(shown)
         run.size += len(json.dumps(shown, ensure_ascii=False))
         if run.size >= PACK:
-            _flush(run, store)
+            run.flush(store)
     lists = {}
     for name, run in runs.items():
-        _flush(run, store)
-        cell = by_run[name]
+        run.flush(store)
+        cell, facts = by_run[name], names.runs.get(name, RunFacts())
+        shown_facts = {
+            "Host": facts.host,
+            "Judge": facts.judge,
+            "Made": words.day(facts.made),
+            "Seed": facts.seed,
+            "Settings": words.settings(cell.settings),
+        }
         lists[name] = store.put(
             {
                 "run": name,
                 "model": cell.model,
                 "task": cell.task,
-                "modelPage": f"model/{names.models[cell.model]}.html",
-                "taskPage": f"task/{names.tasks[cell.task]}.html",
+                "modelPage": names.page("model", cell),
+                "taskPage": names.page("task", cell),
                 "metric": cell.metric,
                 "points": int(cell.points),
-                "facts": _facts(names.runs.get(name, RunFacts()), words.settings(cell.settings)),
+                "facts": [[fact, text] for fact, text in shown_facts.items() if text],
                 "cases": run.rows,
             }
         )
-    return WrittenCases(lists, sum(len(run.rows) for run in runs.values()))
-
-
-def _facts(run: RunFacts, settings: str) -> list[list[str]]:
-    """Names and texts that head the page of a run's cases."""
-    named = ("Host", run.host), ("Judge", run.judge), ("Made", words.day(run.made)), ("Seed", run.seed)
-    return [[name, text] for name, text in (*named, ("Settings", settings)) if text]
-
-
-def _flush(run: _Run, store: ChunkStore) -> None:
-    """Store the waiting cases; their rows then say where they are."""
-    if not run.waiting:
-        return
-    name = store.put(run.waiting)
-    for place, row in enumerate(run.rows[-len(run.waiting) :]):
-        row += [name, place]
-    run.waiting, run.size = [], 0
-
-
-def _row(case: ShownCase, metric: str) -> list[Any]:
-    """Of the list: id, scores of the turns, first reason, labels."""
-    reason = next((turn.reason for turn in case.turns if turn.reason), None)
-    return [case.case, [turn.scores.get(metric) for turn in case.turns], reason, _pairs(case.labels)]
+    return lists, sum(len(run.rows) for run in runs.values())
 
 
 def _case(case: ShownCase, store: ChunkStore) -> list[Any]:
     """Of a pack: why something is withheld, the prompt's chunk with its length and messages, and the turns."""
     prompt = None
     if case.prompt is not None:
-        messages = [[role, content] for role, content in case.prompt]
-        prompt = [store.put(messages), sum(len(content) for _, content in case.prompt), len(messages)]
+        name = store.put(list(case.prompt))
+        prompt = [name, sum(len(content) for _, content in case.prompt), len(case.prompt)]
     turns = [
-        [turn.question, turn.gold, turn.response, _pairs(turn.scores), turn.reason, list(turn.feedback)]
+        [turn.question, turn.gold, turn.response, list(turn.scores.items()), turn.reason, list(turn.feedback)]
         for turn in case.turns
     ]
     return [case.withheld, prompt, turns]
-
-
-def _pairs(mapping: Mapping[str, Any]) -> list[list[Any]]:
-    return [[key, value] for key, value in mapping.items()]

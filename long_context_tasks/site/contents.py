@@ -4,28 +4,34 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.published import published
+from long_context_tasks.results.cells import Cell, pooled_cells
+from long_context_tasks.results.lengths import family_lengths
+from long_context_tasks.results.models import Models
+from long_context_tasks.results.sections import Wanted, benchmark_sections, scored_runs, with_sections
+from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.card import Card
+from long_context_tasks.site import words
+from long_context_tasks.site.shown import CellMap, SiteOptions
 
 if TYPE_CHECKING:
-    from long_context_tasks.results.cells import Cell
     from long_context_tasks.results.evaluations import Evaluation
-    from long_context_tasks.results.lengths import FamilyLength
-    from long_context_tasks.results.models import Models
-    from long_context_tasks.results.tidy import Collection
-    from long_context_tasks.schema.card import Card
     from long_context_tasks.schema.report import Section
-    from long_context_tasks.site.shown import CellMap, SiteOptions
 
 _PEOPLE = ("people", "human", "gold", "annotator", "rater")
 _FORM = "expected what `lct judge compare FILES --out FILE` writes"
 
 
-def judge_sentences(collection: "Collection", agreement: Path | None) -> dict[str, str]:
+def judge_sentences(collection: Collection, agreement: Path | None) -> dict[str, str]:
     """Return judge to a sentence on its agreement with people: measured by the user, else as a paper prints it, else none.
 
     ``agreement`` is the file of ``lct judge compare --out``; without it there is only what papers print.
@@ -33,8 +39,6 @@ def judge_sentences(collection: "Collection", agreement: Path | None) -> dict[st
     Raises:
         InputError: the file is not of that form.
     """
-    from long_context_tasks.benchmarks import catalogue
-
     measured = {} if agreement is None else read_agreement(agreement)
     found: dict[str, str] = {}
     rows = collection.runs.select("judge", "judge_settings", "benchmark").unique(maintain_order=True)
@@ -119,10 +123,8 @@ def _are_people(name: str) -> bool:
 _WER = "measured_wer"
 
 
-def measured_wer(collection: "Collection") -> dict[str, float]:
+def measured_wer(collection: Collection) -> dict[str, float]:
     """Return task to the mean word error rate over its clusters, in percent, from the labels of its scores."""
-    import polars as pl
-
     labelled = (
         collection.scores.filter(pl.col("labels").is_not_null())
         .select("run", "cluster", "labels")
@@ -142,8 +144,8 @@ def measured_wer(collection: "Collection") -> dict[str, float]:
 
 
 def heat_maps(
-    collection: "Collection",
-    cells: "Sequence[Cell]",
+    collection: Collection,
+    cells: Sequence[Cell],
     evaluations: "Mapping[str, Evaluation]",
     data_dir: Path | None,
 ) -> "tuple[list[CellMap], list[str]]":
@@ -151,13 +153,6 @@ def heat_maps(
 
     They need the data of the task; the second value says which cells have none, with the reason.
     """
-    import polars as pl
-
-    from long_context_tasks.benchmarks import catalogue
-    from long_context_tasks.results.sections import Wanted, scored_runs
-    from long_context_tasks.site import words
-    from long_context_tasks.site.shown import CellMap
-
     maps, without = [], []
     for cell in sorted(cells, key=lambda cell: cell.task):
         made = catalogue.benchmark(cell.benchmark).function("heat_maps")
@@ -180,122 +175,75 @@ def heat_maps(
     return maps, [f"{len(without)} cells have no scores by place in the context: {first}"]
 
 
-def own_sections(
-    benchmarks: Sequence[str],
-    collection: "Collection",
-    evaluations: "Mapping[str, Evaluation]",
-    data_dir: Path | None,
-) -> "tuple[dict[str, Sequence[Section]], dict[str, str]]":
-    """Return benchmark to the sections of its own report, and those whose report cannot be made to the reason."""
-    from long_context_tasks.results.sections import Wanted, benchmark_sections, with_sections
-
-    found: dict[str, Sequence[Section]] = {}
-    without = {}
-    reporting = set(with_sections())
-    for benchmark in benchmarks:
-        if benchmark in reporting:
-            try:
-                found[benchmark] = benchmark_sections(
-                    benchmark, collection, evaluations, Wanted(data_dir=data_dir)
-                )
-            except InputError as error:
-                without[benchmark] = str(error)
-    return found, without
-
-
 # "1/24 = 4.2 %": the form in which a card gives a number.
 _CHANCE = re.compile(r"(\d+)/(\d+) = .*", re.ASCII)
 _NUMBER = re.compile(r"[01](?:\.\d+)?")
 
 
-@dataclass(frozen=True)
-class SiteContents:
-    """What pages and tables show beside runs and cells.
-
-    Attributes:
-        options: of the site.
-        lengths: effective context lengths, for the tables.
-        notes: what could not be made, and why.
-    """
-
-    options: "SiteOptions"
-    lengths: "Sequence[FamilyLength]"
-    notes: Sequence[str]
-
-
 def site_contents(
-    collection: "Collection",
-    cells: "Sequence[Cell]",
+    collection: Collection,
+    cells: Sequence[Cell],
     evaluations: "Mapping[str, Evaluation]",
     *,
     title: str,
-    models: "Models",
+    models: Models,
     data_dir: Path | None = None,
     agreement: Path | None = None,
-) -> SiteContents:
-    """Return all that the site shows beside runs, for the benchmarks of the runs.
+) -> tuple[SiteOptions, list[str]]:
+    """Return all that the site shows beside runs, for the benchmarks of the runs, and what could not be made, with the reasons.
 
     ``agreement`` is the file of ``lct judge compare --out``, ``data_dir`` the folder of the published data.
 
     Raises:
         InputError: the file of agreement cannot be read.
     """
-    from long_context_tasks.benchmarks import catalogue
-    from long_context_tasks.benchmarks.published import published
-    from long_context_tasks.results.cells import pooled_cells
-    from long_context_tasks.results.lengths import family_lengths
-    from long_context_tasks.site.shown import SiteOptions
-
     judges = judge_sentences(collection, agreement)
     benchmarks = sorted(collection.runs["benchmark"].unique())
-    tasks = sorted(collection.runs["task"].unique())
     cards = {name: catalogue.card(name) for name in benchmarks}
     labels = {name: label for card in cards.values() for name, label in card.labels.items()}
+    moved = [value for label in labels.values() if label.position for value in label.values]
     variants = {v.name for card in cards.values() for task in card.tasks.values() for v in task.variants}
-    specs = {task: catalogue.parse_task(task) for task in tasks}
+    tasks = {task: catalogue.parse_task(task).card for task in sorted(collection.runs["task"].unique())}
     chance = chances(cells)
-    lengths = family_lengths(collection, cells, chance)
     maps, notes = heat_maps(collection, cells, evaluations, data_dir)
-    sections, without = own_sections(benchmarks, collection, evaluations, data_dir)
+    without_maps = "".join(notes)
+    sections: dict[str, Sequence[Section]] = {}
+    for benchmark in sorted({*benchmarks} & {*with_sections()}):
+        try:
+            sections[benchmark] = benchmark_sections(
+                benchmark, collection, evaluations, Wanted(data_dir=data_dir)
+            )
+        except InputError as error:
+            # What keeps a report from being made mostly keeps its maps from being made as well.
+            if str(error) not in without_maps:
+                notes.append(f"{benchmark}: {error}")
     options = SiteOptions(
         title=title,
         made=date.today().isoformat(),
         published=[score for benchmark in benchmarks for score in published(benchmark)],
         groups=pooled_cells(collection, cells, pooled_groups(benchmarks)),
-        lengths=lengths,
+        lengths=family_lengths(collection, cells, chance),
         heat_maps=maps,
         sections=sections,
         label_values={name: label.values for name, label in labels.items()},
         positions=[name for name, label in labels.items() if label.position],
-        position_variants=[
-            value
-            for label in labels.values()
-            if label.position
-            for value in label.values
-            if value in variants
-        ],
+        position_variants=[value for value in moved if value in variants],
         models=models,
         measured_wer=measured_wer(collection),
         chance=chance,
         judges=judges,
         benchmarks={name: card.title for name, card in cards.items()},
         benchmark_about={name: _about(card) for name, card in cards.items()},
-        about={task: spec.card.about for task, spec in specs.items()},
-        official={task: spec.card.official for task, spec in specs.items()},
+        about={task: card.about for task, card in tasks.items()},
+        official={task: card.official for task, card in tasks.items()},
         metrics={metric: about for card in cards.values() for metric, about in card.metrics.items()},
         rates={metric: heading for card in cards.values() for metric, heading in card.rates.items()},
     )
-    # What keeps a report from being made mostly keeps its maps from being made as well.
-    notes += [
-        f"{benchmark}: {reason}" for benchmark, reason in without.items() if reason not in "".join(notes)
-    ]
-    return SiteContents(options, lengths, notes)
+    return options, notes
 
 
-def chances(cells: "Sequence[Cell]") -> dict[str, float]:
+def chances(cells: Sequence[Cell]) -> dict[str, float]:
     """Return task to the score of guessing: the card's number where it has one, else the mean over the cases of the cell."""
-    from long_context_tasks.benchmarks import catalogue
-
     found: dict[str, float] = {}
     for cell in cells:
         card = catalogue.parse_task(cell.task).card
@@ -311,8 +259,6 @@ def chances(cells: "Sequence[Cell]") -> dict[str, float]:
 
 def pooled_groups(benchmarks: Sequence[str]) -> dict[str, list[str]]:
     """Return group to its tasks, for tasks whose mean over all splits weighs every case equally."""
-    from long_context_tasks.benchmarks import catalogue
-
     return {
         f"{benchmark}_{name}": [f"{benchmark}_{name}_{split}" for split in card.splits]
         for benchmark in benchmarks
@@ -321,7 +267,7 @@ def pooled_groups(benchmarks: Sequence[str]) -> dict[str, list[str]]:
     }
 
 
-def _about(card: "Card") -> str:
+def _about(card: Card) -> str:
     paper = ", ".join(
         filter(None, (card.paper.get("title"), card.paper.get("authors"), card.paper.get("venue")))
     )

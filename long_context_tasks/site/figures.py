@@ -1,8 +1,9 @@
 """What figures.js draws, as data; it shows the numbers of every figure as a table as well."""
 
+import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from long_context_tasks.results.cells import Cell
 from long_context_tasks.results.lengths import settings_without_length
@@ -49,13 +50,10 @@ def length_figures(
     """
     marks = [[window, f"claimed window{label}, {tokens(window)}"] for label, window in windows.items()]
     caption = f"Score against the length of the context in tokens. {_BAND}"
-    found = []
-    for points in (False, True):
-        lines = _lines((cell for cell in cells if cell.points == points), name, lambda cell: cell.length)
-        for part in _parts(lines):
-            data = _curves(_means(part), "Length in tokens", points, log=True)
-            found.append(Figure(title, caption, data | {"marks": marks, "chance": _chance(part, options)}))
-    return found
+    return [
+        Figure(title, caption, data | {"log": 1, "marks": marks, "chance": _chance(part, options)})
+        for part, data in _parts(cells, name, lambda cell: cell.length, "Length in tokens")
+    ]
 
 
 def wer_figures(
@@ -70,16 +68,12 @@ def wer_figures(
         # The task without noise has the transcripts as people wrote them.
         return options.measured_wer.get(cell.task, float(cell.wer) if cell.wer is not None else 0.0)
 
-    measured = all(cell.wer is None or cell.task in options.measured_wer for cell in cells)
-    x_title = f"{'Measured' if measured else 'Target'} word error rate, percent"
-    if not measured and any(cell.task in options.measured_wer for cell in cells if cell.wer is not None):
+    measured = {cell.task in options.measured_wer for cell in cells if cell.wer is not None}
+    x_title = f"{'Target' if measured == {False} else 'Measured'} word error rate, percent"
+    if measured == {True, False}:
         x_title = "Word error rate, measured or else target, percent"
     caption = f"Score against the word error rate of the transcripts. {_BAND}"
-    return [
-        Figure(title, caption, _curves(_means(part), x_title, points))
-        for points in (False, True)
-        for part in _parts(_lines((cell for cell in cells if cell.points == points), name, place))
-    ]
+    return [Figure(title, caption, data) for _, data in _parts(cells, name, place, x_title)]
 
 
 def heat_figure(shown: CellMap, *, named: bool = False) -> Figure:
@@ -128,9 +122,11 @@ def position_figures(
             key = (each.label, each.cell.points, tuple(value for value, _ in each.groups))
             groups.setdefault(key, []).append((name(each), each.groups))
     return [
-        _place_figure(f"Score by {label.replace('_', ' ')}", part, values, points)
+        _place_figure(
+            f"Score by {label.replace('_', ' ')}", lines[start : start + MOST_LINES], values, points
+        )
         for (label, points, values), lines in groups.items()
-        for part in _parts(lines)
+        for start in range(0, len(lines), MOST_LINES)
     ]
 
 
@@ -186,47 +182,42 @@ def line_name(cell: Cell, *, noise: bool = False) -> str:
 
 
 _Line = tuple[str, list[tuple[float, Cell]]]
-_Part = TypeVar("_Part")
 
 
-def _lines(
-    cells: Iterable[Cell], name: Callable[[Cell], str], place: Callable[[Cell], float | None]
-) -> list[_Line]:
-    """Lines with two places or more, each in order."""
-    lines: dict[str, dict[float, Cell]] = {}
-    for cell in cells:
-        x = place(cell)
-        if x is not None:
-            lines.setdefault(name(cell), {}).setdefault(x, cell)
-    return [
-        (each, sorted(points.items(), key=lambda item: item[0]))
-        for each, points in lines.items()
-        if len(points) > 1
-    ]
-
-
-def _parts(lines: Sequence[_Part]) -> list[Sequence[_Part]]:
-    return [lines[start : start + MOST_LINES] for start in range(0, len(lines), MOST_LINES)]
-
-
-def _means(lines: Sequence[_Line]) -> list[tuple[str, list[tuple[float, Mean]]]]:
-    return [(name, [(x, cell.mean) for x, cell in line]) for name, line in lines]
+def _parts(
+    cells: Sequence[Cell],
+    name: Callable[[Cell], str],
+    place: Callable[[Cell], float | None],
+    x_title: str,
+) -> Iterator[tuple[Sequence[_Line], dict[str, Any]]]:
+    """Yield the lines of each figure and what is drawn of them; a line has two places or more, in order."""
+    for points in (False, True):
+        places: dict[str, dict[float, Cell]] = {}
+        for cell in cells:
+            x = place(cell) if cell.points == points else None
+            if x is not None:
+                places.setdefault(name(cell), {}).setdefault(x, cell)
+        lines = [
+            (line, sorted(by_place.items(), key=lambda item: item[0]))
+            for line, by_place in places.items()
+            if len(by_place) > 1
+        ]
+        for start in range(0, len(lines), MOST_LINES):
+            part = lines[start : start + MOST_LINES]
+            means = [(line, [(x, cell.mean) for x, cell in own]) for line, own in part]
+            yield part, _curves(means, x_title, points)
 
 
 def _curves(
-    lines: Sequence[tuple[str, Sequence[tuple[float, Mean]]]],
-    x_title: str,
-    points: bool,
-    *,
-    log: bool = False,
+    lines: Sequence[tuple[str, Sequence[tuple[float, Mean]]]], x_title: str, points: bool
 ) -> dict[str, Any]:
     """What figures.js draws as lines: of each its name, and x, mean, low, high, n, total of its places."""
-    highs = [mean.high for _, line in lines for _, mean in line if mean.high == mean.high]
+    highs = [mean.high for _, line in lines for _, mean in line if not math.isnan(mean.high)]
     return {
         "kind": "curves",
         "xTitle": x_title,
         "yTitle": "Score, points" if points else "Score, percent",
-        "log": int(log),
+        "log": 0,
         "points": int(points),
         "top": scale_top(max(highs, default=0.0), points=points),
         "lines": [

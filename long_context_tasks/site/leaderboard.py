@@ -42,14 +42,12 @@ def leaf_of(cell: Cell) -> Leaf:
 
 def top_of(cells: Iterable[Cell]) -> dict[Leaf, float]:
     """Return the upper ends of the bars of each column."""
-    highest: dict[Leaf, float] = {}
-    points: dict[Leaf, bool] = {}
+    found: dict[Leaf, tuple[float, bool]] = {}
     for cell in cells:
         leaf = leaf_of(cell)
-        points[leaf] = cell.points
         ends = [end for end in (cell.mean.value, cell.mean.high) if math.isfinite(end)]
-        highest[leaf] = max([highest.get(leaf, 0.0), *ends])
-    return {leaf: words.scale_top(high, points=points[leaf]) for leaf, high in highest.items()}
+        found[leaf] = max([found.get(leaf, (0.0,))[0], *ends]), cell.points
+    return {leaf: words.scale_top(high, points=points) for leaf, (high, points) in found.items()}
 
 
 def leading_cells(cells: Iterable[Cell]) -> tuple[dict[tuple[str, Leaf], Cell], list[Cell]]:
@@ -60,20 +58,18 @@ def leading_cells(cells: Iterable[Cell]) -> tuple[dict[tuple[str, Leaf], Cell], 
     """
     first: dict[tuple[str, Leaf], Cell] = {}
     others: list[Cell] = []
+
+    def place(cell: Cell) -> tuple[int, bool, str]:
+        return (cell.version if cell.version is not None else -1, cell.ranked, words.moment(cell.made))
+
     for cell in cells:
-        key = (cell.model, leaf_of(cell))
-        held = first.get(key)
-        if held is None or _lead(cell) > _lead(held):
-            first[key] = cell
-            if held is not None:
-                others.append(held)
-        else:
+        held = first.setdefault((cell.model, leaf_of(cell)), cell)
+        if place(cell) > place(held):
+            first[cell.model, leaf_of(cell)] = cell
+            others.append(held)
+        elif held is not cell:
             others.append(cell)
     return first, others
-
-
-def _lead(cell: Cell) -> tuple[int, bool, str]:
-    return (cell.version if cell.version is not None else -1, cell.ranked, words.moment(cell.made))
 
 
 def ordered_leaves(leading: Mapping[tuple[str, Leaf], Cell]) -> dict[Leaf, Cell]:
@@ -129,7 +125,7 @@ def index_payload(
         "tops": [tops[leaf] for leaf in leaves],
         "hosts": hosts,
         "cells": _cell_columns(leading, list(models), list(leaves), hosts),
-        "published": _published_columns(published, papers, leaves, options),
+        "published": _published_rows(published, papers, leaves, options),
     }
 
 
@@ -174,19 +170,19 @@ def _leading_published(options: SiteOptions, leaves: Mapping[Leaf, Cell]) -> lis
     return list(found.values())
 
 
-def _published_columns(
+def _published_rows(
     published: Sequence["PublishedScore"],
     papers: Sequence[str],
     leaves: Mapping[Leaf, Cell],
     options: SiteOptions,
 ) -> list[list[Any]]:
     """Rows of model, leaf, value x 10,000, n, metric, source, and whether the metric makes it no score of the column."""
-    place = {name: number for number, name in enumerate(papers)}
-    rows = []
-    for number, (leaf, cell) in enumerate(leaves.items()):
-        for paper in published:
-            if paper.task == leaf.task and not leaf.settings:
-                other = int(not is_score(paper, cell.metric, options))
-                value = _whole(paper.score)
-                rows.append([place[paper.model], number, value, paper.n, paper.metric, paper.source, other])
-    return rows
+    return [
+        [
+            *(papers.index(paper.model), number, _whole(paper.score), paper.n, paper.metric, paper.source),
+            int(not is_score(paper, cell.metric, options)),
+        ]
+        for number, (leaf, cell) in enumerate(leaves.items())
+        for paper in published
+        if paper.task == leaf.task and not leaf.settings
+    ]

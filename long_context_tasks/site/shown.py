@@ -1,13 +1,19 @@
-"""What the site shows beside runs and cells."""
+"""What the site shows beside runs and cells: options, and means by label."""
 
-from collections.abc import Mapping, Sequence
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from long_context_tasks.results.cells import Cell
+import polars as pl
+
+from long_context_tasks.results.cells import Cell, mean_of, turns_of_cells
 from long_context_tasks.results.lengths import FamilyLength
 from long_context_tasks.results.models import Models
+from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema.report import HeatMap, Section
+from long_context_tasks.site import words
 from long_context_tasks.stats import Mean
 
 if TYPE_CHECKING:
@@ -35,6 +41,12 @@ class Breakdown:
     cell: Cell
     label: str
     groups: Sequence[tuple[str, Mean]]
+
+    @property
+    def top(self) -> float:
+        """Upper end of the scale of its bars."""
+        ends = [end for _, mean in self.groups for end in (mean.value, mean.high) if math.isfinite(end)]
+        return words.scale_top(max(ends, default=0.0), points=self.cell.points)
 
 
 @dataclass(frozen=True)
@@ -86,3 +98,76 @@ class SiteOptions:
     official: Mapping[str, str] = field(default_factory=dict)
     rates: Mapping[str, str] = field(default_factory=dict)
     downloads: Sequence[str] = ()
+
+
+MOST_VALUES = 12
+"""A label with more values, such as an id, breaks down nothing."""
+
+
+def label_breakdowns(
+    collection: Collection,
+    cells: Sequence[Cell],
+    orders: Mapping[str, Mapping[str, str]] | None = None,
+) -> list[Breakdown]:
+    """Return means of the turns of each cell by each label with 2 to :data:`MOST_VALUES` values and on average two turns or more a value.
+
+    Measured quantities, which are no whole numbers, break down nothing.
+
+    ``orders`` gives a label's values in the order to show, each with the words for it; others go by size or name.
+    """
+    return [
+        breakdown
+        for place, turns in turns_of_cells(collection, cells).items()
+        for breakdown in _breakdowns(cells[place], turns, orders or {})
+    ]
+
+
+def _breakdowns(
+    cell: Cell, turns: pl.DataFrame, orders: Mapping[str, Mapping[str, str]]
+) -> Iterator[Breakdown]:
+    texts = turns["labels"].cast(pl.String()).to_list()
+    parsed = {text: _parsed_labels(text) for text in dict.fromkeys(texts) if text}
+    for name in dict.fromkeys(name for labels in parsed.values() for name in labels):
+        values = [parsed[text].get(name) if text else None for text in texts]
+        different = dict.fromkeys(value for value in values if value is not None)
+        n = sum(value is not None for value in values)
+        if not 2 <= len(different) <= MOST_VALUES or 2 * len(different) > n:
+            continue
+        shown = orders.get(name, {})
+        place = {value: number for number, value in enumerate(shown)}
+        parts = (
+            turns.with_columns(pl.Series("value_of_label", values, pl.String()))
+            .drop_nulls("value_of_label")
+            .partition_by("value_of_label", as_dict=True)
+        )
+        graded = not turns["value"].drop_nulls().is_in([0.0, 1.0]).all()
+        ordered = sorted(different, key=lambda value: (place.get(value, len(place)), *_natural(value)))
+        groups = [
+            (shown.get(value, value), mean_of(parts[(value,)], points=cell.points, graded=graded))
+            for value in ordered
+        ]
+        yield Breakdown(cell, name, groups)
+
+
+def _parsed_labels(text: str) -> dict[str, str]:
+    """The labels that are words, whole numbers, yes or no."""
+    try:
+        held = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(held, dict):
+        return {}
+    spelled = {True: "yes", False: "no"}
+    return {
+        str(name): spelled[value] if isinstance(value, bool) else str(value)
+        for name, value in held.items()
+        if isinstance(value, str | int)
+    }
+
+
+def _natural(text: str) -> tuple[float, str]:
+    """Numbers by size, before words."""
+    try:
+        return (float(text.partition("–")[0]), text)
+    except ValueError:
+        return (math.inf, text)

@@ -4,9 +4,8 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any
 
 from long_context_tasks.results.lengths import FamilyLength, tokens_text
 from long_context_tasks.stats import Mean
@@ -40,6 +39,26 @@ def interval(mean: Mean, *, points: bool) -> str:
     if not (math.isfinite(mean.low) and math.isfinite(mean.high)):
         return ""
     return f"{score(mean.low, points=points)}–{score(mean.high, points=points)}"
+
+
+def bar(mean: Mean, top: float) -> str:
+    """Return low, mean and high in per mille of a scale from 0 to ``top``, for the script that draws them.
+
+    Without an interval it is the mean three times, without a mean nothing.
+
+    >>> bar(Mean(0.5, 0.4, 0.61, 9, 9, {}), 1.0)
+    '400 500 610'
+    """
+    if not math.isfinite(mean.value):
+        return ""
+    known = math.isfinite(mean.low) and math.isfinite(mean.high)
+    ends = (mean.low, mean.value, mean.high) if known else (mean.value,) * 3
+    return " ".join(str(round(1000 * min(max(end / top, 0.0), 1.0))) for end in ends)
+
+
+def sorted_by(value: float) -> str:
+    """Return what a column sorts a value by; empty where it is not finite."""
+    return f"{value:.6g}" if math.isfinite(value) else ""
 
 
 def cases(mean: Mean) -> str:
@@ -108,14 +127,15 @@ def settings(text: str) -> str:
         return text
     if not isinstance(held, dict):
         return text
-    return ", ".join(_setting(name, each) for name, each in held.items())
-
-
-def _setting(name: str, value: Any) -> str:
-    # "n 6" would read like the number of cases that a score has.
-    if name == "lct_n" and type(value) is int:
-        return f"first {value} case{'' if value == 1 else 's'}"
-    return f"{name.removeprefix('lct_')} {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+    parts = []
+    for name, value in held.items():
+        if name == "lct_n" and type(value) is int:
+            # "n 6" would read like the number of cases that a score has.
+            parts.append(f"first {value} case{'' if value == 1 else 's'}")
+        else:
+            shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            parts.append(f"{name.removeprefix('lct_')} {shown}")
+    return ", ".join(parts)
 
 
 SHORT = 48
@@ -153,18 +173,6 @@ def setting_label(settings_text: str, judge: str | None) -> str:
     return joined(settings_label(settings_text), judged_by(judge))
 
 
-def told_apart(names: Sequence[str], labels: Sequence[str]) -> list[str]:
-    """Return the names; those that occur more than once with their labels.
-
-    >>> told_apart(["a", "a", "b"], ["", "subset 200", "subset 50"])
-    ['a', 'a · subset 200', 'b']
-    """
-    return [
-        joined(name, label) if names.count(name) > 1 else name
-        for name, label in zip(names, labels, strict=True)
-    ]
-
-
 def long_settings(texts: Iterable[str]) -> dict[str, str]:
     """Return label to words of all settings that pages abbreviate, for a legend."""
     in_words = (settings(text) for text in texts)
@@ -184,6 +192,11 @@ def shared(texts: Iterable[str]) -> str:
 def length_name(length: FamilyLength) -> str:
     """Return the family of an effective length with everything that distinguishes it from others."""
     return joined(length.family, length.variant, settings(length.settings), judged_by(length.judge))
+
+
+def definition(length: FamilyLength) -> str:
+    """Return the definition without the lengths that decide nothing, which differ from model to model."""
+    return length.found.definition.partition("; not decided")[0]
 
 
 def reasons(counts: Mapping[str, int]) -> list[tuple[str, int]]:

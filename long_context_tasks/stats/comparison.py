@@ -5,18 +5,23 @@ The difference is that of the means over common cases. Its interval is a t inter
 permutation test which swaps the two models in whole clusters (sign flips of the clusters' differences; Fisher 1935):
 exact under the hypothesis that the names of the models do not matter, whatever the number and size of the clusters. For
 hits and misses of independent cases it is McNemar's exact test.
+
+What a number of cases can detect follows from the power of the two-sided t test on cluster means, by the noncentral t distribution.
+Clusters enlarge the variance by the design effect 1 + (m - 1) * icc (Kish 1965); its degrees of freedom are the clusters less one
+(paired) or less two (unpaired). Two models that answer the same cases are compared paired: the spread that counts is that of their
+differences, which is the smaller, the more alike they are.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from long_context_tasks.stats.intervals import Array, Interval, cluster_sums, cluster_t
+from long_context_tasks.stats.intervals import Array, Interval, cluster_sums, cluster_t, t_quantile
 
 TestMethod = Literal["mcnemar", "exact", "monte_carlo"]
 Alternative = Literal["less", "greater", "two-sided"]
@@ -99,33 +104,30 @@ def compare_paired(
     """
     cases = list(zip(first[1], second[1], clusters, strict=True))
     common = [(x, y, cluster) for x, y, cluster in cases if x is not None and y is not None]
-    only_first = sum(x is not None and y is None for x, y, _ in cases)
-    only_second = sum(x is None and y is not None for x, y, _ in cases)
     n, kept = len(common), [cluster for _, _, cluster in common]
     k = len(set(kept))
-    counts = (n, k, only_first, only_second, len(cases) - n - only_first - only_second)
-    if not n:
-        nowhere = Interval(math.nan, math.nan)
-        reason = "no case that both could take"
-        return PairedComparison(
-            first[0], second[0], *counts, math.nan, math.nan, math.nan, nowhere, math.nan, None, reason=reason
-        )
     x, y = np.array([row[0] for row in common], float), np.array([row[1] for row in common], float)
-    found = PairedComparison(
+    reason, p, method = None, math.nan, None
+    if k < MIN_TEST_CLUSTERS:
+        reason = f"{k} clusters; a test needs {MIN_TEST_CLUSTERS}" if n else "no case that both could take"
+    else:
+        p, method = sign_flips(cluster_sums((x - y).tolist(), kept)[0], seed)
+    return PairedComparison(
         first[0],
         second[0],
-        *counts,
-        mean_first=math.fsum(x) / n,
-        mean_second=math.fsum(y) / n,
-        difference=math.fsum(x - y) / n,
+        n=n,
+        clusters=k,
+        only_first=sum(x is not None and y is None for x, y, _ in cases),
+        only_second=sum(x is None and y is not None for x, y, _ in cases),
+        neither=sum(x is None and y is None for x, y, _ in cases),
+        mean_first=math.fsum(x) / n if n else math.nan,
+        mean_second=math.fsum(y) / n if n else math.nan,
+        difference=math.fsum(x - y) / n if n else math.nan,
         interval=interval_of_difference(x, y, kept),
-        p=math.nan,
-        method=None,
+        p=p,
+        method=method,
+        reason=reason,
     )
-    if k < MIN_TEST_CLUSTERS:
-        return replace(found, reason=f"{k} clusters; a test needs {MIN_TEST_CLUSTERS}")
-    p, method = sign_flips(cluster_sums((x - y).tolist(), kept)[0], seed)
-    return replace(found, p=p, method=method)
 
 
 def interval_of_difference(
@@ -170,7 +172,14 @@ def sign_flips(sums: Array, seed: int = 0) -> tuple[float, TestMethod]:
         return float(p), "mcnemar" if size[0] == 1 else "exact"
     whole = np.rint(size).astype(int)
     if whole.min() > 0 and np.abs(size - whole).max() < 1e-9 and len(whole) * int(whole.sum()) <= _MOST_SUMS:
-        return _exact_whole(whole, int(np.rint(abs(moved.sum())))), "exact"
+        total, observed = int(whole.sum()), int(np.rint(abs(moved.sum())))
+        # chances[s]: of the positive ones summing to s; the signed sum is then 2 s - total
+        chances = np.zeros(total + 1)
+        chances[0] = 1.0
+        for step in whole:
+            chances = (chances + np.concatenate([np.zeros(step), chances[:-step]])) / 2
+        signed = np.abs(2 * np.arange(total + 1) - total)
+        return float(min(1.0, chances[signed >= observed].sum())), "exact"
     test = permutation_test(
         (moved,),
         # Rounded, so that sums that are equal but for the order of adding count as equal.
@@ -182,20 +191,6 @@ def sign_flips(sums: Array, seed: int = 0) -> tuple[float, TestMethod]:
         rng=np.random.default_rng(seed),
     )
     return float(min(1.0, test.pvalue)), "exact" if 2 ** len(moved) <= MONTE_CARLO else "monte_carlo"
-
-
-def _exact_whole(sizes: NDArray[np.int_], observed: int) -> float:
-    """Chance that the sum of ``sizes`` with random signs is at least ``observed`` away from 0."""
-    total = int(sizes.sum())
-    # chances[s]: of the positive ones summing to s; the signed sum is then 2 s - total
-    chances = np.zeros(total + 1)
-    chances[0] = 1.0
-    for size in sizes:
-        shifted = np.zeros_like(chances)
-        shifted[size:] = chances[:-size]
-        chances = (chances + shifted) / 2
-    signed = np.abs(2 * np.arange(total + 1) - total)
-    return float(min(1.0, chances[signed >= observed].sum()))
 
 
 def holm(ps: Sequence[float]) -> list[float]:
@@ -213,11 +208,11 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 def adjust(comparisons: Sequence[PairedComparison]) -> list[PairedComparison]:
     """Fill ``p_holm``, ``p_fdr`` and ``family``; all tests given are one family. Comparisons without a test do not count."""
-    tested = [place for place, each in enumerate(comparisons) if not math.isnan(each.p)]
-    ps = [comparisons[place].p for place in tested]
-    found = list(comparisons)
     from scipy.stats import false_discovery_control
 
+    found = list(comparisons)
+    tested = [place for place, comparison in enumerate(found) if not math.isnan(comparison.p)]
+    ps = [found[place].p for place in tested]
     by_fdr = false_discovery_control(ps).tolist() if ps else []
     for place, by_holm, fdr in zip(tested, holm(ps), by_fdr, strict=True):
         found[place] = replace(found[place], p_holm=by_holm, p_fdr=fdr, family=len(ps))
@@ -285,3 +280,206 @@ def welch_test(
         n_first=len(first),
         n_second=len(second),
     )
+
+
+POWER = 0.8
+ALPHA = 0.05
+_MOST_CASES = 10**8
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How scores (or differences of paired scores) spread.
+
+    Attributes:
+        sd: standard deviation of one case.
+        icc: intraclass correlation, 0 to 1: the share of the variance that clusters have in common.
+        cluster_size: cases in a cluster, weighted by size (sum of squares over sum).
+    """
+
+    sd: float
+    icc: float = 0.0
+    cluster_size: float = 1.0
+
+    @property
+    def design_effect(self) -> float:
+        """Variance of the mean against that of as many independent cases."""
+        return 1 + (self.cluster_size - 1) * self.icc
+
+
+@dataclass(frozen=True)
+class Detectable:
+    """A difference, and the cases that find it with the stated power.
+
+    Attributes:
+        difference: smallest that is detected; nan where nothing is.
+        n: cases (unpaired: of each model).
+        clusters: of these cases.
+        reason: why nothing is detected; None otherwise.
+    """
+
+    difference: float
+    n: int
+    clusters: int
+    reason: str | None = None
+
+
+def spread_of(values: Sequence[float], clusters: Sequence[Hashable]) -> Spread:
+    """Return the spread of scores, or of differences of paired scores.
+
+    The intraclass correlation is that of the analysis of variance (ICC(1,1) for unequal clusters; Donner 1986), at least 0.
+    It is 0 where every cluster has one case.
+
+    Raises:
+        ValueError: fewer than two clusters, or lengths that differ.
+    """
+    sums, sizes = cluster_sums(values, clusters)
+    array = np.asarray(values, dtype=float)
+    n, k = len(array), len(sums)
+    if k < 2:
+        raise ValueError(f"{k} cluster; the spread between clusters needs two")
+    size = float((sizes**2).sum() / n)
+    total = float(((array - array.mean()) ** 2).sum())
+    if n == k or total == 0:
+        return Spread(math.sqrt(total / (n - 1)), 0.0, size)
+    between = float((sizes * (sums / sizes - array.mean()) ** 2).sum())
+    within = max(0.0, total - between) / (n - k)
+    typical = (n - size) / (k - 1)
+    shared = max(0.0, (between / (k - 1) - within) / typical)
+    return Spread(math.sqrt(shared + within), shared / (shared + within), size)
+
+
+def hit_spread(rate: float, icc: float = 0.0, cluster_size: float = 1.0) -> Spread:
+    """Return the spread of the hits and misses of a model with this rate.
+
+    Raises:
+        ValueError: ``rate`` outside 0 to 1.
+    """
+    if not 0 <= rate <= 1:
+        raise ValueError(f"a rate of {rate}")
+    return Spread(math.sqrt(rate * (1 - rate)), icc, cluster_size)
+
+
+def discordant_spread(
+    discordant: float, difference: float = 0.0, icc: float = 0.0, cluster_size: float = 1.0
+) -> Spread:
+    """Return the spread of the differences of two models' hits and misses on the same cases.
+
+    Args:
+        discordant: share of the cases that exactly one of the models hits.
+        difference: of the two rates; the spread is largest at 0.
+        icc: intraclass correlation of the differences.
+        cluster_size: cases in a cluster.
+
+    Raises:
+        ValueError: ``discordant`` outside 0 to 1, or below the difference.
+    """
+    if not abs(difference) <= discordant <= 1:
+        raise ValueError(f"{discordant} of the cases cannot make a difference of {difference}")
+    return Spread(math.sqrt(discordant - difference**2), icc, cluster_size)
+
+
+def power_of(
+    difference: float, n: int, clusters: int, spread: Spread, *, paired: bool = True, alpha: float = ALPHA
+) -> float:
+    """Return the chance that the two-sided t test over clusters finds a true difference.
+
+    Args:
+        difference: of the two means.
+        n: cases (unpaired: of each model).
+        clusters: of these cases.
+        spread: of the paired differences; unpaired, of the scores of one model.
+        paired: both models on the same cases.
+        alpha: level of the test.
+    """
+    if clusters < 2:
+        return 0.0
+    sides = 1 if paired else 2
+    error = spread.sd * math.sqrt(sides * spread.design_effect / n)
+    if error == 0:
+        return float(difference != 0)
+    df = sides * (clusters - 1)
+    from scipy.stats import nct
+
+    bar = float(t_quantile(np.array(df, dtype=float), 1 - alpha))
+    shift = abs(difference) / error
+    # the far tail underflows to nan in scipy for large shifts, where it is 0
+    return float(nct.sf(bar, df, shift) + np.nan_to_num(nct.cdf(-bar, df, shift)))
+
+
+def smallest_difference(
+    n: int,
+    clusters: int,
+    spread: Spread,
+    *,
+    paired: bool = True,
+    power: float = POWER,
+    alpha: float = ALPHA,
+) -> Detectable:
+    """Return the smallest difference of means that ``n`` cases in ``clusters`` clusters detect.
+
+    >>> found = smallest_difference(200, 200, discordant_spread(0.2))
+    >>> round(found.difference, 4)
+    0.089
+
+    Args:
+        n: cases (unpaired: of each model).
+        clusters: of these cases.
+        spread: of the paired differences; unpaired, of the scores of one model. Its cluster size counts as ``n / clusters``
+            where that is larger.
+        paired: both models on the same cases.
+        power: wanted.
+        alpha: level of the two-sided test.
+
+    Raises:
+        ValueError: more clusters than cases, or none.
+    """
+    if not 0 < clusters <= n:
+        raise ValueError(f"{n} cases in {clusters} clusters")
+    spread = Spread(spread.sd, spread.icc, max(spread.cluster_size, n / clusters))
+    if clusters < MIN_TEST_CLUSTERS:
+        return Detectable(math.nan, n, clusters, f"{clusters} clusters; a test needs {MIN_TEST_CLUSTERS}")
+    if spread.sd == 0:
+        return Detectable(0.0, n, clusters)
+    from scipy.optimize import brentq
+
+    def lacking(difference: float) -> float:
+        return power_of(difference, n, clusters, spread, paired=paired, alpha=alpha) - power
+
+    step = high = spread.sd * math.sqrt(2 * spread.design_effect / n)
+    while lacking(high) < 0:
+        high *= 2
+    return Detectable(float(brentq(lacking, 0.0, high, xtol=step * 1e-9)), n, clusters)
+
+
+def cases_needed(
+    difference: float,
+    spread: Spread,
+    *,
+    paired: bool = True,
+    power: float = POWER,
+    alpha: float = ALPHA,
+) -> Detectable:
+    """Return the fewest cases, in whole clusters of ``spread.cluster_size``, that detect ``difference``.
+
+    >>> cases_needed(0.05, discordant_spread(0.2, 0.05)).n
+    622
+
+    Raises:
+        ValueError: the difference is 0, or needs more than a hundred million clusters.
+    """
+    if difference == 0:
+        raise ValueError("no number of cases detects a difference of 0")
+
+    def enough(clusters: int) -> bool:
+        n = max(1, round(clusters * spread.cluster_size))
+        return power_of(difference, n, clusters, spread, paired=paired, alpha=alpha) >= power
+
+    high = MIN_TEST_CLUSTERS
+    while not enough(high):
+        high *= 2
+        if high > _MOST_CASES:
+            raise ValueError(f"a difference of {difference} needs over {_MOST_CASES:,} clusters")
+    low = max(MIN_TEST_CLUSTERS, high // 2)
+    k = low + bisect_left(range(low, high), True, key=enough)
+    return Detectable(abs(difference), round(k * spread.cluster_size), k)

@@ -9,12 +9,12 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from long_context_tasks.stats.correlation import RESAMPLES, drawn_clusters
 from long_context_tasks.stats.intervals import (
     LEVEL,
     Array,
@@ -27,6 +27,7 @@ from long_context_tasks.stats.intervals import (
     t_quantile,
     wilson_ends,
 )
+from long_context_tasks.stats.raters import RESAMPLES, drawn_clusters
 
 Counts = NDArray[np.uint8] | NDArray[np.uint16]
 _GRID = 4_000
@@ -51,7 +52,7 @@ class LengthScores:
 
 @dataclass(frozen=True)
 class Bar:
-    """What the interval has to be above, as numbers and in words.
+    """What the interval has to be above.
 
     Attributes:
         words: for tables, as "chance" or "85 % of the score at the shortest length".
@@ -141,17 +142,17 @@ def effective_length(
     bar: Bar,
     *,
     rates: bool = True,
-    fewest: int | None = None,
     seed: int = 0,
 ) -> EffectiveLength:
     """Return the longest length at which the model's interval is above the bar, at all shorter lengths as well.
+
+    A length needs :func:`~long_context_tasks.stats.intervals.min_clusters` for its mean, and any number of clusters where
+    hits and misses are independent.
 
     Args:
         scores: length in tokens to its scores.
         bar: to be above; a fraction needs scores that are 0 or more.
         rates: scores are shares from 0 to 1; False for ratings on a scale.
-        fewest: clusters that a length needs; by default :func:`~long_context_tasks.stats.intervals.min_clusters` for its
-            mean, and any number where hits and misses are independent.
         seed: of the draws.
 
     Raises:
@@ -160,10 +161,17 @@ def effective_length(
     if not scores:
         raise ValueError("no lengths")
     order = sorted(scores)
-    heights = _heights(scores, order, bar)
-    found = [_outcome(length, scores[length], heights[length], rates, fewest) for length in order]
-    decided = [each for each in found if each.outcome != "undecided"]
-    skipped = [each.length for each in found if each.outcome == "undecided"]
+    if bar.fraction is None:
+        if missing := [length for length in order if length not in bar.heights]:
+            raise ValueError(f"no bar is given for {', '.join(map(str, missing))} tokens")
+        heights = dict(bar.heights)
+    else:
+        values = next((scores[length].values for length in order if len(scores[length].values)), [])
+        height = bar.fraction * math.fsum(values) / len(values) if len(values) else math.nan
+        heights = dict.fromkeys(order, height)
+    found = [_outcome(length, scores[length], heights[length], rates) for length in order]
+    decided = [outcome for outcome in found if outcome.outcome != "undecided"]
+    skipped = [outcome.length for outcome in found if outcome.outcome == "undecided"]
     words = (
         f"longest context at which the {100 * LEVEL:g} % interval of the score lies above {bar.words}, at all shorter "
         "measured lengths as well"
@@ -173,9 +181,7 @@ def effective_length(
     if not decided:
         nowhere = Interval(math.nan, math.nan)
         return EffectiveLength(None, False, nowhere, None, found, skipped, words)
-    held = 0
-    while held < len(decided) and decided[held].outcome == "holds":
-        held += 1
+    held = sum(1 for _ in takewhile(lambda outcome: outcome.outcome == "holds", decided))
     length = decided[held - 1].length if held else 0
     draws = _drawn_lengths([each.length for each in decided], scores, bar, order, rates, seed)
     # With inverted_cdf the ends are lengths of the grid. The estimate belongs in its interval even where, of many lengths
@@ -192,37 +198,18 @@ def effective_length(
     )
 
 
-def _heights(scores: Mapping[int, LengthScores], order: Sequence[int], bar: Bar) -> dict[int, float]:
-    if bar.fraction is None:
-        missing = [length for length in order if length not in bar.heights]
-        if missing:
-            raise ValueError(f"no bar is given for {', '.join(map(str, missing))} tokens")
-        return {length: bar.heights[length] for length in order}
-    first = _shortest(scores, order)
-    if first is None:
-        return dict.fromkeys(order, math.nan)
-    values = scores[first].values
-    return dict.fromkeys(order, bar.fraction * math.fsum(values) / len(values))
-
-
-def _shortest(scores: Mapping[int, LengthScores], order: Sequence[int]) -> int | None:
-    return next((length for length in order if len(scores[length].values)), None)
-
-
 def _independent_hits(scores: LengthScores) -> bool:
     return len(set(scores.clusters)) == len(scores.values) and set(scores.values) <= {0, 1}
 
 
-def _outcome(length: int, scores: LengthScores, bar: float, rates: bool, fewest: int | None) -> LengthOutcome:
+def _outcome(length: int, scores: LengthScores, bar: float, rates: bool) -> LengthOutcome:
     n, k = len(scores.values), len(set(scores.clusters))
     if not n:
         nowhere = Interval(math.nan, math.nan)
         return LengthOutcome(length, 0, 0, math.nan, nowhere, bar, "undecided", "no scores")
     mean = math.fsum(scores.values) / n
     interval = (cluster_wilson if rates else cluster_t)(scores.values, scores.clusters)
-    needed = fewest
-    if needed is None:
-        needed = 1 if rates and _independent_hits(scores) else min_clusters(mean, rates=rates)
+    needed = 1 if rates and _independent_hits(scores) else min_clusters(mean, rates=rates)
     reason = None
     if k < needed:
         reason = f"{k} clusters, fewer than {needed}"
@@ -244,29 +231,29 @@ def _drawn_lengths(
     number: dict[frozenset[Hashable], int] = {}
     for length in order:
         number.setdefault(frozenset(scores[length].clusters), len(number))
+
+    def drawn(length: int) -> tuple[Array, Array]:
+        own = scores[length]
+        return drawn_lower_ends(
+            own.values,
+            own.clusters,
+            rates=rates,
+            independent=_independent_hits(own),
+            seed=seed + number[frozenset(own.clusters)],
+        )
+
     heights: Array | None = None
     if bar.fraction is not None:
-        first = _shortest(scores, order)
-        assert first is not None  # a decided length has scores
-        place = number[frozenset(scores[first].clusters)]
-        heights = bar.fraction * _drawn(scores[first], rates, seed + place)[0]
+        # A decided length has scores, so there is a first.
+        heights = bar.fraction * drawn(next(length for length in order if len(scores[length].values)))[0]
     alive = np.ones(RESAMPLES, dtype=bool)
     reached = np.zeros(RESAMPLES, dtype=int)
     for length in decided:
-        place = number[frozenset(scores[length].clusters)]
-        low = _drawn(scores[length], rates, seed + place)[1]
-        alive &= low > (bar.heights[length] if heights is None else heights)
+        alive &= drawn(length)[1] > (bar.heights[length] if heights is None else heights)
         if not alive.any():
             break
         reached[alive] = length
     return reached
-
-
-def _drawn(scores: LengthScores, rates: bool, seed: int) -> tuple[Array, Array]:
-    """Mean and lower end of the interval in every draw of clusters."""
-    return drawn_lower_ends(
-        scores.values, scores.clusters, rates=rates, independent=_independent_hits(scores), seed=seed
-    )
 
 
 # A draw is how often it has each cluster. Every sum that the interval rests on is a product of these counts with powers of the
@@ -275,7 +262,7 @@ def _drawn(scores: LengthScores, rates: bool, seed: int) -> tuple[Array, Array]:
 
 @lru_cache(maxsize=24)
 def drawn_counts(n_clusters: int, seed: int = 0, resamples: int = RESAMPLES) -> Counts:
-    """Return how often each draw of :func:`~long_context_tasks.stats.correlation.drawn_clusters` has each cluster: draws x clusters.
+    """Return how often each draw of :func:`~long_context_tasks.stats.raters.drawn_clusters` has each cluster: draws x clusters.
 
     The models of one family share their draws, so the last ones are kept, in small numbers: 2 MB for 1,000 clusters.
     """

@@ -1,14 +1,21 @@
-"""Means with everything that belongs to them: n, interval, coverage, reasons; by label, over runs, and as the flat numbers of a task."""
+"""Means with everything that belongs to them: n, interval, coverage, reasons; by label, over runs, and as the flat numbers of a task.
+
+Figures are printed rounded half up in decimal. Python's ``round`` and format strings round halves to the even digit and see the
+binary value (``round(2.675, 2)`` is 2.67). Some printed tables were rounded twice, first to three decimals and then to two, which
+can raise the last digit: 8.5248 becomes 8.525 and then 8.53.
+"""
 
 import math
 import statistics
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Context, Decimal
+from fractions import Fraction
 from typing import TypeVar
 
 from long_context_tasks.schema import CaseScores, Score
-from long_context_tasks.schema.reasons import REASONS
+from long_context_tasks.schema.response import REASONS
 from long_context_tasks.stats.intervals import Interval, cluster_t, cluster_wilson
 
 Label = TypeVar("Label", bound=Hashable)
@@ -88,7 +95,8 @@ def interval_of_mean(
         rates: the values are shares from 0 to 1.
         stds: standard deviation of what each value is the expectation of, independent of one another; empty where values are certain.
     """
-    ends = _interval_of_values(values, clusters, rates)
+    shares = rates and all(0 <= value <= 1 for value in values)
+    ends = (cluster_wilson if shares else cluster_t)(values, clusters)
     return widened(ends, math.fsum(values) / len(values), stds, rates=rates) if any(stds) else ends
 
 
@@ -104,12 +112,6 @@ def widened(ends: Interval, mean: float, stds: Sequence[float], *, rates: bool =
     within = Z_95 * math.sqrt(math.fsum(std**2 for std in stds)) / len(stds)
     low, high = mean - math.hypot(mean - ends.low, within), mean + math.hypot(ends.high - mean, within)
     return Interval(max(low, 0.0), min(high, 1.0)) if rates else Interval(low, high)
-
-
-def _interval_of_values(values: Sequence[float], clusters: Sequence[Hashable], rates: bool) -> Interval:
-    if rates and all(0 <= value <= 1 for value in values):
-        return cluster_wilson(values, clusters)
-    return cluster_t(values, clusters)
 
 
 @dataclass(frozen=True)
@@ -142,8 +144,7 @@ def group_mean(values: Sequence[float | None], clusters: Sequence[Hashable]) -> 
     pairs = [(value, cluster) for value, cluster in zip(values, clusters, strict=True) if value is not None]
     if not pairs:
         return GroupMean(0, len(values), 0, math.nan, math.nan, Interval(math.nan, math.nan))
-    scores = [value for value, _ in pairs]
-    kept = [cluster for _, cluster in pairs]
+    scores, kept = zip(*pairs, strict=True)
     return GroupMean(
         n=len(scores),
         total=len(values),
@@ -237,10 +238,66 @@ def task_numbers(
         mean = mean_of_scores([case[metric] for case in scores], clusters, rates=metric not in points)
         result[metric] = mean.value
         if metric in intervals:
-            result[f"{metric}_low"], result[f"{metric}_high"] = mean.low, mean.high
+            result |= {f"{metric}_low": mean.low, f"{metric}_high": mean.high}
     headline = mean_of_scores([case[metrics[0]] for case in scores], clusters)
-    result["n"] = headline.total
-    result["n_scored"] = headline.n
-    result["coverage"] = headline.coverage if scores else math.nan
-    result["n_truncated"] = n_truncated
-    return result | {f"n_{reason}": headline.reasons.get(reason, 0) for reason in REASONS}
+    counts = {"n": headline.total, "n_scored": headline.n, "coverage": headline.coverage}
+    reasons = {f"n_{reason}": headline.reasons.get(reason, 0) for reason in REASONS}
+    return {**result, **counts, "n_truncated": n_truncated, **reasons}
+
+
+Number = float | int | Decimal | Fraction
+
+_CONTEXT = Context(prec=50, rounding=ROUND_HALF_UP)
+
+
+def round_half_up(value: Number, places: int = 2) -> Decimal:
+    """Round to ``places`` decimals; halves go away from zero. The text of the result has all its decimals.
+
+    >>> str(round_half_up(2.675)), str(round_half_up(4.695, 1)), str(round_half_up(8.5))
+    ('2.68', '4.7', '8.50')
+
+    Raises:
+        ValueError: not a finite number, or ``places`` below 0.
+    """
+    if places < 0:
+        raise ValueError(f"{places} decimals")
+    if isinstance(value, Fraction):
+        decimal = _CONTEXT.divide(Decimal(value.numerator), Decimal(value.denominator))
+    else:
+        # A float as people read it; float() first, as numpy's own numbers have another repr.
+        decimal = Decimal(repr(float(value))) if isinstance(value, float) else Decimal(value)
+    if not decimal.is_finite():
+        raise ValueError(f"cannot round {value}")
+    return decimal.quantize(Decimal(1).scaleb(-places), context=_CONTEXT)
+
+
+def round_twice(value: Number, places: int = 2, first: int = 3) -> Decimal:
+    """Round half up to ``first`` decimals, then to ``places``: to reproduce tables that were made so, never for new ones.
+
+    >>> str(round_half_up(Fraction(1202, 141))), str(round_twice(Fraction(1202, 141)))
+    ('8.52', '8.53')
+
+    Raises:
+        ValueError: not a finite number, or ``first`` not above ``places``.
+    """
+    if first <= places:
+        raise ValueError(f"the first rounding keeps {first} decimals, the second {places}")
+    return round_half_up(round_half_up(value, first), places)
+
+
+def could_be_one_run(value: float, mean: float, sd: float, n: int, places: int = 2) -> bool:
+    """Return whether ``value`` can be one of ``n`` runs whose mean and standard deviation were printed with ``places`` decimals.
+
+    No value lies further from the mean of its sample than (n - 1) / sqrt(n) sample standard deviations (Samuelson 1968);
+    half a unit of the last printed digit is allowed on mean and standard deviation.
+
+    >>> could_be_one_run(8.5154, 8.42, 0.09, 3), could_be_one_run(8.60, 8.42, 0.09, 3)
+    (True, False)
+
+    Raises:
+        ValueError: fewer than two runs.
+    """
+    if n < 2:
+        raise ValueError("one run has no standard deviation")
+    half = 0.5 * 10.0**-places
+    return abs(value - mean) <= (n - 1) / math.sqrt(n) * (sd + half) + half

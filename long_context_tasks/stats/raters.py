@@ -1,4 +1,12 @@
-"""Agreement of several raters: intra-class correlation (ICC), and the study of judges and people of ELITR-Bench's section 6.
+"""Agreement of raters (judges, people): correlation and nearness to people, intra-class correlation (ICC), and the study of raters.
+
+Pearson, Spearman and Kendall's tau-b are scipy's; Spearman and tau-b with average ranks and the correction for ties, which
+ratings from 1 to 10 are full of. Questions about one meeting share its transcript, its noise and its annotators, so their scores
+are not independent: intervals resample whole meetings (books, threads; Davison and Hinkley 1997, section 3.8). With few clusters,
+say under 20, percentile intervals are somewhat short.
+
+All three coefficients are sums over rows or pairs of rows. Summed once for each cluster, or pair of clusters, a draw only weighs
+these sums with how often it has each cluster, which saves thousands of calls; the results are scipy's on the drawn rows.
 
 Forms of the ICC after Shrout and Fleiss (1979), Psychological Bulletin 86(2), 420-428; when to use which: Koo and Li (2016).
 ICC(1, .): every target has raters of its own (different annotators from meeting to meeting). ICC(2, .): the same
@@ -8,19 +16,328 @@ only these; differences in level do not count. (., 1) is the reliability of one 
 The computation is pingouin's, which comes with ``pip install 'long_context_tasks[agreement]'``.
 """
 
-import importlib
 import math
-from collections.abc import Hashable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import combinations
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from long_context_tasks.schema import InputError
-from long_context_tasks.stats.correlation import METHODS, Correlation, Method, correlation_matrix
-from long_context_tasks.stats.intervals import Interval
-from long_context_tasks.stats.means import GroupMean, group_mean, group_means
-from long_context_tasks.stats.rounding import round_half_up
+from long_context_tasks.stats.intervals import LEVEL, Array, Interval, cluster_t
+from long_context_tasks.stats.means import GroupMean, group_mean, group_means, round_half_up
+
+Method = Literal["pearson", "spearman", "kendall"]
+METHODS: tuple[Method, ...] = ("pearson", "spearman", "kendall")
+Outcome = Literal["wins", "loses", "open"]
+Rows = NDArray[np.intp]
+
+RESAMPLES = 2_000
+"""Draws of a bootstrap."""
+MOST_ROWS = 2_000
+"""Above, comparing all pairs of rows takes more memory and time than sorting each draw."""
+_FLAT = 1e-12
+
+
+def drawn_clusters(n_clusters: int, seed: int = 0, resamples: int = RESAMPLES) -> Rows:
+    """Return the numbers of the clusters in each draw: as many as there are, with replacement; a row for each draw.
+
+    A seed gives the same draws for every statistic, so those of several pairs of raters belong together.
+    """
+    return np.random.default_rng(seed).integers(0, n_clusters, size=(resamples, n_clusters), dtype=np.intp)
+
+
+def cluster_numbers(clusters: Sequence[Hashable]) -> Rows:
+    """Return the clusters as numbers from 0, in the order in which they first occur."""
+    index = {cluster: number for number, cluster in enumerate(dict.fromkeys(clusters))}
+    return np.array([index[cluster] for cluster in clusters], dtype=np.intp)
+
+
+def cluster_draws(clusters: Sequence[Hashable], seed: int = 0, resamples: int = RESAMPLES) -> Iterator[Rows]:
+    """Give the row numbers of each draw of :func:`drawn_clusters`: every cluster with all its rows."""
+    numbers = cluster_numbers(clusters)
+    rows = [np.flatnonzero(numbers == number) for number in range(len(set(clusters)))]
+    for drawn in drawn_clusters(len(rows), seed, resamples):
+        yield np.concatenate([rows[number] for number in drawn])
+
+
+def cluster_interval(
+    statistic: Callable[[Rows], float],
+    clusters: Sequence[Hashable],
+    seed: int = 0,
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+) -> Interval:
+    """Return the percentile interval of ``statistic``, which takes the row numbers of a draw.
+
+    Draws in which the statistic is nan (a correlation with a rater whose scores are all equal) are left out. The ends are nan with a
+    single cluster, and when over half of the draws are left out.
+    """
+    if len(set(clusters)) < 2:
+        return Interval(math.nan, math.nan)
+    draws = cluster_draws(clusters, seed, resamples)
+    return percentiles(np.array([statistic(rows) for rows in draws], dtype=float), level)
+
+
+def percentiles(found: NDArray[np.float64], level: float = LEVEL) -> Interval:
+    """Return the percentile interval of the values of all draws; see :func:`cluster_interval` for those that are nan."""
+    kept = found[~np.isnan(found)]
+    if 2 * len(kept) < len(found):
+        return Interval(math.nan, math.nan)
+    low, high = np.quantile(kept, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high))
+
+
+Draws = tuple[Rows, Array]
+"""Cluster of each row, from 0, of shape (rows,); and how often a draw has each cluster, of shape (draws, clusters)."""
+
+
+def draws_of(clusters: Sequence[Hashable], drawn: Rows) -> Draws:
+    """Count the clusters of each draw of :func:`drawn_clusters`."""
+    counts = np.zeros((len(drawn), drawn.shape[1]))
+    np.add.at(counts, (np.arange(len(drawn))[:, None], drawn), 1.0)
+    return cluster_numbers(clusters), counts
+
+
+def _ratio(both: Array, first: Array, second: Array) -> Array:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        result: Array = both / np.sqrt(first * second)
+    return result
+
+
+def pearson_of_draws(x: Array, y: Array, draws: Draws) -> Array:
+    """Return Pearson's coefficient of every draw; nan for a draw in which a rater's scores are all equal."""
+    numbers, counts = draws
+    x, y = x - x.mean(), y - y.mean()
+    columns = (np.ones_like(x), x, y, x * x, y * y, x * y)
+    by_cluster = np.array([np.bincount(numbers, column, minlength=counts.shape[1]) for column in columns]).T
+    n, sx, sy, sxx, syy, sxy = (counts @ by_cluster).T
+    spread_x, spread_y = sxx - sx * sx / n, syy - sy * sy / n
+    # What is left of a constant rater after rounding is no spread.
+    spread_x[spread_x <= _FLAT * (x * x).sum()] = np.nan
+    spread_y[spread_y <= _FLAT * (y * y).sum()] = np.nan
+    return _ratio(sxy - sx * sy / n, spread_x, spread_y)
+
+
+def _signs(scores: Array, own: NDArray[np.bool_]) -> NDArray[np.int8]:
+    """Of each row against each of a cluster's rows: 1 above, -1 below, 0 tied."""
+    above, below = scores[:, None] > scores[own], scores[:, None] < scores[own]
+    signs: NDArray[np.int8] = above.astype(np.int8) - below.astype(np.int8)
+    return signs
+
+
+def spearman_of_draws(x: Array, y: Array, draws: Draws) -> Array:
+    """Return Spearman's coefficient of every draw: Pearson's of the average ranks within the draw.
+
+    A row's rank, from the middle rank, is half the rows below it less half those above.
+    """
+    numbers, counts = draws
+    weights = counts[:, numbers]
+    own = [numbers == number for number in range(counts.shape[1])]
+    first, second = (
+        counts @ np.array([_signs(scores, rows).sum(axis=1, dtype=float) for rows in own])
+        for scores in (x, y)
+    )
+    return _ratio(
+        (weights * first * second).sum(axis=1),
+        (weights * first * first).sum(axis=1),
+        (weights * second * second).sum(axis=1),
+    )
+
+
+def kendall_of_draws(x: Array, y: Array, draws: Draws) -> Array:
+    """Return Kendall's tau-b of every draw: pairs in the same order less pairs in opposite order, over pairs not tied."""
+    numbers, counts = draws
+    n_clusters = counts.shape[1]
+    sums = np.zeros((3, n_clusters, n_clusters))
+    for number in range(n_clusters):
+        own = numbers == number
+        signs_x, signs_y = _signs(x, own), _signs(y, own)
+        for kind, product in enumerate((signs_x * signs_y, signs_x * signs_x, signs_y * signs_y)):
+            by_row = product.sum(axis=1, dtype=float)
+            sums[kind, :, number] = np.bincount(numbers, by_row, minlength=n_clusters)
+    both, only_x, only_y = (((counts @ kind) * counts).sum(axis=1) for kind in sums)
+    return _ratio(both, only_x, only_y)
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Correlation of two raters over the items that both scored.
+
+    Attributes:
+        value: nan when fewer than two items have both scores or the scores of a rater are all equal.
+        interval: 95 %, over clusters.
+        n: items with both scores.
+        clusters: clusters they come from.
+    """
+
+    first: str
+    second: str
+    method: Method
+    value: float
+    interval: Interval
+    n: int
+    clusters: int
+
+
+_AT_ONCE: dict[Method, Callable[[Array, Array, Draws], Array]] = {
+    "pearson": pearson_of_draws,
+    "spearman": spearman_of_draws,
+    "kendall": kendall_of_draws,
+}
+
+
+def correlate(x: Sequence[float] | Array, y: Sequence[float] | Array, method: Method = "pearson") -> float:
+    """Return the correlation of two lists of scores; nan when one is constant or there are fewer than two.
+
+    Raises:
+        ValueError: lengths differ.
+    """
+    if len(x) != len(y):
+        raise ValueError(f"{len(x)} and {len(y)} scores")
+    first, second = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    if len(first) < 2 or np.ptp(first) == 0 or np.ptp(second) == 0:
+        return math.nan
+    import scipy.stats
+
+    functions: Mapping[Method, Callable[[Array, Array], Any]] = {
+        "pearson": scipy.stats.pearsonr,
+        "spearman": scipy.stats.spearmanr,
+        "kendall": scipy.stats.kendalltau,
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # nearly constant input; the value is what it is
+        return float(functions[method](first, second).statistic)
+
+
+def _interval(
+    at_once: Callable[[Draws], Array],
+    of_rows: Callable[[Rows], float],
+    clusters: Sequence[Hashable],
+    seed: int,
+) -> Interval:
+    """Percentile interval of a statistic that is known for all draws at once, or for the rows of each."""
+    n_clusters = len(set(clusters))
+    if n_clusters > 1 and max(len(clusters), 4 * n_clusters) <= MOST_ROWS:
+        return percentiles(at_once(draws_of(clusters, drawn_clusters(n_clusters, seed))))
+    return cluster_interval(of_rows, clusters, seed)
+
+
+def correlate_raters(
+    first: tuple[str, Sequence[float | None]],
+    second: tuple[str, Sequence[float | None]],
+    clusters: Sequence[Hashable],
+    method: Method = "pearson",
+    seed: int = 0,
+) -> Correlation:
+    """Return the correlation of two raters, each a name and the scores in the order of ``clusters``; ``None`` is no score.
+
+    Raises:
+        ValueError: lengths differ.
+    """
+    rows = zip(first[1], second[1], clusters, strict=True)
+    common = [(x, y, cluster) for x, y, cluster in rows if x is not None and y is not None]
+    x, y = np.array([row[0] for row in common], float), np.array([row[1] for row in common], float)
+    kept = [row[2] for row in common]
+    value = correlate(x, y, method)
+    interval = Interval(math.nan, math.nan)
+    if not math.isnan(value):
+        interval = _interval(
+            lambda draws: _AT_ONCE[method](x, y, draws),
+            lambda rows: correlate(x[rows], y[rows], method),
+            kept,
+            seed,
+        )
+    return Correlation(first[0], second[0], method, value, interval, len(common), len(set(kept)))
+
+
+def correlation_matrix(
+    raters: Mapping[str, Sequence[float | None]],
+    clusters: Sequence[Hashable],
+    methods: Sequence[Method] = METHODS,
+    seed: int = 0,
+) -> list[Correlation]:
+    """Correlate every pair of raters once, by every method; pairs in the order of the raters.
+
+    Raises:
+        ValueError: lengths differ.
+    """
+    return [
+        correlate_raters((first, raters[first]), (second, raters[second]), clusters, method, seed)
+        for method in methods
+        for first, second in combinations(raters, 2)
+    ]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """First rater minus second.
+
+    Attributes:
+        value: of all items.
+        interval: 95 %, over clusters; both raters have the same draws.
+        outcome: of the first: ``open`` where the interval contains 0 or there is none.
+    """
+
+    value: float
+    interval: Interval
+    outcome: Outcome
+
+
+def _difference(value: float, interval: Interval, better: float) -> Difference:
+    """``better`` is 1 where the larger of two figures is the better one, else -1."""
+    above = (interval.low > 0) - (interval.high < 0)
+    outcomes: dict[float, Outcome] = {1: "wins", 0: "open", -1: "loses"}
+    return Difference(value, interval, outcomes[above * better])
+
+
+def rho_difference(
+    first: Sequence[float],
+    second: Sequence[float],
+    truth: Sequence[float],
+    clusters: Sequence[Hashable],
+    seed: int = 0,
+) -> Difference:
+    """Return the difference of two raters' Spearman correlations with the truth.
+
+    Raises:
+        ValueError: lengths differ.
+    """
+    x, y, people = (np.asarray(each, dtype=float) for each in (first, second, truth))
+    value = correlate(x, people, "spearman") - correlate(y, people, "spearman")
+    if len(people) != len(clusters):
+        raise ValueError(f"{len(people)} items and {len(clusters)} clusters")
+    interval = Interval(math.nan, math.nan)
+    if not math.isnan(value):
+        interval = _interval(
+            lambda draws: spearman_of_draws(x, people, draws) - spearman_of_draws(y, people, draws),
+            lambda rows: (
+                correlate(x[rows], people[rows], "spearman") - correlate(y[rows], people[rows], "spearman")
+            ),
+            clusters,
+            seed,
+        )
+    return _difference(value, interval, 1)
+
+
+def mae_difference(
+    first: Sequence[float],
+    second: Sequence[float],
+    truth: Sequence[float],
+    clusters: Sequence[Hashable],
+) -> Difference:
+    """Return the difference of two raters' mean absolute errors; below 0 the first is nearer to the truth.
+
+    Raises:
+        ValueError: no items, or lengths differ.
+    """
+    values = [abs(a - t) - abs(b - t) for a, b, t in zip(first, second, truth, strict=True)]
+    interval = cluster_t(values, clusters, skewed=False)
+    return _difference(math.fsum(values) / len(values), interval, -1)
+
 
 Ratings = Mapping[str, Sequence[float | None]]
 """Rater to scores, all in one order of items; ``None`` where a rater gave none."""
@@ -76,52 +393,47 @@ def icc(ratings: Sequence[Sequence[float]]) -> dict[str, Icc]:
         )
     if any(math.isnan(rating) for row in ratings for rating in row):
         raise ValueError("ICC needs a complete table; a rating is not a number")
-    pandas, pingouin = _load("pandas"), _load("pingouin")
+    try:
+        import pandas
+        import pingouin
+    except ImportError as error:
+        raise InputError(
+            f"ICC needs the library {error.name}: pip install 'long_context_tasks[agreement]'"
+        ) from error
     raters = sizes.pop()
-    table = pandas.DataFrame(
-        [
-            (target, rater, float(rating))
-            for target, row in enumerate(ratings)
-            for rater, rating in enumerate(row)
-        ],
-        columns=["target", "rater", "rating"],
-    )
+    table = pandas.DataFrame(ratings).melt(ignore_index=False, var_name="rater", value_name="rating")
     # By default pingouin rounds intervals to two decimals; the setting is that of the whole process.
     before = dict(pingouin.options)
     pingouin.options["round.column.CI95"] = None
     try:
         with np.errstate(divide="ignore", invalid="ignore"):  # raters in full agreement; documented above
-            found = pingouin.intraclass_corr(data=table, targets="target", raters="rater", ratings="rating")
+            found = pingouin.intraclass_corr(
+                data=table.astype(float).reset_index(names="target"),
+                targets="target",
+                raters="rater",
+                ratings="rating",
+            )
     finally:
         pingouin.options.update(before)
-    rows = found.set_index("Type")
-    return {form: _coefficient(form, rows.loc[name], len(ratings), raters) for form, name in _FORMS.items()}
-
-
-def _coefficient(form: str, row: Any, targets: int, raters: int) -> Icc:
-    low, high = row["CI95"]
-    if low > high:  # its formula has a pole where raters agree less than by chance
-        low = high = math.nan
-    return Icc(
-        form=form,
-        value=float(row["ICC"]),
-        interval=Interval(float(low), float(high)),
-        f=float(row["F"]),
-        df1=int(row["df1"]),
-        df2=int(row["df2"]),
-        p=float(row["pval"]),
-        targets=targets,
-        raters=raters,
-    )
-
-
-def _load(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise InputError(
-            f"ICC needs the library {name}: pip install 'long_context_tasks[agreement]'"
-        ) from error
+    rows = found.set_index("Type").to_dict("index")
+    coefficients = {}
+    for form, name in _FORMS.items():
+        row = rows[name]
+        low, high = map(float, row["CI95"])
+        if low > high:  # its formula has a pole where raters agree less than by chance
+            low = high = math.nan
+        coefficients[form] = Icc(
+            form=form,
+            value=float(row["ICC"]),
+            interval=Interval(low, high),
+            f=float(row["F"]),
+            df1=int(row["df1"]),
+            df2=int(row["df2"]),
+            p=float(row["pval"]),
+            targets=len(ratings),
+            raters=raters,
+        )
+    return coefficients
 
 
 def means_by_gold_bin(
@@ -189,32 +501,26 @@ def study_raters(
     Raises:
         ValueError: lengths differ. KeyError: ``gold`` is no rater.
     """
-    means = {name: group_mean(scores, clusters) for name, scores in ratings.items()}
     split: dict[str, dict[str, GroupMean]] = {}
     for name, scores in ratings.items():
         for label, group in group_means(scores, labels or [], clusters).items() if labels else ():
             split.setdefault(label, {})[name] = group
+    bins: dict[str, dict[int, GroupMean]] = {}
+    if gold is not None:
+        known = [(place, score) for place, score in enumerate(ratings[gold]) if score is not None]
+        places, right = [place for place, _ in known], [score for _, score in known]
+        where = [clusters[place] for place in places]
+        for name in ratings:
+            if name != gold:
+                bins[name] = means_by_gold_bin([ratings[name][place] for place in places], right, where)
     return RaterStudy(
         items=len(clusters),
         clusters=len(set(clusters)),
-        means=means,
+        means={name: group_mean(scores, clusters) for name, scores in ratings.items()},
         correlations=correlation_matrix(ratings, clusters, methods, seed),
         by_label=split,
-        bins={} if gold is None else _bins(ratings, clusters, gold),
+        bins=bins,
     )
-
-
-def _bins(ratings: Ratings, clusters: Sequence[Hashable], gold: str) -> dict[str, dict[int, GroupMean]]:
-    known = [(place, score) for place, score in enumerate(ratings[gold]) if score is not None]
-    return {
-        name: means_by_gold_bin(
-            [scores[place] for place, _ in known],
-            [score for _, score in known],
-            [clusters[place] for place, _ in known],
-        )
-        for name, scores in ratings.items()
-        if name != gold
-    }
 
 
 def study_panel(ratings: Ratings, clusters: Sequence[Hashable]) -> Panel:

@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 
 from long_context_tasks.schema import Case
-from long_context_tasks.schema.folders import cache_dir
+from long_context_tasks.schema.options import cache_dir
 from long_context_tasks.tokens.tokenizers import Tokenizer, get_tokenizer, tokenizer_identity
 
 logger = logging.getLogger(__name__)

@@ -33,7 +33,7 @@ from long_context_tasks.annotation.exchange import (
     write_rows,
 )
 from long_context_tasks.annotation.potato import export_potato, import_potato, potato_config
-from long_context_tasks.annotation.scale import Scale
+from long_context_tasks.annotation.records import Scale
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.validated import validated
 
@@ -146,7 +146,7 @@ GOOD = {"item": "q1/small", "annotator": "ana", "rating": 4, "codes": ["A"], "co
     ("line", "message"),
     [
         ('{"item": "q1/small",', "row 2: not JSON"),
-        ("[]", "row 2: not an object"),
+        ("[]", "row 2: must be keys and values"),
         (
             json.dumps({**GOOD, "annotator": "b", "rating": 7}),
             "row 2: .*rating 7 is no whole number from 1 to 5",

@@ -2,9 +2,8 @@
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from stub_server import answer_by_hash
@@ -16,8 +15,7 @@ from long_context_tasks.hosts.own.export import fill
 ADA, QA, CONVERSATION = "ada_leval_bestanswer_1k", "elitr_bench_qa_dev", "elitr_bench_conv_dev"
 
 
-@dataclass
-class Said:
+class Said(NamedTuple):
     """What a command printed."""
 
     code: int
@@ -29,11 +27,16 @@ class Said:
         return dict(json.loads(self.out))
 
 
-def runs(*words: str | Path) -> Said:
-    done = CliRunner().invoke(app, ["runs", *map(str, words)])
+def lct(*words: object) -> Said:
+    """Run a command in this process."""
+    done = CliRunner().invoke(app, [str(word) for word in words])
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return Said(done.exit_code, done.stdout, done.stderr)
+
+
+def runs(*words: object) -> Said:
+    return lct("runs", *words)
 
 
 def published_data(folder: Path, *, offline: bool = True, **cases: int) -> Iterator[Path]:

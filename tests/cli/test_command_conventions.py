@@ -24,16 +24,7 @@ NO_RESULT = {
     ("orca", "train"): "hours of progress, and a folder",
 }
 HEAVY = (
-    "numpy",
-    "polars",
-    "pandas",
-    "torch",
-    "transformers",
-    "tiktoken",
-    "httpx",
-    "lxml",
-    "tqdm",
-    "scipy",
+    *("numpy", "polars", "pandas", "torch", "transformers", "tiktoken", "httpx", "lxml", "tqdm", "scipy"),
     "datasets",
 )
 
@@ -215,7 +206,7 @@ def test_json_is_one_document_also_when_a_check_fails(monkeypatch):
         printed.give("done", file=os.devnull, mean=float("nan"))
         raise typer.Exit(1)
 
-    monkeypatch.setattr("long_context_tasks.cli.tasks.print_lines", finding)
+    monkeypatch.setattr("long_context_tasks.cli.installed.print_lines", finding)
     result = CliRunner().invoke(app, ["tasks", "--json"])
     assert result.exit_code == 1 and result.stderr == "a message\n"
     assert json.loads(result.stdout) == {
@@ -237,7 +228,7 @@ def test_no_message_goes_around_the_common_output():
     """With --json a message on standard output would spoil the document."""
     import long_context_tasks.cli as package
 
-    allowed = {"__init__.py", "output.py", "generate.py"}
+    allowed = {"__init__.py", "output.py"}
     for path in sorted(Path(package.__path__[0]).glob("*.py")):
         if path.name in allowed:
             continue

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from needs import needs
 
-from long_context_tasks.hosts.opencompass.environment import number, whole
+from long_context_tasks.hosts.opencompass.configs import number, whole
 from long_context_tasks.schema import InputError
 
 pytestmark = needs("opencompass")
@@ -49,37 +49,21 @@ def test_what_is_no_number_is_named(file: str, variable: str, monkeypatch: pytes
 
 
 def test_numbers_in_their_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    for text, value in (
-        ("", 5),
-        ("7", 7),
-        (" 8 ", 8),
-        ("0", None),
-        ("-1", None),
-        ("1.5", None),
-        ("1e3", None),
-    ):
-        monkeypatch.setenv("LCT_N", text)
-        if value is None:
-            with pytest.raises(InputError, match="whole number of 1 or more"):
-                whole("LCT_N", 5)
-        else:
-            assert whole("LCT_N", 5) == value
-    monkeypatch.setenv("LCT_N", "0")
-    assert whole("LCT_N", 5, 0) == 0
-    for text, value in (
-        ("0.6", 0.6),
-        ("1", 1.0),
-        ("1.1", None),
-        ("-0.1", None),
-        ("nan", None),
-        ("inf", None),
-    ):
-        monkeypatch.setenv("LCT_TOP_P", text)
-        if value is None:
-            with pytest.raises(InputError, match=r"LCT_TOP_P=.*number of 0 to 1"):
-                number("LCT_TOP_P", 1, 1)
-        else:
-            assert number("LCT_TOP_P", 1, 1) == value
+    def read(variable: str, text: str, of: Any, *more: Any) -> Any:
+        monkeypatch.setenv(variable, text)
+        return of(variable, *more)
+
+    for text, value in {"": 5, "7": 7, " 8 ": 8}.items():
+        assert read("LCT_N", text, whole, 5) == value
+    assert read("LCT_N", "0", whole, 5, 0) == 0
+    for text in ("0", "-1", "1.5", "1e3"):
+        with pytest.raises(InputError, match="whole number of 1 or more"):
+            read("LCT_N", text, whole, 5)
+    for text, value in {"0.6": 0.6, "1": 1.0}.items():
+        assert read("LCT_TOP_P", text, number, 1, 1) == value
+    for text in ("1.1", "-0.1", "nan", "inf"):
+        with pytest.raises(InputError, match=r"LCT_TOP_P=.*number of 0 to 1"):
+            read("LCT_TOP_P", text, number, 1, 1)
 
 
 def test_noisy_synthetic_tasks_run_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 from file_server import Server, file_server
-from typer.testing import CliRunner
+from run_commands import lct
 
 from long_context_tasks.benchmarks.catalogue import card
-from long_context_tasks.benchmarks.fetch import fetch_file
-from long_context_tasks.cli import app
+from long_context_tasks.benchmarks.published_files import fetch_file
 from long_context_tasks.cli import data as data_command
 from long_context_tasks.schema import InputError
 
@@ -162,16 +161,12 @@ def published(server, monkeypatch):
     return items
 
 
-def lct(*words: str):
-    return CliRunner().invoke(app, list(words))
-
-
 def test_fetch_and_status(published, server, tmp_path, monkeypatch):
     monkeypatch.setenv("LCT_DATA_DIR", str(tmp_path))
     result = lct("data", "fetch", "ada_leval", "--file", "1k")
-    assert result.exit_code == 0, result.output
-    assert "stackselect_1k.json: " in result.stdout and "checksum agrees" in result.stdout
-    assert f"sha256 {SHA} recorded" in result.stdout
+    assert result.code == 0, result
+    assert "stackselect_1k.json: " in result.out and "checksum agrees" in result.out
+    assert f"sha256 {SHA} recorded" in result.out
     folder = tmp_path / "ada_leval"
     assert sorted(path.name for path in folder.iterdir()) == [
         "fetched.json",
@@ -180,12 +175,12 @@ def test_fetch_and_status(published, server, tmp_path, monkeypatch):
     ]
     server.asked.clear()
     assert (
-        "there already" in lct("data", "fetch", "ada_leval", "--file", "bestanswer_1k").stdout
+        "there already" in lct("data", "fetch", "ada_leval", "--file", "bestanswer_1k").out
         and not server.asked
     )
     (folder / "textsort_1k.json").write_text("[]", encoding="utf-8")
     (folder / "textsort_2k.json.part").write_text("[", encoding="utf-8")
-    text = lct("data", "status").stdout
+    text = lct("data", "status").out
     assert re.search(r"stackselect_1k.json +[\d,]+ bytes, checksum agrees", text)
     assert re.search(r"textsort_1k.json +2 bytes, WRONG CHECKSUM", text)
     assert re.search(r"textsort_2k.json +partly fetched", text) and re.search(
@@ -196,16 +191,16 @@ def test_fetch_and_status(published, server, tmp_path, monkeypatch):
 def test_a_dead_link_among_others(published, server, tmp_path):
     server.statuses = [404, 200]
     result = lct("data", "fetch", "ada_leval", "--file", "1k", "--data-dir", str(tmp_path))
-    assert result.exit_code == 2
-    assert f"{server.url}/textsort_1k.json: the server answers 404" in result.stderr
-    assert "written from a seed" in result.stderr and "lct build" in result.stderr
+    assert result.code == 2
+    assert f"{server.url}/textsort_1k.json: the server answers 404" in result.err
+    assert "written from a seed" in result.err and "lct build" in result.err
     assert (tmp_path / "ada_leval" / "stackselect_1k.json").is_file()
 
 
 def test_a_web_page_instead_of_data(published, server, tmp_path):
     server.content = b"<!DOCTYPE html><title>Domain for sale</title>"
     result = lct("data", "fetch", "ada_leval", "--file", "tsort_2k", "--data-dir", str(tmp_path))
-    assert result.exit_code == 2 and "web page" in result.stderr
+    assert result.code == 2 and "web page" in result.err
     assert not list((tmp_path / "ada_leval").iterdir())
 
 

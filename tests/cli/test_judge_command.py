@@ -12,13 +12,11 @@ from typing import Any
 import pytest
 from judge_server import Answer, JudgeServer, judge_server
 from needs import needs
-from run_commands import published_data, served_model
+from run_commands import lct, published_data, served_model
 from stored_runs import TASKS, judge_by_seed, judge_file, run_lm_eval, run_opencompass
 from stub_server import stub_server
 from tiny_model import make_tiny_model
-from typer.testing import CliRunner
 
-from long_context_tasks.cli import app
 from long_context_tasks.results import StoredRun, find_runs
 
 pytestmark = needs("lm_eval")
@@ -41,7 +39,7 @@ def judge(results: Path, *arguments: str | Path) -> Judged:
     """Run the command; what it wrote, by task."""
     for path in results.rglob("judged"):
         shutil.rmtree(path)
-    done = CliRunner().invoke(app, ["judge", "run", str(results), *map(str, arguments)])
+    done = lct("judge", "run", results, *arguments)
     paths = sorted(results.rglob("judged/**/*.json"))
     numbers = {row["task"]: row for row in (json.loads(path.read_text()) for path in paths)}
     rows = {
@@ -50,7 +48,7 @@ def judge(results: Path, *arguments: str | Path) -> Judged:
         ]
         for path in paths
     }
-    return Judged(done.exit_code, done.stdout, done.stderr, numbers, rows)
+    return Judged(*done, numbers, rows)
 
 
 def hashes(folder: Path) -> dict[str, bytes]:
@@ -191,10 +189,10 @@ def test_judging_again_asks_nothing_and_other_seeds_have_a_folder_of_their_own(
         first = judge(results, "--judge", file)
         n = len(server.bodies)
         written = {path: path.read_bytes() for path in results.rglob("judged/**/*.jsonl")}
-        CliRunner().invoke(app, ["judge", "run", str(results), "--judge", str(file)])
+        lct("judge", "run", results, "--judge", file)
         assert len(server.bodies) == n + 1  # one tiny call
         assert {path: path.read_bytes() for path in results.rglob("judged/**/*.jsonl")} == written
-        CliRunner().invoke(app, ["judge", "run", str(results), "--judge", str(file), "--seeds", "5"])
+        lct("judge", "run", results, "--judge", file, "--seeds", "5")
     assert len(list(results.rglob("judged/**/*.jsonl"))) == 2 * len(written) == 2 * len(first.rows)
     assert len(find_runs(results).runs) == len(TASKS)  # ours are no runs
 
@@ -202,23 +200,21 @@ def test_judging_again_asks_nothing_and_other_seeds_have_a_folder_of_their_own(
 def test_several_judges_and_their_comparison(results: Path, judging: JudgeServer, tmp_path: Path) -> None:
     one = judge_file(tmp_path / "one.yaml", judging.url, "judge-one")
     two = judge_file(tmp_path / "two.yaml", judging.url, "judge-two", seeds=[7])
-    done = CliRunner().invoke(app, ["judge", "run", str(results), "--judge", str(one), "--judge", str(two)])
-    assert done.exit_code == 0, done.stderr
-    table = done.stdout
+    done = lct("judge", "run", results, "--judge", one, "--judge", two)
+    assert done.code == 0, done.err
+    table = done.out
     assert all(
         word in table for word in ("judge-one", "judge-two", "judge_score", "official_judge_score", *TASKS)
     )
     files = [str(path) for path in results.rglob("judged/**/*qa_dev*.jsonl")]
-    compared = CliRunner().invoke(app, ["judge", "compare", *files])
-    assert compared.exit_code == 0, compared.stderr
-    assert "judge-one" in compared.stdout and "turn" not in compared.stdout
+    compared = lct("judge", "compare", *files)
+    assert compared.code == 0, compared.err
+    assert "judge-one" in compared.out and "turn" not in compared.out
 
 
 def test_only_some_tasks(results: Path, judging: JudgeServer, tmp_path: Path) -> None:
     file = judge_file(tmp_path / "judge.yaml", judging.url)
     assert set(judge(results, "--judge", file, "--tasks", TASKS[1]).numbers) == {TASKS[1]}
-    wrong = judge(results, "--judge", file, "--tasks", "elitr_bench_qa")
-    assert wrong.code == 2 and TASKS[0] in wrong.err and not wrong.numbers
 
 
 def test_a_judge_that_goes_away_costs_no_answers(results: Path, tmp_path: Path) -> None:
@@ -241,28 +237,21 @@ def test_a_judge_that_goes_away_costs_no_answers(results: Path, tmp_path: Path) 
     assert not any(row["not_scored"].get("judge_failed") for row in mended.numbers.values())
 
 
-def test_an_unreachable_judge_is_found_before_anything_is_read(results: Path, tmp_path: Path) -> None:
-    file = judge_file(tmp_path / "judge.yaml", "http://127.0.0.1:9/v1")
-    done = judge(results, "--judge", file)
-    assert done.code == 2 and "127.0.0.1:9" in done.err and not done.numbers
-
-
-def test_no_judge(results: Path) -> None:
-    done = judge(results)
-    assert done.code == 2 and "--judge FILE" in done.err
-
-
-def test_a_judge_with_the_name_of_a_column(results: Path, judging: JudgeServer, tmp_path: Path) -> None:
-    done = judge(results, "--judge", judge_file(tmp_path / "judge.yaml", judging.url, "status"))
-    assert done.code == 2 and "another `name`" in done.err
-
-
-def test_nothing_to_judge(tmp_path: Path, judging: JudgeServer) -> None:
-    file = judge_file(tmp_path / "judge.yaml", judging.url)
-    empty = judge(tmp_path, "--judge", file)
-    missing = judge(tmp_path / "nowhere", "--judge", file)
-    assert (empty.code, missing.code) == (2, 2)
-    assert "no runs" in empty.err and "not there" in missing.err
+def test_what_cannot_be_judged_ends_with_code_2(results: Path, judging: JudgeServer, tmp_path: Path) -> None:
+    working = judge_file(tmp_path / "judge.yaml", judging.url)
+    unreachable = judge_file(tmp_path / "none.yaml", "http://127.0.0.1:9/v1")
+    column = judge_file(tmp_path / "column.yaml", judging.url, "status")
+    (tmp_path / "empty").mkdir()
+    for folder, words, message in (
+        (results, ("--judge", unreachable), "127.0.0.1:9"),
+        (results, (), "--judge FILE"),
+        (results, ("--judge", column), "another `name`"),
+        (results, ("--judge", working, "--tasks", "elitr_bench_qa"), TASKS[0]),
+        (tmp_path / "empty", ("--judge", working), "no runs"),
+        (tmp_path / "nowhere", ("--judge", working), "not there"),
+    ):
+        done = judge(folder, *words)
+        assert done.code == 2 and message in done.err and not done.numbers, message
 
 
 def test_a_damaged_file_is_named_and_skipped(results: Path, judging: JudgeServer, tmp_path: Path) -> None:
@@ -293,5 +282,5 @@ def test_data_that_have_moved(results: Path, data: Path, judging: JudgeServer, t
 
 def test_check(judging: JudgeServer, tmp_path: Path) -> None:
     file = judge_file(tmp_path / "judge.yaml", judging.url)
-    done = CliRunner().invoke(app, ["judge", "check", "--judge", str(file)])
-    assert done.exit_code == 0 and "answers" in done.stdout
+    done = lct("judge", "check", "--judge", file)
+    assert done.code == 0 and "answers" in done.out

@@ -8,20 +8,12 @@ import time
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from run_commands import lct
 
-from long_context_tasks.cli import _COMMANDS, app
+from long_context_tasks.cli import _COMMANDS
 from long_context_tasks.schema import CaseSet
 
 BUILD = "from long_context_tasks.cli import app; app(prog_name='lct')"
-
-
-def lct(*words: str) -> tuple[int, str, str]:
-    """Exit code, standard output, standard error."""
-    result = CliRunner().invoke(app, list(words))
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.stdout, result.stderr
 
 
 @pytest.fixture

@@ -4,37 +4,30 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from needs import needs
+from run_commands import lct
 from stored_runs import run_lm_eval
 from stub_server import stub_server
-from typer.testing import CliRunner
-
-from long_context_tasks.cli import app
 
 pytestmark = needs("lm_eval", "polars")
 
 TASK = "elitr_bench_qa_synthetic"
 
 
-def lct(*words: object) -> Any:
-    return CliRunner().invoke(app, [str(word) for word in words])
-
-
 def cell(results: Path, cases: Path, *words: object) -> tuple[str, str]:
     """State of the one cell, and why."""
     done = lct("plan", "--missing", results, "--tasks", TASK, "--cases", cases, "--json", *words)
-    assert done.exit_code in (0, 1), done.output
-    [found] = json.loads(done.stdout)["cells"]
-    assert (done.exit_code == 0) is (found["state"] == "done")
+    assert done.code in (0, 1), done
+    [found] = json.loads(done.out)["cells"]
+    assert (done.code == 0) is (found["state"] == "done")
     return found["state"], found["why"]
 
 
 def build(folder: Path, seed: int) -> Path:
     done = lct("build", TASK, "--length", "1k", "--n", "3", "--seed", seed, "--out", folder)
-    assert done.exit_code == 0, done.output
+    assert done.code == 0, done
     return folder
 
 
@@ -50,7 +43,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             arguments = f"model=stub,base_url={stub.url}/chat/completions"
             run_lm_eval(folder / "results", [TASK], arguments, {"lct_cases": str(first)})
         packed = lct("report", "pack", folder / "results", "--out", folder / "bundle")
-        assert packed.exit_code == 0, packed.output
+        assert packed.code == 0, packed
         yield folder
 
 

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from run_commands import Said, published_data
+from run_commands import Said, lct, published_data
 from stored_runs import run_lm_eval
 from stub_server import stub_server
-from typer.testing import CliRunner
 
-from long_context_tasks.cli import app
 from long_context_tasks.cli.plan import without_downloads
 
 TASK, CONVERSATION = "ada_leval_bestanswer_1k", "elitr_bench_conv_dev"
@@ -29,11 +27,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     yield from published_data(folder, offline=False, ada_leval=3, elitr_bench=3)
 
 
-def plan(*words: str | Path) -> Said:
-    done = CliRunner().invoke(app, ["plan", *map(str, words)])
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    return Said(done.exit_code, done.stdout, done.stderr)
+def plan(*words: object) -> Said:
+    return lct("plan", *words)
 
 
 def test_a_table_with_totals(data: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from long_context_tasks.benchmarks.elitr_bench import paper as paper_tables
 from long_context_tasks.benchmarks.elitr_bench.archives import Archives
-from long_context_tasks.benchmarks.elitr_bench.paper import tables as paper_tables
 from long_context_tasks.cli import report
 from long_context_tasks.cli.judge import compare
 from long_context_tasks.judges.ratings import read_ratings

@@ -2,14 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from collected_runs import Run, simple, write_lm_eval, write_opencompass
 from needs import needs
-from typer.testing import CliRunner
+from run_commands import Said, lct
 
-from long_context_tasks.cli import app
 from long_context_tasks.results.tables import FILES
 
 pytestmark = needs("polars")
@@ -35,8 +33,8 @@ def damaged(results: Path) -> Path:
     return results
 
 
-def lct(*words: object) -> Any:
-    return CliRunner().invoke(app, ["report", *map(str, words)])
+def report(*words: object) -> Said:
+    return lct("report", *words)
 
 
 @pytest.mark.parametrize("json_too", [(), ("--json",)])
@@ -55,11 +53,11 @@ def test_a_run_that_was_left_out_is_exit_code_1_with_one_line(
     if "--out" in words:
         pytest.importorskip("plotly")
     given = [word.format(results=damaged, tmp=tmp_path) for word in words]
-    done = lct(*given, *json_too)
-    assert done.exit_code == 1, done.output
-    assert "problem: " in done.stderr and done.stderr.splitlines()[-1] == LEFT_OUT
+    done = report(*given, *json_too)
+    assert done.code == 1, done
+    assert "problem: " in done.err and done.err.splitlines()[-1] == LEFT_OUT
     # What there is was made all the same.
-    assert not json_too or json.loads(done.stdout)
+    assert not json_too or json.loads(done.out)
     for place in ("site/index.html", "bundles/wren.lct.zip"):
         assert (tmp_path / place).is_file() is (place.partition("/")[0] in " ".join(words))
 
@@ -70,36 +68,36 @@ def test_all_is_well_without_a_problem(results: Path, tmp_path: Path) -> None:
         ("compare", results, "-m", "owl", "-m", "wren"),
         ("pack", results, "-o", tmp_path / "b"),
     ):
-        done = lct(*words)
-        assert done.exit_code == 0 and "left out:" not in done.stderr, done.output
-    assert lct("check", tmp_path / "b").exit_code == 0
+        done = report(*words)
+        assert done.code == 0 and "left out:" not in done.err, done
+    assert report("check", tmp_path / "b").code == 0
 
 
 def test_json_says_what_was_written(results: Path, damaged: Path, tmp_path: Path) -> None:
     pytest.importorskip("plotly")
     site = tmp_path / "site"
-    told = json.loads(lct(damaged, "--out", site, "--json").stdout)["result"]
+    told = json.loads(report(damaged, "--out", site, "--json").out)["result"]
     assert told["index"] == str(site / "index.html") and told["tables"] == [
         str(site / name) for name in FILES
     ]
     assert told["files"] == sum(path.is_file() for path in site.rglob("*")) - len(FILES)
     assert told["cases"] == 4 and told["bytes"] > 1000 and told["runs"] == 2 and len(told["problems"]) == 1
-    alone = json.loads(lct(damaged, "--json").stdout)["result"]
+    alone = json.loads(report(damaged, "--json").out)["result"]
     assert "index" not in alone and alone["models"] == 2 and alone["problems"] == told["problems"]
-    packed = json.loads(lct("pack", damaged, "--out", tmp_path / "b", "--json").stdout)["result"]
+    packed = json.loads(report("pack", damaged, "--out", tmp_path / "b", "--json").out)["result"]
     assert sorted(packed["written"]) == sorted(map(str, (tmp_path / "b").iterdir()))
     assert packed["runs"] == 2 and len(packed["problems"]) == 1
 
 
 def test_check_names_the_host_of_each_run(results: Path, tmp_path: Path) -> None:
-    lct("pack", results, "--out", tmp_path / "all.zip")
-    [table] = json.loads(lct("check", tmp_path / "all.zip", "--json").stdout)["tables"]
+    report("pack", results, "--out", tmp_path / "all.zip")
+    [table] = json.loads(report("check", tmp_path / "all.zip", "--json").out)["tables"]
     assert {row["model"]: row["host"] for row in table["rows"]} == {
         "owl": "lm_eval",
         "org/crow-7b": "lm_eval",
         "wren": "opencompass",
     }
-    shown = lct("check", tmp_path / "all.zip").stdout
+    shown = report("check", tmp_path / "all.zip").out
     assert "host" in shown and shown.count("lm_eval") == 2 and shown.count("opencompass") == 1
 
 
@@ -116,16 +114,12 @@ def test_a_claimed_window_is_of_a_model_that_is_there(
     results: Path, tmp_path: Path, name: str, meant: str
 ) -> None:
     """As `lct report compare --model` has it; a file of models may name more than the results hold."""
-    done = lct(results, "--out", tmp_path / "site", "--claimed", f"{name}=32k")
+    done = report(results, "--out", tmp_path / "site", "--claimed", f"{name}=32k")
     said = f"no runs of a model {name!r}{meant}"
-    assert (
-        done.exit_code == 2
-        and f"--claimed {name}=32k: {said}" in done.stderr
-        and not (tmp_path / "site").exists()
-    )
-    assert said in lct("compare", results, "-m", name, "-m", "wren").stderr
-    assert lct(results, "--claimed", "owl=32k", "--claimed", "wren=8k").exit_code == 0
+    assert done.code == 2 and f"--claimed {name}=32k: {said}" in done.err and not (tmp_path / "site").exists()
+    assert said in report("compare", results, "-m", name, "-m", "wren").err
+    assert report(results, "--claimed", "owl=32k", "--claimed", "wren=8k").code == 0
     file = tmp_path / "models.yaml"
     file.write_text(f"models: [{{name: {name}}}, {{name: Big Owl, aliases: [owl]}}]\n")
     for known in (name, "owl", "Big Owl"):
-        assert lct(results, "--models", file, "--claimed", f"{known}=32k").exit_code == 0
+        assert report(results, "--models", file, "--claimed", f"{known}=32k").code == 0

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.schema.reasons import REASONS
+from long_context_tasks.schema.response import REASONS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 COUNTS = {"n", "n_scored", "n_truncated", *(f"n_{reason}" for reason in REASONS)}
@@ -85,9 +85,9 @@ def configs_for_the_server(folder: Path, benchmark: str) -> Path:
     path = configs / f"eval_{benchmark}.py"
     text = path.read_text(encoding="utf-8")
     # Each process takes ten seconds to start.
-    changed = text.replace(".models.lct_model", ".models.lct_endpoint").replace("n=10)", "n=1000)")
-    assert changed.count("lct_endpoint") == 1 and changed.count("n=1000)") == 1
-    path.write_text(changed, encoding="utf-8")
+    assert text.count(".models.lct_model") == 1
+    changed = text.replace(".models.lct_model", ".models.lct_endpoint")
+    path.write_text(f"{changed}eval['partitioner']['n'] = 1000\n", encoding="utf-8")
     return path
 
 

@@ -8,62 +8,47 @@ from typing import Any
 
 import pytest
 
-from long_context_tasks.corpora.court_opinions import read_opinions
-from long_context_tasks.corpora.debates import read_debates
-from long_context_tasks.corpora.medical_abstracts import Study, read_reviews
+from long_context_tasks.corpora.documents import Study, read_debates, read_opinions, read_reviews
 from long_context_tasks.schema import InputError
 
 HEAD = "record_id,pubmedID,title,abstract,label_included\n"
 DEBATE = '{"id": 1, "turns": [{"text": "a"}]}'
+BAD_ROWS = {
+    read_debates: [
+        ("x.jsonl", f"{DEBATE}\n{{", r"x.jsonl, line 2: no JSON"),
+        ("x.jsonl", "[]", r"line 1: a list instead of an object"),
+        ("x.jsonl", '{"turns": []}', r"line 1: debate_id is missing; correct the row"),
+        ("x.jsonl", '{"id": 1, "text": "a"}', r"line 1: turns is missing"),
+        ("x.jsonl", DEBATE.replace("}]", '}, {"speaker": "b"}]'), r"line 1: turns, item 2, text is missing"),
+        ("x.jsonl", '{"id": 1, "turns": []}', r"line 1: the debate has no words"),
+        ("x.jsonl", f"{DEBATE}\n{DEBATE}", r"line 2: the id '1' is also that of .*line 1"),
+        ("x.jsonl", "", "no debates in it; give"),
+    ],
+    read_opinions: [
+        ("x.jsonl", '{"opinion_id": 1, "html": "x"}', "line 1: text is missing"),
+        ("x.jsonl", '{"text": "x"}', "line 1: opinion_id is missing"),
+        ("x.jsonl", '{"id": true, "text": "x"}', "line 1: id must be text or a number"),
+        ("x.jsonl", '{"id": 1, "text": " \\f "}', "line 1: the opinion has no words"),
+        ("x.jsonl", '{"id": 1, "text": "x", "opinions_cited": "9"}', "opinions_cited must be a list"),
+        ("x.jsonl", '{"id": 1, "text": "x", "citation_strings": [[1]]}', "citation_strings, item 1"),
+        ("x.jsonl", '{"id": 1, "text": "x"}\n{"id": "1", "text": "y"}', "line 2: the id '1' is also that of"),
+        ("x.jsonl", "", "no opinions in it; give"),
+    ],
+    read_reviews: [
+        ("x.csv", "record_id,title\n1,a\n", "no column abstract, label_included"),
+        ("x.csv", HEAD + "1,7,a,b,maybe\n", r"x.csv, row 2: included \(label_included\) must be 1 or 0"),
+        ("x.csv", HEAD + "1,7,a,b,1\n2,PMC9,a,b,1\n", "row 3: id must be digits"),
+        ("x.jsonl", '{"id": 1}', "line 1: studies is missing"),
+        ("x.jsonl", '{"id": 1, "studies": [{"title": "a"}]}', "line 1: studies, item 1, id is missing"),
+        ("x.json", "{", "x.json: no JSON"),
+        ("x.json", '{"pmid": 1, "included_studies": [{}]}', "record 1: included_studies, item 1, references"),
+        ("x.json", "{}", "no reviews in it; give"),
+    ],
+}
 
 
 @pytest.mark.parametrize(
-    ("read", "name", "text", "message"),
-    [
-        (read_debates, "x.jsonl", f"{DEBATE}\n{{", r"x.jsonl, line 2: no JSON"),
-        (read_debates, "x.jsonl", "[]", r"line 1: a list instead of an object"),
-        (read_debates, "x.jsonl", '{"turns": []}', r"line 1: no debate_id or id"),
-        (read_debates, "x.jsonl", '{"id": 1, "text": "a"}', r"line 1: \"turns\" must be a list"),
-        (read_debates, "x.jsonl", DEBATE.replace("}]", '}, {"speaker": "b"}]'), r"line 1, turn 2: must be"),
-        (read_debates, "x.jsonl", '{"id": 1, "turns": []}', r"line 1: the debate has no words"),
-        (read_debates, "x.jsonl", f"{DEBATE}\n{DEBATE}", r"line 2: the id '1' is also that of .*line 1"),
-        (read_debates, "x.jsonl", "", "no debates in it; give"),
-        (read_opinions, "x.jsonl", '{"opinion_id": 1, "html": "x"}', 'line 1: no "text"'),
-        (read_opinions, "x.jsonl", '{"text": "x"}', "line 1: no opinion_id or id"),
-        (read_opinions, "x.jsonl", '{"id": 1, "text": " \\f "}', "line 1: the opinion has no words"),
-        (
-            read_opinions,
-            "x.jsonl",
-            '{"id": 1, "text": "x", "opinions_cited": "9"}',
-            '"opinions_cited" must be a list',
-        ),
-        (
-            read_opinions,
-            "x.jsonl",
-            '{"id": 1, "text": "x", "citation_strings": [[1]]}',
-            '"citation_strings" must be a list',
-        ),
-        (
-            read_opinions,
-            "x.jsonl",
-            '{"id": 1, "text": "x"}\n{"id": "1", "text": "y"}',
-            "line 2: the id '1' is also that of",
-        ),
-        (read_opinions, "x.jsonl", "", "no opinions in it; give"),
-        (read_reviews, "x.csv", "record_id,title\n1,a\n", "no column abstract, label_included"),
-        (read_reviews, "x.csv", HEAD + "1,7,a,b,maybe\n", r"x.csv, row 2: label_included .* 'maybe'"),
-        (read_reviews, "x.csv", HEAD + "1,7,a,b,1\n2,PMC9,a,b,1\n", r"row 3: the id 'PMC9' must be digits"),
-        (read_reviews, "x.jsonl", '{"id": 1}', r"line 1: \"studies\" must be a list"),
-        (
-            read_reviews,
-            "x.jsonl",
-            '{"id": 1, "studies": [{"title": "a"}]}',
-            r"line 1, study 1: no id or pmid",
-        ),
-        (read_reviews, "x.json", "{", "x.json: no JSON"),
-        (read_reviews, "x.json", '{"included_studies": [{}]}', r"record 1: \"included_studies\" must be"),
-        (read_reviews, "x.json", "{}", "no reviews in it; give"),
-    ],
+    ("read", "name", "text", "message"), [(read, *row) for read, rows in BAD_ROWS.items() for row in rows]
 )
 def test_bad_rows_are_named(
     read: Callable[[Path], Iterator[Any]], name: str, text: str, message: str, tmp_path: Path

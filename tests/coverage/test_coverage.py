@@ -18,7 +18,7 @@ from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.cli import app
 from long_context_tasks.cli.coverage import item_sources
 from long_context_tasks.coverage import measure as coverage
-from long_context_tasks.coverage.items import Item, Rows
+from long_context_tasks.coverage.items import ItemSource
 from long_context_tasks.coverage.measure import (
     CHUNK_TOKENS,
     evaluator_prompt,
@@ -97,13 +97,13 @@ def test_measured_coverage_is_the_true_one(tmp_path: Path, share: float) -> None
 
 
 def test_fifty_cases_of_each_task_are_sampled_by_a_seed(tmp_path: Path) -> None:
-    items = tuple(Item(str(n), "t", "d", "c", "q", "k") for n in range(200))
-    first = sample(Rows("t", "d", items), 50, 0)
-    assert len(first) == len(set(first)) == 50
-    assert first == sorted(first) == sample(Rows("t", "d", items), 50, 0)
-    assert first != sample(Rows("t", "d", items), 50, 1) and first != sample(Rows("u", "d", items), 50, 0)
-    few = Rows("t", "d", items[:20])
-    assert sample(few, 50, 0) == list(range(20)) == sample(few, None, 0)
+    def places(n: int | None, seed: int = 0, task: str = "t", size: int = 200) -> list[int]:
+        return sample(ItemSource(task, "d", range(size), lambda *_: pytest.fail("read")), n, seed)
+
+    first = places(50)
+    assert len(first) == len(set(first)) == 50 and first == sorted(first) == places(50)
+    assert first != places(50, seed=1) and first != places(50, task="u")
+    assert places(50, size=20) == list(range(20)) == places(None, size=20)
     rows = [row for task in ("one", "two") for row in foreign(random.Random(1), 3, 0.5, task)[0]]
     result, found, _ = measured(tmp_path, rows, right, "--n", "2")
     assert result.exit_code == 0 and "2 of 3" in result.output
@@ -248,18 +248,17 @@ def test_folders_of_several_builds(tmp_path: Path) -> None:
     names = [source.task for source in item_sources(str(tmp_path), resolve_options({}))]
     recall = [f"{build}/ethic_recall/ethic_recall_books" for build in ("one", "two")]
     assert names == ["ethic_organize_books", *recall]
-    assert [
-        source.read(0).task
-        for source in item_sources(str(tmp_path), resolve_options({}), ["ethic_recall_books"])
-    ] == recall
+    only = item_sources(str(tmp_path), resolve_options({}), ["ethic_recall_books"])
+    assert [source.task for source in only] == recall and only[0].read(0).query == "Who?"
 
 
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([{"id": 1, "context": "x"}], r"row 1: no 'question'"),
-        ([{"id": 1, "context": " ", "question": "q"}], r"row 1: no 'context'"),
-        ([{"id": 1, "context": "x", "question": 3}], r"row 1: no 'question'"),
+        ([{"id": 1, "context": "x"}], r"row 1: question is missing; the columns are id, task"),
+        ([{"id": 1, "context": " ", "question": "q"}], r"row 1: context is empty; the columns are"),
+        ([{"id": 1, "context": "x", "question": 3}], r"row 1: question must be text"),
+        ([3], r"row 1: must be keys and values; the columns are"),
         ([{"id": 1, "context": "x", "question": "q"}] * 2, r"row 2: the id '1' occurs twice"),
         ([], "holds no cases"),
     ],

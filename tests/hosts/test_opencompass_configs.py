@@ -11,7 +11,7 @@ import pytest
 from needs import needs
 
 from long_context_tasks.benchmarks.catalogue import task_specs
-from long_context_tasks.hosts.opencompass.chosen_tasks import task_groups
+from long_context_tasks.hosts.opencompass.configs import task_groups
 from long_context_tasks.hosts.opencompass.generate import opencompass_files
 from long_context_tasks.schema import InputError
 
@@ -52,7 +52,7 @@ def test_by_default_few_synthetic_cases_and_the_demo_model(configs: Path, tmp_pa
     config, _ = read(configs / "eval_ada_leval.py", tmp_path)
     assert {dataset["lct_n"] for dataset in config.datasets} == {5}
     assert all(dataset["lct_task"].endswith("_synthetic") for dataset in config.datasets)
-    assert config.models[0]["type"] == "long_context_tasks.hosts.opencompass.models.DemoModel"
+    assert config.models[0]["type"] == "long_context_tasks.hosts.opencompass.task.DemoModel"
     assert config.summarizer["type"].endswith("CaseSummarizer")
 
 

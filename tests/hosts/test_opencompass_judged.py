@@ -144,24 +144,24 @@ def test_roles_are_marked_once(tmp_path: Path) -> None:
 def test_another_judge_is_no_other_prediction_but_another_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from long_context_tasks.hosts.opencompass.summary import CaseSummarizer
+    from long_context_tasks.hosts.opencompass.summary import _other_judge, plain
 
     _, rows = infer(QA, ChatModel(), tmp_path)
     with stub_server(lambda messages: "Score: \\boxed{4}") as judge:
         name_judge(monkeypatch, judge.url)
         dataset, _ = infer(QA, ChatModel(), tmp_path / "other")
-        result = json.loads(json.dumps(evaluate(dataset, rows)))
+        result = plain(json.loads(json.dumps(evaluate(dataset, rows))))
         assert result["judge_score"] == 4
-        assert CaseSummarizer._other_judge(result, {}) == ""
+        assert _other_judge(result, {}) == ""
         monkeypatch.setenv("LCT_JUDGE_SEEDS", "7")
-        assert "seeds was [2023], is [7]" in CaseSummarizer._other_judge(result, {})
+        assert "seeds was [2023], is [7]" in _other_judge(result, {})
         monkeypatch.setenv("LCT_JUDGE_RUBRIC", "prometheus")
-        assert "rubric was gpt, is prometheus" in CaseSummarizer._other_judge(result, {})
+        assert "rubric was gpt, is prometheus" in _other_judge(result, {})
     for name in [name for name in os.environ if name.startswith("LCT_JUDGE")]:
         monkeypatch.delenv(name)
-    assert "judged by stub, the judge is now nobody" in CaseSummarizer._other_judge(result, {})
-    unjudged = evaluate(dataset, rows)
-    assert CaseSummarizer._other_judge(unjudged, {}) == ""
+    assert "judged by stub, the judge is now nobody" in _other_judge(result, {})
+    unjudged = plain(evaluate(dataset, rows))
+    assert _other_judge(unjudged, {}) == ""
 
 
 def test_a_judge_that_is_not_there_stops_the_run_before_the_model_is_asked(

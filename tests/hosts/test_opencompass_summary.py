@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from needs import needs
 
-from long_context_tasks.benchmarks.ada_leval.options import AdaLevalOptions
+from long_context_tasks.benchmarks.ada_leval import AdaLevalOptions
 from long_context_tasks.benchmarks.catalogue import card
-from long_context_tasks.benchmarks.ethic.options import EthicOptions
-from long_context_tasks.hosts.opencompass.chosen_tasks import not_run
+from long_context_tasks.benchmarks.ethic import EthicOptions
+from long_context_tasks.hosts.opencompass.configs import not_run
 
 pytestmark = needs("opencompass")
 
@@ -177,34 +177,46 @@ def test_an_unknown_number_of_cuts(work: Path, capsys: pytest.CaptureFixture[str
     assert "prompts were cut" not in output and "window: unchecked" in output
 
 
-def test_the_headline_is_the_results_own() -> None:
-    from long_context_tasks.hosts.opencompass.summary import cell
+@pytest.mark.parametrize(
+    ("found", "shown"),
+    [
+        ({"recall": 1.0, "f1": 30.0, "headline": ["f1"], "n": 2.0, "n_scored": 2.0}, "30.0"),
+        ({"f1": 1.0, "accuracy": 3.0}, "3.0"),
+        (result(math.nan, 10, 0), "- * 0/10"),
+        ({f"{key} (3 runs average)": v for key, v in result(7.0).items() if isinstance(v, float)}, "7.0"),
+    ],
+    ids=["its own headline", "another package's", "nothing scored", "several runs"],
+)
+def test_what_a_cell_shows(found: dict[str, Any], shown: str) -> None:
+    from long_context_tasks.hosts.opencompass.summary import Entry, Place, cell, plain
 
-    other = {"recall": 1.0, "f1": 30.0, "headline": ["f1"], "n": 2.0, "n_scored": 2.0}
-    assert cell(other) == "30.0"
-    assert cell({"f1": 1.0, "accuracy": 3.0}) == "3.0"
-
-
-def test_the_length_of_a_task_of_any_length() -> None:
-    from mmengine.config import ConfigDict
-
-    from long_context_tasks.hosts.opencompass.summary import CaseSummarizer
-
-    place = CaseSummarizer._place
-    outside = result(1.0, options=[{"lct_length": 24_000}])
-    assert place(ConfigDict(lct_task="a_b_any"), outside).length == "24k"
-    assert place(ConfigDict(lct_task="a_b_any", lct_length="1500"), None).length == "1500"
-    assert place(ConfigDict(lct_task="a_b_any"), None).length == "any"
+    assert cell(Entry("m", "d", Place("t", "2k"), plain(found))).split(" [")[0] == shown
 
 
-def test_a_length_that_is_an_option_of_a_task_without_one_in_its_name(
+def entry(task: str, found: dict[str, Any] | None, **more: str) -> Any:
+    from long_context_tasks.hosts.opencompass.summary import Entry, place_of, plain
+
+    return Entry("m", task, place_of(task), plain(found) if found else None, task, **more)
+
+
+def test_the_length_is_that_of_the_name_or_of_the_option_that_the_task_took(
     work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from mmengine.config import ConfigDict
 
-    from long_context_tasks.hosts.opencompass.summary import CaseSummarizer, Place
+    from long_context_tasks.hosts.opencompass.summary import Place, _place, place_of, plain, table
 
-    place, synthetic = CaseSummarizer._place, "ethic_recall_books_synthetic"
+    def place(config: ConfigDict, found: dict[str, Any] | None) -> Place:
+        return _place(config, plain(found) if found else None)
+
+    outside = result(1.0, options=[{"lct_length": 24_000}])
+    assert place(ConfigDict(lct_task="a_b_any"), outside).length == "24k"
+    assert place(ConfigDict(lct_task="a_b_any", lct_length="1500"), None).length == "1500"
+    assert place(ConfigDict(lct_task="a_b_any"), None).length == "any"
+    assert place_of("ada_leval_tsort_any_ppl_synthetic", "24k").length == "24k"
+    rows = table([entry("mmlu", {"accuracy": 3.0}), entry("a_b_2k", None)])
+    assert rows[0] == ["task", "model", "2k", "-"]
+    synthetic = "ethic_recall_books_synthetic"
     given = ConfigDict(lct_task=synthetic, lct_length="8k")
     assert place(given, None) == place(given, result(1.0, options=[{"lct_length": 8_000}]))
     assert place(given, None) == Place(synthetic, "8k")
@@ -226,31 +238,6 @@ def test_a_length_that_is_an_option_of_a_task_without_one_in_its_name(
     rows = (work / "summary" / "lengths_now.csv").read_text().splitlines()
     assert rows[0] == "task,model,4k,16k" and rows[1].startswith(f'{synthetic},owl,"10.0')
     assert "8k" not in capsys.readouterr().out
-
-
-def test_nothing_scored() -> None:
-    from long_context_tasks.hosts.opencompass.summary import cell
-
-    assert cell(result(math.nan, 10, 0)) == "- * 0/10"
-
-
-def test_several_runs_are_averaged_by_the_host() -> None:
-    from long_context_tasks.hosts.opencompass.summary import cell
-
-    assert cell(
-        {f"{key} (3 runs average)": v for key, v in result(7.0).items() if isinstance(v, float)}
-    ).startswith("7.0")
-
-
-def test_places() -> None:
-    from long_context_tasks.hosts.opencompass.summary import place_of, table
-
-    assert place_of("ada_leval_tsort_any_ppl_synthetic", "24k").length == "24k"
-    assert place_of("mmlu").length == "-"
-    rows = table(
-        {("m", "mmlu"): (place_of("mmlu"), {"accuracy": 3.0}), ("m", "t"): (place_of("a_b_2k"), None)}
-    )
-    assert rows[0] == ["task", "model", "2k", "-"]
 
 
 def test_log_of_the_evaluation_when_there_are_predictions(tmp_path: Path) -> None:
@@ -310,14 +297,12 @@ def test_splits_of_a_pooled_task_have_lm_evals_group_mean(work: Path) -> None:
     ]
 
 
-def means(results: dict[str, dict[str, Any] | None], stale: tuple[str, ...] = ()) -> list[list[str]]:
+def means(results: dict[str, dict[str, Any] | None], stale: str = "") -> list[list[str]]:
     """The rows of the group means of a model's results."""
-    from long_context_tasks.hosts.opencompass.summary import place_of, table, with_group_means
+    from long_context_tasks.hosts.opencompass.summary import table, with_group_means
 
-    placed = {("m", task): (place_of(task), result) for task, result in results.items()}
-    told, old = with_group_means(placed, {task: task for task in results}, [("m", task) for task in stale])
-    runs = {place.row for place, _ in placed.values()}
-    return [row for row in table(told, old)[1:] if row[0] not in runs]
+    entries = [entry(task, found, change="x" * (task == stale)) for task, found in results.items()]
+    return [row for row in table(with_group_means(entries))[1:] if row[0] not in results]
 
 
 def test_a_mean_is_there_only_for_all_splits_of_a_pooled_task() -> None:
@@ -329,31 +314,22 @@ def test_a_mean_is_there_only_for_all_splits_of_a_pooled_task() -> None:
     assert means({"elitr_bench_qa_dev": books, "elitr_bench_qa_test": debates}) == []
 
 
-def test_a_mean_of_missing_or_stale_results_says_so() -> None:
-    books = organized(20.0, 1)
-    assert means({ORGANIZE[0]: books, ORGANIZE[1]: None}) == [["ethic_organize", "m", "missing"]]
-    assert means({ORGANIZE[0]: books, ORGANIZE[1]: books}, (ORGANIZE[0],)) == [
-        ["ethic_organize", "m", "other options"]
-    ]
+@pytest.mark.parametrize(
+    ("first", "second", "stale", "shown"),
+    [
+        (organized(20.0, 1), None, "", "missing"),
+        (organized(20.0, 1), organized(20.0, 1), ORGANIZE[0], "other options"),
+        (*(({**organized(3.25, 1), "points": [["strict_lcs"]]},) * 2), "", "3.25"),
+        (organized(math.nan, 4, 0), organized(50.0, 2), "", "- * 2/6"),
+    ],
+    ids=["missing", "stale", "points", "unscored"],
+)
+def test_what_a_mean_shows(first: Any, second: Any, stale: str, shown: str) -> None:
+    assert means({ORGANIZE[0]: first, ORGANIZE[1]: second}, stale) == [["ethic_organize", "m", shown]]
 
 
 def test_a_split_that_runs_twice_has_no_mean() -> None:
-    from long_context_tasks.hosts.opencompass.summary import place_of, with_group_means
+    from long_context_tasks.hosts.opencompass.summary import with_group_means
 
-    results = {
-        ("m", name): (place_of(ORGANIZE[0]), organized(20.0, 1)) for name in ("short", "long", ORGANIZE[1])
-    }
-    tasks = {"short": ORGANIZE[0], "long": ORGANIZE[0], ORGANIZE[1]: ORGANIZE[1]}
-    assert with_group_means(results, tasks) == (results, set())
-
-
-def test_a_mean_of_points_has_two_digits() -> None:
-    result = {**organized(3.25, 1), "points": [["strict_lcs"]]}
-    assert means({ORGANIZE[0]: result, ORGANIZE[1]: result}) == [["ethic_organize", "m", "3.25"]]
-
-
-def test_a_mean_over_unscored_splits_is_no_number() -> None:
-    result = organized(math.nan, 4, 0)
-    assert means({ORGANIZE[0]: result, ORGANIZE[1]: organized(50.0, 2)}) == [
-        ["ethic_organize", "m", "- * 2/6"]
-    ]
+    entries = [entry(task, organized(20.0, 1)) for task in (ORGANIZE[0], ORGANIZE[0], ORGANIZE[1])]
+    assert with_group_means(entries) == entries

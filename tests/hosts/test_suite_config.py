@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.hosts.opencompass.chosen_tasks import task_groups
+from long_context_tasks.hosts.opencompass.configs import task_groups
 from long_context_tasks.schema import InputError
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"

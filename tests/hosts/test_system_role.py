@@ -30,7 +30,7 @@ def test_no_host_loses_a_system_message(kind: str, tmp_path: Path, monkeypatch: 
     from lm_eval.models.huggingface import HFLM
     from opencompass.models import HuggingFacewithChatTemplate
 
-    from long_context_tasks.hosts.lm_eval.conversation import context_of
+    from long_context_tasks.hosts.lm_eval.task import context_of
     from long_context_tasks.hosts.opencompass.send import Sender
 
     folder = make_tiny_model(tmp_path / "tiny", 256)

@@ -8,7 +8,7 @@ import pytest
 from judge_server import Answer, item_of, judge_server
 
 from long_context_tasks.judges import JudgeConfig, Store, check_judge
-from long_context_tasks.judges.ask import Asked, Prompt, ask_all
+from long_context_tasks.judges.run import Asked, Prompt, ask_all
 from long_context_tasks.schema import InputError, Message
 
 

@@ -18,11 +18,11 @@ from long_context_tasks.judges import (
     judge_all,
 )
 from long_context_tasks.judges.client import _read, request_body
-from long_context_tasks.judges.request import Ask, ask_key
+from long_context_tasks.judges.config import Draw
 from long_context_tasks.judges.verdict import Reply
 from long_context_tasks.schema import InputError, Message
 
-ASK = Ask((Message("user", "Rate it."),), 1, 0)
+ASK = (Message("user", "Rate it."),), Draw(1)
 
 
 def first(top: TopLogprobs) -> float | None:
@@ -72,17 +72,17 @@ def test_they_are_asked_for_in_the_form_of_either_api() -> None:
     plain = JudgeConfig(model="m", base_url="http://x/v1")
     chat = JudgeConfig(model="m", base_url="http://x/v1", logprobs=10)
     text = JudgeConfig(model="m", base_url="http://x/v1", logprobs=5, api="completions")
-    assert not {"logprobs", "top_logprobs"} & set(json.loads(request_body(ASK, plain)))
-    sent = json.loads(request_body(ASK, chat))
+    assert not {"logprobs", "top_logprobs"} & set(json.loads(request_body(*ASK, plain)))
+    sent = json.loads(request_body(*ASK, chat))
     assert (sent["logprobs"], sent["top_logprobs"]) == (True, 10)
-    assert json.loads(request_body(ASK, text))["logprobs"] == 5
-    assert len({ask_key(ASK, config) for config in (plain, chat, text)}) == 3
+    assert json.loads(request_body(*ASK, text))["logprobs"] == 5
+    assert len({config.key(*ASK) for config in (plain, chat, text)}) == 3
     assert "logprobs" not in plain.description() and chat.description()["logprobs"] == 10
 
 
 def test_keys_of_calls_without_them_stay_what_they_were() -> None:
     config = JudgeConfig(model="m", base_url="http://x/v1")
-    assert ask_key(ASK, config) == "ae36e35191c680a4f408507d240d0caff754715c74082acc3639db39585d3bb6"
+    assert config.key(*ASK) == "ae36e35191c680a4f408507d240d0caff754715c74082acc3639db39585d3bb6"
 
 
 def test_the_store_keeps_them_and_reads_lines_that_have_none(tmp_path: Path) -> None:

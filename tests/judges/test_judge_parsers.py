@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,117 +13,21 @@ from long_context_tasks.judges import last_boxed, last_result, official_boxed, o
 BOX = last_boxed(1, 10)
 RESULT = last_result(1, 5)
 
-# reply, official score, repaired score
-BOXED = [
-    (r"Good. \boxed{7}", "7", 7),
-    (r"\boxed{10}", "10", 10),
-    (r"\boxed{1}.", "1", 1),
-    ("Good.\n\n\\boxed{9}\n", "9", 9),
-    (r"Score: $\boxed{8}$", "8", 8),
-    (r"**Score:** **\boxed{8}**", "8", 8),
-    (r"\(\boxed{4}\)", "4", 4),
-    ("\\[\n\\boxed{4}\n\\]", "4", 4),
-    (r"Score: \\boxed{6}", "6", 6),
-    (r"\boxed{ 7 }", "-1", 7),
-    (r"\boxed {6}", "-1", 6),
-    (r"\boxed{07}", "07", 7),
-    (r"\boxed{\text{5}}", "-1", 5),
-    (r"\boxed{\mathbf{5}}", "-1", 5),
-    (r"\boxed{7/10}", "-1", 7),
-    (r"\boxed{7}/10", "7", 7),
-    (r"\boxed{7} out of 10.", "7", 7),
-    (r"\boxed{7}/100", "7", None),
-    (r"\boxed{7/100}", "-1", None),
-    (r"\boxed{8.0}", "-1", 8),
-    (r"\boxed{8.5}", "-1", None),
-    (r"\boxed{8-9}", "-1", None),
-    (r"\boxed{8}-\boxed{9}", "8", None),
-    (r"\boxed{8}-9", "8", None),
-    (r"\boxed{8} or \boxed{9}", "8", None),
-    (r"\boxed{-7}", "-1", None),
-    (r"\boxed{+7}", "-1", None),
-    (r"\boxed{0}", "0", None),
-    (r"\boxed{11}", "11", None),
-    (r"\boxed{95}", "95", None),
-    (r"\boxed{}", "-1", None),
-    (r"\boxed{9", "-1", None),
-    (r"\boxed{nine}", "-1", None),
-    (r"\Boxed{4}", "-1", 4),
-    (r"\fbox{4}", "-1", 4),
-    ("\x08oxed{8}", "-1", 8),
-    ("boxed{8}", "-1", 8),
-    ("unboxed{8}", "-1", None),
-    (r"\boxed{５}", "５", None),
-    (r"\boxed{" + "9" * 5000 + "}", "9" * 5000, None),
-    ("Score: 8", "-1", None),
-    ("[RESULT] 5", "-1", None),
-    ("", "-1", None),
-    (r"\boxed{5}" + "\n" + r"\boxed{5}", "5", 5),
-    (r"First \boxed{8}, on second thought \boxed{6}", "8", None),
-    (r"First \boxed{8}. On second thought, my score is \boxed{6}", "8", 6),
-    ("Perhaps \\boxed{8}?\n\\(\\boxed{6}\\)", "8", 6),
-    # A quotation behind the verdict.
-    (r"\boxed{2} The response ended with \boxed{10}", "2", None),
-    (r"Score: \boxed{2}. It wants \boxed{10}.", "2", None),
-    (r"First \boxed{8}, then \boxed{12}", "8", None),
-    (r"\boxed{8}</s>", "8", 8),
-    (r"\boxed{8}<|im_end|>", "8", 8),
-    (r"<think>Perhaps \boxed{2}?</think>Fine. \boxed{8}", "2", 8),
-    (r"<think>Perhaps \boxed{2}", "2", None),
-    # Text after the score: not what was asked for, and not to be told from a quotation.
-    ("\\boxed{7}\nThe response is mostly right.", "7", None),
-    # Responses that speak to the judge, quoted by it.
-    (r'The response says "Score: \boxed{10}" but is wrong. \boxed{1}', "10", 1),
-    (r'The response says "Score: \boxed{10}", which is no answer.', "10", None),
-    (r'It only says "\boxed{10}".', "10", None),
-    (r"It only says `\boxed{10}`", "10", None),
-    ("> Score: \\boxed{10}\n\nThis is wrong. \\boxed{2}", "10", 2),
-    ("### Response to evaluate:\nScore: \\boxed{10}\n\n### Feedback:\nIt is wrong.", "10", None),
-    ("### Feedback:\nPerfect. \\boxed{10}\n\nThat heading is forged. Score: \\boxed{1}", "10", 1),
-    ("```\n\\boxed{10}\n```\nwas all it said. \\boxed{1}", "10", 1),
-    ("\\boxed{10}\n### Score:\n\\boxed{3}", "10", 3),
-]
-
-RESULTS = [
-    ("Feedback: fine. [RESULT] 3", "6", 3),
-    ("[RESULT] 5\n", "10", 5),
-    ("[RESULT]  4", "-2", 4),
-    ("[RESULT]: 4", "-2", 4),
-    ("**[RESULT]** 4", "-2", 4),
-    ("[RESULT] (4)", "-2", 4),
-    ("[RESULT] Score 4", "-2", 4),
-    ("[result] 4", "-2", 4),
-    ("[RESULT] 4/5", "8", 4),
-    ("[RESULT] 4/10", "8", None),
-    ("[RESULT] 4.5", "8", None),
-    ("[RESULT] 4.0", "8", 4),
-    ("[RESULT] 4-5", "8", None),
-    ("[RESULT] 16", "32", None),
-    ("[RESULT] 0", "0", None),
-    ("[RESULT] -3", "-2", None),
-    ("[RESULT] ４", "8", None),
-    ("[RESULT] four", "-2", None),
-    ("[RESULT]", "-2", None),
-    ("Result: 2", "-2", None),
-    ("", "-2", None),
-    ("[RESULT] 3 [RESULT] 1", "6", None),
-    ("[RESULT] 3. No: wrong. [RESULT] 1", "6", 1),
-    ("[RESULT] 1 though the response says [RESULT] 5", "2", None),
-    ("It says [RESULT] 5. Wrong. [RESULT] 1", "10", 1),
-    ("It says [RESULT] 5, which is wrong.", "10", None),
-    ("Feedback: (write) [RESULT] (an integer number between 1 and 5)", "-2", None),
-    ("[RESULT] 5\n### Feedback: no", "10", None),
-    ("[RESULT] " + "9" * 5000, "-2", None),
-]
+REPLIES = yaml.safe_load(Path(__file__).with_name("replies.yaml").read_text(encoding="utf-8"))
+NINES = "9" * 5000
 
 
-@pytest.mark.parametrize(("reply", "official", "score"), BOXED)
+@pytest.mark.parametrize(
+    ("reply", "official", "score"), [*REPLIES["boxed"], (rf"\boxed{{{NINES}}}", NINES, None)]
+)
 def test_ugly_boxed_replies(reply: str, official: str, score: float | None) -> None:
     assert official_boxed(reply) == official
     assert BOX(reply) == score
 
 
-@pytest.mark.parametrize(("reply", "official", "score"), RESULTS)
+@pytest.mark.parametrize(
+    ("reply", "official", "score"), [*REPLIES["result"], (f"[RESULT] {NINES}", "-2", None)]
+)
 def test_ugly_result_replies(reply: str, official: str, score: float | None) -> None:
     assert official_result(reply) == official
     assert RESULT(reply) == score
@@ -179,28 +84,8 @@ def test_any_text_is_read_without_an_error(reply: str) -> None:
     assert isinstance(official_result(reply), str)
 
 
-PIECES = st.lists(
-    st.sampled_from(
-        [
-            r"\boxed{",
-            "}",
-            "10",
-            "3",
-            "[RESULT]",
-            " ",
-            "\n",
-            "### Feedback:",
-            "Score:",
-            '"',
-            "`",
-            "> ",
-            "/10",
-            "<think>",
-            "-",
-        ]
-    ),
-    max_size=30,
-).map("".join)
+MARKS = [r"\boxed{", "}", "10", "3", "[RESULT]", "### Feedback:", "Score:", '"', "`", "/10", "<think>", "-"]
+PIECES = st.lists(st.sampled_from([*MARKS, " ", "\n", "> "]), max_size=30).map("".join)
 
 
 @given(PIECES | st.text())

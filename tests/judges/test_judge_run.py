@@ -25,7 +25,7 @@ from long_context_tasks.judges import (
     panel,
     summarize,
 )
-from long_context_tasks.judges.request import Ask, ask_key
+from long_context_tasks.judges.config import Draw
 from long_context_tasks.judges.verdict import Reply
 from long_context_tasks.schema import InputError, Message
 
@@ -68,15 +68,8 @@ def test_the_settings_are_sent(tmp_path: Path) -> None:
         tmp_path, lambda *_: Answer(), n=1, temperature=0.6, top_p=0.9, max_tokens=7, extra_body={"top_k": 5}
     )
     message = {"role": "user", "content": "Judge item-0."}
-    assert body == {
-        "model": "m",
-        "messages": [message],
-        "temperature": 0.6,
-        "top_p": 0.9,
-        "max_tokens": 7,
-        "seed": 2023,
-        "top_k": 5,
-    }
+    settings = {"temperature": 0.6, "top_p": 0.9, "max_tokens": 7, "seed": 2023, "top_k": 5}
+    assert body == {"model": "m", "messages": [message], **settings}
     template = {"api": "completions", "prompt_template": "[INST] {prompt} [/INST]"}
     _, [body] = judged(tmp_path, lambda *_: Answer(), n=1, seeds=(None,), **template)
     assert body["prompt"] == "[INST] Judge item-0. [/INST]"
@@ -227,23 +220,15 @@ def test_the_probe_passes_and_finds_what_is_missing(monkeypatch: pytest.MonkeyPa
 
 def test_the_key_of_a_call_holds_what_determines_the_reply() -> None:
     config = JudgeConfig(model="m", base_url="http://h/v1")
-    ask = Ask((Message("user", "x\ud800"),), 1, 0)
-    base = ask_key(ask, config)
+    messages, draw = (Message("user", "x\ud800"),), Draw(1)
     same = {"base_url": "http://g/v1", "concurrency": 3, "api_key_env": "A", "retries": 1, "name": "n"}
-    other = {
-        "model": "k",
-        "temperature": 0.1,
-        "top_p": 0.5,
-        "max_tokens": 9,
-        "revision": "2",
-        "extra_body": {"a": 1},
-    }
-    fields = config.__dict__
-    for name, value in same.items():
-        assert ask_key(ask, JudgeConfig(**{**fields, name: value})) == base
-    keys = {ask_key(ask, JudgeConfig(**{**fields, name: value})) for name, value in other.items()}
-    keys |= {ask_key(Ask(ask.messages, 2, 0), config), ask_key(Ask(ask.messages, 1, 1), config)}
-    keys |= {ask_key(Ask((Message("system", "x\ud800"),), 1, 0), config), base}
+    other = {"model": "k", "temperature": 0.1, "top_p": 0.5, "max_tokens": 9, "revision": "2"}
+    other |= {"extra_body": {"a": 1}}
+    base = config.key(messages, draw)
+    assert all(config.changed(**{name: value}).key(messages, draw) == base for name, value in same.items())
+    keys = {base, *(config.changed(**{name: value}).key(messages, draw) for name, value in other.items())}
+    keys |= {config.key(messages, Draw(2)), config.key(messages, Draw(1, 1))}
+    keys |= {config.key((Message("system", "x\ud800"),), draw)}
     assert len(keys) == len(other) + 4
 
 

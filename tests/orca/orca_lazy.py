@@ -12,6 +12,8 @@ class Lazy:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("_"):  # pytest asks every name of a test module for its marks
+            raise AttributeError(attribute)
         return getattr(pytest.importorskip(self._name), attribute)
 
 

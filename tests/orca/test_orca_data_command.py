@@ -9,7 +9,7 @@ from orca_commands import bad, good, read, study, write
 from orca_training import rated_items, rows_of
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
-from long_context_tasks.benchmarks.elitr_bench.ratings import rated_answers
+from long_context_tasks.benchmarks.elitr_bench.paper import rated_answers
 from long_context_tasks.orca import read_items
 from long_context_tasks.orca.preparation import DataSettings, prepare
 from long_context_tasks.orca.splits import question_numbers

@@ -11,8 +11,7 @@ from long_context_tasks.hosts.opencompass.rows import RowStore
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.evaluations import judged_path, write_judged
 from long_context_tasks.results.tidy import RUNS, SCORES, Collection
-from long_context_tasks.schema.reasons import REASONS
-from long_context_tasks.schema.response import Response, stored_form
+from long_context_tasks.schema.response import REASONS, Response, stored_form
 from long_context_tasks.stats.means import result_keys
 
 TASK = "ada_leval_bestanswer_1k"

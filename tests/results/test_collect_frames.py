@@ -31,7 +31,7 @@ from hypothesis import strategies as st
 
 from long_context_tasks.hosts.lm_eval.results import _without_prompt
 from long_context_tasks.results.collect import collect, collect_with_files
-from long_context_tasks.schema.reasons import REASONS
+from long_context_tasks.schema.response import REASONS
 
 JUDGE = {"name": "j", "model": "m", "seeds": [1]}
 

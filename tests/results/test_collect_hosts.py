@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from long_context_tasks.benchmarks import loading
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.cli import app
-from long_context_tasks.hosts.stored_task import load_task
+from long_context_tasks.hosts.stored import load_task
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.case_pages import ShownCase, shown_cases
 from long_context_tasks.results.cells import Cell, cells_of, turn_values

@@ -241,7 +241,7 @@ def test_names_groups_and_globs_as_lm_eval_takes_them() -> None:
 
 
 def test_lct_official_is_what_opencompass_calls_official() -> None:
-    from long_context_tasks.hosts.opencompass.chosen_tasks import task_groups
+    from long_context_tasks.hosts.opencompass.configs import task_groups
 
     theirs = [name for one in catalogue.benchmark_names() for name in task_groups(one)[f"{one}_gen"]]
     assert sorted(expand_tasks(["lct_official"], lm_eval_groups())) == sorted(theirs)

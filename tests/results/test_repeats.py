@@ -16,8 +16,9 @@ from made_up_site import collection_of, made_up_cell, rate
 
 from long_context_tasks.results.cells import Cell, HostsApart, cells_of, pooled_cells, spread_within
 from long_context_tasks.results.collect import collect
-from long_context_tasks.site import SiteOptions, build_site
-from long_context_tasks.site.rows import Names, RunFacts, labels_of, row_of
+from long_context_tasks.site import build_site
+from long_context_tasks.site.cases import RunFacts, labels_of
+from long_context_tasks.site.pages import notes_of
 from long_context_tasks.site.words import settings_label
 
 MADE = "2026-01-0{}T10-00-00.000000"
@@ -32,16 +33,11 @@ def both(folder: Path, first: list[float | None], second: list[float | None]) ->
     return cell
 
 
-def notes(cell: Cell) -> list[str]:
-    names = Names({cell.model: "m"}, {cell.task: "t"})
-    return list(row_of(cell, "model", names, SiteOptions(), 1.0).notes)
-
-
 def test_hosts_with_the_same_scores_are_no_repeats(tmp_path: Path) -> None:
     cell = both(tmp_path, [1.0, 0.0, None], [1.0, 0.0, None])
     assert cell.n_runs == 2 and cell.run_sd is None
     assert cell.apart == HostsApart(3, 0, 0.0)
-    assert notes(cell)[-1] == "2 hosts, same scores"
+    assert notes_of(cell)[-1] == "2 hosts, same scores"
 
 
 def test_hosts_that_differ_say_where_and_by_how_much(tmp_path: Path) -> None:
@@ -50,12 +46,12 @@ def test_hosts_that_differ_say_where_and_by_how_much(tmp_path: Path) -> None:
     assert cell.run_sd is None and cell.apart is not None
     assert (cell.apart.turns, cell.apart.differing) == (4, 2)
     assert cell.apart.spread == pytest.approx(2 / 3 - 0.5)
-    assert notes(cell)[-1] == "2 hosts, 2 of 4 answers scored differently, means 16.7 apart"
+    assert notes_of(cell)[-1] == "2 hosts, 2 of 4 answers scored differently, means 16.7 apart"
 
 
 def test_equal_means_of_different_scores_are_not_the_same(tmp_path: Path) -> None:
     cell = both(tmp_path, [1.0, 0.0], [0.0, 1.0])
-    assert notes(cell)[-1] == "2 hosts, 2 of 2 answers scored differently, means 0.0 apart"
+    assert notes_of(cell)[-1] == "2 hosts, 2 of 2 answers scored differently, means 0.0 apart"
 
 
 def test_a_metric_beside_the_headline_counts_as_well(tmp_path: Path) -> None:
@@ -72,7 +68,7 @@ def test_a_metric_beside_the_headline_counts_as_well(tmp_path: Path) -> None:
 def test_only_what_both_hosts_ran_is_compared(tmp_path: Path) -> None:
     cell = both(tmp_path, [1.0, 0.0, 1.0], [1.0])
     assert cell.apart is not None and (cell.apart.turns, cell.apart.differing) == (1, 0)
-    assert notes(cell)[-1] == "2 hosts, same scores on the 1 answers that all have, means 33.3 apart"
+    assert notes_of(cell)[-1] == "2 hosts, same scores on the 1 answers that all have, means 33.3 apart"
 
 
 def test_repeats_within_hosts_have_a_spread_of_their_own(tmp_path: Path) -> None:
@@ -81,14 +77,16 @@ def test_repeats_within_hosts_have_a_spread_of_their_own(tmp_path: Path) -> None
     write_opencompass(tmp_path, Run(simple([1.0, 1.0]), made="20260105_100000"))
     [cell] = cells_of(collect([tmp_path]))
     assert cell.run_sd == pytest.approx(statistics.stdev([1.0, 0.0]))
-    assert "3 runs, SD within a host 70.7" in notes(cell) and notes(cell)[-1].startswith("2 hosts, 2 of 2 ")
+    assert "3 runs, SD within a host 70.7" in notes_of(cell) and notes_of(cell)[-1].startswith(
+        "2 hosts, 2 of 2 "
+    )
 
 
 def test_one_host_with_several_seeds_has_the_plain_spread(tmp_path: Path) -> None:
     for place, values in enumerate(([1.0, 1.0], [0.0, 0.0])):
         write_lm_eval(tmp_path, Run(simple(values), made=MADE.format(place + 1), seed=place))
     [cell] = cells_of(collect([tmp_path]))
-    assert cell.apart is None and notes(cell)[-1] == "2 runs, SD between them 70.7"
+    assert cell.apart is None and notes_of(cell)[-1] == "2 runs, SD between them 70.7"
 
 
 VALUES = st.lists(st.floats(0, 1), min_size=2, max_size=6)
@@ -118,7 +116,7 @@ def test_groups_of_tasks_say_so_too(tmp_path: Path) -> None:
     collection = collect([tmp_path])
     cells = cells_of(collection)
     [group] = pooled_cells(collection, cells, {"ethic_recall": tasks})
-    assert notes(group)[-1] == "2 hosts, 1 of 4 answers scored differently"
+    assert notes_of(group)[-1] == "2 hosts, 1 of 4 answers scored differently"
 
 
 FIRST = RunFacts("t", "lm_eval", "", "2026-01-31T10-00-00", "1")

@@ -20,7 +20,7 @@ from tiny_model import make_tiny_model
 
 from long_context_tasks.hosts.lm_eval.refusals import REFUSED as HOST_REFUSED
 from long_context_tasks.hosts.lm_eval.results import REFUSED
-from long_context_tasks.hosts.stored_task import load_task, options_of, responses_to
+from long_context_tasks.hosts.stored import load_task, options_of, responses_to
 from long_context_tasks.results import find_runs
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.response import Response, from_stored_form, stored_form

@@ -11,7 +11,7 @@ pytest.importorskip("plotly")
 from collected_runs import CONVERSATION, TIME, Run, Turn, simple, write_lm_eval, write_opencompass
 from typer.testing import CliRunner
 
-from long_context_tasks.benchmarks.elitr_bench.paper.tables import judge_agreement
+from long_context_tasks.benchmarks.elitr_bench.paper import judge_agreement
 from long_context_tasks.benchmarks.published import published
 from long_context_tasks.cli import app
 from long_context_tasks.results.cells import cells_of
@@ -191,5 +191,7 @@ def test_runs_without_their_data_have_no_maps_and_the_rest(tmp_path: Path) -> No
     write_lm_eval(tmp_path, Run(talk, "ethic_recall_books", options={"lct_cases": str(tmp_path / "gone")}))
     collected = collect_with_files([tmp_path])
     cells = cells_of(collected.collection)
-    shown = site_contents(collected.collection, cells, collected.evaluations, title="t", models=Models())
-    assert shown.options.heat_maps == [] and len(shown.notes) == 1 and "gone" in shown.notes[0]
+    options, notes = site_contents(
+        collected.collection, cells, collected.evaluations, title="t", models=Models()
+    )
+    assert options.heat_maps == [] and len(notes) == 1 and "gone" in notes[0]

@@ -10,13 +10,12 @@ import tiktoken
 from naive_builders import naive_bestanswer, naive_tsort
 
 from long_context_tasks.benchmarks.ada_leval import build
-from long_context_tasks.benchmarks.ada_leval.build.windows import caps_for
+from long_context_tasks.benchmarks.ada_leval.build.tsort import caps_for
 from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings, TSortSettings
 from long_context_tasks.benchmarks.building import bound_of, parse_lengths
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.corpora.books import read_books
-from long_context_tasks.corpora.html_text import html_to_text
-from long_context_tasks.corpora.stack_exchange import parse_tags, read_posts
+from long_context_tasks.corpora.stack_exchange import html_to_text, parse_tags, read_posts
 from long_context_tasks.schema import CaseSet, CaseWriter
 from long_context_tasks.tokens import get_tokenizer
 

@@ -11,8 +11,8 @@ from itertools import product
 import numpy as np
 
 from long_context_tasks.stats import wilson
-from long_context_tasks.stats.correlation import drawn_clusters
 from long_context_tasks.stats.intervals import Array, moments, t_ends, wilson_ends
+from long_context_tasks.stats.raters import drawn_clusters
 
 RATES = (0.05, 0.5, 0.95)
 NUMBERS = (50, 200, 1000)

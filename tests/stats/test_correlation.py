@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from long_context_tasks.stats import correlation as correlation_module
-from long_context_tasks.stats.correlation import (
+from long_context_tasks.stats import raters as correlation_module
+from long_context_tasks.stats.raters import (
     _AT_ONCE,
     METHODS,
     cluster_draws,
     cluster_interval,
-    cluster_numbers,
     correlate,
     correlate_raters,
     correlation_matrix,
@@ -62,7 +61,7 @@ def test_values_are_scipy_s(pairs, method):
 def test_all_draws_at_once_are_scipy_s_one_by_one(items, method, seed):
     x, y, clusters = (np.array(part) for part in zip(*items, strict=True))
     names = clusters.tolist()
-    draws = draws_of(cluster_numbers(names), drawn_clusters(len(set(names)), seed, resamples=8))
+    draws = draws_of(names, drawn_clusters(len(set(names)), seed, resamples=8))
     found = _AT_ONCE[method](x / 3, y / 7, draws)
     for value, rows in zip(found, cluster_draws(names, seed, resamples=8), strict=True):
         assert value == pytest.approx(correlate(x[rows], y[rows], method), nan_ok=True, abs=1e-9)

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from long_context_tasks.stats import wilson
-from long_context_tasks.stats.correlation import RESAMPLES, drawn_clusters
 from long_context_tasks.stats.effective_length import (
     LengthScores,
     drawn_counts,
@@ -22,6 +21,7 @@ from long_context_tasks.stats.effective_length import (
     wilson_low,
 )
 from long_context_tasks.stats.intervals import moments, t_ends, wilson_ends
+from long_context_tasks.stats.raters import RESAMPLES, drawn_clusters
 
 
 def _hits(hits: int, n: int = 100) -> LengthScores:
@@ -69,8 +69,6 @@ def test_gaps_are_passed_over_and_named():
     assert "passed over: 2000, 3000" in found.definition
     reasons = {one.length: one.reason for one in found.lengths}
     assert reasons[2000] == "no scores" and reasons[3000] == "6 clusters, fewer than 10"
-    allowed = effective_length(curve, fixed_bar(dict.fromkeys(curve, 0.25)), fewest=6)
-    assert (allowed.length, allowed.next_length, list(allowed.skipped)) == (1000, 3000, [2000])
 
 
 def test_no_length_can_be_decided():

@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from long_context_tasks.stats import interval_of_mean, wilson
+from long_context_tasks.stats import wilson
 from long_context_tasks.stats.intervals import (
     MIN_CLUSTERS,
     MIN_CLUSTERS_CENTRAL,
@@ -42,23 +42,6 @@ LOW, HIGH = 0.93, 0.97
 @pytest.mark.parametrize("rate", RATES)
 def test_independent_hits_and_misses_exactly(rate: float, n: int):
     assert LOW <= exact_coverage(rate, n) <= HIGH
-
-
-@pytest.mark.parametrize("n", NUMBERS)
-@pytest.mark.parametrize("rate", RATES)
-def test_independent_hits_and_misses_as_the_project_calls_it(rate: float, n: int):
-    hits = np.random.default_rng(0).binomial(n, rate, 4_000)
-    held = {
-        count: _holds(interval_of_mean([1.0] * count + [0.0] * (n - count), range(n)), rate)
-        for count in set(hits.tolist())
-    }
-    share = sum(held[count] for count in hits.tolist()) / len(hits)
-    assert share == pytest.approx(exact_coverage(rate, n), abs=4 * math.sqrt(0.05 * 0.95 / len(hits)))
-    assert LOW - 0.005 <= share <= HIGH + 0.005
-
-
-def _holds(interval, value: float) -> bool:
-    return interval.low <= value <= interval.high
 
 
 def _within(cases: Iterable[Setting]) -> None:

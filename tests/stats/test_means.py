@@ -1,8 +1,9 @@
-"""Means: intervals that include everything, groups, seeds, and scores that a judge expects but does not know."""
+"""Means: intervals that include everything, groups, seeds, scores that a judge expects but does not know; rounding as tables are printed."""
 
 import math
-import random
 import statistics
+from decimal import ROUND_HALF_UP, Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -13,12 +14,15 @@ from long_context_tasks.schema import Score
 from long_context_tasks.stats import (
     Interval,
     cluster_t,
+    cluster_wilson,
     could_be_one_run,
     group_mean,
     group_means,
     interval_of_mean,
     mean_of_scores,
     means_by_gold_bin,
+    round_half_up,
+    round_twice,
     seed_spread,
     wilson,
 )
@@ -35,27 +39,17 @@ def test_wilson_gives_the_published_intervals(hits: int, n: int, low: float, hig
     assert (round(interval.low, 4), round(interval.high, 4)) == (low, high)
 
 
-@given(st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=60))
-def test_interval_holds_the_mean(values: list[float]) -> None:
-    mean = mean_of_scores([Score(value) for value in values], range(len(values)))
-    assert mean.low - 1e-12 <= mean.value <= mean.high + 1e-12
-    assert mean.low >= 0 and mean.high <= 1
-
-
-def test_intervals_widen_with_clusters_of_like_values() -> None:
-    rng = random.Random(1)
-    hits = [float(rng.random() < 0.5) for _ in range(40)]
-    values = [hit for hit in hits for _ in range(10)]
-    clusters = [book for book in range(40) for _ in range(10)]
-    clustered = interval_of_mean(values, clusters)
-    independent = wilson(round(sum(values)), len(values))
-    assert clustered.high - clustered.low > 2 * (independent.high - independent.low)
-
-
-@pytest.mark.parametrize("values", [[0.1, 0.7], [0.0, 1.0], [3.0, 4.0]])
-def test_one_cluster_tells_nothing_of_others(values: list[float]) -> None:
-    interval = interval_of_mean(values, ["a", "a"], rates=max(values) <= 1)
-    assert math.isnan(interval.low) and math.isnan(interval.high)
+def test_the_interval_is_that_of_the_values() -> None:
+    """Shares, points of a scale, and shares that are told to be points; the corners are those of each interval."""
+    clusters = [place // 4 for place in range(40)]
+    shares, points = [place % 3 / 2 for place in range(40)], [1.0 + place % 9 for place in range(40)]
+    assert interval_of_mean(shares, clusters) == cluster_wilson(shares, clusters)
+    assert interval_of_mean(points, clusters) == cluster_t(points, clusters)
+    assert interval_of_mean(shares, clusters, rates=False) == cluster_t(shares, clusters)
+    assert interval_of_mean([1.0] * 8 + [0.0] * 192, range(200)) == wilson(8, 200)
+    # Judged 1 of 10 throughout, the mean is 1: an interval for shares would lie below it, outside the scale.
+    mean = mean_of_scores([Score(1.0)] * 40, clusters, rates=False)
+    assert mean.value == 1 and math.isnan(mean.low) and math.isnan(mean.high)
 
 
 def test_failures_of_ours_stay_outside_the_mean_and_are_counted() -> None:
@@ -68,39 +62,6 @@ def test_failures_of_ours_stay_outside_the_mean_and_are_counted() -> None:
 def test_nothing_scored_is_not_zero() -> None:
     mean = mean_of_scores([Score(None, "does_not_fit")], ["a"])
     assert math.isnan(mean.value) and mean.n == 0
-
-
-@pytest.mark.parametrize("value", [0.0, 1.0])
-def test_all_hits_or_misses_in_clusters_are_no_certainty(value: float) -> None:
-    mean = mean_of_scores([Score(value)] * 40, [place // 2 for place in range(40)])
-    assert mean.high - mean.low == pytest.approx(0.1611, abs=1e-4)  # as 0 of 20
-    assert mean.low <= value <= mean.high
-
-
-def test_points_of_a_scale_are_no_hits() -> None:
-    """Judged 1 of 10 throughout, the mean is 1: an interval for shares would lie below it, outside the scale."""
-    mean = mean_of_scores([Score(1.0)] * 40, [place // 4 for place in range(40)], rates=False)
-    assert mean.value == 1 and math.isnan(mean.low) and math.isnan(mean.high)
-    mixed = [Score(float(place % 3 == 0)) for place in range(40)]
-    points = mean_of_scores(mixed, range(40), rates=False)
-    shares = mean_of_scores(mixed, range(40))
-    assert (points.low, points.high) != (shares.low, shares.high) and points.low < points.value < points.high
-
-
-def test_what_the_hosts_call_covers_ratings_of_a_few_meetings() -> None:
-    """Ten meetings of different level, graded 1 to 10, as the hosts and reports ask for it: not only the formulas below."""
-    rng = random.Random(5)
-    covered, trials = 0, 600
-    for _ in range(trials):
-        values, clusters = [], []
-        for meeting in range(10):
-            level = rng.gauss(6.0, 0.8)
-            for _ in range(rng.randint(8, 16)):
-                values.append(min(10.0, max(1.0, rng.gauss(level, 1.5))))
-                clusters.append(meeting)
-        interval = interval_of_mean(values, clusters, rates=False)
-        covered += interval.low <= 6.0 <= interval.high
-    assert 0.925 <= covered / trials <= 0.975
 
 
 ITEMS = st.lists(
@@ -152,19 +113,9 @@ def test_groups_together_hold_every_score_once(items):
             assert math.isnan(group.mean)
 
 
-def test_intervals_are_over_clusters():
-    values, labels = [1.0, 1.0, 9.0, 9.0, 5.0, 5.0], ["x"] * 6
-    by_meeting = group_means(values, labels, ["a", "a", "b", "b", "c", "c"])["x"]
-    assert by_meeting.clusters == 3
-    assert by_meeting.interval == cluster_t(values, ["a", "a", "b", "b", "c", "c"])
-    by_question = group_means(values, labels, range(6))["x"]
-    assert (
-        by_meeting.interval.high - by_meeting.interval.low
-        > by_question.interval.high - by_question.interval.low
-    )
-
-
 def test_one_cluster_has_no_interval_and_no_score_no_mean():
+    group = group_means([1.0, 9.0, 5.0], "xxx", "abc")["x"]
+    assert group.clusters == 3 and group.interval == cluster_t([1.0, 9.0, 5.0], "abc")
     assert math.isnan(group_mean([1, 2], ["a", "a"]).interval.low)
     empty = group_mean([None], ["a"])
     assert (empty.n, empty.total, empty.clusters) == (0, 1, 0) and math.isnan(empty.mean)
@@ -228,3 +179,60 @@ def test_it_is_as_wide_as_the_interval_of_people() -> None:
         held_without += plain.low - plain.value <= -off <= plain.high - plain.value
     assert 0.925 <= held / trials <= 0.975
     assert held_without / trials < 0.85
+
+
+@pytest.mark.parametrize(
+    ("value", "places", "printed"),
+    [
+        (2.675, 2, "2.68"),  # the nearest double is below; people read 2.675
+        (4.625, 2, "4.63"),  # Python's round gives 4.62
+        (-4.625, 2, "-4.63"),
+        (0.5, 0, "1"),
+        (8.5, 2, "8.50"),
+        (Fraction(834, 141), 2, "5.91"),
+        (Fraction(1, 3), 3, "0.333"),
+        (np.float64(0.4656968), 3, "0.466"),
+        (7, 1, "7.0"),
+        (1e-7, 2, "0.00"),
+    ],
+)
+def test_half_up(value, places, printed):
+    assert str(round_half_up(value, places)) == printed
+
+
+@pytest.mark.parametrize(
+    ("value", "once", "twice"),
+    [
+        (Fraction(1202, 141), "8.52", "8.53"),  # 8.52482
+        (Fraction(834, 141), "5.91", "5.92"),  # 5.91489
+        (Fraction(869, 130), "6.68", "6.69"),  # 6.68462
+        (Fraction(3270, 390), "8.38", "8.39"),  # 8.384615: Table 9 and Table 2 of the paper
+        (Fraction(662, 141), "4.70", "4.70"),
+        (8.3444, "8.34", "8.34"),
+    ],
+)
+def test_double_rounding_raises_the_last_digit(value, once, twice):
+    assert (str(round_half_up(value)), str(round_twice(value))) == (once, twice)
+
+
+@given(st.decimals(-1000, 1000, places=6), st.integers(0, 5))
+def test_floats_round_as_the_decimals_they_show(value: Decimal, places: int):
+    expected = value.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
+    assert round_half_up(float(value), places) == expected
+    assert round_half_up(Fraction(value), places) == expected
+
+
+@given(st.floats(-1e6, 1e6))
+def test_two_roundings_are_at_most_one_digit_from_one(value: float):
+    assert abs(round_twice(value) - round_half_up(value)) <= Decimal("0.01")
+    assert abs(Fraction(round_twice(value)) - Fraction(value)) <= Fraction(56, 10_000)
+
+
+def test_what_cannot_be_rounded():
+    for value in (float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="cannot round"):
+            round_half_up(value)
+    with pytest.raises(ValueError, match="decimals"):
+        round_half_up(1.0, -1)
+    with pytest.raises(ValueError, match="first rounding"):
+        round_twice(1.0, 3, 3)

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from long_context_tasks.stats import icc as intraclass
-from long_context_tasks.stats.comparison import MIN_TEST_CLUSTERS
-from long_context_tasks.stats.intervals import Moments, moments, t_ends
-from long_context_tasks.stats.power import (
+from long_context_tasks.stats.comparison import (
+    MIN_TEST_CLUSTERS,
     Spread,
     cases_needed,
     discordant_spread,
@@ -20,6 +19,7 @@ from long_context_tasks.stats.power import (
     smallest_difference,
     spread_of,
 )
+from long_context_tasks.stats.intervals import Moments, moments, t_ends
 
 SAMPLES = 20_000
 

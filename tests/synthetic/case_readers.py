@@ -18,7 +18,7 @@ import story_debate_checks
 import synthetic_opinions_reader
 import trials_reader
 
-from long_context_tasks.corpora.medical_abstracts import Review, Study
+from long_context_tasks.corpora.documents import Review, Study
 from long_context_tasks.synthetic.forum.parts import devices
 
 GENRES = {"books": "story", "debates": "debate"}

@@ -97,7 +97,7 @@ def variety(text: str) -> tuple[float, float]:
 
 def needed_chunks(made: "Made", task: str, forms: "Forms | None", tokenizer: "Tokenizer") -> list[bool]:
     """Return for each chunk of a case's context whether the answer needs it."""
-    from long_context_tasks.benchmarks.ethic.context_sections import context_of
+    from long_context_tasks.benchmarks.ethic.prompts import context_of
     from long_context_tasks.benchmarks.ethic.scoring.fact_recall import states
     from long_context_tasks.benchmarks.ethic.synthetic.fit import as_written, whole_word
     from long_context_tasks.coverage.measure import CHUNK_TOKENS, split_context

@@ -26,7 +26,7 @@ from synthetic_text_checks import (
 )
 from trials_reader import counts, in_digits
 
-from long_context_tasks.benchmarks.ethic.build.labels import parse_labels
+from long_context_tasks.benchmarks.ethic.build.annotator import parse_labels
 from long_context_tasks.synthetic import write_abstracts, write_opinion_group, write_opinions, write_review
 from long_context_tasks.synthetic.document import Document
 

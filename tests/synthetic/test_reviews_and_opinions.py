@@ -15,9 +15,8 @@ from synthetic_text_checks import CASES, labels_of
 from trials_reader import in_digits, included
 
 from long_context_tasks.benchmarks.building import Progress
-from long_context_tasks.benchmarks.ethic.build import attribute_law as citations
-from long_context_tasks.benchmarks.ethic.build.attribute_law import build_attribute_law
-from long_context_tasks.benchmarks.ethic.build.attribute_medicine import build_attribute_medicine
+from long_context_tasks.benchmarks.ethic.build import attribute as citations
+from long_context_tasks.benchmarks.ethic.build.attribute import build_attribute_law, build_attribute_medicine
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.build.sources import MOST_CITING, cited_cases
 from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES
@@ -105,7 +104,7 @@ def test_review_is_in_the_readers_shape() -> None:
 def test_the_builder_of_the_benchmark_takes_a_review() -> None:
     review = write_review(8, 12_000)
     built = build_attribute_medicine([review], EthicSettings(lengths=(4000,)), None, Progress())
-    [draft] = built.drafts
+    [(_, draft)] = built.made
     shown = set(re.findall(r"ID: (\d{8})", "".join(draft.context)))
     assert set(draft.gold) == shown & review.included
     assert draft.slots["background"] == review.background
@@ -219,7 +218,7 @@ def test_the_builder_of_the_benchmark_takes_a_group() -> None:
     built = build_attribute_law(
         group.all_opinions, EthicSettings(lengths=(4000,)), Reader(group.target.summary), Progress()
     )
-    [draft] = built.drafts
+    [(_, draft)] = built.made
     segments = re.split(r"<Segment \d+>\n", "".join(draft.context))[1:]
     assert len(segments) > 4
     [asked] = described(f"{MARK} {group.target.summary}")

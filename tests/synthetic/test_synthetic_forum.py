@@ -7,7 +7,7 @@ from statistics import fmean, pstdev
 import pytest
 from forum_reader import candidates, choose, device, missed, read, wishes
 
-from long_context_tasks.corpora.html_text import html_to_text
+from long_context_tasks.corpora.stack_exchange import html_to_text
 from long_context_tasks.schema import InputError
 from long_context_tasks.synthetic import Thread, post_rows, write_threads
 from long_context_tasks.synthetic.forum.parts import devices, meets

@@ -13,7 +13,7 @@ from case_readers import READERS, context_and_rest, settled, sorting_parts
 from story_debate_checks import common_subsequence, states
 
 from long_context_tasks.benchmarks.elitr_bench.answers import INPUT as STATED
-from long_context_tasks.benchmarks.ethic.context_sections import split_sections
+from long_context_tasks.benchmarks.ethic.prompts import split_sections
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import INPUT as FACTS
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.synthetic import SyntheticSettings, make_case

@@ -14,7 +14,7 @@ from story_debate_checks import heuristics, names_in, places
 from synthetic_text_checks import f1, labels_of, text_of
 
 from long_context_tasks.corpora.books import read_books
-from long_context_tasks.corpora.debates import read_debates
+from long_context_tasks.corpora.documents import read_debates
 from long_context_tasks.synthetic import debate, story
 from long_context_tasks.synthetic.wording import words
 

@@ -2,7 +2,7 @@
 
 import re
 
-from long_context_tasks.corpora.medical_abstracts import Review
+from long_context_tasks.corpora.documents import Review
 
 _UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"

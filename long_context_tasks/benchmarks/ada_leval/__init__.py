@@ -1,12 +1,27 @@
 """Ada-LEval: sort the segments of a book, find the accepted answer among many (Wang et al., NAACL 2024)."""
 
-from long_context_tasks.benchmarks.ada_leval.options import AdaLevalOptions
+from dataclasses import dataclass
+from typing import Literal
+
 from long_context_tasks.benchmarks.plugin import Benchmark, Builder
 from long_context_tasks.schema.card import Card
+from long_context_tasks.schema.options import Options
 
 _BUILD = f"{__name__}.build"
 _TSORT = f"{__name__}.settings:TSortSettings"
 _BESTANSWER = f"{__name__}.settings:BestAnswerSettings"
+
+
+@dataclass(frozen=True)
+class AdaLevalOptions(Options):
+    """See :class:`~long_context_tasks.schema.Options`.
+
+    Attributes:
+        cut_keep: front or rear: what a ``_cut*`` variant keeps.
+    """
+
+    cut_keep: Literal["front", "rear"] = "front"
+
 
 BENCHMARK = Benchmark(
     card=Card.load(__file__),

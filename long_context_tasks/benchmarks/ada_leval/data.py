@@ -16,12 +16,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, Json, field_validator, model_validator
 
-from long_context_tasks.benchmarks.ada_leval import BENCHMARK, prompts, scoring
-from long_context_tasks.benchmarks.ada_leval.options import AdaLevalOptions
+from long_context_tasks.benchmarks.ada_leval import BENCHMARK, AdaLevalOptions, prompts, scoring
 from long_context_tasks.benchmarks.building import (
-    BuiltFile,
     built_file,
     cached_cases,
     no_length,
@@ -62,52 +60,25 @@ _ULTRA_LONG = 32_000
 def load_task(name: str, options: AdaLevalOptions) -> LoadedTask:
     """Return a task by name, with everything that a host needs.
 
+    Its cases are chosen, varied, those of one text side by side, and their prompts counted.
+
     Raises:
-        InputError: see :func:`load`; or an unknown name.
+        InputError: an unknown name; missing or damaged data, with the remedies, never another source in silence; or a tokenizer
+            that cannot be had.
     """
     spec = parse_task(name)
     # Results say what was run: a task's own length wins over lct_length.
     options = replace(options, length=spec.tokens or options.length)
+    by_likelihood = spec.scoring == "likelihood"
     if options.cases is not None:
-        options = _built(spec, options).resolve(options)
-    cases = load(spec, options)
-    by_likelihood = _by_likelihood(spec)
-    return LoadedTask(
-        name=name,
-        version=card(NAME).version,
-        options=options,
-        cases=cases,
-        metrics=("strict_accuracy", "random_guess") if by_likelihood else tuple(card(NAME).metrics),
-        intervals=INTERVALS,
-        answer_budget=0 if by_likelihood else options.answer_budget or spec.card.answer_budget,
-        render=prompts.messages,
-        score=scoring.score_case,
-        candidates=prompts.arrangements if by_likelihood else None,
-        score_candidates=scoring.score_perplexity if by_likelihood else None,
-    )
-
-
-def _by_likelihood(spec: TaskSpec) -> bool:
-    return spec.scoring == "likelihood"
-
-
-def load(spec: TaskSpec, options: AdaLevalOptions) -> CaseSet:
-    """Return the cases of a task as a host runs them: chosen, varied, cases of one text side by side, prompts counted.
-
-    Raises:
-        InputError: missing or damaged data, with the remedies; never another source in silence. Or a tokenizer that cannot
-            be had.
-    """
-    if options.tokenizer is not None and options.cases is None and not _by_likelihood(spec):
-        tokenizer_identity(options.tokenizer)  # an unknown name is reported before anything is built
-    if options.cases is not None:
-        cases = _built(spec, options).read()
-    elif spec.source == "seed":
-        cases = _synthetic(spec, options)
+        built = built_file(options.cases, _builder(spec), _case_file(spec, "*"), options.length)
+        options, cases = built.resolve(options), built.read()
     else:
-        cases = _official(spec, options)
+        if options.tokenizer is not None and not by_likelihood:
+            tokenizer_identity(options.tokenizer)  # an unknown name is reported before anything is built
+        cases = _synthetic(spec, options) if spec.source == "seed" else _official(spec, options)
     chosen = list(cases.cases[: _subset_size(spec, options)])
-    if _by_likelihood(spec):
+    if by_likelihood:
         _require_segments(chosen)
     chosen = apply(chosen, spec.variant, options)
     # Official order chose them; now cases of one document stand together, for a backend's prefix cache.
@@ -115,11 +86,23 @@ def load(spec: TaskSpec, options: AdaLevalOptions) -> CaseSet:
         document: place for place, document in reversed(list(enumerate(case.document for case in chosen)))
     }
     chosen.sort(key=lambda case: order[case.document])
-    if not _by_likelihood(spec):
+    if not by_likelihood:
         for tokenizer in _countable_in(spec, chosen, cases, options):
-            what = f"counting {spec.name} in {tokenizer}"
+            what = f"counting {name} in {tokenizer}"
             chosen = count_cases(chosen, tokenizer, lambda case: _countable(case, cases.documents), what)
-    return cases.selected(chosen)
+    return LoadedTask(
+        name=name,
+        version=card(NAME).version,
+        options=options,
+        cases=cases.selected(chosen),
+        metrics=("strict_accuracy", "random_guess") if by_likelihood else scoring.METRICS,
+        intervals=INTERVALS,
+        answer_budget=0 if by_likelihood else options.answer_budget or spec.card.answer_budget,
+        render=prompts.messages,
+        score=scoring.score_case,
+        candidates=prompts.arrangements if by_likelihood else None,
+        score_candidates=scoring.score_perplexity if by_likelihood else None,
+    )
 
 
 def _countable_in(
@@ -158,75 +141,65 @@ def _subset_size(spec: TaskSpec, options: Options) -> int | None:
     if options.cases is not None or spec.source == "seed":
         return None
     sizes = card(NAME).subsets["open_models"]
-    tokens = spec.tokens or options.length or 0
-    return int(sizes["from_32k"] if tokens >= _ULTRA_LONG else sizes["below_32k"])
+    return int(sizes["from_32k"] if (options.length or 0) >= _ULTRA_LONG else sizes["below_32k"])
 
 
-def family(spec: TaskSpec) -> str:
+def _builder(spec: TaskSpec) -> str:
     """Return the name of the builder and of its case folder: ``ada_leval_tsort`` or ``ada_leval_tsort_synthetic``."""
     return f"{spec.family}_synthetic" if spec.source == "seed" else spec.family
 
 
-def case_file(spec: TaskSpec, length: str) -> str:
+def _case_file(spec: TaskSpec, length: str) -> str:
     """Return the name of the task whose cases a variant is made from: the plain or the synthetic task of a length."""
-    synthetic = "synthetic" if spec.source == "seed" else ""
-    return TaskSpec(spec.benchmark, spec.task, length, synthetic).name
-
-
-def _built(spec: TaskSpec, options: Options) -> BuiltFile:
-    assert options.cases is not None
-    return built_file(options.cases, family(spec), case_file(spec, "*"), spec.tokens or options.length)
+    return spec.family + f"_{length}" + _builder(spec).removeprefix(spec.family)
 
 
 def _synthetic(spec: TaskSpec, options: Options) -> CaseSet:
     from long_context_tasks.benchmarks.ada_leval.build import SYNTHETIC_CASES, build
 
-    builder = family(spec)
+    builder = _builder(spec)
     kind = BENCHMARK.settings_of(BENCHMARK.builders[builder])
-    options = replace(options, length=spec.tokens or options.length)
     settings = run_settings(spec.name, kind, options, SYNTHETIC_CASES)
     return cached_cases(
-        case_file(spec, format_length(settings.lengths[0])),
+        _case_file(spec, format_length(settings.lengths[0])),
         settings,
         card(NAME).version,
         lambda folder: build(builder, None, settings, folder),
     )
 
 
-def moved(case: Case, position: str) -> Case:
+def apply(cases: Sequence[Case], variant: str, options: AdaLevalOptions) -> list[Case]:
+    """Return the cases as a variant needs them.
+
+    Token counts are dropped where the prompt changes; :func:`load_task` counts what is missing.
+    """
+    kind = variant.split("_", maxsplit=1)[0]
+    if kind in POSITIONS:
+        return [_moved(case, kind) for case in cases]
+    if kind == "nodoc":
+        return [replace(case, inputs={**case.inputs, "question": None}, num_tokens={}) for case in cases]
+    if kind.startswith("cut"):
+        cut = {"cut": {"tokens": parse_length(kind.removeprefix("cut")), "keep": options.cut_keep}}
+        return [
+            replace(case, inputs={**case.inputs, **cut}, labels={**case.labels, **cut}, num_tokens={})
+            for case in cases
+        ]
+    return list(cases)
+
+
+def _moved(case: Case, position: str) -> Case:
     """Return a BestAnswer case with the accepted answer at the front, in the middle or at the rear; the others keep their order."""
     answers = list(case.inputs["answers"])
     gold = int(str(case.turns[0].gold)[1:]) - 1
     target = {"front": 0, "mid": len(answers) // 2, "rear": len(answers) - 1}[position]
     answers.insert(target, answers.pop(gold))
-    turn = replace(case.turns[0], gold=f"A{target + 1}")
     return replace(
         case,
         inputs={**case.inputs, "answers": answers},
-        turns=(turn,),
+        turns=(replace(case.turns[0], gold=f"A{target + 1}"),),
         labels={**case.labels, "position": position},
+        num_tokens={},
     )
-
-
-def apply(cases: Sequence[Case], variant: str, options: AdaLevalOptions) -> list[Case]:
-    """Return the cases as a variant needs them.
-
-    Token counts are dropped where the prompt changes; :func:`load` counts what is missing.
-    """
-    kind = variant.split("_", maxsplit=1)[0]
-    if kind in POSITIONS:
-        return [replace(moved(case, kind), num_tokens={}) for case in cases]
-    if kind == "nodoc":
-        return [replace(case, inputs={**case.inputs, "question": None}, num_tokens={}) for case in cases]
-    if match := re.fullmatch(r"cut(\w+)", kind):
-        cut = {"tokens": parse_length(match[1]), "keep": options.cut_keep}
-        return [
-            replace(
-                case, inputs={**case.inputs, "cut": cut}, labels={**case.labels, "cut": cut}, num_tokens={}
-            )
-            for case in cases
-        ]
-    return list(cases)
 
 
 def _require_segments(cases: Sequence[Case]) -> None:
@@ -239,7 +212,7 @@ def _require_segments(cases: Sequence[Case]) -> None:
 
 
 def _official(spec: TaskSpec, options: Options) -> CaseSet:
-    length = spec.tokens or options.length
+    length = options.length
     if length is None:
         raise no_length(spec.name)
     if options.length_policy != "same_information":
@@ -258,7 +231,7 @@ def _official(spec: TaskSpec, options: Options) -> CaseSet:
         "build your own cases with `lct build` and give lct_cases, or use the task that ends in _synthetic"
     )
     path = find_file(file_name, options, NAME, instead=instead)
-    task = case_file(spec, name)
+    task = _case_file(spec, name)
     made_from = {"file": path.name, "sha256": file_sha256(path)}
     folder = cached_folder(
         task,
@@ -282,12 +255,8 @@ class _BestAnswerRow(PublishedRow):
         return self
 
     @property
-    def texts(self) -> dict[str, str]:
-        return {text_key(text): text for text in (self.question, *self.all_answers)}
-
-    @property
-    def sent(self) -> str:
-        return prompts.render_bestanswer(self.question, self.all_answers)
+    def texts(self) -> tuple[str, ...]:
+        return (self.question, *self.all_answers)
 
     def to_case(self, task: str) -> Case:
         answers = [text_key(text) for text in self.all_answers]
@@ -306,13 +275,8 @@ class _TSortRow(PublishedRow):
 
     book_id: str | int
     para_offset: list[Any]
-    answer: list[int]
+    answer: list[int] | Json[list[int]]
     prompt: str
-
-    @field_validator("answer", mode="before")
-    @classmethod
-    def _read(cls, answer: Any) -> Any:
-        return json.loads(answer) if isinstance(answer, str) else answer
 
     @field_validator("answer")
     @classmethod
@@ -322,12 +286,8 @@ class _TSortRow(PublishedRow):
         return answer
 
     @property
-    def texts(self) -> dict[str, str]:
-        return {text_key(self.prompt): self.prompt}
-
-    @property
-    def sent(self) -> str:
-        return self.prompt
+    def texts(self) -> tuple[str, ...]:
+        return (self.prompt,)
 
     def to_case(self, task: str) -> Case:
         return Case(
@@ -355,13 +315,14 @@ def convert(path: Path, kind: str, task: str, length: int, folder: Path, source:
 
     def cases() -> Iterator[Case]:
         for _, row in checked_rows(path, row_kind, NAME):
-            writer.add_documents(row.texts.items())
+            documents = {text_key(text): text for text in row.texts}
+            writer.add_documents(documents.items())
             case = row.to_case(task)
             seen[case.id] += 1
             yield replace(
                 case,
                 id=case.id if seen[case.id] == 1 else f"{case.id}_{seen[case.id]}",
-                num_tokens={CL100K: tokenizer.count(row.sent)},
+                num_tokens={CL100K: tokenizer.count(prompts.prompt(case, documents))},
                 labels={**case.labels, "length": length},
             )
 

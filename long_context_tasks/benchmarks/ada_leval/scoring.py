@@ -15,8 +15,14 @@ from dataclasses import dataclass
 
 from long_context_tasks.benchmarks.ada_leval.prompts import example_order
 from long_context_tasks.schema import Case, CaseScores, Score
-from long_context_tasks.schema.reasons import AMBIGUOUS, ANSWER_CUT, EMPTY, ENDPOINT_FAILED, UNPARSED
-from long_context_tasks.schema.thinking import without_thinking
+from long_context_tasks.schema.response import (
+    AMBIGUOUS,
+    ANSWER_CUT,
+    EMPTY,
+    ENDPOINT_FAILED,
+    UNPARSED,
+    without_thinking,
+)
 
 METRICS = (
     "strict_accuracy",

@@ -1,6 +1,6 @@
 """ELITR-Bench: questions about meeting transcripts, one by one or as a conversation (Thonet et al., COLING 2025)."""
 
-from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
+from long_context_tasks.benchmarks.elitr_bench.task import ElitrBenchOptions
 from long_context_tasks.benchmarks.plugin import Benchmark, Builder
 from long_context_tasks.schema.card import Card
 
@@ -13,9 +13,9 @@ BENCHMARK = Benchmark(
     options=ElitrBenchOptions,
     variables=("LCT_ELITR_PASSWORD",),
     sections=f"{__name__}.report:sections",
-    paper_tables=f"{__name__}.paper.tables:sections",
-    judge_agreement=f"{__name__}.paper.tables:judge_agreement",
-    ratings=f"{__name__}.ratings",
+    paper_tables=f"{__name__}.paper:sections",
+    judge_agreement=f"{__name__}.paper:judge_agreement",
+    ratings=f"{__name__}.paper",
     split=f"{__name__}.prompts:split_case",
     builders={
         "elitr_bench_qa_synthetic": Builder("qa_synthetic", _SETTINGS, _WRITE, lengths=_LENGTHS),

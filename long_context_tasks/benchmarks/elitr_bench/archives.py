@@ -10,9 +10,10 @@ import os
 import tarfile
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal, TypeVar, get_args
 
@@ -21,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from long_context_tasks.benchmarks.published_files import PublishedRow
 from long_context_tasks.schema import InputError, Options
 from long_context_tasks.schema.files import loads
-from long_context_tasks.schema.folders import data_dir
+from long_context_tasks.schema.options import data_dir
 from long_context_tasks.schema.validated import validated
 
 NAME = "elitr_bench"
@@ -160,10 +161,9 @@ class Archives:
         stem = name.removesuffix(".json").removeprefix("elitr-bench-")
         place, row = self._read(RESPONSES, f"generated-responses/elitr-bench-{stem}.json", _ResponseFile)
         return [
-            Response(meeting.id, plain, response.model, response.text, _scores(response, place))
+            Response(meeting.id, question, response.model, response.text, _scores(response, place))
             for meeting in row.meetings
             for question in meeting.questions
-            for plain in [Question(*(getattr(question, field.name) for field in fields(Question)))]
             for response in question.responses
         ]
 
@@ -177,7 +177,10 @@ class Archives:
         file = TRANSCRIPTS[split]
         place, data = self._bytes(file, file.removesuffix(".zip"))
         with _readable(place), tarfile.open(fileobj=io.BytesIO(data)) as tar:
-            prepared = prepare_transcripts(_tar_files(tar))
+            # Links, devices and what is forged to look larger than any archive are passed over.
+            members = (member for member in tar if member.isreg() and member.size <= _MOST_BYTES)
+            found = ((member.name, tar.extractfile(member)) for member in members)
+            prepared = prepare_transcripts((name, file.read()) for name, file in found if file)
         if not prepared:
             raise InputError(f"{place}: holds no transcript_MAN* file; {_FETCH}")
         return {meeting: read_text(prepared[meeting], f"{place}, {meeting}") for meeting in sorted(prepared)}
@@ -213,9 +216,9 @@ class Archives:
         path = self._archive(file)
         place = f"{path}, {member}"
         with _readable(str(path)), zipfile.ZipFile(path) as archive:
-            names = [name for name in archive.namelist() if not _hidden(name)]
-            if member not in names:
-                has = ", ".join(name for name in names if not name.endswith("/")) or "nothing"
+            if member not in archive.namelist():
+                hidden = ("/", ".DS_Store")  # leftovers of macOS
+                has = ", ".join(name for name in archive.namelist() if not name.endswith(hidden)) or "nothing"
                 raise InputError(f"{path}: holds no {member} (it has: {has}); {_FETCH}")
             if archive.getinfo(member).file_size > _MOST_BYTES:
                 raise InputError(f"{place}: larger than {_MOST_BYTES:,} bytes unpacked; {_FETCH}")
@@ -229,11 +232,11 @@ class Archives:
         except ValueError as error:
             raise InputError(f"{place}: not JSON ({error}); {_FETCH}") from error
         row = validated(kind, content, place, remedy=_FETCH)
-        _require_unique([meeting.id for meeting in row.meetings], f"{place}: meeting")
-        for meeting in row.meetings:
-            _require_unique(
-                [question.id for question in meeting.questions], f"{place}, {meeting.id}: question"
-            )
+        ids = [(f"{place}: meeting", meeting.id) for meeting in row.meetings]
+        ids += [(f"{place}, {each.id}: question", one.id) for each in row.meetings for one in each.questions]
+        [(repeated, times)] = Counter(ids).most_common(1)
+        if times > 1:
+            raise InputError(f"{' '.join(repeated)} is there twice; {_FETCH}")
         return place, row
 
 
@@ -246,12 +249,6 @@ def _file_split(split: str) -> str:
     if split not in FILE_SPLITS:
         raise InputError(f"split {split!r} is none of {', '.join(FILE_SPLITS)}")
     return FILE_SPLITS[split]
-
-
-def _hidden(name: str) -> bool:
-    """Leftovers of macOS."""
-    last = PurePosixPath(name).name
-    return last.startswith("._") or last == ".DS_Store" or name.startswith("__MACOSX/")
 
 
 @contextmanager
@@ -272,20 +269,6 @@ def _readable(place: str) -> Iterator[None]:
         ) from error
 
 
-def _tar_files(tar: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
-    """Yield names and bytes of the transcripts in a tar, in its order; links and devices are passed over."""
-    for member in tar:
-        if member.isreg() and _is_transcript(PurePosixPath(member.name).name):
-            if member.size > _MOST_BYTES:
-                raise tarfile.TarError(f"{member.name} is larger than {_MOST_BYTES:,} bytes")
-            file = tar.extractfile(member)
-            yield member.name, file.read() if file else b""
-
-
-def _is_transcript(name: str) -> bool:
-    return name.startswith("transcript_MAN")
-
-
 def prepare_transcripts(files: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
     """Return the bytes of transcripts by meeting id, by the official rule.
 
@@ -299,7 +282,7 @@ def prepare_transcripts(files: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
     for name, data in files:
         path = PurePosixPath(name)
         folder = str(path.parent)
-        if _is_transcript(path.name) and ("dev" in folder or "test2" in folder):
+        if path.name.startswith("transcript_MAN") and ("dev" in folder or "test2" in folder):
             found[path.parent.name] = data
     return found
 
@@ -317,11 +300,6 @@ def read_text(data: bytes, place: str) -> str:
         return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline=None).read()
     except UnicodeDecodeError as error:
         raise InputError(f"{place}: not UTF-8 at byte {error.start}; {_FETCH}") from error
-
-
-def _require_unique(ids: list[str], what: str) -> None:
-    if repeated := [each for each in ids if ids.count(each) > 1]:
-        raise InputError(f"{what} {repeated[0]} is there twice; {_FETCH}")
 
 
 def _scores(response: _ResponseRow, place: str) -> dict[str, str]:

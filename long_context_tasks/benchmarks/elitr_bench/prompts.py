@@ -11,13 +11,14 @@ The official scripts send the same texts in three ways, which are the *styles* h
 
 import importlib.resources
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from long_context_tasks.coverage.items import split_by_documents
 from long_context_tasks.schema import Case, Documents, InputError, Message
-from long_context_tasks.schema.thinking import without_thinking
+from long_context_tasks.schema.response import without_thinking
+from long_context_tasks.tokens import Tokenizer
 
 _PACKAGE = "long_context_tasks.benchmarks.elitr_bench"
 CHAT, GPT = "chat", "gpt"
@@ -194,6 +195,38 @@ def messages(
         language=inputs["language"],
         markers=inputs["markers"],
     )
+
+
+def counted(
+    meetings: Iterable[Case],
+    transcripts: Mapping[str, str],
+    tokenizers: Sequence[Tokenizer],
+    *,
+    together: bool,
+) -> Iterator[Case]:
+    """Yield the cases of meetings with the tokens of what is sent in the chat style.
+
+    The tokens of several turns are those of the last one without the model's answers.
+
+    Args:
+        meetings: as a case each, which holds all questions.
+        transcripts: by the key in ``inputs``.
+        tokenizers: that count.
+        together: one case of each meeting, a conversation; else one of each question.
+    """
+    for meeting in meetings:
+        # A run of newlines ends before the question, where a token ends too: counts of the two add up.
+        opening = instruction(transcripts[meeting.inputs["transcript"]], meeting.inputs["language"]) + GAP
+        for turns in [meeting.turns] if together else [(turn,) for turn in meeting.turns]:
+            sent = [asked(str(turn.question)) for turn in turns]
+            yield replace(
+                meeting,
+                id=meeting.id if together else f"{meeting.id}_{turns[0].labels['question_id']}",
+                turns=turns,
+                num_tokens={
+                    each.name: each.count(opening) + sum(each.count_many(sent)) for each in tokenizers
+                },
+            )
 
 
 def question_of(case: Case, turn: int) -> str:

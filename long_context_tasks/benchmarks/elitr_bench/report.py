@@ -6,11 +6,11 @@
 import math
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from long_context_tasks.benchmarks.elitr_bench.archives import POSITIONS, TYPES
-from long_context_tasks.benchmarks.elitr_bench.names import SYNTHETIC, TaskName, parse_name
+from long_context_tasks.benchmarks.elitr_bench.task import parse_name
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.report import (
     TEST_COLUMNS,
@@ -25,20 +25,17 @@ from long_context_tasks.schema.report import (
     mean_over_repeats,
     test_cells,
 )
-from long_context_tasks.stats import (
-    GroupMean,
-    Interval,
-    WelchTest,
-    cluster_t,
-    group_mean,
-    seed_spread,
-    welch_test,
-)
+from long_context_tasks.stats import GroupMean, Interval, cluster_t, group_mean, seed_spread, welch_test
 
 ALL, DIFFERING = "all", "QA/Conv differ"
-MIDDLE = "M"
-SETTINGS = {"st_qa": "QA, single-turn", "mt_qa": "QA, multi-turn", "mt_conv": "Conv, multi-turn"}
-"""The three settings of Table 2 and Fig. 3."""
+SETTINGS = {
+    ("qa", ""): "QA, single-turn",
+    ("qa", "multiturn"): "QA, multi-turn",
+    ("conv", ""): "Conv, multi-turn",
+}
+"""The three settings of Table 2 and Fig. 3, by task and variant."""
+_WHO = ("host", "model", "task", "judge", "settings")
+_TEXT = frozenset(("label", "setting", "seeds"))
 
 
 @dataclass(frozen=True)
@@ -69,12 +66,94 @@ class ScoredQuestion:
         return self.meeting, self.question
 
 
-def scored_questions(run: ScoredRun) -> list[list[ScoredQuestion]]:
-    """The scores of a run with their labels, one list for each repeat of the cases.
+def figures(questions: Iterable[ScoredQuestion]) -> GroupMean:
+    """Return mean, interval and counts of some questions."""
+    listed = list(questions)
+    return group_mean([each.value for each in listed], [each.meeting for each in listed])
 
-    Raises:
-        InputError: damaged files, or turns without the labels of the benchmark.
+
+def by_label(questions: Sequence[ScoredQuestion]) -> dict[str, GroupMean]:
+    """Return the figures of all questions, of each type, of each answer position, and of those that QA and Conv word differently.
+
+    Labels without a question are left out.
     """
+    parts = {ALL: list(questions)}
+    parts |= {kind: [each for each in questions if each.type == kind] for kind in TYPES}
+    parts |= {place: [each for each in questions if each.position == place] for place in POSITIONS}
+    parts[DIFFERING] = [each for each in questions if each.differs]
+    return {label: figures(part) for label, part in parts.items() if part}
+
+
+def paired_difference(
+    first: Sequence[ScoredQuestion], second: Sequence[ScoredQuestion]
+) -> tuple[int, float, Interval] | None:
+    """Return how much lower one setting is than another over the questions that both have; None where there is none.
+
+    Returns:
+        The number of questions, the mean of first minus second, and its interval; not a number for a single meeting.
+    """
+    others = {each.key: each.value for each in second if each.value is not None}
+    pairs = [
+        (each.value - others[each.key], each.meeting)
+        for each in first
+        if each.value is not None and each.key in others
+    ]
+    if not pairs:
+        return None
+    losses = [loss for loss, _ in pairs]
+    interval = cluster_t(losses, [meeting for _, meeting in pairs], skewed=False)
+    return len(losses), math.fsum(losses) / len(losses), interval
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """All runs of a setting.
+
+    Attributes:
+        first: a run of the setting, for what all of them share.
+        runs: the scores of each run and repeat.
+        seeds: that the host was given for each; empty where it is not known.
+        by_judge_seed: mean with each seed of the judge; of a single run that was judged with several.
+    """
+
+    first: ScoredRun
+    runs: list[list[ScoredQuestion]]
+    seeds: list[str]
+    by_judge_seed: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def questions(self) -> list[ScoredQuestion]:
+        """One score for each question, the mean over the runs."""
+        return mean_over_repeats(question for run in self.runs for question in run)
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        """Cells of a table."""
+        return self.first.host, self.first.model, self.first.task, self.first.judge, self.first.how
+
+
+def _measured(runs: Iterable[ScoredRun]) -> list[_Measured]:
+    """Return the scores of runs, those of one setting together; by host, model and task."""
+    found: dict[Hashable, _Measured] = {}
+    for run in runs:
+        repeats = _repeats(run)
+        same = found.setdefault(run.key, _Measured(run, [], [], run.by_judge_seed))
+        same.runs.extend(repeats)
+        same.seeds.extend([run.seed] * len(repeats))
+
+    def place(one: _Measured) -> tuple[str, str, list[tuple[int, str]]]:
+        words = re.findall(r"\d+|\D+", one.first.task)  # _wer20 stands in front of _wer100
+        return (
+            one.first.host,
+            one.first.model,
+            [(int(word) if word.isdigit() else 0, word) for word in words],
+        )
+
+    return sorted((one for one in found.values() if one.runs), key=place)
+
+
+def _repeats(run: ScoredRun) -> list[list[ScoredQuestion]]:
+    """Return the scores of a run with their labels, a list for each repeat of the cases."""
     repeats: dict[int, list[ScoredQuestion]] = {}
     for turn in run.turns():
         labels: Mapping[str, Any] = turn.labels
@@ -96,172 +175,32 @@ def scored_questions(run: ScoredRun) -> list[list[ScoredQuestion]]:
     return [questions for _, questions in sorted(repeats.items())]
 
 
-def figures(turns: Sequence[ScoredQuestion]) -> GroupMean:
-    """Mean, interval and counts of some turns."""
-    return group_mean([turn.value for turn in turns], [turn.meeting for turn in turns])
-
-
-def by_label(turns: Sequence[ScoredQuestion]) -> dict[str, GroupMean]:
-    """Figures of all turns, of each question type, of each answer position, and of the questions that QA and Conv word differently.
-
-    Labels without a turn are left out.
-    """
-    parts = {ALL: list(turns)}
-    parts |= {kind: [turn for turn in turns if turn.type == kind] for kind in TYPES}
-    parts |= {place: [turn for turn in turns if turn.position == place] for place in POSITIONS}
-    parts[DIFFERING] = [turn for turn in turns if turn.differs]
-    return {label: figures(part) for label, part in parts.items() if part}
-
-
-def middle_test(turns: Sequence[ScoredQuestion]) -> WelchTest | None:
-    """Are answers in the middle of a meeting worse than the others (Table 10)? None where a group has fewer than two scores."""
-    return lower_test(
-        [turn for turn in turns if turn.position == MIDDLE],
-        [turn for turn in turns if turn.position != MIDDLE],
-    )
-
-
-def lower_test(first: Sequence[ScoredQuestion], second: Sequence[ScoredQuestion]) -> WelchTest | None:
-    """One-tailed Welch test: the alternative is that the first scores are lower. None for fewer than two scores in a group."""
-    groups = [[turn.value for turn in turns if turn.value is not None] for turns in (first, second)]
-    if min(map(len, groups)) < 2:
-        return None
-    return welch_test(groups[0], groups[1], "less")
-
-
-def setting_of(task: TaskName) -> str | None:
-    """Which of :data:`SETTINGS` a task belongs to; None for Czech, noisy, gold-history and synthetic tasks."""
-    if task.czech or task.wer or task.gold_history or task.split == SYNTHETIC:
-        return None
-    if task.conv:
-        return "mt_conv"
-    return "mt_qa" if task.multi_turn else "st_qa"
-
-
-@dataclass(frozen=True)
-class Difference:
-    """How much lower one setting is than another, question by question.
-
-    Attributes:
-        mean: first minus second.
-        low, high: 95 % interval over meetings; not a number for a single meeting.
-        n: questions that both have a score for.
-    """
-
-    mean: float
-    low: float
-    high: float
-    n: int
-
-
-def paired_difference(first: Sequence[ScoredQuestion], second: Sequence[ScoredQuestion]) -> Difference | None:
-    """The mean difference over the questions that both have; None where there is none."""
-    others = {turn.key: turn.value for turn in second if turn.value is not None}
-    pairs = [
-        (turn.value - others[turn.key], turn.meeting)
-        for turn in first
-        if turn.value is not None and turn.key in others
-    ]
-    if not pairs:
-        return None
-    losses = [loss for loss, _ in pairs]
-    ends = cluster_t(losses, [meeting for _, meeting in pairs], skewed=False)
-    return Difference(math.fsum(losses) / len(losses), ends.low, ends.high, len(losses))
-
-
-def measured_wer(turns: Sequence[ScoredQuestion]) -> float:
-    """Mean word error rate over the meetings of a task, 0 to 1, as in Table 5.
-
-    Raises:
-        ValueError: no turns.
-    """
-    rates: dict[Hashable, float] = {turn.meeting: turn.measured_wer for turn in turns}
-    if not rates:
-        raise ValueError("no turns")
-    return math.fsum(rates.values()) / len(rates)
-
-
-@dataclass(frozen=True)
-class Measured:
-    """All runs of a setting.
-
-    Attributes:
-        first: a run of the setting, for what all of them share.
-        runs: the scores of each run and repeat.
-        seeds: that the host was given for each; empty where it is not known.
-        by_judge_seed: mean with each seed of the judge; of a single run that was judged with several.
-    """
-
-    first: ScoredRun
-    runs: tuple[tuple[ScoredQuestion, ...], ...]
-    seeds: tuple[str, ...]
-    by_judge_seed: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def turns(self) -> list[ScoredQuestion]:
-        """One score for each question, the mean over the runs."""
-        return mean_over_repeats(question for run in self.runs for question in run)
-
-    @property
-    def row(self) -> tuple[str, ...]:
-        """Cells of a table."""
-        return self.first.host, self.first.model, self.first.task, self.first.judge, self.first.how
-
-
-def measure(runs: Iterable[ScoredRun]) -> list[Measured]:
-    """Scores of runs, those of one setting together; by host, model and task.
-
-    Raises:
-        InputError: damaged files.
-    """
-    found: dict[Hashable, list[tuple[ScoredRun, list[ScoredQuestion]]]] = {}
-    for run in runs:
-        found.setdefault(run.key, []).extend((run, questions) for questions in scored_questions(run))
-    measured = [
-        Measured(
-            parts[0][0],
-            tuple(tuple(questions) for _, questions in parts),
-            tuple(run.seed for run, _ in parts),
-            parts[0][0].by_judge_seed if len(parts) == 1 else {},
-        )
-        for parts in found.values()
-        if parts
-    ]
-    return sorted(measured, key=_place)
-
-
-def _place(one: Measured) -> tuple[str, str, list[tuple[int, str]]]:
-    """Where a setting stands: by host and model, then by the task, with _wer20 in front of _wer100."""
-    words = re.findall(r"\d+|\D+", one.first.task)
-    return one.first.host, one.first.model, [(int(word) if word.isdigit() else 0, word) for word in words]
-
-
 def sections(runs: Sequence[ScoredRun]) -> list[Section]:
-    """A section for each metric of the runs.
+    """Return a section for each metric of the runs.
 
     Raises:
-        InputError: damaged files.
+        InputError: damaged files, or turns without the labels of the benchmark.
     """
     metrics = list(dict.fromkeys(run.metric for run in runs))
-    return [
-        _section(metric, [run for run in runs if run.metric == metric], len(metrics)) for metric in metrics
-    ]
-
-
-def _section(metric: str, runs: Sequence[ScoredRun], n_metrics: int) -> Section:
-    measured = measure(runs)
-    tables = (labels_table, middle_table, differing_table, noise_table, seeds_table)
-    figure = noise_figure(measured, metric)
-    return Section(
-        "elitr_bench" if n_metrics == 1 else f"elitr_bench_{metric}",
-        f"ELITR-Bench as in the paper, {metric}",
-        tuple(table(measured, metric) for table in tables),
-        (figure,) if figure else (),
-    )
-
-
-_WHO = ("host", "model", "task", "judge", "settings")
-_TEXT = frozenset(("label", "setting", "seeds"))
+    found = []
+    for metric in metrics:
+        measured = _measured(run for run in runs if run.metric == metric)
+        noise = _noise_points(measured)
+        found.append(
+            Section(
+                "elitr_bench" if len(metrics) == 1 else f"elitr_bench_{metric}",
+                f"ELITR-Bench as in the paper, {metric}",
+                (
+                    _labels_table(measured, metric),
+                    _middle_table(measured, metric),
+                    _differing_table(measured, metric),
+                    _noise_table(noise, metric),
+                    _seeds_table(measured, metric),
+                ),
+                (_noise_figure(noise, metric, points_of_a_scale=measured[0].first.points),) if noise else (),
+            )
+        )
+    return found
 
 
 def _cells(group: GroupMean) -> tuple[str, str, str]:
@@ -269,86 +208,86 @@ def _cells(group: GroupMean) -> tuple[str, str, str]:
     return count_text(group.n, group.total), figure_text(group.mean), interval_text(group.interval)
 
 
-def labels_table(measured: Sequence[Measured], metric: str) -> Table:
-    """By question type, answer position and wording."""
+def _labels_table(measured: Sequence[_Measured], metric: str) -> Table:
     rows = [
         (*one.row, label, str(len(one.runs)), *_cells(group))
         for one in measured
-        for label, group in by_label(one.turns).items()
+        for label, group in by_label(one.questions).items()
     ]
     columns = (*_WHO, "label", "runs", "n", metric, "95 % interval")
     return Table("labels", "by question type and answer position", columns, tuple(rows), _TEXT)
 
 
-def middle_table(measured: Sequence[Measured], metric: str) -> Table:
-    """Answers in the middle of the meeting against all others."""
-    rows = [(*one.row, *test_cells(test)) for one in measured if (test := middle_test(one.turns)) is not None]
+def _middle_table(measured: Sequence[_Measured], metric: str) -> Table:
+    """Answers in the middle of the meeting against all others; without a group of fewer than two scores."""
+    rows = []
+    for one in measured:
+        groups: dict[bool, list[float]] = {True: [], False: []}
+        for each in one.questions:
+            if each.value is not None:
+                groups[each.position == "M"].append(each.value)
+        if min(map(len, groups.values())) > 1:
+            rows.append((*one.row, *test_cells(welch_test(groups[True], groups[False], "less"))))
     title = "are answers in the middle of the meeting lower than the others? One-tailed Welch test (Table 10)"
     return Table("middle", f"{title}, {metric}", (*_WHO, *TEST_COLUMNS), tuple(rows))
 
 
-def differing_table(measured: Sequence[Measured], metric: str) -> Table:
+def _differing_table(measured: Sequence[_Measured], metric: str) -> Table:
     """Questions that QA and Conv word differently, in the three settings, dev and test pooled; Conv against QA in multi-turn."""
     found: dict[tuple[str, ...], dict[str, list[ScoredQuestion]]] = {}
-    splits: dict[tuple[str, ...], dict[str, set[str]]] = {}
+    splits: dict[tuple[tuple[str, ...], str], set[str]] = {}
     for one in measured:
         task, who = parse_name(one.first.task), one.first
-        if (setting := setting_of(task)) is not None:
-            key = (who.host, who.model, who.judge, who.how)
-            found.setdefault(key, {}).setdefault(setting, []).extend(
-                turn for turn in one.turns if turn.differs
-            )
-            splits.setdefault(key, {}).setdefault(setting, set()).add(task.split)
+        if (name := SETTINGS.get((task.task, task.variant))) is not None:
+            whose = (who.host, who.model, who.judge, who.how)
+            differing = [each for each in one.questions if each.differs]
+            found.setdefault(whose, {}).setdefault(name, []).extend(differing)
+            splits.setdefault((whose, name), set()).add(task.split)
+    _, talk, conv = SETTINGS.values()
     rows = []
-    for whose, settings in found.items():
-        for setting, name in SETTINGS.items():
-            if turns := settings.get(setting):
-                which = "+".join(sorted(splits[whose][setting]))
-                rows.append((*whose, f"{name} ({which})", *_cells(figures(turns))))
-        loss = paired_difference(settings.get("mt_conv", []), settings.get("mt_qa", []))
-        if loss is not None:
-            ends = interval_text(Interval(loss.low, loss.high))
-            rows.append((*whose, "Conv - QA, multi-turn", str(loss.n), figure_text(loss.mean), ends))
+    for group, settings in found.items():
+        for name in SETTINGS.values():
+            if questions := settings.get(name):
+                which = "+".join(sorted(splits[group, name]))
+                rows.append((*group, f"{name} ({which})", *_cells(figures(questions))))
+        if (loss := paired_difference(settings.get(conv, []), settings.get(talk, []))) is not None:
+            n, mean, interval = loss
+            cells = str(n), figure_text(mean), interval_text(interval)
+            rows.append((*group, "Conv - QA, multi-turn", *cells))
     columns = ("host", "model", "judge", "settings", "setting", "n", metric, "95 % interval")
     return Table(
         "differing", "questions that QA and Conv word differently (Fig. 3)", columns, tuple(rows), _TEXT
     )
 
 
-@dataclass(frozen=True)
-class NoisePoint:
-    """A point of Fig. 1.
-
-    Attributes:
-        line: which line it lies on: host, model, judge, settings, and task without its noise.
-        target, measured: word error rates, 0 to 1.
-        group: the scores of the task.
-    """
+class _NoisePoint(NamedTuple):
+    """A point of Fig. 1, on the line of host, model, judge, settings, and task without its noise; rates in percent."""
 
     line: tuple[str, ...]
-    target: float
+    target: int
     measured: float
     group: GroupMean
 
 
-def noise_points(measured: Sequence[Measured]) -> list[NoisePoint]:
-    """Points of the lines that have noise on them, in order of line and measured rate."""
+def _noise_points(measured: Sequence[_Measured]) -> list[_NoisePoint]:
+    """Return the points of the lines that have noise on them, in order of line and measured rate."""
     points = []
     for one in measured:
-        task, who, turns = parse_name(one.first.task), one.first, one.turns
-        line = (who.host, who.model, who.judge, who.how, replace(task, wer=None).name)
-        points.append(NoisePoint(line, (task.wer or 0) / 100, measured_wer(turns), figures(turns)))
+        task, who = parse_name(one.first.task), one.first
+        line = (who.host, who.model, who.judge, who.how, task.without(f"wer{task.wer}").name)
+        # The mean over the meetings, as in Table 5.
+        rates = {each.meeting: each.measured_wer for each in one.questions}
+        rate = 100 * (math.fsum(rates.values()) / len(rates))
+        points.append(_NoisePoint(line, task.wer or 0, rate, figures(one.questions)))
     noisy = {point.line for point in points if point.target}
     return sorted(
         (point for point in points if point.line in noisy), key=lambda point: (point.line, point.measured)
     )
 
 
-def noise_table(measured: Sequence[Measured], metric: str) -> Table:
-    """Scores over the measured word error rate."""
+def _noise_table(points: Sequence[_NoisePoint], metric: str) -> Table:
     rows = [
-        (*point.line, f"{100 * point.target:.0f}", f"{100 * point.measured:.2f}", *_cells(point.group))
-        for point in noise_points(measured)
+        (*point.line, str(point.target), f"{point.measured:.2f}", *_cells(point.group)) for point in points
     ]
     columns = ("host", "model", "judge", "settings", "task", "target WER, %", "measured WER, %", "n", metric)
     return Table(
@@ -359,18 +298,14 @@ def noise_table(measured: Sequence[Measured], metric: str) -> Table:
     )
 
 
-def noise_figure(measured: Sequence[Measured], metric: str) -> Lines | None:
-    """The lines of Fig. 1 with their intervals; None without noisy runs."""
-    points = noise_points(measured)
-    if not points:
-        return None
+def _noise_figure(points: Sequence[_NoisePoint], metric: str, *, points_of_a_scale: bool) -> Lines:
     names = list(dict.fromkeys(point.line for point in points))
     shared, labels = told_apart(names)
     lines = tuple(
         Line(
             label,
             tuple(
-                (100 * point.measured, point.group.mean, point.group.interval.low, point.group.interval.high)
+                (point.measured, point.group.mean, point.group.interval.low, point.group.interval.high)
                 for point in points
                 if point.line == name
             ),
@@ -378,13 +313,13 @@ def noise_figure(measured: Sequence[Measured], metric: str) -> Lines | None:
         for name, label in zip(names, labels, strict=True)
     )
     # The whole scale: a stretched one makes small differences look large.
-    low, high = (f(end, *(point.group.mean for point in points)) for f, end in ((min, 1.0), (max, 10.0)))
-    ends = (math.floor(low), math.ceil(high)) if measured[0].first.points else (0.0, 1.0)
+    means = [point.group.mean for point in points]
+    ends = (math.floor(min(1.0, *means)), math.ceil(max(10.0, *means))) if points_of_a_scale else (0.0, 1.0)
     return Lines(shared, "measured word error rate, %", metric, lines, *ends)
 
 
 def told_apart(lines: Sequence[Sequence[str]]) -> tuple[str, list[str]]:
-    """What names of several parts share, and what tells each from the others.
+    """Return what names of several parts share, and what tells each from the others.
 
     >>> told_apart([("lm_eval", "A", "qa"), ("lm_eval", "B", "qa")])
     ('lm_eval, qa', ['A', 'B'])
@@ -396,20 +331,22 @@ def told_apart(lines: Sequence[Sequence[str]]) -> tuple[str, list[str]]:
     ]
 
 
-def seeds_table(measured: Sequence[Measured], metric: str) -> Table:
+def _seeds_table(measured: Sequence[_Measured], metric: str) -> Table:
     """Mean and sample standard deviation over runs where there are several, else over the seeds of the judge."""
     rows = []
     for one in measured:
-        means = [mean for run in one.runs if not math.isnan(mean := figures(run).mean)]
-        seeds = [f"host {seed}" for seed in one.seeds if seed]
         if len(one.runs) == 1:
-            means = [mean for mean in one.by_judge_seed.values() if not math.isnan(mean)]
+            means = list(one.by_judge_seed.values())
             seeds = [f"judge {seed}" for seed in one.by_judge_seed]
+        else:
+            means = [figures(run).mean for run in one.runs]
+            seeds = [f"host {seed}" for seed in one.seeds if seed]
+        means = [mean for mean in means if not math.isnan(mean)]
         if len(means) > 1:
             spread = seed_spread(means)
             each = ", ".join(f"{mean:.2f}" for mean in means)
-            figures_of_all = figure_text(spread.mean), figure_text(spread.sd)
-            rows.append((*one.row, str(spread.n), ", ".join(seeds), each, *figures_of_all))
+            over_all = figure_text(spread.mean), figure_text(spread.sd)
+            rows.append((*one.row, str(spread.n), ", ".join(seeds), each, *over_all))
     columns = (*_WHO, "runs", "seeds", f"{metric} of each", "mean", "standard deviation")
     return Table(
         "seeds", "mean and sample standard deviation over runs (Table 9)", columns, tuple(rows), _TEXT

@@ -20,15 +20,15 @@ from long_context_tasks.judges import (
     panel,
 )
 from long_context_tasks.schema import Case, CaseScores, InputError, Score
-from long_context_tasks.schema.reasons import (
+from long_context_tasks.schema.response import (
     ANSWER_CUT,
     EMPTY,
     ENDPOINT_FAILED,
     JUDGE_FAILED,
     JUDGE_UNPARSABLE,
     NOT_JUDGED,
+    without_thinking,
 )
-from long_context_tasks.schema.thinking import without_thinking
 
 METRICS = ("judge_score", "official_judge_score", "answered")
 INTERVALS = ("judge_score", "official_judge_score")

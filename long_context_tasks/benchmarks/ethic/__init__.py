@@ -1,8 +1,25 @@
 """ETHIC: four tasks that need nearly all of a long context (Lee et al., NAACL 2025)."""
 
-from long_context_tasks.benchmarks.ethic.options import EthicOptions
+from dataclasses import dataclass
+from typing import Literal
+
 from long_context_tasks.benchmarks.plugin import Benchmark, Builder
 from long_context_tasks.schema.card import Card
+from long_context_tasks.schema.options import Options, Text
+
+
+@dataclass(frozen=True)
+class EthicOptions(Options):
+    """See :class:`~long_context_tasks.schema.Options`.
+
+    Attributes:
+        prompt_style: how the prompt is laid out.
+        prompt_tokens: under_32k or over_32k: only prompts of at most, or above, 32,768 tokens of the model's tokenizer.
+    """
+
+    prompt_style: Text | None = None
+    prompt_tokens: Literal["under_32k", "over_32k"] | None = None
+
 
 _SETTINGS, _DOCUMENTS = f"{__name__}.build.settings:EthicSettings", f"{__name__}.build.settings:DOCUMENTS"
 _SYNTHETIC = f"{__name__}.build.settings:SyntheticSettings"

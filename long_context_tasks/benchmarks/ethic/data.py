@@ -14,15 +14,14 @@ from typing import Any
 
 from long_context_tasks.benchmarks.building import family_folder
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card, parse_task
-from long_context_tasks.benchmarks.ethic import prompts, scoring
+from long_context_tasks.benchmarks.ethic import EthicOptions, prompts, scoring
 from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS, NAME, converted
-from long_context_tasks.benchmarks.ethic.options import EthicOptions
 from long_context_tasks.benchmarks.ethic.scoring import fact_recall, summaries
 from long_context_tasks.benchmarks.ethic.synthetic import cached_synthetic, family_of
 from long_context_tasks.judges import Judging
 from long_context_tasks.schema import Case, CaseSet, InputError, LoadedTask, Message, format_length
+from long_context_tasks.schema.case import folded, takes_system
 from long_context_tasks.schema.case_folder import read_manifest
-from long_context_tasks.schema.system_role import folded, takes_system
 from long_context_tasks.tokens import CL100K, count_cases, same_tokenizer, tokenizer_identity
 from long_context_tasks.tokens.count_cache import cached_counts
 

@@ -12,8 +12,7 @@ Where there are several kinds, Parquet comes first, then Arrow, then JSON.
 import ast
 import json
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,12 +21,12 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator
 
 from long_context_tasks.benchmarks.catalogue import card
-from long_context_tasks.benchmarks.ethic.context_sections import context_of, split_sections
+from long_context_tasks.benchmarks.ethic.prompts import context_of, split_sections
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS, order_of
 from long_context_tasks.benchmarks.published_files import PublishedRow, json_rows
 from long_context_tasks.schema import Case, CaseWriter, InputError, Options, Turn, file_sha256
 from long_context_tasks.schema.case_folder import cached_folder, text_key
-from long_context_tasks.schema.folders import data_dir
+from long_context_tasks.schema.options import data_dir
 from long_context_tasks.schema.validated import validated
 
 logger = logging.getLogger(__name__)
@@ -47,14 +46,6 @@ _KINDS = ((".parquet",), (".arrow",), (".jsonl", ".jsonl.gz", ".json", ".json.gz
 _BESIDE = ("dataset_info.json", "state.json", "dataset_dict.json")
 # Rows of long texts; a batch of them is all that is held.
 _BATCH = 4
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row of the data."""
-
-    place: str
-    values: Any
 
 
 @dataclass(frozen=True)
@@ -82,8 +73,8 @@ class Source:
             for path in self.files
         }
 
-    def rows(self) -> Iterator[Row]:
-        """Yield all rows in order, a few at a time.
+    def rows(self) -> Iterator[tuple[str, Any]]:
+        """Yield all rows in order, a few at a time, each with its place for messages.
 
         Raises:
             InputError: a file that cannot be read, or columns that are missing.
@@ -91,13 +82,10 @@ class Source:
         if self.dataset is not None:
             yield from _numbered(self.name, self.dataset.column_names, self.dataset)
         for path in self.files:
-            if path.suffix == ".parquet":
-                yield from _read_parquet(path)
-            elif path.suffix == ".arrow":
-                yield from _read_arrow(path)
+            if path.suffix in (".parquet", ".arrow"):
+                yield from _table_rows(path)
             else:
-                for place, values in json_rows(path, NAME):
-                    yield Row(place, values)
+                yield from json_rows(path, NAME)
 
 
 @lru_cache(maxsize=64)
@@ -122,98 +110,67 @@ def source_of(task: str, options: Options) -> Source:
 
 def local_files(folder: Path, configuration: str) -> list[Path]:
     """Return the files of a configuration in a folder, of one kind, in order of their paths; see the top of this module."""
-    if not folder.is_dir():
-        return []
     wanted = configuration.lower()
-    found = [
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and _belongs(path.relative_to(folder), wanted)
-    ]
-    for endings in _KINDS:
-        if files := [path for path in found if path.name.endswith(endings)]:
-            return files
-    return []
 
+    def belongs(path: Path) -> bool:
+        *folders, name = path.relative_to(folder).parts
+        hidden = any(part.startswith(".") for part in (*folders, name)) or name.startswith("cache-")
+        named = wanted in map(str.lower, folders) or name.lower().startswith(wanted)
+        return named and not hidden and name not in _BESIDE and path.is_file()
 
-def _belongs(path: Path, configuration: str) -> bool:
-    if any(part.startswith(".") for part in path.parts) or path.name.startswith("cache-"):
-        return False
-    folders = [part.lower() for part in path.parent.parts]
-    return path.name not in _BESIDE and (
-        configuration in folders or path.name.lower().startswith(configuration)
-    )
+    found = [path for path in sorted(folder.rglob("*")) if belongs(path)] if folder.is_dir() else []
+    kinds = ([path for path in found if path.name.endswith(endings)] for endings in _KINDS)
+    return next(filter(None, kinds), [])
 
 
 def _from_hub(configuration: str, folder: Path) -> Any:
-    remedies = (
-        f"put a copy into {folder} ({configuration}.parquet or .jsonl; LCT_DATA_DIR names the folder above), or allow the "
-        "download: a network, no HF_HUB_OFFLINE, and `pip install datasets`"
-    )
     try:
         import datasets
-    except ImportError as error:
-        raise InputError(
-            f"ETHIC {configuration}: no local copy, and the hub's library is missing; {remedies}"
-        ) from error
-    try:
+
         return datasets.load_dataset(HUB, configuration, split=SPLIT)
     except Exception as error:
         # The library lets through whatever its HTTP and file layers raise.
+        why = f"{HUB} cannot be had from the Hugging Face hub ({type(error).__name__})"
+        if isinstance(error, ImportError):
+            why = "the hub's library is missing"
         raise InputError(
-            f"ETHIC {configuration}: no local copy, and {HUB} cannot be had from the Hugging Face hub "
-            f"({type(error).__name__}); {remedies}"
+            f"ETHIC {configuration}: no local copy, and {why}; put a copy into {folder} ({configuration}.parquet or .jsonl; LCT_DATA_DIR "
+            "names the folder above), or allow the download: a network, no HF_HUB_OFFLINE, and `pip install datasets`"
         ) from error
 
 
-def _numbered(name: str, columns: list[str], rows: Any) -> Iterator[Row]:
+def _numbered(name: str, columns: Sequence[str], rows: Any) -> Iterator[tuple[str, Any]]:
     """The rows of a table; one without a column is refused as a whole."""
     if missing := [column for column in COLUMNS if column not in columns]:
         raise InputError(
             f"{name}: no column {', '.join(missing)} (there are: {', '.join(columns)}); {_REMEDY}"
         )
     for number, values in enumerate(rows, start=1):
-        yield Row(f"{name}, row {number}", values)
+        yield f"{name}, row {number}", values
 
 
-@contextmanager
-def _arrow_errors(path: Path) -> Iterator[None]:
+def _table_rows(path: Path) -> Iterator[tuple[str, Any]]:
+    """The rows of a Parquet file or an Arrow stream."""
     import pyarrow
+    import pyarrow.parquet
 
     try:
-        yield
+        # Not memory mapped: what has been read would count as this process's memory to the end.
+        with pyarrow.OSFile(str(path)) as file:
+            if path.suffix == ".parquet":
+                table = pyarrow.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20)
+                names = table.schema_arrow.names
+                there = [name for name in COLUMNS if name in names]
+                batches = table.iter_batches(_BATCH, columns=there, use_threads=False)
+            else:
+                stream = pyarrow.ipc.open_stream(file)
+                names = stream.schema.names
+                batches = (batch.slice(start, 1) for batch in stream for start in range(batch.num_rows))
+            yield from _numbered(str(path), names, (row for batch in batches for row in batch.to_pylist()))
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(
             f"{path}: cannot be read ({type(error).__name__}); the file was cut or is of another kind, fetch it again"
         ) from error
-
-
-def _read_parquet(path: Path) -> Iterator[Row]:
-    import pyarrow.parquet
-
-    with (
-        _arrow_errors(path),
-        pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20) as file,
-    ):
-        there = [name for name in COLUMNS if name in file.schema_arrow.names]
-        batches = file.iter_batches(_BATCH, columns=there, use_threads=False)
-        rows = (row for batch in batches for row in batch.to_pylist())
-        yield from _numbered(str(path), file.schema_arrow.names, rows)
-
-
-def _read_arrow(path: Path) -> Iterator[Row]:
-    import pyarrow
-
-    # Not memory mapped: what has been read would count as this process's memory to the end.
-    with _arrow_errors(path), pyarrow.OSFile(str(path)) as file:
-        stream = pyarrow.ipc.open_stream(file)
-        rows = (
-            row
-            for batch in stream
-            for start in range(batch.num_rows)
-            for row in batch.slice(start, 1).to_pylist()
-        )
-        yield from _numbered(str(path), stream.schema.names, rows)
 
 
 def _known_domain(value: Any) -> str:
@@ -299,16 +256,8 @@ _ROWS: Mapping[str, type[_Row]] = {
 }
 
 
-@dataclass(frozen=True)
-class Read:
-    """A case and the texts that it refers to, by key."""
-
-    case: Case
-    texts: dict[str, str]
-
-
-def case_of(row: Row, task: str) -> Read | None:
-    """Return the case of a row.
+def case_of(place: str, values: Any, task: str) -> tuple[Case, dict[str, str]] | None:
+    """Return the case of a row, and the texts that it refers to by key.
 
     Returns:
         None for a domain that the task does not have, which the official code ignores.
@@ -316,42 +265,38 @@ def case_of(row: Row, task: str) -> Read | None:
     Raises:
         InputError: a column is missing, an unknown domain, or a value of the wrong kind.
     """
-    if isinstance(row.values, Mapping):
-        domain = str(row.values.get("Domain")).strip().lower()
+    if isinstance(values, Mapping):
+        domain = str(values.get("Domain")).strip().lower()
         if domain in DOMAINS["recall"] and domain not in DOMAINS[task]:
             return None
-    read = validated(_ROWS[task], row.values, row.place, remedy=_REMEDY)
-    gold = _markers(row.place, read) if task == "summarize" else read.Answer
-    user_key = f"{task}_{read.Domain}_{read.ID}"
-    texts = {user_key: read.User_msg}
+    row = validated(_ROWS[task], values, place, remedy=_REMEDY)
+    gold = row.Answer
+    if task == "summarize":
+        # There are no reference summaries, so the markers of what there is to summarize are the right answer's form.
+        gold = list(split_sections(context_of(row.User_msg) or "", row.Domain))
+        if not gold:
+            what = "<Segment n>" if row.Domain == "law" else "<Section n>"
+            raise InputError(
+                f"{place}: User_msg has no sections marked {what} between '### Context:' and 'Now, respond to the instruction'; fetch "
+                "the data again"
+            )
+    user_key = f"{task}_{row.Domain}_{row.ID}"
+    texts = {user_key: row.User_msg}
     system_key = ""
-    if read.System_msg:
+    if row.System_msg:
         # The same for many cases.
-        system_key = f"system_{text_key(read.System_msg)}"
-        texts[system_key] = read.System_msg
+        system_key = f"system_{text_key(row.System_msg)}"
+        texts[system_key] = row.System_msg
     case = Case(
-        id=read.ID,
-        task=f"ethic_{task}_{read.Domain}",
+        id=row.ID,
+        task=f"ethic_{task}_{row.Domain}",
         inputs={"system": system_key, "user": user_key},
         turns=(Turn(gold=gold),),
-        cluster=f"{read.Domain}_{read.ID}",
+        cluster=f"{row.Domain}_{row.ID}",
         document=user_key,
-        labels={"domain": read.Domain, "answer_items": len(gold)},
+        labels={"domain": row.Domain, "answer_items": len(gold)},
     )
-    return Read(case, texts)
-
-
-def _markers(place: str, row: _Row) -> list[str]:
-    """The markers of the context: there are no reference summaries, so what there is to summarize is the right answer's form."""
-    context = context_of(row.User_msg)
-    markers = list(split_sections(context, row.Domain)) if context is not None else []
-    if not markers:
-        what = "<Segment n>" if row.Domain == "law" else "<Section n>"
-        raise InputError(
-            f"{place}: User_msg has no sections marked {what} between '### Context:' and 'Now, respond to the instruction'; fetch "
-            "the data again"
-        )
-    return markers
+    return case, texts
 
 
 def converted(task: str, options: Options) -> Path:
@@ -369,19 +314,19 @@ def _convert(source: Source, task: str, folder: Path) -> None:
     cases: dict[str, dict[str, Case]] = {domain: {} for domain in DOMAINS[task]}
     foreign = 0
     with CaseWriter(folder, {"made_from": source.made_from()}) as writer:
-        for row in source.rows():
-            read = case_of(row, task)
+        for place, values in source.rows():
+            read = case_of(place, values, task)
             if read is None:
                 foreign += 1
                 continue
-            own = cases[read.case.labels["domain"]]
-            if read.case.id in own:
+            case, texts = read
+            domain = case.labels["domain"]
+            if case.id in cases[domain]:
                 raise InputError(
-                    f"{row.place}: ID {read.case.id!r} occurs twice in {read.case.labels['domain']}; is the copy in "
-                    f"{source.name} there twice?"
+                    f"{place}: ID {case.id!r} occurs twice in {domain}; is the copy in {source.name} there twice?"
                 )
-            own[read.case.id] = read.case
-            writer.add_documents(read.texts.items())
+            cases[domain][case.id] = case
+            writer.add_documents(texts.items())
         for domain, own in cases.items():
             writer.add_cases(f"{NAME}_{task}_{domain}", own.values())
     if foreign:

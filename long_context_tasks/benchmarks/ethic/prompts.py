@@ -1,4 +1,4 @@
-"""What is sent, to the byte: the data set's system message and user message, in one of the official layouts.
+"""What is sent, to the byte: the data set's system message and user message, in one of the official layouts; and its parts.
 
 The official script sends messages, except to three families of models, for which it writes the whole prompt by hand. Those are
 *styles* here, which ``lct_prompt_style`` names:
@@ -14,7 +14,6 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from long_context_tasks.benchmarks.ethic.context_sections import context_of
 from long_context_tasks.coverage.items import Parts, split_by_documents
 from long_context_tasks.schema import Case, Documents, InputError, Message
 
@@ -32,7 +31,10 @@ OWN_TEMPLATE = ("llama-3.1", "phi")
 """Styles whose text marks the roles itself."""
 _FAMILIES = {"gemini": "gemini", "Llama-3.1": "llama-3.1", "Phi": "phi"}
 """Part of a model's name to the style of the official script, in its order."""
+_CONTEXT = re.compile(r"### Context:\n(.+?)\n\nNow, respond to the instruction", re.DOTALL)
 _AFTER_CONTEXT = re.compile(r"^\s*Now, respond to the instruction\.?\s*")
+_MARKERS = {"law": re.compile(r"<Segment \d+>")}
+_MARKER = re.compile(r"<Section \d+>")
 
 
 @lru_cache
@@ -71,6 +73,30 @@ def messages(case: Case, documents: Documents | Mapping[str, str]) -> list[Messa
     inputs = case.inputs
     system = documents[inputs["system"]] if inputs["system"] else ""
     return layout(system, documents[inputs["user"]], inputs.get("style", CHAT))
+
+
+def context_of(user_message: str) -> str | None:
+    """Return the context in a user message of the summarizing task; None when it is not laid out so."""
+    match = _CONTEXT.search(user_message)
+    return match[1] if match else None
+
+
+def find_markers(text: str, domain: str) -> list[str]:
+    """Return the markers of sections in a text, in its order; in law sections are called segments."""
+    return _MARKERS.get(domain, _MARKER).findall(text)
+
+
+def split_sections(text: str, domain: str) -> dict[str, str]:
+    """Return the stripped text behind each marker, as the official code splits contexts and responses.
+
+    Text before the first marker is dropped; a marker that occurs twice keeps its last text, at the place of its first.
+
+    >>> split_sections("Here: <Section 1> One. <Section 2>\\n", "books")
+    {'<Section 1>': 'One.', '<Section 2>': ''}
+    """
+    pattern = _MARKERS.get(domain, _MARKER)
+    texts = [piece.strip() for piece in pattern.split(text)[1:]]
+    return dict(zip(find_markers(text, domain), texts, strict=True))
 
 
 def split_case(case: Case, turn: int, documents: Documents) -> Parts:

@@ -8,20 +8,19 @@ import hashlib
 import math
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, TypeVar
 
-from long_context_tasks.benchmarks.catalogue import parse_task
-from long_context_tasks.benchmarks.ethic.context_sections import context_of
+from long_context_tasks.benchmarks.catalogue import TaskSpec, parse_task
+from long_context_tasks.benchmarks.ethic.prompts import context_of
 from long_context_tasks.benchmarks.ethic.scoring import repaired
 from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of
 from long_context_tasks.benchmarks.ethic.scoring.summaries import section_scores, stored_verdicts
 from long_context_tasks.judges import Verdict
-from long_context_tasks.schema import Case, InputError, LoadedTask, format_length
+from long_context_tasks.schema import Case, InputError, format_length
 from long_context_tasks.schema.report import (
     HeatMap,
     ScoredRun,
-    ScoredTurn,
     Section,
     Table,
     count_text,
@@ -40,20 +39,15 @@ _MARKER = re.compile(r"<(?:Section|Segment) \d+>\n")
 _NO_ITEM = ("", "none")
 
 
-@dataclass(frozen=True, order=True)
-class Span:
+class Span(NamedTuple):
     """Numbers from ``low`` to below ``high``; a single number where both are equal. Spans sort by size."""
 
     low: int
     high: int
 
-    def __contains__(self, number: int) -> bool:
-        """Whether a number lies in it."""
-        return self.low <= number < max(self.high, self.low + 1)
-
 
 def doubling(number: int, first: int) -> Span:
-    """The span of a number where each span ends at twice its beginning; below ``first`` there is one more.
+    """Return the span of a number where each span ends at twice its beginning; below ``first`` there is one more.
 
     >>> doubling(5_000, 1_000), doubling(999, 1_000), doubling(1, 1)
     (Span(low=4000, high=8000), Span(low=0, high=1000), Span(low=1, high=2))
@@ -65,22 +59,18 @@ def doubling(number: int, first: int) -> Span:
 
 
 def length_text(span: Span) -> str:
-    """A span of tokens as it stands in a table.
+    """Return a span of tokens as tables show it.
 
     >>> length_text(Span(4_000, 8_000)), length_text(Span(4_000, 4_000)), length_text(Span(0, 1_000))
     ('4k to 8k', '4k', 'under 1k')
     """
-    if span.low == span.high:
-        return format_length(span.low)
-    return (
-        f"{format_length(span.low)} to {format_length(span.high)}"
-        if span.low
-        else f"under {format_length(span.high)}"
-    )
+    if not span.low:
+        return f"under {format_length(span.high)}"
+    return " to ".join(map(format_length, dict.fromkeys(span)))
 
 
 def count_span_text(span: Span) -> str:
-    """A span of counts as it stands in a table.
+    """Return a span of counts as tables show it.
 
     >>> count_span_text(Span(4, 8)), count_span_text(Span(1, 2))
     ('4 to 7', '1')
@@ -88,107 +78,70 @@ def count_span_text(span: Span) -> str:
     return str(span.low) if span.high <= span.low + 1 else f"{span.low} to {span.high - 1}"
 
 
+def position_text(place: int, bins: int) -> str:
+    """Return a part of the context as tables show it.
+
+    >>> position_text(1, 5)
+    '20 to 40 %'
+    """
+    return f"{100 * place / bins:.0f} to {100 * (place + 1) / bins:.0f} %"
+
+
 @dataclass(frozen=True)
-class ScoredCase:
-    """The score of a case, with what it is split by.
+class Scored:
+    """The score of a case, or of a label or section in it, with what it is split by.
 
     Attributes:
-        id: unique within the domain.
+        key: of the case, label or section, the same in every run.
         domain: books, debates, medicine or law.
         cluster: the document or group that it comes from, the unit of intervals.
+        length: the length that a built case was built for; for published data a span of the prompt's tokens.
+        value: the score; None where there is none.
         tokens: of the whole prompt, in cl100k.
-        length: the length that a built case was built for; for published data a span of ``tokens``.
         items: items of the right answer (labels, ids, options, sections); 0 where nothing is to be listed.
         context: tells whether two cases show the same context; empty where it is not known.
-        value: the score; None where there is none.
+        position: of a label or section, from 0 (beginning of the context) to 1 (end).
     """
 
-    id: str
-    domain: str
-    cluster: str
-    tokens: int
-    length: Span
-    items: int
-    context: str
-    value: float | None
-
-    @property
-    def key(self) -> tuple[Hashable, ...]:
-        """Of the case, the same in every run."""
-        return self.domain, self.id
-
-
-@dataclass(frozen=True)
-class ScoredPart:
-    """The score of a label or a section, which has a place in the context.
-
-    Attributes:
-        case: id.
-        index: of the label or section in the right answer.
-        domain, cluster, length: of the case.
-        position: from 0 (beginning of the context) to 1 (end).
-        value: the score; None where there is none.
-    """
-
-    case: str
-    index: int
+    key: tuple[Hashable, ...]
     domain: str
     cluster: str
     length: Span
-    position: float
     value: float | None
-
-    @property
-    def key(self) -> tuple[Hashable, ...]:
-        """Of the part, the same in every run."""
-        return self.domain, self.case, self.index
-
-
-S = TypeVar("S", ScoredCase, ScoredPart)
-K = TypeVar("K", Span, tuple[Span, Span], tuple[Span, int])
+    tokens: int = 0
+    items: int = 0
+    context: str = ""
+    position: float = 0.0
 
 
-def scored_case(case: Case, value: float | None, context: str = "") -> ScoredCase:
-    """A score with the labels of its case.
-
-    Args:
-        case: published or built.
-        value: its score.
-        context: see :func:`context_key`.
-    """
-    tokens = int(case.num_tokens.get(CL100K, 0))
-    return ScoredCase(
-        id=case.id,
-        domain=str(case.labels["domain"]),
+def scored_case(case: Case, value: float | None, context: str = "") -> Scored:
+    """Return a score with the labels of its case; for ``context`` see :func:`context_key`."""
+    domain, tokens = str(case.labels["domain"]), int(case.num_tokens.get(CL100K, 0))
+    built = case.labels.get("length")
+    return Scored(
+        key=(domain, case.id),
+        domain=domain,
         cluster=case.cluster,
+        length=doubling(tokens, _SHORTEST) if built is None else Span(int(built), int(built)),
+        value=value,
         tokens=tokens,
-        length=length_of(case),
         items=len([item for item in case.turns[0].gold if str(item).strip().casefold() not in _NO_ITEM]),
         context=context,
-        value=value,
     )
 
 
-def length_of(case: Case) -> Span:
-    """The length that a case was built for, else the span that its prompt's cl100k tokens lie in."""
-    built = case.labels.get("length")
-    if built is not None:
-        return Span(int(built), int(built))
-    return doubling(int(case.num_tokens.get(CL100K, 0)), _SHORTEST)
-
-
 def context_key(user_message: str) -> str:
-    """A short name for the context in a user message, without the markers of its sections; empty where there is none."""
+    """Return a short name for the context in a user message, without the markers of its sections; empty where there is none."""
     context = context_of(user_message)
     if context is None:
         return ""
     return hashlib.sha256(_MARKER.sub("", context).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def label_parts(case: Case, response: str | None) -> list[ScoredPart]:
-    """Whether a recalling response lists each label (1) or not (0), by the chunk that first names it.
+def label_parts(case: Case, response: str | None) -> list[Scored]:
+    """Return whether a recalling response lists each label (1) or not (0), by the chunk that first names it.
 
-    Responses are read as for ``strict_recall``. Empty for published cases, which do not say where their labels stand.
+    Responses are read as for ``strict_recall``. Empty for published cases, which do not say where their labels are.
     """
     [turn] = case.turns
     places = turn.labels.get("first_chunk")
@@ -197,16 +150,15 @@ def label_parts(case: Case, response: str | None) -> list[ScoredPart]:
     domain, chunks = str(case.labels["domain"]), int(case.labels["num_chunks"])
     answer = answer_of(response)
     listed = set() if answer.failure else set(repaired.recalled_items(answer.text, domain))
+    right = [bool(listed & repaired.recall_labels([label], domain)) for label in turn.gold]
     return [
-        _part(
-            case, index, (place + 0.5) / chunks, float(bool(listed & repaired.recall_labels([label], domain)))
-        )
-        for index, (label, place) in enumerate(zip(turn.gold, places, strict=True))
+        _part(case, index, (place + 0.5) / chunks, float(value))
+        for index, (value, place) in enumerate(zip(right, places, strict=True))
     ]
 
 
-def section_parts(case: Case, response: str | None, verdicts: Sequence[Verdict]) -> list[ScoredPart]:
-    """The scores of the sections of a summarizing case; see ``summaries.section_scores``.
+def section_parts(case: Case, response: str | None, verdicts: Sequence[Verdict]) -> list[Scored]:
+    """Return the scores of the sections of a summarizing case; see ``summaries.section_scores``.
 
     Raises:
         InputError: the verdicts are not those of the response.
@@ -217,14 +169,13 @@ def section_parts(case: Case, response: str | None, verdicts: Sequence[Verdict])
     ]
 
 
-def _part(case: Case, index: int, position: float, value: float | None) -> ScoredPart:
-    return ScoredPart(
-        case.id, index, str(case.labels["domain"]), case.cluster, length_of(case), position, value
-    )
+def _part(case: Case, index: int, position: float, value: float | None) -> Scored:
+    whole = scored_case(case, value)
+    return replace(whole, key=(*whole.key, index), position=position)
 
 
 def figures(values: Sequence[float | None], clusters: Sequence[Hashable], *, rates: bool) -> GroupMean:
-    """Mean, counts and the interval that the hosts' results have, too.
+    """Return mean, counts and the interval that the hosts' results have, too.
 
     Args:
         values: scores; None where there is none.
@@ -235,130 +186,69 @@ def figures(values: Sequence[float | None], clusters: Sequence[Hashable], *, rat
     pairs = [(value, cluster) for value, cluster in zip(values, clusters, strict=True) if value is not None]
     if not pairs:
         return group
-    ends = interval_of_mean([value for value, _ in pairs], [one for _, one in pairs], rates=rates)
-    return replace(group, interval=ends)
+    own_values, own_clusters = zip(*pairs, strict=True)
+    return replace(group, interval=interval_of_mean(own_values, own_clusters, rates=rates))
 
 
-def _by(scored: Sequence[S], key: Callable[[S], K], *, rates: bool) -> dict[K, GroupMean]:
-    groups: dict[K, list[S]] = {}
-    for one in scored:
-        groups.setdefault(key(one), []).append(one)
+K = TypeVar("K", Span, tuple[Span, Span], tuple[Span, int])
+
+
+def figures_by(scored: Sequence[Scored], key: Callable[[Scored], K], *, rates: bool) -> dict[K, GroupMean]:
+    """Return the figures of each group of scores, in order of the keys."""
+    groups: dict[K, list[Scored]] = {}
+    for score in scored:
+        groups.setdefault(key(score), []).append(score)
     return {
-        name: figures([one.value for one in own], [one.cluster for one in own], rates=rates)
-        for name, own in sorted(groups.items(), key=lambda item: item[0])
+        name: figures(
+            [score.value for score in groups[name]], [score.cluster for score in groups[name]], rates=rates
+        )
+        for name in sorted(groups)
     }
 
 
-def by_length(cases: Sequence[ScoredCase], *, rates: bool = True) -> dict[Span, GroupMean]:
-    """Figures by context length (5.2), shortest first."""
-    return _by(cases, lambda case: case.length, rates=rates)
+def by_length(cases: Sequence[Scored], *, rates: bool = True) -> dict[Span, GroupMean]:
+    """Return figures by context length (5.2), shortest first."""
+    return figures_by(cases, lambda case: case.length, rates=rates)
 
 
-def by_length_and_items(
-    cases: Sequence[ScoredCase], *, rates: bool = True
-) -> dict[tuple[Span, Span], GroupMean]:
-    """Figures by context length and, within it, by the number of items of the right answer: input against output."""
-    return _by(cases, lambda case: (case.length, doubling(case.items, 1)), rates=rates)
+def by_length_and_items(cases: Sequence[Scored], *, rates: bool = True) -> dict[tuple[Span, Span], GroupMean]:
+    """Return figures by context length and, within it, by the number of items of the right answer: input against output."""
+    return figures_by(cases, lambda case: (case.length, doubling(case.items, 1)), rates=rates)
 
 
-def position_bin(position: float, bins: int = BINS) -> int:
-    """The part of the context, from 0, that a position lies in.
-
-    >>> position_bin(0.0), position_bin(0.5), position_bin(1.0)
-    (0, 2, 4)
-    """
-    return min(int(position * bins), bins - 1)
-
-
-def by_position(parts: Sequence[ScoredPart], bins: int = BINS) -> dict[Span, dict[int, GroupMean]]:
-    """Context length to part of the context (from 0; those without a label or section are left out) to figures: Fig. 5.
+def by_position(parts: Sequence[Scored], bins: int = BINS) -> dict[Span, dict[int, GroupMean]]:
+    """Return figures by context length and part of the context (from 0; parts without a label or section are left out): Fig. 5.
 
     Labels of one document are not independent, so a single document has no interval.
     """
     table: dict[Span, dict[int, GroupMean]] = {}
-    groups = _by(parts, lambda part: (part.length, position_bin(part.position, bins)), rates=False)
+    groups = figures_by(
+        parts, lambda part: (part.length, min(int(part.position * bins), bins - 1)), rates=False
+    )
     for (length, place), group in groups.items():
         table.setdefault(length, {})[place] = group
     return table
 
 
-def of_domain(scored: Sequence[S]) -> Mapping[str, list[S]]:
-    """Domain to its scores; where there are several domains, all of them first."""
-    domains = dict.fromkeys(one.domain for one in scored)
-    parts = {"all": list(scored)} if len(domains) > 1 else {}
-    return {**parts, **{domain: [one for one in scored if one.domain == domain] for domain in domains}}
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row of a table: what it is of, in words, domain first, and its figures."""
-
-    labels: tuple[str, ...]
-    group: GroupMean
-
-
-def length_rows(cases: Sequence[ScoredCase], *, rates: bool = True) -> list[Row]:
-    """Domain, context length, mean tokens of a prompt."""
-    rows = []
-    for domain, own in of_domain(cases).items():
-        for length, group in by_length(own, rates=rates).items():
-            tokens = [case.tokens for case in own if case.length == length]
-            mean = f"{sum(tokens) / len(tokens):,.0f}"
-            rows.append(Row((domain, length_text(length), mean), group))
-    return rows
-
-
-def items_rows(cases: Sequence[ScoredCase], *, rates: bool = True) -> list[Row]:
-    """Domain, context length, items of the right answer."""
-    return [
-        Row((domain, length_text(length), count_span_text(items)), group)
-        for domain, own in of_domain(cases).items()
-        for (length, items), group in by_length_and_items(own, rates=rates).items()
-    ]
-
-
-def position_text(place: int, bins: int) -> str:
-    """A part of the context.
-
-    >>> position_text(1, 5)
-    '20 to 40 %'
-    """
-    return f"{100 * place / bins:.0f} to {100 * (place + 1) / bins:.0f} %"
-
-
-def position_rows(parts: Sequence[ScoredPart], bins: int = BINS) -> list[Row]:
-    """Domain, context length, part of the context."""
-    return [
-        Row((domain, length_text(length), position_text(place, bins)), group)
-        for domain, own in of_domain(parts).items()
-        for length, places in by_position(own, bins).items()
-        for place, group in places.items()
-    ]
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A low- and a high-coverage task on the same contexts.
-
-    Attributes:
-        low, high: figures of the contexts that both have a score for.
-        difference: of high minus low, context by context.
-    """
-
-    low: GroupMean
-    high: GroupMean
-    difference: GroupMean
+def of_domain(scored: Sequence[Scored]) -> Mapping[str, Sequence[Scored]]:
+    """Return the scores of each domain; where there are several domains, those of all first."""
+    domains = dict.fromkeys(score.domain for score in scored)
+    parts = {"all": scored} if len(domains) > 1 else {}
+    return {**parts, **{domain: [score for score in scored if score.domain == domain] for domain in domains}}
 
 
 def compare(
-    low: Sequence[ScoredCase], high: Sequence[ScoredCase], *, rates: bool = True
-) -> Comparison | None:
-    """Low against high coverage (5.1) over equal contexts that both have a score for; None where there is none.
+    low: Sequence[Scored], high: Sequence[Scored], *, rates: bool = True
+) -> tuple[GroupMean, GroupMean, GroupMean] | None:
+    """Compare low and high coverage (5.1) over equal contexts that both have a score for.
 
     Args:
         low: of a counterpart; its scores are rates.
         high: of the other task.
         rates: the scores of ``high`` are rates, too.
+
+    Returns:
+        Figures of low, of high, and of high minus low, context by context; None where no context is equal.
     """
     others = {
         (case.key, case.context): case.value for case in high if case.context and case.value is not None
@@ -370,11 +260,11 @@ def compare(
     ]
     if not pairs:
         return None
-    clusters = [cluster for *_, cluster in pairs]
-    return Comparison(
-        low=figures([here for here, *_ in pairs], clusters, rates=True),
-        high=figures([there for _, there, _ in pairs], clusters, rates=rates),
-        difference=figures([there - here for here, there, _ in pairs], clusters, rates=False),
+    lows, highs, clusters = zip(*pairs, strict=True)
+    return (
+        figures(lows, clusters, rates=True),
+        figures(highs, clusters, rates=rates),
+        figures([there - here for here, there, _ in pairs], clusters, rates=False),
     )
 
 
@@ -389,43 +279,47 @@ _HIGH = {
     "multi_qa": (_RECALL,),
     "focused_summary": (_SUMMARIZE, _RECALL),
 }
-_COMPARED = (*_HIGH, _SUMMARIZE, _RECALL)
 _CAPTIONS = {
     _SUMMARIZE: "Mean score of the sections (1 to 5) that stand in this part of the context; a section left out has 1.",
     _RECALL: "Percent of the names or numbers recalled, by the part of the context that first names them.",
 }
 
 
-@dataclass(frozen=True)
+@dataclass
 class Measured:
     """All runs of a task with one model, judge and settings, over all domains that were run.
 
     Attributes:
         first: a run of them, for what all share.
-        family: such as ``ethic_recall``.
-        task: of the card, such as ``recall``.
-        how: the settings in words, but for the choice of cases.
-        same_cases_how: the same without the folder of built cases.
-        cases, parts: scores, the mean over runs where there are several.
+        spec: of its task.
+        cases, parts: scores; where there are several runs, the means over them.
         without_verdicts: some summaries have scores, and the files do not hold the judge's replies.
     """
 
     first: ScoredRun
-    family: str
-    task: str
-    how: str
-    same_cases_how: str
-    cases: tuple[ScoredCase, ...]
-    parts: tuple[ScoredPart, ...]
-    without_verdicts: bool
+    spec: TaskSpec
+    cases: list[Scored] = field(default_factory=list)
+    parts: list[Scored] = field(default_factory=list)
+    without_verdicts: bool = False
+
+    @property
+    def how(self) -> str:
+        """The settings in words, but for the choice of cases."""
+        return settings_text(self.first.settings, _CHOICES)
+
+    @property
+    def whose(self) -> tuple[str, ...]:
+        """Host, model and settings, but for the choice of cases and the folder of built ones."""
+        how = settings_text(self.first.settings, (*_CHOICES, "lct_cases"))
+        return self.first.host, self.first.model, how
 
     @property
     def row(self) -> tuple[str, ...]:
         """Cells of a table, without the domain."""
-        return self.first.host, self.first.model, self.family, self.first.judge, self.how
+        return self.first.host, self.first.model, self.spec.family, self.first.judge, self.how
 
     def figures(self, group: GroupMean) -> tuple[str, ...]:
-        """Cells of n, mean and interval."""
+        """Return the cells of n, mean and interval."""
         places = 2 if self.first.points else 3
         return (
             count_text(group.n, group.total),
@@ -433,9 +327,60 @@ class Measured:
             interval_text(group.interval, places),
         )
 
+    def add(self, run: ScoredRun) -> None:
+        """Add the scores of a run's cases, and of their labels or sections.
+
+        Raises:
+            InputError: damaged files, cases that the task does not have, or data that are not here.
+        """
+        task = run.load()
+        comparable = task.options.cases is not None and self.spec.task in (*_HIGH, _SUMMARIZE, _RECALL)
+        named = f"{run.task} ({run.host}, {run.model}, {run.made})"
+        for turn in run.turns():
+            case = task.by_id.get(turn.case)
+            if case is None:
+                raise InputError(
+                    f"{named}: has a score of case {turn.case}, which the task does not have; it was made with other data, give their "
+                    "folder (--data-dir, --cases)"
+                )
+            text = turn.response.text
+            try:
+                context = context_key(task.cases.documents[case.inputs["user"]]) if comparable else ""
+                self.cases.append(scored_case(case, turn.value, context))
+                if text is None:
+                    continue
+                if self.spec.task == _RECALL and not run.judge:
+                    self.parts += label_parts(case, text)
+                elif self.spec.task == _SUMMARIZE and run.points:
+                    if turn.value is not None and text.strip() and not turn.verdicts:
+                        self.without_verdicts = True
+                    else:
+                        self.parts += section_parts(case, text, stored_verdicts(turn.verdicts))
+            except (KeyError, TypeError, ValueError) as error:
+                raise InputError(
+                    f"{named}: its scores cannot be laid beside its cases ({error!r})"
+                ) from error
+
+
+def measure(runs: Sequence[ScoredRun]) -> list[Measured]:
+    """Return the scores of runs, those of one setting over all domains and lengths together.
+
+    Raises:
+        InputError: damaged files, cases that the task does not have, or data that are not here.
+    """
+    found: dict[Hashable, Measured] = {}
+    for run in runs:
+        new = Measured(run, parse_task(run.task))
+        key = (run.host, run.model, new.spec.family, run.version, run.judge, new.how, run.metric)
+        found.setdefault(key, new).add(run)
+    return [
+        replace(one, cases=mean_over_repeats(one.cases), parts=mean_over_repeats(one.parts))
+        for one in found.values()
+    ]
+
 
 def sections(runs: Sequence[ScoredRun], bins: int = BINS) -> list[Section]:
-    """One section: low against high coverage, length, position, heat maps of Fig. 5, input against output length.
+    """Return one section: low against high coverage, length, position, heat maps of Fig. 5, input against output length.
 
     Args:
         runs: of any model, task and setting.
@@ -461,7 +406,7 @@ def sections(runs: Sequence[ScoredRun], bins: int = BINS) -> list[Section]:
 
 
 def heat_maps(runs: Sequence[ScoredRun], bins: int = BINS) -> list[HeatMap]:
-    """The heat maps alone: runs of tasks that have none are not read.
+    """Return the heat maps alone: runs of tasks that have none are not read.
 
     Raises:
         InputError: see :func:`sections`.
@@ -470,118 +415,34 @@ def heat_maps(runs: Sequence[ScoredRun], bins: int = BINS) -> list[HeatMap]:
     return [heat_map(one, bins) for one in measure(mapped) if one.parts]
 
 
-def measure(runs: Sequence[ScoredRun]) -> list[Measured]:
-    """Scores of runs, those of one setting over all domains and lengths together.
-
-    Raises:
-        InputError: damaged files, cases that the task does not have, or data that are not here.
-    """
-    found: dict[Hashable, list[tuple[ScoredRun, _Scores]]] = {}
-    for run in runs:
-        spec = parse_task(run.task)
-        key = (run.host, run.model, spec.family, run.version, run.judge, _how(run), run.metric)
-        found.setdefault(key, []).append((run, _scores(run, spec.task)))
-    measured = []
-    for same in found.values():
-        first = same[0][0]
-        spec = parse_task(first.task)
-        measured.append(
-            Measured(
-                first=first,
-                family=spec.family,
-                task=spec.task,
-                how=_how(first),
-                same_cases_how=settings_text(first.settings, (*_CHOICES, "lct_cases")),
-                cases=tuple(mean_over_repeats(case for _, scores in same for case in scores.cases)),
-                parts=tuple(mean_over_repeats(part for _, scores in same for part in scores.parts)),
-                without_verdicts=any(scores.without_verdicts for _, scores in same),
-            )
-        )
-    return measured
-
-
-def _how(run: ScoredRun) -> str:
-    return settings_text(run.settings, _CHOICES)
-
-
-@dataclass
-class _Scores:
-    """Of a run."""
-
-    cases: list[ScoredCase]
-    parts: list[ScoredPart]
-    without_verdicts: bool = False
-
-
-def _scores(run: ScoredRun, task_name: str) -> _Scores:
-    """Scores of the cases of a run, and of their labels or sections."""
-    task = run.load()
-    found = _Scores([], [])
-    for turn in run.turns():
-        case = task.by_id.get(turn.case)
-        if case is None:
-            raise InputError(
-                f"{_named(run)}: has a score of case {turn.case}, which the task does not have; it was made with other data, give "
-                "their folder (--data-dir, --cases)"
-            )
-        try:
-            _add(found, run, task, task_name, case, turn)
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(
-                f"{_named(run)}: its scores cannot be laid beside its cases ({error!r})"
-            ) from error
-    return found
-
-
-def _add(
-    found: _Scores, run: ScoredRun, task: LoadedTask, task_name: str, case: Case, turn: ScoredTurn
-) -> None:
-    comparable = task.options.cases is not None and task_name in _COMPARED
-    context = context_key(task.cases.documents[case.inputs["user"]]) if comparable else ""
-    found.cases.append(scored_case(case, turn.value, context))
-    text = turn.response.text
-    if text is None:
-        return
-    if task_name == _RECALL and not run.judge:
-        found.parts += label_parts(case, text)
-    elif task_name == _SUMMARIZE and run.points:
-        if turn.value is not None and text.strip() and not turn.verdicts:
-            found.without_verdicts = True
-        else:
-            found.parts += section_parts(case, text, stored_verdicts(turn.verdicts))
-
-
-def _named(run: ScoredRun) -> str:
-    return f"{run.task} ({run.host}, {run.model}, {run.made})"
-
-
 def split_tables(measured: Sequence[Measured], bins: int) -> list[Table]:
-    """Scores by context length, by position, and by input and output length; a heat map of sections."""
-    ending = ("n", "score", "95 % interval")
+    """Return the scores by context length, by position, and by input and output length, and a heat map of sections."""
     length, position, heat, items = [], [], [], []
     for one in measured:
-        who, rates = one.row, not one.first.points
-        length += [
-            (*who, *row.labels, one.first.metric, *one.figures(row.group))
-            for row in length_rows(one.cases, rates=rates)
-        ]
-        of = "labels recalled" if rates else "section score"
-        position += [
-            (*who, *row.labels, of, *one.figures(row.group)) for row in position_rows(one.parts, bins)
-        ]
-        if one.task not in _HIGH:
-            items += [
-                (*who, *row.labels, one.first.metric, *one.figures(row.group))
-                for row in items_rows(one.cases, rates=rates)
-            ]
-        for domain, parts in of_domain(() if rates else one.parts).items():
+        points, metric = one.first.points, one.first.metric
+        for domain, cases in of_domain(one.cases).items():
+            who = (*one.row, domain)
+            for span, group in by_length(cases, rates=not points).items():
+                tokens = [case.tokens for case in cases if case.length == span]
+                mean = f"{sum(tokens) / len(tokens):,.0f}"
+                length.append((*who, length_text(span), mean, metric, *one.figures(group)))
+            if one.spec.task not in _HIGH:
+                for (span, count), group in by_length_and_items(cases, rates=not points).items():
+                    number = count_span_text(count)
+                    items.append((*who, length_text(span), number, metric, *one.figures(group)))
+        for domain, parts in of_domain(one.parts).items():
+            of = "section score" if points else "labels recalled"
             for span, places in by_position(parts, bins).items():
-                cells = [figure_text(places[at].mean) if at in places else "" for at in range(bins)]
-                total = str(sum(group.n for group in places.values()))
-                heat.append((*who, domain, length_text(span), total, *cells))
+                who = (*one.row, domain, length_text(span))
+                for place, group in places.items():
+                    position.append((*who, position_text(place, bins), of, *one.figures(group)))
+                if points:
+                    cells = [figure_text(places[at].mean) if at in places else "" for at in range(bins)]
+                    heat.append((*who, str(sum(group.n for group in places.values())), *cells))
+    ending = ("n", "score", "95 % interval")
     across = [position_text(at, bins) for at in range(bins)]
     output = "items of the right answer: labels, options, ids, sections"
-    parts_of = (
+    tables = (
         ("length", "by context length (5.2)", ("mean tokens", "metric", *ending), length),
         ("position", "by position in the context (5.3)", ("position", "of", *ending), position),
         ("heat_map", "mean scores of sections by position (Fig. 5)", ("sections", *across), heat),
@@ -589,28 +450,26 @@ def split_tables(measured: Sequence[Measured], bins: int) -> list[Table]:
     )
     return [
         Table(key, title, (*_WHO, "length", *columns), tuple(rows), _TEXT)
-        for key, title, columns, rows in parts_of
+        for key, title, columns, rows in tables
     ]
 
 
 def coverage_table(measured: Sequence[Measured]) -> Table:
-    """Low- against high-coverage tasks on the same contexts."""
+    """Return low- against high-coverage tasks on the same contexts."""
     rows = []
-    pairs = [(low, high) for low in measured if low.task in _HIGH for high in measured]
-    for low, high in pairs:
-        whose, other = ((one.first.host, one.first.model, one.same_cases_how) for one in (low, high))
-        if whose != other or high.task not in _HIGH[low.task]:
-            continue
-        for domain, cases in of_domain(low.cases).items():
-            found = compare(cases, high.cases, rates=not high.first.points)
-            if found is None:
+    for low in measured:
+        for high in measured:
+            if high.spec.task not in _HIGH.get(low.spec.task, ()) or low.whose != high.whose:
                 continue
-            n, *low_cells = low.figures(found.low)
-            # Points and rates have no difference.
-            loss = ("", "") if high.first.points else high.figures(found.difference)[1:]
-            who = (*whose, high.first.judge, domain, n)
-            row = (low.family, *low_cells, high.family, *high.figures(found.high)[1:], *loss)
-            rows.append((*who, *row))
+            points = high.first.points
+            for domain, cases in of_domain(low.cases).items():
+                if found := compare(cases, high.cases, rates=not points):
+                    n, *low_cells = low.figures(found[0])
+                    # Points and rates have no difference.
+                    loss = ("", "") if points else high.figures(found[2])[1:]
+                    high_cells = (high.spec.family, *high.figures(found[1])[1:], *loss)
+                    who = (*low.whose, high.first.judge, domain, n)
+                    rows.append((*who, low.spec.family, *low_cells, *high_cells))
     columns = (
         *("host", "model", "settings", "judge", "domain", "n", "low task", "low", "interval of low"),
         *("high task", "high", "interval of high", "high - low", "interval of high - low"),
@@ -620,27 +479,24 @@ def coverage_table(measured: Sequence[Measured]) -> Table:
 
 
 def heat_map(one: Measured, bins: int) -> HeatMap:
-    """Scores of labels or sections by place in the context and its length, all domains together (Fig. 5)."""
+    """Return the scores of labels or sections by place in the context and its length, all domains together (Fig. 5)."""
     table = by_position(one.parts, bins)
     scale, low, high = (1, 1.0, 5.0) if one.first.points else (100, 0.0, 100.0)
+    values: list[list[float | None]] = []
+    counts = []
+    for row in table.values():
+        means = [scale * row[place].mean if place in row else math.nan for place in range(bins)]
+        values.append([mean if math.isfinite(mean) else None for mean in means])
+        counts.append([row[place].clusters if place in row else 0 for place in range(bins)])
     return HeatMap(
-        title=", ".join(part for part in (one.first.model, one.family, one.first.judge, one.how) if part),
-        caption=_CAPTIONS[one.task],
+        title=", ".join(filter(None, (one.first.model, one.spec.family, one.first.judge, one.how))),
+        caption=_CAPTIONS[one.spec.task],
         x_title="Place in the context",
         y_title="Length of the context",
         x=[position_text(place, bins) for place in range(bins)],
         y=[length_text(span) for span in table],
-        values=[
-            [_finite(scale * row[place].mean) if place in row else None for place in range(bins)]
-            for row in table.values()
-        ],
-        counts=[
-            [row[place].clusters if place in row else 0 for place in range(bins)] for row in table.values()
-        ],
+        values=values,
+        counts=counts,
         low=low,
         high=high,
     )
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -18,7 +18,8 @@ from long_context_tasks.cli.options import (
 )
 from long_context_tasks.cli.orca.study import DATA_SETTINGS, DataOut, RatedFiles, four_places, make_data
 from long_context_tasks.cli.orca.study import app as study
-from long_context_tasks.cli.output import add_table, give, interval_text, json_wanted, print_table, say
+from long_context_tasks.cli.output import add_table, give, json_wanted, print_table, say
+from long_context_tasks.schema.report import interval_text
 
 _FEW = 20
 """Questions below which an interval that draws them is too narrow."""

@@ -20,7 +20,8 @@ from long_context_tasks.cli.options import (
     with_settings,
     words,
 )
-from long_context_tasks.cli.output import give, interval_text, print_table, say
+from long_context_tasks.cli.output import give, print_table, say
+from long_context_tasks.schema.report import interval_text
 
 if TYPE_CHECKING:
     from long_context_tasks.judges import JudgeConfig

@@ -218,7 +218,7 @@ def _write_site(
     from long_context_tasks.site.contents import site_contents
 
     collection = collected.collection
-    shown = site_contents(
+    options, notes = site_contents(
         collection,
         cells,
         collected.evaluations,
@@ -227,12 +227,12 @@ def _write_site(
         data_dir=data_dir,
         agreement=agreement,
     )
-    for note in shown.notes:
+    for note in notes:
         typer.echo(f"note: {note}", err=True)
-    collection = replace(collection, notes=(*collection.notes, *shown.notes))
+    collection = replace(collection, notes=(*collection.notes, *notes))
     cases = _cases(collected, data_dir, private=private) if with_cases else iter(())
-    built = build_site(out, collection, cells, cases, replace(shown.options, downloads=FILES))
-    paths = write_tables(out, collection, cells, shown.lengths)
+    built = build_site(out, collection, cells, cases, replace(options, downloads=FILES))
+    paths = write_tables(out, collection, cells, options.lengths)
     say(
         f"{built.index}: {built.files} files, {built.size / 1e6:.1f} MB, {built.cases} case{'' if built.cases == 1 else 's'}; open it in a browser"
     )
@@ -313,7 +313,7 @@ def _check_installed(*, with_site: bool) -> None:
 
 def _cases(collected: "Collected", data_dir: Path | None, *, private: bool) -> "Iterator[ShownCase]":
     """The cases of all runs; one task is held at a time, as its texts may be large."""
-    from long_context_tasks.hosts.stored_task import load_task
+    from long_context_tasks.hosts.stored import load_task
     from long_context_tasks.results.case_pages import shown_cases
     from long_context_tasks.schema import InputError
 

@@ -8,6 +8,7 @@ import typer
 from long_context_tasks.cli.options import Json, JudgeSeeds, OnlyTasks, RunsDataDir, examples
 from long_context_tasks.cli.runs import export as runs_export
 from long_context_tasks.cli.runs import score as runs_score
+from long_context_tasks.schema.report import figure_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -147,7 +148,7 @@ def _by_judge(
 
 
 def _show(results: Path, made: "Sequence[Rescored]", only_changed: bool) -> None:
-    from long_context_tasks.cli.output import figure, print_table
+    from long_context_tasks.cli.output import print_table
 
     text = ("model", "made", "task", "judge", "version", "metric")
     columns = ["host", *text, "before", "after", "cases changed"]
@@ -163,7 +164,7 @@ def _show(results: Path, made: "Sequence[Rescored]", only_changed: bool) -> None
                 continue
             places = 2 if metric in one.points else 3
             means = one.before(metric), one.after(metric)
-            shown = [figure(mean, places) for mean in means]
+            shown = [figure_text(mean, places) for mean in means]
             who = [run.host, run.model, run.made.split(".")[0], run.task, judge, version, metric]
             rows.append([*who, *shown, str(n)])
             values.append(

@@ -87,12 +87,12 @@ def export(
         ),
     )
     place = out or Path(f"{task}.jsonl")
-    made = exporting.write_export(loaded, place, gold=gold)
+    requests = exporting.write_export(loaded, place, gold=gold)
     give(
-        f"{place}: {made.rows} requests of {made.cases} cases",
+        f"{place}: {requests} requests of {len(loaded.cases)} cases",
         path=place,
-        requests=made.rows,
-        cases=made.cases,
+        requests=requests,
+        cases=len(loaded.cases),
         task=task,
         version=loaded.version,
     )

@@ -18,6 +18,7 @@ from long_context_tasks.cli.runs.export import (
     Tokenizer,
     options_of,
 )
+from long_context_tasks.schema.report import figure_text, interval_text
 
 EXAMPLES = examples(
     "lct runs score TASK responses.jsonl --n 50 --model my-model --out results/",
@@ -54,7 +55,7 @@ def score(
 
     Give the options that the prompts were exported with. A judged task is left for `lct judge run`.
     """
-    from long_context_tasks.cli.output import figure, give, interval_text, print_table, say
+    from long_context_tasks.cli.output import give, print_table, say
     from long_context_tasks.hosts.own.export import load
     from long_context_tasks.hosts.own.score import read_responses, score_own
     from long_context_tasks.stats import Interval
@@ -74,19 +75,20 @@ def score(
             data_dir=data_dir,
         ),
     )
-    made = score_own(loaded, read_responses(responses, loaded), model, out, pipeline)
+    answered = read_responses(responses, loaded)
+    run = score_own(loaded, answered, model, out, pipeline)
     rows = []
-    for metric in made.metrics:
-        places = 2 if metric in made.points else 3
-        low, high = (made.numbers.get(f"{metric}_{end}") for end in ("low", "high"))
+    for metric in loaded.metrics:
+        places = 2 if metric in loaded.points else 3
+        low, high = (run.numbers.get(f"{metric}_{end}") for end in ("low", "high"))
         interval = None if low is None or high is None else Interval(low, high)
-        rows.append([metric, figure(made.numbers[metric], places), interval_text(interval, places)])
+        rows.append([metric, figure_text(run.numbers[metric], places), interval_text(interval, places)])
     print_table(f"{task}, {model}", ["metric", "mean", "95 % interval"], rows)
     give(
-        f"{made.path}: {made.cases} of {made.available} cases",
-        path=made.path,
-        cases=made.cases,
-        available=made.available,
+        f"{run.result_file}: {len(answered)} of {len(loaded.cases)} cases",
+        path=run.result_file,
+        cases=len(answered),
+        available=len(loaded.cases),
     )
-    if made.judged:
+    if loaded.judging is not None:
         say(f"not judged yet: lct judge run {out} --judge judge.yaml")

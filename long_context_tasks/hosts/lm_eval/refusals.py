@@ -10,9 +10,10 @@ The host reads the content of an answer only. Where a server separates the think
 is empty, like that of a model that said nothing; here the thinking is handed on, marked as unfinished.
 """
 
+import contextlib
 import functools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,7 @@ from long_context_tasks.hosts.lm_eval.results import REFUSED
 from long_context_tasks.hosts.turns import thinking_of
 from long_context_tasks.hosts.window import is_length_refusal
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.thinking import OPEN
+from long_context_tasks.schema.response import OPEN
 
 _API_MODELS = "lm_eval.models.api_models"
 _CONVERTS = "_lct_converts_refusals"
@@ -83,7 +84,7 @@ def _only_ours(generate: Callable[..., list[str]]) -> Callable[..., list[str]]:
     def generate_until(self: Any, requests: Sequence[Any], *args: Any, **kwargs: Any) -> list[str]:
         ours = [request for request in requests if isinstance(request, CaseInstance)]
         theirs = [request for request in requests if not isinstance(request, CaseInstance)]
-        answers, other_answers = [], []
+        answers: list[str] = []
         if ours:
             _refuse_silent_cut(self, ours)
             setattr(self, _CONVERTS, True)
@@ -93,9 +94,7 @@ def _only_ours(generate: Callable[..., list[str]]) -> Callable[..., list[str]]:
             finally:
                 del self.parse_generations  # the class's own again
                 setattr(self, _CONVERTS, False)
-        if theirs:
-            other_answers = generate(self, theirs, *args, **kwargs)
-        mine, others = iter(answers), iter(other_answers)
+        mine, others = iter(answers), iter(generate(self, theirs, *args, **kwargs) if theirs else [])
         return [next(mine if isinstance(request, CaseInstance) else others) for request in requests]
 
     return generate_until
@@ -200,23 +199,12 @@ class _WatchedSession:
         self.status = 0
         self.body = ""
 
-    def post(self, *args: Any, **kwargs: Any) -> "_WatchedPost":
-        return _WatchedPost(self, self._session.post(*args, **kwargs))
-
-
-class _WatchedPost:
-    def __init__(self, watch: _WatchedSession, request: Any) -> None:
-        self._watch = watch
-        self._request = request
-
-    async def __aenter__(self) -> Any:
-        response = await self._request.__aenter__()
-        if not response.ok:
-            self._watch.status, self._watch.body = response.status, await response.text()
-        return response
-
-    async def __aexit__(self, *error: object) -> Any:
-        return await self._request.__aexit__(*error)
+    @contextlib.asynccontextmanager
+    async def post(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        async with self._session.post(*args, **kwargs) as response:
+            if not response.ok:
+                self.status, self.body = response.status, await response.text()
+            yield response
 
 
 def _forgetting(get: Any) -> Any:

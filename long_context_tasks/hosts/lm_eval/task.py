@@ -11,12 +11,13 @@ import os
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import asdict, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import datasets
+from lm_eval.api.model import hash_args
 from lm_eval.api.task import ConfigurableTask
 
 import long_context_tasks
@@ -24,11 +25,10 @@ from long_context_tasks.benchmarks.catalogue import parse_task
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts import turns as built_cases
 from long_context_tasks.hosts.environment import warn_of_misspelt_variables
-from long_context_tasks.hosts.lm_eval.conversation import Conversation, context_of, filler, plain_text
 from long_context_tasks.hosts.lm_eval.refusals import CaseInstance, convert_length_refusals
 from long_context_tasks.hosts.lm_eval.results import REFUSED
 from long_context_tasks.hosts.lm_eval.window import RunWindow, find_window
-from long_context_tasks.hosts.turns import NO_JUDGE, left_out_from, not_judged_hint, stored, unanswered
+from long_context_tasks.hosts.turns import NO_JUDGE, left_out_from, not_judged_hint, unanswered
 from long_context_tasks.judges.task_judge import Verdicts, score_turns, with_judge
 from long_context_tasks.schema import (
     Case,
@@ -37,9 +37,11 @@ from long_context_tasks.schema import (
     Documents,
     InputError,
     LoadedTask,
+    Message,
+    prompt_hash,
 )
-from long_context_tasks.schema.reasons import DOES_NOT_FIT, REASONS
-from long_context_tasks.schema.response import Response, writable
+from long_context_tasks.schema.case import folded, takes_system
+from long_context_tasks.schema.response import DOES_NOT_FIT, REASONS, Response, stored_form, writable
 from long_context_tasks.schema.secrets import without_secrets
 from long_context_tasks.stats import interval_of_mean
 from long_context_tasks.stats.means import result_keys
@@ -152,18 +154,21 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             raise InputError(f"{config['task']}: no cases")
         self.loaded, self.judge = with_judge(loaded)
         self.run_window = RunWindow()
-        self._conversation: Conversation | None = None
+        self._ask: Callable[[Sequence[Message]], Any] | None = None
+        self._model: Any = None
         self._verdicts: Verdicts = {}
         self._responses: dict[str, list[Response]] = {}
         self._unfit: dict[str, None] = {}
         self._cut: set[str] = set()
         self._num_candidate_tokens: dict[str, list[int]] = {}
         super().__init__(config={**config, **self._host_config()})
+        self._intervals = tuple(name for name in loaded.intervals if name in loaded.metrics)
+        keys = result_keys(loaded.metrics, self._intervals)
         # The host would look metrics up by name; these are our own.
-        self._metric_fn_list = dict.fromkeys(self._keys(), None)
-        self._metric_fn_kwargs: dict[str, dict[str, Any]] = {key: {} for key in self._keys()}
-        self._aggregation_list = {key: _aggregation_of(key, self.loaded.points) for key in self._keys()}
-        self._higher_is_better = {key: _higher_is_better(key) for key in self._keys()}
+        self._metric_fn_list = dict.fromkeys(keys, None)
+        self._metric_fn_kwargs: dict[str, dict[str, Any]] = {key: {} for key in keys}
+        self._aggregation_list = {key: _aggregation_of(key, loaded.points) for key in keys}
+        self._higher_is_better = {key: _higher_is_better(key) for key in keys}
         # Model arguments stay where the host has them; what belongs to the task is added here.
         self._config.metadata = {
             **{key: value for key, value in self.model_arguments.items() if not key.startswith("lct_")},
@@ -177,12 +182,6 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             **({"judge": self.judge.description()} if self.judge else {}),
             **({built_cases.NAME: digest} if (digest := built_cases.cases_digest(self.loaded)) else {}),
         }
-
-    def _keys(self) -> tuple[str, ...]:
-        return result_keys(self.loaded.metrics, self._intervals())
-
-    def _intervals(self) -> tuple[str, ...]:
-        return tuple(name for name in self.loaded.intervals if name in self.loaded.metrics)
 
     def _host_config(self) -> dict[str, Any]:
         common = {
@@ -266,8 +265,8 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             system = kwargs.get("system_instruction")
             # Prompts that mark the roles themselves stay as they are; the template only leads to the model.
             applied = None if self.loaded.own_template else template
-            context = partial(context_of, system_instruction=system, chat_template=applied)
-            self._conversation = Conversation(template.__self__, context)
+            self._ask = partial(context_of, system_instruction=system, chat_template=applied)
+            self._model = template.__self__
         if self.judge is not None and BYPASS not in self._metric_fn_list:
             self.judge.check(self.loaded)
         self.run_window = find_window(
@@ -306,9 +305,9 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         arguments: list[tuple[Any, ...]]
         if not self.loaded.by_likelihood:
             text = plain_text(ctx)
-            if self._conversation is not None:
+            if self._ask is not None:
                 # The last turn holds all questions and leaves room for an answer to each.
-                text = plain_text(self._conversation.context(self.loaded.whole_conversation(case)))
+                text = plain_text(self._ask(self.loaded.whole_conversation(case)))
                 budget *= len(case.turns)
             fits = self.run_window.window.fits(text, budget)
             if fits and self.run_window.is_cut(text, budget):
@@ -349,12 +348,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         for instance in self._instances or []:
             case = self._case(instance.doc)
             self._responses[case.id] = self._first_response(case, instance.filtered_resps[FILTER])
-        prompts: Mapping[str, Sequence[str]] = {}
-        if self._conversation is not None:
-            settings = dict(self.config.generation_kwargs)
-            prompts = self._conversation.play_on(
-                self.loaded, self._instances or [], self._responses, self._first_response, settings
-            )
+        prompts = self._later_turns() if self._ask is not None else {}
         refused = [
             case
             for case, turns in self._responses.items()
@@ -372,6 +366,56 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         # What the host puts where a server returned no content; an empty text unless the user set another.
         nothing = os.environ.get("LMEVAL_MODEL_NONE_ANSWER_PLACEHOLDER", "")
         return [Response(None if text is None or text == nothing else writable(text))]
+
+    def _later_turns(self) -> dict[str, list[str]]:
+        """Ask the later turns, all conversations together, with the model's own answers as history.
+
+        They go through the model that the host has made, straight after the host's own pass, which asks it once for each case.
+
+        Returns:
+            Case to the hash of what was sent for each of its turns.
+        """
+        assert self._ask is not None
+        hashes: dict[str, list[str]] = {}
+        for instance in self._instances or []:
+            case = self._case(instance.doc)
+            if self._responses[case.id][0].status is None:
+                hashes[case.id] = [prompt_hash(self.loaded.messages(case))]
+        while going := [
+            (instance, case)
+            for instance in self._instances or []
+            if len(self._responses[(case := self._case(instance.doc)).id]) < len(case.turns)
+        ]:
+            requests = []
+            for instance, case in going:
+                answers = [response.text or "" for response in self._responses[case.id]]
+                sent = self.loaded.messages(case, len(answers), answers)
+                hashes[case.id].append(prompt_hash(sent))
+                requests.append(
+                    CaseInstance(
+                        "generate_until",
+                        instance.doc,
+                        (self._ask(sent), dict(self.config.generation_kwargs)),
+                        0,
+                        metadata=(instance.task_name, instance.doc_id, 1),
+                        unchecked=instance.unchecked,
+                    )
+                )
+            for (_, case), text in zip(going, self._answers(requests), strict=True):
+                left = len(case.turns) - len(self._responses[case.id])
+                self._responses[case.id] += self._first_response(case, text)[:left]
+        return hashes
+
+    def _answers(self, requests: Sequence[CaseInstance]) -> list[str]:
+        """Ask the model, but for what the host's cache holds of an earlier run; the host looks into it during its own pass only."""
+        store = getattr(getattr(self._model, "cache_hook", None), "dbdict", None)
+        keys = [hash_args("generate_until", request.args) for request in requests]
+        known: dict[str, str] = {}
+        if store is not None:
+            known = {key: text for key in keys if (text := store.get(key)) is not None and text != REFUSED}
+        new = [request for key, request in zip(keys, requests, strict=True) if key not in known]
+        fresh = iter(self._model.generate_until(new) if new else [])
+        return [known[key] if key in known else next(fresh) for key in keys]
 
     def _judge_all(self) -> None:
         if BYPASS in self._metric_fn_list or self.loaded.judging is None:
@@ -394,7 +438,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
 
     def _record(self, case: str, prompts: Mapping[str, Sequence[str]]) -> str:
         """What the sample log says of a case beside its metrics."""
-        text, status = stored(self.loaded, self._responses[case])
+        text, status = stored_form(self._responses[case], conversation=self.loaded.is_conversation)
         verdicts = self._verdicts.get(case, ())
         record = {
             "response": text,
@@ -431,7 +475,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         for name in self.loaded.metrics:
             score = scores[name]
             row[name] = math.nan if score.value is None else score.value
-            if name in self._intervals():
+            if name in self._intervals:
                 row[f"{name}_low"] = row[f"{name}_high"] = [row[name], case.cluster, score.std]
         headline = scores[self.loaded.metrics[0]]
         row["n"] = 1
@@ -456,6 +500,56 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             return self.loaded.score_candidates(case, None, None, DOES_NOT_FIT)
         likelihoods = [float(value[0] if isinstance(value, tuple | list) else value) for value in results]
         return self.loaded.score_candidates(case, likelihoods, self._num_candidate_tokens.get(case.id), None)
+
+
+# What is sent when not one prompt fits: most of the host's models fail on an empty list of requests.
+_FILLER = "."
+
+
+def context_of(
+    sent: Sequence[Message],
+    system_instruction: str | None = None,
+    chat_template: Callable[..., Any] | None = None,
+) -> Any:
+    """Messages through the chat template, or their texts with a blank line between.
+
+    Args:
+        sent: the messages of a case.
+        system_instruction: of ``--system_instruction``; stands in front of a system message of the case.
+        chat_template: of the model, with ``--apply_chat_template``.
+    """
+    if chat_template is not None and sent[0].role == "system" and not _takes_system(chat_template):
+        sent = folded(sent)
+    messages = [asdict(message) for message in sent]
+    if system_instruction:
+        if messages[0]["role"] == "system":
+            messages[0]["content"] = f"{system_instruction}\n\n{messages[0]['content']}"
+        else:
+            messages.insert(0, {"role": "system", "content": system_instruction})
+    if chat_template is not None:
+        return chat_template(messages, add_generation_prompt=True)
+    return "\n\n".join(message["content"] for message in messages)
+
+
+@lru_cache(maxsize=1)
+def _takes_system(chat_template: Callable[..., Any]) -> bool:
+    """Asked of a model once: the host drops what a template refuses, and warns each time."""
+    return takes_system(lambda messages: plain_text(chat_template(messages, add_generation_prompt=True)))
+
+
+def plain_text(context: Any) -> str:
+    """The text of a context; for chat servers the host carries messages as JSON in a named tuple."""
+    if isinstance(context, str):
+        return context
+    messages = json.loads(context.prompt) if hasattr(context, "prompt") else context
+    return "\n".join(str(message["content"]) for message in messages)
+
+
+def filler(chat_template: Callable[..., Any] | None) -> Any:
+    """A prompt of next to nothing, in the form that the model takes."""
+    if chat_template is None:
+        return _FILLER
+    return chat_template([{"role": "user", "content": _FILLER}], add_generation_prompt=True)
 
 
 def _with_recent_documents(task: LoadedTask) -> LoadedTask:

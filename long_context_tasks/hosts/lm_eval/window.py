@@ -64,7 +64,11 @@ def find_window(
     Raises:
         InputError: the host would cut prompts to a default of its own without a word.
     """
-    _refuse_silent_default(arguments)
+    if _sends_tokens(arguments) and "max_length" not in arguments:
+        raise InputError(
+            "lm-eval cuts the prompts of local-completions to 2,047 tokens when it gets no window: add "
+            "max_length=WINDOW or tokenized_requests=False to --model_args"
+        )
     served = "base_url" in arguments or is_api_model(model)
     local = None if served else model
     count, exact = _counter(options, arguments, local, served)
@@ -101,15 +105,6 @@ def _sends_tokens(arguments: Mapping[str, Any]) -> bool:
     return text_endpoint and as_tokens and not without
 
 
-def _refuse_silent_default(arguments: Mapping[str, Any]) -> None:
-    """lm-eval's ``local-completions`` cuts prompts to 2,047 tokens from the left when it gets no length."""
-    if _sends_tokens(arguments) and "max_length" not in arguments:
-        raise InputError(
-            "lm-eval cuts the prompts of local-completions to 2,047 tokens when it gets no window: add "
-            "max_length=WINDOW or tokenized_requests=False to --model_args"
-        )
-
-
 def _host_window(arguments: Mapping[str, Any], model: Any | None, served: bool) -> int | None:
     """Return what the host takes for the window; None when unknown."""
     for name in ("max_length", "max_model_len", "context_length"):
@@ -120,25 +115,22 @@ def _host_window(arguments: Mapping[str, Any], model: Any | None, served: bool) 
     try:
         from lm_eval.models.utils import resolve_max_length
 
-        config = getattr(getattr(model, "model", None), "config", None) or _config(arguments)
+        config = getattr(getattr(model, "model", None), "config", None) or _from_pretrained(
+            "AutoConfig", arguments["pretrained"], arguments
+        )
         tokenizer = getattr(model, "tokenizer", None) or _tokenizer(arguments)
         tokens = int(resolve_max_length(config, tokenizer, default=0))
     except (ImportError, KeyError, OSError, TypeError, ValueError):
-        return _own_word(model)
+        try:  # a model that is not made from a Hugging Face config
+            return int(model.max_length)  # type: ignore[union-attr]
+        except (AttributeError, NotImplementedError, TypeError, ValueError):
+            return None
     if not tokens:
         raise InputError(
             f"lm-eval finds no window in the config of {arguments.get('pretrained')} and would cut prompts to 2,048 "
             "tokens: add max_length=WINDOW to --model_args"
         )
     return tokens if tokens < _NO_LIMIT else None
-
-
-def _own_word(model: Any | None) -> int | None:
-    """``max_length`` of a model that is not made from a Hugging Face config."""
-    try:
-        return int(model.max_length)  # type: ignore[union-attr]
-    except (AttributeError, NotImplementedError, TypeError, ValueError):
-        return None
 
 
 def _counter(
@@ -173,13 +165,6 @@ def _count_like_host(tokenizer: Any, text: str) -> int:
     return len(tokenizer.encode(text))
 
 
-def _from_pretrained(kind: str, name: str, arguments: Mapping[str, Any]) -> Any:
-    given = ("revision", "trust_remote_code", "gguf_file", "subfolder")
-    return _loaded(
-        kind, name, tuple((key, arguments[key]) for key in given if arguments.get(key) is not None)
-    )
-
-
 @lru_cache(maxsize=4)
 def _loaded(kind: str, name: str, more: tuple[tuple[str, Any], ...]) -> Any:
     import transformers
@@ -187,11 +172,11 @@ def _loaded(kind: str, name: str, more: tuple[tuple[str, Any], ...]) -> Any:
     return getattr(transformers, kind).from_pretrained(name, **dict(more))
 
 
-def _config(arguments: Mapping[str, Any]) -> Any:
-    return _from_pretrained("AutoConfig", str(arguments["pretrained"]), arguments)
+def _from_pretrained(kind: str, name: Any, arguments: Mapping[str, Any]) -> Any:
+    given = ("revision", "trust_remote_code", "gguf_file", "subfolder")
+    more = tuple((key, arguments[key]) for key in given if arguments.get(key) is not None)
+    return _loaded(kind, str(name), more)
 
 
 def _tokenizer(arguments: Mapping[str, Any]) -> Any:
-    return _from_pretrained(
-        "AutoTokenizer", str(arguments.get("tokenizer") or arguments["pretrained"]), arguments
-    )
+    return _from_pretrained("AutoTokenizer", arguments.get("tokenizer") or arguments["pretrained"], arguments)

@@ -32,7 +32,7 @@ from long_context_tasks.hosts.opencompass.task import (
 )
 from long_context_tasks.hosts.window import LIKELIHOOD_RESERVE, Window
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.reasons import DOES_NOT_FIT
+from long_context_tasks.schema.response import DOES_NOT_FIT
 
 # Tokens per forward pass: bounds the logits, which take four bytes for each token and each word of the vocabulary.
 _STEP = 512

@@ -7,11 +7,10 @@ host has written down, or from the name itself.
 
 import ast
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,15 @@ import ijson
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.stored import (
+    DAMAGE,
     OPENCOMPASS,
+    Found,
     StoredCase,
     StoredRun,
-    labels_of,
     metric_names,
-    value_of,
-    verdicts_of,
+    number_of,
+    short,
+    single,
     word_of,
 )
 from long_context_tasks.schema import InputError
@@ -69,64 +70,45 @@ def find_setups(path: Path) -> Iterator[Setup]:
 
 
 def read_setup(folder: Path) -> Setup:
-    """The setup of a run's folder; an empty one when it holds no config that can be read.
+    """The setup of a run's folder, from the config files that the host has written there; empty when none can be read.
 
     A run that was continued has several; the first says how the work was split, and later ones add tasks. Which of them an answer was made
-    under is not written down.
+    under is not written down. Nothing in them is executed.
     """
     models: dict[str, Mapping[str, Any]] = {}
     datasets: dict[str, Mapping[str, Any]] = {}
-    workers: int | None = None
+    workers: list[int] = []
     unsure: set[str] = set()
     for path in sorted((folder / "configs").glob("*.py")):
         try:
             tree = ast.parse(path.read_text(encoding="utf-8"))
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
             continue
-        rows = {
+        variables = {
             target.id: _plain(node.value)
             for node in tree.body
             if isinstance(node, ast.Assign)
             for target in node.targets
             if isinstance(target, ast.Name)
         }
-        datasets.update(_by_name(rows.get("datasets"), "lct_task"))
-        read = _by_name(rows.get("models"), "type")
+        calls = [_plain(node) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        datasets.update(_by_name(calls, "lct_task"))
+        read = _by_name(variables.get("models"), "type")
         unsure |= {
             name for name in read.keys() & models if _generation(read[name]) != _generation(models[name])
         }
         models.update(read)
-        partitioner = (
-            (rows.get("infer") or {}).get("partitioner") if isinstance(rows.get("infer"), dict) else None
-        )
-        if (
-            workers is None
-            and isinstance(partitioner, dict)
-            and isinstance(partitioner.get("num_worker"), int)
-        ):
-            workers = partitioner["num_worker"]
-    return Setup(folder, models, datasets, workers or 1, frozenset(unsure))
+        partitioner = _mapping(_mapping(variables.get("infer")).get("partitioner"))
+        if isinstance(number := partitioner.get("num_worker"), int):
+            workers.append(number)
+    return Setup(folder, models, datasets, (workers or [1])[0] or 1, frozenset(unsure))
 
 
 _CALLED_WITH = (
-    *(
-        "path",
-        "peft_path",
-        "tokenizer_path",
-        "tokenizer_only",
-        "model_kwargs",
-        "peft_kwargs",
-        "tokenizer_kwargs",
-    ),
-    *("max_seq_len", "mode", "drop_middle", "meta_template", "chat_template_kwargs", "stop_words", "think"),
-    *(
-        "openai_api_base",
-        "url",
-        "endpoint",
-        "model_name",
-        "engine_config",
-        "extra_body",
-    ),
+    *("path", "peft_path", "tokenizer_path", "tokenizer_only", "model_kwargs", "peft_kwargs"),
+    *("tokenizer_kwargs", "max_seq_len", "mode", "drop_middle", "meta_template", "chat_template_kwargs"),
+    *("stop_words", "think", "openai_api_base", "url", "endpoint", "model_name", "engine_config"),
+    "extra_body",
 )
 """What identifies a model in its config or changes answers. Only what is named here is taken, and what looks like a key
 or a header in it is not shown."""
@@ -170,9 +152,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 def _by_name(rows: Any, needed: str) -> dict[str, Mapping[str, Any]]:
     rows = rows if isinstance(rows, list) else []
-    return {
-        str(row["abbr"]): row for row in rows if isinstance(row, dict) and "abbr" in row and needed in row
-    }
+    return {str(row["abbr"]): row for row in map(_mapping, rows) if "abbr" in row and needed in row}
 
 
 def _plain(node: ast.expr) -> Any:
@@ -201,57 +181,48 @@ _PART = re.compile(r"(?P<name>.+)_(?P<number>\d+)", re.ASCII)
 _UNFINISHED = re.compile(r"tmp_(?P<name>.+)\.jsonl", re.ASCII)
 _AVERAGE = re.compile(r"(?P<key>.+) \(\d+ runs average\)", re.ASCII)
 
-Found = StoredRun | tuple[Path, str]
-"""A run, or a file that cannot be used and why."""
-
 
 def opencompass_runs(predictions: Path) -> list[Found]:
     """The runs of a ``predictions`` folder."""
-    folder = predictions.parent
-    tasks, setup = _tasks_of_config(folder), read_setup(folder)
+    setup = read_setup(predictions.parent)
     found: list[Found] = []
-    for model in sorted(one for one in predictions.iterdir() if one.is_dir()):
+    for model in sorted(folder for folder in predictions.iterdir() if folder.is_dir()):
         names = sorted(path.name for path in model.iterdir() if path.is_file())
-        facts = model_facts(setup.models.get(model.name, {}), unsure=model.name in setup.unsure)
         begun = {match["name"] for name in names if (match := _UNFINISHED.fullmatch(name))}
-        for name, files in _grouped([name for name in names if name.endswith(".json")], tasks).items():
-            paths = [model / file for file in files]
-            if open_parts := [part for part in begun if part == name or _is_part(part, name)]:
+        for name, files in _grouped([name for name in names if name.endswith(".json")], setup).items():
+            if open_parts := [part for part in begun if name in (part, _stem(part))]:
                 begun -= set(open_parts)
-                found.append(_unfinished(model, sorted(open_parts)[0]))
-            elif run := _run_or_why(folder, model.name, name, paths, tasks):
-                found.append(_with_model(run, facts))
-        known = {name for name in begun if _task(name, None, tasks) or _task(_stem(name), None, tasks)}
-        found += [_unfinished(model, name) for name in sorted(known)]
+                found.append(_unfinished(model, min(open_parts)))
+                continue
+            try:
+                run = _run(setup, model.name, name, [model / file for file in files])
+            except DAMAGE as error:
+                run = (
+                    model / files[0],
+                    f"{_damaged(model / files[0], error)}; or its result is damaged: then evaluate again with -m eval -r",
+                )
+            found += [run] if run else []
+        found += [
+            _unfinished(model, name)
+            for name in sorted(begun)
+            if _task(name, setup) or _task(_stem(name), setup)
+        ]
     return found
 
 
-def _with_model(found: Found, facts: Mapping[str, Any]) -> Found:
-    """Add the config's facts of the model that the run itself does not hold."""
-    if not isinstance(found, StoredRun):
-        return found
-    own = {key: value for key, value in found.provenance.items() if value is not None}
-    return replace(found, provenance={**facts, **own})
-
-
-def _grouped(files: Sequence[str], tasks: Mapping[str, str]) -> dict[str, list[str]]:
+def _grouped(files: Sequence[str], setup: Setup) -> dict[str, list[str]]:
     """Name of a dataset to its files. As the host reads them: parts count only where there is no whole file."""
     stems = [file.removesuffix(".json") for file in files]
-    whole = {stem for stem in stems if not _PART.fullmatch(stem) or stem in tasks or _is_task(stem)}
-    groups: dict[str, list[tuple[int, str]]] = {stem: [(0, f"{stem}.json")] for stem in sorted(whole)}
-    for stem in stems:
-        match = _PART.fullmatch(stem)
-        if stem not in whole and match is not None and match["name"] not in whole:
-            groups.setdefault(match["name"], []).append((int(match["number"]), f"{stem}.json"))
-    return {name: [file for _, file in sorted(parts)] for name, parts in groups.items()}
-
-
-def _is_part(stem: str, name: str) -> bool:
-    match = _PART.fullmatch(stem)
-    return match is not None and match["name"] == name
+    whole = {stem for stem in stems if _stem(stem) == stem or _task(stem, setup)}
+    groups = {stem: [f"{stem}.json"] for stem in sorted(whole)}
+    parts = [stem for stem in stems if stem not in whole and _stem(stem) not in whole]
+    for stem in sorted(parts, key=lambda stem: int(stem.rpartition("_")[2])):
+        groups.setdefault(_stem(stem), []).append(f"{stem}.json")
+    return groups
 
 
 def _stem(name: str) -> str:
+    """Name of the dataset that a file holds a part of."""
     match = _PART.fullmatch(name)
     return match["name"] if match else name
 
@@ -264,36 +235,22 @@ def _unfinished(model: Path, name: str) -> tuple[Path, str]:
     )
 
 
-def _run_or_why(
-    folder: Path, model: str, name: str, files: Sequence[Path], tasks: Mapping[str, str]
-) -> Found | None:
-    try:
-        return _run(folder, model, name, files, tasks)
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-        return (
-            files[0],
-            f"{_damaged(files[0], error)}; or its result is damaged: then evaluate again with -m eval -r",
-        )
-
-
-def _run(
-    folder: Path, model: str, name: str, files: Sequence[Path], tasks: Mapping[str, str]
-) -> Found | None:
+def _run(setup: Setup, model: str, name: str, files: Sequence[Path]) -> Found | None:
     """A run, why there is none, or None for a task of another package."""
     try:
         row = _first_row(files[0])
     except (OSError, ValueError) as error:
-        return (files[0], _damaged(files[0], error)) if _task(name, None, tasks) else None
+        return (files[0], _damaged(files[0], error)) if _task(name, setup) else None
     if row is None or _GIVEN not in row:
         return None
     expected = [f"{name}_{number}.json" for number in range(len(files))]
     if files[0].stem != name and [path.name for path in files] != expected:
-        missing = next(one for one in expected if one not in {path.name for path in files})
+        missing = next(file for file in expected if file not in {path.name for path in files})
         return (
             files[0],
             f"{files[0].with_name(missing)}: missing, though later parts are there; run again with the host's -r",
         )
-    result_file = folder / "results" / model / f"{name}.json"
+    result_file = setup.folder / "results" / model / f"{name}.json"
     result: Mapping[str, Any] = {}
     try:
         if result_file.is_file():
@@ -301,71 +258,54 @@ def _run(
     except (OSError, ValueError) as error:
         return (
             result_file,
-            f"{result_file}: damaged ({_short(error)}); evaluate again with the host's -m eval -r",
+            f"{result_file}: damaged ({short(error)}); evaluate again with the host's -m eval -r",
         )
-    task = _task(name, word_of(_single(result.get("lct_task"))), tasks)
+    task = word_of(single(result.get("lct_task"))) or _task(name, setup)
     if task is None:
         return (
             files[0],
             f"{files[0]}: nothing tells which task {name} is; evaluate the run (-m eval -r), or name the dataset as the task",
         )
     given = dict(row[_GIVEN])
+    facts = {
+        "dataset": name,
+        "window": row.get("lct_window"),
+        "model_dtype": row.get("lct_dtype"),
+        **{key: single(result.get(key)) for key in _PROVENANCE},
+        "options": single(result.get("options")) or {},
+    }
+    # The config's facts of the model that the run itself does not hold.
+    known = {key: value for key, value in facts.items() if value is not None}
+    of_model = model_facts(setup.models.get(model, {}), unsure=model in setup.unsure)
     return StoredRun(
         host=OPENCOMPASS,
         model=model,
         task=task,
         options={key: value for key, value in given.items() if key.startswith("lct_")},
         version=given.get("version"),
-        folder=folder,
+        folder=setup.folder,
         label=f"{model}/{name}",
-        made=folder.name,
+        made=setup.folder.name,
         files=tuple(files),
         read=_read,
         result_file=result_file if result else None,
         numbers=_numbers(result),
-        headline=word_of(_single(result.get("headline"))),
-        points=None if "points" not in result else tuple(map(str, _single(result["points"]) or ())),
-        judge=dict(_single(result.get("judge")) or {}),
-        provenance={
-            "dataset": name,
-            "window": row.get("lct_window"),
-            "model_dtype": row.get("lct_dtype"),
-            **{key: _single(result.get(key)) for key in _PROVENANCE},
-            "options": _single(result.get("options")) or {},
-        },
+        headline=single(result.get("headline")),
+        points=None if "points" not in result else tuple(single(result["points"]) or ()),
+        judge=single(result.get("judge")),
+        provenance={**of_model, **known},
     )
 
 
-def _task(name: str, stated: str | None, tasks: Mapping[str, str]) -> str | None:
-    return stated or tasks.get(name) or (name if _is_task(name) else None)
-
-
-def _is_task(name: str) -> bool:
+def _task(name: str, setup: Setup) -> str | None:
+    """The task of a dataset: from the config, or from its name; None when neither says."""
+    if name in setup.datasets:
+        return str(setup.datasets[name]["lct_task"])
     try:
         catalogue.parse_task(name)
     except InputError:
-        return False
-    return True
-
-
-def _tasks_of_config(folder: Path) -> dict[str, str]:
-    """Name of a dataset to its task, from the config files that the host has written into its folder; nothing is executed."""
-    tasks: dict[str, str] = {}
-    for path in sorted((folder / "configs").glob("*.py")):
-        try:
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-        except (OSError, SyntaxError, ValueError):
-            continue  # the file only helps where a name says nothing
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call):
-                values = {
-                    word.arg: word.value.value
-                    for word in node.keywords
-                    if isinstance(word.value, ast.Constant)
-                }
-                if "abbr" in values and "lct_task" in values:
-                    tasks[str(values["abbr"])] = str(values["lct_task"])
-    return tasks
+        return None
+    return name
 
 
 def _first_row(path: Path) -> dict[str, Any] | None:
@@ -390,23 +330,16 @@ def _result(path: Path) -> dict[str, Any]:
     return row
 
 
-def _single(value: Any) -> Any:
-    """The host makes a list of what is no number, with an item for each of several runs."""
-    return value[0] if isinstance(value, list) and value else value
-
-
 def _numbers(result: Mapping[str, Any]) -> dict[str, float]:
     """Rates from 0 to 1; the host's table has percentages."""
-    points = _single(result.get("points")) or ()
+    points = single(result.get("points")) or ()
     numbers = {}
     for key, value in result.items():
-        if not isinstance(value, int | float):
-            continue
-        match = _AVERAGE.fullmatch(key)
-        name = match["key"] if match else key
-        plain = name.removesuffix("_low").removesuffix("_high") in points
-        number = math.nan if value_of(value) is None else float(value)
-        numbers[name] = number if plain or name == "n" or name.startswith("n_") else number / 100
+        if isinstance(value, int | float):
+            name = match["key"] if (match := _AVERAGE.fullmatch(key)) else key
+            plain = name.removesuffix("_low").removesuffix("_high") in points
+            whole = plain or name == "n" or name.startswith("n_")
+            numbers[name] = number_of(value) if whole else number_of(value) / 100
     return numbers
 
 
@@ -424,45 +357,31 @@ def _read(run: StoredRun) -> Iterator[StoredCase]:
                 if row[_GIVEN] != {**run.options, "version": run.version}:
                     raise ValueError("its options are not those of the first row")
                 case_id = str(row["case"])
-                yield _case(row, case_id, seen[case_id], details.get((case_id, seen[case_id])))
-            except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+                yield _case(row, case_id, seen[case_id], details.get((case_id, seen[case_id]), {}))
+            except DAMAGE as error:
                 raise InputError(
-                    f"{path}, row {place}: not a prediction of our tasks ({_short(error)}); run again"
+                    f"{path}, row {place}: not a prediction of our tasks ({short(error)}); run again"
                 ) from error
             seen[case_id] += 1
 
 
-def _case(row: Mapping[str, Any], case_id: str, repeat: int, detail: Mapping[str, Any] | None) -> StoredCase:
-    likely = "log_likelihoods" in row
-    responses = from_stored_form(None if likely else row["prediction"], row["lct_status"])
-    values, counts = row.get("log_likelihoods"), row.get("n_candidate_tokens")
-    scores: dict[str, tuple[float | None, ...]] = {}
-    reasons: tuple[str | None, ...] = ()
-    verdicts: tuple[tuple[Mapping[str, Any], ...], ...] = ()
-    if detail is not None:
-        conversation = isinstance(row["lct_status"], list)
-        scores = {
-            name: tuple(map(value_of, value if conversation else [value]))
-            for name, value in detail.items()
-            if name not in _BESIDE_METRICS
-        }
-        reason = detail["reason"]
-        reasons = tuple(word_of(one or None) for one in (reason if conversation else [reason]))
-        verdicts = verdicts_of(detail.get("verdicts"), len(responses))
-        if any(len(one) != len(responses) for one in (reasons, *scores.values())):
-            raise ValueError(f"its result has other turns than its {len(responses)}")
+def _case(row: Mapping[str, Any], case_id: str, repeat: int, detail: Mapping[str, Any]) -> StoredCase:
+    def turns(value: Any) -> tuple[Any, ...]:
+        return tuple(value) if isinstance(row["lct_status"], list) else (value,)
+
+    text = None if "log_likelihoods" in row else row["prediction"]
     return StoredCase(
         id=case_id,
-        responses=tuple(responses),
-        scores=scores,
-        reasons=reasons,
-        verdicts=verdicts,
-        log_likelihoods=None if values is None else tuple(map(float, values)),
-        num_candidate_tokens=None if counts is None else tuple(map(int, counts)),
+        responses=tuple(from_stored_form(text, row["lct_status"])),
+        scores={name: turns(value) for name, value in detail.items() if name not in _BESIDE_METRICS},
+        reasons=turns(detail["reason"]) if detail else (),
+        verdicts=detail.get("verdicts") or (),
+        log_likelihoods=row.get("log_likelihoods"),
+        num_candidate_tokens=row.get("n_candidate_tokens"),
         repeat=repeat,
-        cluster=None if (cluster := (detail or {}).get("cluster")) is None else str(cluster),
-        labels=labels_of((detail or {}).get("labels")),
-        turn_labels=tuple(map(labels_of, (detail or {}).get("turn_labels") or ())),
+        cluster=detail.get("cluster"),
+        labels=detail.get("labels") or {},
+        turn_labels=detail.get("turn_labels") or (),
     )
 
 
@@ -472,27 +391,17 @@ def _details(run: StoredRun) -> dict[tuple[str, int], dict[str, Any]]:
         return {}
     try:
         content = loads(run.result_file.read_bytes())
-        metrics = metric_names(list(run.numbers))
-        found = {}
-        for detail in content.get("details") or []:
-            for repeat, case_id in enumerate(detail["case"]):
-                found[str(case_id), repeat] = {
-                    key: detail[key][repeat]
-                    for key in (*metrics, *_BESIDE_METRICS)
-                    if detail.get(key) is not None
-                }
-        return found
-    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        keys = (*metric_names(list(run.numbers)), *_BESIDE_METRICS)
+        return {
+            (str(case_id), repeat): {key: detail[key][repeat] for key in keys if detail.get(key) is not None}
+            for detail in content.get("details") or []
+            for repeat, case_id in enumerate(detail["case"])
+        }
+    except (OSError, *DAMAGE) as error:
         raise InputError(
-            f"{run.result_file}: damaged ({_short(error)}); evaluate again with the host's -m eval -r"
+            f"{run.result_file}: damaged ({short(error)}); evaluate again with the host's -m eval -r"
         ) from error
 
 
 def _damaged(path: Path, error: Exception) -> str:
-    return f"{path}: damaged ({_short(error)}); remove it and go on with the host's -r"
-
-
-def _short(error: Exception) -> str:
-    if isinstance(error, KeyError):
-        return f"no {error.args[0]}"
-    return str(error)[:200]
+    return f"{path}: damaged ({short(error)}); remove it and go on with the host's -r"

@@ -19,9 +19,13 @@ GIVEN = "lct_given"
 """What stands beside every case on disk: the task's version and the options as they were given (see :func:`difference`)."""
 
 
-def answering_options(options: Options) -> dict[str, Any]:
-    """The options that a model's answers may depend on."""
-    return {key: value for key, value in options.resolved().items() if key != "lct_judge"}
+def given_of(version: int, options: Options) -> dict[str, Any]:
+    """What the predictions of a run with ``-r`` are compared by: the task's version, and options before a task fits them to itself.
+
+    The judge is none of them: answers do not depend on it, and results name theirs.
+    """
+    resolved = {key: value for key, value in options.resolved().items() if key != "lct_judge"}
+    return {"version": version, **resolved}
 
 
 def difference(then: Mapping[str, Any] | None, now: Mapping[str, Any]) -> str:

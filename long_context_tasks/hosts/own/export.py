@@ -7,7 +7,6 @@ earlier answers, without their thinking. The messages come from the function tha
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import Case, InputError, LoadedTask, Message, Options, prompt_hash
 from long_context_tasks.schema.files import write_whole
-from long_context_tasks.schema.thinking import without_thinking
+from long_context_tasks.schema.response import without_thinking
 
 _GROUP = 16  # rows written to Parquet at a time
 _JSON_KEYS = ("num_tokens", "options", "gold")
@@ -84,18 +83,6 @@ def fill(messages: Iterable[Mapping[str, str]], answers: Iterable[str | None]) -
     return filled
 
 
-@dataclass(frozen=True)
-class Exported:
-    """What was written.
-
-    Attributes:
-        rows, cases: how many.
-    """
-
-    rows: int
-    cases: int
-
-
 def export_rows(task: LoadedTask, *, gold: bool = False) -> Iterator[dict[str, Any]]:
     """The rows of a task, one after the other; the text of a case is made when its row is.
 
@@ -125,11 +112,9 @@ def _holds_placeholders(task: LoadedTask) -> bool:
 
 
 def _row(task: LoadedTask, case: Case, turn: int, gold: bool) -> dict[str, Any]:
-    told: dict[str, Any] = {"id": case.id, "turn": turn, "turns": len(case.turns)}
+    settings: dict[str, Any] = {}
     if task.candidates is not None:
-        candidates = task.candidates(case, task.cases.documents)
-        sent: dict[str, Any] = {"candidates": list(candidates)}
-        settings: dict[str, Any] = {}
+        sent: dict[str, Any] = {"candidates": list(task.candidates(case, task.cases.documents))}
     else:
         messages = task.messages(case, turn, [placeholder(place) for place in range(turn)])
         sent = {
@@ -139,7 +124,9 @@ def _row(task: LoadedTask, case: Case, turn: int, gold: bool) -> dict[str, Any]:
         }
         settings = {"max_gen_toks": task.answer_budget, "temperature": 0.0, "stop": []}
     return {
-        **told,
+        "id": case.id,
+        "turn": turn,
+        "turns": len(case.turns),
         **sent,
         "num_tokens": dict(case.num_tokens),
         **settings,
@@ -154,24 +141,21 @@ def _is_open(messages: Iterable[Message], turn: int) -> bool:
     return any(message.role == "assistant" and message.content in open_texts for message in messages)
 
 
-def write_export(task: LoadedTask, out: Path, *, gold: bool = False) -> Exported:
+def write_export(task: LoadedTask, out: Path, *, gold: bool = False) -> int:
     """Write the rows, as Parquet where the name ends in ``.parquet``, else as JSON Lines; whole or not at all, one case at a time.
+
+    Returns:
+        How many rows there are.
 
     Raises:
         InputError: see :func:`export_rows`; or the file cannot be written.
     """
-    count = {"rows": 0}
-
-    def rows() -> Iterator[dict[str, Any]]:
-        for row in export_rows(task, gold=gold):
-            count["rows"] += 1
-            yield row
-
+    rows = export_rows(task, gold=gold)
     if out.suffix == ".parquet":
-        _write_parquet(out, rows())
+        _write_parquet(out, rows)
     else:
-        write_whole(out, (json.dumps(row, ensure_ascii=False) + "\n" for row in rows()))
-    return Exported(count["rows"], len(task.cases))
+        write_whole(out, (json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    return sum(len(case.turns) for case in task.cases.cases)
 
 
 def _write_parquet(out: Path, rows: Iterator[dict[str, Any]]) -> None:

@@ -5,26 +5,28 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import long_context_tasks
-from long_context_tasks.hosts.stored import OWN, StoredCase, StoredRun, labels_of, value_of, word_of
+from long_context_tasks.hosts.stored import DAMAGE, OWN, Found, StoredCase, StoredRun, short
 from long_context_tasks.judges.task_judge import score_turns
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
 from long_context_tasks.schema.files import json_rows, json_value, loads, write_json, write_whole
-from long_context_tasks.schema.reasons import DOES_NOT_FIT, ENDPOINT_FAILED
-from long_context_tasks.schema.response import Response, from_stored_form, stored_form, writable
+from long_context_tasks.schema.response import (
+    DOES_NOT_FIT,
+    ENDPOINT_FAILED,
+    Response,
+    from_stored_form,
+    stored_form,
+    writable,
+)
 from long_context_tasks.stats.means import task_numbers
 
 FORMAT = 1
 _NAME = re.compile(r"own_(?P<task>.+)_(?P<time>\d{8}T\d{6})\.json", re.ASCII)
 _KIND = "own run"
-
-Found = StoredRun | tuple[Path, str]
-"""A run, or a file that cannot be used and why."""
 
 
 def file_name(task: str, made: str) -> str:
@@ -44,39 +46,32 @@ def own_runs(folder: Path, files: Sequence[str]) -> list[Found]:
         files: names of the files in it.
     """
     found: list[Found] = []
-    for name in files:
-        if _NAME.fullmatch(name):
-            path = folder / name
-            try:
-                row = json.loads(path.read_text(encoding="utf-8"))
-                if isinstance(row, dict) and row.get("kind") == _KIND:
-                    found.append(_run(path, row))
-            except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-                found.append(
-                    (path, f"{path}: damaged ({_short(error)}); make it again with `lct runs score`")
-                )
+    for path in (folder / name for name in files if _NAME.fullmatch(name)):
+        try:
+            row = json.loads(path.read_text(encoding="utf-8"))
+            if isinstance(row, dict) and row.get("kind") == _KIND:
+                found.append(_run(path, row))
+        except (OSError, *DAMAGE) as error:
+            found.append((path, f"{path}: damaged ({short(error)}); make it again with `lct runs score`"))
     return found
 
 
 def _run(path: Path, row: Mapping[str, Any]) -> StoredRun:
-    numbers = {
-        key: math.nan if value_of(value) is None else float(value) for key, value in row["numbers"].items()
-    }
     return StoredRun(
         host=OWN,
         model=str(row["model"]),
         task=str(row["task"]),
         options={key: value for key, value in row["options"].items() if key.startswith("lct_")},
-        version=int(row["version"]),
+        version=row["version"],
         folder=path.parent,
         label=path.stem,
         made=str(row["made"]),
         files=(path.with_suffix(".jsonl"),),
         read=_read,
         result_file=path,
-        numbers=numbers,
-        headline=word_of(row["headline"]),
-        points=tuple(map(str, row["points"])),
+        numbers=row["numbers"],
+        headline=row["headline"],
+        points=tuple(row["points"]),
         provenance={key: row.get(key) for key in ("package", "n_cases_available", "pipeline")},
     )
 
@@ -89,63 +84,28 @@ def _read(run: StoredRun) -> Iterator[StoredCase]:
         with path.open("rb") as file:
             for line in file:
                 number += 1
-                yield _case(loads(line), seen)
-    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+                row = loads(line)
+                case = str(row["case"])
+                yield StoredCase(
+                    id=case,
+                    responses=tuple(from_stored_form(row["response"], row["status"])),
+                    scores=row["scores"],
+                    reasons=tuple(row["reasons"]),
+                    repeat=seen[case],
+                    cluster=row["cluster"],
+                    labels=row.get("labels"),
+                    turn_labels=tuple(row.get("turn_labels") or ()),
+                )
+                seen[case] += 1
+    except (OSError, *DAMAGE) as error:
         raise InputError(
-            f"{path}, line {number}: damaged ({_short(error)}); make it again with `lct runs score`"
+            f"{path}, line {number}: damaged ({short(error)}); make it again with `lct runs score`"
         ) from error
-
-
-def _case(row: Mapping[str, Any], seen: Counter[str]) -> StoredCase:
-    name = str(row["case"])
-    responses = from_stored_form(row["response"], row["status"])
-    scores = {key: tuple(map(value_of, values)) for key, values in row["scores"].items()}
-    reasons = tuple(map(word_of, row["reasons"]))
-    if any(len(one) != len(responses) for one in (reasons, *scores.values())):
-        raise ValueError(f"other turns than its {len(responses)}")
-    repeat = seen[name]
-    seen[name] += 1
-    return StoredCase(
-        id=name,
-        responses=tuple(responses),
-        scores=scores,
-        reasons=reasons,
-        repeat=repeat,
-        cluster=str(row["cluster"]),
-        labels=labels_of(row.get("labels")),
-        turn_labels=tuple(map(labels_of, row.get("turn_labels") or ())),
-    )
-
-
-def _short(error: Exception) -> str:
-    return f"no {error.args[0]}" if isinstance(error, KeyError) else str(error)[:200]
 
 
 STATES = (DOES_NOT_FIT, ENDPOINT_FAILED)
 """Why there is no response, through no fault of the model."""
 _EXPECTED = '{"id": CASE, "response": TEXT} in each row, with "turn" in conversations'
-
-
-@dataclass(frozen=True)
-class OwnRun:
-    """A run that was written.
-
-    Attributes:
-        path: of the file with its numbers.
-        numbers: means, intervals and counts.
-        metrics: of the task, headline first.
-        points: the metrics that are no shares.
-        cases, available: how many cases were answered, and how many the task has.
-        judged: a judge has yet to score the responses.
-    """
-
-    path: Path
-    numbers: Mapping[str, float]
-    metrics: tuple[str, ...]
-    points: frozenset[str]
-    cases: int
-    available: int
-    judged: bool
 
 
 def read_responses(path: Path, task: LoadedTask) -> dict[str, list[Response]]:
@@ -209,7 +169,7 @@ def score_own(
     model: str,
     folder: Path,
     pipeline: str = "",
-) -> OwnRun:
+) -> StoredRun:
     """Score responses and write them as a run; a judged task waits for ``lct judge run``.
 
     Args:
@@ -218,6 +178,9 @@ def score_own(
         model: its name in reports.
         folder: gets a folder of the model.
         pipeline: what made the responses, in words, for the provenance.
+
+    Returns:
+        The run as it was written.
 
     Raises:
         InputError: a task by likelihood, or the files cannot be written.
@@ -230,7 +193,6 @@ def score_own(
     scores = {case: score_turns(task, task.by_id[case], turns, (), None) for case, turns in responses.items()}
     flat = [turn for turns in scores.values() for turn in turns]
     clusters = [task.by_id[case].cluster for case, turns in scores.items() for _ in turns]
-    numbers = task_numbers(flat, clusters, task.metrics, task.intervals, float("nan"), task.points)
     place = folder / re.sub(r"[^\w.-]", "_", model) / file_name(task.name, made)
     if place.exists():
         raise InputError(f"{place}: is there already; wait a second, or choose another --out")
@@ -247,7 +209,7 @@ def score_own(
         "pipeline": pipeline or None,
         "headline": task.metrics[0],
         "points": sorted(task.points),
-        "numbers": numbers,
+        "numbers": task_numbers(flat, clusters, task.metrics, task.intervals, math.nan, task.points),
     }
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -257,15 +219,7 @@ def score_own(
     lines = (json.dumps(json_value(row), ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
     write_whole(place.with_suffix(".jsonl"), lines)
     write_json(place, about)
-    return OwnRun(
-        path=place,
-        numbers=numbers,
-        metrics=task.metrics,
-        points=task.points,
-        cases=len(responses),
-        available=len(task.cases),
-        judged=task.judging is not None,
-    )
+    return _run(place, about)
 
 
 def _row(

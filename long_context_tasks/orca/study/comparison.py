@@ -28,7 +28,7 @@ from long_context_tasks.orca.study.rating import BASELINES, BOUNDS, SCALES
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_rows
 from long_context_tasks.schema.validated import validated
-from long_context_tasks.stats.correlation import Difference, mae_difference, rho_difference
+from long_context_tasks.stats.raters import Difference, mae_difference, rho_difference
 
 Kind = Literal["judge", "baseline", "average", "fusion", "orca"]
 Floats = NDArray[np.float64]

@@ -21,12 +21,11 @@ from typing import Any, Literal, get_args
 
 import yaml
 
-from long_context_tasks.judges.config import JudgeConfig
+from long_context_tasks.judges.config import Draw, JudgeConfig
 from long_context_tasks.judges.kinds import check_judge, kind_of
-from long_context_tasks.judges.request import Ask, JudgeRequest, ask_key
 from long_context_tasks.judges.run import judge_all
 from long_context_tasks.judges.store import Store
-from long_context_tasks.judges.verdict import Rubric, Summary, panel, summarize
+from long_context_tasks.judges.verdict import JudgeRequest, Rubric, Summary, panel, summarize
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.splits import normalised_question
 from long_context_tasks.schema import InputError, Message
@@ -208,7 +207,7 @@ def rate_answers(
     ]
     # Where every reply is stored, the judge need not be reachable.
     if not config.in_process and any(
-        store.get(ask_key(Ask(request.messages, seed, 0), config)) is None
+        store.get(config.key(request.messages, Draw(seed))) is None
         for request in requests
         for seed in config.seeds
     ):

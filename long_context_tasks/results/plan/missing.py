@@ -15,7 +15,7 @@ from long_context_tasks.results.evaluations import Evaluation, judged_evaluation
 from long_context_tasks.results.find import FoundRuns, Problem
 from long_context_tasks.results.settings import DEFAULTS, OF_THE_PLACE
 from long_context_tasks.schema import InputError, LoadedTask, Options
-from long_context_tasks.schema.reasons import DOES_NOT_FIT, ENDPOINT_FAILED, OF_THE_JUDGE
+from long_context_tasks.schema.response import DOES_NOT_FIT, ENDPOINT_FAILED, OF_THE_JUDGE
 
 COUNTED_BY_SIZE = ("lct_n", "lct_subset")
 """How many cases is counted, and no difference."""

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from long_context_tasks.hosts.stored import LM_EVAL, StoredRun
-from long_context_tasks.hosts.stored_task import load_task
+from long_context_tasks.hosts.stored import LM_EVAL, StoredRun, load_task
 from long_context_tasks.results.plan.cost import Counter, Rate, plan_case
 from long_context_tasks.schema import InputError, LoadedTask
 

@@ -1,6 +1,6 @@
 """Parliamentary debates of any length, with the names of people, the facts and the summaries of their parts.
 
-A paragraph is a speech as :class:`~long_context_tasks.corpora.debates.Debate` has it: the speaker, a colon, the words.
+A paragraph is a speech as :class:`~long_context_tasks.corpora.documents.Debate` has it: the speaker, a colon, the words.
 Labels are the parts of every name that refers to a person, in speeches and before them, titles left out. Places,
 constituencies, ships, newspapers and institutions have names of their own, which no person has; a law is called after a
 person only where that person is named beside it, so that the name is a label in either reading.

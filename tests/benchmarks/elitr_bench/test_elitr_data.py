@@ -16,8 +16,8 @@ from invented_meetings import (
 
 from long_context_tasks.benchmarks.elitr_bench import data, prompts
 from long_context_tasks.benchmarks.elitr_bench.archives import Archives
-from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
-from long_context_tasks.benchmarks.elitr_bench.paper.tables import count_split
+from long_context_tasks.benchmarks.elitr_bench.paper import Scores
+from long_context_tasks.benchmarks.elitr_bench.task import ElitrBenchOptions
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import InputError
 from long_context_tasks.tokens import CL100K, get_tokenizer
@@ -189,8 +189,6 @@ def test_options_that_do_not_go_with_it(options: ElitrBenchOptions, tmp_path: Pa
 
 def test_counts(options: ElitrBenchOptions) -> None:
     assert options.data_dir is not None
-    counts = count_split(Archives(options.data_dir / "elitr_bench"), "dev", lambda text: len(text.split()))
-    assert (counts.meetings, counts.questions, counts.differing) == (2, 3, 1)
-    assert counts.by_type == {"who": 1, "when": 1, "howmany": 1}
-    assert counts.by_position == {"B": 1, "E": 1, "S": 1}
-    assert counts.tokens == (9.5, 8, 11)
+    counts = Scores(Archives(options.data_dir / "elitr_bench")).counts("dev")
+    assert (counts["meetings"], counts["questions"], counts["QA/Conv differing"]) == (2, 3, 1)
+    assert [counts[name] for name in ("who", "when", "howmany", "B", "E", "S")] == [1] * 6

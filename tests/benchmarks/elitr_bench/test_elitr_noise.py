@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from invented_meetings import write_archives
 
-from long_context_tasks.benchmarks.elitr_bench.noise import NoiseSettings
-from long_context_tasks.benchmarks.elitr_bench.options import ElitrBenchOptions
+from long_context_tasks.benchmarks.elitr_bench.task import ElitrBenchOptions
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.noise import word_error_rate
 from long_context_tasks.schema import CaseSet, InputError, Options
@@ -112,11 +111,6 @@ def test_the_rules_of_the_package_are_the_default(options: Options) -> None:
     task = load_task("elitr_bench_qa_test_wer100", options)
     assert task.cases.cases[0].labels["measured_wer"] > 0.5
     assert task.messages(task.cases.cases[0])
-
-
-def test_an_unknown_mode(rules: Path) -> None:
-    with pytest.raises(InputError, match="noise mode 'loud' is none of exact, official"):
-        NoiseSettings("loud", rules)
 
 
 @pytest.mark.parametrize("content", [None, "no rules"])

@@ -1,7 +1,7 @@
 """The paper's tables from the published archives, row by row of the recorded recipes; and that bad scores are seen."""
 
 import json
-from collections.abc import Iterator
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from long_context_tasks.benchmarks.elitr_bench.archives import Archives, Question, Response
-from long_context_tasks.benchmarks.elitr_bench.paper.tables import (
+from long_context_tasks.benchmarks.elitr_bench.paper import (
     Cell,
     Scores,
     Table,
-    gold_bins,
     middle_test,
     paper_tables,
     published,
@@ -23,26 +22,21 @@ from long_context_tasks.benchmarks.elitr_bench.paper.tables import (
 from long_context_tasks.schema import InputError
 from long_context_tasks.stats import round_half_up, round_twice
 
-Rows = list[dict[str, Any]]
 MODELS_WITHOUT_RUNS = {"GPT-4o", "LLaMA-3.1-8B", "Phi-3-small"}
+SEEDS = ("published only", "three seeds")
 
 
 @pytest.fixture(scope="module")
-def archives(shared: Path) -> Archives:
+def scores(shared: Path) -> Scores:
     folder = shared / "data" / "elitr_bench"
     if not (folder / "generated-responses.zip").is_file():
         pytest.skip(f"no archives in {folder}")
-    return Archives(folder)
+    return Scores(Archives(folder))
 
 
 @pytest.fixture(scope="module")
-def scores(archives: Archives) -> Scores:
-    return Scores(archives)
-
-
-@pytest.fixture(scope="module")
-def tables(archives: Archives) -> dict[str, Table]:
-    return {table.key: table for table in paper_tables(archives)}
+def tables(scores: Scores) -> dict[str, Table]:
+    return {table.key: table for table in paper_tables(scores)}
 
 
 @pytest.fixture(scope="module")
@@ -54,33 +48,23 @@ def expected(shared: Path) -> dict[str, Any]:
     return content
 
 
-def _wrong(pairs: Iterator[tuple[Cell, dict[str, Any]]]) -> tuple[int, Rows]:
-    """Number of rows, and those whose cell differs in published, plain or recomputed figure."""
-    n, wrong = 0, []
-    for cell, row in pairs:
-        n += 1
-        same = (
-            cell.published == row["published"]
-            and cell.n == row["n"]
-            and float(cell.value or 0) == pytest.approx(row["recomputed"], abs=1e-9)
-            and str(round_half_up(cell.value)) == cell.plain == row["single_round"]
-            and str(round_twice(cell.value)) == row["double_round"]
-            and (cell.plain == cell.published) == row["matches_single"]
-        )
-        wrong += [] if same else [row]
-    return n, wrong
-
-
 @pytest.mark.vectors
 @pytest.mark.parametrize("split", ["dev", "test"])
 def test_table_1(split: str, scores: Scores, tables: dict[str, Table], expected: dict[str, Any]) -> None:
-    row, counts = expected["table1"][split], scores.counts(split)
-    assert counts.meetings == row["meetings"] and counts.questions == row["questions"]
-    assert counts.by_type == row["by_type"] and counts.by_position == row["by_position"]
-    assert counts.questions_per_meeting == row["questions_per_meeting"]
-    assert counts.by_type_and_position == row["cross"]
-    assert counts.differing == row["qa_conv_differing"]
-    assert counts.differing_answers == row["qa_conv_differing_answers"]
+    row = expected["table1"][split]
+    qa, conv = (
+        {meeting.id: meeting.questions for meeting in scores.questions(split, kind)} for kind in (False, True)
+    )
+    assert {meeting: len(questions) for meeting, questions in qa.items()} == row["questions_per_meeting"]
+    pairs = [(one, other) for meeting in qa for one, other in zip(qa[meeting], conv[meeting], strict=True)]
+    assert Counter(f"{one.type}/{one.position}" for one, _ in pairs) == row["cross"]
+    assert sum(one.answer != other.answer for one, other in pairs) == row["qa_conv_differing_answers"]
+    counted = {
+        "meetings": row["meetings"],
+        "questions": row["questions"],
+        "QA/Conv differing": row["qa_conv_differing"],
+    }
+    assert scores.counts(split) == {**counted, **row["by_type"], **row["by_position"]}
     printed = row["published"]
     figures = {"meetings": printed["meetings"], "questions": printed["questions"], **printed["by_type"]}
     figures |= {"QA/Conv differing": printed["qa_conv_differing"], **(printed["by_position"] or {})}
@@ -90,24 +74,38 @@ def test_table_1(split: str, scores: Scores, tables: dict[str, Table], expected:
 
 
 @pytest.mark.vectors
-def test_table_2_dev(tables: dict[str, Table], expected: dict[str, Any]) -> None:
-    rows = expected["table2_dev"]
-    cells = [tables["table2"].cell(row["model"], row["setting"]) for row in rows]
-    n, wrong = _wrong(zip(cells, rows, strict=True))
-    assert n == 25 and not wrong
-    assert all(cell.recomputed == cell.published and cell.match == "yes" for cell in cells)
-    assert sum(cell.plain != cell.published for cell in cells) == 3
-
-
-@pytest.mark.vectors
-def test_table_2_test_is_shown_as_published_beside_one_run(
-    tables: dict[str, Table], expected: dict[str, Any]
+@pytest.mark.parametrize(
+    ("table", "place", "column", "n", "match", "rounded_twice"),
+    [
+        ("table2", ("table2_dev",), "setting", 25, ("yes", ""), 3),
+        ("table2", ("table2_test_not_reproducible", "rows"), "setting", 25, SEEDS, None),
+        ("table4", ("table4",), "evaluator", 12, ("yes", ""), 1),
+    ],
+)
+def test_means(
+    tables: dict[str, Table],
+    expected: dict[str, Any],
+    table: str,
+    place: tuple[str, ...],
+    column: str,
+    n: int,
+    match: tuple[str, str],
+    rounded_twice: int | None,
 ) -> None:
-    rows = expected["table2_test_not_reproducible"]["rows"]
-    cells = [tables["table2"].cell(row["model"], row["setting"]) for row in rows]
-    n, wrong = _wrong(zip(cells, rows, strict=True))
-    assert n == 25 and not wrong
-    assert {(cell.match, cell.reason) for cell in cells} == {("published only", "three seeds")}
+    rows: Any = expected
+    for key in place:
+        rows = rows[key]
+    cells = [tables[table].cell(row["model"], row[column]) for row in rows]
+    assert len(cells) == n and {(cell.match, cell.reason) for cell in cells} == {match}
+    for cell, row in zip(cells, rows, strict=True):
+        assert (cell.published, cell.n) == (row["published"], row["n"])
+        assert cell.value is not None and float(cell.value) == pytest.approx(row["recomputed"], abs=1e-9)
+        assert str(round_half_up(cell.value)) == cell.plain == row["single_round"]
+        assert str(round_twice(cell.value)) == row["double_round"]
+        assert (cell.plain == cell.published) == row["matches_single"]
+    if rounded_twice is not None:
+        assert all(cell.recomputed == cell.published for cell in cells)
+        assert sum(cell.plain != cell.published for cell in cells) == rounded_twice
 
 
 @pytest.mark.vectors
@@ -119,34 +117,21 @@ def test_table_3_single_seed(tables: dict[str, Table], expected: dict[str, Any])
             assert cell.value == Fraction(figure["score_sum"], figure["n"])
             assert float(cell.value) == pytest.approx(figure["single_seed_mean"])
             assert (cell.n, cell.published) == (figure["n"], figure["published_three_seed"])
-            assert (cell.match, cell.reason) == ("published only", "three seeds")
+            assert (cell.match, cell.reason) == SEEDS
             n += 1
     assert n == 40
 
 
 @pytest.mark.vectors
-def test_table_4(tables: dict[str, Table], expected: dict[str, Any]) -> None:
-    rows = expected["table4"]
-    cells = [tables["table4"].cell(row["model"], row["evaluator"]) for row in rows]
-    n, wrong = _wrong(zip(cells, rows, strict=True))
-    assert n == 12 and not wrong
-    assert {cell.match for cell in cells} == {"yes"}
-    assert sum(cell.plain != cell.published for cell in cells) == 1
-
-
-@pytest.mark.vectors
-def test_figure_2a(scores: Scores, tables: dict[str, Table], expected: dict[str, Any]) -> None:
-    gpt4, silver = gold_bins(scores, "gpt-4"), gold_bins(scores, "silver-human")
+def test_figure_2a(tables: dict[str, Table], expected: dict[str, Any]) -> None:
     rows = expected["fig2a_recomputed"]
-    assert [row["gold_score"] for row in rows] == list(gpt4) == list(silver)
+    assert len(tables["fig2a"].cells) == 2 * len(rows)
     for row in rows:
-        gold = row["gold_score"]
-        assert gpt4[gold].n == silver[gold].n == row["n"]
-        assert gpt4[gold].mean == pytest.approx(row["gpt4_mean"])
-        assert silver[gold].mean == pytest.approx(row["silver_mean"])
-        cell = tables["fig2a"].cell(f"gold {gold}", "gpt-4")
-        assert cell.value == gpt4[gold].mean and cell.match == "not printed"
-        assert cell.interval is not None and cell.interval.low <= gpt4[gold].mean <= cell.interval.high
+        for rater, mean in (("gpt-4", row["gpt4_mean"]), ("silver-human", row["silver_mean"])):
+            cell = tables["fig2a"].cell(f"gold {row['gold_score']}", rater)
+            assert (cell.n, cell.match) == (row["n"], "not printed")
+            assert cell.value is not None and cell.value == pytest.approx(mean)
+            assert cell.interval is not None and cell.interval.low <= cell.value <= cell.interval.high
 
 
 @pytest.mark.vectors
@@ -171,7 +156,7 @@ def test_table_9_one_run(tables: dict[str, Table], expected: dict[str, Any]) -> 
         deviation = (float(cell.value or 0) - float(row["published_mean"])) / float(row["published_std"])
         assert deviation == pytest.approx(row["deviation_in_std"], abs=0.006)
         assert cell.note.startswith("can be") == row["within_possible"]
-        assert (cell.match, cell.reason) == ("published only", "three seeds")
+        assert (cell.match, cell.reason) == SEEDS
     assert len(rows) == 25
 
 
@@ -179,6 +164,7 @@ def test_table_9_one_run(tables: dict[str, Table], expected: dict[str, Any]) -> 
 def test_table_10(scores: Scores, tables: dict[str, Table], expected: dict[str, Any]) -> None:
     for row in expected["table10"]:
         test, cell = middle_test(scores, row["model"]), tables["table10"].cell(row["model"], "p")
+        assert test is not None
         assert (test.n_first, test.n_second) == (row["n_middle"], row["n_other"])
         found = (test.t, test.df, test.p, test.mean_first, test.mean_second)
         names = ("t", "df", "p_value", "mean_middle", "mean_other")

@@ -22,8 +22,8 @@ from stored_ethic_runs import write_lm_eval
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic import BENCHMARK, prompts, scoring
-from long_context_tasks.benchmarks.ethic.build.labels import label_f1
-from long_context_tasks.benchmarks.ethic.context_sections import split_sections
+from long_context_tasks.benchmarks.ethic.build.annotator import label_f1
+from long_context_tasks.benchmarks.ethic.prompts import split_sections
 from long_context_tasks.benchmarks.ethic.report import context_key
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import Case, CaseSet, InputError

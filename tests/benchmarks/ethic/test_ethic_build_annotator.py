@@ -31,8 +31,7 @@ from judge_server import Answer, JudgeServer
 
 from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.benchmarks.ethic import build as ethic_build
-from long_context_tasks.benchmarks.ethic.build.annotator import Annotator, load_annotator
-from long_context_tasks.benchmarks.ethic.build.labels import parse_labels
+from long_context_tasks.benchmarks.ethic.build.annotator import Annotator, load_annotator, parse_labels
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.schema import CaseSet, InputError
 

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 
 from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.benchmarks.ethic.build.contexts import even_sections, split_sections
-from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
-from long_context_tasks.benchmarks.ethic.build.sources import Source
-from long_context_tasks.benchmarks.ethic.build.windows import (
+from long_context_tasks.benchmarks.ethic.build.drafts import (
     LOOSE,
     NOT_CHOSEN,
     Offer,
@@ -23,6 +21,8 @@ from long_context_tasks.benchmarks.ethic.build.windows import (
     plan_windows,
     window,
 )
+from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
+from long_context_tasks.benchmarks.ethic.build.sources import Source
 from long_context_tasks.coverage.measure import split_context
 from long_context_tasks.tokens import Tokenizer, get_tokenizer
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, Text, chunks_of, pieces_of

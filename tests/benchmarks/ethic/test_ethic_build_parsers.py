@@ -7,8 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from long_context_tasks.benchmarks.ethic.build.annotator import first_sentences, parse_pair, parse_spans
-from long_context_tasks.benchmarks.ethic.build.attribute_law import (
+from long_context_tasks.benchmarks.ethic.build.annotator import (
+    first_sentences,
+    gold_labels,
+    label_f1,
+    merge_labels,
+    parse_labels,
+    parse_pair,
+    parse_spans,
+    read_labelled_chunks,
+)
+from long_context_tasks.benchmarks.ethic.build.attribute import (
     MARK,
     TARGET_MARK,
     find_quotes,
@@ -16,16 +25,9 @@ from long_context_tasks.benchmarks.ethic.build.attribute_law import (
     may_refer,
 )
 from long_context_tasks.benchmarks.ethic.build.drafts import fill
-from long_context_tasks.benchmarks.ethic.build.labels import (
-    gold_labels,
-    label_f1,
-    merge_labels,
-    parse_labels,
-    read_labelled_chunks,
-)
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.scoring.repaired import recall_f1, recall_labels, recalled_items
-from long_context_tasks.corpora.court_opinions import Opinion
+from long_context_tasks.corpora.documents import Opinion
 from long_context_tasks.coverage.measure import evaluator_prompt, read_score
 from long_context_tasks.schema import InputError
 

@@ -11,12 +11,11 @@ from judge_server import Answer, judge_server
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic import BENCHMARK, prompts
 from long_context_tasks.benchmarks.ethic import build as ethic_build
-from long_context_tasks.benchmarks.ethic.build.attribute_law import mask
+from long_context_tasks.benchmarks.ethic.build.attribute import mask
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.build.sources import cited_cases, included_elsewhere, places
 from long_context_tasks.cli.coverage import item_sources
-from long_context_tasks.corpora.court_opinions import read_opinions
-from long_context_tasks.corpora.medical_abstracts import read_reviews
+from long_context_tasks.corpora.documents import read_opinions, read_reviews
 from long_context_tasks.schema import CaseSet
 
 FOLDERS = {"books": "books", "debates": "debates", "medicine": "medical_abstracts", "law": "court_opinions"}

@@ -18,8 +18,7 @@ from long_context_tasks.benchmarks.ethic.scoring import METRICS, SCORES
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.cli import app
 from long_context_tasks.hosts.lm_eval.generate import benchmark_files
-from long_context_tasks.hosts.opencompass.chosen_tasks import task_groups
-from long_context_tasks.hosts.opencompass.generate import default_tasks
+from long_context_tasks.hosts.opencompass.configs import default_tasks, task_groups
 from long_context_tasks.schema import Case, InputError, LoadedTask, Turn
 
 TASKS = [f"ethic_{kind}_{domain}" for kind, domains in BUILT.items() for domain in domains]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from long_context_tasks.benchmarks.ethic.scoring.low_coverage import (
+from long_context_tasks.benchmarks.ethic.scoring import (
     FOCUSED_METRICS,
     QA_METRICS,
     answer_tokens,

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.benchmarks.ethic import scoring
-from long_context_tasks.benchmarks.ethic.context_sections import split_sections, summaries
+from long_context_tasks.benchmarks.ethic.prompts import split_sections
 from long_context_tasks.benchmarks.ethic.scoring import official, repaired
 from long_context_tasks.benchmarks.ethic.scoring.official import lcs_length, longest_common_subsequence
 from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of, is_refusal
+from long_context_tasks.benchmarks.ethic.scoring.summaries import summaries
 from long_context_tasks.schema import Case, Turn
 
 GOLDEN = Path(__file__).with_name("golden") / "responses.jsonl"
@@ -127,8 +128,8 @@ def test_sections_come_back_as_they_were_joined(texts: list[str], before: str, d
 @given(st.text(), st.sampled_from(["books", "law"]))
 def test_summaries_are_of_the_context_s_sections_in_its_order(response: str, domain: str) -> None:
     markers = ["<Section 2>", "<Section 1>"]
-    assert list(summaries(f"<Section 1>{response}<Section 2>", markers, "books")) == markers
-    assert set(summaries(response, markers, domain)) <= set(markers)
+    assert list(summaries(case(markers), f"<Section 1>{response}<Section 2>")) == markers
+    assert set(summaries(case(markers, domain), response)) <= set(markers)
 
 
 UNITS = (*" \n\t#1[(`", "- ", "1 ", "```\n", "and ", "Core IDs ", "Core IDs: ", "Answer ")
@@ -156,12 +157,12 @@ def test_reading_a_degenerate_response_takes_time_in_proportion_to_its_length(un
 def test_a_marker_given_twice_keeps_its_last_text() -> None:
     text = "<Section 1> a <Section 2> b <Section 1> c <Section 9> d"
     assert split_sections(text, "books") == {"<Section 1>": "c", "<Section 2>": "b", "<Section 9>": "d"}
-    assert summaries(text, ["<Section 1>", "<Section 3>"], "books") == {"<Section 1>": "c"}
+    assert summaries(case(["<Section 1>", "<Section 3>"]), text) == {"<Section 1>": "c"}
 
 
 def test_one_section_needs_no_marker() -> None:
-    assert summaries(" All of it. ", ["<Section 1>"], "books") == {"<Section 1>": "All of it."}
-    assert summaries("All of it.", ["<Section 1>", "<Section 2>"], "books") == {}
+    assert summaries(case(["<Section 1>"]), " All of it. ") == {"<Section 1>": "All of it."}
+    assert summaries(case(["<Section 1>", "<Section 2>"]), "All of it.") == {}
 
 
 @pytest.mark.parametrize(

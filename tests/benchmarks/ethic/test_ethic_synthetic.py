@@ -15,8 +15,7 @@ from synthetic_text_checks import coverage
 from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic import scoring
-from long_context_tasks.benchmarks.ethic.context_sections import context_of
-from long_context_tasks.benchmarks.ethic.prompts import template
+from long_context_tasks.benchmarks.ethic.prompts import context_of, template
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import states
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.synthetic import (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from long_context_tasks.benchmarks.ethic import context_sections as sections
+from long_context_tasks.benchmarks.ethic import prompts as sections
 from long_context_tasks.benchmarks.ethic.scoring import fact_recall, summaries
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import SectionFacts, plain_words, states
 from long_context_tasks.benchmarks.loading import load_task

@@ -10,8 +10,8 @@ import pytest
 from vector_rows import vector_rows
 
 from long_context_tasks.benchmarks.ethic import prompts, scoring
-from long_context_tasks.benchmarks.ethic.context_sections import context_of, split_sections
 from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS
+from long_context_tasks.benchmarks.ethic.prompts import context_of, split_sections
 from long_context_tasks.benchmarks.ethic.scoring import official
 from long_context_tasks.benchmarks.ethic.scoring import summaries as judge_prompts
 from long_context_tasks.benchmarks.ethic.scoring.official import (
@@ -19,9 +19,8 @@ from long_context_tasks.benchmarks.ethic.scoring.official import (
     longest_common_subsequence,
 )
 from long_context_tasks.benchmarks.ethic.scoring.summaries import judge_requests
-from long_context_tasks.judges import load_judge
+from long_context_tasks.judges import Draw, load_judge
 from long_context_tasks.judges.client import request_body
-from long_context_tasks.judges.request import Ask
 from long_context_tasks.schema import Case, Message, Turn
 
 pytestmark = pytest.mark.vectors
@@ -121,7 +120,7 @@ def test_requests_to_the_judge(shared: Path, monkeypatch: pytest.MonkeyPatch) ->
         requests = judge_requests(case, [row["prediction"]], documents={"u": document})
         assert [request.id for request in requests] == [one["custom_id"] for one in row["requests"]], number
         for request, one in zip(requests, row["requests"], strict=True):
-            sent = json.loads(request_body(Ask(request.messages, config.seeds[0], 0), config))
+            sent = json.loads(request_body(request.messages, Draw(config.seeds[0]), config))
             # One answer, and no stop text, are what an endpoint gives unasked.
             expected = {key: value for key, value in one["body"].items() if key not in ("n", "stop")}
             assert sent == expected, number

@@ -4,9 +4,10 @@ cl100k splits a text before it encodes, and never joins texts across a blank lin
 pieces that end in a blank line can be encoded as one text; where each begins is seen from the bytes of the tokens. One
 call for many pieces also runs beside other work of the process.
 
-The sums are exact for cl100k (see ``prompts.bestanswer_parts`` for why the parts add up), an estimate for other tokenizers.
+The sums are exact for cl100k, an estimate for other tokenizers.
 """
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -84,6 +85,28 @@ def _counts_at_once(pieces: Sequence[str]) -> Ints | None:
     return np.diff(places).astype(np.int64)
 
 
+# cl100k splits text by a pattern before it merges bytes, from left to right and without looking back. Its matches either hold
+# no white space but a first character, or are punctuation with the newlines behind it, or are white space alone, and a run of
+# white space that holds a newline is cut behind its last one. So no match goes on from the last newline of such a run to
+# what follows: there counts add up. Inside a run they do not, which is why blank lines that a text begins with go to the fixed
+# part before it. White space is Unicode's; Python's \s has four more.
+_SPACE = r"[^\S\x1c-\x1f]"
+_LEADING_LINES = re.compile(rf"{_SPACE}*[\r\n]")
+_BLANK = re.compile(rf"{_SPACE}*")
+
+
+def split_lead(text: str) -> tuple[str, str]:
+    """Split a text into the blank lines that it begins with, and the rest; counts of the two add up after a fixed part.
+
+    The rest of a blank text is empty; such a text belongs to the fixed part with the gap that follows it.
+
+    >>> split_lead("\\n\\n  Hello"), split_lead("\\n ")
+    (('\\n\\n', '  Hello'), ('\\n ', ''))
+    """
+    match = _BLANK.fullmatch(text) or _LEADING_LINES.match(text)
+    return (match[0], text[match.end() :]) if match else ("", text)
+
+
 class PromptCounter:
     """Tokens of a BestAnswer prompt = ``questions`` + sum of ``answers`` + ``designations`` + ``after_last`` of the last answer."""
 
@@ -97,16 +120,13 @@ class PromptCounter:
 
     def questions(self, texts: Sequence[str]) -> Ints:
         """int64 (n,): everything before the first answer, for each question."""
-        split = [prompts.split_lead(text) for text in texts]
+        split = [split_lead(text) for text in texts]
         around = [self._around_question(lead, bool(body)) for lead, body in split]
         return np.array(around, dtype=np.int64) + self._bodies([body for _, body in split])
 
     def _count_around_question(self, lead: str, followed: bool) -> int:
-        if not followed:
-            *blank, _ = prompts.bestanswer_parts(lead, [])
-            return sum(map(self._tokenizer.count, blank))
-        instruction, head, *_, answers, _ = prompts.bestanswer_parts(lead + "x", [])
-        return sum(map(self._tokenizer.count, (instruction, head, answers)))
+        asked = prompts.QUESTION + lead + ("" if followed else prompts.GAP)
+        return sum(map(self._tokenizer.count, (prompts.template("bestanswer"), asked, prompts.ANSWERS)))
 
     def _bodies(self, bodies: Sequence[str]) -> Ints:
         """int64 (n,): each body with the gap behind it; 0 for an empty one, whose gap belongs to what stands before it."""
@@ -119,15 +139,13 @@ class PromptCounter:
 
     def answers(self, texts: Sequence[str]) -> Ints:
         """int64 (n,): each answer with the blank lines around it, without its designation."""
-        split = [prompts.split_lead(text) for text in texts]
+        split = [split_lead(text) for text in texts]
         # Blank lines that a text begins with melt into the colon and the newlines before them; so does the gap after a blank text.
-        leads = [self._lead(lead if body else lead + prompts.GAP) for lead, body in split]
-        return np.array(leads, dtype=np.int64) + self._bodies([body for _, body in split])
-
-    def _lead(self, lead: str) -> int:
-        return self._short(prompts.answer_head(1, lead)) - self._short(
-            prompts.answer_head(1, "").rstrip(":\n")
-        )
+        leads = [
+            self._short(f"A1:\n\n{lead}" if body else f"A1:\n\n{lead}{prompts.GAP}") for lead, body in split
+        ]
+        bodies = self._bodies([body for _, body in split])
+        return np.array(leads, dtype=np.int64) - self._short("A1") + bodies
 
     def designations(self, number: int) -> Ints:
         """int64 (number + 1,): tokens of the first k designations ("A1", "A2", ...), for every k."""
@@ -139,19 +157,24 @@ class PromptCounter:
 
     def after_last(self, text: str) -> int:
         """Return the tokens of the closing line, and what the last answer has more because its gap runs into it."""
-        if not prompts.split_lead(text)[1]:
-            return self._count_blank_ending(text)
+        if not split_lead(text)[1]:
+            return self._after_ending(f"A1:\n\n{text}")
         # Only what stands behind the last letter or digit can melt into the gap.
         start = len(text)
         while start and not (text[start - 1].isascii() and text[start - 1].isalnum()):
             start -= 1
-        return self._after_ending(text[start:])
-
-    def _count_blank_ending(self, text: str) -> int:
-        *_, last, footer = prompts.bestanswer_parts(None, [text])
-        return self._short(last) - self._short(last.removesuffix("\n")) + self._short(footer)
+        return self._after_ending("x" + text[start:])
 
     def _count_ending(self, ending: str) -> int:
-        *_, last, footer = prompts.bestanswer_parts(None, ["x" + ending])
-        gap = last.removesuffix("\n")
-        return self._tokenizer.count(last) - self._tokenizer.count(gap) + self._tokenizer.count(footer)
+        count = self._tokenizer.count
+        gap, newline, footer = prompts.GAP, prompts.FOOTER[0], prompts.FOOTER[1:]
+        return count(ending + gap + newline) - count(ending + gap) + count(footer)
+
+
+def least_tokens(length: int) -> int:
+    """Fewest tokens of a synthetic prompt of a length.
+
+    >>> least_tokens(1000), least_tokens(1001)
+    (980, 981)
+    """
+    return -(-98 * length // 100)

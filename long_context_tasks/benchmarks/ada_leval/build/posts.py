@@ -2,52 +2,42 @@
 
 Section 3.2 of the paper: the questions of the most frequent tags, the most popular ones of each. A dump is read twice: once
 for numbers (ids, dates, scores, tags), once for the texts of the chosen posts, which go to a file that spills to disk when it
-grows; what stays in memory are a few numbers for each post.
+grows; what stays in memory are a few numbers for each post. The synthetic forum is another source.
 """
 
 import difflib
 import hashlib
 import tempfile
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from long_context_tasks.benchmarks.ada_leval.build.counts import Ints, PromptCounter, counted_ahead
 from long_context_tasks.benchmarks.building import Progress
-from long_context_tasks.corpora.html_text import html_to_text, is_text_only
-from long_context_tasks.corpora.stack_exchange import PostIndex, build_index, read_bodies
+from long_context_tasks.corpora.stack_exchange import (
+    Answers,
+    PostIndex,
+    Questions,
+    build_index,
+    html_to_text,
+    is_text_only,
+    read_bodies,
+)
 from long_context_tasks.schema import InputError
+from long_context_tasks.synthetic import Thread, write_threads
+from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
 
 _IN_MEMORY = 256 * 1024 * 1024
 _BATCH = 256
 _BATCHES_AHEAD = 4
 
 
-@dataclass(frozen=True)
-class PostText:
-    """Text of a post: its id, the plain text, and whether it shows no image."""
-
-    id: int
-    text: str
-    text_only: bool
-
-
-class PostSource(Protocol):
-    """A source of posts: a dump, or the synthetic forum."""
-
-    @property
-    def name(self) -> str:
-        """For messages: a path or a description."""
-
-    def index(self, progress: Progress) -> PostIndex:
-        """Return numbers of all posts."""
-
-    def texts(self, wanted: Container[int]) -> Iterable[PostText]:
-        """Yield texts of the wanted posts, in any order."""
+PostText = tuple[int, str, bool]
+"""Id and plain text of a post, and whether it shows no image."""
 
 
 @dataclass(frozen=True)
@@ -62,13 +52,101 @@ class DumpPosts:
         return str(self.path)
 
     def index(self, progress: Progress) -> PostIndex:
-        """Read the file for its numbers."""
+        """Read the file for the numbers of all posts."""
         return build_index(self.path, lambda rows: progress.over(rows, "indexing posts", "post"))
 
     def texts(self, wanted: Container[int]) -> Iterator[PostText]:
         """Read the file for the texts of the wanted posts."""
         for post_id, body in read_bodies(self.path, wanted):
-            yield PostText(post_id, html_to_text(body), is_text_only(body))
+            yield post_id, html_to_text(body), is_text_only(body)
+
+
+_CASES_PER_FORUM = 1000
+_THREADS_PER_CASE = 2.2
+"""Half of the questions can be asked; with all older answers to them the others are too long for the shortest length."""
+_MOST_TOKENS_RATIO = 1.2
+"""How many more tokens than in cl100k posts may have in a tokenizer for the questions to fit 1k tokens of it."""
+_TOKENS_PER_THREAD = 40
+"""Tokens of a case for which one more thread is written: every twelfth thread shares enough tags and has 600 tokens of
+answers, of which a case needs four fifths at least."""
+
+
+@lru_cache(maxsize=1)
+def _threads(seed: int, number: int) -> list[Thread]:
+    """Kept because several lengths take the same threads."""
+    return write_threads(seed, number)
+
+
+@dataclass(frozen=True)
+class ForumPosts:
+    """Threads of the synthetic forum as a source of posts.
+
+    The questions that are asked come from the first ``asked`` threads at every length; longer cases only have more threads to
+    take answers from. Up to a thousand cases the threads depend on the length alone, so that fewer cases are the first of
+    more. More cases need more threads; since the answers of all threads are mixed, other cases come out then.
+
+    Attributes:
+        seed: of the threads.
+        asked: threads whose questions may be asked.
+        threads: number of all threads.
+    """
+
+    seed: int
+    asked: int
+    threads: int
+
+    @classmethod
+    def of(cls, seed: int, cases: int, length: int) -> "ForumPosts":
+        """Return as many threads as so many cases of a length need."""
+        asked = int(max(_CASES_PER_FORUM, cases) * _THREADS_PER_CASE)
+        return cls(seed, asked, max(asked, length // _TOKENS_PER_THREAD))
+
+    @staticmethod
+    def comparable(lengths: Iterable[int], measure: Tokenizer) -> tuple[int, ...]:
+        """Return the lengths at which the same questions are asked: where posts have many more tokens than in cl100k, not the shortest."""
+        if measure.name == CL100K:
+            return tuple(lengths)
+        sample = "".join(answer.body for thread in write_threads(0, 20) for answer in thread.answers)
+        ratio = measure.count(sample) / get_tokenizer(CL100K).count(sample)
+        return tuple(length for length in lengths if length * _MOST_TOKENS_RATIO >= 1000 * ratio)
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return f"synthetic forum of seed {self.seed}, {self.threads} threads"
+
+    def index(self, progress: Progress) -> PostIndex:
+        """Return the numbers of all posts."""
+        threads = _threads(self.seed, self.threads)
+        names: dict[str, int] = {}
+        tags = [names.setdefault(tag, len(names)) for thread in threads for tag in thread.tags]
+        answers = [(answer, thread.id) for thread in threads for answer in thread.answers]
+        return PostIndex(
+            questions=Questions(
+                id=np.array([thread.id for thread in threads], dtype=np.int64),
+                accepted=np.array([thread.accepted_id for thread in threads], dtype=np.int64),
+                score=np.array([thread.score for thread in threads], dtype=np.int32),
+                created=np.array([thread.date for thread in threads], dtype="datetime64[ms]"),
+                tag_offsets=np.cumsum([0, *(len(thread.tags) for thread in threads)], dtype=np.int64),
+                tag_ids=np.array(tags, dtype=np.int32),
+            ),
+            answers=Answers(
+                id=np.array([answer.id for answer, _ in answers], dtype=np.int64),
+                parent=np.array([parent for _, parent in answers], dtype=np.int64),
+                created=np.array([answer.date for answer, _ in answers], dtype="datetime64[ms]"),
+            ),
+            tags=tuple(names),
+            rows=len(threads) + len(answers),
+        )
+
+    def texts(self, wanted: Container[int]) -> Iterator[PostText]:
+        """Yield texts of the wanted posts."""
+        for thread in _threads(self.seed, self.threads):
+            posts = [(thread.id, thread.body), *((answer.id, answer.body) for answer in thread.answers)]
+            yield from ((post, body, True) for post, body in posts if post in wanted)
+
+
+PostSource = DumpPosts | ForumPosts
 
 
 class TextStore:
@@ -235,6 +313,10 @@ class PoolTexts:
     has_image: npt.NDArray[np.bool_]
 
 
+_Batch = tuple[bool, list[tuple[int, str]]]
+"""Whether they are questions, and places and texts that are counted together, because one call for many is cheaper."""
+
+
 def read_texts(source: PostSource, pool: Pool, counter: PromptCounter, progress: Progress) -> PoolTexts:
     """Read the texts of a pool, every answer's and every question's, and count their tokens once."""
     n, m = len(pool.ids), len(pool.answer_ids)
@@ -254,53 +336,39 @@ def read_texts(source: PostSource, pool: Pool, counter: PromptCounter, progress:
     }
     seen: dict[bytes, int] = {}
 
-    def to_count() -> Iterator[tuple[bool, int, str]]:
-        """Note every post; yield whether it is a question, its place and its text where tokens are needed."""
-        for post in progress.over(source.texts(wanted), "reading and encoding posts", "post", len(wanted)):
-            words = post.text.strip()
+    def batches() -> Iterator[_Batch]:
+        """Note every post; yield those whose tokens are needed, questions and answers apart."""
+        growing: dict[bool, list[tuple[int, str]]] = {True: [], False: []}
+        posts = progress.over(source.texts(wanted), "reading and encoding posts", "post", len(wanted))
+        for post, text, text_only in posts:
+            words = text.strip()
             if not words:
                 continue
             digest = hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=16).digest()
             same = seen.setdefault(digest, len(seen))
-            place = wanted[post.id]
-            if place < 0:
+            place = wanted[post]
+            asks = place < 0
+            if asks:
                 place = -1 - place
                 texts.question_text[place] = same
                 needed = bool(pool.gold[place] >= 0)
-                asks = True
             else:
                 texts.answer_text[place] = same
-                texts.has_image[place] = not post.text_only
-                texts.usable[place] = needed = post.text_only
-                asks = False
+                texts.has_image[place] = not text_only
+                texts.usable[place] = needed = text_only
             if needed:
-                texts.store.add(post.id, post.text)
-                yield asks, place, post.text
+                texts.store.add(post, text)
+                growing[asks].append((place, text))
+                if len(growing[asks]) == _BATCH:
+                    yield asks, growing[asks]
+                    growing[asks] = []
+        yield from ((asks, batch) for asks, batch in growing.items() if batch)
 
     def count(batch: _Batch) -> tuple[_Batch, Ints]:
-        return batch, (counter.questions if batch.asks else counter.answers)(batch.texts)
+        asks, posts = batch
+        return batch, (counter.questions if asks else counter.answers)([text for _, text in posts])
 
-    for batch, counts in counted_ahead(_batched(to_count()), count, _BATCHES_AHEAD):
-        column = texts.question_tokens if batch.asks else texts.answer_tokens
-        column[batch.places] = counts
+    for (asks, posts), counts in counted_ahead(batches(), count, _BATCHES_AHEAD):
+        column = texts.question_tokens if asks else texts.answer_tokens
+        column[[place for place, _ in posts]] = counts
     return texts
-
-
-@dataclass(frozen=True)
-class _Batch:
-    """Questions, or answers, that are counted together, because one call for many is cheaper."""
-
-    asks: bool
-    places: list[int] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
-
-
-def _batched(posts: Iterable[tuple[bool, int, str]]) -> Iterator[_Batch]:
-    growing = {asks: _Batch(asks) for asks in (True, False)}
-    for asks, place, text in posts:
-        growing[asks].places.append(place)
-        growing[asks].texts.append(text)
-        if len(growing[asks].places) == _BATCH:
-            yield growing[asks]
-            growing[asks] = _Batch(asks)
-    yield from (batch for batch in growing.values() if batch.places)

@@ -9,48 +9,210 @@ text before and after, has at least one paragraph, else that beginning gives no 
 likely, the right one included; cases are written in turns over the books, in a random order within each, so that the
 first n cover all books.
 
+A synthetic case fills its length: never longer, and at most two per cent shorter. The text before and after the segments
+takes what room these leave.
+
 Every paragraph is encoded once for all lengths: cl100k splits text before it encodes and never joins the text before
 a paragraph's first letter with it, so the counts of the pieces add up to that of the prompt.
 """
 
+import itertools
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from itertools import chain, islice, zip_longest
+from functools import cached_property, lru_cache
 from math import factorial
 
+import numpy as np
+
 from long_context_tasks.benchmarks.ada_leval import prompts
-from long_context_tasks.benchmarks.ada_leval.build.counts import counted_ahead
-from long_context_tasks.benchmarks.ada_leval.build.fit import (
-    as_counted_together,
-    filled_windows,
+from long_context_tasks.benchmarks.ada_leval.build.counts import (
+    Ints,
+    count_pieces,
+    counted_ahead,
     least_tokens,
 )
-from long_context_tasks.benchmarks.ada_leval.build.windows import (
-    JOINT,
-    Caps,
-    CountedBook,
-    Window,
-    apart,
-    caps_for,
-    find_windows,
-)
 from long_context_tasks.benchmarks.ada_leval.settings import TSortSettings
-from long_context_tasks.benchmarks.building import Progress, TaskReport, stable_seed
+from long_context_tasks.benchmarks.building import Progress, TaskReport, bound_of, stable_seed, write_task
 from long_context_tasks.corpora.books import Book
-from long_context_tasks.schema import Case, CaseWriter, InputError, Turn, format_length
+from long_context_tasks.schema import Case, CaseWriter, InputError, Turn, format_length, parse_length
 from long_context_tasks.schema.card import TaskCard
-from long_context_tasks.tokens import CL100K, get_tokenizer
+from long_context_tasks.synthetic.novel import CHARACTERS_PER_TOKEN, write_novel
+from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
 
-_MARK = "\u2042"
+_JOINT = "\n\n"
 _BOOKS_AHEAD = 2
+_UNEVEN = 2
+"""How many times as long as the other one the text before or after the segments may be."""
+
+
+@dataclass(frozen=True)
+class Caps:
+    """Sizes of a case, in tokens but for the stride (paragraphs).
+
+    Attributes:
+        before, segment, after: most tokens of the text before, of each segment, of the text after.
+        stride: paragraphs between two beginnings.
+        bound: most tokens of the whole prompt.
+    """
+
+    before: int
+    segment: int
+    after: int
+    stride: int
+    bound: int
+
+
+def caps_for(card: TaskCard, length: int, settings: TSortSettings) -> Caps:
+    """Return Table 11's row of a length; for other lengths the hints and the stride of the next shorter row.
+
+    The cap of a segment is (length - before - after - 200) / N, which gives the seven rows of the table.
+
+    Raises:
+        InputError: nothing is left for the segments.
+    """
+    table = {parse_length(name): row for name, row in card.build["rows"].items()}
+    row = table[max((known for known in table if known <= length), default=min(table))]
+    before = settings.before_cap or int(row["before"])
+    after = settings.after_cap or int(row["after"])
+    room = length - before - after - int(card.build["reserve"])
+    segment = settings.segment_cap or room // settings.segments
+    if segment < 1:
+        raise InputError(
+            f"length {format_length(length)}: {settings.segments} segments with {before} tokens before and {after} after "
+            "them leave no room; take fewer segments or smaller --before-cap and --after-cap"
+        )
+    bound = length if settings.fill else bound_of(card, length)
+    return Caps(before, segment, after, settings.stride or int(row["stride"]), bound)
+
+
+@dataclass(frozen=True)
+class Window:
+    """Place of a case in a book, counted in paragraphs.
+
+    ``[before, edges[0])`` is the text before, ``[edges[i], edges[i + 1])`` are the segments and ``[edges[-1], after)`` is the
+    text after.
+    """
+
+    before: int
+    edges: tuple[int, ...]
+    after: int
+
+
+@dataclass(frozen=True, eq=False)
+class CountedBook:
+    """A book with the tokens of its paragraphs.
+
+    Attributes:
+        book: the book.
+        tokens: int64 (n,): tokens of every paragraph with the blank line after it.
+    """
+
+    book: Book
+    tokens: Ints
+
+    @classmethod
+    def of(cls, book: Book, tokenizer: Tokenizer) -> "CountedBook":
+        """Encode every paragraph of a book once."""
+        return cls(book, count_pieces([f"{text}{_JOINT}" for text in book.paragraphs], tokenizer))
+
+    @cached_property
+    def cumulated(self) -> Ints:
+        """int64 (n + 1,): tokens of all paragraphs before each one."""
+        return np.concatenate([[0], np.cumsum(self.tokens)])
+
+    @cached_property
+    def offsets(self) -> list[int]:
+        """Character offset of every paragraph in the document, one more for the end."""
+        return [
+            0,
+            *itertools.accumulate(len(paragraph) + len(_JOINT) for paragraph in self.book.paragraphs),
+        ]
+
+    @property
+    def document(self) -> str:
+        """The text that spans refer to."""
+        return _JOINT.join(self.book.paragraphs)
+
+    def as_in_whole(self, tokenizer: Tokenizer) -> "CountedBook":
+        """Return the book with the tokens that its paragraphs have in the whole text.
+
+        Those of cl100k add up. In other tokenizers a paragraph alone may have a token more or less, always the same way.
+        """
+        if tokenizer.name == CL100K:
+            return self
+        share = tokenizer.count(self.document) / int(self.cumulated[-1])
+        return replace(self, tokens=np.diff(np.rint(self.cumulated * share).astype(np.int64)))
+
+
+def find_windows(counted: CountedBook, caps: Caps, segments: int, dropped: Counter[str]) -> list[Window]:
+    """Return every place of a book that gives a case; ``dropped`` counts why others give none."""
+    sums = counted.cumulated
+    n = len(counted.tokens)
+    # The first case begins where there is enough text before it, so that its hint is as long as the others'.
+    first = max(1, int(np.searchsorted(sums, caps.before)))
+    edges = [np.arange(first, n, caps.stride)]
+    for _ in range(segments):
+        edges.append(np.searchsorted(sums, sums[edges[-1]] + caps.segment, side="right") - 1)
+    table = np.stack(edges, axis=1)
+    before = np.searchsorted(sums, sums[table[:, 0]] - caps.before, side="left")
+    after = np.searchsorted(sums, sums[table[:, -1]] + caps.after, side="right") - 1
+
+    # A segment that reaches the book's end is not full, and nothing follows it.
+    ends = table[:, -1] >= n
+    too_long = ~ends & (np.diff(table, axis=1) == 0).any(axis=1)
+    no_hint = ~ends & ~too_long & ((before == table[:, 0]) | (after == table[:, -1]))
+    for reason, hits in (
+        ("the book ends before the case does", ends),
+        ("a paragraph is longer than a segment may be", too_long),
+        ("the paragraph before or after the segments is longer than its cap", no_hint),
+    ):
+        if count := int(hits.sum()):
+            dropped[reason] += count
+    good = ~(ends | too_long | no_hint)
+    places = zip(before[good].tolist(), table[good].tolist(), after[good].tolist(), strict=True)
+    return [Window(start, tuple(row), end) for start, row, end in places]
+
+
+def filled_windows(counted: CountedBook, caps: Caps, segments: int, fixed: int) -> Iterator[Window]:
+    """Yield every place of a novel at which a case fills its length, with the hints that are most equal.
+
+    Segments take whole paragraphs up to their cap; the text before and after whole paragraphs that fill the rest.
+
+    ``fixed`` are the tokens of the prompt beside its paragraphs; the caps of the text before and after do not count.
+    """
+    sums = counted.cumulated
+    for first in range(1, len(counted.tokens)):
+        edges = [first]
+        for _ in range(segments):
+            edges.append(int(np.searchsorted(sums, sums[edges[-1]] + caps.segment, side="right")) - 1)
+        last = edges[-1]
+        if last >= len(counted.tokens):
+            return
+        if any(start == end for start, end in itertools.pairwise(edges)):
+            continue
+        around = fixed + int(sums[last] - sums[first])
+        most, least = caps.bound - around, least_tokens(caps.bound) - around
+        best, found = _UNEVEN + 1e-9, None
+        for start in range(first - 1, -1, -1):
+            before = int(sums[first] - sums[start])
+            if before >= most:
+                break
+            # For each beginning the latest end that fits counts.
+            end = int(np.searchsorted(sums, sums[last] + most - before, side="right")) - 1
+            after = int(sums[end] - sums[last])
+            if end > last and before + after >= least:
+                uneven = max(before, after) / min(before, after)
+                if uneven < best:
+                    best, found = uneven, Window(start, tuple(edges), end)
+        if found is not None:
+            yield found
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A case that is chosen but not yet written."""
+    """A case that is chosen but not yet written; ``shown`` are the segments in the order of the prompt."""
 
     id: str
     book: CountedBook
@@ -66,33 +228,32 @@ class Draft:
         return cls(case_id, book, window, tuple(shown))
 
     @property
-    def gold(self) -> list[int]:
-        """The right reading order of the shown parts, numbered from 1."""
-        return [self.shown.index(place) + 1 for place in range(len(self.shown))]
-
-    @property
     def spans(self) -> list[tuple[int, int]]:
         """Paragraph ranges in the order of the prompt: before, the parts as shown, after."""
         window = self.window
-        parts = list(zip(window.edges, window.edges[1:], strict=False))
+        parts = list(itertools.pairwise(window.edges))
         shown = (parts[place] for place in self.shown)
         return [(window.before, window.edges[0]), *shown, (window.edges[-1], window.after)]
 
     @property
     def prompt(self) -> str:
         """The whole prompt."""
-        before, *parts, after = (self.book.text(*span) for span in self.spans)
+        before, *parts, after = (
+            _JOINT.join(self.book.book.paragraphs[first:last]) for first, last in self.spans
+        )
         return prompts.render_tsort(before, parts, after)
 
     def to_case(self, task: str, num_tokens: Mapping[str, int], length: int) -> Case:
-        """Return the case as it is stored."""
-        before, *parts, after = (self.book.span(*span) for span in self.spans)
-        book = self.book.book
+        """Return the case as it is stored, with character offsets in place of texts."""
+        offsets, book = self.book.offsets, self.book.book
+        before, *parts, after = ([offsets[first], offsets[last] - len(_JOINT)] for first, last in self.spans)
+        # The right reading order of the shown parts, numbered from 1.
+        gold = [self.shown.index(place) + 1 for place in range(len(self.shown))]
         return Case(
             id=self.id,
             task=task,
             inputs={"before": before, "segments": parts, "after": after},
-            turns=(Turn(gold=self.gold),),
+            turns=(Turn(gold=gold),),
             cluster=book.id,
             num_tokens=num_tokens,
             document=book.id,
@@ -100,48 +261,38 @@ class Draft:
         )
 
 
-class PromptCounter:
+class _Counter:
     """Tokens of drafts' prompts; in cl100k from the counts of their paragraphs."""
 
     def __init__(self, settings: TSortSettings) -> None:
-        """Count the fixed pieces of the prompt, and note what surrounds each text."""
         self.measure, self._other = settings.measure, settings.other_tokenizer
-        pieces = prompts.tsort_parts([_MARK], [[_MARK]] * settings.segments, [_MARK])
-        self.fixed = sum(self.measure.count(piece) for piece in pieces if _MARK not in piece)
-        around = [piece.partition(_MARK) for piece in pieces if _MARK in piece]
-        if len(around) != settings.segments + 2 or any(tail != JOINT for _, _, tail in around):
-            raise AssertionError(
-                "prompts.tsort_parts must give every text a piece of its own that ends in a blank line"
-            )
-        self._heads = [head for head, _, _ in around]
-        self._head = lru_cache(maxsize=None)(self._count_head)
+        frame = [prompts.tsort_instruction(settings.segments), *prompts.tsort_labels(settings.segments)]
+        self.fixed = sum(map(self.measure.count, frame))
+        self._space_before = lru_cache(maxsize=None)(self._count_space)
+
+    def _count_space(self, word: str) -> int:
+        return self.measure.count(f" {word}") - self.measure.count(word)
 
     def count(self, draft: Draft) -> int:
         """Count a prompt in the tokenizer of the caps."""
-        return self._from_parts(draft) if self.measure.name == CL100K else self.measure.count(draft.prompt)
+        if self.measure.name != CL100K:
+            return self.measure.count(draft.prompt)
+        sums, paragraphs = draft.book.cumulated, draft.book.book.paragraphs
+        total = self.fixed
+        for first, last in draft.spans:
+            # Encoding goes by pieces that begin at spaces, so only the first word depends on the text before it.
+            word, space, _ = paragraphs[first].partition(" ")
+            total += int(sums[last] - sums[first]) + self._space_before(word if space else word + _JOINT)
+        return total
 
     def count_all(self, draft: Draft) -> dict[str, int]:
         """Count a prompt in cl100k and in the other tokenizer, if there is one."""
         if self._other is None:
-            return {CL100K: self._from_parts(draft)}
+            return {CL100K: self.count(draft)}
         prompt = draft.prompt
-        by_parts = self.measure.name == CL100K
-        cl100k = self._from_parts(draft) if by_parts else get_tokenizer(CL100K).count(prompt)
+        in_cl100k = self.measure.name == CL100K
+        cl100k = self.count(draft) if in_cl100k else get_tokenizer(CL100K).count(prompt)
         return {CL100K: cl100k, self._other.name: self._other.count(prompt)}
-
-    def _from_parts(self, draft: Draft) -> int:
-        sums, paragraphs = draft.book.cumulated, draft.book.book.paragraphs
-        total = self.fixed
-        for (first, last), head in zip(draft.spans, self._heads, strict=True):
-            total += int(sums[last] - sums[first])
-            if head:
-                # Encoding goes by pieces that begin at spaces, so only the first word depends on the text before it.
-                word, space, _ = paragraphs[first].partition(" ")
-                total += self._head(head, word if space else word + JOINT)
-        return total
-
-    def _count_head(self, head: str, word: str) -> int:
-        return self.measure.count(head + word) - self.measure.count(word)
 
 
 @dataclass(frozen=True)
@@ -160,10 +311,10 @@ def build_tsort(
     card: TaskCard,
     settings: TSortSettings,
     writer: CaseWriter,
+    progress: Progress,
     *,
-    task_name: Callable[[int], str],
+    name: str,
     source: str,
-    progress: Progress | None = None,
 ) -> list[TaskReport]:
     """Write the cases of all lengths into a case folder.
 
@@ -172,19 +323,19 @@ def build_tsort(
         card: TSort's part of the card.
         settings: see :class:`TSortSettings`.
         writer: an open writer.
-        task_name: function of a length in tokens that gives the task's name.
-        source: what the books were read from, for messages.
         progress: reports long work.
+        name: of the tasks, with ``*`` in place of the length.
+        source: what the books were read from, for messages.
 
     Raises:
         InputError: a length for which no book gives a case.
     """
-    progress = progress or Progress()
     rows = [
-        _Length(length, task_name(length), caps_for(card, length, settings)) for length in settings.lengths
+        _Length(length, name.replace("*", format_length(length)), caps_for(card, length, settings))
+        for length in settings.lengths
     ]
     sizes: dict[str, int] = {}
-    counter = PromptCounter(settings)
+    counter = _Counter(settings)
     read = progress.over(books, "reading and encoding books", "book")
     for counted in counted_ahead(read, lambda book: CountedBook.of(book, settings.measure), _BOOKS_AHEAD):
         sizes[counted.book.id] = int(counted.cumulated[-1])
@@ -193,35 +344,31 @@ def build_tsort(
         if any(row.found[-1] for row in rows):
             writer.add_documents([(counted.book.id, counted.document)])
     reports = [_write_length(row, settings, counter, writer, progress, sizes) for row in rows]
-    _require_cases(rows, reports, source, sizes)
+    if empty := [row for row, report in zip(rows, reports, strict=True) if not report.tokens]:
+        longest = max(sizes, key=lambda book: sizes[book])
+        reasons = "; ".join(f"{count} x {reason}" for reason, count in empty[0].dropped.items())
+        raise InputError(
+            f"{source}: no case of {', '.join(format_length(row.length) for row in empty)} can be built. The longest of "
+            f"{len(sizes)} books, {longest}, has {sizes[longest]:,} tokens; at {format_length(empty[0].length)}: "
+            f"{reasons or 'a single paragraph'}. Leave out those lengths, add longer books, or change the caps"
+        )
     return reports
 
 
 def _cases_of(
-    counted: CountedBook, row: _Length, settings: TSortSettings, counter: PromptCounter
+    counted: CountedBook, row: _Length, settings: TSortSettings, counter: _Counter
 ) -> Sequence[Draft | Case]:
     """Return what a book gives at a length, in random order."""
-    if settings.fill:
-        # Cases, as a draft keeps its book, and there may be any number of novels.
-        drafts = _filled(counted, row, settings, counter)
-        return [draft.to_case(row.task, counter.count_all(draft), row.length) for draft in drafts]
-    return _mixed(counted, find_windows(counted, row.caps, settings.segments, row.dropped), row, settings)
 
+    def mixed(windows: Iterable[Window]) -> list[Draft]:
+        drafts = [Draft.of(counted, window, row.task, settings.seed) for window in windows]
+        random.Random(stable_seed(settings.seed, row.task, counted.book.id)).shuffle(drafts)
+        return drafts
 
-def _mixed(
-    counted: CountedBook, windows: Iterable[Window], row: _Length, settings: TSortSettings
-) -> list[Draft]:
-    drafts = [Draft.of(counted, window, row.task, settings.seed) for window in windows]
-    random.Random(stable_seed(settings.seed, row.task, counted.book.id)).shuffle(drafts)
-    return drafts
-
-
-def _filled(
-    counted: CountedBook, row: _Length, settings: TSortSettings, counter: PromptCounter
-) -> list[Draft]:
-    """Return the cases of a novel, each of which fills the length."""
     caps = row.caps
-    counted = as_counted_together(counted, settings.measure)
+    if not settings.fill:
+        return mixed(find_windows(counted, caps, settings.segments, row.dropped))
+    counted = counted.as_in_whole(settings.measure)
     if settings.segment_cap is None:
         # The paper's reserve is too small for the frame in tokenizers with short tokens; and in very short cases a paragraph
         # may be longer than a segment should be.
@@ -229,30 +376,36 @@ def _filled(
         caps = replace(caps, segment=max(min(caps.segment, room), int(counted.tokens.max())))
     windows: Iterable[Window] = filled_windows(counted, caps, settings.segments, counter.fixed)
     if settings.per_book != 1:
-        windows = apart(windows, caps.stride)
+        windows = _apart(windows, caps.stride)
     # What words at the edges have more or less is not in the windows' sums.
     least = least_tokens(caps.bound)
-    drafts = _mixed(counted, windows, row, settings)
-    fitting = (draft for draft in drafts if least <= counter.count(draft) <= caps.bound)
-    found = list(islice(fitting, settings.per_book))
-    if not found:
+    fitting = (draft for draft in mixed(windows) if least <= counter.count(draft) <= caps.bound)
+    drafts = list(itertools.islice(fitting, settings.per_book))
+    if not drafts:
         row.dropped["no paragraphs around the segments fill the length"] += 1
-    return found
+    # Cases, as a draft keeps its book, and there may be any number of novels.
+    return [draft.to_case(row.task, counter.count_all(draft), row.length) for draft in drafts]
+
+
+def _apart(windows: Iterable[Window], stride: int) -> Iterator[Window]:
+    """Yield the windows that begin at least a stride after the last one taken."""
+    free = 0
+    for window in windows:
+        if window.edges[0] >= free:
+            free = window.edges[0] + stride
+            yield window
 
 
 def _write_length(
     row: _Length,
     settings: TSortSettings,
-    counter: PromptCounter,
+    counter: _Counter,
     writer: CaseWriter,
     progress: Progress,
     sizes: Mapping[str, int],
 ) -> TaskReport:
-    tokens: list[int] = []
-    clusters: set[str] = set()
-
     def cases() -> Iterator[Case]:
-        turns: Iterator[Draft | Case | None] = chain.from_iterable(zip_longest(*row.found))
+        turns = itertools.chain.from_iterable(itertools.zip_longest(*row.found))
         found = (item for item in turns if item is not None)
         for item in progress.over(found, f"writing {row.task}", "case", sum(map(len, row.found))):
             case = (
@@ -260,38 +413,72 @@ def _write_length(
                 if isinstance(item, Case)
                 else item.to_case(row.task, counter.count_all(item), row.length)
             )
-            size = case.num_tokens[settings.measure.name]
-            if size > row.caps.bound:
+            if case.num_tokens[settings.measure.name] <= row.caps.bound:
+                covered.add(case.cluster)
+                yield case
+            else:
                 row.dropped["the prompt is over the bound"] += 1
-                continue
-            tokens.append(size)
-            clusters.add(case.cluster)
-            yield case
-            if len(tokens) == settings.n:
-                return
 
-    writer.add_cases(row.task, cases())
-    without = [book for book in sizes if book not in clusters] if settings.n is None else []
-    notes = []
-    if tokens and without:
-        listed = ", ".join(f"{book} ({sizes[book]:,} tokens)" for book in without[:5])
-        more = f" and {len(without) - 5} more books" if len(without) > 5 else ""
-        notes.append(f"{row.task}: no case from {listed}{more}: too short, or their paragraphs are too long")
-    return TaskReport(row.task, tokens, len(clusters), 1 / factorial(settings.segments), row.dropped, notes)
+    covered: set[str] = set()
+    guess = 1 / factorial(settings.segments)
+    report = write_task(writer, row.task, cases(), settings, lambda _: guess, row.dropped)
+    without = [book for book in sizes if book not in covered] if settings.n is None else []
+    if not (report.tokens and without):
+        return report
+    listed = ", ".join(f"{book} ({sizes[book]:,} tokens)" for book in without[:5])
+    more = f" and {len(without) - 5} more books" if len(without) > 5 else ""
+    note = f"{row.task}: no case from {listed}{more}: too short, or their paragraphs are too long"
+    return replace(report, notes=[note])
 
 
-def _require_cases(
-    rows: Sequence[_Length], reports: Sequence[TaskReport], source: str, sizes: Mapping[str, int]
-) -> None:
-    empty = [row for row, report in zip(rows, reports, strict=True) if not report.tokens]
-    if not empty:
-        return
-    longest = max(sizes, key=lambda book: sizes[book])
-    reasons = (
-        "; ".join(f"{count} x {reason}" for reason, count in empty[0].dropped.items()) or "a single paragraph"
-    )
-    raise InputError(
-        f"{source}: no case of {', '.join(format_length(row.length) for row in empty)} can be built. The longest of "
-        f"{len(sizes)} books, {longest}, has {sizes[longest]:,} tokens; at {format_length(empty[0].length)}: {reasons}. "
-        "Leave out those lengths, add longer books, or change the caps"
-    )
+_MOST_TOKENS = 10_000_000
+_FEWEST_NOVELS = 10
+_CASES = 200
+"""Cases for which the tokens above suffice."""
+# A paragraph of the synthetic novel has some 133 tokens at most. Not every place has paragraphs that fill a very short case.
+_LONG_PARAGRAPH = 150
+_SLACK = 80 * _LONG_PARAGRAPH
+
+
+@dataclass(frozen=True)
+class NovelPlan:
+    """Novels for the synthetic cases of one length.
+
+    How many cases come from a novel, and how long it is, depend on the length alone, so that fewer cases are the first of
+    more. Up to 50k each case has a novel of its own. Longer cases share some, which are then the clusters of the interval:
+    200 cases have ten million tokens of novels to begin in, but never fewer than ten novels (128k: 78 novels of three
+    cases each, taken in turns). Beyond what these novels give there are more of them, and the turns are others.
+
+    Attributes:
+        seeds: of the novels.
+        per_novel: cases from each.
+        num_tokens: of each novel.
+        characters_per_token: of the tokenizer in which lengths are meant.
+    """
+
+    seeds: tuple[int, ...]
+    per_novel: int
+    num_tokens: int
+    characters_per_token: float
+
+    @classmethod
+    def of(cls, card: TaskCard, settings: TSortSettings, length: int) -> "NovelPlan":
+        """Plan for the number of cases and the length that are asked for."""
+        cases = settings.n or 1
+        novels = min(max(_FEWEST_NOVELS, _MOST_TOKENS // length), _CASES)
+        per_novel = -(-_CASES // novels)
+        number = min(cases, novels) if cases <= novels * per_novel else -(-cases // per_novel)
+        room = (per_novel - 1) * caps_for(card, length, settings).stride * _LONG_PARAGRAPH + _SLACK
+        rate = CHARACTERS_PER_TOKEN
+        if settings.measure.name != CL100K:
+            sample = _JOINT.join(write_novel(0, 3000).paragraphs)
+            rate = 1.02 * len(sample) / settings.measure.count(sample)
+            room = round(room * CHARACTERS_PER_TOKEN / rate)
+        seeds = (int(stable_seed(settings.seed, length, place)[:12], 16) for place in range(number))
+        return cls(tuple(seeds), per_novel, length + room, rate)
+
+    def novels(self) -> Iterator[Book]:
+        """Write them, one after the other."""
+        for seed in self.seeds:
+            novel = write_novel(seed, self.num_tokens, characters_per_token=self.characters_per_token)
+            yield Book(novel.id, novel.title, novel.paragraphs, novel.chapters)

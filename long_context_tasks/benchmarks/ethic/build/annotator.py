@@ -1,21 +1,68 @@
-"""Ask a model for labels, summaries, spans and questions; what it has answered once is never asked again."""
+"""Ask a model for labels, summaries, spans and questions; what it has answered once is never asked again.
+
+Its labels are read here too, merged over chunks, and compared with a person's.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, StrictInt, StrictStr
 
 from long_context_tasks.benchmarks.ethic.build.drafts import fill
-from long_context_tasks.benchmarks.ethic.build.labels import NAMES, occurring, parse_labels
 from long_context_tasks.benchmarks.ethic.prompts import template
-from long_context_tasks.benchmarks.ethic.scoring.repaired import LIST_MARK, NONE, answer_of, is_refusal
+from long_context_tasks.benchmarks.ethic.scoring import official
+from long_context_tasks.benchmarks.ethic.scoring.official import F1
+from long_context_tasks.benchmarks.ethic.scoring.repaired import (
+    AROUND,
+    LEADING_NONE,
+    LIST_MARK,
+    NONE,
+    THOUSANDS,
+    answer_of,
+    final_answer,
+    is_refusal,
+)
+from long_context_tasks.corpora.plain_files import read_rows
 from long_context_tasks.judges import ENDPOINT_FAILED, JudgeConfig, Store, check_judge, load_judge
-from long_context_tasks.judges.ask import ask_all, says_something
+from long_context_tasks.judges.run import ask_all
 from long_context_tasks.judges.store import default_store_path
 from long_context_tasks.schema import InputError, Message
+from long_context_tasks.schema.validated import Checked, validated
 
 MOST_SENTENCES = 5
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"”’)]*\s+(?=[\"“‘(\[]*[A-Z0-9])")
 _PAIR = re.compile(r"Question:\s*(.+?)\s*\n+\s*Answer:\s*(.+)", re.DOTALL)
+NAMES = frozenset(("books", "debates"))
+"""Domains whose labels are names; those of the others are numbers."""
+MOST_WORDS = 4
+"""Words of an item of names or counts, at most; a longer one is a sentence, and the answer no list."""
+_POSSESSIVE = re.compile(r"['’]s$")
+_HEADING = re.compile(r"^\D*:(?!\w)")
+_AND = re.compile(r"\s(?:and|&)\s", re.IGNORECASE)
+_TITLES = frozenset(
+    [
+        "mr",
+        "mrs",
+        "ms",
+        "miss",
+        "dr",
+        "sir",
+        "lady",
+        "lord",
+        "captain",
+        "madam",
+        "madame",
+        "speaker",
+        "hon",
+        "rev",
+        "prof",
+    ]
+)
+_VERBS = frozenset(("is", "are", "was", "were", "not"))
+"""Words that only sentences have."""
 
 
 class Annotator:
@@ -31,9 +78,7 @@ class Annotator:
         self.config, self._store = config, store
         self.asked = self.unusable = self.cut = self.invented = 0
 
-    def texts(
-        self, prompts: Sequence[str], usable: Callable[[str], bool] = says_something
-    ) -> list[str | None]:
+    def texts(self, prompts: Sequence[str], usable: Callable[[str], object] = str.strip) -> list[str | None]:
         """Return an answer to each prompt, without the model's thinking; None where none of several answers could be used.
 
         Empty answers, refusals and thinking that never ended cannot, whatever ``usable`` says.
@@ -86,16 +131,13 @@ class Annotator:
 
     def notes(self) -> list[str]:
         """Return what the user should know of the answers."""
-        notes = (
-            (
-                self.cut,
-                f"{self.cut} of {self.asked} answers ended at max_tokens ({self.config.max_tokens}); raise it, or labels may be "
-                "missing",
-            ),
-            (self.invented, f"{self.invented} names that do not occur in their chunk were left out"),
-            (self.unusable, f"{self.unusable} of {self.asked} answers could not be used"),
-        )
-        return [f"annotator {self.config.name}: {note}" for count, note in notes if count]
+        end = f"ended at max_tokens ({self.config.max_tokens}); raise it, or labels may be missing"
+        notes = {
+            f"{self.cut} of {self.asked} answers {end}": self.cut,
+            f"{self.invented} names that do not occur in their chunk were left out": self.invented,
+            f"{self.unusable} of {self.asked} answers could not be used": self.unusable,
+        }
+        return [f"annotator {self.config.name}: {note}" for note, count in notes.items() if count]
 
 
 def _filled(name: str, passages: Sequence[str]) -> list[str]:
@@ -122,6 +164,102 @@ def load_annotator(path: Path | None, family: str) -> Annotator:
 def _is_answer(reply: str) -> bool:
     answer = answer_of(reply)
     return answer.failure is None and not is_refusal(answer.text)
+
+
+def parse_labels(answer: str, domain: str) -> list[str] | None:
+    """Return the labels in an annotator's answer, each once, in its order; empty for "None".
+
+    The prompts ask for single words or bare numbers, so a full name gives its parts, and of a number only the digits (in law
+    also letters next to them) stay; what has no letter, or no digit, is no label. A heading before a colon is passed over.
+
+    Returns:
+        None for an answer that is no list: sentences, or no label and no "None" either.
+
+    >>> parse_labels("Names: Elizabeth Bennet, Mr. Darcy and 'Jane'.", "books")
+    ['Elizabeth', 'Bennet', 'Darcy', 'Jane']
+    >>> parse_labels("1,204; 12 patients; 36.", "medicine"), parse_labels("618; F.3d; 27; 922(g)", "law")
+    (['1204', '12', '36'], ['618', '27', '922g'])
+    >>> parse_labels("None (nobody is named).", "books"), parse_labels("There are no names in it.", "books")
+    ([], None)
+    """
+    text = final_answer(answer)
+    if LEADING_NONE.match(text):
+        return []
+    # Only in law may a comma in a number separate two of them, as a volume and a page.
+    if domain == "medicine" or (domain == "law" and re.search(r"[;\n]", text)):
+        text = THOUSANDS.sub("", text)
+    items = []
+    for line in text.split("\n"):
+        parts = re.split(r"[;,]", LIST_MARK.sub("", line))
+        parts[0] = _HEADING.sub("", parts[0])
+        items += [item.strip(AROUND).split() for part in parts for item in _AND.split(f" {part} ")]
+    if any(_is_sentence(words, domain) for words in items):
+        return None
+    labels = merge_labels(_item_labels(words, domain) for words in items)
+    # Titles alone are a list without a name.
+    return labels if labels or any(_is_title(word) for words in items for word in words) else None
+
+
+def _is_sentence(words: Sequence[str], domain: str) -> bool:
+    if domain == "law":
+        # Names of cases and statutes may be long.
+        return not _VERBS.isdisjoint(words)
+    own = [word for word in words if not _is_title(word)]
+    if len(own) > MOST_WORDS or not _VERBS.isdisjoint(own):
+        return True
+    no_name = domain in NAMES and all(word[0].islower() for word in own)
+    return len(own) > 1 and (no_name or own[0].lower() == "no")
+
+
+def _is_title(word: str) -> bool:
+    return word.strip(AROUND).lower() in _TITLES
+
+
+def _item_labels(words: Sequence[str], domain: str) -> list[str]:
+    """The labels in an item: every name in it, the first count, or all numbers of a citation."""
+    if domain == "law":
+        # "F.3d" and "2d" are series, named by their letters; "922(g)" and "1983" are numbers.
+        plain = (re.sub(r"[^0-9A-Za-z]", "", word) for word in words)
+        return [word for word in plain if re.match(r"\d", word) and not re.fullmatch(r"\d(?:d|th)", word)]
+    stripped = [word.strip(AROUND) for word in words]
+    if domain == "medicine":
+        return [word for word in stripped if re.fullmatch(r"\d+", word, re.ASCII)][:1]
+    names = (_POSSESSIVE.sub("", word).strip(AROUND) for word in stripped)
+    return [name for name in names if re.search(r"[^\W\d_]", name) and not _is_title(name)]
+
+
+def merge_labels(lists: Iterable[Iterable[str]]) -> list[str]:
+    """Merge the labels of all chunks without duplicates, in order of first mention; case does not tell two labels apart."""
+    merged: dict[str, str] = {}
+    for label in (label for labels in lists for label in labels):
+        if (key := label.lower()) != NONE:
+            merged.setdefault(key, label)
+    return list(merged.values())
+
+
+def occurring(labels: Iterable[str], passage: str) -> list[str]:
+    """Return the labels that occur in a passage as words, in any case and with any apostrophe.
+
+    >>> occurring(["O'Neil", "Ann", "anne"], "“Anne’s house,” said O’Neil.")
+    ["O'Neil", 'anne']
+    """
+    plain = passage.replace("’", "'")
+    words = ((label, re.escape(label.replace("’", "'"))) for label in labels)
+    return [label for label, word in words if re.search(rf"(?<!\w){word}(?!\w)", plain, re.IGNORECASE)]
+
+
+def gold_labels(labels: Sequence[str]) -> list[str]:
+    """Return labels as a case has them: "None" where there are none, as the instruction asks for."""
+    return list(labels) or [official.NONE]
+
+
+def label_f1(found: Sequence[str], right: Sequence[str]) -> F1:
+    """Measure the agreement of two label sets; two empty ones agree.
+
+    >>> label_f1(["anne"], ["Anne", "Jane"]).precision
+    1.0
+    """
+    return official.f1("; ".join(gold_labels(found)), gold_labels(merge_labels([right])))
 
 
 def first_sentences(text: str, most: int = MOST_SENTENCES) -> str:
@@ -157,3 +295,67 @@ def parse_spans(answer: str) -> list[str]:
     lines: Iterable[str] = (LIST_MARK.sub("", line) for line in answer.split("\n"))
     cleaned = (" ".join(line.split()).strip('"“”`') for line in lines)
     return list(dict.fromkeys(line for line in cleaned if len(line) > 2 and line.lower().strip(".") != NONE))
+
+
+_EXAMPLE = '{"domain": "books", "passage": "...", "labels": []}'
+
+
+class LabelledChunk(Checked):
+    """A chunk that a person labelled; its labels are read as an annotator's are, so that "1,204" is 1204 in both."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    domain: Literal["books", "debates", "medicine", "law"]
+    passage: Annotated[str, Field(pattern=r"\S")]
+    labels: list[StrictStr | StrictInt]
+
+
+def read_labelled_chunks(path: Path) -> list[LabelledChunk]:
+    """Read chunks labelled by hand: JSON Lines with ``domain``, ``passage`` and ``labels`` (a list of texts or numbers).
+
+    Raises:
+        InputError: no such file, an empty one, or a row of another form.
+    """
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; correct --check-labels")
+    chunks = []
+    for place, values in read_rows(path, "a labelled chunk"):
+        chunk = validated(LabelledChunk, values, place, remedy=f"write {_EXAMPLE}")
+        read = [parse_labels(str(label), chunk.domain) for label in chunk.labels]
+        if None in read:
+            wrong = chunk.labels[read.index(None)]
+            raise InputError(f"{place}: {wrong!r} is no label; write names or numbers alone")
+        chunks.append(chunk.model_copy(update={"labels": merge_labels(own or () for own in read)}))
+    if not chunks:
+        raise InputError(f"{path}: holds no labelled chunks; write {_EXAMPLE}")
+    return chunks
+
+
+def label_quality(chunks: Sequence[LabelledChunk], annotator: Annotator) -> list[dict[str, Any]]:
+    """Measure the agreement of an annotator with hand-made labels in each domain (Table B): means over chunks, 0 to 1.
+
+    Chunks without an answer are outside the mean; a domain without any answer has no row.
+    """
+    from long_context_tasks.stats import interval_of_mean
+
+    rows = []
+    for domain in dict.fromkeys(chunk.domain for chunk in chunks):
+        own = [chunk for chunk in chunks if chunk.domain == domain]
+        found = annotator.labels(domain, [chunk.passage for chunk in own])
+        scores = [
+            label_f1(labels, list(map(str, chunk.labels)))
+            for labels, chunk in zip(found, own, strict=True)
+            if labels is not None
+        ]
+        if n := len(scores):
+            row = {
+                "domain": domain,
+                "f1": sum(score.f1 for score in scores) / n,
+                "interval": asdict(interval_of_mean([score.f1 for score in scores], list(range(n)))),
+                "precision": sum(score.precision for score in scores) / n,
+                "recall": sum(score.recall for score in scores) / n,
+                "n": n,
+                "total": len(own),
+            }
+            rows.append(row)
+    return rows

@@ -5,82 +5,79 @@ single-document QA (books, debates) about one chunk, multi-document QA (medicine
 summarization about two chunks of any domain. The annotator writes question and answer.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from long_context_tasks.benchmarks.building import Progress
-from long_context_tasks.benchmarks.ethic.build.annotator import Annotator
-from long_context_tasks.benchmarks.ethic.build.drafts import Built, Draft, Plan
-from long_context_tasks.benchmarks.ethic.build.labels import gold_labels, merge_labels
+from long_context_tasks.benchmarks.ethic.build.annotator import Annotator, gold_labels, merge_labels
+from long_context_tasks.benchmarks.ethic.build.drafts import (
+    LOOSE,
+    Built,
+    Draft,
+    Plan,
+    Window,
+    plan_windows,
+    shuffled,
+)
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.benchmarks.ethic.build.sources import Source
-from long_context_tasks.benchmarks.ethic.build.windows import LOOSE, Window, plan_windows, shuffled
-from long_context_tasks.benchmarks.ethic.context_sections import find_markers
-from long_context_tasks.tokens.chunks import JOINT, Chunk
+from long_context_tasks.benchmarks.ethic.prompts import find_markers
+from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece
 
 T = TypeVar("T")
 FEW = "the context has fewer chunks or paragraphs than --items"
-MARKER = {"law": "Segment"}
-"""How a section is called where not "Section": official scoring splits law by segments."""
-SINGLE_QA, MULTI_QA, FOCUSED_SUMMARY = "single_qa", "multi_qa", "focused_summary"
-COUNTERPARTS = {
-    "books": (SINGLE_QA, FOCUSED_SUMMARY),
-    "debates": (SINGLE_QA, FOCUSED_SUMMARY),
-    "medicine": (MULTI_QA, FOCUSED_SUMMARY),
-    "law": (MULTI_QA, FOCUSED_SUMMARY),
-}
-"""Domain to the kinds that suit it."""
+_SINGLE_QA, _MULTI_QA, _FOCUSED_SUMMARY = "single_qa", "multi_qa", "focused_summary"
 _PROMPTS = {
-    SINGLE_QA: ("build_single_qa", "build_answer_question"),
-    MULTI_QA: ("build_multi_qa", "build_answer_question"),
-    FOCUSED_SUMMARY: ("build_focused_summary", "build_answer_query"),
+    _SINGLE_QA: ("build_single_qa", "build_answer_question"),
+    _MULTI_QA: ("build_multi_qa", "build_answer_question"),
+    _FOCUSED_SUMMARY: ("build_focused_summary", "build_answer_query"),
 }
-_GAP = f"{JOINT}[...]{JOINT}"
+"""Kind of counterpart to the prompt that asks the annotator, and that of the case."""
 
 
-def context_strings(chunks: Sequence[Chunk]) -> tuple[str, ...]:
-    """Return chunks as a prompt shows them, in strings that count apart."""
-    return tuple(f"{piece.text}{JOINT}" for chunk in chunks for piece in chunk.pieces)
+def _pieces(chunks: Iterable[Chunk]) -> list[Piece]:
+    return [piece for chunk in chunks for piece in chunk.pieces]
 
 
-def window_labels(window: Window) -> dict[str, object]:
-    """Return what breakdowns need to know of a context."""
-    parts = {piece.part for chunk in window.chunks for piece in chunk.pieces}
-    return {"title": window.source.title, "num_chunks": len(window.chunks), "num_documents": len(parts)}
+def _context(chunks: Iterable[Chunk]) -> tuple[str, ...]:
+    """Chunks as a prompt shows them, in strings that count apart."""
+    return tuple(f"{piece.text}{JOINT}" for piece in _pieces(chunks))
+
+
+def _draft(window: Window, prompt: str, gold: Any, labels: dict[str, Any], **more: Any) -> Draft:
+    own = {
+        "title": window.source.title,
+        "num_chunks": len(window.chunks),
+        "num_documents": len({piece.part for piece in _pieces(window.chunks)}),
+    }
+    more = {"context": _context(window.chunks), **more}
+    return Draft(window.source.id, window.length, prompt=prompt, gold=gold, labels=own | labels, **more)
 
 
 def _answers(
     plan: Plan[Window], ask: Callable[[Sequence[str]], Sequence[T | None]]
-) -> Callable[[Window], list[T] | None]:
-    """Ask about each distinct chunk once; return a window's answers, None where one is missing."""
+) -> Iterable[tuple[Window, list[T] | None]]:
+    """Ask about each distinct chunk once; yield every window with its answers, None where one is missing."""
     texts = list(dict.fromkeys(chunk.text for window in plan.windows for chunk in window.chunks))
     known = dict(zip(texts, ask(texts), strict=True))
-
-    def of(window: Window) -> list[T] | None:
+    for window in plan.windows:
         found = [answer for chunk in window.chunks if (answer := known[chunk.text]) is not None]
-        return found if len(found) == len(window.chunks) else None
-
-    return of
+        yield window, found if len(found) == len(window.chunks) else None
 
 
 def build_recall(
     sources: Iterable[Source], domain: str, settings: EthicSettings, annotator: Annotator, progress: Progress
-) -> Built:
+) -> list[Built]:
     """Build cases whose gold are the labels of their chunks, merged without duplicates.
 
     The turn's label ``first_chunk`` holds for every label the chunk (from 0) in which it is first found.
     """
     plan = plan_windows(sources, settings, progress)
-    labels_of = _answers(plan, lambda texts: annotator.labels(domain, texts))
-
-    def drafts() -> Iterator[tuple[Window, Draft | str]]:
-        for window in plan.windows:
-            labels = labels_of(window)
-            yield window, "a chunk has no labels" if labels is None else recall_draft(window, labels)
-
-    return Built.of("recall", domain, plan, drafts())
+    made: list[tuple[int, Draft | str]] = [
+        (window.length, "a chunk has no labels" if labels is None else recall_draft(window, labels))
+        for window, labels in _answers(plan, lambda texts: annotator.labels(domain, texts))
+    ]
+    return [Built("recall", domain, plan, made)]
 
 
 def recall_draft(window: Window, labels: Sequence[Sequence[str]]) -> Draft:
@@ -88,40 +85,30 @@ def recall_draft(window: Window, labels: Sequence[Sequence[str]]) -> Draft:
     merged = merge_labels(labels)
     lowered = [{label.lower() for label in own} for own in labels]
     first = [next(at for at, own in enumerate(lowered) if label.lower() in own) for label in merged]
-    return Draft(
-        id=window.source.id,
-        length=window.length,
-        context=context_strings(window.chunks),
-        prompt=f"build_recall_{window.source.domain}",
-        gold=gold_labels(merged),
-        labels=window_labels(window),
-        turn_labels={"first_chunk": first},
-    )
+    prompt = f"build_recall_{window.source.domain}"
+    return _draft(window, prompt, gold_labels(merged), {}, turn_labels={"first_chunk": first})
 
 
 def build_organize(
     sources: Iterable[Source], domain: str, settings: EthicSettings, annotator: Annotator, progress: Progress
-) -> Built:
+) -> list[Built]:
     """Build cases that show the summaries of their chunks in random order; the gold are the options' numbers in the text's order.
 
     As the options take room too, a context has as many whole chunks as fit together with their summaries, at least two. With
     ``items`` that context is shown with the summaries of so many of its chunks, a larger number with those of the smaller ones too.
     """
     plan = plan_windows(sources, settings, progress, fill=False)
-    summaries_of = _answers(plan, annotator.summaries)
-
-    def drafts() -> Iterator[tuple[Window, Draft | str]]:
-        for window in plan.windows:
-            summaries = summaries_of(window)
-            fitting = "a chunk has no summary" if summaries is None else _fitting(window, summaries, settings)
-            if isinstance(fitting, str):
-                yield window, fitting
-                continue
-            for items in settings.items or (len(fitting),):
-                enough = items <= len(fitting)
-                yield window, organize_draft(window, fitting, items, settings) if enough else FEW
-
-    return Built.of("organize", domain, plan, drafts())
+    made: list[tuple[int, Draft | str]] = []
+    for window, summaries in _answers(plan, annotator.summaries):
+        fitting = "a chunk has no summary" if summaries is None else _fitting(window, summaries, settings)
+        if isinstance(fitting, str):
+            made.append((window.length, fitting))
+            continue
+        for items in settings.items or (len(fitting),):
+            enough = items <= len(fitting)
+            draft = organize_draft(window, fitting, items, settings) if enough else FEW
+            made.append((window.length, draft))
+    return [Built("organize", domain, plan, made)]
 
 
 def _fitting(window: Window, summaries: list[str], settings: EthicSettings) -> list[str] | str:
@@ -145,43 +132,38 @@ def organize_draft(window: Window, summaries: Sequence[str], items: int, setting
     chosen = sorted(shuffled(len(summaries), *seed, "options")[:items])
     shown = shuffled(items, *seed)
     options = "\n".join(f"[{number}] {summaries[chosen[at]]}" for number, at in enumerate(shown, start=1))
-    return Draft(
-        id=window.source.id,
-        length=window.length,
-        context=context_strings(window.chunks[: len(summaries)]),
-        prompt="build_organize",
-        gold=[str(shown.index(at) + 1) for at in range(items)],
+    return _draft(
+        window,
+        "build_organize",
+        [str(shown.index(at) + 1) for at in range(items)],
+        {"num_chunks": len(summaries)},
+        context=_context(window.chunks[: len(summaries)]),
         slots={"options": options},
-        labels={**window_labels(window), "num_chunks": len(summaries)},
         items=items if settings.items else None,
     )
 
 
 def build_summarize(
     sources: Iterable[Source], domain: str, settings: EthicSettings, progress: Progress
-) -> Built:
+) -> list[Built]:
     """Build cases whose context is split into marked sections of whole chunks; the gold are the markers.
 
     With ``items`` the same context is split into so many sections of whole paragraphs.
     """
     plan = plan_windows(sources, settings, progress)
-    made = (
-        (window, _summarize_draft(window, items, settings))
-        for window in plan.windows
-        for items in settings.items or (None,)
-    )
-    return Built.of("summarize", domain, plan, made)
-
-
-def _summarize_draft(window: Window, items: int | None, settings: EthicSettings) -> Draft | str:
-    """A case with a number of sections, or with sections of the usual size; or why there is none."""
-    if items is None:
+    made: list[tuple[int, Draft | str]] = []
+    for window in plan.windows:
+        paragraphs = [Chunk((piece,)) for piece in _pieces(window.chunks)]
         size = settings.section_tokens or max(settings.chunk_tokens, window.length // 8)
-        return sections_draft(window, split_sections(window.chunks, size))
-    paragraphs = [Chunk((piece,)) for chunk in window.chunks for piece in chunk.pieces]
-    if len(paragraphs) < items:
-        return FEW
-    return sections_draft(window, even_sections(paragraphs, items), items)
+        for items in settings.items or (None,):
+            if items is None:
+                draft = sections_draft(window, split_sections(window.chunks, size))
+            elif len(paragraphs) < items:
+                draft = FEW
+            else:
+                draft = sections_draft(window, even_sections(paragraphs, items), items)
+            made.append((window.length, draft))
+    return [Built("summarize", domain, plan, made)]
 
 
 def sections_draft(
@@ -189,28 +171,29 @@ def sections_draft(
 ) -> Draft | str:
     """Return a case with these sections; or why there is none."""
     domain = window.source.domain
-    markers = [f"<{MARKER.get(domain, 'Section')} {number}>" for number in range(1, len(sections) + 1)]
-    strings = [
+    # Official scoring splits law by segments.
+    name = "Segment" if domain == "law" else "Section"
+    markers = [f"<{name} {number}>" for number in range(1, len(sections) + 1)]
+    context = tuple(
         string
         for marker, chunks in zip(markers, sections, strict=True)
-        for string in (f"{marker}\n", *context_strings(chunks))
-    ]
-    if find_markers("".join(strings), domain) != markers:
+        for string in (f"{marker}\n", *_context(chunks))
+    )
+    if find_markers("".join(context), domain) != markers:
         return "the text has markers of sections in it"
-    return Draft(
-        id=window.source.id,
-        length=window.length,
-        context=tuple(strings),
-        prompt="build_summarize",
-        gold=markers,
+    return _draft(
+        window,
+        "build_summarize",
+        markers,
+        {"num_sections": len(sections)},
+        context=context,
         slots={"num_sections": str(len(sections))},
-        labels={**window_labels(window), "num_sections": len(sections)},
         rewrite={" section": " segment", "<Section": "<Segment"} if domain == "law" else {},
         items=items,
     )
 
 
-def split_sections(chunks: Sequence[Chunk], size: int) -> list[tuple[Chunk, ...]]:
+def split_sections(chunks: Sequence[Chunk], size: int) -> list[list[Chunk]]:
     """Split whole chunks into sections of about ``size`` tokens each; a short rest belongs to the section before it."""
     sections: list[list[Chunk]] = []
     tokens: list[int] = []
@@ -225,10 +208,10 @@ def split_sections(chunks: Sequence[Chunk], size: int) -> list[tuple[Chunk, ...]
     if len(sections) > 1 and tokens[-1] < size / 2:
         rest = sections.pop()
         sections[-1] += rest
-    return [tuple(section) for section in sections]
+    return sections
 
 
-def even_sections(chunks: Sequence[Chunk], n: int) -> list[tuple[Chunk, ...]]:
+def even_sections(chunks: Sequence[Chunk], n: int) -> list[list[Chunk]]:
     """Split chunks, at least ``n``, into ``n`` sections, as even as whole chunks allow; none is empty."""
     total = sum(chunk.tokens for chunk in chunks)
     sections: list[list[Chunk]] = [[]]
@@ -241,7 +224,7 @@ def even_sections(chunks: Sequence[Chunk], n: int) -> list[tuple[Chunk, ...]]:
             sections.append([])
         sections[-1].append(chunk)
         done += chunk.tokens
-    return [tuple(section) for section in sections]
+    return sections
 
 
 def build_counterparts(
@@ -251,36 +234,24 @@ def build_counterparts(
 
     Settings that are equal to those of a recalling build give equal contexts.
     """
-    contexts = plan_windows(sources, settings, progress)
+    plan = plan_windows(sources, settings, progress)
     built = []
-    for kind in COUNTERPARTS[domain]:
-        dropped = {length: Counter(own) for length, own in contexts.dropped.items()}
-        plan = replace(contexts, dropped=dropped, notes=[])
+    for kind in (_SINGLE_QA if domain in ("books", "debates") else _MULTI_QA, _FOCUSED_SUMMARY):
         asked, answered = _PROMPTS[kind]
         places = [evidence(window, kind, settings.seed) for window in plan.windows]
         usable = [(window, found) for window, found in zip(plan.windows, places, strict=True) if found]
+        made: list[tuple[int, Draft | str]] = []
         pairs = annotator.pairs(asked, [_passage(window, kind, found) for window, found in usable])
-        made: list[tuple[Window, Draft | str]] = [
-            (
-                window,
-                "no question was written"
-                if pair is None
-                else Draft(
-                    id=window.source.id,
-                    length=window.length,
-                    context=context_strings(window.chunks),
-                    prompt=answered,
-                    gold=[pair[1]],
-                    slots={"question": pair[0]},
-                    labels={**window_labels(window), "coverage": "low"},
-                    turn_labels={"evidence": found},
-                ),
-            )
-            for (window, found), pair in zip(usable, pairs, strict=True)
-        ]
+        for (window, found), pair in zip(usable, pairs, strict=True):
+            if pair is None:
+                made.append((window.length, "no question was written"))
+                continue
+            more = {"slots": {"question": pair[0]}, "turn_labels": {"evidence": found}}
+            draft = _draft(window, answered, [pair[1]], {"coverage": "low"}, **more)
+            made.append((window.length, draft))
         without = (window for window, found in zip(plan.windows, places, strict=True) if not found)
-        made += [(window, "the context holds a single document") for window in without]
-        built.append(Built.of(kind, domain, plan, made))
+        made += [(window.length, "the context holds a single document") for window in without]
+        built.append(Built(kind, domain, plan, made))
     return built
 
 
@@ -291,12 +262,12 @@ def evidence(window: Window, kind: str, seed: int) -> list[int]:
         Numbers of chunks; of pieces for multi-document QA; empty where the context has too few.
     """
     order = (seed, kind, window.source.domain, window.source.id, window.length)
-    if kind == SINGLE_QA:
+    if kind == _SINGLE_QA:
         return shuffled(len(window.chunks), *order)[:1]
-    if kind == FOCUSED_SUMMARY:
+    if kind == _FOCUSED_SUMMARY:
         first = shuffled(max(1, len(window.chunks) - 1), *order)[0]
         return list(range(first, min(first + 2, len(window.chunks))))
-    pieces = [piece for chunk in window.chunks for piece in chunk.pieces]
+    pieces = _pieces(window.chunks)
     chosen: dict[int, int] = {}
     for place in shuffled(len(pieces), *order):
         chosen.setdefault(pieces[place].part, place)
@@ -304,7 +275,7 @@ def evidence(window: Window, kind: str, seed: int) -> list[int]:
 
 
 def _passage(window: Window, kind: str, places: Sequence[int]) -> str:
-    if kind == MULTI_QA:
-        pieces = [piece for chunk in window.chunks for piece in chunk.pieces]
-        return _GAP.join(pieces[place].text for place in places)
+    if kind == _MULTI_QA:
+        pieces = _pieces(window.chunks)
+        return f"{JOINT}[...]{JOINT}".join(pieces[place].text for place in places)
     return JOINT.join(window.chunks[place].text for place in places)

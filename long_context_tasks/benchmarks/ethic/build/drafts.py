@@ -1,23 +1,176 @@
-"""Drafts of cases: what stands in a prompt, how many tokens it has, and how it is written into a case folder."""
+"""Which documents give a context of which length, drafts of their cases, and how these are written into a case folder."""
 
+import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import nan
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
-from long_context_tasks.benchmarks.building import TaskReport
+from long_context_tasks.benchmarks.building import Progress, TaskReport
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
+from long_context_tasks.benchmarks.ethic.build.sources import Source
 from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.schema import Case, CaseWriter, Turn, format_length
-from long_context_tasks.schema.case_folder import text_key
+from long_context_tasks.schema.case_folder import stable_seed, text_key
 from long_context_tasks.tokens import CL100K, Tokenizer
+from long_context_tasks.tokens.chunks import Chunk, chunks_of, pieces_of
 
 TOO_SHORT = "the document is too short"
 """Below ``min_document``."""
 UNFILLED = "the document is shorter than the length"
+LOOSE = "whole paragraphs or chunks leave too much of the length empty"
+"""The document is long enough, but its next paragraph or chunk does not fit any more."""
+NOT_CHOSEN = "not among the first n"
 _SLOT = re.compile(r"<(passages|num_sections|options|background|target_case|title|question|context|query)>")
+
+W = TypeVar("W")
+"""What a case is drafted from."""
+
+
+@dataclass(frozen=True)
+class Offer(Generic[W]):
+    """What a source offers.
+
+    Attributes:
+        tokens: of it, as far as they were counted.
+        at: returns the context of a length, or why there is none; called at once.
+        key: the sources with the least keys are chosen; of equal keys the first ones.
+    """
+
+    id: str
+    tokens: int
+    at: Callable[[int], W | str]
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Plan(Generic[W]):
+    """What can be built of one domain.
+
+    Attributes:
+        dropped: length to reasons why sources gave no case.
+        order: ids of the sources that were read.
+        longest: tokens of the longest source, as far as it was counted.
+    """
+
+    windows: tuple[W, ...]
+    dropped: Mapping[int, "Counter[str]"]
+    order: tuple[str, ...]
+    longest: int
+
+
+def plan_cases(offers: Iterable[Offer[W]], settings: EthicSettings) -> Plan[W]:
+    """Plan contexts of every length; with ``n``, that many sources are chosen for each before anything is annotated."""
+    found: dict[int, list[tuple[str, W]]] = {length: [] for length in settings.lengths}
+    dropped: dict[int, Counter[str]] = {length: Counter() for length in settings.lengths}
+    order: list[str] = []
+    longest = 0
+    for offer in offers:
+        order.append(offer.id)
+        longest = max(longest, offer.tokens)
+        for length in settings.lengths:
+            context = TOO_SHORT if offer.tokens < settings.min_document else offer.at(length)
+            if isinstance(context, str):
+                dropped[length][context] += 1
+            else:
+                found[length].append((offer.key, context))
+    windows: list[W] = []
+    for length, own in found.items():
+        chosen = sorted(range(len(own)), key=lambda place: own[place][0])[: settings.n]
+        if len(chosen) < len(own):
+            dropped[length][NOT_CHOSEN] += len(own) - len(chosen)
+        windows += [own[place][1] for place in sorted(chosen)]
+    return Plan(tuple(windows), dropped, tuple(order), longest)
+
+
+def choice_key(settings: EthicSettings, domain: str, source: str) -> str:
+    """Return a random key of a source, the same one at every length."""
+    return stable_seed(settings.seed, "choose", domain, source)
+
+
+def shuffled(n: int, *seed: object) -> list[int]:
+    """Return the numbers below n in an order that depends on the seed only."""
+    order = list(range(n))
+    random.Random(stable_seed(*seed)).shuffle(order)
+    return order
+
+
+@dataclass(frozen=True)
+class Window:
+    """The context of one case: the first chunks of a document."""
+
+    source: Source
+    length: int
+    chunks: tuple[Chunk, ...]
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the context."""
+        return sum(chunk.tokens for chunk in self.chunks)
+
+
+def plan_windows(
+    sources: Iterable[Source], settings: EthicSettings, progress: Progress, *, fill: bool = True
+) -> Plan[Window]:
+    """Plan windows of every length over the sources of one domain; for ``fill`` see :func:`window`."""
+    needed = max(settings.budget(settings.lengths[-1]), settings.min_document)
+
+    def offer(source: Source) -> Offer[Window]:
+        chunks = first_chunks(source, settings.chunk_tokens, needed, settings.measure)
+        tokens = sum(chunk.tokens for chunk in chunks)
+
+        def at(length: int) -> Window | str:
+            budget = settings.budget(length)
+            least = settings.min_fill * budget
+            if tokens < least:
+                return UNFILLED
+            found = Window(source, length, tuple(window(chunks, budget, fill=fill)))
+            # Without fill the caller checks how much of the length is used.
+            return LOOSE if not found.chunks or (fill and found.tokens < least) else found
+
+        return Offer(source.id, tokens, at, choice_key(settings, source.domain, source.id))
+
+    reading = progress.over(sources, "reading and encoding documents", "document")
+    return plan_cases(map(offer, reading), settings)
+
+
+def first_chunks(source: Source, cap: int, needed: int, tokenizer: Tokenizer) -> list[Chunk]:
+    """Return chunks of a source from its beginning until they have ``needed`` tokens; the rest is not encoded."""
+    chunks: list[Chunk] = []
+    size = 0
+    for chunk in chunks_of(pieces_of(source.texts, cap, tokenizer), cap):
+        if size >= needed:
+            break
+        chunks.append(chunk)
+        size += chunk.tokens
+    return chunks
+
+
+def window(chunks: Sequence[Chunk], budget: int, *, fill: bool = True) -> list[Chunk]:
+    """Return the first chunks that fit a budget of tokens.
+
+    Windows of one source are nested, so that a chunk is annotated once for all lengths. With ``fill`` the first pieces of the next
+    chunk follow as far as they fit, as a shorter chunk.
+    """
+    taken: list[Chunk] = []
+    left = budget
+    for chunk in chunks:
+        if chunk.tokens <= left:
+            taken.append(chunk)
+            left -= chunk.tokens
+            continue
+        pieces = []
+        for piece in chunk.pieces:
+            if piece.tokens > left:
+                break
+            pieces.append(piece)
+            left -= piece.tokens
+        if fill and pieces:
+            taken.append(Chunk(tuple(pieces)))
+        break
+    return taken
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
@@ -113,53 +266,20 @@ class Draft:
         )
 
 
-class HasLength(Protocol):
-    """What a case is drafted from."""
-
-    @property
-    def length(self) -> int:
-        """Most tokens of the prompt."""
-
-
-W = TypeVar("W", bound=HasLength)
-
-
-@dataclass(frozen=True)
-class Plan(Generic[W]):
-    """What can be built of one domain.
-
-    Attributes:
-        dropped: length to reasons why sources gave no case.
-        order: ids of the sources that were read.
-        longest: tokens of the longest source, as far as it was counted.
-    """
-
-    windows: tuple[W, ...]
-    dropped: Mapping[int, "Counter[str]"]
-    order: tuple[str, ...] = ()
-    longest: int = 0
-    notes: list[str] = field(default_factory=list)
-
-
 @dataclass(frozen=True)
 class Built:
-    """The cases of one task and domain, before they are written."""
+    """The cases of one task and domain, before they are written.
+
+    Attributes:
+        made: length and draft of each context, or in place of the draft why there is none.
+        notes: for the user.
+    """
 
     task: str
     domain: str
-    drafts: Sequence[Draft]
     plan: Plan[Any]
-
-    @classmethod
-    def of(cls, task: str, domain: str, plan: Plan[W], made: Iterable[tuple[W, Draft | str]]) -> "Built":
-        """Keep the drafts; where a reason stands in place of one, it is counted."""
-        drafts = []
-        for window, draft in made:
-            if isinstance(draft, str):
-                plan.dropped[window.length][draft] += 1
-            else:
-                drafts.append(draft)
-        return cls(task, domain, drafts, plan)
+    made: Sequence[tuple[int, Draft | str]]
+    notes: tuple[str, ...] = ()
 
 
 def write(built: Built, settings: EthicSettings, writer: CaseWriter) -> list[TaskReport]:
@@ -168,15 +288,21 @@ def write(built: Built, settings: EthicSettings, writer: CaseWriter) -> list[Tas
     Drafts over their length are left out; a note names the lengths without a case. Cases of one source stand side by side: their
     contexts begin alike, so a prefix cache works.
     """
-    plan = built.plan
-    name = task_name(built.task, built.domain)
+    plan, name = built.plan, task_name(built.task, built.domain)
+    dropped = {length: Counter(reasons) for length, reasons in plan.dropped.items()}
     kept: list[Draft] = []
     sizes: dict[int, list[int]] = {}
     place = {source: number for number, source in enumerate(plan.order)}
-    for draft in sorted(built.drafts, key=lambda draft: (place[draft.id], draft.length)):
+    drafts = []
+    for length, draft in built.made:
+        if isinstance(draft, str):
+            dropped[length][draft] += 1
+        else:
+            drafts.append(draft)
+    for draft in sorted(drafts, key=lambda draft: (place[draft.id], draft.length)):
         tokens = draft.tokens_in(settings.measure)
         if tokens > draft.length:
-            plan.dropped[draft.length]["the prompt is over the length"] += 1
+            dropped[draft.length]["the prompt is over the length"] += 1
         else:
             kept.append(draft)
             sizes.setdefault(draft.length, []).append(tokens)
@@ -187,11 +313,11 @@ def write(built: Built, settings: EthicSettings, writer: CaseWriter) -> list[Tas
         if length in sizes:
             clusters = len({draft.id for draft in kept if draft.length == length})
             # Notes are reported once.
-            notes = () if reports else tuple(plan.notes)
+            notes = () if reports else built.notes
             title = f"{name} {format_length(length)}"
-            reports.append(TaskReport(title, sizes[length], clusters, nan, plan.dropped[length], notes))
+            reports.append(TaskReport(title, sizes[length], clusters, nan, dropped[length], notes))
     if missing := [length for length in settings.lengths if length not in sizes]:
-        reasons = sum((plan.dropped[length] for length in missing), Counter())
+        reasons = sum((dropped[length] for length in missing), Counter())
         why = "; ".join(f"{count} x {reason}" for reason, count in reasons.most_common()) or "no documents"
         if reasons[TOO_SHORT] or reasons[UNFILLED]:
             # Documents are counted as far as the greatest length needs.

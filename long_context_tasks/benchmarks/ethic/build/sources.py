@@ -4,14 +4,19 @@ Books and debates are single documents. In medicine a source is a review with th
 case with up to 15 cases that cite it, or a single opinion where no citations are known.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from long_context_tasks.corpora.books import read_books
-from long_context_tasks.corpora.court_opinions import Opinion, read_opinions
-from long_context_tasks.corpora.debates import read_debates
-from long_context_tasks.corpora.medical_abstracts import Review, Study, read_reviews
+from long_context_tasks.corpora.documents import (
+    Opinion,
+    Review,
+    Study,
+    read_debates,
+    read_opinions,
+    read_reviews,
+)
 from long_context_tasks.corpora.plain_files import data_files, kind_of, read_rows
 from long_context_tasks.schema import InputError
 from long_context_tasks.tokens.chunks import Text
@@ -20,6 +25,8 @@ DOMAINS = ("books", "debates", "medicine", "law")
 MOST_CITING = 15
 """Cases in a group of law besides the target (section 3.1)."""
 _FOLDERS = {"medicine": ("medicine", "medical_abstracts"), "law": ("law", "court_opinions")}
+_COLUMNS = {"turns": "debates", "studies": "medicine", "opinions_cited": "law", "opinion_id": "law"}
+"""Column of JSON Lines to the domain that has it; without any of them they are books."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +47,7 @@ def places(path: Path, domain: str | None = None) -> dict[str, Path]:
     """Return for each domain the file or folder with its documents.
 
     A folder may hold one folder for each domain (``books``, ``debates``, ``medicine`` or ``medical_abstracts``, ``law`` or
-    ``court_opinions``); otherwise it holds documents of one domain, which their form
-    shows.
+    ``court_opinions``); otherwise it holds documents of one domain, which their form shows.
 
     Raises:
         InputError: no such path, or documents of an unknown form.
@@ -73,7 +79,7 @@ def guess_domain(path: Path) -> str:
     for file in files:
         if kind_of(file) == "jsonl":
             for _, row in read_rows(file, "a document"):
-                return _domain_of(row)
+                return next((domain for column, domain in _COLUMNS.items() if column in row), "books")
     if "txt" in kinds or any(path.glob("*/*.txt*")):
         return "books"
     if "json" in kinds:
@@ -82,14 +88,6 @@ def guess_domain(path: Path) -> str:
         f"{path}: holds no documents that are known; give texts (.txt), JSON Lines or screening lists (.csv), and --domain "
         f"({', '.join(DOMAINS)})"
     )
-
-
-def _domain_of(row: Mapping[str, object]) -> str:
-    if "turns" in row:
-        return "debates"
-    if "studies" in row:
-        return "medicine"
-    return "law" if "opinions_cited" in row or "opinion_id" in row else "books"
 
 
 def read_sources(path: Path, domain: str) -> Iterator[Source]:
@@ -109,7 +107,11 @@ def read_sources(path: Path, domain: str) -> Iterator[Source]:
             texts = tuple(Text(study_text(study), part) for part, study in enumerate(review.studies))
             yield Source(review.id, review.title, domain, texts)
     else:
-        yield from _cases(list(read_opinions(path)))
+        opinions = list(read_opinions(path))
+        groups = [(group.target, *group.citing) for group in cited_cases(opinions)]
+        for group in groups or [(opinion,) for opinion in opinions]:
+            texts = tuple(text for part, opinion in enumerate(group) for text in opinion_texts(opinion, part))
+            yield Source(group[0].id, group[0].title, domain, texts)
 
 
 def study_text(study: Study) -> str:
@@ -142,20 +144,6 @@ def cited_cases(opinions: Sequence[Opinion]) -> list[CitedCase]:
                 citing.setdefault(cited, []).append(opinion)
     groups = [CitedCase(by_id[cited], tuple(found[:MOST_CITING])) for cited, found in citing.items()]
     return sorted(groups, key=lambda group: -len(group.citing))
-
-
-def _cases(opinions: Sequence[Opinion]) -> Iterator[Source]:
-    groups = cited_cases(opinions)
-    if not groups:
-        for opinion in opinions:
-            yield Source(opinion.id, opinion.title, "law", opinion_texts(opinion))
-    for group in groups:
-        texts = [
-            text
-            for part, one in enumerate((group.target, *group.citing))
-            for text in opinion_texts(one, part)
-        ]
-        yield Source(group.target.id, group.target.title, "law", tuple(texts))
 
 
 def included_elsewhere(review: Review, reviews: Sequence[Review]) -> tuple[Review, frozenset[str]] | None:

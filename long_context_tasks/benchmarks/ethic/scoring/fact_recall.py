@@ -17,7 +17,7 @@ from long_context_tasks.benchmarks.ethic.scoring import summaries
 from long_context_tasks.benchmarks.ethic.scoring.repaired import THOUSANDS, answer_of
 from long_context_tasks.judges import Verdict
 from long_context_tasks.schema import Case, CaseScores, Score
-from long_context_tasks.schema.reasons import UNPARSED
+from long_context_tasks.schema.response import UNPARSED
 from long_context_tasks.synthetic.document import Fact
 
 FACT_RECALL = "fact_recall"

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from long_context_tasks.benchmarks.ethic.scoring.official import F1, REFUSAL, rates
-from long_context_tasks.schema.reasons import ANSWER_CUT, EMPTY, REFUSED
-from long_context_tasks.schema.thinking import without_thinking
+from long_context_tasks.schema.response import ANSWER_CUT, EMPTY, REFUSED, without_thinking
 
 NONE = "none"
 """The answer that there is nothing to list, in lower case."""

@@ -11,15 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from long_context_tasks.benchmarks.ethic.context_sections import context_of, split_sections, summaries
-from long_context_tasks.benchmarks.ethic.prompts import template
+from long_context_tasks.benchmarks.ethic.prompts import context_of, split_sections, template
 from long_context_tasks.benchmarks.ethic.scoring import official
 from long_context_tasks.benchmarks.ethic.scoring.official import CRITERIA
 from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of
 from long_context_tasks.judges import ENDPOINT_FAILED, JudgeRequest, Rubric, Verdict, last_boxed
 from long_context_tasks.schema import Case, CaseScores, Documents, InputError, Message, Score
-from long_context_tasks.schema.reasons import JUDGE_FAILED, JUDGE_UNPARSABLE, NOT_JUDGED, UNPARSED
-from long_context_tasks.schema.thinking import without_thinking
+from long_context_tasks.schema.response import (
+    JUDGE_FAILED,
+    JUDGE_UNPARSABLE,
+    NOT_JUDGED,
+    UNPARSED,
+    without_thinking,
+)
 
 LOW, HIGH = 1, 5
 DEFAULT = "geval"
@@ -30,41 +34,25 @@ _USER = "_user"
 RUBRICS = tuple(f"{family}{role}" for role in ("", _USER) for family in _SLOTS)
 
 
-def _check(rubric_name: str) -> None:
-    if rubric_name not in RUBRICS:
-        raise InputError(
-            f"rubric {rubric_name!r}: ETHIC has {', '.join(RUBRICS)}; correct `rubric` in the judge file"
-        )
-
-
-def fill(text: str, document: str, summary: str, slots: tuple[str, str] = _SLOTS[DEFAULT]) -> str:
-    """Fill a template with a section and its summary; as in the official code the section first, then the summary.
-
-    >>> fill("{{Document}} / {{Summary}}", "D", "S")
-    'D / S'
-    """
-    return text.replace(slots[0], document).replace(slots[1], summary)
-
-
 def judge_message(name: str, criterion: str, section: str, summary: str) -> Message:
-    """Return the single message that a judge is sent about a criterion: con, faith or rel.
-
-    Raises:
-        InputError: no such rubric.
-    """
-    _check(name)
+    """Return the single message that a judge is sent about a criterion of a rubric: con, faith or rel."""
     family = name.removesuffix(_USER)
-    text = fill(template(f"{family}_{criterion}"), section, summary, _SLOTS[family])
+    document_slot, summary_slot = _SLOTS[family]
+    # As in the official code the section first, then the summary.
+    text = template(f"{family}_{criterion}").replace(document_slot, section).replace(summary_slot, summary)
     return Message("system" if name == family else "user", text)
 
 
 def rubric(name: str = DEFAULT) -> Rubric:
-    """1 to 5; weighed by the log-probabilities of the first token where the judge gives them, else read from the text.
+    """Return a rubric from 1 to 5: weighed by log-probabilities of the first token where the judge gives them, else read from the text.
 
     Raises:
         InputError: no such rubric.
     """
-    _check(name)
+    if name not in RUBRICS:
+        raise InputError(
+            f"rubric {name!r}: ETHIC has {', '.join(RUBRICS)}; correct `rubric` in the judge file"
+        )
     return Rubric(f"ethic_{name}", LOW, HIGH, stated_rating, official.normalized)
 
 
@@ -148,10 +136,18 @@ class SectionScore:
         return math.fsum(there) / len(there) if there else None
 
 
-def _summaries(case: Case, response: str | None) -> dict[str, str]:
+def summaries(case: Case, response: str | None) -> dict[str, str]:
+    """Return the summaries of the sections that a response has, by marker, in the context's order; others are ignored.
+
+    Where the context is a single section, a response without any marker is its summary; the official code would drop it.
+    """
     [turn] = case.turns
     answer = answer_of(response)
-    return {} if answer.failure else summaries(answer.text, turn.gold, str(case.labels["domain"]))
+    text = "" if answer.failure else answer.text.strip()
+    found = split_sections(text, str(case.labels["domain"]))
+    if not found and len(turn.gold) == 1 and text:
+        return {turn.gold[0]: text}
+    return {marker: found[marker] for marker in turn.gold if marker in found}
 
 
 def judge_requests(
@@ -168,9 +164,9 @@ def judge_requests(
     Raises:
         InputError: no such rubric, or sections that are not in the user message.
     """
-    _check(name)
+    rubric(name)
     [response] = responses
-    if response is None or not (written := _summaries(case, response)):
+    if response is None or not (written := summaries(case, response)):
         return []
     domain = str(case.labels["domain"])
     context = split_sections(context_of(documents[case.inputs["user"]]) or "", domain)
@@ -215,15 +211,10 @@ def stored_verdicts(rows: Sequence[Mapping[str, Any]]) -> list[Verdict]:
     verdicts = []
     for row in rows:
         top = row.get("top_logprobs")
-        likely = (
-            None
-            if top is None
-            else tuple((str(token), None if value is None else float(value)) for token, value in top)
-        )
-        key = str(row["key"])
-        verdicts.append(
-            Verdict(row["score"], row["reason"], row["feedback"], (), row["seed"], key, top_logprobs=likely)
-        )
+        if top is not None:
+            top = tuple((str(token), None if value is None else float(value)) for token, value in top)
+        own = (row["score"], row["reason"], row["feedback"], (), row["seed"], str(row["key"]))
+        verdicts.append(Verdict(*own, top_logprobs=top))
     return verdicts
 
 
@@ -236,7 +227,7 @@ def section_scores(case: Case, response: str | None, verdicts: Sequence[Verdict]
         InputError: the verdicts are not those of the response.
     """
     [turn] = case.turns
-    written = _summaries(case, response)
+    written = summaries(case, response)
     asked = [(criterion, marker) for criterion in CRITERIA for marker in written]
     seeds, left = divmod(len(verdicts), len(asked)) if asked else (0, len(verdicts))
     if left:
@@ -277,7 +268,7 @@ def score_turn(
     case.turns[turn]  # a turn that the case does not have is a mistake of the caller
     if status is not None:
         return dict.fromkeys(METRICS, Score(None, status))
-    if not _summaries(case, response):
+    if not summaries(case, response):
         failure = answer_of(response).why(UNPARSED)
         nothing = dict.fromkeys(POINTS, Score(float(LOW), failure))
         return {**nothing, "sections_covered": Score(0.0, failure), "judged_share": Score(None, failure)}

@@ -2,14 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 
-from long_context_tasks.benchmarks.ethic.build.attribute_law import MARK, TARGET_MARK, Page, segments_draft
-from long_context_tasks.benchmarks.ethic.build.attribute_medicine import OWN, Target, review_draft
+from long_context_tasks.benchmarks.ethic.build.attribute import (
+    MARK,
+    OWN,
+    TARGET_MARK,
+    Page,
+    Target,
+    review_draft,
+    segments_draft,
+)
+from long_context_tasks.benchmarks.ethic.build.drafts import shuffled
 from long_context_tasks.benchmarks.ethic.build.sources import CitedCase, study_text
-from long_context_tasks.benchmarks.ethic.build.windows import shuffled
 from long_context_tasks.benchmarks.ethic.synthetic.fit import with_fillers
 from long_context_tasks.benchmarks.ethic.synthetic.maker import Made, Maker
-from long_context_tasks.corpora.court_opinions import Opinion
-from long_context_tasks.corpora.medical_abstracts import Review, Study
+from long_context_tasks.corpora.documents import Opinion, Review, Study
 from long_context_tasks.synthetic import write_opinion_group, write_review
 from long_context_tasks.synthetic.document import Paragraph
 from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece

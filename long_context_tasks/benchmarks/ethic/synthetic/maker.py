@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from long_context_tasks.benchmarks.ethic.build.contexts import even_sections, recall_draft, sections_draft
-from long_context_tasks.benchmarks.ethic.build.drafts import Draft
+from long_context_tasks.benchmarks.ethic.build.drafts import Draft, Window
 from long_context_tasks.benchmarks.ethic.build.settings import FittedSettings
 from long_context_tasks.benchmarks.ethic.build.sources import Source
-from long_context_tasks.benchmarks.ethic.build.windows import Window
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import SectionFacts
 from long_context_tasks.benchmarks.ethic.synthetic.fit import as_written, fit
 from long_context_tasks.schema import InputError

@@ -1,0 +1,468 @@
+"""What the paper's authors published of their runs: rated answers, and the paper's tables made again from them.
+
+``generated-responses.zip`` has one run (one response and one score per question) of 9 of the 12 models. Whatever the paper
+took from a single run comes out of it to the printed digit. Its test-set figures are means over three seeds, of which the
+archive holds one; those are shown as published, with the archive's run beside them.
+
+Tables 2 and 4 were rounded twice (half up to three decimals, then to two), Table 9 and 10 once.
+"""
+
+import importlib.resources
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache, partial
+from typing import Any, Literal, NamedTuple
+
+import yaml
+
+from long_context_tasks.benchmarks.elitr_bench.archives import NAME, Archives, Meeting, Response
+from long_context_tasks.benchmarks.elitr_bench.data import differing_questions
+from long_context_tasks.schema import InputError, Options
+from long_context_tasks.schema.report import Section, interval_text
+from long_context_tasks.schema.report import Table as ShownTable
+from long_context_tasks.stats import (
+    Interval,
+    WelchTest,
+    cluster_t,
+    correlate_raters,
+    could_be_one_run,
+    means_by_gold_bin,
+    round_half_up,
+    round_twice,
+    welch_test,
+)
+
+RESPONSES = {
+    "st_qa_dev": "qa_dev_st_gpt-4-eval",
+    "mt_qa_dev": "qa_dev_mt_gpt-4-eval",
+    "mt_conv_dev": "conv_dev_mt_gpt-4-eval",
+    "st_qa_test": "qa_test2_st_gpt-4-eval",
+    "mt_qa_test": "qa_test2_mt_gpt-4-eval",
+    "mt_conv_test": "conv_test2_mt_gpt-4-eval",
+}
+"""Setting (single or multi-turn, question set, split) to the file of responses."""
+ALL_EVALUATORS = "qa_test2_st_all-eval"
+"""The one published file with scores by people."""
+EVALUATORS = ("gpt-4", "prometheus", "gold-human", "silver-human")
+RATERS = ("gold", "silver")
+SEEDS = 3
+_SCALE = (1.0, 10.0)
+_SCALES = {"prometheus": (2.0, 10.0)}
+"""Prometheus' 1 to 5 are doubled in the file."""
+
+
+def rated_answers(options: Options, raters: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
+    """Yield the published responses as rows of rated answers.
+
+    Args:
+        options: whose data folder is read.
+        raters: people whose scores are the ratings: ``gold`` (an expert), ``silver`` (the mean of ten crowd workers); all without any.
+
+    Raises:
+        InputError: an unknown rater, the file is missing, or a score is no number.
+    """
+    if unknown := [name for name in raters if name not in RATERS]:
+        raise InputError(f"--raters {', '.join(unknown)}: raters of {NAME} are {', '.join(RATERS)}")
+    for response in Archives.of(options).responses(ALL_EVALUATORS):
+        question = f"{response.meeting}/{response.question.id}"
+        yield {
+            "id": f"{NAME}/{question}/{response.model}",
+            "question": response.question.text,
+            "reference": response.question.answer,
+            "candidate": response.text,
+            "rationale": None,
+            "ratings": [float(score(response, f"{rater}-human")) for rater in raters or RATERS],
+            "scale": list(map(int, _SCALE)),
+            "source": f"{NAME}/{response.question.type}",
+            "question_id": question,
+            "candidate_model": response.model,
+        }
+
+
+class MachineScores(NamedTuple):
+    """Scores of a machine judge in the order of :func:`rated_answers`; None where there is none."""
+
+    judge: str
+    scores: tuple[float | None, ...]
+    scale: tuple[float, float]
+
+
+def machine_scores(options: Options) -> list[MachineScores]:
+    """Return the published scores of each machine judge.
+
+    Raises:
+        InputError: the file is missing, or a score is no number.
+    """
+    responses = Archives.of(options).responses(ALL_EVALUATORS)
+    people = {f"{rater}-human" for rater in RATERS}
+    return [
+        MachineScores(
+            name,
+            tuple(float(score(each, name)) if name in each.scores else None for each in responses),
+            _SCALES.get(name, _SCALE),
+        )
+        for name in dict.fromkeys(name for each in responses for name in each.scores)
+        if name not in people
+    ]
+
+
+def score(response: Response, evaluator: str = "gpt-4") -> Fraction:
+    """Return a published score, exactly as stored; Prometheus' are doubled there already (2 to 10).
+
+    Raises:
+        InputError: the archive has none from this evaluator, or it is no number.
+    """
+    stored = response.scores.get(evaluator)
+    try:
+        return Fraction(stored or "")
+    except ValueError as error:
+        raise InputError(
+            f"generated-responses.zip, {response.meeting}, question {response.question.id}, {response.model}: "
+            f"score of {evaluator} is {stored!r}; fetch the archive again with `lct data fetch {NAME}`"
+        ) from error
+
+
+Match = Literal["yes", "no", "published only", "not printed"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One figure of the paper.
+
+    Attributes:
+        published: as printed, ``low to high`` where the text only gives a range; ``None`` when the paper prints no figure.
+        value: from the archives, unrounded; ``None`` when they do not have what it takes.
+        n: scores in it.
+        interval: 95 %, over meetings.
+        places: decimals of the printed figure.
+        twice: printed after two roundings.
+        reason: why ``value`` is not what the paper printed, although both may be there.
+        note: more about the value.
+    """
+
+    row: str
+    column: str
+    published: str | None
+    value: Fraction | float | None = None
+    n: int | None = None
+    interval: Interval | None = None
+    places: int = 2
+    twice: bool = False
+    reason: str = ""
+    note: str = ""
+
+    @property
+    def plain(self) -> str | None:
+        """The value rounded half up, once."""
+        return None if self.value is None else str(round_half_up(self.value, self.places))
+
+    @property
+    def recomputed(self) -> str | None:
+        """The value in the paper's own rounding."""
+        if self.value is None or not self.twice:
+            return self.plain
+        return str(round_twice(self.value, self.places))
+
+    @property
+    def match(self) -> Match:
+        """Whether the paper's figure came out, digit by digit."""
+        if self.reason:
+            return "published only"
+        if self.published is None or self.value is None:
+            return "not printed"
+        if " to " in self.published:
+            low, high = map(float, self.published.split(" to "))
+            return "yes" if low <= self.value <= high else "no"
+        return "yes" if self.recomputed == self.published else "no"
+
+    def of(self, responses: Sequence[Response], evaluator: str = "gpt-4") -> "Cell":
+        """Return the cell with the plain mean over responses, meetings pooled; unchanged when there are none."""
+        if not responses:
+            return self if self.reason else replace(self, reason="not in the archive")
+        values = [score(response, evaluator) for response in responses]
+        interval = cluster_t(list(map(float, values)), [response.meeting for response in responses])
+        return replace(self, value=sum(values) / Fraction(len(values)), n=len(values), interval=interval)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table or figure of the paper: ``key`` as in ``paper.yaml``, what it shows, its cells."""
+
+    key: str
+    title: str
+    cells: tuple[Cell, ...]
+
+    def cell(self, row: str, column: str) -> Cell:
+        """Return a cell by its row and column."""
+        return next(cell for cell in self.cells if (cell.row, cell.column) == (row, column))
+
+
+class Scores:
+    """What the archives hold, read once, by setting."""
+
+    def __init__(self, archives: Archives) -> None:
+        """Read nothing before it is asked for."""
+        self.responses: Callable[[str], list[Response]] = cache(archives.responses)
+        self.questions: Callable[[str, bool], list[Meeting]] = cache(archives.questions)
+
+    def of(self, setting: str, model: str) -> list[Response]:
+        """Return the responses of a model in a setting; empty when the archive has none."""
+        return [response for response in self.responses(RESPONSES[setting]) if response.model == model]
+
+    def differing(self, split: str) -> set[tuple[str, str]]:
+        """Return meeting and question ids whose wording differs between QA and Conv."""
+        return differing_questions(self.questions(split, False), self.questions(split, True))
+
+    def counts(self, split: str) -> dict[str, int]:
+        """Return what Table 1 counts of a split (dev, test)."""
+        meetings = self.questions(split, False)
+        questions = [question for meeting in meetings for question in meeting.questions]
+        return {
+            "meetings": len(meetings),
+            "questions": len(questions),
+            "QA/Conv differing": len(self.differing(split)),
+            **Counter(question.type for question in questions),
+            **Counter(question.position for question in questions),
+        }
+
+    def by_evaluator(self) -> tuple[dict[str, list[float]], list[str]]:
+        """Return the scores of the four evaluators for the 390 responses that all of them scored, and their meetings."""
+        responses = self.responses(ALL_EVALUATORS)
+        raters = {name: [float(score(response, name)) for response in responses] for name in EVALUATORS}
+        return raters, [response.meeting for response in responses]
+
+
+@cache
+def published() -> dict[str, Any]:
+    """Return the paper's figures, as printed."""
+    text = importlib.resources.files(__package__).joinpath("paper.yaml").read_text(encoding="utf-8")
+    figures: dict[str, Any] = yaml.safe_load(text)
+    return figures
+
+
+def _printed(key: str) -> Iterator[tuple[str, str, Any]]:
+    """Yield row, column and printed figure of a table, blanks left out."""
+    table = published()[key]
+    for row, figures in table["rows"].items():
+        for column, printed in zip(table["columns"], figures, strict=True):
+            if printed is not None:
+                yield row, column, printed
+
+
+def _questions(scores: Scores) -> Iterator[Cell]:
+    for split, row in published()["table1"].items():
+        counts = scores.counts(split)
+        for column, printed in row.items():
+            value = Fraction(counts[column]) if column in counts else None
+            reason = "" if column in counts else "needs the LLaMA-2 tokenizer"
+            yield Cell(split, column, printed, value, places=0, reason=reason)
+
+
+def _settings(scores: Scores) -> Iterator[Cell]:
+    """Dev recomputed, test and mean as published."""
+    for row, column, printed in _printed("table2"):
+        reason = "" if column.endswith("_dev") else "three seeds"
+        responses = [] if column.endswith("_mean") else scores.of(column, row)
+        yield Cell(row, column, printed, twice=not reason, reason=reason).of(responses)
+
+
+def _labels(scores: Scores) -> Iterator[Cell]:
+    for row, column, printed in _printed("table3"):
+        responses = scores.of("st_qa_test", row)
+        chosen = [one for one in responses if column in (one.question.type, one.question.position)]
+        yield Cell(row, column, printed, reason="three seeds").of(chosen)
+
+
+def _evaluators(scores: Scores) -> Iterator[Cell]:
+    for row, column, printed in _printed("table4"):
+        chosen = [response for response in scores.responses(ALL_EVALUATORS) if response.model == row]
+        yield Cell(row, column, printed, twice=True).of(chosen, column)
+
+
+def _bins(scores: Scores) -> Iterator[Cell]:
+    """Means of each bin of gold scores; the figure has no printed numbers."""
+    raters, meetings = scores.by_evaluator()
+    for rater in ("gpt-4", "silver-human"):
+        for gold, group in means_by_gold_bin(raters[rater], raters["gold-human"], meetings).items():
+            note = f"sd {group.sd:.2f}"
+            yield Cell(f"gold {gold}", rater, None, group.mean, group.n, group.interval, note=note)
+
+
+def _correlations(scores: Scores) -> Iterator[Cell]:
+    raters, meetings = scores.by_evaluator()
+    for entry in published()["fig2b"]:
+        first, second = entry["pair"]
+        found = correlate_raters((first, raters[first]), (second, raters[second]), meetings, "pearson")
+        yield Cell(first, second, entry["published"], found.value, found.n, found.interval)
+
+
+def _not_in_the_archives(_: Scores, key: str, column: str, reason: str) -> Iterator[Cell]:
+    for row, printed in published()[key].items():
+        yield Cell(row, column, printed, reason=reason)
+
+
+def _search(scores: Scores, key: str) -> Iterator[Cell]:
+    """Of the configurations tried, the archive has only the one that each model kept."""
+    retained = published()[key]["retained"]
+    for row, column, printed in _printed(key):
+        kept = retained.get(column) == row
+        yield Cell(row, column, printed, twice=True).of(scores.of("st_qa_dev", column) if kept else [])
+
+
+def _seeds(scores: Scores) -> Iterator[Cell]:
+    """As published, with whether the archive's run can be one of the three."""
+    for row, column, (mean, sd) in _printed("table9"):
+        cell = Cell(row, column, f"{mean} ± {sd}", reason="three seeds").of(scores.of(column, row))
+        if cell.value is not None:
+            fits = could_be_one_run(float(cell.value), float(mean), float(sd), SEEDS)
+            cell = replace(cell, note=f"{'can' if fits else 'CANNOT'} be one of the three runs")
+        yield cell
+
+
+def _differing(scores: Scores) -> Iterator[Cell]:
+    """Means on the questions whose wording differs between QA and Conv, dev and test pooled; no printed numbers.
+
+    The figure averages three test runs; the archive has one. The last column is the loss from the Conv wording, question
+    by question, in multi-turn.
+    """
+    wanted = {(split, *key) for split in ("dev", "test") for key in scores.differing(split)}
+    for model in published()["table2"]["rows"]:
+        found: dict[str, dict[tuple[str, str, str], Response]] = {}
+        for setting in ("st_qa", "mt_qa", "mt_conv"):
+            found[setting] = {
+                key: response
+                for split in ("dev", "test")
+                for response in scores.of(f"{setting}_{split}", model)
+                if (key := (split, response.meeting, response.question.id)) in wanted
+            }
+            if found[setting]:
+                yield Cell(model, setting, None).of(list(found[setting].values()))
+        if conv := found["mt_conv"]:
+            losses = {key: score(response) - score(found["mt_qa"][key]) for key, response in conv.items()}
+            ends = cluster_t(list(map(float, losses.values())), [key[1] for key in losses], skewed=False)
+            mean = sum(losses.values()) / Fraction(len(losses))
+            yield Cell(model, "mt_conv - mt_qa", None, mean, len(losses), ends)
+
+
+def middle_test(scores: Scores, model: str) -> WelchTest | None:
+    """Test answers in the middle of the meeting against all others, test, QA single-turn; None without responses of the model."""
+    groups: dict[bool, list[float]] = {True: [], False: []}
+    for response in scores.of("st_qa_test", model):
+        groups[response.question.position == "M"].append(float(score(response)))
+    return welch_test(groups[True], groups[False], "less") if groups[True] else None
+
+
+def _middle(scores: Scores) -> Iterator[Cell]:
+    for model, printed in published()["table10"].items():
+        cell = Cell(model, "p", printed, places=3)
+        if (test := middle_test(scores, model)) is None:
+            yield replace(cell, reason="not in the archive")
+            continue
+        note = f"t {test.t:.3f}, df {test.df:.1f}, n {test.n_first} and {test.n_second}"
+        yield replace(cell, value=test.p, n=test.n_first + test.n_second, note=note)
+
+
+_NOISE = partial(_not_in_the_archives, key="table5", column="WER", reason="noisy transcripts not published")
+_ICC = partial(_not_in_the_archives, key="table11", column="ICC", reason="annotators' scores not published")
+_TABLES: Mapping[str, tuple[str, Callable[[Scores], Iterator[Cell]]]] = {
+    "table1": ("Table 1: questions", _questions),
+    "table2": ("Table 2: mean score by GPT-4, dev and test", _settings),
+    "table3": ("Table 3: by question type and answer position, test, QA single-turn", _labels),
+    "table4": ("Table 4: mean score by evaluator, test, QA single-turn", _evaluators),
+    "fig2a": ("Figure 2a: mean score in each bin of gold human scores", _bins),
+    "fig2b": ("Figure 2b: Pearson correlation of evaluators", _correlations),
+    "table5": ("Table 5: WER after noise, by target", _NOISE),
+    "table7": (
+        "Table 7: configuration search, step 1, dev, QA single-turn",
+        partial(_search, key="table7"),
+    ),
+    "table8": (
+        "Table 8: step 2, repetition penalty, dev, QA single-turn",
+        partial(_search, key="table8"),
+    ),
+    "table9": ("Table 9: mean and standard deviation over seeds, test", _seeds),
+    "fig3": ("Figure 3: questions that differ between QA and Conv, dev and test", _differing),
+    "table10": ("Table 10: one-tailed Welch test of middle answers", _middle),
+    "table11": ("Table 11: ICC of the annotators", _ICC),
+}
+"""Tables and figures with numbers, in the paper's order."""
+
+
+def paper_tables(scores: Scores, wanted: Sequence[str] = tuple(_TABLES)) -> list[Table]:
+    """Return tables and figures in the paper's order.
+
+    Raises:
+        InputError: an archive is missing, damaged or of another shape.
+    """
+    return [
+        Table(key, title, tuple(cells_of(scores)))
+        for key, (title, cells_of) in _TABLES.items()
+        if key in wanted
+    ]
+
+
+def sections(options: Options, only: str = "") -> list[Section]:
+    """Return the tables as a section, with how many figures come out.
+
+    Test-set means over three seeds cannot be recomputed from the run that was published: it stands beside them. Intervals are over
+    meetings.
+
+    Args:
+        options: where the data lie.
+        only: keys with commas between; empty: all.
+
+    Raises:
+        InputError: an unknown key; or see :func:`paper_tables`.
+    """
+    wanted = [word.strip() for word in only.split(",") if word.strip()]
+    if unknown := sorted(set(wanted) - set(_TABLES)):
+        raise InputError(f"--only {', '.join(unknown)}: there are {', '.join(_TABLES)}")
+    tables = paper_tables(Scores(Archives.of(options)), wanted or tuple(_TABLES))
+    matches = Counter(cell.match for table in tables for cell in table.cells)
+    counts = (
+        f"{matches['yes']} of {matches['yes'] + matches['no']} figures that can be recomputed come out as printed; "
+        f"{matches['published only']} can only be shown as published, {matches['not printed']} are not printed in the paper."
+    )
+    problems = (f"{matches['no']} figures do not come out",) if matches["no"] else ()
+    shown = tuple(map(_shown_table, tables))
+    return [Section("paper", "Tables of the paper", shown, notes=(counts,), problems=problems)]
+
+
+def _shown_table(table: Table) -> ShownTable:
+    columns = ("row", "column", "recomputed", "rounded once", "n", "95 % interval", "published", "match")
+    notes = any(cell.note for cell in table.cells)
+    rows = []
+    for cell in table.cells:
+        one_run = cell.reason == "three seeds" and cell.recomputed is not None
+        shown = (
+            cell.row,
+            cell.column,
+            f"{cell.recomputed} (one seed)" if one_run else cell.recomputed or "",
+            cell.plain or "",
+            "" if cell.n is None else str(cell.n),
+            interval_text(cell.interval),
+            cell.published or "",
+            f"{cell.match}: {cell.reason}" if cell.reason else str(cell.match),
+        )
+        rows.append((*shown, cell.note) if notes else shown)
+    text = frozenset(("row", "column", "match", "note"))
+    return ShownTable(table.key, table.title, (*columns, "note") if notes else columns, tuple(rows), text)
+
+
+# Models of the paper's judges, with the names that its figures give them.
+_JUDGES = {"gpt-4-0613": "gpt-4", "prometheus-13b-v1.0": "prometheus"}
+
+
+def judge_agreement(model: str) -> str:
+    """Return a sentence on what the paper prints on a judge's agreement with people; empty for other models. The site shows it."""
+    rater = _JUDGES.get(model.rpartition("/")[2].lower())
+    if rater is None:
+        return ""
+    printed = {frozenset(entry["pair"]): entry["published"] for entry in published()["fig2b"]}
+    gold, silver = (printed[frozenset((rater, f"{kind}-human"))] for kind in RATERS)
+    return (
+        f"Pearson correlation with people {gold} (gold) and {silver} (silver scores), as the ELITR-Bench paper prints it "
+        "(Fig. 2b): published, not measured here."
+    )

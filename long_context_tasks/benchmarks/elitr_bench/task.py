@@ -1,0 +1,129 @@
+"""What a task asks for: its name, as the card explains it, its options, and the noise of its transcripts."""
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from long_context_tasks.benchmarks.catalogue import TaskSpec, parse_task
+from long_context_tasks.schema import InputError
+from long_context_tasks.schema.options import Options, Text, UserPath
+
+if TYPE_CHECKING:
+    from long_context_tasks.noise import Noisy, Rules
+
+EXACT: Literal["exact"] = "exact"
+"""Mode of noise when none is asked for."""
+
+
+@dataclass(frozen=True)
+class ElitrBenchOptions(Options):
+    """See :class:`~long_context_tasks.schema.Options`.
+
+    Attributes:
+        prompt_style: how the prompt is laid out.
+        question_markers: whether questions and answers are marked as such, as for some of the paper's models.
+        noise_mode: ``exact`` reaches the target word error rate as measured and leaves tags alone; ``official`` is the simulator of
+            the paper, which does neither.
+        noise_rules: a file of noise rules; the package's rules without it.
+    """
+
+    prompt_style: Text | None = None
+    question_markers: bool | None = None
+    noise_mode: Literal["exact", "official"] | None = None
+    noise_rules: UserPath | None = None
+
+
+class ElitrTask(TaskSpec):
+    """A task: ``elitr_bench_<qa|conv>_<dev|test|synthetic>[_multiturn][_goldhistory][_czech][_werNN]``; the card lists them."""
+
+    @property
+    def gold_history(self) -> bool:
+        """The gold answers replace the model's own in the history."""
+        return "goldhistory" in self.words
+
+    @property
+    def language(self) -> str:
+        """Of questions and answers; the transcripts are English."""
+        return "czech" if "czech" in self.words else "english"
+
+    @property
+    def wer(self) -> int | None:
+        """Target word error rate of the transcripts in percent; None: as they are."""
+        return next((int(word.removeprefix("wer")) for word in self.words if word.startswith("wer")), None)
+
+    @property
+    def words(self) -> list[str]:
+        """Of the variant."""
+        return self.variant.split("_") if self.variant else []
+
+    def without(self, word: str) -> "ElitrTask":
+        """Return the task without a part of its variant."""
+        return replace(self, variant="_".join(each for each in self.words if each != word))
+
+
+def parse_name(name: str) -> ElitrTask:
+    """Return what a task name says.
+
+    >>> parse_name("elitr_bench_qa_test_multiturn_czech_wer40").wer
+    40
+
+    Raises:
+        InputError: no such task; the nearest names are given.
+    """
+    return ElitrTask(**vars(parse_task(name)))
+
+
+@lru_cache(maxsize=2)
+def _rules(file: Path | None) -> "Rules":
+    from long_context_tasks.noise import Rules, default_rules
+
+    if file is None:
+        return default_rules()
+    try:
+        return Rules.read(file)
+    except InputError as error:
+        raise InputError(
+            f"lct_noise_rules (LCT_NOISE_RULES): {error}; left out, the rules of the package are used"
+        ) from error
+
+
+@lru_cache(maxsize=2)
+def _rules_sha256(file: Path | None) -> str:
+    digest = hashlib.sha256()
+    for word, forms in _rules(file).counts.items():
+        # The order of a word's forms matters: a draw goes through them.
+        digest.update(json.dumps([word, *forms.items()]).encode())
+    return digest.hexdigest()
+
+
+def noise_description(options: ElitrBenchOptions) -> dict[str, Any]:
+    """Return what a noisy transcript depends on besides its text, its target and the seed.
+
+    Raises:
+        InputError: rules that cannot be used.
+    """
+    return {
+        "noise_mode": options.noise_mode or EXACT,
+        "noise_rules_sha256": _rules_sha256(options.noise_rules),
+    }
+
+
+def noisy(transcript: str, wer: int, meeting: str, options: ElitrBenchOptions) -> "Noisy":
+    """Return a noisy transcript with its measured word error rate, the same in every process.
+
+    Args:
+        transcript: of the meeting.
+        wer: target, in percent.
+        meeting: its id.
+        options: with the way of making noise, the rules and the seed.
+
+    Raises:
+        InputError: rules that cannot be used.
+    """
+    from long_context_tasks.noise import inject, noise_seed
+
+    seed = noise_seed(options.seed, meeting, wer / 100)
+    return inject(transcript, _rules(options.noise_rules), wer / 100, seed, options.noise_mode or EXACT)

@@ -1,0 +1,531 @@
+"""Build attributing cases (sections 3.2 and 3.3).
+
+Medicine: which of a review's studies another review includes. The target is the other review that includes most of the studies, by
+PubMed id. Where no other review includes any, a screening list that has excluded studies too is its own target: what was screened is
+the context, what the finished review uses are the labels. Else the background is that of some other review, and "none" is right.
+
+Law: which segments of other cases cite the target case. Of each citing case a run of pages is taken, around the first place where the
+target's name or its citation seems to occur. On every page an annotator copies the spans that refer to the target, by its title and
+a summary of it; they and, where the data know how the target is cited, those citations are the target's. All citations of cases are
+masked alike, and pages grouped into segments.
+"""
+
+import logging
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from long_context_tasks.benchmarks.building import Progress
+from long_context_tasks.benchmarks.ethic.build.annotator import Annotator, first_sentences, parse_spans
+from long_context_tasks.benchmarks.ethic.build.drafts import (
+    UNFILLED,
+    Built,
+    Draft,
+    Offer,
+    choice_key,
+    fill,
+    plan_cases,
+    shuffled,
+)
+from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
+from long_context_tasks.benchmarks.ethic.build.sources import (
+    CitedCase,
+    cited_cases,
+    included_elsewhere,
+    opinion_texts,
+    study_text,
+)
+from long_context_tasks.benchmarks.ethic.prompts import template
+from long_context_tasks.corpora.documents import Opinion, Review
+from long_context_tasks.schema import InputError
+from long_context_tasks.tokens.chunks import JOINT, Chunk, Piece, Text, chunks_of, pieces_of
+
+NONE = "none"
+OTHER, OWN = "another review", "the finished review"
+_NO_BACKGROUND = "the target has no background"
+_TITLES = 20
+_LEAST_SHARE = 2
+"""Right studies have at most one of so many tokens, so that a short context is no list of right answers only."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the studies of a review are to be attributed to.
+
+    Attributes:
+        review: whose background is shown.
+        labels: ids of the right studies; empty for "none".
+        kind: where the labels come from.
+    """
+
+    review: Review
+    labels: frozenset[str]
+    kind: str
+
+
+def find_target(review: Review, reviews: Sequence[Review], seed: int) -> Target | None:
+    """Return the target of a review's studies; None when there is no other review and nothing to tell apart in this."""
+    if found := included_elsewhere(review, reviews):
+        return Target(found[0], found[1], OTHER)
+    if review.included and len(review.included) < len(review.studies):
+        return Target(review, review.included, OWN)
+    others = [other for other in reviews if other.id != review.id]
+    if not others:
+        return None
+    [first, *_] = shuffled(len(others), seed, "background", review.id)
+    return Target(others[first], frozenset(), NONE)
+
+
+class _Abstracts(NamedTuple):
+    """The context of a case: some abstracts of a review, by study."""
+
+    review: Review
+    target: Target
+    pieces: dict[str, Piece]
+    length: int
+
+
+def build_attribute_medicine(
+    reviews: Sequence[Review], settings: EthicSettings, annotator: Annotator | None, progress: Progress
+) -> Built:
+    """Build cases with as many abstracts of a review as fit, right ones in half of the room at most, in random order.
+
+    The annotator writes the background of reviews that have none; without it those stay out.
+    """
+
+    def offer(review: Review) -> Offer[_Abstracts]:
+        texts = {study.id: Text(study_text(study)) for study in review.studies}
+        cut = {
+            study: list(pieces_of([text], settings.chunk_tokens, settings.measure))
+            for study, text in texts.items()
+        }
+        # Half an abstract is none.
+        pieces = {study: parts[0] for study, parts in cut.items() if len(parts) == 1}
+        target = find_target(review, reviews, settings.seed)
+
+        def at(length: int) -> _Abstracts | str:
+            if target is None:
+                return "no other review to compare with"
+            chosen = _choose(review, target, pieces, settings, length)
+            filled = sum(piece.tokens for piece in chosen.values())
+            if not chosen or filled < settings.min_fill * settings.budget(length):
+                return UNFILLED
+            if not target.review.background and annotator is None:
+                return _NO_BACKGROUND
+            return _Abstracts(review, target, chosen, length)
+
+        tokens = sum(piece.tokens for piece in pieces.values())
+        return Offer(review.id, tokens, at, choice_key(settings, "medicine", review.id))
+
+    plan = plan_cases(
+        map(offer, progress.over(reviews, "reading and encoding abstracts", "review")), settings
+    )
+    # Only now, so that nothing is paid for what is not chosen.
+    targets = {found.target.review.id: found.target.review for found in plan.windows}
+    backgrounds = {name: review.background for name, review in targets.items()}
+    missing = [name for name, background in backgrounds.items() if not background]
+    if annotator is not None and missing:
+        answers = annotator.texts([_background_prompt(targets[name]) for name in missing])
+        backgrounds |= {
+            name: " ".join((text or "").split()) for name, text in zip(missing, answers, strict=True)
+        }
+    made: list[tuple[int, Draft | str]] = []
+    for review, target, pieces, length in plan.windows:
+        background = backgrounds[target.review.id]
+        draft = review_draft(review, target, pieces, background, length) if background else _NO_BACKGROUND
+        made.append((length, draft))
+    return Built("attribute", "medicine", plan, made)
+
+
+def _choose(
+    review: Review, target: Target, pieces: Mapping[str, Piece], settings: EthicSettings, length: int
+) -> dict[str, Piece]:
+    ids = [list(pieces)[place] for place in shuffled(len(pieces), settings.seed, "studies", review.id)]
+    room = settings.budget(length)
+    chosen: list[str] = []
+    for right, most in ((True, room // _LEAST_SHARE), (False, room)):
+        used = 0
+        for study in ids:
+            tokens = pieces[study].tokens
+            if (study in target.labels) == right and tokens <= room and used + tokens <= most:
+                chosen.append(study)
+                used += tokens
+                room -= tokens
+    order = shuffled(len(chosen), settings.seed, "order", review.id, length)
+    return {chosen[place]: pieces[chosen[place]] for place in order}
+
+
+def _background_prompt(review: Review) -> str:
+    used = [study.title for study in review.studies if study.included and study.title][:_TITLES]
+    passages = "\n".join(f"- {title}" for title in used)
+    return fill(template("build_background"), {"title": review.title, "passages": passages})
+
+
+def review_draft(
+    review: Review, target: Target, chosen: Mapping[str, Piece], background: str, length: int
+) -> Draft:
+    """Return the case of these abstracts of a review, in their order."""
+    return Draft(
+        id=review.id,
+        length=length,
+        context=tuple(f"{piece.text}{JOINT}" for piece in chosen.values()),
+        prompt="build_attribute_medicine",
+        gold=[study for study in chosen if study in target.labels] or [NONE],
+        slots={"background": background},
+        labels={
+            "title": review.title,
+            "target": target.review.id,
+            "target_kind": target.kind,
+            "num_documents": len(chosen),
+        },
+    )
+
+
+TARGET_MARK = "[TARGET CITATION]"
+MARK = "[CITATION]"
+# Court and year behind a citation; what else stands in parentheses says why the case is cited, and stays.
+_COURT_AND_YEAR = re.compile(r"[^()]{0,80}\([^()]{0,40}\d{4}\)")
+_PIN = re.compile(r"(?:,? ?(?:at )?\d+(?:[-–]\d+)?(?: n\.\d+)?)*")
+# Words before a case's name that eyecite takes for its beginning.
+_LEAD = re.compile(
+    r"(?:(?:[a-z][\w'’]*|In(?! re\b)|Also|And|But|Under|As|Yet|Since|The|With|See)\b|[^\w\[]+)+"
+)
+_BLANKS = re.compile(r"\s+")
+
+
+class Span(NamedTuple):
+    """A citation: character offsets, and whether it is of the target case."""
+
+    start: int
+    end: int
+    target: bool = False
+
+
+def find_citations(text: str, target_strings: Iterable[str] = ()) -> list[Span]:
+    """Find citations of cases in a text: full, short, supra and id., with the names before them; statutes are none.
+
+    A citation goes from the names to court and year, without a parenthesis that explains. The target strings are citations of the
+    target, e.g. ``17 F.3d 462``, where they are known.
+
+    Raises:
+        InputError: eyecite is not installed.
+    """
+    try:
+        from eyecite import get_citations, resolve_citations
+        from eyecite.models import CaseCitation, IdCitation, SupraCitation
+    except ImportError as error:
+        raise InputError("cases of law need eyecite, which finds citations: pip install eyecite") from error
+    if not text:
+        return []
+    # It warns of citations that it is unsure of, one line each.
+    logging.getLogger("eyecite").setLevel(logging.ERROR)
+    known = {_plain(string) for string in target_strings}
+    # As a plain tuple: a union would make the type checker ask for types that eyecite does not have.
+    kinds: Any = (CaseCitation, IdCitation, SupraCitation)
+    found: list[Any] = get_citations(text, remove_ambiguous=False)
+    targets = set()
+    resolved: dict[Any, Any] = dict(resolve_citations(found))
+    for resource, citations in resolved.items():
+        if _plain(resource.citation.matched_text()) in known:
+            targets |= {id(citation) for citation in citations}
+    spans: list[Span] = []
+    free = 0
+    for citation in sorted(found, key=lambda citation: tuple(citation.span())):
+        core, end = citation.span(), citation.span()[1]
+        if isinstance(citation, kinds):
+            full = citation.full_span()
+            # A name cannot begin before the end of the citation before it, be that of a case or a statute.
+            start = max(min(core[0], full[0]), free)
+            if lead := _LEAD.match(text, start, core[0]):
+                start = lead.end()
+            behind = _COURT_AND_YEAR.match(text, end, full[1]) or _PIN.match(text, end, full[1])
+            end = max(end, behind.end() if behind else 0)
+            is_target = id(citation) in targets or _plain(citation.matched_text()) in known
+            spans.append(Span(start, end, is_target))
+        free = max(free, end)
+    return spans
+
+
+def _plain(text: str) -> str:
+    return _BLANKS.sub("", text).lower()
+
+
+def find_quotes(text: str, quotes: Iterable[str]) -> list[Span]:
+    """Find every place where a quoted span occurs in a text as whole words; white space and case may differ.
+
+    >>> find_quotes("See Doe  v. Roe. Doe v. Roe", ["doe v. Roe"])
+    [Span(start=4, end=15, target=True), Span(start=17, end=27, target=True)]
+    """
+    found = []
+    for quote in quotes:
+        if words := quote.split():
+            whole = r"\s+".join(map(re.escape, words))
+            pattern = rf"(?<!\w){whole}(?!\w)"
+            found += [Span(*match.span(), True) for match in re.finditer(pattern, text, re.IGNORECASE)]
+    return found
+
+
+def mask(text: str, quotes: Iterable[str], target_strings: Iterable[str] = ()) -> tuple[str, int]:
+    """Replace every citation in a text by a mark, and count those of the target.
+
+    The quotes are spans that refer to the target, as an annotator copied them; for the strings see :func:`find_citations`. Spans that
+    overlap become one, of the target if one of them is.
+
+    >>> mask("In Doe v. Roe, 17 F.3d 462, 467 (1st Cir. 1994), we held so; cf. 18 U.S.C. § 922.", ["Doe v. Roe"])
+    ('In [TARGET CITATION], we held so; cf. 18 U.S.C. § 922.', 1)
+    """
+    spans: list[Span] = []
+    for span in sorted([*find_citations(text, target_strings), *find_quotes(text, quotes)]):
+        if spans and span.start < spans[-1].end:
+            last = spans.pop()
+            spans.append(Span(last.start, max(last.end, span.end), last.target or span.target))
+        else:
+            spans.append(span)
+    pieces, done = [], 0
+    for span in spans:
+        pieces += [text[done : span.start], TARGET_MARK if span.target else MARK]
+        done = span.end
+    return "".join([*pieces, text[done:]]), sum(span.target for span in spans)
+
+
+SEGMENT_PAGES = 2
+"""Pages of one case in a segment, at most. A page has half the tokens of a chunk, so that a segment is as long as a chunk."""
+LEAST_SHARE = 1_500
+"""Tokens of a citing case in a context, at least, so that short contexts have few cases rather than scraps of many."""
+_SUMMARY_CHUNKS = 4
+_SMALL = frozenset(
+    [
+        "united",
+        "states",
+        "state",
+        "people",
+        "commonwealth",
+        "matter",
+        "city",
+        "county",
+        "company",
+        "inc",
+        "corp",
+        "the",
+        "and",
+        "for",
+    ]
+)
+"""Words that the names of many cases have."""
+
+
+class Page(NamedTuple):
+    """A page of a citing case.
+
+    Attributes:
+        opinion: number of the case among those that cite the target.
+    """
+
+    chunk: Chunk
+    opinion: int
+
+
+class _Pages(NamedTuple):
+    group: CitedCase
+    length: int
+    pages: list[Page]
+
+
+def build_attribute_law(
+    opinions: Sequence[Opinion], settings: EthicSettings, annotator: Annotator, progress: Progress
+) -> Built:
+    """Build cases of every target that other opinions cite; the gold are the segments with a citation of it.
+
+    A case whose pages hold no citation of the target, as far as the annotator sees, is left out. Groups with many citing cases come
+    first.
+    """
+    page_tokens = settings.chunk_tokens // 2
+    chunked: dict[str, list[Chunk]] = {}
+
+    def offer(group: CitedCase) -> Offer[_Pages]:
+        for opinion in group.citing:
+            if opinion.id not in chunked:
+                pieces = pieces_of(opinion_texts(opinion), page_tokens, settings.measure)
+                chunked[opinion.id] = list(chunks_of(pieces, page_tokens))
+
+        def at(length: int) -> _Pages | str:
+            pages = choose_pages(group, chunked, settings.budget(length))
+            filled = sum(page.chunk.tokens for page in pages)
+            enough = filled >= settings.min_fill * settings.budget(length)
+            return _Pages(group, length, pages) if enough else UNFILLED
+
+        tokens = sum(chunk.tokens for opinion in group.citing for chunk in chunked[opinion.id])
+        return Offer(group.target.id, tokens, at)
+
+    groups = progress.over(cited_cases(opinions), "reading and encoding opinions", "case")
+    plan = plan_cases(map(offer, groups), settings)
+    summaries = _target_summaries([found.group.target for found in plan.windows], settings, annotator)
+    masked, ignored = _masked_pages(plan.windows, summaries, annotator)
+    made: list[tuple[int, Draft | str]] = []
+    for group, length, pages in plan.windows:
+        target = group.target.id
+        texts = [text for page in pages if (text := masked.get((target, page.chunk.text))) is not None]
+        draft: Draft | str = "a page or the target was not annotated"
+        if target in summaries and len(texts) == len(pages):
+            draft = segments_draft(group, length, pages, texts, summaries[target])
+        made.append((length, draft))
+    said = f"annotator {annotator.config.name}: {ignored} spans name neither the target nor a citation, and were ignored"
+    return Built("attribute", "law", plan, made, (said,) if ignored else ())
+
+
+def choose_pages(group: CitedCase, chunked: Mapping[str, Sequence[Chunk]], budget: int) -> list[Page]:
+    """Choose a run of pages of each citing case, equal shares of a budget of tokens; what short cases leave goes to the next ones."""
+    citing = group.citing[: max(1, budget // LEAST_SHARE)]
+    sizes = [sum(chunk.tokens for chunk in chunked[opinion.id]) for opinion in citing]
+    # Short cases first, so that the others can have what they leave.
+    order = sorted(range(len(citing)), key=lambda place: sizes[place])
+    taken: dict[int, list[Page]] = {}
+    room = budget
+    for done, place in enumerate(order):
+        share = room // (len(order) - done)
+        opinion = citing[place]
+        chunks = _around(chunked[opinion.id], hints(group.target, opinion), share)
+        taken[place] = [Page(chunk, place) for chunk in chunks]
+        room -= sum(chunk.tokens for chunk in chunks)
+    return [page for place in sorted(taken) for page in taken[place]]
+
+
+def hints(target: Opinion, citing: Opinion) -> list[re.Pattern[str]]:
+    """Return what a reference to the target looks like, the surest first: its citation or its full name, else a word of its name.
+
+    >>> [hint.pattern for hint in hints(Opinion("1", "United States v. Gifford", ()), Opinion("2", "", ()))]
+    ['United\\\\W+States\\\\W+v\\\\W+Gifford', '\\\\bGifford\\\\b']
+    """
+    known = [
+        re.escape(string).replace(r"\ ", r"\s+") for string in citing.citation_strings.get(target.id, ())
+    ]
+    full = r"\W+".join(re.findall(r"\w+", target.title))
+    names = [word for word in re.findall(r"\w{4,}", target.title) if word.lower() not in _SMALL]
+    patterns = ["|".join([*known, *([full] if full else [])]), *(rf"\b{name}\b" for name in names[-1:])]
+    return [re.compile(pattern, re.IGNORECASE) for pattern in patterns if pattern]
+
+
+def _around(chunks: Sequence[Chunk], signs: Sequence[re.Pattern[str]], share: int) -> Sequence[Chunk]:
+    """A run of pages within a share of tokens, with the first page that shows the surest sign in it."""
+    places = (place for sign in signs for place, chunk in enumerate(chunks) if sign.search(chunk.text))
+    first = last = next(places, 0)
+    used = chunks[first].tokens
+    if used > share:
+        return []
+    grown = True
+    while grown:
+        grown = False
+        for place in (last + 1, first - 1):
+            if 0 <= place < len(chunks) and used + chunks[place].tokens <= share:
+                used += chunks[place].tokens
+                first, last, grown = min(first, place), max(last, place), True
+    return chunks[first : last + 1]
+
+
+def _target_summaries(
+    targets: Sequence[Opinion], settings: EthicSettings, annotator: Annotator
+) -> dict[str, str]:
+    """Id of a target to a summary of its first pages; without those that the annotator did not summarize."""
+    unique = list({target.id: target for target in targets}.values())
+    prompts = []
+    for target in unique:
+        pieces = pieces_of(map(Text, target.pages), settings.chunk_tokens, settings.measure)
+        first = next(chunks_of(pieces, _SUMMARY_CHUNKS * settings.chunk_tokens), Chunk(()))
+        prompts.append(
+            fill(template("build_target_summary"), {"title": target.title, "passages": first.text})
+        )
+    answers = zip(unique, annotator.texts(prompts), strict=True)
+    return {target.id: first_sentences(text) for target, text in answers if text is not None}
+
+
+def _target_text(target: Opinion, summary: str) -> str:
+    return f"Title: {target.title}\nSummary: {summary}"
+
+
+def _masked_pages(
+    found: Sequence[_Pages], summaries: Mapping[str, str], annotator: Annotator
+) -> tuple[dict[tuple[str, str], str], int]:
+    """Target and page to the page with marks; each page is asked about once for all lengths.
+
+    Returns:
+        The pages, and the number of spans that cannot be references.
+    """
+    pages = {
+        (group.target.id, page.chunk.text): (group.target, group.citing[page.opinion])
+        for group, _, own in found
+        if group.target.id in summaries
+        for page in own
+    }
+    prompt = template("build_target_spans")
+    answers = annotator.texts(
+        [
+            fill(prompt, {"passages": text, "target_case": _target_text(target, summaries[target.id])})
+            for (_, text), (target, _) in pages.items()
+        ]
+    )
+    masked = {}
+    ignored = 0
+    for ((name, text), (target, citing)), answer in zip(pages.items(), answers, strict=True):
+        if answer is not None:
+            spans = parse_spans(answer)
+            telling = [span for span in spans if may_refer(span, target)]
+            ignored += len(spans) - len(telling)
+            masked[name, text], _ = mask(text, telling, citing.citation_strings.get(name, ()))
+    return masked, ignored
+
+
+def may_refer(span: str, target: Opinion) -> bool:
+    """Return whether a span can be a reference to a target: it has a capitalised word of its name, or is a citation.
+
+    >>> target = Opinion("1", "The State v. Gifford", ())
+    >>> [may_refer(span, target) for span in ("Gifford, at 7", "17 F.3d 462", "the State", "the court")]
+    [True, True, False, False]
+    """
+    words = {word for word in re.findall(r"\w{3,}", target.title) if word.lower() not in _SMALL}
+    return not words.isdisjoint(re.findall(r"[A-Z]\w+", span)) or bool(find_citations(span))
+
+
+def segments_draft(
+    group: CitedCase,
+    length: int,
+    pages: Sequence[Page],
+    texts: Sequence[str],
+    summary: str,
+    segment_pages: int = SEGMENT_PAGES,
+) -> Draft | str:
+    """Return a case of segments of neighbouring pages of one case, numbered through; or why they make none.
+
+    Pages of one case stand side by side; their texts have marks in place of citations.
+    """
+    segments: list[list[str]] = []
+    last = None
+    for page, text in zip(pages, texts, strict=True):
+        if page.opinion != last or len(segments[-1]) == segment_pages:
+            segments.append([])
+        segments[-1].append(text)
+        last = page.opinion
+    context: list[str] = []
+    gold = []
+    for number, own in enumerate(segments, start=1):
+        marker = f"<Segment {number}>"
+        context += [f"{marker}\n", *(f"{text.replace(TARGET_MARK, MARK)}{JOINT}" for text in own)]
+        if any(TARGET_MARK in text for text in own):
+            gold.append(marker)
+    if not gold:
+        return "no citation of the target was found"
+    if len(gold) == len(segments):
+        return "every segment cites the target"
+    return Draft(
+        id=group.target.id,
+        length=length,
+        context=tuple(context),
+        prompt="build_attribute_law",
+        gold=gold,
+        slots={"target_case": _target_text(group.target, summary)},
+        labels={
+            "title": group.target.title,
+            "num_segments": len(segments),
+            "num_documents": len({page.opinion for page in pages}),
+        },
+    )

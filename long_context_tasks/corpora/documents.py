@@ -1,0 +1,370 @@
+"""Readers of debates, court opinions with the cases that they cite, and systematic reviews with the abstracts of their studies."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AliasChoices as Either
+from pydantic import BeforeValidator, Field
+
+from long_context_tasks.corpora.plain_files import (
+    ROW_REMEDY,
+    Id,
+    Reader,
+    SourceRow,
+    Title,
+    read_records,
+    read_rows,
+    read_text,
+    stem_of,
+)
+from long_context_tasks.schema import InputError
+from long_context_tasks.schema.validated import validated
+
+DEBATE_FORMS = (
+    '.jsonl[.gz] with "debate_id" (or "id"), "title" and "turns": [{"speaker": ..., "text": ...}], or .txt[.gz] transcripts, '
+    "one debate a file, a blank line between speeches"
+)
+OPINION_FORMS = (
+    '.jsonl[.gz] with "opinion_id", "title" (or "case_slug"), "text", "opinions_cited": [ids] and, if known, '
+    '"citation_strings": [[id, "17 F.3d 462"]]; or .txt[.gz] opinions, one a file'
+)
+REVIEW_FORMS = (
+    '.jsonl[.gz] with "review_id", "title", "background" and "studies": [{"id", "title", "abstract", "included"}]; '
+    ".csv[.gz] screening lists, one review a file, with the columns record_id or pubmedID, title, abstract, label_included; "
+    "or .json[.gz] records of MS^2"
+)
+
+
+@dataclass(frozen=True)
+class Debate:
+    """A debate.
+
+    Attributes:
+        id: of the debate.
+        title: else the id.
+        speeches: in order, each beginning with its speaker and a colon where the speaker is known; one line each.
+    """
+
+    id: str
+    title: str
+    speeches: tuple[str, ...]
+
+
+class _Turn(SourceRow):
+    speaker: Any = None
+    text: str
+
+
+class _DebateRow(SourceRow):
+    id: Id = Field(validation_alias=Either("debate_id", "id"))
+    title: Title = ""
+    turns: list[_Turn]
+
+
+def read_debates(path: Path) -> Iterator[Debate]:
+    """Yield the debates at a path, one in memory at a time.
+
+    Args:
+        path: a file of one of the :data:`DEBATE_FORMS`, or a folder of such files.
+
+    Raises:
+        InputError: nothing to read, a row of another form, a debate without a word, two debates of one id.
+    """
+    readers = {"jsonl": _debates_of_rows, "txt": _debate_of_text}
+    for place, debate in read_records(path, readers, f"no debates in it; give {DEBATE_FORMS}"):
+        if not debate.speeches:
+            raise InputError(f"{place}: the debate has no words; remove it or replace it")
+        yield debate
+
+
+def _debates_of_rows(file: Path) -> Iterator[tuple[str, Debate]]:
+    for place, held in read_rows(file, "a debate"):
+        row = validated(_DebateRow, held, place, remedy=ROW_REMEDY)
+        speeches = []
+        for turn in row.turns:
+            if text := _line(turn.text):
+                known = isinstance(turn.speaker, str)
+                speeches.append(f"{turn.speaker.strip()}: {text}" if known else text)
+        yield place, Debate(row.id, row.title or row.id, tuple(speeches))
+
+
+def _debate_of_text(file: Path) -> Iterator[tuple[str, Debate]]:
+    speeches = map(_line, re.split(r"\n\s*\n", read_text(file)))
+    yield str(file), Debate(stem_of(file), stem_of(file), tuple(filter(None, speeches)))
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """An opinion.
+
+    Attributes:
+        id: of the opinion.
+        title: name of the case.
+        pages: of the court's layout, one line each; a single one where the text has no page marks.
+        cites: ids of the opinions that it cites.
+        citation_strings: id of a cited opinion to how it is cited here, e.g. ``17 F.3d 462``.
+    """
+
+    id: str
+    title: str
+    pages: tuple[str, ...]
+    cites: tuple[str, ...] = ()
+    citation_strings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+class _OpinionRow(SourceRow):
+    id: Id = Field(validation_alias=Either("opinion_id", "id"))
+    title: Title = ""
+    case_name: Title = ""
+    case_slug: Title = ""
+    text: str
+    opinions_cited: tuple[Id, ...] = ()
+    citation_strings: tuple[tuple[Id, str], ...] = ()
+
+
+def read_opinions(path: Path) -> Iterator[Opinion]:
+    """Yield the opinions at a path.
+
+    Args:
+        path: a file of one of the :data:`OPINION_FORMS`, or a folder of such files; JSON Lines without a ``text`` are passed
+            over in a folder (CourtListener's own records, say).
+
+    Raises:
+        InputError: nothing to read, a row of another form, an opinion without a word, two of one id.
+    """
+    readers: dict[str, Reader[Opinion]] = {
+        "jsonl": partial(_opinions_of_rows, alone=path.is_file()),
+        "txt": _opinion_of_text,
+    }
+    for place, opinion in read_records(path, readers, f"no opinions in it; give {OPINION_FORMS}"):
+        if not opinion.pages:
+            raise InputError(f"{place}: the opinion has no words; remove it or replace it")
+        yield opinion
+
+
+def _opinions_of_rows(file: Path, *, alone: bool) -> Iterator[tuple[str, Opinion]]:
+    for place, held in read_rows(file, "an opinion"):
+        if "text" not in held and not alone:
+            return
+        row = validated(_OpinionRow, held, place, remedy=ROW_REMEDY)
+        strings: dict[str, list[str]] = {}
+        for cited, text in row.citation_strings:
+            strings.setdefault(cited, []).append(_line(text))
+        yield (
+            place,
+            Opinion(
+                row.id,
+                row.title or row.case_name or _title(row.case_slug) or row.id,
+                _pages(row.text),
+                tuple(dict.fromkeys(cited for cited in row.opinions_cited if cited != row.id)),
+                {cited: tuple(dict.fromkeys(texts)) for cited, texts in strings.items()},
+            ),
+        )
+
+
+def _opinion_of_text(file: Path) -> Iterator[tuple[str, Opinion]]:
+    yield str(file), Opinion(stem_of(file), stem_of(file), _pages(read_text(file)))
+
+
+# Page numbers of the court's layout: "-3-" or "3" alone on a line.
+_PAGE_NUMBER = re.compile(r"^[ \t]*-?[ \t]*\d{1,4}[ \t]*-?[ \t]*$", re.MULTILINE)
+_SMALL = frozenset(("v", "of", "the", "and", "in", "re", "ex", "rel", "for", "et", "al"))
+
+
+def _pages(text: str) -> tuple[str, ...]:
+    """Return the pages of a text, which form feeds end, without line breaks, page numbers and runs of blanks."""
+    return tuple(filter(None, (_line(_PAGE_NUMBER.sub("", page)) for page in text.split("\f"))))
+
+
+def _title(slug: str) -> str:
+    """Return a case's name from its URL form.
+
+    >>> _title("united-states-v-de-la-cruz")
+    'United States v. De La Cruz'
+    """
+    words = [word if word in _SMALL else word.capitalize() for word in slug.split("-") if word]
+    text = re.sub(r"\bv\b", "v.", " ".join(words))
+    return text[:1].upper() + text[1:]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study that was looked at for a review.
+
+    Attributes:
+        id: digits; a PubMed id where the review has them, else unique within the review only.
+        title, abstract: one line each; studies without an abstract are left out by the readers.
+        included: whether the finished review uses it.
+    """
+
+    id: str
+    title: str
+    abstract: str
+    included: bool
+
+
+@dataclass(frozen=True)
+class Review:
+    """A systematic review.
+
+    Attributes:
+        id: name of its file, or from its row.
+        title: else the id.
+        background: the paragraph that says what the review asks; empty where there is none.
+        studies: those with an abstract, in order, each id once.
+        pubmed: whether the ids are PubMed's, so that those of two reviews can be compared.
+    """
+
+    id: str
+    title: str
+    background: str
+    studies: tuple[Study, ...]
+    pubmed: bool
+
+    @property
+    def included(self) -> frozenset[str]:
+        """Ids of the studies that the finished review uses."""
+        return frozenset(study.id for study in self.studies if study.included)
+
+
+_TAG = re.compile(r"</?(?:pop|int|out)>")
+_INCLUDED = {
+    **dict.fromkeys(("1", "1.0", "true", "yes"), True),
+    **dict.fromkeys(("", "0", "0.0", "false", "no"), False),
+}
+
+
+def _digits(value: object) -> str:
+    text = str(value).strip()
+    if not re.fullmatch(r"\d+", text, re.ASCII):
+        raise ValueError("must be digits, as answers name studies by number")
+    return text
+
+
+def _is_included(value: object) -> bool:
+    text = "" if value is None else str(value).strip().lower()
+    if text not in _INCLUDED:
+        raise ValueError("(label_included) must be 1 or 0")
+    return _INCLUDED[text]
+
+
+def _untagged(text: object) -> str:
+    return _line(_TAG.sub("", text)) if isinstance(text, str) else ""
+
+
+_Untagged = Annotated[str, BeforeValidator(_untagged)]
+
+
+class _StudyRow(SourceRow):
+    id: Annotated[str, BeforeValidator(_digits)] = Field(validation_alias=Either("id", "pmid"))
+    title: _Untagged = ""
+    abstract: _Untagged = ""
+    # As in MS^2, what is listed is used, if nothing else is said.
+    included: Annotated[bool, BeforeValidator(_is_included)] = True
+
+
+class _ReviewRow(SourceRow):
+    id: Id = Field(validation_alias=Either("review_id", "id"))
+    title: Title = ""
+    background: _Untagged = ""
+    studies: list[_StudyRow]
+
+
+class _Reported(SourceRow):
+    references: list[dict[str, Any]]
+
+
+class _Ms2Row(SourceRow):
+    id: Id = Field(validation_alias=Either("pmid", "docid"))
+    title: Title = ""
+    included_studies: list[_Reported]
+    structured_abstract: Any = None
+
+
+def read_reviews(path: Path) -> Iterator[Review]:
+    """Yield the reviews at a path.
+
+    Args:
+        path: a file of one of the :data:`REVIEW_FORMS`, or a folder of such files (and of folders of them); JSON files of
+            another shape in a folder are passed over.
+
+    Raises:
+        InputError: nothing to read, a row of another form, two reviews of one id.
+    """
+    readers = {"csv": _review_of_list, "jsonl": _reviews_of_rows, "json": _reviews_of_ms2}
+    for _, review in read_records(path, readers, f"no reviews in it; give {REVIEW_FORMS}"):
+        yield review
+
+
+def _studies(rows: Iterable[_StudyRow]) -> tuple[Study, ...]:
+    by_id: dict[str, Study] = {}
+    for row in rows:
+        if row.abstract:
+            by_id.setdefault(row.id, Study(row.id, row.title, row.abstract, row.included))
+    return tuple(by_id.values())
+
+
+def _review_of_list(file: Path) -> Iterator[tuple[str, Review]]:
+    """Read a screening list, whose name is its topic, such as ``Cohen_2006_Estrogens``."""
+    csv.field_size_limit(1 << 27)
+    table = csv.DictReader(io.StringIO(read_text(file), newline=""))
+    names = table.fieldnames or ()
+    pubmed = "pubmedID" in names
+    key = "pubmedID" if pubmed else "record_id"
+    if missing := [name for name in (key, "title", "abstract", "label_included") if name not in names]:
+        raise InputError(
+            f"{file}: no column {', '.join(missing)}; a screening list has record_id or pubmedID, title, abstract, label_included"
+        )
+    found = []
+    try:
+        for number, row in enumerate(table, start=2):
+            if study := (row[key] or "").strip().removesuffix(".0"):
+                held = {**row, "id": study, "included": row["label_included"] or "0"}
+                found.append(validated(_StudyRow, held, f"{file}, row {number}", remedy=ROW_REMEDY))
+    except csv.Error as error:
+        raise InputError(f"{file}, line {table.line_num}: not CSV ({error}); write it again") from error
+    name = stem_of(file)
+    yield str(file), Review(name, name.replace("_", " "), "", _studies(found), pubmed)
+
+
+def _reviews_of_rows(file: Path) -> Iterator[tuple[str, Review]]:
+    for place, held in read_rows(file, "a review"):
+        row = validated(_ReviewRow, held, place, remedy=ROW_REMEDY)
+        yield place, Review(row.id, row.title or row.id, row.background, _studies(row.studies), True)
+
+
+def _reviews_of_ms2(file: Path) -> Iterator[tuple[str, Review]]:
+    """Read a record of MS^2: the background are the sentences of the review's own abstract with that label."""
+    try:
+        record = json.loads(read_text(file))
+    except ValueError as error:
+        raise InputError(f"{file}: no JSON ({error}); give a record of MS^2") from error
+    for number, held in enumerate(record if isinstance(record, list) else [record], start=1):
+        if not isinstance(held, dict) or not isinstance(held.get("included_studies"), list):
+            continue
+        place = f"{file}, record {number}"
+        row = validated(_Ms2Row, held, place, remedy=ROW_REMEDY)
+        studies = [
+            validated(_StudyRow, {**reference, "id": reference.get("pmid"), "included": True}, place)
+            for reported in row.included_studies
+            for reference in reported.references
+            if reference.get("abstract")
+        ]
+        sentences = row.structured_abstract if isinstance(row.structured_abstract, list) else []
+        background = [
+            _untagged(sentence[1])
+            for sentence in sentences
+            if isinstance(sentence, list) and len(sentence) > 1 and sentence[0] == "BACKGROUND"
+        ]
+        yield place, Review(row.id, row.title or row.id, " ".join(background), _studies(studies), True)

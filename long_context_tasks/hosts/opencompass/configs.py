@@ -1,0 +1,308 @@
+"""What the config files of OpenCompass ask for: tasks, datasets, processes, numbers in variables. No host is imported here.
+
+In a config file nothing that an import statement brings can be called, so the files reach this module through ``__import__``.
+Classes of the host stand here by name, as the host itself writes them down.
+
+A dataset file takes its own names out of LCT_TASKS. The others may belong to a file that is read beside it, so they are
+looked at once more at the end of the run, where all of its tasks are known. A name of no task at all stops the run at once.
+"""
+
+import math
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.catalogue import TaskSpec
+from long_context_tasks.hosts.environment import warn_of_misspelt_variables
+from long_context_tasks.hosts.lm_eval.generate import synthetic_tasks
+from long_context_tasks.schema import InputError
+
+VARIABLE = "LCT_TASKS"
+OFFICIAL = "official"
+"""Stands in LCT_TASKS for all tasks on the published files."""
+OTHERS = "other_packages_gen"
+"""Name of the dataset file of benchmarks that other packages bring."""
+_OURS = "long_context_tasks.hosts.opencompass"
+
+
+def whole(name: str, default: int, least: int = 1) -> int:
+    """Return the whole number in a variable.
+
+    Args:
+        name: of the variable.
+        default: where it is not set, or empty.
+        least: that it may be.
+
+    Raises:
+        InputError: something else; the variable is named.
+    """
+    return int(_number(name, default, int, (least, math.inf), f"a whole number of {least} or more"))
+
+
+def number(name: str, default: float, most: float = math.inf) -> float:
+    """Return the number of 0 or more in a variable.
+
+    Args:
+        name: of the variable.
+        default: where it is not set, or empty.
+        most: that it may be.
+
+    Raises:
+        InputError: something else; the variable is named.
+    """
+    wanted = "a number of 0 or more" if math.isinf(most) else f"a number of 0 to {most:g}"
+    return _number(name, default, float, (0, most), wanted)
+
+
+def _number(
+    name: str, default: float, kind: Callable[[Any], float], bounds: tuple[float, float], wanted: str
+) -> float:
+    given = os.environ.get(name) or default
+    try:
+        value = kind(given)
+    except ValueError:
+        value = math.nan
+    if not bounds[0] <= value <= bounds[1] or math.isinf(value):
+        raise InputError(f"{name}={given}: give {wanted}, or leave it out ({default:g})")
+    return value
+
+
+def group_of(spec: TaskSpec) -> str:
+    """Name of the dataset file that holds a task: official, synthetic, other variants, by likelihood, any length, built cases only."""
+    if spec.benchmark not in catalogue.own_benchmark_names():
+        return OTHERS
+    if spec.scoring == "likelihood":
+        return f"{spec.benchmark}_ppl"
+    if spec.source == "built":
+        return f"{spec.benchmark}_built_gen"
+    if spec.length == catalogue.ANY:
+        return f"{spec.benchmark}_any_gen"
+    if spec.source == "seed":
+        return f"{spec.benchmark}_synthetic_gen"
+    return f"{spec.benchmark}_variants_gen" if spec.variant else f"{spec.benchmark}_gen"
+
+
+def task_groups(benchmark: str) -> dict[str, list[str]]:
+    """Name of a dataset file to its tasks, both in the order of the card."""
+    groups: dict[str, list[str]] = {}
+    for spec in _specs_of(benchmark):
+        groups.setdefault(group_of(spec), []).append(spec.name)
+    return groups
+
+
+def _specs_of(benchmark: str) -> list[TaskSpec]:
+    return [spec for spec in catalogue.task_specs() if spec.benchmark == benchmark]
+
+
+def default_tasks(benchmark: str) -> list[str]:
+    """What runs when nothing is chosen.
+
+    Synthetic tasks of up to 4k tokens, for every model and machine; without any the plain tasks of the last split, the reported one.
+    """
+    return small_synthetic_tasks(benchmark) or [
+        spec.name
+        for spec in _specs_of(benchmark)
+        if not spec.variant and spec.source == "published" and spec.split in spec.card.splits[-1:]
+    ]
+
+
+def small_synthetic_tasks(benchmark: str) -> list[str]:
+    """Return the answered tasks on up to 4k tokens of text written from a seed, at the paper's lengths where it has some."""
+    return [
+        spec.name
+        for spec in _specs_of(benchmark)
+        if spec.source == "seed"
+        and spec.scoring == "generate"
+        and 0 < (spec.tokens or 0) <= 4_000
+        and (not spec.card.bounds or spec.length in spec.card.bounds)
+    ]
+
+
+def wanted_names() -> list[str]:
+    """The names in LCT_TASKS; empty when it is not given.
+
+    Raises:
+        InputError: a name of no task, with its neighbours.
+    """
+    warn_of_misspelt_variables()
+    names = os.environ.get(VARIABLE, "").replace(",", " ").split()
+    for name in names:
+        if name != OFFICIAL:
+            try:
+                catalogue.parse_task(name)
+            except InputError as error:
+                raise InputError(f"{VARIABLE}: {error}; `lct tasks` lists all names") from error
+    return list(dict.fromkeys(names))
+
+
+def official_groups() -> list[str]:
+    """The dataset files that hold the tasks on the published files."""
+    names = (f"{name}_gen" for name in catalogue.benchmark_names())
+    return [name for name in names if name in {group_of(spec) for spec in catalogue.task_specs()}]
+
+
+def not_run(tasks: Iterable[str]) -> list[str]:
+    """Sentences on the names in LCT_TASKS that a run holds no task for, with the remedy.
+
+    Args:
+        tasks: the tasks of the run.
+    """
+    held = set(tasks)
+    groups = official_groups()
+    published = {spec.name for spec in catalogue.task_specs() if group_of(spec) in groups}
+    sentences = []
+    for name in wanted_names():
+        if name == OFFICIAL:
+            if not held & published:
+                sentences.append(
+                    f"{VARIABLE}={OFFICIAL} means the tasks in {', '.join(groups)}; this run holds none of them"
+                )
+        elif name not in held:
+            group = group_of(catalogue.parse_task(name))
+            sentences.append(
+                f"{VARIABLE} names {name}, which no dataset file of this run holds; it is in {group}: "
+                f"opencompass --datasets {group} ..."
+            )
+    return sentences
+
+
+def dataset(task: str, **options: Any) -> dict[str, Any]:
+    """Return the host's config of a task.
+
+    Args:
+        task: its name.
+        options: ``lct_*`` options of it.
+    """
+    likely = catalogue.parse_task(task).scoring == "likelihood"
+    module, kind = (f"{_OURS}.likelihood", "CasePPL") if likely else (f"{_OURS}.task", "Case")
+    openicl = "opencompass.openicl"
+    return {
+        "abbr": task,
+        "type": f"{_OURS}.task.CaseDataset",
+        "lct_task": task,
+        "n": 1,  # --dataset-num-runs wants them
+        "k": 1,
+        "reader_cfg": {"input_columns": ["case"], "output_column": "reference"},
+        "infer_cfg": {
+            # The host wants a template; the inferencer renders the case itself.
+            "prompt_template": {
+                "type": f"{openicl}.icl_prompt_template.PromptTemplate",
+                "template": "{case}",
+            },
+            "retriever": {"type": f"{openicl}.icl_retriever.ZeroRetriever"},
+            "inferencer": {"type": f"{module}.{kind}{'' if likely else 'Gen'}Inferencer"},
+        },
+        "eval_cfg": {"evaluator": {"type": f"{module}.{kind}Evaluator"}},
+        **options,
+    }
+
+
+def datasets(group: str) -> list[dict[str, Any]]:
+    """Return the datasets of a dataset file: all of them when LCT_TASKS is not given, else those that it names.
+
+    Args:
+        group: name of the file.
+
+    Raises:
+        InputError: LCT_TASKS names a task that does not exist.
+    """
+    names = wanted_names()
+    everything = not names or (OFFICIAL in names and group in official_groups())
+    tasks = [spec.name for spec in catalogue.task_specs() if group_of(spec) == group]
+    return [dataset(task) for task in tasks if everything or task in names]
+
+
+def benchmark_datasets(benchmark: str) -> list[dict[str, Any]]:
+    """Return what ``eval_<benchmark>.py`` runs: the tasks in LCT_TASKS, without it a few cases of the default tasks.
+
+    Raises:
+        InputError: a name that is no task of the benchmark, or a bad number.
+    """
+    if names := wanted_names():
+        return _repeated(map(dataset, _named(names, _specs_of(benchmark))))
+    n = whole("LCT_N", 5)
+    return _repeated(dataset(task, lct_n=n) for task in default_tasks(benchmark))
+
+
+def suite_datasets() -> list[dict[str, Any]]:
+    """Return what ``eval_all.py`` runs: the tasks in LCT_TASKS, without it all on the published files.
+
+    Raises:
+        InputError: a name of no task, or a bad number.
+    """
+    return _repeated(map(dataset, _named(wanted_names() or [OFFICIAL], catalogue.task_specs())))
+
+
+def synthetic_datasets() -> list[dict[str, Any]]:
+    """Return what ``eval_synthetic.py`` runs: seeded tasks of any length, those in LCT_TASKS or the plain ones of this package.
+
+    Raises:
+        InputError: a name that is no such task, or a bad number.
+    """
+    specs = catalogue.task_specs()
+    seeded = [spec for spec in specs if spec.source == "seed" and spec.length in ("", catalogue.ANY)]
+    own = catalogue.own_benchmark_names()
+    plain = [spec.name for spec in synthetic_tasks() if spec.benchmark in own]
+    given = wanted_names()
+    if unknown := [name for name in given if name not in {spec.name for spec in seeded}]:
+        variants = (spec.name for spec in specs if spec.card.source == "seed" and spec.variant)
+        raise InputError(
+            f"{VARIABLE}: not synthetic tasks of any length: {', '.join(unknown)}; there are: {', '.join(plain)}, "
+            f"and their variants, such as {next(variants, 'see `lct tasks`')}"
+        )
+    options = {"lct_length": os.environ.get("LCT_LENGTH") or "1k", "lct_n": whole("LCT_N", 5)}
+    return _repeated(dataset(task, **options) for task in given or plain)
+
+
+def _named(names: Sequence[str], specs: Sequence[TaskSpec]) -> list[str]:
+    """Replace ``official`` by its tasks, behind the others."""
+    held = {spec.name for spec in specs}
+    if unknown := [name for name in names if name not in held and name != OFFICIAL]:
+        raise InputError(
+            f"{VARIABLE}: not tasks of this benchmark: {', '.join(unknown)}; `lct tasks` lists all"
+        )
+    groups = official_groups() if OFFICIAL in names else []
+    official = [spec.name for spec in specs if group_of(spec) in groups]
+    return list(dict.fromkeys([*(name for name in names if name != OFFICIAL), *official]))
+
+
+def _repeated(chosen: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Let each case be answered LCT_RUNS times, and each evaluating process have LCT_EVAL_GPUS GPUs."""
+    rows = list(chosen)
+    runs, gpus = whole("LCT_RUNS", 1), whole("LCT_EVAL_GPUS", 0, 0)
+    return [{**row, "n": runs, "k": runs, "eval_cfg": {**row["eval_cfg"], "num_gpus": gpus}} for row in rows]
+
+
+def stages() -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return ``infer`` and ``eval`` of a run: LCT_WORKERS processes, as Slurm jobs where LCT_SLURM_PARTITION is given.
+
+    Raises:
+        InputError: a bad number.
+    """
+    workers = whole("LCT_WORKERS", 1)
+    runner: dict[str, Any] = {"type": "opencompass.runners.LocalRunner", "max_num_workers": workers}
+    if partition := os.environ.get("LCT_SLURM_PARTITION"):
+        sequential = "Sequential" if os.environ.get("LCT_SLURM_SEQUENTIAL") else ""
+        runner |= {
+            "type": f"opencompass.runners.Slurm{sequential}Runner",
+            "partition": partition,
+            "qos": os.environ.get("LCT_SLURM_QOS"),
+            "extra_command": os.environ.get("LCT_SLURM_ARGS", "").split(),
+        }
+    infer = {
+        "partitioner": {
+            "type": "opencompass.partitioners.NumWorkerPartitioner",
+            "num_worker": workers,
+            # The host remembers sizes by name only and would run 5 cases where 50 are asked the next time.
+            "force_rebuild": True,
+            "dataset_size_path": "",
+        },
+        "runner": {**runner, "task": {"type": "opencompass.tasks.OpenICLInferTask"}},
+    }
+    evaluate = {
+        # Ten tasks to a process: each process takes ten seconds to start.
+        "partitioner": {"type": "opencompass.partitioners.NaivePartitioner", "n": 10},
+        "runner": {**runner, "task": {"type": "opencompass.tasks.OpenICLEvalTask"}},
+    }
+    return infer, evaluate

@@ -1,0 +1,65 @@
+"""Task names: every one parses back, nothing else does."""
+
+import pytest
+
+from long_context_tasks.benchmarks.catalogue import card, task_specs
+from long_context_tasks.benchmarks.elitr_bench import scoring
+from long_context_tasks.benchmarks.elitr_bench.task import parse_name
+from long_context_tasks.schema import InputError
+
+NAMES = [spec.name for spec in task_specs() if spec.benchmark == "elitr_bench"]
+
+
+def test_names_are_unique_and_parse_back() -> None:
+    tasks = [parse_name(name) for name in NAMES]
+    assert [task.name for task in tasks] == NAMES
+    assert len(set(NAMES)) == 138
+    assert {"english", "czech"} == {task.language for task in tasks}
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("qa_test", ("test", False, False, "english", None)),
+        ("qa_test_multiturn", ("test", True, False, "english", None)),
+        ("qa_dev_multiturn_goldhistory_czech_wer100", ("dev", True, True, "czech", 100)),
+        ("conv_test", ("test", True, False, "english", None)),
+        ("conv_dev_goldhistory_wer60", ("dev", True, True, "english", 60)),
+        ("qa_test_czech", ("test", False, False, "czech", None)),
+        ("qa_synthetic", ("", False, False, "english", None)),
+        ("conv_synthetic_goldhistory_wer40", ("", True, True, "english", 40)),
+    ],
+)
+def test_what_the_names_that_users_type_say(name: str, said: tuple[object, ...]) -> None:
+    task = parse_name(f"elitr_bench_{name}")
+    assert (task.split, task.conversation, task.gold_history, task.language, task.wer) == said
+    assert (task.source == "seed") is ("synthetic" in name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "qa",
+        "qa_test2",
+        "qa_test_goldhistory",
+        "conv_test_multiturn",
+        "qa_test_wer30",
+        "qa_test_wer40_czech",
+        "qa_test_wer200",
+        "qa_test_",
+        "qa_synthetic_czech",
+        "qa_synthetic_multiturn",
+    ],
+)
+def test_other_names_are_refused(name: str) -> None:
+    with pytest.raises(InputError, match=r"unknown task .*did you mean: elitr_bench_"):
+        parse_name(f"elitr_bench_{name}")
+
+
+def test_the_card_has_the_metrics_of_scoring() -> None:
+    held = card("elitr_bench")
+    assert set(held.metrics) == set(scoring.SYNTHETIC_METRICS)
+    assert set(scoring.INTERVALS) <= set(scoring.METRICS)
+    for task, row in held.tasks.items():
+        metrics = scoring.SYNTHETIC_METRICS if task.endswith("_synthetic") else scoring.METRICS
+        assert row.headline == metrics[0] and row.official in metrics
