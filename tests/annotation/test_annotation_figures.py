@@ -50,11 +50,7 @@ def test_numbers_worked_out_by_hand(tmp_path: Path) -> None:
     before, removed, after = figures.before, figures.removed, figures.after
     assert [
         (part.questions, part.pairs, part.ratings, part.feedback) for part in (before, removed, after)
-    ] == [
-        (3, 5, 8, 5),
-        (2, 3, 4, 3),
-        (1, 2, 4, 2),
-    ]
+    ] == [(3, 5, 8, 5), (2, 3, 4, 3), (1, 2, 4, 2)]
     assert before.annotations == 13 and before.ratings_per_pair == pytest.approx(1.6)
     assert before.histogram == {1: 2, 2: 1, 3: 1, 4: 2, 5: 2} and after.histogram == {
         1: 0,

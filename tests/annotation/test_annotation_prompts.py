@@ -8,12 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from long_context_tasks.annotation import Question, load_scale
-from long_context_tasks.annotation.prepare import (
-    candidate_prompt,
-    fill,
-    prompt_text,
-    rationale_prompt,
-)
+from long_context_tasks.annotation.prepare import candidate_prompt, fill, prompt_text, rationale_prompt
 from long_context_tasks.schema import InputError
 
 

@@ -160,10 +160,7 @@ def test_a_transcript_that_is_not_utf_8(folder: Path) -> None:
             lambda row: row | {"meetings": [*row["meetings"], row["meetings"][0]]},
             "meeting_en_dev_001 is there twice",
         ),
-        (
-            lambda row: _changed(row, "id", 1),
-            "meetings, item 1, questions, item 1, id must be text",
-        ),
+        (lambda row: _changed(row, "id", 1), "meetings, item 1, questions, item 1, id must be text"),
         (lambda row: _changed(row, "question", None), "item 1, question must be text"),
         (lambda row: _changed(row, "question-type", "why"), "question-type must be 'who', 'what'"),
         (lambda row: _changed(row, "answer-position", "X"), "answer-position must be 'B', 'M'"),
