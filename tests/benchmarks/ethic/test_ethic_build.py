@@ -1,6 +1,5 @@
 """Cases built from documents whose labels are known: what a perfect annotator leads to."""
 
-import csv
 import json
 import random
 import re
@@ -18,7 +17,6 @@ from ethic_oracle import (
     user_messages,
     write_rows,
 )
-from stored_ethic_runs import write_lm_eval
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic import BENCHMARK, prompts, scoring
@@ -51,30 +49,22 @@ def cases_of(folder: Path, task: str) -> list[tuple[Case, str]]:
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
-def test_built_labels_are_those_of_the_context(built: Path, domain: str) -> None:
-    found = cases_of(built / "ethic_recall", f"ethic_recall_{domain}")
-    assert {case.labels["length"] for case, _ in found} == {4000, 8000}
-    for case, user in found:
-        right = GOLD[domain](context_of(user))
-        assert len(right) > 3
-        [turn] = case.turns
-        gold = list(turn.gold)
-        assert label_f1(gold, sorted(right)).f1 >= 0.99
-        assert len({label.lower() for label in gold}) == len(gold) == len(turn.labels["first_chunk"])
-        assert max(turn.labels["first_chunk"]) < case.labels["num_chunks"]
-
-
-@pytest.mark.parametrize("domain", DOMAINS)
-def test_a_right_answer_scores_one_through_the_loaded_task(built: Path, domain: str) -> None:
+def test_built_labels_are_those_of_the_context_and_score_one(built: Path, domain: str) -> None:
     task = load_task(f"ethic_recall_{domain}", resolve_options({"lct_cases": built / "ethic_recall"}))
-    separator = ", " if domain in ("books", "debates") else "; "
+    assert {case.labels["length"] for case in task.cases.cases} == {4000, 8000}
     for case in task.cases.cases:
-        scores = scoring.score_recall(case, separator.join(case.turns[0].gold))
-        assert scores["strict_f1"].value == 1 and scores["official_f1"].value == 1
         system, user = task.messages(case)
         assert (system.role, user.role) == ("system", "user")
         assert system.content.startswith("You are given a long context")
+        right = GOLD[domain](context_of(user.content))
+        [turn] = case.turns
+        gold = list(turn.gold)
+        assert len(right) > 3 and label_f1(gold, sorted(right)).f1 >= 0.99
+        assert len({label.lower() for label in gold}) == len(gold) == len(turn.labels["first_chunk"])
+        assert max(turn.labels["first_chunk"]) < case.labels["num_chunks"]
         assert case.labels["system_message"] == "ours"
+        scores = scoring.score_recall(case, (", " if domain in ("books", "debates") else "; ").join(gold))
+        assert scores["strict_f1"].value == 1 and scores["official_f1"].value == 1
 
 
 def test_one_length_of_the_built_cases(built: Path) -> None:
@@ -298,24 +288,6 @@ def test_options_in_any_number_of_one_context(documents: Path, tmp_path: Path) -
     assert context_key(asked_few) == context_key(asked_more)
     options = in_the_order_of_the_context(few, asked_few)
     assert set(options.values()) < set(in_the_order_of_the_context(more, asked_more).values())
-
-
-def test_the_report_sets_answers_against_contexts(documents: Path, tmp_path: Path) -> None:
-    with oracle(tmp_path) as (_, annotator):
-        words = ("build", "ethic_organize", "--documents", documents, "--length", "4k,8k", "--items", "4,2")
-        own = ("--domain", "books", "--chunk-tokens", 400, "--annotator", annotator, "--out", tmp_path)
-        lct(*words, *own)
-    options = resolve_options({"lct_cases": tmp_path / "ethic_organize"})
-    write_lm_eval(
-        tmp_path / "runs",
-        "ethic_organize_books",
-        options,
-        lambda _, case: ", ".join(f"[{number}]" for number in case.turns[0].gold),
-    )
-    lct("report", tmp_path / "runs", "--section", "ethic", "--csv", tmp_path / "csv")
-    with (tmp_path / "csv" / "items.csv").open(encoding="utf-8", newline="") as file:
-        rows = [(row["length"], row["items"], row["n"]) for row in csv.DictReader(file)]
-    assert rows == [(length, items, "2") for length in ("4k", "8k") for items in ("2 to 3", "4 to 7")]
 
 
 @pytest.mark.parametrize(
