@@ -13,145 +13,21 @@ from long_context_tasks.corpora.books import Book, read_books
 from long_context_tasks.corpora.gutenberg import clean
 from long_context_tasks.schema import InputError
 
-GUTENBERG = """\ufeffThe Project Gutenberg EBook of The Lamp, by A. Writer
-
-Title: The Lamp
-       or, A Light
-
-*** START OF THIS PROJECT GUTENBERG EBOOK THE LAMP ***
-
-
-Produced by Some Body
-
-
-
-THE LAMP
-
-by A. Writer
-
-
-CONTENTS
-
-CHAPTER I. The Cellar
-CHAPTER II. The Roof
-
-
-PREFACE
-
-I wrote this because I was asked to write it, and I hope that it is liked by everybody.
-
-
-
-BOOK ONE
-
-THE HOUSE
-
-
-CHAPTER I. The Cellar
-
-The lamp stood in the cellar where nobody had looked for
-years, and it was _very_ dusty, as old lamps are when
-they have been forgotten by everyone.[1]
-
-[1] Lamps of that sort burned oil.
-
-"Who is there?" asked the boy, and he climbed down the half-
-broken stairs with a candle in his hand.
-
-[Illustration: The boy on the
-stairs]
-
-  *       *       *
-
-He found the lamp and carried it up, slowly and with care,
-
-{boy with lamp: p12.jpg}
-
-because the glass was thin.
-
-17
-
-CHAPTER II.
-
-THE ROOF
-
-From the roof they saw the whole town.* It was evening and
-the bells were ringing in the church at the end of the road.
-
-* The town has grown since.
-
-Chapter two of the old book that he had brought with him was read aloud.
-
-CHAPTER THE LAST
-
-Part one of the plan was done; they let the lamp burn all night,
-and in the morning the ships came home.
-
-THE END
-
-Transcriber's Note: spelling was kept.
-
-
-End of the Project Gutenberg EBook of The Lamp, by A. Writer
-
-*** END OF THIS PROJECT GUTENBERG EBOOK THE LAMP ***
-
-Everybody may copy this licence.
-"""
-
-LAMP = (
-    "The lamp stood in the cellar where nobody had looked for years, and it was very dusty, as old lamps are when "
-    "they have been forgotten by everyone.",
-    '"Who is there?" asked the boy, and he climbed down the half-broken stairs with a candle in his hand.',
-    "He found the lamp and carried it up, slowly and with care, because the glass was thin.",
-    "From the roof they saw the whole town. It was evening and the bells were ringing in the church at the end of "
-    "the road.",
-    "Chapter two of the old book that he had brought with him was read aloud.",
-    "Part one of the plan was done; they let the lamp burn all night, and in the morning the ships came home.",
-)
+GOLDEN = Path(__file__).parent / "golden"
+LOOKALIKES = json.loads((GOLDEN / "headings.json").read_text(encoding="utf-8"))
 
 
 def test_gutenberg_text_becomes_the_story_alone() -> None:
-    story = clean(GUTENBERG)
+    story = clean((GOLDEN / "lamp.txt").read_text(encoding="utf-8"))
     assert story.title == "The Lamp or, A Light"
-    assert story.paragraphs == LAMP
+    assert list(story.paragraphs) == (GOLDEN / "lamp_story.txt").read_text(encoding="utf-8").splitlines()
     assert story.chapters == (0, 3, 5)
 
 
 SENTENCE = "The road went on for a long time and nobody said a word about the letter that was lost."
 
 
-@pytest.mark.parametrize(
-    "heading",
-    [
-        "CHAPTER I",
-        "Chapter 1. Loomings.",
-        "CHAPTER I. “IT ISN’T TRUE, IS IT?”",
-        "CHAPTER XXXVIII--CONCLUSION",
-        "Chapter IV: A Walk in the\nWood and What Was Found There",
-        "CHAPTER TWENTY-ONE",
-        "Chapter the First",
-        "  CHAPTER II.\n\n  In Which Nothing Is Found",
-        "BOOK ONE\n\nTHE COMING OF THE RAIN\n\n\n\n\nI.\n\nTHE EVE OF IT.",
-        "PART II",
-        "Volume III",
-        "VOL. II",
-        "SECOND PERIOD.\n\n\n THE SEARCH (1848-1849.)\n\n_The Events told by Several._\n\nFIRST NARRATIVE.",
-        "I",
-        "1.",
-        "PROLOGUE",
-        "THE EPILOGUE.",
-        "FINALE.",
-        "Letter 1",
-        "_CHAPTER V_",
-        "STAVE ONE",
-        'CHAPTER XXX\n\n"The Girl I Left Behind Me"',
-        "CHAPTER XLIV\n\nA Round-about Chapter between Here and There",
-        'CHAPTER X.\n\n    "All roads are long at night."\n              --OLD SONG.',
-        "CHAPTER I.\n\nJOHN'S JOURNAL--_continued_\n\n(_Kept in pencil._)",
-        "CHAPTER III\nThree friends.--The need of rest.--A cheese.--The boat is packed.",
-    ],
-)
+@pytest.mark.parametrize("heading", LOOKALIKES["headings"])
 def test_headings_are_removed(heading: str) -> None:
     text = f"CHAPTER I\n\n{SENTENCE}\n\n\n{heading}\n\n\nIt was raining, and the old dog was asleep by the fire again.\n"
     story = clean(text)
@@ -159,26 +35,7 @@ def test_headings_are_removed(heading: str) -> None:
     assert story.chapters == (0, 1)
 
 
-@pytest.mark.parametrize(
-    "paragraph",
-    [
-        "“TOM!”",
-        "HELP!",
-        "Chapter two was found, and she glanced at its opening sentences.",
-        "Part of the wall fell down.",
-        "I.O.U.",
-        "“I?”",
-        "Letter after letter came.",
-        "I",
-        "To Mrs. Hill, England.",
-        "Book I. (_Folio_), CHAPTER I. (_Whale_).--This whale is an old acquaintance of every sailor who has been "
-        "to the north, and much has been written about him by men who have never left their chairs, so that it is "
-        "hard to say what is true and what is not; but I have seen him, and that is why I can tell you here.",
-        "The end of the street was dark.",
-        "Note that he said nothing.",
-        "He signed it C.",
-    ],
-)
+@pytest.mark.parametrize("paragraph", LOOKALIKES["story"])
 def test_story_that_looks_like_a_heading_stays(paragraph: str) -> None:
     before = "“Well,” said she"
     text = f"CHAPTER I\n\n{SENTENCE}\n\nCHAPTER II\n\n{SENTENCE}\n\n{before}, \n\n{paragraph}\n\n{SENTENCE}\n"

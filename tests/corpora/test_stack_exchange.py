@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 import tracemalloc
 from pathlib import Path
 from random import Random
@@ -16,41 +17,22 @@ import py7zr
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lxml import etree
 
-from long_context_tasks.corpora.stack_exchange import build_index, parse_tags, read_bodies, read_posts
+from long_context_tasks.corpora.stack_exchange import (
+    build_index,
+    html_to_text,
+    is_text_only,
+    parse_tags,
+    read_bodies,
+    read_posts,
+)
 from long_context_tasks.schema import InputError
 
-POSTS = [
-    {
-        "Id": "1",
-        "PostTypeId": "1",
-        "AcceptedAnswerId": "3",
-        "CreationDate": "2018-03-12T17:00:45.567",
-        "Score": "52",
-        "ViewCount": "1163",
-        "Body": '<p>Is 1 &lt; 2 &amp; "so"?</p>\n',
-        "Title": "Why's that?",
-        "Tags": "<c#><.net>",
-    },
-    {
-        "Id": "2",
-        "PostTypeId": "2",
-        "ParentId": "1",
-        "CreationDate": "2018-03-12T17:10:00.000",
-        "Score": "-3",
-        "Body": "No.",
-    },
-    {
-        "Id": "3",
-        "PostTypeId": "2",
-        "ParentId": "1",
-        "CreationDate": "2018-03-13T00:00:00.000",
-        "Score": "4",
-        "Body": "Yes é\U0001f600.",
-    },
-    {"Id": "4", "PostTypeId": "5", "Body": "about a tag"},
-    {"Id": "5", "PostTypeId": "1", "Tags": "|.net|linq|"},
-]
+GOLDEN = Path(__file__).parent / "golden"
+POSTS = json.loads((GOLDEN / "posts.json").read_text(encoding="utf-8"))
+# Bodies as the older renderer of the site wrote a post and as the newer one does, and the text of both.
+BODIES = json.loads((GOLDEN / "bodies.json").read_text(encoding="utf-8"))
 
 
 def as_xml(posts: list[dict[str, str]]) -> str:
@@ -92,18 +74,17 @@ def test_every_packing_gives_the_same_posts(dump: Path) -> None:
 
 def test_index(dump: Path) -> None:
     index = build_index(dump)
-    questions, answers = index.questions, index.answers
     assert index.rows == 5
     assert index.tags == ("c#", ".net", "linq")
-    assert questions.id.tolist() == [1, 5]
-    assert questions.accepted.tolist() == [3, 0]
-    assert questions.score.tolist() == [52, 0]
-    assert questions.created[0] == np.datetime64("2018-03-12T17:00:45.567")
-    assert np.isnat(questions.created[1])
-    assert [questions.tags(i).tolist() for i in range(len(questions))] == [[0, 1], [1, 2]]
-    assert answers.id.tolist() == [2, 3]
-    assert answers.parent.tolist() == [1, 1]
-    assert (answers.created > questions.created[0]).all()
+    assert index.questions.tolist() == [1, 5]
+    assert index.accepted.tolist() == [3, 0]
+    assert index.scores.tolist() == [52, 0]
+    assert index.asked[0] == np.datetime64("2018-03-12T17:00:45.567")
+    assert np.isnat(index.asked[1])
+    assert [index.tags_of(i).tolist() for i in range(2)] == [[0, 1], [1, 2]]
+    assert index.answers.tolist() == [2, 3]
+    assert index.parents.tolist() == [1, 1]
+    assert (index.answered > index.asked[0]).all()
 
 
 def test_bodies(dump: Path) -> None:
@@ -121,7 +102,7 @@ def test_json_values_may_be_numbers_and_lists(tmp_path: Path) -> None:
     }
     index = build_index(write(tmp_path / "p.jsonl", json.dumps(line)))
     assert index.tags == ("a", "b")
-    assert index.questions.created[0] == np.datetime64("2020-01-02T03:04:05")
+    assert index.asked[0] == np.datetime64("2020-01-02T03:04:05")
 
 
 def test_tags() -> None:
@@ -263,12 +244,85 @@ def test_real_dumps_have_the_known_counts(shared: Path) -> None:
     assert len(table) == len(list(folder.glob("*.Posts.xml.gz"))) > 0
     for site, numbers, last in table:
         index = build_index(folder / f"{site}.Posts.xml.gz")
-        questions, answers = index.questions, index.answers
-        accepted = np.isin(questions.accepted, answers.id)
-        several = np.isin(
-            questions.id,
-            [k for k, n in zip(*np.unique(answers.parent, return_counts=True), strict=True) if n > 1],
-        )
-        found = [index.rows, len(questions), len(answers), accepted.sum(), (accepted & several).sum()]
+        accepted = np.isin(index.accepted, index.answers)
+        parents, answers = np.unique(index.parents, return_counts=True)
+        several = accepted & np.isin(index.questions, parents[answers > 1])
+        found = [index.rows, len(index.questions), len(index.answers), accepted.sum(), several.sum()]
         assert found == [int(n) for n in numbers.replace("|", " ").split()], site
-        assert str(max(questions.created.max(), answers.created.max())).startswith(last)
+        assert str(max(index.asked.max(), index.answered.max())).startswith(last)
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_both_renderers_give_the_official_text(body: dict[str, str]) -> None:
+    assert html_to_text(body["newer"]) == html_to_text(body["older"]) == body["text"]
+
+
+def test_ugly_bodies() -> None:
+    # JSON may hold halves of surrogate pairs; the parser would stop there without a word.
+    assert html_to_text("<p>a \ud800 b</p>\n<p>\ud83d\ude00 c</p>") == "\na \ufffd b\n\U0001f600 c\n"
+    assert html_to_text("") == "\n\n"
+    assert html_to_text("plain &amp; simple") == "\nplain & simple\n"
+    assert html_to_text("<p>open") == "\nopen\n"
+    assert html_to_text("<p>a</p><!-- language: lang-py --><p>b</p>") == "\na\nb\n"
+    assert html_to_text("<p>a</p></body></html><p>b</p>") == "\na\nb\n"
+    assert html_to_text("<pre><code>a\r\nb\n</code></pre>") == "\na\r\nb\n\n"
+    assert html_to_text("<p>&nbsp;&#8217;\U0001f600</p>") == "\n\xa0’\U0001f600\n"
+
+
+def test_is_text_only() -> None:
+    assert is_text_only("<p>Use <code>&lt;img src=x&gt;</code></p><pre><code>&lt;img&gt;</code></pre>")
+    assert is_text_only("<p>The <imgine> tag</p>")
+    assert not is_text_only('<p><a href="u"><img src="u" alt="a"></a></p>')
+    assert not is_text_only('<p><IMG\nsrc="u"></p>')
+
+
+@given(st.lists(st.text("abc <>&\"'é\n", min_size=1).filter(str.strip), max_size=6))
+def test_paragraphs_and_code_round_trip(texts: list[str]) -> None:
+    def escape(text: str) -> str:
+        return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+    html = "\n\n".join(f"<p>{escape(t)}</p>\n\n<pre><code>{escape(t)}\n</code></pre>" for t in texts)
+    assert html_to_text(html) == "\n" + ("".join(f"{t}\n{t}\n\n" for t in texts) or "\n")
+
+
+def test_real_posts_equal_their_official_texts(shared: Path) -> None:
+    records = json.loads(gzip.decompress((shared / "data/ada_leval/stackselect_1k.json.gz").read_bytes()))
+    official = {text for record in records for text in [record["question"], *record["all_answers"]]}
+    dump = shared / "data/stack_exchange/stackoverflow.com-2008-sample.Posts.xml.gz"
+    same = {post["Id"] for post in read_posts(dump) if html_to_text(post.get("Body", "")) in official}
+    # The posts that nobody edited between the dump and the collection of the official file.
+    assert same >= {"148", "308", "310", "356", "360", "879"}
+
+
+def test_new_renderer_is_left_as_it_is(shared: Path) -> None:
+    """Bodies of 2023 carry the newer newlines already: nearly all keep their text content to the character."""
+    dump = shared / "data/stack_exchange/genai.stackexchange.com.Posts.xml.gz"
+    bodies = [post["Body"] for post in read_posts(dump) if post.get("Body", "").endswith("</p>\n")]
+    parser = etree.HTMLParser(remove_comments=True)
+    same = sum(
+        html_to_text(body)
+        == "\n"
+        + etree.tostring(etree.fromstring(f"<div>{body}</div>", parser)[0], method="text", encoding="unicode")
+        for body in bodies
+    )
+    assert len(bodies) > 200
+    assert same >= 0.98 * len(bodies)
+
+
+@pytest.mark.speed
+def test_speed_on_a_whole_dump(shared: Path) -> None:
+    """Not slower than a few times the bare parsing of the same bodies."""
+    dump = shared / "data/stack_exchange/quantumcomputing.stackexchange.com.Posts.xml.gz"
+    bodies = [post.get("Body", "") for post in read_posts(dump)]
+
+    def best(work: object) -> float:
+        times = []
+        for _ in range(3):
+            start = time.perf_counter()
+            for body in bodies:
+                work(body)  # type: ignore[operator]
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    bare = best(lambda body: etree.fromstring(f"<div>{body}</div>", etree.HTMLParser()))
+    assert best(html_to_text) < 8 * bare

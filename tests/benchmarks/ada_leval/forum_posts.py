@@ -28,28 +28,15 @@ def make_posts(seed: int, questions: int, tags: int = 6, words: int = 30) -> lis
         return f"2015-{pick.randint(1, 12):02}-{pick.randint(1, 28):02}T00:00:00.000"
 
     for _ in range(questions):
-        question = {
-            "Id": next_id,
-            "PostTypeId": 1,
-            "CreationDate": day(),
-            "Score": pick.randint(-2, 5),
-            "Body": text(),
-        }
+        question = {"Id": next_id, "PostTypeId": 1, "CreationDate": day(), "Score": pick.randint(-2, 5)}
+        question["Body"] = text()
         question["Tags"] = pick.sample([f"t{i}" for i in range(tags)], k=pick.randint(1, min(5, tags)))
         posts.append(question)
         next_id += 1
         answers = []
         for _ in range(pick.randint(0, 5)):
-            answers.append(
-                {
-                    "Id": next_id,
-                    "PostTypeId": 2,
-                    "ParentId": question["Id"],
-                    "CreationDate": day(),
-                    "Score": pick.randint(-1, 9),
-                    "Body": text(),
-                }
-            )
+            answer = {"Id": next_id, "PostTypeId": 2, "ParentId": question["Id"], "CreationDate": day()}
+            answers.append({**answer, "Score": pick.randint(-1, 9), "Body": text()})
             next_id += pick.randint(1, 3)
         posts += answers
         question["AcceptedAnswerId"] = 0

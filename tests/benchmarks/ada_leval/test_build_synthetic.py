@@ -18,6 +18,7 @@ from long_context_tasks.benchmarks.ada_leval.build import bestanswer, tsort
 from long_context_tasks.benchmarks.ada_leval.build.posts import ForumPosts
 from long_context_tasks.benchmarks.ada_leval.build.tsort import Caps, CountedBook, NovelPlan, caps_for
 from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings, TSortSettings
+from long_context_tasks.benchmarks.building import stable_seed
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.corpora.books import Book
@@ -38,9 +39,14 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
 
 
+def made_cases(family: str, folder: Path, length: int, n: int, **options) -> CaseSet:
+    kind = TSortSettings if family == TSORT else BestAnswerSettings
+    build.build(family, None, kind((length,), n=n, **options), folder)
+    return CaseSet.read(folder, f"{family.removesuffix('_synthetic')}_{format_length(length)}_synthetic")
+
+
 def test_tsort_of_a_million_tokens(tmp_path):
-    build.build(TSORT, None, TSortSettings((1_000_000,), n=2), tmp_path / TSORT)
-    made = CaseSet.read(tmp_path / TSORT, "ada_leval_tsort_1m_synthetic")
+    made = made_cases(TSORT, tmp_path, 1_000_000, 2)
     assert len(made) == 2 and all(980_000 <= case.num_tokens["cl100k"] <= 1_000_000 for case in made.cases)
 
 
@@ -56,8 +62,7 @@ def test_novels_are_not_kept_while_others_are_written(tmp_path):
 
 def test_long_cases_may_share_a_novel_and_then_stand_a_stride_apart(tmp_path, monkeypatch):
     monkeypatch.setattr(tsort, "_MOST_TOKENS", 20_000)
-    build.build(TSORT, None, TSortSettings((4000,), n=25), tmp_path / TSORT)
-    made = CaseSet.read(tmp_path / TSORT, "ada_leval_tsort_4k_synthetic")
+    made = made_cases(TSORT, tmp_path, 4000, 25)
     assert len(made) == 25 and len({case.cluster for case in made.cases}) == 10
     for cluster in {case.cluster for case in made.cases}:
         starts = sorted(int(case.id.split("_")[-5]) for case in made.cases if case.cluster == cluster)
@@ -70,11 +75,7 @@ def test_few_cases_of_tsort_are_the_first_of_more(length, tmp_path, monkeypatch)
         monkeypatch.setattr(tsort, "_CASES", 6)
         monkeypatch.setattr(tsort, "_MOST_TOKENS", 3 * length)
         monkeypatch.setattr(tsort, "_FEWEST_NOVELS", 2)
-    made = {}
-    for n in (2, 6):
-        build.build(TSORT, None, TSortSettings((length,), seed=2, n=n), tmp_path / str(n))
-        (task,) = (path.stem for path in (tmp_path / str(n)).glob("*.jsonl"))
-        made[n] = CaseSet.read(tmp_path / str(n), task)
+    made = {n: made_cases(TSORT, tmp_path / str(n), length, n, seed=2) for n in (2, 6)}
     assert made[2].cases == made[6].cases[:2]
     assert made[2].documents[made[2].cases[1].document] == made[6].documents[made[2].cases[1].document]
     assert len({case.cluster for case in made[6].cases}) == (6 if length < 50_000 else 3)
@@ -97,25 +98,18 @@ def test_the_plan_depends_on_the_length_alone(length):
 
 @pytest.mark.parametrize("length", [1000, 4000, 32_000])
 def test_few_cases_of_bestanswer_are_the_first_of_more(length, tmp_path):
-    made = {}
-    for n in (5, 400):
-        build.build(BEST, None, BestAnswerSettings((length,), seed=2, n=n), tmp_path / str(n))
-        (task,) = (path.stem for path in (tmp_path / str(n)).glob("*.jsonl"))
-        made[n] = CaseSet.read(tmp_path / str(n), task).cases
-    assert made[5] == made[400][:5]
+    few, many = (made_cases(BEST, tmp_path / str(n), length, n, seed=2).cases for n in (5, 400))
+    assert few == many[:5]
 
 
 def test_a_thousand_cases_of_bestanswer(tmp_path):
-    (report,) = build.build(BEST, None, BestAnswerSettings((1000,), n=1000), tmp_path / BEST)
-    assert len(report.tokens) == 1000
+    assert len(made_cases(BEST, tmp_path, 1000, 1000)) == 1000
 
 
 def test_bestanswer_has_the_same_questions_at_every_length(tmp_path):
     clusters = {}
     for length in (1000, 4000, 16000, 32000):
-        build.build(BEST, None, BestAnswerSettings((length,), n=30), tmp_path / str(length))
-        (task,) = (path.stem for path in (tmp_path / str(length)).glob("*.jsonl"))
-        made = CaseSet.read(tmp_path / str(length), task)
+        made = made_cases(BEST, tmp_path / str(length), length, 30)
         clusters[length] = {case.cluster for case in made.cases}
         for case in made.cases[:5]:
             assert length >= count(prompts.prompt(case, made.documents)) == case.num_tokens["cl100k"]
@@ -129,13 +123,11 @@ def test_bestanswer_has_the_same_questions_at_every_length(tmp_path):
 
 
 def test_seeds_differ(tmp_path):
-    made = {}
-    for seed in (0, 1):
-        for family, kind in ((TSORT, TSortSettings), (BEST, BestAnswerSettings)):
-            build.build(family, None, kind((2000,), seed=seed, n=5), tmp_path / f"{family}{seed}")
-            (path,) = (tmp_path / f"{family}{seed}").glob("*.jsonl")
-            made[family, seed] = path.read_bytes()
-    assert made[TSORT, 0] != made[TSORT, 1] and made[BEST, 0] != made[BEST, 1]
+    for family in (TSORT, BEST):
+        first, second = (
+            made_cases(family, tmp_path / f"{family}{seed}", 2000, 5, seed=seed) for seed in (0, 1)
+        )
+        assert first.cases != second.cases
 
 
 @pytest.mark.parametrize("name", ["ada_leval_tsort_2k_synthetic", "ada_leval_bestanswer_2k_synthetic"])
@@ -159,12 +151,6 @@ def test_too_short_a_length():
     with pytest.raises(InputError, match=r"too short|leave no room"):
         load_task("ada_leval_tsort_any_synthetic", Options(length=400, n=2))
     assert not list(cache_dir().glob("cases/ada*"))
-
-
-def made_cases(family: str, folder: Path, length: int, n: int, **options) -> CaseSet:
-    kind = TSortSettings if family == TSORT else BestAnswerSettings
-    build.build(family, None, kind((length,), n=n, **options), folder)
-    return CaseSet.read(folder, f"{family.removesuffix('_synthetic')}_{format_length(length)}_synthetic")
 
 
 @pytest.fixture(scope="module", params=["words", "bytes"])
@@ -315,11 +301,7 @@ def test_longer_questions_ask_the_same_and_the_gold_answer_alone_is_right(tmp_pa
     bodies = {answer.id: answer.body for thread in threads.values() for answer in thread.answers}
     for length in (1000, 2000):
         made = made_cases(BEST, tmp_path / str(length), length, 30, seed=5)
-        specs = {
-            answer.id: (thread.device, answer.spec)
-            for thread in threads.values()
-            for answer in thread.answers
-        }
+        specs = {a.id: (thread.device, a.spec) for thread in threads.values() for a in thread.answers}
         for case in made.cases:
             thread = threads[int(case.cluster)]
             shown = made.documents[case.inputs["question"]]
@@ -328,7 +310,8 @@ def test_longer_questions_ask_the_same_and_the_gold_answer_alone_is_right(tmp_pa
                 assert case.inputs["question"] == f"{thread.id}_{format_length(length)}"
                 lines = shown.split("\n")
                 assert [*lines[:2], *lines[3:]] == thread.body.split("\n")
-                assert set(re.split(r"(?<=[.?!]) (?=[A-Z])", lines[2])) <= set(sentences_of(case, length))
+                seed = int(stable_seed(5, case.cluster, length)[:12], 16)
+                assert set(re.split(r"(?<=[.?!]) (?=[A-Z])", lines[2])) <= set(asides(seed))
             right = [
                 place
                 for place, key in enumerate(case.inputs["answers"], start=1)
@@ -338,12 +321,6 @@ def test_longer_questions_ask_the_same_and_the_gold_answer_alone_is_right(tmp_pa
             # Answers stand as they were written.
             assert all(made.documents[key] == bodies[int(key)] for key in case.inputs["answers"])
     assert longer > 40
-
-
-def sentences_of(case, length):
-    from long_context_tasks.benchmarks.building import stable_seed
-
-    return asides(int(stable_seed(5, case.cluster, length)[:12], 16))
 
 
 def test_the_accepted_answer_is_not_known_by_its_length(tmp_path):

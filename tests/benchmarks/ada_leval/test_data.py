@@ -5,12 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from published_files import load, record, tsort_record
 
-from long_context_tasks.benchmarks.ada_leval import data
+from long_context_tasks.benchmarks.ada_leval import AdaLevalOptions, data
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.loading import load_task
-from long_context_tasks.schema import InputError
+from long_context_tasks.schema import Case, InputError, Turn
 from long_context_tasks.tokens import get_tokenizer
 
 
@@ -28,11 +30,8 @@ def test_cases_hold_what_the_file_holds(published: Path) -> None:
 
 
 def test_subsets_are_the_first_in_file_order(published: Path) -> None:
-    assert [len(load("ada_leval_bestanswer_1k", published, subset=s).cases) for s in (1000, 200, 50)] == [
-        1000,
-        200,
-        50,
-    ]
+    for size in (1000, 200, 50):
+        assert len(load("ada_leval_bestanswer_1k", published, subset=size).cases) == size
     assert len(load("ada_leval_bestanswer_1k", published).cases) == 1000
     assert len(load("ada_leval_bestanswer_32k", published).cases) == 200
     few = load("ada_leval_bestanswer_1k", published, n=5)
@@ -41,13 +40,8 @@ def test_subsets_are_the_first_in_file_order(published: Path) -> None:
 
 def test_cases_of_one_book_stand_together_after_the_subset(published: Path) -> None:
     task = load("ada_leval_tsort_2k", published, n=5)
-    assert [case.id for case in task.cases.cases] == [
-        "book0_0_7",
-        "book0_2_7",
-        "book0_4_7",
-        "book1_1_7",
-        "book1_3_7",
-    ]
+    ids = ["book0_0_7", "book0_2_7", "book0_4_7", "book1_1_7", "book1_3_7"]
+    assert [case.id for case in task.cases.cases] == ids
     assert [case.turns[0].gold for case in task.cases.cases] == [[4, 1, 3, 2]] * 3 + [[1, 2, 3, 4]] * 2
     assert task.messages(task.cases.cases[3])[0].content == "Sort these 1."
 
@@ -67,10 +61,8 @@ def test_a_changed_file_is_read_anew(published: Path) -> None:
 
 def test_repeated_ids_are_told_apart(published: Path) -> None:
     (published / "stackselect_1k.json").write_text(json.dumps([record(1), record(1)]))
-    assert [case.id for case in load("ada_leval_bestanswer_1k", published).cases.cases] == [
-        "1001_A2",
-        "1001_A2_2",
-    ]
+    cases = load("ada_leval_bestanswer_1k", published).cases.cases
+    assert [case.id for case in cases] == ["1001_A2", "1001_A2_2"]
 
 
 def test_missing_data_name_every_remedy(published: Path) -> None:
@@ -117,10 +109,7 @@ def _without(field: str) -> str:
         (_without("answer"), "row 2: answer is missing"),
         (json.dumps([{**record(0), "tags": 5}]), "row 1: tags must be a"),
         (json.dumps([{**record(0), "answer": "A9"}]), "row 1: answer 'A9' names none of the 3 answers"),
-        (
-            json.dumps([{**record(0), "all_answers": [1]}]),
-            "row 1: all_answers, item 1 must be text",
-        ),
+        (json.dumps([{**record(0), "all_answers": [1]}]), "row 1: all_answers, item 1 must be text"),
         (json.dumps([{**record(0), "all_answers": []}]), "row 1: all_answers .*at least 1"),
     ],
 )
@@ -170,3 +159,43 @@ def test_published_files_have_one_length_policy(published: Path) -> None:
 def test_perplexity_needs_segments(published: Path) -> None:
     with pytest.raises(InputError, match=r"case book0_0_7: .*segments.*_ppl_synthetic"):
         load("ada_leval_tsort_2k_ppl", published)
+
+
+def _case(n: int, gold: int) -> Case:
+    answers = [f"k{j}" for j in range(1, n + 1)]
+    return Case("1_A", "t", {"question": "q", "answers": answers}, (Turn(f"A{gold}"),), "1", {"cl100k": 9})
+
+
+@given(
+    st.integers(2, 40).flatmap(lambda n: st.tuples(st.just(n), st.integers(1, n))),
+    st.sampled_from(data.POSITIONS),
+)
+def test_the_accepted_answer_moves_and_the_others_keep_their_order(
+    size: tuple[int, int], position: str
+) -> None:
+    n, gold = size
+    [case] = data.apply([_case(n, gold)], position, AdaLevalOptions())
+    place = int(case.turns[0].gold[1:])
+    assert case.inputs["answers"][place - 1] == f"k{gold}"
+    assert [key for key in case.inputs["answers"] if key != f"k{gold}"] == [
+        f"k{j}" for j in range(1, n + 1) if j != gold
+    ]
+    assert place == {"front": 1, "mid": n // 2 + 1, "rear": n}[position]
+    assert case.id == "1_A" and case.labels["position"] == position
+
+
+def test_nodoc_leaves_the_question_out() -> None:
+    [case] = data.apply([_case(3, 2)], "nodoc", AdaLevalOptions())
+    assert case.inputs == {"question": None, "answers": ["k1", "k2", "k3"]}
+    assert case.turns[0].gold == "A2"
+
+
+def test_cut_carries_its_size_and_side() -> None:
+    [case] = data.apply([_case(3, 2)], "cut4k", AdaLevalOptions(cut_keep="rear"))
+    assert case.inputs["cut"] == {"tokens": 4000, "keep": "rear"}
+
+
+def test_no_variant_changes_nothing() -> None:
+    cases = [_case(3, 2), _case(4, 1)]
+    assert data.apply(cases, "", AdaLevalOptions()) == cases
+    assert data.apply(cases, "synthetic", AdaLevalOptions()) == cases

@@ -16,6 +16,11 @@ from long_context_tasks.schema import InputError, LoadedTask
 from long_context_tasks.tokens import Tokenizer, get_tokenizer
 
 
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+
+
 @pytest.fixture
 def words(tmp_path: Path) -> str:
     """A folder with a tokenizer whose tokens are words."""
@@ -129,21 +134,16 @@ def _load_built(folder: Path, name: str = "ada_leval_tsort_any_synthetic", **opt
 
 
 @pytest.fixture
-def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str) -> Path:
+def built(tmp_path: Path, words: str) -> Path:
     """Cases of seed 3 that fill their length in tokens of a model."""
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
     return _build(tmp_path / "cases", seed=3, tokenizer=words, length_policy="same_tokens")
 
 
 def test_results_say_what_cases_were_built_with(built: Path, words: str) -> None:
     task = _load_built(built)
-    expected = {
-        "lct_seed": 3,
-        "lct_length_policy": "same_tokens",
-        "lct_tokenizer": words,
-        "lct_length": 1000,
-    }
-    assert expected.items() <= task.description().items()
+    said = task.description()
+    assert (said["lct_seed"], said["lct_length_policy"], said["lct_length"]) == (3, "same_tokens", 1000)
+    assert said["lct_tokenizer"] == words
     _counted(task, "cl100k", words)
     # Another process of a host gets these as its options.
     again = load_task(task.name, resolve_options(task.options.resolved(), {}))
@@ -172,10 +172,7 @@ def test_a_copy_of_the_tokenizer_is_the_same(built: Path, tmp_path: Path) -> Non
     _counted(task, "cl100k", copy)
 
 
-def test_built_cases_are_counted_in_another_tokenizer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
-) -> None:
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+def test_built_cases_are_counted_in_another_tokenizer(tmp_path: Path, words: str) -> None:
     task = _load_built(_build(tmp_path / "cases"), tokenizer=words)
     _counted(task, "cl100k", words)
     assert task.options.tokenizer == words and task.options.length_policy == "same_information"
@@ -197,16 +194,8 @@ def _posts(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("variant", VARIANTS[1:-1])
-def test_variants_of_built_cases_are_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, variant: str
-) -> None:
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
-    build(
-        "ada_leval_bestanswer",
-        _posts(tmp_path),
-        BestAnswerSettings((1000,), n=5),
-        tmp_path / "cases",
-    )
+def test_variants_of_built_cases_are_counted(tmp_path: Path, words: str, variant: str) -> None:
+    build("ada_leval_bestanswer", _posts(tmp_path), BestAnswerSettings((1000,), n=5), tmp_path / "cases")
     task = _load_built(tmp_path / "cases", f"ada_leval_bestanswer_any{variant}", tokenizer=words)
     _counted(task, "cl100k", words)
 
@@ -214,7 +203,6 @@ def test_variants_of_built_cases_are_counted(
 def test_a_builders_tokenizer_that_is_gone_is_only_missed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     settings = BestAnswerSettings((1000,), n=3, tokenizer=words)
     build("ada_leval_bestanswer", _posts(tmp_path), settings, tmp_path / "cases")

@@ -19,7 +19,7 @@ from long_context_tasks.benchmarks.elitr_bench.report import ScoredQuestion, by_
 from long_context_tasks.cli import app
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.evaluations import judged_evaluations, judged_path, short_names, write_judged
-from long_context_tasks.schema import Case, InputError, Options
+from long_context_tasks.schema import Case, Options
 from long_context_tasks.schema.report import mean_over_repeats
 
 QA, TALK, CONV = "elitr_bench_qa_dev", "elitr_bench_qa_dev_multiturn", "elitr_bench_conv_dev"
@@ -305,5 +305,5 @@ def test_a_broken_file_of_a_later_judge_is_named(options: Options, tmp_path: Pat
     path = judged_path(run, "second", {})
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"judge": {}}), encoding="utf-8")
-    with pytest.raises(InputError, match=r"judged/second-.*make it again with `lct judge run`"):
-        judged_evaluations(run)
+    _, [problem] = judged_evaluations(run)
+    assert "judged/second-" in problem and "make it again with `lct judge run`" in problem

