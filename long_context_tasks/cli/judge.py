@@ -24,7 +24,7 @@ from long_context_tasks.schema.report import figure_text, interval_text
 if TYPE_CHECKING:
     from long_context_tasks.judges import JudgeConfig
     from long_context_tasks.results import FoundRuns, StoredRun
-    from long_context_tasks.results.rejudge import JudgedRun
+    from long_context_tasks.results.rescore import JudgedRun
     from long_context_tasks.stats import Panel, RaterStudy
 
 _FORMAT = 'one JSON object a line: {"id": "m1/3", "cluster": "m1", "gpt-4": 9, "gold": 8.5}'
@@ -62,7 +62,7 @@ def run(
     """
     from long_context_tasks.judges import check_judge
     from long_context_tasks.judges.kinds import kind_of
-    from long_context_tasks.results.rejudge import judge_run, prepare, with_seeds
+    from long_context_tasks.results.rescore import judge_run, prepare, with_seeds
 
     found = runs_below(results)
     chosen = chosen_runs(found.runs, tasks)
@@ -90,7 +90,7 @@ def run(
                 continue
             if made is not None:
                 judged.append(made)
-                for note in made.notes:
+                for note in made.scored.notes:
                     typer.echo(f"note: {one}: {note}", err=True)
     if not judged:
         raise InputError(f"{results}: nothing was judged: all {len(skipped)} runs were skipped, see above")
@@ -229,17 +229,18 @@ def compare(
 def _print_judged(results: Path, judged: "list[JudgedRun]") -> None:
     from long_context_tasks.stats import Interval
 
-    headlines = {each.metrics[0] for each in judged}
-    official = {name for each in judged for name in each.metrics if name.startswith("official_")}
+    headlines = {each.scored.task.metrics[0] for each in judged}
+    official = {name for each in judged for name in each.scored.task.metrics if name.startswith("official_")}
     columns = ["host", "model", "made", "task", "judge", "n", "n_scored"]
     columns += [headlines.pop() if len(headlines) == 1 else "score", "95 % interval"]
     columns += [next(iter(official)) if len(official) == 1 else "official"] if official else []
     rows, values = [], []
     for each in judged:
-        run, numbers, headline = each.run, each.numbers, each.metrics[0]
-        places = 2 if headline in each.points else 3
+        run, task, numbers = each.scored.run, each.scored.task, each.scored.numbers
+        headline, not_scored = task.metrics[0], each.scored.not_scored
+        places = 2 if headline in task.points else 3
         low, high = (numbers.get(f"{headline}_{end}") for end in ("low", "high"))
-        theirs = next((figure_text(numbers[name], places) for name in each.metrics if name in official), "")
+        theirs = next((figure_text(numbers[name], places) for name in task.metrics if name in official), "")
         rows.append(
             [
                 *(run.host, run.model, run.made.split(".")[0], run.task, each.judge),
@@ -247,12 +248,12 @@ def _print_judged(results: Path, judged: "list[JudgedRun]") -> None:
                 figure_text(numbers[headline], places),
                 "" if low is None or high is None else interval_text(Interval(low, high), places),
                 *([theirs] if official else []),
-                ", ".join(f"{count} {reason}" for reason, count in sorted(each.not_scored.items())),
+                ", ".join(f"{count} {reason}" for reason, count in sorted(not_scored.items())),
             ]
         )
         values.append(
             {"host": run.host, "model": run.model, "made": run.made, "task": run.task}
-            | {"judge": each.judge, "file": each.path, **numbers, "not_scored": each.not_scored}
+            | {"judge": each.judge, "file": each.path, **numbers, "not_scored": not_scored}
         )
     text = ("model", "made", "task", "judge", "not scored")
     print_table(f"Judged runs in {results}", [*columns, "not scored"], rows, text, values)

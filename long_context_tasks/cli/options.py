@@ -6,7 +6,8 @@ A command that adds an option of these names takes it from here. Names follow th
 
 import importlib
 import inspect
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -175,6 +176,58 @@ RunsDataDir = Annotated[
         "--data-dir", help="Folder of the published files. Default: LCT_DATA_DIR, else as in the runs."
     ),
 ]
+
+RUN_OPTIONS: Mapping[str, Any] = {
+    "cases": Annotated[
+        Path | None, typer.Option("--cases", help="Folder of built cases, for tasks that take them.")
+    ],
+    "length": Annotated[str, typer.Option("--length", help="Length of tasks that end in _any, e.g. 24k.")],
+    "length_policy": Annotated[
+        str, typer.Option("--length-policy", help="same_information or same_tokens, as in a run.")
+    ],
+    "tokenizer": Annotated[
+        str,
+        typer.Option(
+            "--tokenizer", help="Tokenizer of the model, a folder or hub id: prompts are counted in it too."
+        ),
+    ],
+    "n": Annotated[int | None, typer.Option("--n", help="Number of cases.")],
+    "subset": Annotated[str, typer.Option("--subset", help="Official subset: 1000, 200 or 50 cases.")],
+    "seed": Annotated[int | None, typer.Option("--seed", help="Seed of generated cases.")],
+    "answer_budget": Annotated[
+        str, typer.Option("--answer-budget", help="Tokens that the model may generate.")
+    ],
+    "prompt_style": Annotated[
+        str, typer.Option("--prompt-style", help="How prompts are laid out; see the benchmark's page.")
+    ],
+    "data_dir": DataDir,
+}
+"""The options of a run that change the cases and prompts of a task."""
+
+
+def with_run_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of a run before its last one; it takes those that were typed as ``typed``, by name.
+
+    An option of the command's own stands in the place of the one here of that name.
+    """
+    *own, last = (
+        each for each in inspect.signature(command, eval_str=True).parameters.values() if each.name != "typed"
+    )
+    names = [name for name in RUN_OPTIONS if name not in {each.name for each in own}]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    more = [inspect.Parameter(name, keyword, annotation=RUN_OPTIONS[name], default=None) for name in names]
+
+    @wraps(command)
+    def with_typed(**given: Any) -> None:
+        typed = {name: given.pop(name) for name in names}
+        command(**given, typed={name: value for name, value in typed.items() if value not in ("", None)})
+
+    parameters = [*own, *more, last]
+    with_typed.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [each.replace(kind=keyword) for each in parameters]
+    )
+    return with_typed
+
 
 RESULTS = "Folders with runs: what lm-eval's --output_path or OpenCompass's -w names, or above."
 Results = Annotated[list[Path], typer.Argument(metavar="RESULTS...", help=RESULTS, show_default=False)]

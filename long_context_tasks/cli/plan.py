@@ -7,35 +7,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from long_context_tasks.cli.options import DataDir, Json, complete_tasks, examples
+from long_context_tasks.cli.options import Json, complete_tasks, examples, with_run_options
 from long_context_tasks.cli.output import give_document, print_table, say
-from long_context_tasks.cli.runs.export import (
-    AnswerBudget,
-    Cases,
-    Length,
-    LengthPolicy,
-    Number,
-    PromptStyle,
-    Seed,
-    Subset,
-)
 from long_context_tasks.schema import InputError, Options
 from long_context_tasks.schema.case import CL100K
 from long_context_tasks.schema.report import Table
 
 if TYPE_CHECKING:
+    from long_context_tasks.results.plan.commands_for import Missing
     from long_context_tasks.results.plan.cost import Counter, Plan, Price, Rate
-    from long_context_tasks.results.plan.overview import Missing
 
-_OPTIONS = (
-    *("cases", "length", "length_policy", "n", "subset", "seed", "answer_budget", "prompt_style"),
-    *("data_dir", "tokenizer", "window"),
-)
-"""Options of a run among those of the command."""
 _OFFLINE = "HF_HUB_OFFLINE"
 _FETCH = "(`lct plan` downloads nothing; `lct data fetch` does)"
 app = typer.Typer(add_completion=False)
@@ -48,8 +33,8 @@ app = typer.Typer(add_completion=False)
         "lct plan --missing results/ outputs/ --tasks lct_official",
     )
 )
+@with_run_options
 def plan(
-    ctx: typer.Context,
     results: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -128,15 +113,8 @@ def plan(
         Path,
         typer.Option("--work-dir", help="Folder for new runs of OpenCompass, in the commands of --missing."),
     ] = Path("outputs/all"),
-    cases: Cases = None,
-    length: Length = "",
-    length_policy: LengthPolicy = "",
-    n: Number = None,
-    subset: Subset = "",
-    seed: Seed = None,
-    answer_budget: AnswerBudget = "",
-    prompt_style: PromptStyle = "",
-    data_dir: DataDir = None,
+    *,
+    typed: dict[str, Any],
     as_json: Json = False,
 ) -> None:
     """Say what a run will cost before it starts; with --missing, which runs are still to be made, and how.
@@ -149,9 +127,8 @@ def plan(
     from long_context_tasks.benchmarks.catalogue import resolve_options
     from long_context_tasks.cli.installed import config_folder
     from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
-    from long_context_tasks.results.plan.commands_for import Model, Place
-    from long_context_tasks.results.plan.cost import Settings, expand_tasks, make_plan
-    from long_context_tasks.results.plan.overview import facts_of_folder, find_missing
+    from long_context_tasks.results.plan.commands_for import Model, Place, find_missing
+    from long_context_tasks.results.plan.cost import Settings, expand_tasks, facts_of_folder, make_plan
 
     if not tasks and not missing:
         raise InputError(
@@ -169,14 +146,14 @@ def plan(
         raise InputError(f"--host must be lm_eval, opencompass or both, not {host!r}")
     named = models or []
     known = facts_of_folder(named[0]) if len(named) == 1 else {}
-    given = {name: ctx.params[name] for name in _OPTIONS}
-    typed = {name: str(value) for name, value in given.items() if value not in ("", None)}
-    options = resolve_options({f"lct_{name}": value for name, value in {**known, **typed}.items()})
+    given = {**typed, "tokenizer": tokenizer, "window": window}
+    asked = {name: str(value) for name, value in given.items() if value != ""}
+    options = resolve_options({f"lct_{name}": value for name, value in {**known, **asked}.items()})
     names = expand_tasks(tasks or ["lct_official"], lm_eval_groups())
     if missing:
         judge = str(options.judge) if options.judge is not None else ""
         config = _shown(config_folder() / "eval_all.py")
-        place = Place(output_path, work_dir, config, typed, host, judge)
+        place = Place(output_path, work_dir, config, asked, host, judge)
         wanted = [Model(name, base_url, base) for name in named]
         found = find_missing(names, results or [], wanted, options, place, os.environ, without_downloads)
         _show_missing(found, as_json)
@@ -233,15 +210,13 @@ def _counters(options: "Options") -> "dict[str, Counter]":
 def _show_plan(
     made: "Plan", model: str, rate: "tuple[Rate, list[str]] | None", price: "Price | None", as_json: bool
 ) -> None:
-    from long_context_tasks.results.plan.overview import plan_document, plan_notes, plan_table
-
     speed, on_rate = rate or (None, [])
     if as_json:
-        give_document(plan_document(made, model, speed, on_rate, price))
+        give_document(made.document(model, speed, on_rate, price))
         return
     if made.tasks:
-        _print(plan_table(made, model, speed, price))
-        for line in (*plan_notes(made), *on_rate):
+        _print(made.table(model, speed, price))
+        for line in (*made.notes(), *on_rate):
             say(line)
     for task in made.not_planned:
         typer.echo(f"not planned: {task.task}: {task.message} {_FETCH}", err=True)
@@ -284,8 +259,7 @@ def _rate(
 ) -> "tuple[Rate, list[str]] | None":
     """The rate, and what is to be said of it; None where the user wants no hours."""
     from long_context_tasks.results import find_runs
-    from long_context_tasks.results.plan.cost import Rate
-    from long_context_tasks.results.plan.rates import measured_rate
+    from long_context_tasks.results.plan.cost import Rate, measured_rate
 
     if source is not None:
         if prompt or answer:
@@ -299,8 +273,8 @@ def _rate(
             )
         counter = _counters(options)[options.tokenizer or CL100K]
         with without_downloads():
-            measured = measured_rate(runs, counter, options.data_dir)
-        return measured.rate, [f"Rate from {source}: {measured}.", *measured.notes]
+            rate, [line, *notes] = measured_rate(runs, counter, options.data_dir)
+        return rate, [f"Rate from {source}: {line}", *notes]
     if not prompt and not answer:
         return None
     if not (prompt > 0 and answer > 0):

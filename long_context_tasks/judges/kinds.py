@@ -35,10 +35,12 @@ class Stored:
     Attributes:
         task: a task as these verdicts score it; raises InputError where they cannot.
         stds: metric to the standard deviation of people's ratings that a turn's feedback predicts.
+        metrics: that such a judge adds to those of a benchmark.
     """
 
     task: Callable[[LoadedTask], LoadedTask]
     stds: Callable[[str], Mapping[str, float]]
+    metrics: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -312,6 +312,6 @@ KIND = Kind(
     reads_prompts=False,
     # Enough responses to make batches of similar length.
     chunk=256,
-    stored=Stored(_judged_before, _stds),
+    stored=Stored(_judged_before, _stds, METRICS),
 )
 """ORCA among the kinds of judges."""

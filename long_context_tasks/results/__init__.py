@@ -1,6 +1,68 @@
 """Runs that the hosts have left on disk: found, read case by case, and what was made of them afterwards."""
 
-from long_context_tasks.hosts.stored import StoredCase, StoredRun
-from long_context_tasks.results.find import FoundRuns, Problem, find_runs
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from long_context_tasks.hosts.lm_eval.results import lm_eval_runs
+from long_context_tasks.hosts.opencompass.results import PREDICTIONS, opencompass_runs
+from long_context_tasks.hosts.own.score import own_runs
+from long_context_tasks.hosts.stored import JUDGED_FOLDER, RESCORED_FOLDER, StoredCase, StoredRun
+from long_context_tasks.schema import InputError
 
 __all__ = ["FoundRuns", "Problem", "StoredCase", "StoredRun", "find_runs"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A file that could not be used.
+
+    Attributes:
+        path: of the file.
+        message: what is wrong with it and what to do; names the file.
+    """
+
+    path: Path
+    message: str
+
+
+@dataclass(frozen=True)
+class FoundRuns:
+    """What lies under a folder.
+
+    Attributes:
+        runs: in order of their paths.
+        problems: files that belong to runs but cannot be read.
+    """
+
+    runs: tuple[StoredRun, ...]
+    problems: tuple[Problem, ...]
+
+
+def find_runs(path: Path) -> FoundRuns:
+    """Every run of our tasks under a folder: what lm-eval's ``--output_path`` or OpenCompass's ``-w`` names, or above or below.
+
+    Results of other packages' tasks are passed over. Nothing long is read: a damaged file of responses may show only in
+    :meth:`StoredRun.cases`.
+
+    Raises:
+        InputError: no such folder.
+    """
+    if not path.is_dir():
+        what = "a file" if path.exists() else "not there"
+        raise InputError(
+            f"{path}: {what}; give the folder that lm-eval's --output_path or OpenCompass's -w names"
+        )
+    runs: list[StoredRun] = []
+    problems: list[Problem] = []
+    for name, folders, files in os.walk(path):
+        folder = Path(name)
+        ours = (JUDGED_FOLDER, RESCORED_FOLDER)
+        folders[:] = sorted(one for one in folders if one not in ours and not one.startswith("."))
+        found = [*lm_eval_runs(folder, sorted(files)), *own_runs(folder, sorted(files))]
+        if folder.name == PREDICTIONS:
+            found = opencompass_runs(folder)
+            folders.clear()
+        runs += [one for one in found if isinstance(one, StoredRun)]
+        problems += [Problem(one[0], one[1]) for one in found if not isinstance(one, StoredRun)]
+    return FoundRuns(tuple(runs), tuple(problems))

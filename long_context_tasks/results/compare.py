@@ -3,9 +3,7 @@
 Only runs of the same task, version, judge and settings are compared. The statistics are those of :mod:`long_context_tasks.stats.comparison`.
 """
 
-import csv
 import difflib
-import io
 import json
 import math
 import re
@@ -17,7 +15,13 @@ from itertools import combinations
 import polars as pl
 
 from long_context_tasks.results.cells import Cell, held_settings, turn_values
-from long_context_tasks.results.tables import escape_markdown, printable, safe_field, score_text
+from long_context_tasks.results.tables import (
+    csv_lines,
+    escape_markdown,
+    markdown_table,
+    printable,
+    score_text,
+)
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError
 from long_context_tasks.stats import (
@@ -504,7 +508,11 @@ def text_in(suffix: str, found: Comparisons) -> str:
     """
     if suffix == ".json":
         return json.dumps(as_document(found), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    return _csv(found) if suffix == ".csv" else _markdown(found)
+    if suffix == ".csv":
+        return csv_lines(
+            [COLUMNS, *(list(as_row(row).values()) for row in (*found.tasks, *found.benchmarks))]
+        )
+    return _markdown(found)
 
 
 def as_document(found: Comparisons) -> dict[str, object]:
@@ -515,25 +523,6 @@ def as_document(found: Comparisons) -> dict[str, object]:
         "benchmarks": [as_row(row) for row in found.benchmarks],
         "not_compared": list(found.not_compared),
     }
-
-
-def _csv(found: Comparisons) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in (*found.tasks, *found.benchmarks):
-        writer.writerow([_field(value) for value in as_row(row).values()])
-    return text.getvalue()
-
-
-def _field(value: object) -> object:
-    if isinstance(value, list):
-        return " ".join(map(str, value))
-    if isinstance(value, dict):
-        return json.dumps(value, sort_keys=True, ensure_ascii=False) if value else ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return safe_field(value) if isinstance(value, str) else value
 
 
 def pairs(found: Comparisons) -> list[tuple[str, str]]:
@@ -566,13 +555,10 @@ def notes(found: Comparisons) -> list[str]:
 def _markdown(found: Comparisons) -> str:
     lines = ["# PairedComparison", ""]
     for pair in pairs(found):
-        columns = _columns(*pair)
+        shown = terminal_rows(rows_of(pair, [*found.tasks, *found.benchmarks]))
+        rows = [list(map(escape_markdown, row)) for row in shown]
         lines += [f"## {escape_markdown(pair[0])} and {escape_markdown(pair[1])}", ""]
-        lines += ["| " + " | ".join(map(escape_markdown, columns)) + " |"]
-        lines += ["|---|" + "---:|" * (len(columns) - 3) + "---|---|"]
-        for row in terminal_rows(rows_of(pair, [*found.tasks, *found.benchmarks])):
-            lines.append("| " + " | ".join(map(escape_markdown, row)) + " |")
-        lines.append("")
+        lines += [*markdown_table(_columns(*pair), rows, len(TEXT_COLUMNS)), ""]
     lines += [f"{escape_markdown(line)}\n" for line in notes(found)]
     if found.not_compared:
         lines += ["Not compared:", "", *(f"- {escape_markdown(line)}" for line in found.not_compared), ""]

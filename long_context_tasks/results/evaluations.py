@@ -25,9 +25,8 @@ from long_context_tasks.hosts.stored import (
 )
 from long_context_tasks.judges.kinds import stored_kind
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import json_value, loads, write_whole
+from long_context_tasks.schema.files import json_value, loads, make_folder, write_json, write_whole
 
-FORMAT = 1
 _NO_JUDGE = "no_judge"  # no judge's folder has this name, as theirs end in digits
 
 
@@ -42,15 +41,15 @@ def judged_path(run: StoredRun, name: str, description: Mapping[str, Any]) -> Pa
     return run.folder / JUDGED_FOLDER / judge_label(name, description) / f"{run.label}.json"
 
 
-def rescored_path(run: StoredRun, label: str | None) -> Path:
+def rescored_path(run: StoredRun, label: str) -> Path:
     """Where the numbers go when a run is scored again by later rules.
 
     Args:
         run: the run.
-        label: of the judge whose stored verdicts count, see :func:`judge_label`; None: no judge's.
+        label: of the judge whose stored verdicts count, see :func:`judge_label`; :data:`NO_JUDGE`: no judge's.
     """
     # A stored file names the judge, and a name must not lead out of the folder.
-    folder = _NO_JUDGE if label is None else re.sub(r"[^\w.-]", "_", label)
+    folder = _NO_JUDGE if label == NO_JUDGE else re.sub(r"[^\w.-]", "_", label)
     return run.folder / RESCORED_FOLDER / folder / f"{run.label}.json"
 
 
@@ -71,23 +70,18 @@ def write_judged(path: Path, numbers: Mapping[str, Any], rows: Iterable[Mapping[
     Raises:
         InputError: the folder cannot be written.
     """
-    content = json_value({"format": FORMAT, **numbers})
     remedy = "copy the run to a folder of your own; the judge's replies are kept"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror}); {remedy}") from error
+    make_folder(path.parent, remedy=remedy)
     lines = (json.dumps(json_value(row), ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
     write_whole(path.with_suffix(".jsonl"), lines, remedy=remedy)
-    write_whole(
-        path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n", remedy=remedy
-    )
+    write_json(path, {"format": 1, **numbers}, remedy=remedy)
 
 
 NO_JUDGE = "(none)"
 BEFORE = "before"
 """Key of what a file of ``lct runs rescore`` was made from."""
 _MOST = 2**15
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
 
 
 @dataclass(frozen=True)
@@ -174,58 +168,36 @@ def short_names(labels: Iterable[str]) -> dict[str, str]:
     return {label: label if names[label.rpartition("-")[0]] > 1 else name for label, name in shown.items()}
 
 
-def judged_evaluations(
-    run: StoredRun, *, skip_damaged: bool = False
-) -> tuple[list[Evaluation], list[tuple[Path, str]]]:
-    """The evaluations of a run by judges, each with the judge's label, and the files that cannot be read.
+def judged_evaluations(run: StoredRun) -> tuple[list[Evaluation], list[str]]:
+    """The evaluations of a run by judges, each with the judge's label, and what is wrong with files that cannot be read.
 
     Scores of ``lct runs rescore`` stand in the place of those that they were made from.
-
-    Args:
-        run: any.
-        skip_damaged: tell damaged files instead of stopping at the first.
-
-    Raises:
-        InputError: a damaged file of ``lct judge run`` or ``lct runs rescore``, unless they are skipped.
     """
-    found, damaged = original_evaluations(run, skip_damaged=skip_damaged)
+    found, damaged = original_evaluations(run)
     evaluations = []
     for one in (*found, Evaluation(run, NO_JUDGE, run.numbers)):
         newer = None
         try:
             newer = _rescored(one)
         except InputError as error:
-            if not skip_damaged:
-                raise
-            damaged.append((_place(one), str(error)))
+            damaged.append(str(error))
         if one.judge != NO_JUDGE:
             evaluations.append(newer or one)
     return evaluations, damaged
 
 
-def original_evaluations(
-    run: StoredRun, *, skip_damaged: bool = False
-) -> tuple[list[Evaluation], list[tuple[Path, str]]]:
-    """The same as the judges left them; see :func:`judged_evaluations`.
-
-    Raises:
-        InputError: a damaged file of ``lct judge run``, unless they are skipped.
-    """
+def original_evaluations(run: StoredRun) -> tuple[list[Evaluation], list[str]]:
+    """The same as the judges left them; see :func:`judged_evaluations`."""
     place = run.folder / JUDGED_FOLDER
-    later, told, damaged = [], [], []
+    later, damaged = [], []
     # The label of a run may hold a folder.
     for path in sorted(place.glob(f"*/{run.label}.json")):
         try:
-            one = _read_judged(run, path, path.relative_to(place).parts[0], "lct judge run")
+            later.append(_read_judged(run, path, path.relative_to(place).parts[0], "lct judge run"))
         except InputError as error:
-            if not skip_damaged:
-                raise
-            damaged.append((path, str(error)))
-            continue
-        told.append(_without_rubric(one.description))
-        later.append(one)
+            damaged.append(str(error))
     own = _without_rubric(run.judge)
-    if own and own not in told:
+    if own and own not in [_without_rubric(one.description) for one in later]:
         label = judge_label(str(own.get("name", "judge")), run.judge)
         later.insert(0, Evaluation(run, label, run.numbers, description=run.judge))
     return later, damaged
@@ -247,23 +219,17 @@ def unjudged_evaluation(run: StoredRun, *, original: bool = False) -> Evaluation
         return one  # the file is named where judges are asked for
 
 
-def _place(one: Evaluation) -> Path:
-    return rescored_path(one.run, None if one.judge == NO_JUDGE else one.judge)
-
-
 def _rescored(one: Evaluation) -> Evaluation | None:
-    """What ``lct runs rescore`` made of an evaluation; None where there is nothing, or where it was made of other scores.
+    """Return what ``lct runs rescore`` made of an evaluation; None without it, or where it was made of other scores.
 
     A run that the host evaluates once more, or a judge judges once more, has newer scores than that.
     """
-    path = _place(one)
+    path = rescored_path(one.run, one.judge)
     if not path.is_file():
         return None
     found = _read_judged(one.run, path, one.judge, "lct runs rescore")
-    same = found.told.get(BEFORE) == one.state() and _without_rubric(found.description) == _without_rubric(
-        one.description
-    )
-    return found if same else None
+    same_judge = _without_rubric(found.description) == _without_rubric(one.description)
+    return found if same_judge and found.told.get(BEFORE) == one.state() else None
 
 
 def needs_no_judge(run: StoredRun) -> bool:
@@ -288,8 +254,7 @@ def turn_scores(evaluation: Evaluation) -> Iterator[TurnScores]:
         for case in evaluation.run.cases():
             yield from scores_of_case(case, evaluation.description)
     else:
-        command = "lct runs rescore" if evaluation.rescored else "lct judge run"
-        yield from _judged_rows(evaluation.rows, evaluation, command)
+        yield from _judged_rows(evaluation.rows, evaluation)
 
 
 def scores_of_case(case: StoredCase, judge: Mapping[str, Any]) -> Iterator[TurnScores]:
@@ -321,26 +286,25 @@ def scored_cases(
     Raises:
         InputError: a damaged file.
     """
-    cases = evaluation.run.cases() if cases is None else cases
-    if evaluation.rows is None:
-        yield from ((stored, list(scores_of_case(stored, evaluation.description))) for stored in cases)
-        return
-    later = {(turn.case, turn.repeat, turn.turn): turn for turn in turn_scores(evaluation)}
-    for stored in cases:
+    later = {}
+    if evaluation.rows is not None:
+        later = {(turn.case, turn.repeat, turn.turn): turn for turn in turn_scores(evaluation)}
+    for stored in evaluation.run.cases() if cases is None else cases:
+        if evaluation.rows is None:
+            yield stored, list(scores_of_case(stored, evaluation.description))
+            continue
         places = ((stored.id, stored.repeat, turn) for turn in range(len(stored.responses)))
         yield stored, [later.get(place) or TurnScores(place[0], place[2], place[1], {}) for place in places]
 
 
-def _judged_rows(path: Path, evaluation: Evaluation, command: str) -> Iterator[TurnScores]:
-    place, headline = 0, evaluation.headline
+def _judged_rows(path: Path, evaluation: Evaluation) -> Iterator[TurnScores]:
+    number, headline = 0, evaluation.headline
     try:
         with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                place = number
+            for number, line in enumerate(file, start=1):  # noqa: B007
                 row = loads(line)
                 scores = {name: value_of(value) for name, value in row["scores"].items()}
                 verdicts = tuple(map(labels_of, row.get("verdicts") or ()))
-                cluster = row.get("cluster")
                 yield TurnScores(
                     case=str(row["case"]),
                     turn=_count(row["turn"]),
@@ -348,12 +312,13 @@ def _judged_rows(path: Path, evaluation: Evaluation, command: str) -> Iterator[T
                     scores=scores,
                     reason=_text_or_none((row.get("reasons") or {}).get(headline or next(iter(scores), ""))),
                     stds=_stds(scores, verdicts, evaluation.description),
-                    cluster=None if cluster is None else str(cluster),
+                    cluster=_text_or_none(row.get("cluster")),
                     verdicts=verdicts,
                 )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except _UNREADABLE as error:
+        command = "lct runs rescore" if evaluation.rescored else "lct judge run"
         raise InputError(
-            f"{path}, line {place}: cannot be read ({error}); make it again with `{command}`"
+            f"{path}, line {number}: cannot be read ({error}); make it again with `{command}`"
         ) from error
 
 
@@ -402,5 +367,5 @@ def _read_judged(run: StoredRun, path: Path, label: str, command: str) -> Evalua
             description=row["judge"],
             told={key: value for key, value in row.items() if key not in ("numbers", "by_seed", "judge")},
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except _UNREADABLE as error:
         raise InputError(f"{path}: cannot be read ({error}); make it again with `{command}`") from error

@@ -5,16 +5,15 @@ Hosts name one model differently: lm-eval by what was loaded, perhaps a local pa
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
-import polars as pl
-import yaml
 from pydantic import BeforeValidator, Field
 
-from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError, parse_length
+from long_context_tasks.schema.files import read_yaml
 from long_context_tasks.schema.validated import Checked, validated
 
 _EXAMPLE = "expected models: [{name: org/model, window: 128k, aliases: [other-name]}]"
@@ -36,7 +35,7 @@ def shown_name(told: str) -> str:
     """
     if match := _SNAPSHOT.search(told):
         return f"{match[1]}/{match[2]}"
-    if not _is_path(told):
+    if not is_path(told):
         return told
     parts = [part for part in re.split(r"[/\\]+", told) if part not in ("", ".", "..", "~")]
     if not parts:
@@ -54,28 +53,11 @@ def shown_source(source: str) -> str:
     return "/".join(shown_name(part.replace("__", "/")) if part.startswith("__") else part for part in parts)
 
 
-def _is_path(name: str) -> bool:
+def is_path(name: str) -> bool:
+    """Whether a model's name is a path of a machine."""
     if "://" in name:
         return False
     return bool(_LOCAL.match(name)) or name.count("/") > 1 or "\\" in name
-
-
-@dataclass(frozen=True)
-class ModelFacts:
-    """What the user says about a model.
-
-    Attributes:
-        name: that it is shown by.
-        aliases: other names of it, as hosts tell them or as they are shown.
-        window: context length that its makers claim, in tokens; None where nobody says.
-        licence, parameters: as text; empty where nobody says.
-    """
-
-    name: str
-    aliases: tuple[str, ...] = ()
-    window: int | None = None
-    licence: str = ""
-    parameters: str = ""
 
 
 def _length(value: Any) -> int | None:
@@ -89,8 +71,15 @@ _Text = Annotated[str, BeforeValidator(lambda value: str(value or ""))]
 _Name = Annotated[str, Field(min_length=1)]
 
 
-class _Row(Checked):
-    """A model in the user's file."""
+class ModelFacts(Checked):
+    """What the user says about a model.
+
+    Attributes:
+        name: that it is shown by.
+        aliases: other names of it, as hosts tell them or as they are shown.
+        window: context length that its makers claim, in tokens; None where nobody says.
+        licence, parameters: as text; empty where nobody says.
+    """
 
     name: _Name
     aliases: tuple[_Name, ...] = ()
@@ -111,9 +100,9 @@ class Models:
 
     def name_of(self, *names: str) -> str | None:
         """The name of the model that one of these names, a host's or the one shown, belongs to; None where none does."""
-        return next((one for name in names if (one := self._names.get(name)) is not None), None)
+        return next((self._names[name] for name in names if name in self._names), None)
 
-    @property
+    @cached_property
     def _names(self) -> dict[str, str]:
         return {name: one.name for one in self.facts.values() for name in (*one.aliases, one.name)}
 
@@ -138,19 +127,14 @@ def read_models(path: Path) -> Models:
     Raises:
         InputError: no such file, not of this form, or a name that two models have.
     """
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        told = " ".join(str(getattr(error, "strerror", None) or error).split())
-        raise InputError(f"{path}: cannot be read ({told[:200]}); {_EXAMPLE}") from error
+    content = read_yaml(path, "file of models", remedy=_EXAMPLE)
     rows = content.get("models") if isinstance(content, Mapping) and set(content) == {"models"} else None
     if not isinstance(rows, list):
         raise InputError(f"{path}: no list of models; {_EXAMPLE}")
     facts: dict[str, ModelFacts] = {}
     owner: dict[str, str] = {}
     for number, row in enumerate(rows, start=1):
-        checked = validated(_Row, row, f"{path}, model {number}", remedy=_EXAMPLE)
-        one = ModelFacts(**checked.model_dump())
+        one = validated(ModelFacts, row, f"{path}, model {number}", remedy=_EXAMPLE)
         facts[one.name] = one
         for name in dict.fromkeys((one.name, *one.aliases)):
             if name in owner:
@@ -177,43 +161,5 @@ def with_claims(models: Models, claims: Sequence[str]) -> Models:
             window = parse_length(length)
         except InputError as error:
             raise InputError(f"--claimed {name}: window {error}") from error
-        facts[known] = replace(facts.get(known, ModelFacts(known)), window=window)
+        facts[known] = facts.get(known, ModelFacts(name=known)).model_copy(update={"window": window})
     return Models(facts)
-
-
-def renamed(collection: Collection, models: Models, told: Mapping[str, str]) -> Collection:
-    """The runs under the names that their models are shown by, and a note on each model that hosts name differently.
-
-    Args:
-        collection: models by :func:`shown_name` already.
-        models: of the user; a name that is in none stays.
-        told: run to the model's name as its host has it, where that is known.
-    """
-    shown: list[str] = []
-    names: dict[str, dict[str, None]] = {}
-    by_user: set[str] = set()
-    for run, name in collection.runs.select("run", "model").iter_rows():
-        own = told.get(run, name)
-        given = models.name_of(own, name)
-        shown.append(given or name)
-        if given is not None:
-            by_user.add(given)
-        names.setdefault(shown[-1], {})[own] = None
-    notes = [_note(name, list(own), name in by_user) for name, own in names.items() if len(own) > 1]
-    return replace(
-        collection,
-        runs=collection.runs.with_columns(pl.Series("model", shown, pl.String())),
-        notes=(*collection.notes, *notes),
-    )
-
-
-def _note(name: str, told: Sequence[str], by_user: bool) -> str:
-    # Whole paths are nobody's business.
-    endings = sorted({(".../" if _is_path(one) else "") + shown_name(one) for one in told})
-    text = f"{name}: {len(told)} names of hosts ({', '.join(endings)}) are shown as this one model"
-    return (
-        f"{text}, as the file of models says"
-        if by_user
-        else f"{text}, as they differ in what stands before the last folder only; if they are different models, give each a name of its own "
-        "(--models)"
-    )

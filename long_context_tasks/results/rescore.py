@@ -1,33 +1,40 @@
-"""Stored responses scored again by today's rules, without a model and without a judge: ``lct runs rescore``.
+"""Stored runs scored again, with their results beside them: by a judge (``lct judge run``), or by today's rules (``lct runs rescore``).
 
-What a judge has said stands in the files of the run; its replies are read again. The results lie beside the run in the form of those
-of ``lct judge run`` (see :mod:`long_context_tasks.results.evaluations`), and reports take them in the place of those that they were made from.
+By today's rules nothing is asked: what a judge has said stands in the files of the run, and its replies are read again. Both write the
+same form (see :mod:`long_context_tasks.results.evaluations`); reports take rescored results in the place of those that they were made from.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field
 
 import long_context_tasks
 from long_context_tasks.hosts.stored import (
+    Responses,
     StoredCase,
     StoredRun,
     cases_of,
     in_repeats,
     load_task,
     metric_names,
+    responses_to,
 )
-from long_context_tasks.judges import ENDPOINT_FAILED, UNPARSABLE, Judging, Reply, Rubric, Usage, Verdict
+from long_context_tasks.judges import ENDPOINT_FAILED, UNPARSABLE, JudgeConfig, Reply, Rubric, Usage, Verdict
 from long_context_tasks.judges.kinds import stored_kind
-from long_context_tasks.judges.task_judge import Verdicts
+from long_context_tasks.judges.task_judge import Verdicts, score_turns, with_judge
 from long_context_tasks.results.evaluations import (
     BEFORE,
-    NO_JUDGE,
     Evaluation,
     TurnScores,
+    judged_path,
+    needs_no_judge,
     original_evaluations,
     rescored_path,
     scored_cases,
@@ -35,29 +42,303 @@ from long_context_tasks.results.evaluations import (
     unjudged_evaluation,
     write_judged,
 )
-from long_context_tasks.results.rejudge import ROW_KEYS, ScoredAgain, naming, scores_of
 from long_context_tasks.schema import CaseScores, InputError, LoadedTask
-from long_context_tasks.schema.response import NOT_JUDGED
+from long_context_tasks.schema.response import JUDGE_FAILED, NOT_JUDGED
+from long_context_tasks.schema.validated import Checked, validated
+from long_context_tasks.stats.means import task_numbers
 
+ROW_KEYS = (
+    *("id", "cluster", "host", "model", "task", "case", "turn", "repeat"),
+    *("status", "scores", "reasons", "verdicts"),
+)
+"""Keys of a row beside the judge's own score, which stands under the judge's name; see docs/judges.md."""
 _MOST_REPLIES = 1000
+_EQUAL = 1e-9
+_Scored = tuple[StoredCase, Sequence[TurnScores]]
 
 
-def read_again(row: Mapping[str, Any], rubric: Rubric, *, weighed: bool) -> Verdict:
+@dataclass(frozen=True)
+class ScoredAgain:
+    """The scores of a run, turn by turn.
+
+    Attributes:
+        run: as the host left it.
+        task: as it scores today, with this judge.
+        repeats: the responses, one mapping for each repeat of the cases.
+        verdicts: of a judge on them; empty mappings where nobody has judged.
+        scores: of every turn, in the order of the responses.
+        rubric: by which the judge scored; None without one.
+    """
+
+    run: StoredRun
+    task: LoadedTask
+    repeats: Sequence[Responses]
+    verdicts: Sequence[Verdicts]
+    scores: Sequence[CaseScores]
+    rubric: str | None
+
+    @cached_property
+    def numbers(self) -> dict[str, float]:
+        """Means, intervals and counts over all turns (see :func:`long_context_tasks.stats.means.task_numbers`)."""
+        return self._numbers(self.scores)
+
+    @property
+    def not_scored(self) -> dict[str, int]:
+        """Reason to number of turns that have no headline score."""
+        values = [turn[self.task.metrics[0]] for turn in self.scores]
+        return dict(Counter(str(score.reason) for score in values if score.value is None))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the numbers should know."""
+        run, task = self.run, self.task
+        notes = []
+        n, available = len({case for one in self.repeats for case in one}), len(task.cases)
+        if n < available:
+            notes.append(f"holds {n} of the task's {available} cases")
+        if len(self.repeats) > 1:
+            notes.append(f"every case was answered {len(self.repeats)} times; all answers count")
+        if run.version is not None and run.version != task.version:
+            word = "judged" if self.rubric is not None else "scored"
+            notes.append(f"ran as version {run.version} of the task, {word} as version {task.version}")
+        return tuple(notes)
+
+    def turns(self) -> Iterator[tuple[int, str, int, CaseScores]]:
+        """Yield repeat, case, turn and scores of every turn."""
+        left = iter(self.scores)
+        for repeat, responses in enumerate(self.repeats):
+            for case, turns in responses.items():
+                yield from ((repeat, case, turn, next(left)) for turn in range(len(turns)))
+
+    def write(self, path: Path, judge: str | None, more: Mapping[str, Any]) -> None:
+        """Write the numbers and a row for each turn; ``lct judge compare`` joins the rows of several judges by id.
+
+        Args:
+            path: of the numbers.
+            judge: name under which the headline score stands once more in the rows; None: nowhere.
+            more: what else the file of the numbers says.
+
+        Raises:
+            InputError: they cannot be written.
+        """
+        run, task = self.run, self.task
+        numbers = {
+            "host": run.host,
+            "model": run.model,
+            "task": run.task,
+            "made": run.made,
+            "files": [str(file.relative_to(run.folder)) for file in run.files],
+            "version": task.version,
+            "options": task.description(),
+            "package": long_context_tasks.__version__,
+            "headline": task.metrics[0],
+            "points": sorted(task.points),
+            "numbers": self.numbers,
+            "not_scored": self.not_scored,
+            "of_the_run": {"version": run.version, "judge": dict(run.judge), "numbers": dict(run.numbers)},
+            **more,
+        }
+        write_judged(path, numbers, self._rows(judge))
+
+    def _rows(self, judge: str | None) -> Iterator[dict[str, Any]]:
+        run, metrics = self.run, self.task.metrics
+        for repeat, case, turn, scores in self.turns():
+            found = self.verdicts[repeat]
+            place = (run.made, run.model, run.task, case, turn, *([repeat] if repeat else []))
+            yield {
+                "id": "/".join(map(str, place)),
+                "cluster": self.task.by_id[case].cluster,
+                "host": run.host,
+                "model": run.model,
+                "task": run.task,
+                "case": case,
+                "turn": turn,
+                "repeat": repeat,
+                "status": self.repeats[repeat][case][turn].status,
+                **({} if judge is None else {judge: scores[metrics[0]].value}),
+                "scores": {name: scores[name].value for name in metrics},
+                "reasons": {name: reason for name in metrics if (reason := scores[name].reason)},
+                "verdicts": [verdict.row() for verdict in (found[case][turn] if found else ())],
+            }
+
+    def by_seed(self, seeds: Sequence[Any]) -> dict[str, dict[str, float]]:
+        """Means of each seed of the judge alone, where there are several."""
+        if len(seeds) < 2 or self.rubric is None:
+            return {}
+        found = {}
+        for seed in seeds:
+            only = [
+                {case: [[v for v in turn if v.seed == seed] for turn in turns] for case, turns in one.items()}
+                for one in self.verdicts
+            ]
+            numbers = self._numbers(_scores_of(self.task, self.repeats, only, self.rubric))
+            found[str(seed)] = {name: numbers[name] for name in (*self.task.metrics, "n_scored")}
+        return found
+
+    def _numbers(self, scores: Sequence[CaseScores]) -> dict[str, float]:
+        task = self.task
+        clusters = [task.by_id[case].cluster for _, case, _, _ in self.turns()]
+        numbers = task_numbers(scores, clusters, task.metrics, task.intervals, points=task.points)
+        del numbers["n_truncated"]  # the host's run knows that, not this one
+        return numbers
+
+
+def _scores_of(
+    task: LoadedTask, repeats: Sequence[Responses], verdicts: Sequence[Verdicts], rubric: str | None
+) -> list[CaseScores]:
+    return [
+        turn
+        for responses, found in zip(repeats, verdicts, strict=True)
+        for case, turns in responses.items()
+        for turn in score_turns(task, task.by_id[case], turns, found.get(case, ()), rubric)
+    ]
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True)
+class JudgedRun:
+    """A run with what a judge made of it.
+
+    Attributes:
+        scored: the run with its scores.
+        judge: name of the judge.
+        usage: what the judging cost, in words.
+        path: the file that was written.
+    """
+
+    scored: ScoredAgain
+    judge: str
+    usage: str
+    path: Path
+
+    @property
+    def unanswered(self) -> int:
+        """Turns without a verdict because the judge did not answer; another run asks for them."""
+        return self.scored.not_scored.get(JUDGE_FAILED, 0)
+
+
+def prepare(
+    runs: Sequence[StoredRun], data_dir: Path | None, *, any_task: bool = False
+) -> tuple[list[tuple[StoredRun, LoadedTask]], list[str]]:
+    """The runs that can be judged with their tasks, and what is wrong with others; everything is read once.
+
+    Args:
+        runs: any; those of tasks without a judge are passed over.
+        data_dir: folder of the published files; None: the runs' own.
+        any_task: among the judges is one that judges every task with free responses, also one that needs no judge.
+    """
+    tasks: dict[str, LoadedTask] = {}
+    ready, skipped = [], []
+    for run in runs:
+        if not any_task and needs_no_judge(run):
+            continue
+        key = run.task_key
+        try:
+            task = tasks[key] = tasks.get(key) or load_task(run, data_dir)
+            if task.judging is not None or (any_task and task.asked_and_right is not None):
+                responses_to(run, task)
+                ready.append((run, task))
+        except InputError as error:
+            skipped.append(naming(run, error))
+    return ready, skipped
+
+
+def naming(run: StoredRun, error: InputError) -> str:
+    """What is wrong with a run, with the run named once."""
+    message = str(error)
+    return message if str(run.folder) in message or str(run) in message else f"{run}: {message}"
+
+
+def judge_run(run: StoredRun, task: LoadedTask, config: JudgeConfig) -> JudgedRun | None:
+    """Judge all responses of a run and write what came out; None where the task needs no judge of this kind.
+
+    Raises:
+        InputError: responses that are damaged or of other data, a rubric that the benchmark does not have, or files that
+            cannot be written.
+    """
+    task, judge = with_judge(task, config)
+    if judge is None:
+        return None
+    repeats = responses_to(run, task)
+    judged = [judge.verdicts(task, responses) for responses in repeats]
+    verdicts, usage = [found for found, _ in judged], [line for _, line in judged]
+    rubric, description = judge.rubric_name, judge.description()
+    scored = ScoredAgain(run, task, repeats, verdicts, _scores_of(task, repeats, verdicts, rubric), rubric)
+    path = judged_path(run, config.name, description)
+    more = {
+        "judge": description,
+        "judged": _now(),
+        "by_seed": scored.by_seed(config.seeds),
+        "usage": usage,
+        "notes": list(scored.notes),
+    }
+    scored.write(path, config.name, more)
+    return JudgedRun(scored, config.name, "; ".join(usage), path)
+
+
+def with_seeds(config: JudgeConfig, text: str) -> JudgeConfig:
+    """A judge ready for stored runs: with the seeds of ``--seeds 2023,2024``, or its own when the text is empty.
+
+    Raises:
+        InputError: no whole numbers, or one of them twice; or a judge with the name of a column of the rows.
+    """
+    if config.name in ROW_KEYS:
+        raise InputError(
+            f"judge {config.name}: the results have a column of that name; give the judge another `name`"
+        )
+    # The configuration reads the text as it reads a variable of the environment.
+    return config.changed(seeds=text) if text else config
+
+
+_Text = Annotated[str, Field(strict=True)] | None
+_Count = Annotated[int, Field(strict=True, ge=0)] | None
+
+
+class _VerdictRow(Checked):
+    """A row of a verdict in a file; see :meth:`long_context_tasks.judges.Verdict.row`."""
+
+    model_config = ConfigDict(extra="ignore")
+    feedback: _Text = None
+    first_reply: _Text = None
+    attempts: _Count = None
+    seed: Any = None
+    key: Any = ""
+    error: _Text = None
+    prompt_tokens: _Count = None
+    completion_tokens: _Count = None
+    top_logprobs: list[tuple[Any, float | None]] | None = None
+
+    def replies(self) -> list[Reply]:
+        """The first reply and the last, which had the score or was the last try. Those between had none, and count as empty."""
+        attempts = min(self.attempts or 0, _MOST_REPLIES)
+        if self.feedback is None:
+            return []
+        tops = None
+        if self.top_logprobs is not None:
+            tops = tuple((str(token), value) for token, value in self.top_logprobs)
+        last = Reply(self.feedback, top_logprobs=tops)
+        if attempts < 2 or self.first_reply is None:
+            return [last]
+        return [Reply(self.first_reply), *[Reply("")] * (attempts - 2), last]
+
+
+def read_again(row: Mapping[str, Any], rubric: Rubric, *, weighed: bool, place: str = "a verdict") -> Verdict:
     """A verdict from its row (see :meth:`long_context_tasks.judges.Verdict.row`), with the score by today's rules.
-
-    A row keeps the first reply and the last, which had the score or was the last try. Those between had none, and count as empty.
 
     Args:
         row: of a file.
         rubric: of today, which reads the replies.
         weighed: the judge was asked for log-probabilities.
+        place: begins the message of an error.
 
     Raises:
-        ValueError, TypeError: no row of a verdict.
+        InputError: no row of a verdict.
     """
-    top = row.get("top_logprobs")
-    tops = None if top is None else tuple((str(token), _number(value)) for token, value in top)
-    replies = _replies(row, tops)
+    held = validated(_VerdictRow, row, place, remedy="judge it again with `lct judge run`")
+    replies = held.replies()
     score: float | None = None
     seen: list[Reply] = []
     for reply in replies:
@@ -65,52 +346,18 @@ def read_again(row: Mapping[str, Any], rubric: Rubric, *, weighed: bool) -> Verd
         score = rubric.score_reply(reply, weighed=weighed)
         if score is not None:
             break
-    error = _text(row.get("error"))
-    reason = None if score is not None else UNPARSABLE if error is None else ENDPOINT_FAILED
-    tokens = [_count(row.get(f"{kind}_tokens")) for kind in ("prompt", "completion")]
+    failed = UNPARSABLE if held.error is None else ENDPOINT_FAILED
     return Verdict(
         score=score,
-        reason=reason,
+        reason=None if score is not None else failed,
         feedback=seen[-1].text if seen else None,
         replies=tuple(reply.text for reply in seen),
-        seed=row.get("seed"),
-        key=str(row.get("key", "")),
-        usage=Usage(len(replies), *tokens),
-        error=error,
+        seed=held.seed,
+        key=str(held.key),
+        usage=Usage(len(replies), held.prompt_tokens or 0, held.completion_tokens or 0),
+        error=held.error,
         top_logprobs=seen[-1].top_logprobs if seen else None,
     )
-
-
-def _replies(row: Mapping[str, Any], tops: Any) -> list[Reply]:
-    first, last = _text(row.get("first_reply")), _text(row.get("feedback"))
-    attempts = min(_count(row.get("attempts")), _MOST_REPLIES)
-    if last is None:
-        return []
-    if attempts < 2 or first is None:
-        return [Reply(last, top_logprobs=tops)]
-    return [Reply(first), *[Reply("")] * (attempts - 2), Reply(last, top_logprobs=tops)]
-
-
-def _text(value: Any) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise TypeError(f"a {type(value).__name__} in the place of a judge's text")
-    return value
-
-
-def _count(value: Any) -> int:
-    if value is None:
-        return 0
-    if not isinstance(value, int) or value < 0:
-        raise ValueError(f"{value!r} is no count")
-    return value
-
-
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
-
-
-_EQUAL = 1e-9
-_Scored = tuple[StoredCase, Sequence[TurnScores]]
 
 
 @dataclass(frozen=True)
@@ -137,25 +384,26 @@ class Rescored:
 
     Attributes:
         evaluation: as it was: of the host, or of ``lct judge run``.
-        version: of the task's scores today.
-        metrics: those of today, headline first, then those that the task had before.
-        points: the metrics that are no shares.
-        numbers: means, intervals and counts of today.
-        not_scored: reason to number of turns without a headline score.
+        scored: by today's rules.
         changes: every score that changed.
-        path: the file for the numbers.
         notes: what a reader of the numbers should know.
     """
 
     evaluation: Evaluation
-    version: int
-    metrics: tuple[str, ...]
-    points: frozenset[str]
-    numbers: Mapping[str, float]
-    not_scored: Mapping[str, int]
+    scored: ScoredAgain
     changes: tuple[Change, ...]
-    path: Path
     notes: tuple[str, ...]
+
+    @property
+    def path(self) -> Path:
+        """The file for the numbers."""
+        return rescored_path(self.evaluation.run, self.evaluation.judge)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Those of today, headline first, then those that the task had before."""
+        today = self.scored.task.metrics
+        return (*today, *(name for name in metric_names(list(self.evaluation.numbers)) if name not in today))
 
     def before(self, metric: str) -> float:
         """The mean as it was; not-a-number without one."""
@@ -163,16 +411,11 @@ class Rescored:
 
     def after(self, metric: str) -> float:
         """The mean of today; not-a-number without one."""
-        return self.numbers.get(metric, math.nan)
+        return self.scored.numbers.get(metric, math.nan)
 
     def changed_cases(self, metric: str) -> int:
         """Number of cases of which a turn has another score, each repeat counted."""
         return len({(one.case, one.repeat) for one in self.changes if one.metric == metric})
-
-    @property
-    def changed(self) -> bool:
-        """Whether any score is another one."""
-        return bool(self.changes)
 
 
 def to_rescore(
@@ -199,22 +442,19 @@ def to_rescore(
         except InputError as error:
             yield naming(run, error)
             continue
-        found, damaged = original_evaluations(run, skip_damaged=True)
-        yield from (message for _, message in damaged)
+        found, damaged = original_evaluations(run)
+        yield from damaged
         if not found or (run.numbers and not run.judge and task.judging is None):
             found = [unjudged_evaluation(run, original=True), *found]
         yield from ((one, task) for one in found)
 
 
-def rescore(evaluation: Evaluation, task: LoadedTask) -> tuple[Rescored, ScoredAgain]:
+def rescore(evaluation: Evaluation, task: LoadedTask) -> Rescored:
     """Score an evaluation again; nothing is written, see :func:`write_rescored`.
 
     Args:
         evaluation: of the host, of ``lct judge run``, or of nobody; not one that is scored again already.
         task: of today, without a judge.
-
-    Returns:
-        What changed, and the scores.
 
     Raises:
         InputError: no responses on disk, damaged files, responses to other data, a rubric that is no more, or log-likelihoods whose
@@ -227,34 +467,32 @@ def rescore(evaluation: Evaluation, task: LoadedTask) -> tuple[Rescored, ScoredA
         except InputError as error:
             raise InputError(f"{run}: {error}") from error
     cases = list(scored_cases(evaluation, cases_of(run, task)))
-    scored = (
-        _by_likelihood(run, task, [case for case, _ in cases])
-        if task.by_likelihood
-        else _by_responses(evaluation, task, cases)
-    )
+    if task.by_likelihood:
+        scored = _by_likelihood(run, task, [case for case, _ in cases])
+    else:
+        scored = _by_responses(evaluation, task, cases)
     # Of a task by likelihood the host's own scores are those before, also where a judge has read it.
     before = {
-        (turn.case, turn.repeat, turn.turn): turn.scores
+        (turn.repeat, turn.case, turn.turn): turn.scores
         for case, turns in cases
         for turn in (scores_of_case(case, description) if task.by_likelihood else turns)
     }
-    changes = tuple(_changes(scored, before))
-    gone = [name for name in metric_names(list(evaluation.numbers)) if name not in task.metrics]
-    rescored = Rescored(
-        evaluation=evaluation,
-        version=task.version,
-        metrics=(*task.metrics, *gone),
-        points=task.points,
-        numbers=scored.numbers,
-        not_scored=scored.not_scored,
-        changes=changes,
-        path=rescored_path(run, None if evaluation.judge == NO_JUDGE else evaluation.judge),
-        notes=(*scored.notes, *_lost(scored, cases), _told_again(evaluation, task)),
-    )
-    return rescored, scored
+    changes = []
+    for repeat, case, turn, new in scored.turns():
+        old = before.get((repeat, case, turn), {})
+        for metric in dict.fromkeys((*new, *old)):
+            then, now = old.get(metric), new[metric].value if metric in new else None
+            if then is None or now is None:
+                same = then is now
+            else:
+                same = math.isclose(then, now, rel_tol=_EQUAL, abs_tol=_EQUAL)
+            if not same:
+                changes.append(Change(case, turn, repeat, metric, then, now))
+    notes = (*scored.notes, *_lost(scored, cases), _told_again(evaluation, task))
+    return Rescored(evaluation, scored, tuple(changes), notes)
 
 
-def write_rescored(rescored: Rescored, scored: ScoredAgain) -> None:
+def write_rescored(rescored: Rescored) -> None:
     """Write the numbers and the rows beside the run.
 
     Raises:
@@ -262,17 +500,16 @@ def write_rescored(rescored: Rescored, scored: ScoredAgain) -> None:
     """
     one = rescored.evaluation
     seeds = one.description.get("seeds")
-    result: dict[str, Any] = {
-        **scored.told(),
+    more = {
         "judge": dict(one.description),
         **{key: one.told[key] for key in ("judged", "usage") if key in one.told},
-        "by_seed": scored.by_seed(seeds if isinstance(seeds, list) else []),
-        "rescored": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "by_seed": rescored.scored.by_seed(seeds if isinstance(seeds, list) else []),
+        "rescored": _now(),
         "notes": list(rescored.notes),
         BEFORE: one.state(),
     }
     name = str(one.description.get("name", "judge")) if one.description else None
-    write_judged(rescored.path, result, scored.rows(None if name in ROW_KEYS else name))
+    rescored.scored.write(rescored.path, None if name in ROW_KEYS else name, more)
 
 
 def _by_likelihood(run: StoredRun, task: LoadedTask, cases: Sequence[StoredCase]) -> ScoredAgain:
@@ -295,51 +532,39 @@ def _by_likelihood(run: StoredRun, task: LoadedTask, cases: Sequence[StoredCase]
             ) from error
         scores.append((case, found))
     repeats = in_repeats((case, list(case.responses)) for case in cases)
-    ordered = in_repeats(scores)
-    flat = [ordered[place][case] for place, one in enumerate(repeats) for case in one]
+    flat = [found for one in in_repeats(scores) for found in one.values()]
     return ScoredAgain(run, task, repeats, [{} for _ in repeats], flat, None)
 
 
-def _by_responses(
-    evaluation: Evaluation,
-    task: LoadedTask,
-    cases: Sequence[_Scored],
-) -> ScoredAgain:
+def _by_responses(evaluation: Evaluation, task: LoadedTask, cases: Sequence[_Scored]) -> ScoredAgain:
     run, description = evaluation.run, evaluation.description
+    repeats = in_repeats((case, list(case.responses)) for case, _ in cases)
+    verdicts: list[Verdicts] = [{} for _ in repeats]
     rubric = None
     if description and task.judging is not None:
         rubric = str(description.get("rubric") or task.judging.default)
         # A host whose judge failed altogether has no verdict at all, and scores as without a judge.
         silent = not any(turn.verdicts for _, turns in cases for turn in turns)
-        if silent and _was_waiting(task, task.judging, cases, rubric):
+        if silent and _was_waiting(task, cases, rubric):
             rubric = None
-    repeats = in_repeats((case, list(case.responses)) for case, _ in cases)
-    verdicts: list[Verdicts] = [{} for _ in repeats]
     if rubric is not None:
         reader = task.judging.rubric(rubric)
-        weighed = description.get("logprobs") is not None
-        try:
-            read = [
-                (
-                    case,
-                    [[read_again(row, reader, weighed=weighed) for row in turn.verdicts] for turn in turns],
-                )
-                for case, turns in cases
-            ]
-        except (ValueError, TypeError) as error:
-            raise InputError(
-                f"{run}: what {evaluation.judge} said cannot be read ({error}); judge it again with `lct judge run`"
-            ) from error
+        weighed, place = description.get("logprobs") is not None, f"{run}: what {evaluation.judge} said"
+        read = (
+            (
+                case,
+                [
+                    [read_again(row, reader, weighed=weighed, place=place) for row in turn.verdicts]
+                    for turn in turns
+                ],
+            )
+            for case, turns in cases
+        )
         verdicts = list(in_repeats(read))
-    return ScoredAgain(run, task, repeats, verdicts, scores_of(task, repeats, verdicts, rubric), rubric)
+    return ScoredAgain(run, task, repeats, verdicts, _scores_of(task, repeats, verdicts, rubric), rubric)
 
 
-def _was_waiting(
-    task: LoadedTask,
-    judging: Judging,
-    cases: Sequence[_Scored],
-    rubric: str,
-) -> bool:
+def _was_waiting(task: LoadedTask, cases: Sequence[_Scored], rubric: str) -> bool:
     """Whether a judged run without any verdict waits for its judge, and not one whose responses left the judge nothing to say.
 
     A summary without sections has its score without a judge. A run waits where its files say so, or where today's task would ask
@@ -348,7 +573,7 @@ def _was_waiting(
     if any(turn.reason == NOT_JUDGED for _, turns in cases for turn in turns):
         return True
     return any(
-        judging.requests(
+        task.judging.requests(
             task.by_id[case.id],
             [(one.text or "") if one.status is None else None for one in case.responses],
             rubric,
@@ -357,32 +582,13 @@ def _was_waiting(
     )
 
 
-def _changes(
-    scored: ScoredAgain, before: Mapping[tuple[str, int, int], Mapping[str, float | None]]
-) -> Iterator[Change]:
-    left = iter(scored.scores)
-    for repeat, responses in enumerate(scored.repeats):
-        for case, turns in responses.items():
-            for turn in range(len(turns)):
-                new, old = next(left), before.get((case, repeat, turn), {})
-                for metric in dict.fromkeys((*new, *old)):
-                    after = new[metric].value if metric in new else None
-                    if not _same(old.get(metric), after):
-                        yield Change(case, turn, repeat, metric, old.get(metric), after)
-
-
-def _same(one: float | None, other: float | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return math.isclose(one, other, rel_tol=_EQUAL, abs_tol=_EQUAL)
-
-
 def _lost(scored: ScoredAgain, cases: Sequence[_Scored]) -> list[str]:
     """Verdicts that had a score and have none by today's rules: the judge would be asked again, and here it is not."""
     if scored.rubric is None:
         return []
-    rows = [row for _, turns in cases for turn in turns for row in turn.verdicts]
-    before = sum(row.get("score") is not None for row in rows)
+    before = sum(
+        row.get("score") is not None for _, turns in cases for turn in turns for row in turn.verdicts
+    )
     after = sum(
         verdict.score is not None
         for one in scored.verdicts
@@ -397,8 +603,7 @@ def _lost(scored: ScoredAgain, cases: Sequence[_Scored]) -> list[str]:
 
 def _told_again(evaluation: Evaluation, task: LoadedTask) -> str:
     """Both states in a line, for the provenance of every number."""
-    run = evaluation.run
-    package = evaluation.told.get("package") or run.provenance.get("package")
+    package = evaluation.told.get("package") or evaluation.run.provenance.get("package")
     headline = evaluation.headline or task.metrics[0]
     value = evaluation.numbers.get(headline, math.nan)
     was = f", {headline} {value:.4g}" if math.isfinite(value) else ", without scores"

@@ -97,8 +97,13 @@ def settings_of(run: StoredRun) -> dict[str, Any]:
         options["lct_seed"] = seed
     found: dict[str, Any] = without_places({**options, **generation_arguments(run)})
     if _CASES in options:
-        found[_CASES] = re.split(r"[/\\]", str(options[_CASES]).rstrip("/\\"))[-1]
+        found[_CASES] = last_name(options[_CASES])
     return dict(sorted(found.items()))
+
+
+def last_name(place: Any) -> str:
+    """The last part of a path of any system."""
+    return re.split(r"[/\\]", str(place).rstrip("/\\"))[-1]
 
 
 def without_places(value: Any) -> Any:

@@ -7,6 +7,7 @@
 import csv
 import html
 import io
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +22,7 @@ from long_context_tasks.results.models import shown_source
 from long_context_tasks.results.settings import DEFAULTS
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError, format_length
-from long_context_tasks.schema.files import write_whole
+from long_context_tasks.schema.files import make_folder, write_whole
 from long_context_tasks.schema.report import Table, count_text, settings_text
 from long_context_tasks.stats import Mean
 
@@ -46,16 +47,7 @@ COLUMNS = (
 """Of ``leaderboard.csv``."""
 
 TERMINAL_COLUMNS = (
-    "task",
-    "model",
-    "judge",
-    "metric",
-    "score",
-    "95 % interval",
-    "n",
-    "runs",
-    "host",
-    "notes",
+    *("task", "model", "judge", "metric", "score", "95 % interval", "n", "runs", "host", "notes"),
 )
 _REMEDY = "choose another folder with --out"
 # A sheet would take these for the beginning of a formula.
@@ -80,10 +72,7 @@ def write_tables(
     Raises:
         InputError: the folder cannot be written.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made ({error.strerror}); {_REMEDY}") from error
+    make_folder(folder, remedy=_REMEDY)
     contents: dict[str, bytes | str] = {
         RESULTS: _parquet(joined(collection)),
         RUNS_FILE: _parquet(
@@ -119,66 +108,45 @@ def _parquet(frame: pl.DataFrame) -> bytes:
 def csv_text(collection: Collection, cells: Sequence[Cell]) -> str:
     """A line for each cell with all that belongs to its number; see :data:`COLUMNS`.
 
-    Rates are from 0 to 1, points as they are; an empty field is a number that there is none of. Text that a sheet would take for a
-    formula has an apostrophe in front.
+    Rates are from 0 to 1, points as they are; an empty field is a number that there is none of.
     """
     about = {str(row["run"]): row for row in collection.runs.iter_rows(named=True)}
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
+    lines: list[Sequence[object]] = [COLUMNS]
     for cell in cells:
-        row = _csv_row(cell, [about[run] for run in cell.runs])
-        writer.writerow({name: safe_field(one) if isinstance(one, str) else one for name, one in row.items()})
+        mean = cell.mean
+        row: dict[str, object] = {name: getattr(cell, name) for name in COLUMNS if hasattr(cell, name)}
+        row |= {name: getattr(mean, name) for name in ("value", "low", "high", "coverage")}
+        row |= {"n": mean.total, "n_scored": mean.n, "reasons": reasons_text(mean)}
+        for name in ("host_version", "package", "commit"):
+            row[f"{name}s"] = sorted({str(about[run][name]) for run in cell.runs if about[run][name]})
+        row["official"] = [
+            f"{name}={float(one.value) if math.isfinite(one.value) else ''}"
+            for name, one in cell.official.items()
+        ]
+        lines.append([row[name] for name in COLUMNS])
+    return csv_lines(lines)
+
+
+def csv_lines(rows: Iterable[Sequence[object]]) -> str:
+    """Rows as CSV: lists with spaces between, mappings as JSON, yes and no, and empty fields where there is no number.
+
+    Text that a sheet would take for a formula has an apostrophe in front.
+    """
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([_field(value) for value in row] for row in rows)
     return text.getvalue()
 
 
-def _csv_row(cell: Cell, runs: Sequence[Mapping[str, Any]]) -> dict[str, object]:
-    """A cell under :data:`COLUMNS`; a None becomes an empty field."""
-    mean = cell.mean
-    return {
-        "benchmark": cell.benchmark,
-        "task": cell.task,
-        "model": cell.model,
-        "metric": cell.metric,
-        "value": _number(mean.value),
-        "low": _number(mean.low),
-        "high": _number(mean.high),
-        "points": "yes" if cell.points else "no",
-        "n": mean.total,
-        "n_scored": mean.n,
-        "coverage": _number(mean.coverage),
-        "reasons": reasons_text(mean),
-        "ranked": "yes" if cell.ranked else "no",
-        "why_unranked": cell.why_unranked,
-        "n_cases": cell.n_cases,
-        "n_available": cell.n_available,
-        "n_runs": cell.n_runs,
-        "run_sd": None if cell.run_sd is None else _number(cell.run_sd),
-        "truncated": cell.truncated,
-        "judge": cell.judge,
-        "version": cell.version,
-        "settings": cell.settings,
-        "hosts": " ".join(cell.hosts),
-        "host_versions": _told(run["host_version"] for run in runs),
-        "packages": _told(run["package"] for run in runs),
-        "commits": _told(run["commit"] for run in runs),
-        "made": cell.made,
-        "runs": " ".join(cell.runs),
-        "official": official_text(cell),
-    }
-
-
-def _told(values: Iterable[str | None]) -> str:
-    return " ".join(sorted({str(one) for one in values if one}))
-
-
-def safe_field(text: str) -> str:
-    """Text that no sheet takes for a formula."""
-    return f"'{text}" if text.startswith(_FORMULA) else text
-
-
-def _number(value: float) -> str:
-    return repr(float(value)) if math.isfinite(value) else ""
+def _field(value: object) -> object:
+    if isinstance(value, list | tuple):
+        value = " ".join(map(str, value))
+    elif isinstance(value, dict):
+        value = json.dumps(value, sort_keys=True, ensure_ascii=False) if value else ""
+    elif isinstance(value, bool):
+        value = "yes" if value else "no"
+    elif isinstance(value, float) and not math.isfinite(value):
+        value = ""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 def reasons_text(mean: Mean) -> str:
@@ -187,14 +155,8 @@ def reasons_text(mean: Mean) -> str:
     >>> reasons_text(Mean(0.5, 0.1, 0.9, 3, 4, {"empty": 2, "does_not_fit": 1}))
     '2 empty, 1 does_not_fit'
     """
-    return ", ".join(
-        f"{count} {name}" for name, count in sorted(mean.reasons.items(), key=lambda one: (-one[1], one[0]))
-    )
-
-
-def official_text(cell: Cell) -> str:
-    """The other metrics and their means."""
-    return " ".join(f"{name}={_number(mean.value)}" for name, mean in cell.official.items())
+    ordered = sorted(mean.reasons.items(), key=lambda one: (-one[1], one[0]))
+    return ", ".join(f"{count} {name}" for name, count in ordered)
 
 
 def score_text(value: float, *, points: bool) -> str:
@@ -227,76 +189,71 @@ def markdown_text(cells: Sequence[Cell], lengths: Sequence[FamilyLength] = ()) -
         "# Leaderboard\n\nScores with 95 % intervals; rates in percent, points (marked pt) on their own scale. A score in parentheses with a "
         "number is not ranked; the list below its table says why.\n"
     ]
-    parts += [_markdown_table(*key, group) for key, group in sorted(groups.items())]
+    for (benchmark, judge, settings), group in sorted(groups.items()):
+        title = escape_markdown(benchmark) + (f", judge {escape_markdown(judge)}" if judge else "")
+        told = _told_settings(settings)
+        notes: list[str] = []
+        by_place: dict[tuple[str, str], list[Cell]] = {}
+        for cell in group:
+            by_place.setdefault((cell.task, cell.model), []).append(cell)
+        models = sorted({cell.model for cell in group}, key=str.lower)
+        rows = []
+        # One line for each task where a table would be wider than any page.
+        for task in dict.fromkeys(cell.task for cell in group):
+            own = [by_place.get((task, model), ()) for model in models]
+            shown = ["; ".join(_marked(cell, notes) for cell in held) for held in own]
+            rows.append([escape_markdown(task), *shown])
+        lines = [f"## {title}", "", *([f"Settings: {escape_markdown(told)}", ""] if told else [])]
+        lines += [*markdown_table(["task", *models], rows), ""]
+        lines += [f"{number}. {note}" for number, note in enumerate(notes, start=1)]
+        parts.append("\n".join([*lines, *([""] if notes else [])]))
     parts += [_lengths_table(lengths)] if lengths else []
     return "\n".join(parts)
 
 
-def _lengths_table(lengths: Sequence[FamilyLength]) -> str:
-    """A line for each family, variant, judge and settings; a column for each model."""
-    models = sorted({one.model for one in lengths}, key=str.lower)
-    lines: dict[str, dict[str, FamilyLength]] = {}
-    for one in lengths:
-        told = ", ".join(f"{key}={value}" for key, value in held_settings(one.settings).items())
-        parts = (one.family, one.variant, told, one.judge and f"judge {one.judge}")
-        lines.setdefault(", ".join(part for part in parts if part), {})[one.model] = one
-    definitions = {
-        text: place for place, text in enumerate(dict.fromkeys(_definition(one) for one in lengths), start=1)
-    }
-    rows = [
-        f"| {escape_markdown(name)} | "
-        + " | ".join(_length_text(own[model], definitions) if model in own else "" for model in models)
-        + " |"
-        for name, own in lines.items()
+def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 0) -> list[str]:
+    """Lines of a table whose first column and so many of the last ones are text, and the others figures.
+
+    Args:
+        columns: headings, as text.
+        rows: cells, as Markdown.
+        texts: columns of text at the end.
+    """
+    figures = len(columns) - 1 - texts
+    heading = " | ".join(map(escape_markdown, columns))
+    return [
+        f"| {heading} |",
+        "|---|" + "---:|" * figures + "---|" * texts,
+        *(f"| {' | '.join(row)} |" for row in rows),
     ]
+
+
+def _told_settings(settings: str) -> str:
+    return ", ".join(f"{key}={value}" for key, value in held_settings(settings).items())
+
+
+def _lengths_table(lengths: Sequence[FamilyLength]) -> str:
+    """Return a line for each family, variant, judge and settings, with a column for each model."""
+    models = sorted({one.model for one in lengths}, key=str.lower)
+    rows: dict[str, dict[str, str]] = {}
+    definitions: dict[str, int] = {}
+    for one in lengths:
+        definition = one.found.definition.partition("; not decided")[0]
+        place = definitions.setdefault(definition, len(definitions) + 1)
+        ends = ends_words(one.found.interval.low, one.found.interval.high)
+        text = f"{length_words(str(one.found))}{f' ({ends})' if ends else ''} [{place}]"
+        parts = (one.family, one.variant, _told_settings(one.settings), one.judge and f"judge {one.judge}")
+        rows.setdefault(", ".join(part for part in parts if part), {})[one.model] = text
+    shown = ([escape_markdown(name), *(own.get(model, "") for model in models)] for name, own in rows.items())
     return "\n".join(
         [
-            "## Effective context length",
-            "",
-            "Tokens, with 95 % intervals.",
-            "",
-            "| tasks | " + " | ".join(map(escape_markdown, models)) + " |",
-            "|---|" + "---:|" * len(models),
-            *rows,
+            *("## Effective context length", "", "Tokens, with 95 % intervals.", ""),
+            *markdown_table(["tasks", *models], shown),
             "",
             *(f"{place}. {escape_markdown(text)}" for text, place in definitions.items()),
             "",
         ]
     )
-
-
-def _definition(one: FamilyLength) -> str:
-    return one.found.definition.partition("; not decided")[0]
-
-
-def _length_text(one: FamilyLength, definitions: Mapping[str, int]) -> str:
-    ends = ends_words(one.found.interval.low, one.found.interval.high)
-    return f"{length_words(str(one.found))}{f' ({ends})' if ends else ''} [{definitions[_definition(one)]}]"
-
-
-def _markdown_table(benchmark: str, judge: str, settings: str, cells: Sequence[Cell]) -> str:
-    title = escape_markdown(benchmark) + (f", judge {escape_markdown(judge)}" if judge else "")
-    told = ", ".join(f"{key}={value}" for key, value in held_settings(settings).items())
-    tasks = list(dict.fromkeys(cell.task for cell in cells))
-    models = sorted({cell.model for cell in cells}, key=str.lower)
-    by_place: dict[tuple[str, str], list[Cell]] = {}
-    for cell in cells:
-        by_place.setdefault((cell.model, cell.task), []).append(cell)
-    notes: list[str] = []
-    lines = [f"## {title}", "", *([f"Settings: {escape_markdown(told)}", ""] if told else [])]
-    # One line for each task where a table would be wider than any page.
-    lines += ["| task | " + " | ".join(map(escape_markdown, models)) + " |", "|---|" + "---:|" * len(models)]
-    for task in tasks:
-        row = [
-            "; ".join(_marked(cell, notes) for cell in by_place.get((model, task), ())) for model in models
-        ]
-        lines.append(f"| {escape_markdown(task)} | " + " | ".join(row) + " |")
-    lines += [
-        "",
-        *(f"{number}. {note}" for number, note in enumerate(notes, start=1)),
-        *([""] if notes else []),
-    ]
-    return "\n".join(lines)
 
 
 def _marked(cell: Cell, notes: list[str]) -> str:
@@ -335,32 +292,31 @@ def terminal_rows(cells: Sequence[Cell]) -> list[list[str]]:
     """Rows under :data:`TERMINAL_COLUMNS`: of each task the ranked cells from the highest score down, then the others."""
     order = {task: place for place, task in enumerate(dict.fromkeys(cell.task for cell in cells))}
 
-    def place(cell: Cell) -> tuple[int, int, str, str, bool, float]:
+    def place(cell: Cell) -> tuple[object, ...]:
         value = cell.mean.value
-        return (
-            order[cell.task],
-            cell.length or 0,
-            cell.judge or "",
-            cell.settings,
-            not cell.ranked,
-            -value if math.isfinite(value) else math.inf,
+        height = -value if math.isfinite(value) else math.inf
+        about = (order[cell.task], cell.length or 0, cell.judge or "", cell.settings)
+        return (*about, not cell.ranked, height)
+
+    rows = []
+    for cell in sorted(cells, key=place):
+        mean = cell.mean
+        n = str(mean.n) if mean.n == mean.total else f"{mean.n}/{mean.total}"
+        notes = [] if cell.ranked else [f"not ranked: {cell.why_unranked}"]
+        notes += [reasons_text(mean)] if mean.reasons else []
+        rows.append(
+            [
+                *(_task_at_length(cell), printable(cell.model), cell.judge or "", cell.metric),
+                *(_with_percent(cell), interval_text(mean, points=cell.points)),
+                *(n, str(cell.n_runs), " ".join(cell.hosts), "; ".join(notes)),
+            ]
         )
+    return rows
 
-    return [_terminal_row(cell) for cell in sorted(cells, key=place)]
 
-
-def _terminal_row(cell: Cell) -> list[str]:
-    mean = cell.mean
-    n = str(mean.n) if mean.n == mean.total else f"{mean.n}/{mean.total}"
-    notes = [] if cell.ranked else [f"not ranked: {cell.why_unranked}"]
-    notes += [reasons_text(mean)] if mean.reasons else []
-    unit = "" if cell.points else " %"
-    score = score_text(mean.value, points=cell.points)
-    return [
-        *(_task_at_length(cell), printable(cell.model), cell.judge or "", cell.metric),
-        *(score if score == "-" else score + unit, interval_text(mean, points=cell.points), n),
-        *(str(cell.n_runs), " ".join(cell.hosts), "; ".join(notes)),
-    ]
+def _with_percent(cell: Cell) -> str:
+    score = score_text(cell.mean.value, points=cell.points)
+    return score if score == "-" or cell.points else f"{score} %"
 
 
 def _task_at_length(cell: Cell) -> str:
@@ -413,14 +369,13 @@ def settings_table(cells: Sequence[Cell], names: Sequence[str]) -> Table:
     for cell in sorted(cells, key=place):
         settings, mean = held_settings(cell.settings), cell.mean
         others = {key: value for key, value in settings.items() if key.removeprefix("lct_") not in short}
-        score = score_text(mean.value, points=cell.points)
         rows.append(
             (
                 *(" ".join(cell.hosts), printable(cell.model), _task_at_length(cell), cell.judge or ""),
                 *(text(settings, name) for name in short),
                 printable(settings_text(others)),
                 cell.metric,
-                score if score == "-" or cell.points else f"{score} %",
+                _with_percent(cell),
                 *(interval_text(mean, points=cell.points), count_text(mean.n, mean.total), str(cell.n_runs)),
             )
         )
@@ -436,10 +391,7 @@ def write_csv(tables: Sequence[Table], folder: Path) -> None:
         InputError: the folder cannot be written.
     """
     remedy = "choose another folder with --csv"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made ({error.strerror}); {remedy}") from error
+    make_folder(folder, remedy=remedy)
     for table in tables:
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([table.columns, *table.rows])

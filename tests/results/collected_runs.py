@@ -138,7 +138,7 @@ def _sample(run: Run, place: int, case: str, turns: Sequence[Turn], keys: Sequen
         "doc": {
             "case": case,
             "cluster": run.cluster(case),
-            "labels": '{"length": 1000}',
+            "labels": json.dumps(_labels(run)),
             "turn_labels": "[]",
         },
         "target": "",
@@ -207,7 +207,7 @@ def _detail(run: Run, case: str, turns: Sequence[Turn]) -> dict[str, Any]:
         "case": case,
         "cluster": run.cluster(case),
         **values,
-        "labels": {"length": 1000},
+        "labels": _labels(run),
         "turn_labels": [],
         "verdicts": [[dict(one) for one in turn.verdicts] for turn in turns],
     }
@@ -256,3 +256,9 @@ UNJUDGED: Cases = {
         Turn({"judge_score": None, "answered": 1.0}, "not_judged"),
     ]
 }
+
+
+def _labels(run: Run) -> dict[str, int]:
+    """Labels of a case: its length and, as noise has them, its word error rate."""
+    noise = run.task.partition("_wer")[2]
+    return {"length": 1000, **({"wer": int(noise)} if noise else {})}

@@ -23,8 +23,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from long_context_tasks.cli import app
-from long_context_tasks.results.bundle.check import fit_to_travel
-from long_context_tasks.results.bundle.format import bundles_below
+from long_context_tasks.results.bundle.format import bundles_below, fit_to_travel
 from long_context_tasks.results.bundle.pack import pack
 from long_context_tasks.results.bundle.runs import find_runs_and_bundles
 from long_context_tasks.results.case_pages import shown_cases

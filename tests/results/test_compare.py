@@ -295,7 +295,7 @@ def test_a_file_of_models_joins_the_names_of_one_model(tmp_path: Path) -> None:
     alias = lct(tmp_path / "results", "--models", file, "--json", "-m", "crow", "-m", "owl-vllm")
     assert json.loads(alias.stdout)["models"] == ["crow", "Owl 7B"]
     wrong = lct(tmp_path / "results", "--models", tmp_path / "none.yaml")
-    assert wrong.exit_code == 2 and "none.yaml: cannot be read" in wrong.stderr
+    assert wrong.exit_code == 2 and "none.yaml: there is no such file" in wrong.stderr
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,9 @@ def test_the_judge_of_the_runs_before_goes_on() -> None:
         ((SUMMARY,), {"LCT_JUDGE": "ethic.yaml"}),
     ]
     later = stored(task=JUDGED, numbers={"n": 10, "n_scored": 7, "n_not_judged": 3})
-    unjudged = find_cells([Wanted(JUDGED, 1, 10, judged=True)], ["tiny"], [FoundRuns((later,), ())])
+    unjudged = find_cells(
+        [Wanted(JUDGED, 1, 10, {"lct_length": 1000}, judged=True)], ["tiny"], [FoundRuns((later,), ())]
+    )
     [command] = commands(unjudged, [], PLACE, runs)
     assert command.text == f"LCT_JUDGE=elitr.yaml lct judge run results/tiny --tasks {JUDGED}"
 

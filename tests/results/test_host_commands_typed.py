@@ -14,11 +14,11 @@ from stored_cells import OTHER, TASK
 from stub_server import stub_server
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.demo_model import demo_model_path
 from long_context_tasks.hosts.opencompass.results import find_setups
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.plan.commands_for import Command, Model, Place, commands
-from long_context_tasks.results.plan.cost import load_tasks
 from long_context_tasks.results.plan.missing import (
     ABSENT,
     DONE,
@@ -64,9 +64,8 @@ def typed(command: Command, folder: Path, data: Path) -> str:
 
 
 def asked_for(data: Path, *names: str) -> list[Wanted]:
-    tasks, failed = load_tasks(names, resolve_options({"lct_data_dir": data}, {}))
-    assert not failed
-    return [wanted(task.name, task) for task in tasks]
+    options = resolve_options({"lct_data_dir": data}, {})
+    return [wanted(name, load_task(name, options)) for name in names]
 
 
 @pytest.mark.hosts

@@ -31,8 +31,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from long_context_tasks.results.bundle import format as bundle_module
-from long_context_tasks.results.bundle.check import read_bundle
-from long_context_tasks.results.bundle.format import MANIFEST, SCORES_MEMBER
+from long_context_tasks.results.bundle.format import MANIFEST, SCORES_MEMBER, read_bundle
 from long_context_tasks.results.bundle.pack import pack
 from long_context_tasks.results.case_pages import shown_cases
 from long_context_tasks.results.cells import cells_of

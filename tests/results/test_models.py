@@ -1,6 +1,5 @@
 """Names of models: what is shown of paths, what counts as one model, and the file of models."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,8 @@ from collected_runs import TIME, Run, simple, write_lm_eval, write_opencompass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from long_context_tasks.results.collect import collect_with_files
-from long_context_tasks.results.models import Models, read_models, renamed, shown_name, with_claims
+from long_context_tasks.results.collect import collect_with_files, renamed
+from long_context_tasks.results.models import Models, read_models, shown_name, with_claims
 from long_context_tasks.schema import InputError
 
 
@@ -46,9 +45,7 @@ def test_two_names_of_one_model_in_two_hosts_are_one_and_that_is_told(tmp_path: 
     write_lm_eval(tmp_path / "lm", Run(simple([1.0, 0.0]), model="/home/me/secret/owl"))
     write_lm_eval(tmp_path / "hub", Run(simple([1.0, 0.0]), model="org/owl"))
     write_opencompass(tmp_path / "oc", Run(simple([1.0, 0.0]), made=TIME, model="owl"))
-    collected = collect_with_files([tmp_path])
-    told = {run: one.run.model for run, one in collected.evaluations.items()}
-    found = renamed(collected.collection, Models(), told)
+    found = renamed(collect_with_files([tmp_path]), Models()).collection
     # Another organisation's owl is another model.
     assert sorted(found.runs["model"]) == ["org/owl", "owl", "owl"]
     [note] = found.notes
@@ -87,9 +84,7 @@ def test_the_file_of_models_names_and_joins_them(tmp_path: Path) -> None:
     write_lm_eval(tmp_path / "lm", Run(simple([1.0]), model="/home/me/secret/owl"))
     write_lm_eval(tmp_path / "other", Run(simple([1.0]), model="/home/you/owl"))
     write_opencompass(tmp_path / "oc", Run(simple([1.0]), made=TIME, model="owl_hf"))
-    collected = collect_with_files([tmp_path])
-    told = {run: one.run.model for run, one in collected.evaluations.items()}
-    found = renamed(collected.collection, models, told)
+    found = renamed(collect_with_files([tmp_path]), models).collection
     # The whole path is an alias, so a folder of the same name elsewhere stays what it is.
     assert sorted(found.runs["model"]) == ["org/owl", "org/owl", "owl"]
     assert any(
@@ -119,8 +114,8 @@ def test_claims_count_before_the_file(tmp_path: Path) -> None:
         ("models: [{name: a, window: big}]", "model 1: window"),
         ("models: [{name: a, aliases: [x]}, {name: b, aliases: [x]}]", "model 2: x is a name of a already"),
         ("models: [{name: a}, {name: a}]", "a is a name of a already"),
-        ("models: [", "cannot be read"),
-        (None, "cannot be read"),
+        ("models: [", "not YAML"),
+        (None, "no such file"),
     ],
 )
 def test_mistakes_in_the_file_are_named(tmp_path: Path, text: str | None, told: str) -> None:
@@ -130,12 +125,3 @@ def test_mistakes_in_the_file_are_named(tmp_path: Path, text: str | None, told: 
     with pytest.raises(InputError, match=told) as error:
         read_models(path)
     assert str(path) in str(error.value)
-
-
-def test_runs_of_bundles_have_no_other_name_than_the_one_shown(tmp_path: Path) -> None:
-    write_lm_eval(tmp_path, Run(simple([1.0]), model="org/owl"))
-    collected = collect_with_files([tmp_path])
-    path = tmp_path / "models.yaml"
-    path.write_text("models: [{name: Owl, aliases: [org/owl]}]")
-    found = renamed(replace(collected.collection, notes=("before",)), read_models(path), {})
-    assert found.runs["model"].to_list() == ["Owl"] and found.notes == ("before",)

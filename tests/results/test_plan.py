@@ -11,6 +11,7 @@ from run_commands import published_data
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import resolve_options
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups
 from long_context_tasks.results.plan.cost import (
     AROUND_MESSAGE,
@@ -19,7 +20,6 @@ from long_context_tasks.results.plan.cost import (
     Settings,
     TaskPlan,
     expand_tasks,
-    load_tasks,
     make_plan,
     plan_case,
     plan_task,
@@ -64,8 +64,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def load(name: str, data: Path, **options: object) -> LoadedTask:
     given = {"lct_data_dir": data, **{f"lct_{key}": value for key, value in options.items()}}
-    [task], failed = load_tasks([name], resolve_options(given, {}))
-    assert not failed
+    task = load_task(name, resolve_options(given, {}))
     return task
 
 
@@ -119,7 +118,7 @@ def test_answers_that_come_stay_below_the_plan(data: Path) -> None:
         for turn in range(len(case.turns))
         for message in task.messages(case, turn, ["x" * 7] * turn)
     )
-    assert plan.sent_tokens(CL100K) == read
+    assert plan.prompt_tokens[CL100K] + plan.history_tokens == read
 
 
 def test_a_task_by_likelihood_sends_every_candidate(data: Path) -> None:
@@ -189,7 +188,7 @@ def test_a_plan_is_the_sum_of_what_is_sent(
             read += sum(len(m.content) for m in task.messages(case, turn, ["a" * length] * turn))
             answers += length
     assert list(plan.does_not_fit) == left_out
-    assert plan.sent_tokens(CL100K) == repeats * read
+    assert plan.prompt_tokens[CL100K] + plan.history_tokens == repeats * read
     assert plan.answer_tokens == repeats * answers
 
 

@@ -46,13 +46,13 @@ def test_log_likelihoods_that_were_kept(tmp_path: Path) -> None:
         StoredCase(second.id, (Response(None, "does_not_fit"),)),
     ]
     run = likelihood_run(cases, tmp_path)
-    one, scored = rescore(unjudged_evaluation(run), task)
+    one = rescore(unjudged_evaluation(run), task)
     assert (
-        one.numbers["n_scored"] == 1
-        and one.numbers["strict_accuracy"] == 1
-        and one.not_scored == {"does_not_fit": 1}
+        one.scored.numbers["n_scored"] == 1
+        and one.scored.numbers["strict_accuracy"] == 1
+        and one.scored.not_scored == {"does_not_fit": 1}
     )
-    write_rescored(one, scored)
+    write_rescored(one)
     assert unjudged_evaluation(run).numbers["strict_accuracy"] == 1
     run = likelihood_run([replace(cases[0], num_candidate_tokens=None)], tmp_path)
     with pytest.raises(InputError, match="numbers of tokens"):

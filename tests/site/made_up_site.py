@@ -226,8 +226,14 @@ def small_cases(cells: list[Cell]) -> Iterator[ShownCase]:
 
 
 def known_models(licence: str) -> Models:
-    quail = ModelFacts("Quail/Quail3-8B", ("quail3-8b-vllm",), 32768, licence, "8.2B")
-    magpie = ModelFacts("magpie-small-24b", window=128000)
+    quail = ModelFacts(
+        name="Quail/Quail3-8B",
+        aliases=("quail3-8b-vllm",),
+        window=32768,
+        licence=licence,
+        parameters="8.2B",
+    )
+    magpie = ModelFacts(name="magpie-small-24b", window=128000)
     return Models({quail.name: quail, magpie.name: magpie})
 
 

@@ -172,7 +172,7 @@ def rate(
         rate_answers,
         without_context,
     )
-    from long_context_tasks.results.rejudge import with_seeds
+    from long_context_tasks.results.rescore import with_seeds
     from long_context_tasks.schema import InputError
 
     if not out.absolute().parent.is_dir():

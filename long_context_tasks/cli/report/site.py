@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from long_context_tasks.cli.options import CSV, Json, RunsDataDir, RunsOrBundles, complete_benchmark, examples
+from long_context_tasks.cli.options import (
+    CSV,
+    Json,
+    RunsDataDir,
+    RunsOrBundles,
+    complete_benchmark,
+    examples,
+    words,
+)
 from long_context_tasks.cli.output import end_with_problems, give, print_table, say, tell
 
 if TYPE_CHECKING:
@@ -17,7 +25,6 @@ if TYPE_CHECKING:
     from long_context_tasks.results.collect import Collected
     from long_context_tasks.results.models import Models
     from long_context_tasks.results.sections import Wanted
-    from long_context_tasks.results.tidy import Collection
     from long_context_tasks.schema import LoadedTask
     from long_context_tasks.schema.report import Section, Table
 
@@ -136,10 +143,8 @@ def site(
     score is not ranked when cases are missing or the task's version is old; the last column says why. Exit code 1 when something that was
     found is left out (damaged, unfinished, not evaluated); the rest is printed and written all the same.
     """
-    from long_context_tasks.benchmarks import catalogue
-    from long_context_tasks.results.cells import cells_of
-    from long_context_tasks.results.collect import collect_with_files
-    from long_context_tasks.results.models import Models, read_models, renamed, with_claims
+    from long_context_tasks.results.compare import unknown_model
+    from long_context_tasks.results.models import Models, read_models, with_claims
     from long_context_tasks.results.sections import Wanted, check_plot
     from long_context_tasks.results.tables import (
         TERMINAL_COLUMNS,
@@ -157,25 +162,22 @@ def site(
         check_plot(plot)
     given = Models() if models is None else read_models(models)
     known = with_claims(given, claimed or ())
-    collected = collect_with_files(results)
-    told = {run: one.run.model for run, one in collected.evaluations.items()}
-    collection = renamed(collected.collection, known, told)
-    tell(collection.problems, collection.notes)
-    if not len(collection.runs):
-        raise InputError(
-            f"{', '.join(map(str, results))}: no run that can be used; give the folder that lm-eval's --output_path (with --log_samples) "
-            "or OpenCompass's -w names, or bundles of `lct report pack`"
-        )
-    _check_claims(claimed or (), given, collection.runs["model"].to_list())
-    versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
-    cells = cells_of(collection, versions)
+    collected, cells = collected_cells(
+        results,
+        known,
+        "the folder that lm-eval's --output_path (with --log_samples) or OpenCompass's -w names, or bundles of `lct report pack`",
+    )
+    collection = collected.collection
+    for claim in claimed or ():
+        # It is of a model in the results, or in the file of models, which may name more.
+        name, there = claim.rpartition("=")[0], collection.runs["model"].to_list()
+        if given.name_of(name) is None and name not in there:
+            raise InputError(f"--claimed {claim}: {unknown_model(name, there)}")
     if section:
         wanted = Wanted(metric, data_dir, cases, bins, tuple(lower or ()))
-        _print_sections(section, collection, collected, wanted, csv_dir, plot)
+        _print_sections(section, collected, wanted, csv_dir, plot)
     elif by:
-        _give_tables(
-            [settings_table(cells, [name.strip() for name in by.split(",") if name.strip()])], csv_dir
-        )
+        _give_tables([settings_table(cells, words(by))], csv_dir)
     else:
         print_table(
             "leaderboard", TERMINAL_COLUMNS, terminal_rows(cells), _TEXT, [_values(cell) for cell in cells]
@@ -190,7 +192,7 @@ def site(
     if out is not None:
         _write_site(
             out,
-            replace(collected, collection=collection),
+            collected,
             cells,
             known,
             data_dir,
@@ -242,7 +244,6 @@ def _write_site(
 
 def _print_sections(
     names: Sequence[str],
-    collection: "Collection",
     collected: "Collected",
     wanted: "Wanted",
     csv_dir: Path | None,
@@ -254,7 +255,7 @@ def _print_sections(
     sections = [
         section
         for name in names
-        for section in benchmark_sections(name, collection, collected.evaluations, wanted)
+        for section in benchmark_sections(name, collected.collection, collected.evaluations, wanted)
     ]
     # What cannot be drawn is reported before pages of tables.
     picture = None if plot is None else drawn(sections, plot)
@@ -284,15 +285,25 @@ def _give_tables(tables: "Sequence[Table]", csv_dir: Path | None) -> None:
         write_csv(shown, csv_dir)
 
 
-def _check_claims(claims: Sequence[str], models: "Models", there: Sequence[str]) -> None:
-    """A claimed window is of a model in the results, or in the file of models, which may name more."""
-    from long_context_tasks.results.compare import unknown_model
+def collected_cells(
+    results: Sequence[Path], models: "Models", expected: str
+) -> "tuple[Collected, list[Cell]]":
+    """Read runs under the names of a file of models, tell what is wrong with them, and return them with their cells.
+
+    Raises:
+        InputError: no run that can be used; ``expected`` says what to give.
+    """
+    from long_context_tasks.benchmarks import catalogue
+    from long_context_tasks.results.cells import cells_of
+    from long_context_tasks.results.collect import collect_with_files, renamed
     from long_context_tasks.schema import InputError
 
-    for claim in claims:
-        name = claim.rpartition("=")[0]
-        if models.name_of(name) is None and name not in there:
-            raise InputError(f"--claimed {claim}: {unknown_model(name, there)}")
+    collected = renamed(collect_with_files(results), models)
+    tell(collected.collection.problems, collected.collection.notes)
+    if not len(collected.collection.runs):
+        raise InputError(f"{', '.join(map(str, results))}: no run that can be used; give {expected}")
+    versions = {name: catalogue.card(name).version for name in catalogue.benchmark_names()}
+    return collected, cells_of(collected.collection, versions)
 
 
 def _values(cell: "Cell") -> dict[str, Any]:

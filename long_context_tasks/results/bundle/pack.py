@@ -15,16 +15,23 @@ import polars as pl
 import long_context_tasks
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.stored import StoredCase
-from long_context_tasks.results.bundle.check import JSON, OF_THE_MACHINE, fit_to_travel, stated_of
-from long_context_tasks.results.bundle.format import SUFFIX, BundleRun, bundle_bytes
+from long_context_tasks.results.bundle.format import (
+    JSON,
+    SUFFIX,
+    BundleRun,
+    bundle_bytes,
+    fit_to_travel,
+    stated_of,
+)
 from long_context_tasks.results.collect import Collected, as_json, run_key
 from long_context_tasks.results.evaluations import unjudged_evaluation
 from long_context_tasks.results.settings import settings_of
-from long_context_tasks.schema import InputError
-from long_context_tasks.schema.files import json_value, write_whole
+from long_context_tasks.schema.files import json_value, make_folder, write_whole
 from long_context_tasks.schema.response import writable
 
 _REMEDY = "choose another place with --out"
+_OF_THE_MACHINE = ("lct_data_dir", "lct_judge")
+"""Options that tell a place and nothing about the task; left out."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +76,7 @@ def pack(collected: Collected, out: Path, *, responses: bool = True) -> list[Pac
     for model, name in names.items():
         if counts[name.lower()] > 1:
             names[model] = f"{name}-{hashlib.sha256(model.encode('utf-8', 'replace')).hexdigest()[:8]}"
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{out}: cannot be made ({error.strerror}); {_REMEDY}") from error
+    make_folder(out, remedy=_REMEDY)
     return [
         _write(out / f"{names[model]}{SUFFIX}", collected, runs, keys, with_responses=responses)
         for model, keys in sorted(models.items())
@@ -136,7 +140,7 @@ def bundle_row(row: Mapping[str, Any]) -> dict[str, Any]:
     kept = {name: fit_to_travel(value) for name, value in row.items() if name not in ("source", *JSON)}
     for name in JSON:
         value = {
-            key: each for key, each in json.loads(row[name] or "{}").items() if key not in OF_THE_MACHINE
+            key: each for key, each in json.loads(row[name] or "{}").items() if key not in _OF_THE_MACHINE
         }
         kept[name] = json.dumps(fit_to_travel(value), sort_keys=True, ensure_ascii=False)
     return {
@@ -162,10 +166,8 @@ def _case_rows(case: StoredCase) -> Iterator[dict[str, Any]]:
             "text": None if response.text is None else writable(response.text),
             "status": response.status,
             "log_likelihoods": None if turn or not case.log_likelihoods else list(case.log_likelihoods),
-            "labels": None if turn or not case.labels else _as_json(case.labels),
-            "turn_labels": _as_json(own) if own else None,
+            "labels": None
+            if turn or not case.labels
+            else json.dumps(json_value(case.labels), sort_keys=True),
+            "turn_labels": json.dumps(json_value(own), sort_keys=True) if own else None,
         }
-
-
-def _as_json(labels: Mapping[str, Any]) -> str:
-    return json.dumps(json_value(dict(labels)), sort_keys=True)

@@ -10,17 +10,19 @@ import polars as pl
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.stored import StoredCase, StoredRun
-from long_context_tasks.results.bundle.check import numbers_of, read_bundle, stated_of
+from long_context_tasks.results import FoundRuns, Problem, find_runs
 from long_context_tasks.results.bundle.format import (
     UNREADABLE,
     BundleReader,
     BundleRun,
     bundles_below,
     first_line,
+    numbers_of,
+    read_bundle,
+    stated_of,
 )
 from long_context_tasks.results.cells import cells_of
 from long_context_tasks.results.evaluations import Evaluation
-from long_context_tasks.results.find import FoundRuns, Problem, find_runs
 from long_context_tasks.results.tidy import RUNS, Collection
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.response import Response

@@ -1,18 +1,23 @@
-"""The exact commands that fill the missing cells: of lm-eval and OpenCompass, and ``lct judge run`` for what only wants a judge."""
+"""The missing cells of ``lct plan --missing``, and the exact commands that fill them: of the hosts, and of ``lct judge run``."""
 
 import json
 import os
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.hosts.opencompass.results import Setup, read_setup
+from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.hosts.opencompass.results import Setup, find_setups, read_setup
 from long_context_tasks.hosts.stored import LM_EVAL, OPENCOMPASS, StoredRun
+from long_context_tasks.hosts.turns import cases_digest
 from long_context_tasks.results.bundle.format import is_bundle
+from long_context_tasks.results.bundle.runs import find_runs_and_bundles
+from long_context_tasks.results.plan.cost import NotPlanned, first_names
 from long_context_tasks.results.plan.missing import (
     DONE,
     EVALUATE,
@@ -21,11 +26,18 @@ from long_context_tasks.results.plan.missing import (
     NOTHING,
     RUN,
     Cell,
+    find_cells,
     in_process,
     lacks_template,
+    models_of,
     same_model,
+    time_digits,
+    unassigned,
+    wanted,
 )
 from long_context_tasks.results.settings import DEFAULTS
+from long_context_tasks.schema import InputError, LoadedTask, Options
+from long_context_tasks.schema.report import Table
 from long_context_tasks.schema.secrets import HIDDEN, without_secrets
 
 BOTH = "both"
@@ -160,7 +172,7 @@ def _judge_before(task: str, runs: Iterable[StoredRun]) -> str:
     """The judge file of the newest run of a task, else of its benchmark; empty without one."""
     benchmark = catalogue.parse_task(task).benchmark
     told = [
-        (run.task == task, re.sub(r"\D", "", run.made)[:14], str(run.options["lct_judge"]))
+        (run.task == task, time_digits(run.made), str(run.options["lct_judge"]))
         for run in runs
         if run.options.get("lct_judge") and not is_bundle(run.folder)
         if catalogue.parse_task(run.task).benchmark == benchmark
@@ -176,14 +188,13 @@ def _of_model(model: Model, cells: Sequence[Cell], place: Place, seen: Sequence[
         for remedy in (GO_ON, EVALUATE):
             own = [cell for cell in todo if cell.folder == folder and cell.remedy == remedy]
             for judge, tasks in _by_judge(own, seen, place):
-                one = _continued(model, tasks, folder, place, evaluate=remedy == EVALUATE)
-                made.append(replace(one, variables={**one.variables, **judge}))
+                variables, words = _continued(model, tasks, folder, place, evaluate=remedy == EVALUATE)
+                made.append(Command(OPENCOMPASS, model.name, tuple(tasks), variables | judge, words))
     for folder in dict.fromkeys(cell.folder for cell in todo if cell.remedy == JUDGE):
         own = [cell for cell in todo if cell.folder == folder and cell.remedy == JUDGE]
         for judge, tasks in _by_judge(own, seen, place):
             words = ("lct", "judge", "run", str(folder), "--tasks", ",".join(tasks))
             made.append(Command("lct", model.name, tuple(tasks), judge, words))
-    new = [cell for cell in todo if cell.remedy == RUN]
     # A run in a bundle does not tell how its host was called.
     runs = [run for run in seen if not is_bundle(run.folder)]
     chosen = (LM_EVAL, OPENCOMPASS) if place.host == BOTH else (place.host,)
@@ -192,49 +203,59 @@ def _of_model(model: Model, cells: Sequence[Cell], place: Place, seen: Sequence[
         host for host in (LM_EVAL, OPENCOMPASS) if any(cell.host == host for cell in cells)
     ]
     hosts = hosts or [host for host in chosen if any(run.host == host for run in runs)] or chosen
-    own = [cell for cell in new if (cell.host or LM_EVAL) == LM_EVAL and LM_EVAL in hosts]
     before = max((run for run in runs if run.host == LM_EVAL), key=lambda run: run.made, default=None)
-    for judge, tasks in _by_judge(own, seen, place):
-        made += [replace(one, variables=judge) for one in _lm_eval(model, tasks, before, place)]
-    own = [cell for cell in new if (cell.host or OPENCOMPASS) == OPENCOMPASS and OPENCOMPASS in hosts]
     folders = {cell.folder for cell in cells if cell.host == OPENCOMPASS and cell.folder}
     folders |= {run.folder for run in runs if run.host == OPENCOMPASS}
-    for judge, tasks in _by_judge(own, seen, place):
-        for one in _opencompass(model, tasks, max(folders, default=None), place):
-            made.append(replace(one, variables={**one.variables, **judge}))
+    for host in (LM_EVAL, OPENCOMPASS):
+        new = [cell for cell in todo if cell.remedy == RUN and (cell.host or host) == host and host in hosts]
+        for judge, tasks in _by_judge(new, seen, place):
+            if host == LM_EVAL:
+                made += _lm_eval(model, tasks, judge, before, place)
+            else:
+                made += _opencompass(model, tasks, judge, max(folders, default=None), place)
     return made
 
 
-def _lm_eval(model: Model, tasks: Sequence[str], before: StoredRun | None, place: Place) -> list[Command]:
+def _askable(tasks: Sequence[str], *, served: bool) -> tuple[str, ...]:
+    """Return the tasks that a model can be asked; a server gives no likelihoods of prompts."""
+    return tuple(
+        task for task in tasks if not (served and catalogue.parse_task(task).scoring == "likelihood")
+    )
+
+
+def _lm_eval(
+    model: Model, tasks: Sequence[str], judge: dict[str, str], before: StoredRun | None, place: Place
+) -> list[Command]:
     """A run before is repeated with its own command, for the tasks that are wanted now."""
     typed = _typed_before(before)
     words = [*typed] or ["lm_eval", *_lm_eval_model(model)]
     served = any("completions" in word or "base_url" in word for word in words)
-    tasks = [task for task in tasks if not (served and _by_likelihood(task))]
-    if not tasks:
+    if not (askable := _askable(tasks, served=served)):
         return []
     results = before.folder.parent if before is not None else place.results
-    cache = _value_of(words, _CACHE) or str(results / "cache" / _file_name(model.name))
-    words = _without(words, _SET_ANEW, _CACHE)
+    cache = _value_of(words, _CACHE)
+    if not cache:
+        cache = str(results / "cache" / re.sub(r"[^\w.-]+", "__", model.name.strip("/"), flags=re.ASCII))
+    words = _without(words, (*_SET_ANEW, *_CACHE))
     if not typed and (served or not model.base):
         words.append("--apply_chat_template")
-    words += ["--tasks", ",".join(tasks)]
+    words += ["--tasks", ",".join(askable)]
     if options := {f"lct_{name}": value for name, value in place.options.items()}:
         words += ["--metadata", json.dumps(options)]
     words += ["--log_samples", "--output_path", str(results), "--use_cache", cache]
-    return [Command(LM_EVAL, model.name, tuple(tasks), {}, tuple(words))]
+    return [Command(LM_EVAL, model.name, askable, judge, tuple(words))]
 
 
 def _typed_before(run: StoredRun | None) -> list[str]:
-    """The command that a run was made with, without what must not be shown; empty where the run does not hold it."""
-    words = run.provenance.get("command") if run is not None else None
+    """Return the command that a run was made with, without what must not be shown; empty where the run does not hold it.
+
+    A run that was made from Python holds no command, and its model and arguments make one.
+    """
+    if run is None:
+        return []
+    words = run.provenance.get("command")
     if isinstance(words, list | tuple):
         return [_NOT_SHOWN.sub("", str(word)).rstrip(",") for word in words]
-    return [] if run is None else _called_before(run)
-
-
-def _called_before(run: StoredRun) -> list[str]:
-    """The model of a run that was made from Python, without a command; empty where the run does not hold it."""
     kind, given = run.provenance.get("model"), run.provenance.get("model_args")
     if isinstance(given, str):
         given = dict(item.split("=", 1) for item in given.split(",") if "=" in item)
@@ -246,9 +267,8 @@ def _called_before(run: StoredRun) -> list[str]:
     return ["lm_eval", "--model", str(kind), "--model_args", arguments_text(arguments), *template]
 
 
-def _without(words: Sequence[str], *names: Sequence[str]) -> list[str]:
-    """A command without some options and their values; an option may have several values."""
-    unwanted = {name for group in names for name in group}
+def _without(words: Sequence[str], unwanted: Sequence[str]) -> list[str]:
+    """Return a command without some options and their values; an option may have several values."""
     kept, dropping = [], False
     for word in words:
         if word.startswith("-"):
@@ -291,54 +311,41 @@ def arguments_text(arguments: Mapping[str, Any]) -> str:
     return json.dumps(dict(arguments))
 
 
-def _by_likelihood(task: str) -> bool:
-    return catalogue.parse_task(task).scoring == "likelihood"
-
-
-def _file_name(text: str) -> str:
-    return re.sub(r"[^\w.-]+", "__", text.strip("/"), flags=re.ASCII)
-
-
-def _opencompass(model: Model, tasks: Sequence[str], before: Path | None, place: Place) -> list[Command]:
-    setup = read_setup(before) if before is not None else Setup(Path())
-    variables = _model_variables(model, _config_of(model, setup))
-    served = "LCT_API_BASE" in variables
-    tasks = [task for task in tasks if not (served and _by_likelihood(task))]
-    if not tasks:
+def _opencompass(
+    model: Model, tasks: Sequence[str], judge: dict[str, str], before: Path | None, place: Place
+) -> list[Command]:
+    variables = _model_variables(model, read_setup(before) if before is not None else Setup(Path()))
+    if not (askable := _askable(tasks, served="LCT_API_BASE" in variables)):
         return []
+    variables |= {"LCT_TASKS": ",".join(askable)} | _typed(place) | judge
     work = before.parent if before is not None else place.work
-    variables |= {"LCT_TASKS": ",".join(tasks)}
-    variables |= _typed(place)
     words = ("opencompass", str(place.config), "-w", str(work))
-    return [Command(OPENCOMPASS, model.name, tuple(tasks), variables, words)]
+    return [Command(OPENCOMPASS, model.name, askable, variables, words)]
 
 
-def _continued(model: Model, tasks: Sequence[str], folder: Path, place: Place, *, evaluate: bool) -> Command:
-    """The command that goes on with a run, with the options that it was begun with."""
+def _continued(
+    model: Model, tasks: Sequence[str], folder: Path, place: Place, *, evaluate: bool
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return variables and words of the command that goes on with a run, with the options that it was begun with."""
     setup = read_setup(folder)
-    variables = {**_model_variables(model, _config_of(model, setup)), "LCT_TASKS": ",".join(tasks)}
+    variables = {**_model_variables(model, setup), "LCT_TASKS": ",".join(tasks)}
     variables |= _begun_with(folder, tasks, setup, place)
     if setup.workers > 1:
         variables["LCT_WORKERS"] = str(setup.workers)
-    repeats = {int(row.get("n") or 1) for row in setup.datasets.values()} - {1}
-    if repeats:
+    if repeats := {int(row.get("n") or 1) for row in setup.datasets.values()} - {1}:
         variables["LCT_RUNS"] = str(max(repeats))
     mode = ("-m", "eval") if evaluate else ()
-    words = ("opencompass", str(place.config), "-w", str(folder.parent), *mode, "-r", folder.name)
-    return Command(OPENCOMPASS, model.name, tuple(tasks), variables, words)
+    return variables, ("opencompass", str(place.config), "-w", str(folder.parent), *mode, "-r", folder.name)
 
 
 def _typed(place: Place) -> dict[str, str]:
-    """The options that the user gave, as variables."""
+    """Return the options that the user gave, as variables."""
     return {f"LCT_{name.upper()}": value for name, value in place.options.items()}
 
 
-def _config_of(model: Model, setup: Setup) -> Mapping[str, Any]:
-    return next((row for name, row in setup.models.items() if same_model(name, model.name)), {})
-
-
-def _model_variables(model: Model, config: Mapping[str, Any]) -> dict[str, str]:
-    """What tells ``eval_all.py`` the model: from a run's config, else from the user's words."""
+def _model_variables(model: Model, setup: Setup) -> dict[str, str]:
+    """Return what tells ``eval_all.py`` the model: from a run's config, else from the user's words."""
+    config = next((row for name, row in setup.models.items() if same_model(name, model.name)), {})
     kind, path = str(config.get("type", "")).rsplit(".")[-1], str(config.get("path") or model.name)
     if kind == "DemoModel":
         return {}
@@ -401,3 +408,117 @@ def _given_in(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError):
         return {}
     return {key: value for key, value in dict(given).items() if key.startswith("lct_")}
+
+
+@dataclass(frozen=True)
+class Missing:
+    """The cells of some models and tasks, and what fills those that are not done.
+
+    Attributes:
+        cells: all of them.
+        commands: to type.
+        problems: files that cannot be used and do not say which cell they are of.
+        notes: what the commands lack.
+        without_data: tasks whose cases could not be counted.
+    """
+
+    cells: tuple[Cell, ...]
+    commands: tuple[Command, ...]
+    problems: tuple[str, ...]
+    notes: tuple[str, ...]
+    without_data: tuple[NotPlanned, ...]
+
+    @property
+    def done(self) -> bool:
+        """Whether all cells are done."""
+        return all(cell.state == DONE for cell in self.cells)
+
+    def table(self) -> Table | None:
+        """The cells that are not done; None where all are."""
+        rows = tuple(
+            (cell.model, cell.task, cell.state, cell.host or "", cell.why)
+            for cell in self.cells
+            if cell.state != DONE
+        )
+        columns = ("model", "task", "state", "host", "why")
+        return (
+            Table("missing", "Cells that are not done", columns, rows, frozenset(columns)) if rows else None
+        )
+
+    def document(self) -> dict[str, Any]:
+        """For ``--json``."""
+        return {
+            "cells": [
+                {
+                    **{
+                        name: getattr(cell, name)
+                        for name in ("model", "task", "state", "why", "remedy", "host")
+                    },
+                    "folder": None if cell.folder is None else str(cell.folder),
+                    "made": cell.run.made if cell.run else None,
+                }
+                for cell in self.cells
+            ],
+            "commands": [{**asdict(one), "text": one.text} for one in self.commands],
+            "problems": list(self.problems),
+            "notes": list(self.notes),
+            "data_missing": [asdict(one) for one in self.without_data],
+        }
+
+
+def find_missing(
+    names: Sequence[str],
+    results: Sequence[Path],
+    models: Sequence[Model],
+    options: Options,
+    place: Place,
+    environ: Mapping[str, str],
+    loading: Callable[[], AbstractContextManager[None]],
+) -> Missing:
+    """Compare what was run with what should be.
+
+    Args:
+        names: of tasks.
+        results: folders with runs, and bundles.
+        models: that the user named; none: those of the runs.
+        options: of the runs.
+        place: where new runs go.
+        environ: may name a judge.
+        loading: the context in which data are read.
+
+    Raises:
+        InputError: no such folder, or no model is known.
+    """
+    found = [find_runs_and_bundles(path) for path in results]
+    setups = [setup for path in results for setup in find_setups(path)]
+    tasks, without_data = [], []
+    for name in names:
+        task: LoadedTask | None = None
+        reason = ""
+        try:
+            with loading():
+                task = load_task(name, options)
+        except InputError as error:
+            reason = str(error)
+            without_data.append(NotPlanned(name, reason))
+        # Only the counts stay in memory.
+        tasks.append(wanted(name, task, options, reason, cases_digest(task) if task else ""))
+    all_models = models_of(found, setups, [model.name for model in models])
+    if not all_models:
+        raise InputError(
+            "no runs of our tasks found, so that no model is known; name the models with --model"
+        )
+    cells = find_cells(tasks, all_models, found, setups, [model.name for model in models if model.base])
+    made = commands(cells, models, place, [run for one in found for run in one.runs])
+    unjudged = [] if environ.get("LCT_JUDGE_MODEL") else without_judge(cells, made)
+    notes = (
+        f"A judge reads the answers of {len(unjudged)} of these tasks ({first_names(unjudged)}), and none is named: set LCT_JUDGE to a judge "
+        "file before the commands, or have stored answers judged later with `lct judge run`.",
+    )
+    return Missing(
+        tuple(cells),
+        tuple(made),
+        tuple(problem.message for problem in unassigned(found)),
+        notes if unjudged else (),
+        tuple(without_data),
+    )

@@ -1,4 +1,4 @@
-"""What a run will cost before it starts: cases, tokens, what does not fit, hours, the price.
+"""What a run will cost before it starts: cases, tokens, what does not fit, hours, the price; and how fast stored runs were.
 
 Nothing here counts tokens itself: it takes the counts that cases carry, and functions that count texts, one for each tokenizer.
 
@@ -6,27 +6,38 @@ What is counted is what is sent, without a chat template (a few tokens for each 
 that is stored with it, or else the sum over its messages. In a conversation every turn sends the whole history again: all of its
 turns are summed, each with the texts that stand before it; the model's own earlier answers are not known and stand apart, as
 ``history_tokens``, at the length that is expected of an answer. A task by likelihood sends every candidate as a text of its own.
+
+lm-eval writes one time for all tasks of a run, from the loading of the model to the last score; OpenCompass one for each process
+that asks a model. Neither tells prompts from answers, so that one rate comes out for both; it is good for runs whose prompts and
+answers are about as long as those that it was measured on.
 """
 
 import difflib
 import fnmatch
+import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
 
-from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks import catalogue, loading
+from long_context_tasks.hosts import stored
+from long_context_tasks.hosts.stored import LM_EVAL, StoredRun
 from long_context_tasks.schema import Case, InputError, LoadedTask, Options
 from long_context_tasks.schema.case import CL100K
+from long_context_tasks.schema.report import Table
 
 Counter = Callable[[Sequence[str]], Sequence[int]]
 """Texts to the tokens of each."""
 AROUND_MESSAGE = 16
 """Tokens kept free for the chat template around each message; the hosts count the template itself where they can."""
-_SECONDS = 3600
-_PER = 1_000_000
 _NEAR = 0.75
 """How alike a name must be to be meant; at 0.6 anything that ends in "bench" is."""
+_NAMED = 5
+_ELAPSED = re.compile(r"time elapsed: *([0-9.]+)s")
+_END = 65_536
 
 
 @dataclass(frozen=True)
@@ -47,14 +58,10 @@ class Rate:
                 f"a rate must be above 0 tokens a second, not {self.prompt:g} and {self.answer:g}"
             )
 
-    def hours(self, prompt_tokens: float, answer_tokens: float) -> float:
-        """Time for so many tokens."""
-        return (prompt_tokens / self.prompt + answer_tokens / self.answer) / _SECONDS
-
 
 @dataclass(frozen=True)
 class Price:
-    """What tokens cost.
+    """What tokens cost; discounts for prompts that a provider has in its cache are not looked at.
 
     Attributes:
         prompt, completion: of a million tokens.
@@ -62,10 +69,6 @@ class Price:
 
     prompt: float
     completion: float
-
-    def of(self, prompt_tokens: float, answer_tokens: float) -> float:
-        """Price of so many tokens; discounts for prompts that a provider has in its cache are not looked at."""
-        return (prompt_tokens * self.prompt + answer_tokens * self.completion) / _PER
 
 
 @dataclass(frozen=True)
@@ -117,17 +120,15 @@ class TaskPlan:
     longest: Mapping[str, int] = field(default_factory=dict)
     judged: bool = False
 
-    def sent_tokens(self, tokenizer: str) -> int:
-        """All that the model reads: prompts and its own earlier answers."""
-        return self.prompt_tokens.get(tokenizer, 0) + self.history_tokens
-
     def hours(self, rate: Rate, tokenizer: str) -> float:
-        """At a rate in tokens of this tokenizer."""
-        return rate.hours(self.sent_tokens(tokenizer), self.answer_tokens)
+        """At a rate in tokens of this tokenizer; the model reads prompts and its own earlier answers."""
+        sent = self.prompt_tokens.get(tokenizer, 0) + self.history_tokens
+        return (sent / rate.prompt + self.answer_tokens / rate.answer) / 3600
 
     def price(self, price: Price, tokenizer: str) -> float:
         """At a price of tokens of this tokenizer."""
-        return price.of(self.sent_tokens(tokenizer), self.answer_tokens)
+        sent = self.prompt_tokens.get(tokenizer, 0) + self.history_tokens
+        return (sent * price.prompt + self.answer_tokens * price.completion) / 1_000_000
 
 
 @dataclass(frozen=True)
@@ -164,11 +165,11 @@ class Settings:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run of several tasks will cost.
+    """A plan of several tasks.
 
     Attributes:
-        tasks: in the order in which they were asked for.
-        not_planned: tasks whose data are missing, and the like.
+        tasks: those that could be planned.
+        not_planned: those whose data are missing, and the like.
         settings: of the plan.
     """
 
@@ -193,6 +194,91 @@ class Plan:
             },
             judged=any(one.judged for one in self.tasks),
         )
+
+    def table(self, model: str, rate: Rate | None, price: Price | None) -> Table:
+        """A row for each task, and the totals."""
+        tokenizer = self.settings.tokenizer
+        own = [name for name in self.settings.counters if name != CL100K]
+        columns = ["task", "cases", "left out", "requests", "prompts, cl100k"]
+        columns += ["prompts, model"] if own else []
+        columns += ["own history", "answers", "longest"]
+        columns += [*(["hours"] if rate else []), *(["price"] if price else [])]
+        rows = []
+        for one in (*self.tasks, self.total):
+            numbers = [one.cases, len(one.does_not_fit), one.requests]
+            numbers += [one.prompt_tokens.get(name, 0) for name in (CL100K, *own)]
+            numbers += [one.history_tokens, one.answer_tokens, one.longest.get(tokenizer, 0)]
+            row = [one.task, *(f"{number:,}" for number in numbers)]
+            row += [f"{one.hours(rate, tokenizer):,.2f}"] if rate else []
+            row += [f"{one.price(price, tokenizer):,.2f}"] if price else []
+            rows.append(tuple(row))
+        known = self.settings.window
+        window = f"window {known:,}" if known else "window not known: everything is taken to fit"
+        return Table("plan", f"{f'{model}: ' if model else ''}tokens, {window}", tuple(columns), tuple(rows))
+
+    def notes(self) -> list[str]:
+        """What a reader of the table must know."""
+        answer = self.settings.answer_tokens
+        expected = "the whole budget, the most" if answer is None else f"{answer:,} tokens"
+        lines = [
+            f"Tokens of prompts are without chat template; an answer is taken to have {expected}. "
+            f"Windows, hours and prices go by {self.settings.tokenizer}."
+        ]
+        if self.total.history_tokens:
+            lines.append(
+                "In conversations every turn sends the history again: its known texts count as prompts, the model's own earlier answers "
+                "as own history."
+            )
+        lines += [
+            f"{one.task}: {len(one.does_not_fit)} of {one.cases} cases do not fit the window: {first_names(one.does_not_fit)}"
+            for one in self.tasks
+            if one.does_not_fit
+        ]
+        if judged := [one.task for one in self.tasks if one.judged]:
+            lines.append(f"A judge reads the answers of {', '.join(judged)}; its calls are not in the plan.")
+        return lines
+
+    def document(
+        self, model: str, rate: Rate | None, notes: Sequence[str], price: Price | None
+    ) -> dict[str, Any]:
+        """The plan for ``--json``; ``notes`` are those on the rate."""
+        tokenizer = self.settings.tokenizer
+
+        def row(one: TaskPlan) -> dict[str, Any]:
+            hours = one.hours(rate, tokenizer) if rate else None
+            return {**asdict(one), "hours": hours, "price": one.price(price, tokenizer) if price else None}
+
+        return {
+            "model": model or None,
+            "tokenizer": tokenizer,
+            "window": self.settings.window,
+            "repeats": self.settings.repeats,
+            "rate": {**asdict(rate), "notes": list(notes)} if rate else None,
+            "tasks": [row(one) for one in self.tasks],
+            "total": row(self.total),
+            "not_planned": [asdict(one) for one in self.not_planned],
+        }
+
+
+def first_names(names: Sequence[str]) -> str:
+    """The first few of some names."""
+    return ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
+
+
+def facts_of_folder(model: str) -> dict[str, str]:
+    """Tokenizer and window of a model in a folder; nothing of any other."""
+    folder = Path(model).expanduser()
+    known: dict[str, str] = {}
+    if (folder / "tokenizer.json").is_file():
+        known["tokenizer"] = str(folder)
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        rows = [config, config.get("text_config") or {}]
+        names = ("n_positions", "max_position_embeddings", "n_ctx")
+        found = [row[name] for row in rows for name in names if isinstance(row.get(name), int)]
+    except (OSError, ValueError, AttributeError):
+        found = []
+    return {**known, **({"window": str(found[0])} if found else {})}
 
 
 def expand_tasks(words: Iterable[str], groups: Mapping[str, Sequence[str]]) -> list[str]:
@@ -224,7 +310,7 @@ def expand_tasks(words: Iterable[str], groups: Mapping[str, Sequence[str]]) -> l
 
 
 def _near(word: str, names: Iterable[str]) -> list[str]:
-    """Up to three names that hold the word, the shortest first, else names that are spelled like it.
+    """Return up to three names that hold the word, the shortest first, else names that are spelled like it.
 
     >>> _near("qa_dev", ["toy_qa_dev_wer20", "toy_qa_dev", "other"]), _near("longbench", ["toy_bench"])
     (['toy_qa_dev', 'toy_qa_dev_wer20'], [])
@@ -241,16 +327,23 @@ def _members(name: str, groups: Mapping[str, Sequence[str]]) -> list[str]:
     return [task for member in groups[name] for task in _members(member, groups)]
 
 
-def load_tasks(names: Iterable[str], options: Options) -> tuple[list[LoadedTask], list[NotPlanned]]:
-    """The tasks with their cases, and those that cannot be had."""
-    tasks: list[LoadedTask] = []
+def make_plan(names: Sequence[str], options: Options, settings: Settings) -> Plan:
+    """The plan of several tasks; one whose data are missing does not stop the others.
+
+    Args:
+        names: of tasks.
+        options: of the run.
+        settings: see there.
+    """
+    planned: list[TaskPlan] = []
     failed: list[NotPlanned] = []
     for name in names:
+        # One after the other, so that memory holds the cases of one task.
         try:
-            tasks.append(load_task(name, options))
+            planned.append(plan_task(loading.load_task(name, options), settings))
         except InputError as error:
             failed.append(NotPlanned(name, str(error)))
-    return tasks, failed
+    return Plan(tuple(planned), tuple(failed), settings)
 
 
 def plan_task(task: LoadedTask, settings: Settings) -> TaskPlan:
@@ -260,9 +353,11 @@ def plan_task(task: LoadedTask, settings: Settings) -> TaskPlan:
         InputError: a text or tokenizer that cannot be had.
     """
     plans = [plan_case(task, case, settings.counters) for case in task.cases.cases]
-    fitting = [one for one in plans if fits(task, one, settings)]
+    fitting = [one for one in plans if _fits(task, one, settings)]
     left_out = {one.case for one in plans} - {one.case for one in fitting}
-    expected = expected_answer(task, settings)
+    expected = task.answer_budget
+    if settings.answer_tokens is not None and not task.by_likelihood:
+        expected = min(settings.answer_tokens, expected)
     return TaskPlan(
         task=task.name,
         cases=len(plans),
@@ -279,14 +374,7 @@ def plan_task(task: LoadedTask, settings: Settings) -> TaskPlan:
     )
 
 
-def expected_answer(task: LoadedTask, settings: Settings) -> int:
-    """Tokens that an answer is taken to have."""
-    if settings.answer_tokens is None or task.by_likelihood:
-        return task.answer_budget
-    return min(settings.answer_tokens, task.answer_budget)
-
-
-def fits(task: LoadedTask, plan: CasePlan, settings: Settings) -> bool:
+def _fits(task: LoadedTask, plan: CasePlan, settings: Settings) -> bool:
     """Whether a case fits the window: a conversation is held against it whole, with the budget for every answer, as the hosts do."""
     if settings.window is None:
         return True
@@ -302,24 +390,29 @@ def plan_case(task: LoadedTask, case: Case, counters: Mapping[str, Counter]) -> 
         case: any of its cases.
         counters: tokenizer to a function that counts texts in it.
     """
+    turns, answers, again = len(case.turns), 1, 0
     if task.candidates is not None:
         texts = [[text] for text in task.candidates(case, task.cases.documents)]
-        answers = again = 0
+        answers = 0
     elif task.is_conversation:
-        texts, again = _conversation(task, case)
-        answers = len(texts)
+        texts = [
+            [message.content for message in task.messages(case, turn, [None] * turn)] for turn in range(turns)
+        ]
+        answers = turns
+        # With the gold history nothing that the model has said is sent.
+        if turns > 1 and task.messages(case, 1, ["."]) != task.messages(case, 1, [None]):
+            again = math.comb(turns, 2)
     else:
-        answers, again = 1, 0
-        stored = {name: case.num_tokens[name] for name in counters if name in case.num_tokens}
-        if len(stored) == len(counters):
+        known = {name: case.num_tokens[name] for name in counters if name in case.num_tokens}
+        if len(known) == len(counters):
             # Nothing is rendered, so that a plan of a thousand long prompts takes no time.
-            return CasePlan(case.id, 1, 1, stored, 0, stored, 2)
+            return CasePlan(case.id, 1, 1, known, 0, known, 2)
         texts = [[message.content for message in task.messages(case)]]
     sums, longest = {}, {}
     for name, counter in counters.items():
         each = dict.fromkeys(text for request in texts for text in request)
-        known = dict(zip(each, counter(list(each)), strict=True))
-        requests = [sum(known[text] for text in request) for request in texts]
+        counts = dict(zip(each, counter(list(each)), strict=True))
+        requests = [sum(counts[text] for text in request) for request in texts]
         if not (task.by_likelihood or task.is_conversation):
             requests = [case.num_tokens.get(name, requests[0])]
         sums[name], longest[name] = sum(requests), max(requests, default=0)
@@ -327,34 +420,113 @@ def plan_case(task: LoadedTask, case: Case, counters: Mapping[str, Counter]) -> 
     return CasePlan(case.id, len(texts), answers, sums, again, longest, 0 if task.by_likelihood else messages)
 
 
-def _conversation(task: LoadedTask, case: Case) -> tuple[list[list[str]], int]:
-    """The texts of the messages of every turn, and how often an own answer is sent again."""
-    turns = len(case.turns)
-    texts = [
-        [message.content for message in task.messages(case, turn, [None] * turn)] for turn in range(turns)
-    ]
-    # With the gold history nothing that the model has said is sent.
-    own = turns > 1 and task.messages(case, 1, ["."]) != task.messages(case, 1, [None])
-    return texts, math.comb(turns, 2) if own else 0
-
-
-def make_plan(names: Sequence[str], options: Options, settings: Settings) -> Plan:
-    """The plan of several tasks; one whose data are missing does not stop the others.
+def measured_rate(
+    runs: Sequence[StoredRun], counter: Counter, data_dir: Path | None = None
+) -> tuple[Rate, list[str]]:
+    """The rate of some runs of one model, and lines for the user: what it was measured on, and why it may be wrong.
 
     Args:
-        names: of tasks.
-        options: of the run.
-        settings: see there.
+        runs: of one model; those whose host tells no time are passed over, and named in the notes.
+        counter: counts texts in the tokenizer that the rate is for.
+        data_dir: folder of the published files; None: ``LCT_DATA_DIR``, else the runs' own.
+
+    Raises:
+        InputError: no run tells its time and has its data there, or there are several models.
     """
-    planned: list[TaskPlan] = []
-    failed: list[NotPlanned] = []
-    for name in names:
-        # One after the other, so that memory holds the cases of one task.
-        tasks, problems = load_tasks([name], options)
-        failed += problems
-        for task in tasks:
-            try:
-                planned.append(plan_task(task, settings))
-            except InputError as error:
-                failed.append(NotPlanned(name, str(error)))
-    return Plan(tuple(planned), tuple(failed), settings)
+    if len(models := sorted({run.model for run in runs})) > 1:
+        raise InputError(
+            f"the rate of one model is needed, and these runs are of {', '.join(models)}; name one folder"
+        )
+    together: dict[tuple[Path, str], list[StoredRun]] = {}
+    for run in runs:
+        together.setdefault((run.folder, run.made), []).append(run)
+    sizes: list[tuple[int, int, int]] = []
+    seconds = 0.0
+    notes: list[str] = []
+    for group in together.values():
+        took, note = _lm_eval_time(group[0]) if group[0].host == LM_EVAL else _opencompass_time(group[0])
+        if note:
+            notes.append(note)
+        if took is None:
+            continue
+        try:
+            sizes += [_tokens(run, stored.load_task(run, data_dir), counter) for run in group]
+        except InputError as error:
+            notes.append(f"{group[0].folder}: left out of the rate: {error}")
+            continue
+        seconds += took
+    prompt, answer, answers = map(sum, zip(*sizes, strict=True)) if sizes else (0, 0, 0)
+    if not seconds or not prompt + answer:
+        raise InputError(
+            "; ".join(["no run gives a rate", *notes]) + ". Give --rate-prompt and --rate-answer instead"
+        )
+    rate = (prompt + answer) / seconds
+    line = (
+        f"{rate:,.1f} tokens a second: {prompt:,} of prompts and {answer:,} of {answers:,} answers in {seconds:,.0f} s, "
+        f"{len(sizes)} runs of tasks."
+    )
+    return Rate(rate, rate), [line, *notes]
+
+
+def _tokens(run: StoredRun, task: LoadedTask, counter: Counter) -> tuple[int, int, int]:
+    """Return the tokens of prompts (own earlier answers among them) and of answers, and the number of answers."""
+    prompts = answers = number = 0
+    for answered in run.cases():
+        case = task.by_id.get(answered.id)
+        sent = [response for response in answered.responses if response.status is None]
+        if case is None or not sent:
+            continue
+        plan = plan_case(task, case, {"": counter})
+        sizes = counter([response.text or "" for response in sent])
+        prompts += plan.prompt_tokens[""]
+        if plan.history_answers:
+            prompts += sum(size * (len(sizes) - 1 - place) for place, size in enumerate(sizes))
+        if not task.by_likelihood:
+            answers += sum(sizes)
+            number += len(sizes)
+    return prompts, answers, number
+
+
+def _lm_eval_time(run: StoredRun) -> tuple[float | None, str]:
+    """Return the seconds of a run, or None, and what should be known of them."""
+    row: dict[str, Any] = {}
+    for path in sorted(run.folder.glob(f"*results_{run.made}.json")):
+        try:
+            row = row or dict(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            continue
+    try:
+        seconds = float(str(row.get("total_evaluation_time_seconds") or ""))
+    except ValueError:
+        return None, f"{run.folder}, {run.made}: the results file tells no time"
+    config = row.get("config")
+    if not isinstance(config, Mapping) or not config.get("use_cache"):
+        return seconds, ""
+    cached = "ran with --use_cache: if answers came from the cache, the rate is too high"
+    return seconds, f"{run.folder}, {run.made}: {cached}"
+
+
+def _opencompass_time(run: StoredRun) -> tuple[float | None, str]:
+    """Return the seconds of all processes that asked the model, or None, and what should be known of them."""
+    if len(list((run.folder / "configs").glob("*.py"))) > 1:
+        return None, f"{run.folder}: was continued (-r), and its logs tell the time of the last part only"
+    logs = sorted((run.folder / "logs" / "infer" / run.model).glob("*.out"))
+    if not logs:
+        return None, f"{run.folder}: there are no logs (the host keeps none with --debug)"
+    seconds = 0.0
+    for path in logs:
+        try:
+            with path.open("rb") as file:
+                file.seek(max(path.stat().st_size - _END, 0))
+                found = _ELAPSED.findall(file.read().decode("utf-8", "replace"))
+        except OSError:
+            found = []
+        if not found:
+            return None, f"{path}: tells no time, the process did not come to its end"
+        seconds += float(found[-1])
+    if len(logs) == 1:
+        return seconds, ""
+    return (
+        seconds,
+        f"{run.folder}: {len(logs)} processes ran, perhaps side by side; the rate is that of one",
+    )

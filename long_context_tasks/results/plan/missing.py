@@ -3,17 +3,17 @@
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.opencompass.results import PREDICTIONS, Setup
 from long_context_tasks.hosts.stored import LM_EVAL, OPENCOMPASS, StoredRun
+from long_context_tasks.results import FoundRuns, Problem
 from long_context_tasks.results.bundle.format import is_bundle
-from long_context_tasks.results.evaluations import Evaluation, judged_evaluations, unjudged_evaluation
-from long_context_tasks.results.find import FoundRuns, Problem
-from long_context_tasks.results.settings import DEFAULTS, OF_THE_PLACE
+from long_context_tasks.results.evaluations import judged_evaluations, unjudged_evaluation
+from long_context_tasks.results.settings import DEFAULTS, OF_THE_PLACE, last_name
 from long_context_tasks.schema import InputError, LoadedTask, Options
 from long_context_tasks.schema.response import DOES_NOT_FIT, ENDPOINT_FAILED, OF_THE_JUDGE
 
@@ -36,8 +36,8 @@ class BuiltCases:
     ids: frozenset[str]
 
 
-def telling(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that change what is asked; how many cases is counted instead."""
+def _telling(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that change what is asked; how many cases is counted instead."""
     return {
         key: _resolved(value) if key in (CASES, _RULES) else value
         for key, value in options.items()
@@ -45,43 +45,28 @@ def telling(options: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def differing(
-    run: StoredRun, asked: Mapping[str, Any] | None, given: frozenset[str], built: BuiltCases | None = None
-) -> str:
-    """Which options of a run are not those asked for, in words; empty when none, or when nobody knows.
+def _differences(run: StoredRun, task: "Wanted") -> Iterator[str]:
+    """Yield the options of a run that are not those asked for, in words.
 
-    Built cases are the same when the run tells the same hash of them. A run of before hashes were written is taken to be on the same cases when
-    its folder is the one asked for, or one of the same name with the same ids. Bundles keep of a path its
-    last name, and that is compared.
-
-    Args:
-        run: any.
-        asked: see :func:`telling`; None when nobody knows.
-        given: those of them that the user gave: a run must tell them. Others follow from the task or its cases, and OpenCompass writes
-            down what was given only.
-        built: the cases that are asked for; None where they are not built, or could not be read.
+    Built cases are the same when the run tells the same hash of them. A run of before hashes were written is taken to be on the same cases
+    when its folder is the one asked for, or one of the same name with the same ids. Bundles keep of a path its last name, and that is
+    compared.
     """
-    return "" if asked is None else ", ".join(_differences(run, asked, given, built))
-
-
-def _differences(
-    run: StoredRun, asked: Mapping[str, Any], given: frozenset[str], built: BuiltCases | None
-) -> Iterator[str]:
-    then = telling(run.options)
-    for key in sorted({*then, *asked}):
-        one, other = then.get(key), asked.get(key)
-        if key == CASES and None not in (one, other) and built is not None:
-            if why := _other_cases(run, str(other), built):
+    then = _telling(run.options)
+    for key in sorted({*then, *task.settings}):
+        one, other = then.get(key), task.settings.get(key)
+        if key == CASES and None not in (one, other) and task.built is not None:
+            if why := _other_cases(run, str(other), task.built):
                 yield f"{key}={run.options[key]} {why}"
-        elif one != other and (key in then or key in given):
+        elif one != other and (key in then or key in task.given):
             if key in (CASES, _RULES) and None not in (one, other) and is_bundle(run.folder):
-                one, other = _name(run.options[key]), _name(other)
+                one, other = last_name(run.options[key]), last_name(other)
             if one != other:
                 yield f"{key}={one} instead of {other}"
 
 
 def _other_cases(run: StoredRun, asked: str, built: BuiltCases) -> str:
-    """Why the built cases of a run are not those asked for, in a folder; empty when they are."""
+    """Return why the built cases of a run are not those asked for, in a folder; empty when they are."""
     digest = run.provenance.get(_DIGEST)
     if digest and built.digest:
         return "" if digest == built.digest else f"held other cases than {asked}"
@@ -89,7 +74,7 @@ def _other_cases(run: StoredRun, asked: str, built: BuiltCases) -> str:
     # A bundle has the last name of the path only, which says nothing of a folder here.
     if not is_bundle(run.folder) and _resolved(told) == asked:
         return ""
-    if _name(told) != _name(asked):
+    if last_name(told) != last_name(asked):
         return f"instead of {asked}"
     try:
         ids = {case.id for case in run.cases()}
@@ -100,13 +85,8 @@ def _other_cases(run: StoredRun, asked: str, built: BuiltCases) -> str:
 
 
 def _resolved(place: Any) -> Any:
-    """A whole path; what is none, in files of others, stays as it is."""
+    """Return a whole path; what is none, in files of others, stays as it is."""
     return str(Path(place).resolve()) if isinstance(place, str) and "\0" not in place else place
-
-
-def _name(place: Any) -> str:
-    """The last part of a path of any system."""
-    return re.split(r"[/\\]", str(place).rstrip("/\\"))[-1]
 
 
 def same_model(one: str, other: str) -> bool:
@@ -172,7 +152,7 @@ class Wanted:
         task: its name.
         version: of its scores today.
         responses: that it has, over all turns; None when it could not be loaded.
-        settings: the options that change what is asked; None when nobody knows them.
+        settings: the options that change what is asked.
         given: those of them that the user gave: a run must tell them. Others follow from the task or its cases, and OpenCompass writes
             down what was given only.
         size: cases asked for (``lct_n``, ``lct_subset``); None for all. It counts where the task could not be loaded.
@@ -185,7 +165,7 @@ class Wanted:
     task: str
     version: int
     responses: int | None = None
-    settings: Mapping[str, Any] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
     given: frozenset[str] = frozenset()
     size: int | None = None
     reason: str = ""
@@ -240,34 +220,37 @@ def wanted(
         InputError: no such task.
     """
     spec = catalogue.parse_task(name)
-    version = catalogue.card(spec.benchmark).version
     options = options or Options()
-    needed = {f"lct_{option}" for option in options.given}
     # The length of a task that has one in its name is its own, whatever was given.
-    needed -= {"lct_length"} if spec.tokens else set()
-    given = frozenset(needed)
+    own_length = {"lct_length": spec.tokens} if spec.tokens else {}
+    found = Wanted(
+        name,
+        catalogue.card(spec.benchmark).version,
+        given=frozenset(f"lct_{option}" for option in options.given) - set(own_length),
+        judged=spec.judged,
+        conversation=spec.conversation,
+    )
     if task is None:
-        asked = options.resolved() | ({"lct_length": spec.tokens} if spec.tokens else {})
-        return Wanted(
-            name, version, None, telling(asked), given, _size(asked), reason, spec.judged, spec.conversation
-        )
-    turns = sum(len(case.turns) for case in task.cases.cases)
-    asked = telling(task.options.resolved())
-    judged = task.judging is not None
-    built = None if task.options.cases is None else BuiltCases(digest, frozenset(task.by_id))
-    return Wanted(
-        name, version, turns, asked, given, judged=judged, conversation=task.is_conversation, built=built
+        asked = options.resolved() | own_length
+        return replace(found, settings=_telling(asked), size=_size(asked), reason=reason)
+    return replace(
+        found,
+        responses=sum(len(case.turns) for case in task.cases.cases),
+        settings=_telling(task.options.resolved()),
+        judged=task.judging is not None,
+        conversation=task.is_conversation,
+        built=None if task.options.cases is None else BuiltCases(digest, frozenset(task.by_id)),
     )
 
 
 def _size(options: Mapping[str, Any]) -> int | None:
-    """The most cases that options let through; None for all."""
+    """Return the most cases that options let through; None for all."""
     told = [_number(options.get(name)) for name in COUNTED_BY_SIZE]
     return min((one for one in told if one is not None), default=None)
 
 
 def _number(value: Any) -> int | None:
-    """A count as a host wrote it, perhaps as text."""
+    """Return a count as a host wrote it, perhaps as text."""
     try:
         return int(value)
     except (TypeError, ValueError):
@@ -316,64 +299,69 @@ def unassigned(found: Iterable[FoundRuns]) -> list[Problem]:
 
 def _cell(task: Wanted, model: str, runs: Sequence[StoredRun], broken: Sequence[Cell], is_base: bool) -> Cell:
     own = [run for run in runs if run.task == task.task and same_model(run.model, model)]
-    other_options = [differing(run, task.settings, task.given, task.built) for run in own]
+    other_options = [", ".join(_differences(run, task)) for run in own]
     cells = [_state(run, task) for run, other in zip(own, other_options, strict=True) if not other]
     cells += [one for one in broken if one.task == task.task and same_model(one.model, model)]
+    untemplated = "a conversation needs a chat template, and the model has none"
     if not cells:
         other = f"; {len(own)} runs of it are with other options ({other_options[-1]})" if own else ""
         if is_base and task.conversation:
-            why = f"a conversation needs a chat template, and the model has none{other}"
-            return Cell(task.task, model, ABSENT, why, NOTHING)
+            return Cell(task.task, model, ABSENT, untemplated + other, NOTHING)
         return Cell(task.task, model, ABSENT, f"not run{other}", RUN, judged=task.judged)
-    # The newest of the best: folders and files are named by their time.
-    newest = sorted(cells, key=lambda cell: _digits(cell.run.made) if cell.run else "", reverse=True)
+    # The newest of the best.
+    newest = sorted(cells, key=lambda cell: time_digits(cell.run.made) if cell.run else "", reverse=True)
     best = min(newest, key=lambda cell: STATES.index(cell.state))
     if is_base and task.conversation and best.remedy in (RUN, GO_ON):
-        why = f"{best.why}; a conversation needs a chat template, and the model has none"
-        best = replace(best, why=why, remedy=NOTHING)
+        best = replace(best, why=f"{best.why}; {untemplated}", remedy=NOTHING)
     return replace(best, model=model, judged=task.judged)  # hosts name one model differently
 
 
-def _digits(made: str) -> str:
-    """A time as both hosts write it, to the second."""
+def time_digits(made: str) -> str:
+    """A time as both hosts write it in names of folders and files, to the second."""
     return re.sub(r"\D", "", made)[:14]
 
 
 def _state(run: StoredRun, task: Wanted) -> Cell:
-    in_bundle = is_bundle(run.folder)
-
-    def cell(state: str, why: str = "", remedy: str = "") -> Cell:
-        if in_bundle and remedy == JUDGE:
-            # The prompts and gold that a judge reads are where the run was made.
-            why, remedy = f"{why}; judge it where it was made, and pack it again", NOTHING
-        folder = None if in_bundle else run.folder
-        return Cell(run.task, run.model, state, why, remedy, run.host, folder, run)
-
-    scores = _best_scores(run, task.version)
-    numbers = scores.numbers
-    if not numbers:
-        if run.host == OPENCOMPASS:
-            return cell(FAILED, "has answers but no scores", EVALUATE)
-        return cell(FAILED, "has no scores (--predict_only, or stopped)", RUN)
-    if scores.version != task.version:
+    # The host's scores, or those of the later judge that scored most; of today's version if any are.
+    scores = max(
+        [unjudged_evaluation(run), *judged_evaluations(run)[0]],
+        key=lambda one: (one.version == task.version, _whole(one.numbers.get("n_scored"))),
+    )
+    if not scores.numbers and run.host == OPENCOMPASS:
+        state, why, remedy = FAILED, "has answers but no scores", EVALUATE
+    elif not scores.numbers:
+        state, why, remedy = FAILED, "has no scores (--predict_only, or stopped)", RUN
+    elif scores.version != task.version:
         ran = f"version {scores.version}" if scores.version is not None else "no version told"
-        return cell(OLD, f"{ran}, today it is {task.version}", RUN)
-    n = _whole(numbers.get("n"))
-    return cell(*_complete(run, task, numbers, n))
+        state, why, remedy = OLD, f"{ran}, today it is {task.version}", RUN
+    else:
+        state, why, remedy = _complete(run, task, scores.numbers)
+    in_bundle = is_bundle(run.folder)
+    if in_bundle and remedy == JUDGE:
+        # The prompts and gold that a judge reads are where the run was made.
+        why, remedy = f"{why}; judge it where it was made, and pack it again", NOTHING
+    return Cell(run.task, run.model, state, why, remedy, run.host, None if in_bundle else run.folder, run)
 
 
-def _complete(run: StoredRun, task: Wanted, numbers: Mapping[str, float], n: int) -> tuple[str, str, str]:
-    """State, why and remedy of a run with scores of today's version, by how many responses it has and how many are scored."""
+def _complete(run: StoredRun, task: Wanted, numbers: Mapping[str, float]) -> tuple[str, str, str]:
+    """Return state, why and remedy of a run with scores of today's version, by how many responses it has and how many are scored."""
+    n, scored = _whole(numbers.get("n")), _whole(numbers.get("n_scored"))
     if task.responses is not None and n < task.responses:
         return PARTIAL, f"{n} of {task.responses} responses asked for", RUN
-    scored = _whole(numbers.get("n_scored"))
     if scored < n:
-        return PARTIAL, *_uncovered(numbers, n, scored)
-    return (DONE, "", "") if task.responses is not None else _without_cases(run, task, n)
+        reasons = (DOES_NOT_FIT, ENDPOINT_FAILED, *OF_THE_JUDGE)
+        counts = {reason: _whole(numbers.get(f"n_{reason}")) for reason in reasons}
+        told = ", ".join(f"{count} {reason}" for reason, count in counts.items() if count)
+        why = f"{scored} of {n} responses scored" + (f" ({told})" if told else "")
+        remedy = NOTHING if counts[DOES_NOT_FIT] else RUN
+        if any(counts[reason] for reason in OF_THE_JUDGE):
+            remedy = JUDGE
+        return PARTIAL, why, RUN if counts[ENDPOINT_FAILED] else remedy
+    return (DONE, "", "") if task.responses is not None else _by_its_word(run, task, n)
 
 
-def _without_cases(run: StoredRun, task: Wanted, n: int) -> tuple[str, str, str]:
-    """State, why and remedy of a run that is complete by its own word, where the task's cases could not be counted."""
+def _by_its_word(run: StoredRun, task: Wanted, n: int) -> tuple[str, str, str]:
+    """Return the same of a run whose responses are all scored, where the task's cases could not be counted."""
     available, ran_with = _number(run.provenance.get("n_cases_available")), _size(run.options)
     # The host counted behind lct_n: when fewer were there than it lets through, it has cut nothing.
     cut = ran_with is not None and (available is None or available >= ran_with)
@@ -384,35 +372,10 @@ def _without_cases(run: StoredRun, task: Wanted, n: int) -> tuple[str, str, str]
         why = f": {task.reason}" if task.reason else ""
         return UNKNOWN, f"{n} responses scored, and how many there are cannot be told{why}", NOTHING
     cases = _number(run.provenance.get("n_samples"))
-    ran = n if cases is None else min(n, cases)
-    expected = min(available, task.size or available)
+    ran, expected = n if cases is None else min(n, cases), min(available, task.size or available)
     if ran < expected:
         return PARTIAL, f"{ran} of {expected} cases asked for", RUN
     return DONE, "", ""
-
-
-def _best_scores(run: StoredRun, version: int) -> Evaluation:
-    """The host's scores, or those of the later judge that scored most; scored again where they were, of today's version if any are."""
-    later, _ = judged_evaluations(run, skip_damaged=True)
-    return max(
-        [unjudged_evaluation(run), *later],
-        key=lambda one: (one.version == version, _whole(one.numbers.get("n_scored"))),
-    )
-
-
-def _uncovered(numbers: Mapping[str, float], n: int, scored: int) -> tuple[str, str]:
-    """Why responses have no score, and what helps."""
-    counts = {
-        reason: _whole(numbers.get(f"n_{reason}"))
-        for reason in (DOES_NOT_FIT, ENDPOINT_FAILED, *OF_THE_JUDGE)
-    }
-    told = ", ".join(f"{count} {reason}" for reason, count in counts.items() if count)
-    why = f"{scored} of {n} responses scored" + (f" ({told})" if told else "")
-    if counts[ENDPOINT_FAILED]:
-        return why, RUN
-    if any(counts[reason] for reason in OF_THE_JUDGE):
-        return why, JUDGE
-    return why, NOTHING if counts[DOES_NOT_FIT] else RUN
 
 
 def _whole(number: float | None) -> int:
@@ -437,11 +400,7 @@ def _broken(problems: Iterable[Problem]) -> Iterator[Cell]:
 
 
 def without_answers(setups: Iterable[Setup]) -> Iterator[Cell]:
-    """Cells that OpenCompass was told to run, and that left nothing.
-
-    Args:
-        setups: what it was told.
-    """
+    """Cells that OpenCompass was told to run, and that left nothing."""
     for setup in setups:
         for model in setup.models:
             for name, dataset in setup.datasets.items():
