@@ -118,12 +118,6 @@ def test_the_prompt_is_that_of_the_paper_to_the_byte(shared: Path) -> None:
     assert evaluator_prompt("<context>", "<query>") == printed
 
 
-def test_passage_and_query_go_in_as_they_are() -> None:
-    prompt = evaluator_prompt("A <query> {x}", "Is <context> so?")
-    assert "\n\nA <query> {x}\n\nQuery:" in prompt and "\n\nIs <context> so?\n\nScore Rubrics:" in prompt
-    assert prompt.endswith("Final Score : {{a single score only}}")
-
-
 def test_chunks_have_at_most_512_tokens() -> None:
     rng = random.Random(5)
     text = "\n\n".join("word " * rng.randint(1, 900) for _ in range(30))
