@@ -56,11 +56,8 @@ def _check(task: Any, spec: catalogue.TaskSpec, function: str) -> None:
         )
 
 
-_Score = Callable[[Case, str | None, str | None], CaseScores]
-
-
-def _checked(score: _Score, task: LoadedTask, function: str) -> _Score:
-    """The same scoring, checked once: a missing metric or a plain number names the task, the case and the function.
+def _checked(score: Callable[..., CaseScores], task: LoadedTask, function: str) -> Callable[..., CaseScores]:
+    """The same scoring, checked at its first case: a missing metric or a plain number names the task, the case and the function.
 
     Raises:
         InputError: at the first case that is scored.
@@ -71,17 +68,16 @@ def _checked(score: _Score, task: LoadedTask, function: str) -> _Score:
     def checked(case: Case, response: str | None, status: str | None) -> CaseScores:
         nonlocal seen
         scores = score(case, response, status)
-        if not seen:
-            place = f"{task.name}, case {case.id} ({getattr(score, '__module__', function)}.{getattr(score, '__name__', 'score')})"
-            if missing := [metric for metric in task.metrics if metric not in scores]:
-                raise InputError(
-                    f"{place}: returned no {', '.join(missing)}; the task promises {', '.join(task.metrics)}"
-                )
-            if wrong := [metric for metric in task.metrics if not isinstance(scores[metric], Score)]:
-                raise InputError(
-                    f"{place}: {wrong[0]} is a {type(scores[wrong[0]]).__name__}, expected a Score"
-                )
-            seen = True
+        if seen:
+            return scores
+        module, name = getattr(score, "__module__", function), getattr(score, "__name__", "score")
+        place = f"{task.name}, case {case.id} ({module}.{name})"
+        if missing := ", ".join(metric for metric in task.metrics if metric not in scores):
+            raise InputError(f"{place}: returned no {missing}; the task promises {', '.join(task.metrics)}")
+        for metric in task.metrics:
+            if not isinstance(scores[metric], Score):
+                raise InputError(f"{place}: {metric} is a {type(scores[metric]).__name__}, expected a Score")
+        seen = True
         return scores
 
     return checked

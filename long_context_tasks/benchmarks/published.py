@@ -63,11 +63,6 @@ class _Entry(Checked):
             raise ValueError("no rows, or file and key of a table")
         return self
 
-    @property
-    def shared(self) -> dict[str, Any]:
-        """What holds for all columns that do not say it themselves."""
-        return self.model_dump(include={"metric", "unit", "n", "setting", "subset"}, exclude_unset=True)
-
 
 class _File(Checked):
     windows: dict[str, str] = Field(default_factory=dict)
@@ -127,11 +122,8 @@ def published(benchmark: str) -> tuple[PublishedScore, ...]:
     folder = catalogue.benchmark(benchmark).folder
     if not (folder / FILE).is_file():
         return ()
-
-    def read(name: str) -> str:
-        return (folder / name).read_text(encoding="utf-8")
-
-    return parse_published(read(FILE), catalogue.card(benchmark), f"{benchmark}/{FILE}", read)
+    texts = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.yaml")}
+    return parse_published(texts[FILE], catalogue.card(benchmark), f"{benchmark}/{FILE}", texts.__getitem__)
 
 
 def parse_published(
@@ -144,21 +136,19 @@ def parse_published(
             given twice; table and row are named.
     """
     content = validated(_File, yaml.safe_load(text), place)
-    scores: list[PublishedScore] = []
-    seen: set[tuple[object, ...]] = set()
+    scores: dict[tuple[object, ...], PublishedScore] = {}
     for entry in content.tables:
         for found in _figures(entry, content.windows, card, place, read):
             key = (found.model, found.task, found.metric, found.subset, found.n, found.setting)
-            if key in seen:
+            if key in scores:
                 raise InputError(
                     f"{place}: {found.source}, {found.task}: a second figure of {found.metric} in the same setting; "
                     "remove one or tell them apart by their setting"
                 )
-            seen.add(key)
-            scores.append(found)
-    if unused := set(content.windows) - {found.model for found in scores}:
+            scores[key] = found
+    if unused := set(content.windows) - {found.model for found in scores.values()}:
         raise InputError(f"{place}: windows of models without a figure: {sorted(unused)}; {_REMEDY}")
-    return tuple(scores)
+    return tuple(scores.values())
 
 
 def _figures(
@@ -166,7 +156,9 @@ def _figures(
 ) -> Iterator[PublishedScore]:
     table = f"{place}: {entry.table}"
     columns, rows = _layout(entry, table, read)
-    specs = [None if column is None else _column(column, entry.shared, card, table) for column in columns]
+    # What holds for all columns that do not say it themselves.
+    shared = entry.model_dump(include={"metric", "unit", "n", "setting", "subset"}, exclude_unset=True)
+    specs = [None if column is None else _column(column, shared, card, table) for column in columns]
     for model, row in rows.items():
         where = f"{table}, {model}"
         if len(row) != len(specs):
@@ -215,17 +207,12 @@ def _column(column: str | Mapping[str, Any], shared: Mapping[str, Any], card: Ca
         raise InputError(
             f"{table}, {spec.task}: unknown metric {spec.metric}; the card has {', '.join(card.metrics)}"
         )
-    _check_task(spec.task, card, table)
+    # Or the group of a task whose mean counts every case the same.
+    if spec.task not in {f"{card.name}_{task}" for task, held in card.tasks.items() if held.pooled}:
+        try:
+            benchmark = catalogue.parse_task(spec.task).benchmark
+        except InputError as error:
+            raise InputError(f"{table}: {error}") from error
+        if benchmark != card.name:
+            raise InputError(f"{table}: {spec.task} is a task of {benchmark}, not of {card.name}")
     return spec
-
-
-def _check_task(name: str, card: Card, table: str) -> None:
-    """Refuse a name that is no task's, nor that of a group whose mean counts every case the same."""
-    if name in {f"{card.name}_{task}" for task, task_card in card.tasks.items() if task_card.pooled}:
-        return
-    try:
-        spec = catalogue.parse_task(name)
-    except InputError as error:
-        raise InputError(f"{table}: {error}") from error
-    if spec.benchmark != card.name:
-        raise InputError(f"{table}: {name} is a task of {spec.benchmark}, not of {card.name}")

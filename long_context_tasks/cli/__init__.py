@@ -17,11 +17,13 @@ from long_context_tasks.schema.files import InputError
 _COMMANDS = {
     "annotate": "annotate:app",
     "build": "build:app",
+    "check": "benchmark:check_app",
     "coverage": "coverage:app",
     "data": "data:app",
     "demo": "demo:app",
     "generate": "installed:generate_app",
     "judge": "judge:app",
+    "new": "benchmark:new_app",
     "noise": "noise:app",
     "orca": "orca:app",
     "paths": "installed:paths_app",

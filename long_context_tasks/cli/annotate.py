@@ -58,17 +58,16 @@ def prepare(
     questions: Annotated[
         Path | None,
         typer.Option(
-            help="JSON Lines: id, question, reference and, if there, rationale, candidates, document ...",
+            help="JSON Lines: id, question, reference and, if there, rationale, candidates, document ..."
         ),
     ] = None,
     documents: Annotated[
-        Path | None,
-        typer.Option(help="JSON Lines with id and text, or a folder of .txt files."),
+        Path | None, typer.Option(help="JSON Lines with id and text, or a folder of .txt files.")
     ] = None,
     scale: Annotated[
         str | None,
         typer.Option(
-            help="Of a new study: orca (the paper's, default), orca_text, the name of a benchmark with its own, or a YAML file.",
+            help="Of a new study: orca (the paper's, default), orca_text, the name of a benchmark with its own, or a YAML file."
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Of a new study: of the order of items.")] = None,
@@ -79,12 +78,10 @@ def prepare(
         ),
     ] = None,
     rationales: Annotated[
-        Path | None,
-        typer.Option(help="Model (a file as for judges) that writes missing rationales."),
+        Path | None, typer.Option(help="Model (a file as for judges) that writes missing rationales.")
     ] = None,
     prompts: Annotated[
-        Literal["text", "paper"],
-        typer.Option(help="For rationales; the paper's speak of audio."),
+        Literal["text", "paper"], typer.Option(help="For rationales; the paper's speak of audio.")
     ] = "text",
     candidates: Annotated[
         list[Path] | None,

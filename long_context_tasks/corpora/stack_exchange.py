@@ -292,68 +292,38 @@ ANSWER = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Questions:
-    """Columns of all questions of a dump, in file order; n questions.
+class PostIndex:
+    """Everything of a dump but its texts: columns of n questions and m answers in file order.
 
     Attributes:
-        id: int64 (n,).
-        accepted: int64 (n,); Id of the answer that the asker accepted, 0 when there is none.
-        score: int32 (n,); votes for minus votes against, 0 when missing.
-        created: datetime64[ms] (n,); NaT when missing.
+        questions: int64 (n,); their ids.
+        accepted: int64 (n,); id of the answer that the asker accepted, 0 when there is none.
+        scores: int32 (n,); votes for minus votes against, 0 when missing.
+        asked: datetime64[ms] (n,); NaT when missing.
         tag_offsets: int64 (n + 1,); the tags of question i are ``tag_ids[tag_offsets[i]:tag_offsets[i + 1]]``.
-        tag_ids: int32; positions in :attr:`PostIndex.tags`.
+        tag_ids: int32; positions in ``tags``.
+        tags: names in the order of their first use.
+        answers: int64 (m,); their ids.
+        parents: int64 (m,); id of the question, 0 when missing.
+        answered: datetime64[ms] (m,); NaT when missing.
+        rows: number of posts of every type.
     """
 
-    id: npt.NDArray[np.int64]
+    questions: npt.NDArray[np.int64]
     accepted: npt.NDArray[np.int64]
-    score: npt.NDArray[np.int32]
-    created: npt.NDArray[np.datetime64]
+    scores: npt.NDArray[np.int32]
+    asked: npt.NDArray[np.datetime64]
     tag_offsets: npt.NDArray[np.int64]
     tag_ids: npt.NDArray[np.int32]
+    tags: tuple[str, ...]
+    answers: npt.NDArray[np.int64]
+    parents: npt.NDArray[np.int64]
+    answered: npt.NDArray[np.datetime64]
+    rows: int
 
-    def tags(self, i: int) -> npt.NDArray[np.int32]:
+    def tags_of(self, i: int) -> npt.NDArray[np.int32]:
         """Tag ids of the i-th question."""
         return self.tag_ids[self.tag_offsets[i] : self.tag_offsets[i + 1]]
-
-    def __len__(self) -> int:
-        """Number of posts."""
-        return len(self.id)
-
-
-@dataclass(frozen=True, eq=False)
-class Answers:
-    """Columns of all answers of a dump, in file order; m answers.
-
-    Attributes:
-        id: int64 (m,).
-        parent: int64 (m,); Id of the question, 0 when missing.
-        created: datetime64[ms] (m,); NaT when missing.
-    """
-
-    id: npt.NDArray[np.int64]
-    parent: npt.NDArray[np.int64]
-    created: npt.NDArray[np.datetime64]
-
-    def __len__(self) -> int:
-        """Number of posts."""
-        return len(self.id)
-
-
-@dataclass(frozen=True, eq=False)
-class PostIndex:
-    """Everything of a dump but its texts.
-
-    Attributes:
-        questions: Columns of the questions.
-        answers: Columns of the answers.
-        tags: Names of the tags, in the order of their first use; tag ids are positions in it.
-        rows: Number of posts of every type.
-    """
-
-    questions: Questions
-    answers: Answers
-    tags: tuple[str, ...]
-    rows: int
 
 
 def read_posts(path: Path) -> Iterator[dict[str, str]]:
@@ -419,20 +389,16 @@ def build_index(path: Path, watch: Callable[[Iterator[Row]], Iterable[Row]] = it
             f"{path}: post Id {twice[0]} occurs more than once. Use one site's dump, unchanged, per file."
         )
     return PostIndex(
-        questions=Questions(
-            id=np.frombuffer(questions["Id"], np.int64),
-            accepted=np.frombuffer(questions["AcceptedAnswerId"], np.int64),
-            score=np.frombuffer(questions["Score"], np.int32),
-            created=dates[QUESTION].finish(),
-            tag_offsets=np.frombuffer(tag_offsets, np.int64),
-            tag_ids=np.frombuffer(tag_ids, np.int32),
-        ),
-        answers=Answers(
-            id=np.frombuffer(answers["Id"], np.int64),
-            parent=np.frombuffer(answers["ParentId"], np.int64),
-            created=dates[ANSWER].finish(),
-        ),
+        questions=np.frombuffer(questions["Id"], np.int64),
+        accepted=np.frombuffer(questions["AcceptedAnswerId"], np.int64),
+        scores=np.frombuffer(questions["Score"], np.int32),
+        asked=dates[QUESTION].finish(),
+        tag_offsets=np.frombuffer(tag_offsets, np.int64),
+        tag_ids=np.frombuffer(tag_ids, np.int32),
         tags=tuple(tags),
+        answers=np.frombuffer(answers["Id"], np.int64),
+        parents=np.frombuffer(answers["ParentId"], np.int64),
+        answered=dates[ANSWER].finish(),
         rows=seen,
     )
 

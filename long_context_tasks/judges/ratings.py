@@ -47,7 +47,7 @@ def read_ratings(
     """
     items: dict[str, dict[str, Any]] = {}
     numeric: dict[str, None] = {}
-    for place, row in _rows(files, _labels(files)):
+    for place, row in _rows(files):
         item = items.setdefault(row["id"], {})
         for name, value in row.items():
             if isinstance(value, dict | list):
@@ -91,19 +91,13 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _labels(files: Sequence[Path]) -> dict[Path, tuple[str, str]]:
-    """Return the files of ``lct judge run`` by judges of the same name with different settings: that name, and a distinct one."""
-    found = {path: match for path in files if (match := _JUDGED.search(path.absolute().as_posix()))}
-    names = Counter(match["name"] for match in {match["label"]: match for match in found.values()}.values())
-    return {
-        path: (match["name"], match["label"]) for path, match in found.items() if names[match["name"]] > 1
-    }
-
-
-def _rows(
-    files: Sequence[Path], labels: Mapping[Path, tuple[str, str]]
-) -> Iterator[tuple[str, dict[str, Any]]]:
+def _rows(files: Sequence[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
+    # Judges of the same name with different settings are told apart by the label of their files.
+    judged = {path: match for path in files if (match := _JUDGED.search(path.absolute().as_posix()))}
+    names = Counter(name for name, _ in {(match["name"], match["label"]) for match in judged.values()})
     for path in files:
+        match = judged.get(path)
+        labels: dict[str, str] = {match["name"]: match["label"]} if match and names[match["name"]] > 1 else {}
         for place, row in json_rows(path, FORMAT):
             if not isinstance(row, dict):
                 raise InputError(f"{place}: a {type(row).__name__}, not an object; expected {FORMAT}")
@@ -111,6 +105,5 @@ def _rows(
                 value = row.get(name)
                 if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
                     raise InputError(f"{place}: no {name}; expected {FORMAT}")
-            name, label = labels.get(path, ("", ""))
-            named = {label if key == name else key: value for key, value in row.items()}
+            named: dict[str, Any] = {str(labels.get(key, key)): value for key, value in row.items()}
             yield place, {**named, "id": str(row["id"]), "cluster": str(row["cluster"])}

@@ -89,16 +89,14 @@ class TaskJudge:
         requests: list[JudgeRequest] = []
         places: list[tuple[str, int]] = []
         for case_id, turns in responses.items():
-            there = [turn.text if turn.text is not None else "" for turn in turns]
-            texts = [text if turn.status is None else None for text, turn in zip(there, turns, strict=True)]
+            texts = [None if turn.status is not None else turn.text or "" for turn in turns]
             asked = self.judging.requests(task.by_id[case_id], texts, self.rubric_name)
             requests += asked
             places += [(case_id, int(request.meta["turn"])) for request in asked]
-        store = Store(default_store_path(self.config))
         rubric = self.judging.rubric(self.rubric_name)
-        judged = judge_all(requests, self.config, rubric, store)
+        judged = judge_all(requests, self.config, rubric, Store(default_store_path(self.config)))
         found: dict[str, list[Sequence[Verdict]]] = {
-            case_id: [()] * len(turns) for case_id, turns in responses.items()
+            case: [()] * len(turns) for case, turns in responses.items()
         }
         for (case_id, place), verdicts in zip(places, judged, strict=True):
             found[case_id][place] = (*found[case_id][place], *verdicts)
@@ -159,11 +157,10 @@ def score_turns(
     if rubric is not None:
         return scores
     # Were the model's failures scored alone, the mean of an unjudged run would be theirs.
+    unjudged = Score(None, NOT_JUDGED)
     return [
         {
-            metric: Score(None, NOT_JUDGED)
-            if metric in judging.metrics and score.value is not None
-            else score
+            metric: unjudged if metric in judging.metrics and score.value is not None else score
             for metric, score in turn.items()
         }
         for turn in scores

@@ -181,7 +181,7 @@ class Summary:
         reasons: reason to count, of the others.
         asked_again: verdicts that took more than one reply.
         usage, spent: of all verdicts, and of what this run paid for. Items with one prompt share one call.
-        cost, cost_spent: their prices; None without prices in the judge file.
+        cost_spent: price of the latter; None without prices in the judge file.
     """
 
     total: int
@@ -190,7 +190,6 @@ class Summary:
     asked_again: int
     usage: Usage
     spent: Usage
-    cost: float | None
     cost_spent: float | None
 
     def __str__(self) -> str:
@@ -213,16 +212,14 @@ def summarize(verdicts: Iterable[Sequence[Verdict]], config: JudgeConfig) -> Sum
     flat = [verdict for row in verdicts for verdict in row]
     # Items with equal prompts share a call: it is counted once.
     calls = {verdict.key: verdict for verdict in flat}
-    usage = Usage.total(verdict.usage for verdict in calls.values())
     spent = Usage.total(verdict.spent for verdict in calls.values())
     return Summary(
         total=len(flat),
         judged=sum(verdict.score is not None for verdict in flat),
         reasons=dict(Counter(verdict.reason for verdict in flat if verdict.reason is not None)),
         asked_again=sum(verdict.attempts > 1 for verdict in flat),
-        usage=usage,
+        usage=Usage.total(verdict.usage for verdict in calls.values()),
         spent=spent,
-        cost=usage.cost(config),
         cost_spent=spent.cost(config),
     )
 

@@ -54,15 +54,6 @@ class Documents:
         self.path = path
         self._open_in: int | None = None
 
-    def _connect(self) -> None:
-        if not self.path.is_file():
-            raise InputError(f"{self.path}: the document table is missing; build the cases again")
-        uri = f"{self.path.resolve().as_uri()}?mode=ro&immutable=1"
-        self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
-        # Cases of a document are neighbours, so the last few texts are needed next.
-        self._read = lru_cache(maxsize=2)(self._select)
-        self._open_in = os.getpid()
-
     def _select(self, key: str) -> str:
         try:
             row = self._connection.execute("SELECT text FROM documents WHERE key = ?", (key,)).fetchone()
@@ -81,7 +72,13 @@ class Documents:
             InputError: no such key, or a damaged table.
         """
         if self._open_in != os.getpid():
-            self._connect()
+            if not self.path.is_file():
+                raise InputError(f"{self.path}: the document table is missing; build the cases again")
+            uri = f"{self.path.resolve().as_uri()}?mode=ro&immutable=1"
+            self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+            # Cases of a document are neighbours, so the last few texts are needed next.
+            self._read = lru_cache(maxsize=2)(self._select)
+            self._open_in = os.getpid()
         return self._read(key)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -281,22 +278,16 @@ class CaseWriter:
     def _finish(self) -> None:
         from long_context_tasks import __version__
 
-        manifest = {
-            "format": FORMAT,
-            "long_context_tasks": __version__,
-            "options": self.options,
-            "tasks": self.tasks,
-        }
-        (self._temporary / _MANIFEST).write_text(
-            json.dumps(manifest, indent=1, sort_keys=True), encoding="utf-8"
+        facts = {"format": FORMAT, "long_context_tasks": __version__}
+        manifest = json.dumps(
+            {**facts, "options": self.options, "tasks": self.tasks}, indent=1, sort_keys=True
         )
+        (self._temporary / _MANIFEST).write_text(manifest, encoding="utf-8")
         self._temporary.chmod(0o755)
+        # A folder cannot be replaced in one step; the old one steps aside until the new one is in place.
+        aside = _aside(self.folder)
         if self.folder.exists():
-            # A folder cannot be replaced in one step; the old one steps aside until the new one is in place.
-            aside = _aside(self.folder)
             shutil.rmtree(aside, ignore_errors=True)
             self.folder.replace(aside)
-            self._temporary.replace(self.folder)
-            shutil.rmtree(aside, ignore_errors=True)
-        else:
-            self._temporary.replace(self.folder)
+        self._temporary.replace(self.folder)
+        shutil.rmtree(aside, ignore_errors=True)

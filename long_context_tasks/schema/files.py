@@ -87,7 +87,11 @@ def json_rows(path: Path, expected: str) -> Iterator[tuple[str, Any]]:
             for number, line in enumerate(file, start=1):
                 if line.strip():
                     place = f"{path}, row {number}"
-                    yield place, _json(line, place, expected)
+                    try:
+                        row = json.loads(line)
+                    except (ValueError, RecursionError) as error:
+                        raise InputError(f"{place}: not JSON ({error}); expected {expected}") from error
+                    yield place, row
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: cannot be read ({reason}); expected {expected}") from error
@@ -120,13 +124,6 @@ def read_yaml(path: Path, what: str, *, remedy: str) -> Any:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         raise InputError(f"{what} {path}{line}: not YAML; {remedy}") from None
-
-
-def _json(line: str, place: str, expected: str) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{place}: not JSON ({error}); expected {expected}") from error
 
 
 def json_value(value: Any) -> Any:

@@ -40,7 +40,6 @@ from long_context_tasks.stats.means import (
     result_keys,
     round_half_up,
     round_twice,
-    seed_spread,
     task_numbers,
 )
 from long_context_tasks.stats.raters import (
@@ -104,7 +103,6 @@ __all__ = [
     "rho_difference",
     "round_half_up",
     "round_twice",
-    "seed_spread",
     "smallest_difference",
     "spread_of",
     "study_panel",

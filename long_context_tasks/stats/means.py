@@ -176,32 +176,6 @@ def group_means(
     }
 
 
-@dataclass(frozen=True)
-class SeedSpread:
-    """Mean of ``n`` runs and their sample standard deviation (divisor n - 1; nan for a single run)."""
-
-    mean: float
-    sd: float
-    n: int
-
-
-def seed_spread(values: Sequence[float]) -> SeedSpread:
-    """Return mean and sample standard deviation of a figure over seeded runs.
-
-    The standard deviation says how far the runs differ, nothing about other questions.
-
-    >>> seed_spread([2.0, 4.0, 6.0])
-    SeedSpread(mean=4.0, sd=2.0, n=3)
-
-    Raises:
-        ValueError: no values.
-    """
-    if not values:
-        raise ValueError("no runs")
-    sd = statistics.stdev(values) if len(values) > 1 else math.nan
-    return SeedSpread(statistics.fmean(values), sd, len(values))
-
-
 def result_keys(metrics: Sequence[str], intervals: Sequence[str]) -> tuple[str, ...]:
     """Return the keys of :func:`task_numbers`, in order. They never depend on the data, as both hosts fail or complain when they do."""
     keys: list[str] = []

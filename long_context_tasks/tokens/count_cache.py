@@ -5,12 +5,11 @@ every text. SQLite's own locks make it safe for several processes. The cache is 
 cannot be read or written, a warning says so and texts are counted without it.
 """
 
-import hashlib
 import logging
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -19,7 +18,7 @@ from pathlib import Path
 
 from long_context_tasks.schema import Case
 from long_context_tasks.schema.options import cache_dir
-from long_context_tasks.tokens.tokenizers import Tokenizer, get_tokenizer, tokenizer_identity
+from long_context_tasks.tokens.tokenizers import get_tokenizer, text_hash, tokenizer_identity
 
 logger = logging.getLogger(__name__)
 
@@ -75,14 +74,18 @@ def cached_counts(
     from tqdm import tqdm
 
     bar = tqdm(total=total, desc=what or name, unit=" prompts", delay=1.0, disable=None, leave=False)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     # Encoding runs outside Python's lock, so threads use the processor's cores.
-    with closing(store), bar, ThreadPoolExecutor(min(_THREADS, _cores())) as pool:
-        for batch in _batches(texts):
-            keys = [_key(known_by) for known_by, _ in batch]
+    with closing(store), bar, ThreadPoolExecutor(min(_THREADS, cores)) as pool:
+        waiting = iter(texts)
+        while batch := list(islice(waiting, _BATCH)):
+            keys = [text_hash(known_by) for known_by, _ in batch]
             found = store.read(keys)
             new = {key: text for key, (_, text) in zip(keys, batch, strict=True) if key not in found}
             if new:
-                counter = _current(name, identity).count
+                if get_tokenizer(name).identity != identity:
+                    get_tokenizer.cache_clear()  # its file was replaced since this process read it
+                counter = get_tokenizer(name).count
                 # Texts are made here, in this thread: their sources need not be thread-safe.
                 sizes = pool.map(counter, [text() for text in new.values()])
                 added = dict(zip(new, sizes, strict=True))
@@ -91,29 +94,6 @@ def cached_counts(
             counts += [found[key] for key in keys]
             bar.update(len(batch))
     return counts
-
-
-def _current(name: str, identity: str) -> Tokenizer:
-    tokenizer = get_tokenizer(name)
-    if tokenizer.identity != identity:
-        # Its file was replaced since this process read it.
-        get_tokenizer.cache_clear()
-        tokenizer = get_tokenizer(name)
-    return tokenizer
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _key(text: str) -> bytes:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def _batches(texts: Iterable[Countable]) -> Iterator[list[Countable]]:
-    waiting = iter(texts)
-    while batch := list(islice(waiting, _BATCH)):
-        yield batch
 
 
 class _Store:

@@ -9,8 +9,8 @@ import hashlib
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from long_context_tasks.schema import InputError, file_sha256
 from long_context_tasks.schema.case import CL100K
@@ -45,15 +45,17 @@ class Tokenizer:
 
     def count_many(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text; each distinct text is encoded at most once."""
-        keys = [
-            hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts
-        ]
+        keys = list(map(text_hash, texts))
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._counts}
-        pending = list(new)
-        for start in range(0, len(pending), _BATCH):
-            batch = pending[start : start + _BATCH]
+        pending = iter(new)
+        while batch := list(islice(pending, _BATCH)):
             self._counts.update(zip(batch, self._count_batch([new[key] for key in batch]), strict=True))
         return [self._counts[key] for key in keys]
+
+
+def text_hash(text: str) -> bytes:
+    """Return 16 bytes that stand for a text, which may hold halves of surrogate pairs."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _cl100k() -> Tokenizer:
@@ -75,12 +77,10 @@ def _fast(name: str, path: Path) -> Tokenizer:
     tokenizer.no_padding()
 
     def count(texts: Sequence[str]) -> list[int]:
-        return [
-            len(encoding.ids)
-            for encoding in tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        ]
+        encodings = tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [len(encoding.ids) for encoding in encodings]
 
-    return Tokenizer(name, count, _file_identity(path))
+    return Tokenizer(name, count, _identity(file_sha256(path)))
 
 
 def _slow(name: str) -> Tokenizer:
@@ -93,24 +93,19 @@ def _slow(name: str) -> Tokenizer:
     tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)  # type: ignore[no-untyped-call,unused-ignore]
 
     def count(texts: Sequence[str]) -> list[int]:
-        return [
-            len(ids) for ids in tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
-        ]
+        encoded = tokenizer(list(texts), add_special_tokens=False, verbose=False)
+        return [len(ids) for ids in encoded["input_ids"]]
 
-    return Tokenizer(name, count, _saved_identity(tokenizer))
-
-
-def _file_identity(path: Path) -> str:
-    return f"tokenizer-{file_sha256(path)[:32]}"
-
-
-def _saved_identity(tokenizer: Any) -> str:
-    """Identity of a tokenizer of transformers: a hash of the files that it writes."""
+    # Its identity is a hash of the files that it writes.
     with tempfile.TemporaryDirectory() as folder:
         tokenizer.save_pretrained(folder)
         files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
         named = "".join(f"{path.name}\0{file_sha256(path)}\n" for path in files)
-    return f"tokenizer-{hashlib.sha256(named.encode()).hexdigest()[:32]}"
+    return Tokenizer(name, count, _identity(hashlib.sha256(named.encode()).hexdigest()))
+
+
+def _identity(sha256: str) -> str:
+    return f"tokenizer-{sha256[:32]}"
 
 
 def _tokenizer_file(name: str) -> Path | None:
@@ -167,7 +162,7 @@ def tokenizer_identity(name: str) -> str:
     if name == CL100K:
         return CL100K
     path = _tokenizer_file(name)
-    return _file_identity(path) if path is not None else str(get_tokenizer(name).identity)
+    return _identity(file_sha256(path)) if path is not None else str(get_tokenizer(name).identity)
 
 
 def same_tokenizer(name: str, other: str) -> bool:

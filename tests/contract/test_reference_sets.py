@@ -4,8 +4,6 @@ The hash is of what a model sees, what is right, and all that scores are made fr
 answers). Where one changes the benchmark's version rises; ``version`` beside the hashes says of which one they are.
 """
 
-import hashlib
-import json
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +13,9 @@ import pytest
 import yaml
 
 from long_context_tasks.benchmarks import catalogue
-from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.checking import reference_sha256
 from long_context_tasks.hosts.lm_eval.generate import synthetic_tasks
-from long_context_tasks.schema import CaseSet, Options, parse_length
+from long_context_tasks.schema import CaseSet
 
 ROOT = Path(__file__).parents[2]
 TASKS = synthetic_tasks()
@@ -30,23 +28,9 @@ def reference_settings(benchmark: str) -> dict[str, Any]:
     return found
 
 
-def reference_sha256(task: str) -> str:
+def hash_of(task: str) -> str:
     """The hash of a task's reference set, written anew."""
-    settings = reference_settings(catalogue.parse_task(task).benchmark)
-    loaded = load_task(
-        task, Options(length=parse_length(settings["length"]), seed=settings["seed"], n=settings["n"])
-    )
-    digest = hashlib.sha256()
-    for case in loaded.cases.cases:
-        sent = loaded.whole_conversation(case) if loaded.is_conversation else loaded.messages(case)
-        row = {
-            "id": case.id,
-            "messages": [[message.role, message.content] for message in sent],
-            "turns": [[turn.question, turn.gold, dict(turn.labels)] for turn in case.turns],
-            "inputs": dict(case.inputs),
-        }
-        digest.update(json.dumps(row, sort_keys=True, ensure_ascii=False).encode())
-    return digest.hexdigest()
+    return reference_sha256(task, reference_settings(catalogue.parse_task(task).benchmark))
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
@@ -55,7 +39,7 @@ def test_the_card_has_the_hash_of_every_synthetic_task(
 ) -> None:
     """Where a text changes on purpose, the card's version rises and the hashes below go into it."""
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path))
-    made = {spec.name: reference_sha256(spec.name) for spec in TASKS if spec.benchmark == benchmark}
+    made = {spec.name: hash_of(spec.name) for spec in TASKS if spec.benchmark == benchmark}
     assert made == reference_settings(benchmark)["sha256"]
     assert len(set(made.values())) == len(made)
 
@@ -101,7 +85,7 @@ def test_what_scores_are_made_from_is_in_the_hash(
     task: str, field: str, other: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path))
-    first = reference_sha256(task)
+    first = hash_of(task)
     read = CaseSet.read.__func__  # type: ignore[attr-defined]
 
     def changed(cls: type[CaseSet], folder: Path, name: str) -> CaseSet:
@@ -109,4 +93,4 @@ def test_what_scores_are_made_from_is_in_the_hash(
         return cases.selected(replace(case, inputs={**case.inputs, field: other}) for case in cases.cases)
 
     monkeypatch.setattr(CaseSet, "read", classmethod(changed))
-    assert reference_sha256(task) != first
+    assert hash_of(task) != first

@@ -74,18 +74,17 @@ def test_every_packing_gives_the_same_posts(dump: Path) -> None:
 
 def test_index(dump: Path) -> None:
     index = build_index(dump)
-    questions, answers = index.questions, index.answers
     assert index.rows == 5
     assert index.tags == ("c#", ".net", "linq")
-    assert questions.id.tolist() == [1, 5]
-    assert questions.accepted.tolist() == [3, 0]
-    assert questions.score.tolist() == [52, 0]
-    assert questions.created[0] == np.datetime64("2018-03-12T17:00:45.567")
-    assert np.isnat(questions.created[1])
-    assert [questions.tags(i).tolist() for i in range(len(questions))] == [[0, 1], [1, 2]]
-    assert answers.id.tolist() == [2, 3]
-    assert answers.parent.tolist() == [1, 1]
-    assert (answers.created > questions.created[0]).all()
+    assert index.questions.tolist() == [1, 5]
+    assert index.accepted.tolist() == [3, 0]
+    assert index.scores.tolist() == [52, 0]
+    assert index.asked[0] == np.datetime64("2018-03-12T17:00:45.567")
+    assert np.isnat(index.asked[1])
+    assert [index.tags_of(i).tolist() for i in range(2)] == [[0, 1], [1, 2]]
+    assert index.answers.tolist() == [2, 3]
+    assert index.parents.tolist() == [1, 1]
+    assert (index.answered > index.asked[0]).all()
 
 
 def test_bodies(dump: Path) -> None:
@@ -103,7 +102,7 @@ def test_json_values_may_be_numbers_and_lists(tmp_path: Path) -> None:
     }
     index = build_index(write(tmp_path / "p.jsonl", json.dumps(line)))
     assert index.tags == ("a", "b")
-    assert index.questions.created[0] == np.datetime64("2020-01-02T03:04:05")
+    assert index.asked[0] == np.datetime64("2020-01-02T03:04:05")
 
 
 def test_tags() -> None:
@@ -245,15 +244,12 @@ def test_real_dumps_have_the_known_counts(shared: Path) -> None:
     assert len(table) == len(list(folder.glob("*.Posts.xml.gz"))) > 0
     for site, numbers, last in table:
         index = build_index(folder / f"{site}.Posts.xml.gz")
-        questions, answers = index.questions, index.answers
-        accepted = np.isin(questions.accepted, answers.id)
-        several = np.isin(
-            questions.id,
-            [k for k, n in zip(*np.unique(answers.parent, return_counts=True), strict=True) if n > 1],
-        )
-        found = [index.rows, len(questions), len(answers), accepted.sum(), (accepted & several).sum()]
+        accepted = np.isin(index.accepted, index.answers)
+        parents, answers = np.unique(index.parents, return_counts=True)
+        several = accepted & np.isin(index.questions, parents[answers > 1])
+        found = [index.rows, len(index.questions), len(index.answers), accepted.sum(), several.sum()]
         assert found == [int(n) for n in numbers.replace("|", " ").split()], site
-        assert str(max(questions.created.max(), answers.created.max())).startswith(last)
+        assert str(max(index.asked.max(), index.answered.max())).startswith(last)
 
 
 @pytest.mark.parametrize("body", BODIES)

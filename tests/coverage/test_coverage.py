@@ -22,7 +22,6 @@ from long_context_tasks.coverage.items import ItemSource
 from long_context_tasks.coverage.measure import (
     CHUNK_TOKENS,
     evaluator_prompt,
-    read_score,
     sample,
     split_context,
 )
@@ -117,50 +116,6 @@ def test_the_prompt_is_that_of_the_paper_to_the_byte(shared: Path) -> None:
         text.index("You are given a passage and a query.") : text.index("\n\nB Details on Annotation")
     ]
     assert evaluator_prompt("<context>", "<query>") == printed
-
-
-def test_passage_and_query_go_in_as_they_are() -> None:
-    prompt = evaluator_prompt("A <query> {x}", "Is <context> so?")
-    assert "\n\nA <query> {x}\n\nQuery:" in prompt and "\n\nIs <context> so?\n\nScore Rubrics:" in prompt
-    assert prompt.endswith("Final Score : {{a single score only}}")
-
-
-@pytest.mark.parametrize(
-    ("reply", "score"),
-    [
-        ("Final Score : 1", 1.0),
-        ("Assessment : the passage needs score 1.\n\nFinal Score : 0", 0.0),
-        ("**Final Score**: **1**", 1.0),
-        ("Final Score : {{1}}", 1.0),
-        ("final score: 0.", 0.0),
-        ("Final Score : 1.0", 1.0),
-        ("Final Score : 0.5", None),
-        ("Final Score : 10", None),
-        ("Final Score : 2", None),
-        ("Final Score : 0\nI mean\nFinal Score : 1", 1.0),
-        ("1", None),
-        ("", None),
-        ("**Final Score** : [1]", 1.0),
-        ("Final Score (0 or 1): 1", 1.0),
-        ("### Final Score\n1", 1.0),
-        ("Final Score : 1, as the passage is needed.", 1.0),
-        ("Final Score : 1 - it is needed", 1.0),
-        ("<think>If needed then Final Score : 0 or so, hmm</think>Final Score : 1", 1.0),
-        ("<think>If needed then Final Score : 0, hmm", None),
-        ("Final Score: 0/1", None),
-        (r"Final Score: \boxed{1}", 1.0),
-        (r"Final Score: $\boxed{0}$ or $\boxed{1}$", None),
-        ("Final Score: 0 or 1", None),
-        ("Final Score : {{0}} or {{1}}", None),
-        ("Final Score: 0-1", None),
-        ("Final Score: 1 out of 10", None),
-        ("The Final Score may be 0 here", None),
-        ("Final Score (0 if not needed) is 1", None),
-        ("Final Score: not needed, 0", None),
-    ],
-)
-def test_scores_in_replies(reply: str, score: float | None) -> None:
-    assert read_score(reply) == score
 
 
 def test_chunks_have_at_most_512_tokens() -> None:

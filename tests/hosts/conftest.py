@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from invented_meetings import write_archives
 from plugins import installed
 from tiny_model import make_tiny_model
 from toy_benchmark import PACKAGE
@@ -19,12 +20,26 @@ def toy_installed() -> Iterator[None]:
 
 
 @pytest.fixture
-def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Six BestAnswer cases, the last two ten times as long, in the published form."""
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder for published files, and an empty cache."""
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("LCT_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
     # Nothing is downloaded; the host's dummy model would try to.
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    (tmp_path / "data").mkdir()
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def meetings(data: Path) -> None:
+    """Two meetings: two questions about the first, one about the second."""
+    write_archives(data)
+
+
+@pytest.fixture
+def published(data: Path) -> Path:
+    """Six BestAnswer cases, the last two ten times as long, in the published form."""
     rows = [
         {
             "question_id": str(i),
@@ -37,8 +52,8 @@ def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         }
         for i in range(6)
     ]
-    folder = tmp_path / "data" / "ada_leval"
-    folder.mkdir(parents=True)
+    folder = data / "ada_leval"
+    folder.mkdir()
     with gzip.open(folder / "stackselect_1k.json.gz", "wt") as file:
         json.dump(rows, file)
     return folder

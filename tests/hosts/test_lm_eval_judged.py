@@ -7,47 +7,20 @@ from typing import Any
 
 import pytest
 from both_hosts import write_published_files
-from invented_meetings import write_archives
-from lm_eval_runs import evaluate, metrics_of
+from lm_eval_runs import evaluate, metrics_of, served_by
+from lm_eval_runs import evaluate_served as run
+from meetings import QA, TALK, name_judge
 from needs import needs
 from stub_server import judge_by_hash, stub_server
 
 from long_context_tasks.schema import InputError
 
-pytestmark = needs("lm_eval")
-
-QA, TALK = "elitr_bench_qa_dev", "elitr_bench_qa_dev_multiturn"
-
-
-@pytest.fixture(autouse=True)
-def _meetings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two meetings: two questions about the first, one about the second."""
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("LCT_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
-    (tmp_path / "data").mkdir()
-    write_archives(tmp_path / "data")
-
-
-def run(task: str, url: str, **more: Any) -> dict[str, Any]:
-    arguments = (
-        f"model=stub,base_url={url}/chat/completions,num_concurrent=1,tokenizer_backend=None,max_retries=1"
-    )
-    return evaluate(
-        task, model="local-chat-completions", model_args=arguments, apply_chat_template=True, **more
-    )
+pytestmark = [needs("lm_eval"), pytest.mark.usefixtures("meetings")]
 
 
 def records(result: dict[str, Any], task: str) -> dict[str, dict[str, Any]]:
     """Case to what the sample log says of it."""
     return {row["doc"]["case"]: json.loads(row["filtered_resps"][0]) for row in result["samples"][task]}
-
-
-def name_judge(monkeypatch: pytest.MonkeyPatch, url: str, **more: str) -> None:
-    settings = {"MODEL": "stub", "BASE_URL": url, "ASKS": "1", "RETRIES": "0", **more}
-    for name, value in settings.items():
-        monkeypatch.setenv(f"LCT_JUDGE_{name}", value)
 
 
 def test_without_a_judge_nothing_has_a_score_and_answers_are_kept(caplog: pytest.LogCaptureFixture) -> None:
@@ -240,8 +213,7 @@ def test_half_a_surrogate_pair_costs_no_answers(tmp_path: Path) -> None:
     from stored_runs import run_lm_eval
 
     with stub_server(lambda messages: "On \ud83d Monday.") as server:
-        arguments = f"model=stub,base_url={server.url}/chat/completions,num_concurrent=1,tokenizer_backend=None,max_retries=1"
-        folder = run_lm_eval(tmp_path / "out", [QA, TALK], arguments)
+        folder = run_lm_eval(tmp_path / "out", [QA, TALK], served_by(server.url))
     for path in folder.glob("samples_*.jsonl"):
         texts = [json.loads(row["filtered_resps"][0])["response"] for row in map(json.loads, path.open())]
         assert texts and all("On ? Monday." in text for text in texts)

@@ -1,63 +1,35 @@
 """The classes for OpenCompass, called directly: rows of ids, windows, refusals, resume, results."""
 
 import json
-import logging
 import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 from needs import needs
-from opencompass_steps import evaluate
+from opencompass_steps import REFUSAL, ApiModel, evaluate, replies
+from opencompass_steps import infer as infer_task
 from toy_benchmark import write_cases
 
 from long_context_tasks.hosts.opencompass.rows import RowStore
 from long_context_tasks.schema import InputError, Message
 from long_context_tasks.stats.means import result_keys
 
-REFUSAL = "Error code: 400 - {'message': \"This model's maximum context length is 10 tokens.\"}"
-
 pytestmark = [needs("opencompass"), pytest.mark.usefixtures("toy_installed")]
 
 
-class WordModel:
-    """Says yes; counts words; refuses, fails or is killed on demand, in the manner of the host's API classes."""
+class WordModel(ApiModel):
+    """Says yes where it reads that this is right."""
 
-    is_api = True
-    mode = "none"
-
-    def __init__(
-        self, refuse_over: int | None = None, fail_at: int | None = None, max_seq_len: int = 5
-    ) -> None:
-        from opencompass.models.base_api import APITemplateParser
-
-        self.template_parser = APITemplateParser(None)
-        self.logger = logging.getLogger("toy")
-        self.max_seq_len = max_seq_len
-        self.refuse_over, self.fail_at = refuse_over, fail_at
-        self.asked: list[str] = []
-
-    def parse_template(self, prompt: Any, mode: str) -> Any:
-        return self.template_parser.parse_template(prompt, mode)
-
-    def get_token_len(self, prompt: str) -> int:
-        return len(prompt.split())
-
-    def generate(self, inputs: list[str], max_out_len: int) -> list[str]:
-        answers = []
-        for text in inputs:
-            assert self.get_token_len(text) <= self.max_seq_len, "the host's own limit was not lifted"
-            self.asked.append(text)
-            if self.fail_at is not None and len(self.asked) > self.fail_at:
-                raise RuntimeError("connection refused")
-            if self.refuse_over is not None and self.get_token_len(text) > self.refuse_over:
-                self.logger.error(ValueError(REFUSAL))
-                raise RuntimeError("Calling OpenAI API failed after retrying for 2 times.")
-            answers.append("yes" if "right" in text else "no")
-        return answers
+    def reply(self, prompt: Any, chat: list[Any]) -> str:
+        return "yes" if "right" in prompt else "no"
 
     def generate_from_template(self, templates: list[Any], max_out_len: int, **_: Any) -> list[str]:
         return self.generate([self.parse_template(prompt, "gen") for prompt in templates], max_out_len)
+
+
+def infer(cases: Path, out: Path, model: Any, **options: Any) -> tuple[Any, list[dict[str, Any]]]:
+    return infer_task("toy_1k", model, out, lct_cases=str(cases), **options)
 
 
 @pytest.fixture
@@ -65,33 +37,6 @@ def cases(tmp_path: Path) -> Path:
     return write_cases(
         tmp_path / "cases", [f"{'right' if i % 2 else 'wrong'} " + "word " * (10 * i) for i in range(6)]
     )
-
-
-def infer(
-    cases: Path, out: Path, model: Any, *, batch_size: int = 2, max_seq_len: int | None = None, **options: Any
-) -> Any:
-    from opencompass.openicl.icl_retriever import ZeroRetriever
-
-    from long_context_tasks.hosts.opencompass.task import CaseDataset, CaseGenInferencer
-
-    dataset = CaseDataset(
-        reader_cfg={"input_columns": ["case"], "output_column": "reference"},
-        abbr="toy",
-        lct_task="toy_1k",
-        lct_cases=str(cases),
-        **options,
-    )
-    inferencer = CaseGenInferencer(
-        model=model,
-        max_out_len=1,
-        batch_size=batch_size,
-        max_seq_len=max_seq_len,
-        output_json_filepath=str(out),
-        output_json_filename="toy.json",
-    )
-    inferencer.inference(ZeroRetriever(dataset), prompt_template=None)
-    rows = json.loads((out / "toy.json").read_text())
-    return dataset, [rows[str(i)] for i in range(len(rows))]
 
 
 def test_rows_hold_ids_only(cases: Path, tmp_path: Path) -> None:
@@ -161,14 +106,14 @@ def test_a_refusal_costs_one_case(cases: Path, tmp_path: Path, batch_size: int) 
 def test_another_failure_ends_the_task(cases: Path, tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="connection refused"):
         infer(cases, tmp_path / "out", WordModel(fail_at=3))
-    assert not (tmp_path / "out" / "toy.json").exists()
+    assert not (tmp_path / "out" / "rows.json").exists()
 
 
 def test_a_killed_run_goes_on_where_it_was(cases: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     with pytest.raises(RuntimeError):
         infer(cases, out, WordModel(fail_at=2), batch_size=1, lct_window=47)
-    log = out / "tmp_toy.jsonl"
+    log = out / "tmp_rows.jsonl"
     assert len(log.read_text().splitlines()) == 2
     with log.open("a") as file:
         file.write('{"case": "c2", "predic')
@@ -179,21 +124,20 @@ def test_a_killed_run_goes_on_where_it_was(cases: Path, tmp_path: Path) -> None:
     assert len(model.asked) == 2
 
 
-def test_a_run_killed_twice_loses_nothing(tmp_path: Path) -> None:
-    RowStore(str(tmp_path), "x.json").add([{"case": "a"}])
+def test_rows_survive_two_kills_and_belong_to_their_cases(tmp_path: Path) -> None:
+    def restored(*cases: str) -> tuple[RowStore, int]:
+        store = RowStore(str(tmp_path), "x.json")
+        return store, store.restore(cases)
+
+    restored()[0].add([{"case": "a"}])
     with (tmp_path / "tmp_x.jsonl").open("a") as file:
         file.write('{"case"')
-    store = RowStore(str(tmp_path), "x.json")
-    assert store.restore(["a", "b", "c"]) == 1
+    store, done = restored("a", "b", "c")
+    assert done == 1
     store.add([{"case": "b"}])
-    assert RowStore(str(tmp_path), "x.json").restore(["a", "b", "c"]) == 2
-
-
-def test_rows_of_other_cases_are_not_taken_over(tmp_path: Path) -> None:
-    store = RowStore(str(tmp_path), "x.json")
-    store.add([{"case": "a"}])
+    assert restored("a", "b", "c")[1] == 2
     with pytest.raises(InputError, match="without -r"):
-        RowStore(str(tmp_path), "x.json").restore(["b", "a"])
+        restored("b", "a")
 
 
 def test_rows_made_with_other_options_are_not_taken_over(cases: Path, tmp_path: Path) -> None:
@@ -203,16 +147,19 @@ def test_rows_made_with_other_options_are_not_taken_over(cases: Path, tmp_path: 
     model = WordModel()
     with pytest.raises(InputError, match=r"lct_answer_budget was not given, is 3.*without -r"):
         infer(cases, tmp_path, model, lct_answer_budget=3)
-    assert not model.asked and len((tmp_path / "tmp_toy.jsonl").read_text().splitlines()) == 2
+    assert not model.asked and len((tmp_path / "tmp_rows.jsonl").read_text().splitlines()) == 2
 
 
-def test_predictions_made_with_other_options_are_refused(cases: Path, tmp_path: Path) -> None:
+def test_predictions_of_other_options_or_cases_are_refused(cases: Path, tmp_path: Path) -> None:
     """The host finds the file of an earlier run by its name; other cases are told by their number too."""
     _, rows = infer(cases, tmp_path / "out", WordModel(), lct_answer_budget=4)
     for options, change in (({}, "lct_answer_budget was 4, is not given"), ({"lct_n": 3}, "lct_n was not")):
         other, _ = infer(cases, tmp_path / change, WordModel(), **options)
         with pytest.raises(InputError, match=change):
             evaluate(other, rows)
+    dataset, rows = infer(cases, tmp_path / "same", WordModel())
+    with pytest.raises(InputError, match="other cases"):
+        evaluate(dataset, rows[::-1])
 
 
 def test_result_has_the_keys_of_the_other_host(cases: Path, tmp_path: Path) -> None:
@@ -224,12 +171,6 @@ def test_result_has_the_keys_of_the_other_host(cases: Path, tmp_path: Path) -> N
     detail = result["details"][1]
     assert detail["case"] == ["c1"] and detail["strict_accuracy"] == [1.0] and detail["pred"] == ["yes"]
     assert "word" not in json.dumps(result)
-
-
-def test_predictions_of_other_cases_are_refused(cases: Path, tmp_path: Path) -> None:
-    dataset, rows = infer(cases, tmp_path / "out", WordModel())
-    with pytest.raises(InputError, match="other cases"):
-        evaluate(dataset, rows[::-1])
 
 
 @pytest.mark.parametrize(
@@ -250,32 +191,15 @@ def test_refusals_are_told_from_failures(text: str, refused: bool) -> None:
 
 def test_several_runs_of_one_dataset(cases: Path, tmp_path: Path) -> None:
     """The host repeats the rows and scores each repetition by itself."""
-    from long_context_tasks.hosts.opencompass.task import CaseEvaluator
-
     dataset, rows = infer(cases, tmp_path / "out", WordModel(), n=2)
     assert [row["case"] for row in rows] == [f"c{i}" for i in range(6)] * 2
-    keys = ("case", "lct_status", "n_prompt_tokens", "truncated", "lct_window", "lct_given")
-    columns = {key: [row[key] for row in rows] for key in keys}
-    test = dataset.test
-    result = CaseEvaluator().evaluate(
-        1,
-        2,
-        test,
-        predictions=[row["prediction"] for row in rows],
-        references=test["reference"],
-        test_set=test,
-        **columns,
-    )
-    assert result["strict_accuracy (2 runs average)"] == 50
+    assert evaluate(dataset, rows, repeats=2)["strict_accuracy (2 runs average)"] == 50
 
 
 def test_a_chat_model_gets_the_prompt_to_the_byte(tmp_path: Path) -> None:
     """The host's default template for chat models would add a newline to every prompt."""
     from opencompass.models import HuggingFacewithChatTemplate
     from tiny_model import make_tiny_model
-
-    from long_context_tasks.hosts.opencompass.send import Sender
-    from long_context_tasks.hosts.window import Window
 
     folder = make_tiny_model(tmp_path / "model", max_position_embeddings=256)
     model = HuggingFacewithChatTemplate(path=str(folder), model_kwargs={"device_map": "cpu"})
@@ -285,11 +209,11 @@ def test_a_chat_model_gets_the_prompt_to_the_byte(tmp_path: Path) -> None:
         seen.append(messages),
         render(messages, **kwargs),
     )[1]
-    sender = Sender(model, Window(), 2, {})
-    seen.clear()  # it asks for the template of a probe first
     conversation = [Message("user", "one\n"), Message("assistant", "two"), Message("user", " three\n\n")]
-    list(sender.answers([[Message("user", "text\n")], [Message("system", "be short\n"), *conversation]]))
+    replies(model, [[Message("user", "text\n")], [Message("system", "be short\n"), *conversation]], 2)
     sent = [[(message["role"], message["content"]) for message in messages] for messages in seen]
     assert [("user", "text\n")] in sent
     assert [("system", "be short\n"), ("user", "one\n"), ("assistant", "two"), ("user", " three\n\n")] in sent
-    assert len({json.dumps(messages) for messages in sent}) == 2
+    # It asks for the template of probes first.
+    ours = [messages for messages in sent if messages[-1][1].strip() in ("text", "three")]
+    assert len({json.dumps(messages) for messages in ours}) == 2

@@ -1,7 +1,6 @@
 """Log-likelihoods in OpenCompass: the numbers of lm-eval, with shared beginnings read once."""
 
 import itertools
-import json
 import random
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +8,7 @@ from typing import Any
 
 import pytest
 from needs import needs
+from opencompass_steps import evaluate, infer
 from tiny_model import make_tiny_model
 from toy_benchmark import write_cases
 
@@ -85,11 +85,7 @@ def test_without_a_cache_that_can_be_cut_every_text_is_read_whole(model: Any, or
 
         def __call__(self, **inputs: Any) -> Any:
             inputs.pop("past_key_values", None)
-            return SimpleNamespace(
-                logits=model.model(
-                    **inputs,
-                ).logits
-            )
+            return SimpleNamespace(logits=model.model(**inputs).logits)
 
     tokens = [encode(model.tokenizer, text) for text in orders[:4]]
     scorer = Scorer(Forgetful(), model.tokenizer)
@@ -99,24 +95,7 @@ def test_without_a_cache_that_can_be_cut_every_text_is_read_whole(model: Any, or
 
 
 def run(folder: Path, model: Any, out: Path, **options: Any) -> tuple[Any, list[dict[str, Any]]]:
-    from opencompass.openicl.icl_retriever import ZeroRetriever
-
-    from long_context_tasks.hosts.opencompass.likelihood import CasePPLInferencer
-    from long_context_tasks.hosts.opencompass.task import CaseDataset
-
-    dataset = CaseDataset(
-        reader_cfg={"input_columns": ["case"], "output_column": "reference"},
-        abbr="toy",
-        lct_task="toy_1k_ppl",
-        lct_cases=str(folder),
-        **options,
-    )
-    inferencer = CasePPLInferencer(
-        model=model, output_json_filepath=str(out), output_json_filename="toy.json"
-    )
-    inferencer.inference(ZeroRetriever(dataset))
-    rows = json.loads((out / "toy.json").read_text())
-    return dataset, [rows[str(i)] for i in range(len(rows))]
+    return infer("toy_1k_ppl", model, out, lct_cases=str(folder), **options)
 
 
 @pytest.fixture(scope="module")
@@ -126,26 +105,11 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_rows_and_result(model: Any, cases: Path, tmp_path: Path) -> None:
-    from long_context_tasks.hosts.opencompass.likelihood import CasePPLEvaluator
-
     dataset, rows = run(cases, model, tmp_path / "out", lct_window=102)
     assert [row["lct_status"] for row in rows] == [None, None, "does_not_fit", "does_not_fit"]
     best = [int(row["prediction"]) for row in rows[:2]]
     assert [row["log_likelihoods"].index(max(row["log_likelihoods"])) for row in rows[:2]] == best
-    keys = (
-        "case",
-        "log_likelihoods",
-        "n_candidate_tokens",
-        "lct_status",
-        "n_prompt_tokens",
-        "lct_window",
-        "lct_given",
-    )
-    columns = {key: [row[key] for row in rows] for key in keys}
-    test = dataset.test
-    result = CasePPLEvaluator().evaluate(
-        1, 1, test, predictions=[""] * 4, references=test["reference"], test_set=test, **columns
-    )
+    result = evaluate(dataset, rows)
     assert (result["n"], result["n_scored"], result["n_does_not_fit"]) == (4, 2, 2)
     assert result["strict_accuracy"] == 100 * sum(place == 0 for place in best) / 2
     assert result["window"] == ["102 (lct_window)"]

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from both_hosts import write_published_files
-from invented_meetings import write_archives
-from lm_eval_runs import evaluate, metrics_of
+from lm_eval_runs import evaluate, metrics_of, served_by
+from lm_eval_runs import evaluate_served as run
+from meetings import QA, TALK
 from needs import needs
 from orca_checkpoints import saved_checkpoint
 from stored_runs import run_lm_eval, run_opencompass
@@ -25,9 +26,7 @@ from long_context_tasks.results import find_runs
 from long_context_tasks.schema import InputError
 from long_context_tasks.stats import cluster_wilson
 
-pytestmark = [pytest.mark.slow, needs("lm_eval", "peft")]
-
-QA, TALK = "elitr_bench_qa_dev", "elitr_bench_qa_dev_multiturn"
+pytestmark = [pytest.mark.slow, needs("lm_eval", "peft"), pytest.mark.usefixtures("meetings")]
 
 
 @pytest.fixture(scope="module")
@@ -35,17 +34,6 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("orca") / "tiny-orca"
     saved_checkpoint(folder)
     return folder
-
-
-@pytest.fixture(autouse=True)
-def _meetings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two meetings: two questions about the first, one about the second."""
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("LCT_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
-    (tmp_path / "data").mkdir()
-    write_archives(tmp_path / "data")
 
 
 @pytest.fixture
@@ -60,16 +48,6 @@ def judge(checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def answer(messages: list[dict[str, str]]) -> str:
     """Something else for every question."""
     return f"Answer to {messages[-1]['content'][-25:]}"
-
-
-def arguments(url: str) -> str:
-    return f"model=stub,base_url={url}/chat/completions,num_concurrent=1,tokenizer_backend=None,max_retries=1"
-
-
-def run(task: str, url: str, **more: Any) -> dict[str, Any]:
-    return evaluate(
-        task, model="local-chat-completions", model_args=arguments(url), apply_chat_template=True, **more
-    )
 
 
 def expected(checkpoint: Path, responses: dict[tuple[str, int], str], task: str = QA) -> list[Any]:
@@ -212,7 +190,7 @@ def test_both_hosts_and_judging_later_say_the_same(
         then = metrics_of(run(QA, server.url), QA)
         monkeypatch.delenv("LCT_JUDGE")
         run_lm_eval(
-            tmp_path / "results" / "lm", [QA], arguments(server.url), {"lct_data_dir": str(tmp_path / "data")}
+            tmp_path / "results" / "lm", [QA], served_by(server.url), {"lct_data_dir": str(tmp_path / "data")}
         )
         options = {
             "LCT_DATA_DIR": str(tmp_path / "data"),
@@ -242,7 +220,7 @@ def test_both_hosts_and_judging_later_say_the_same(
 
 def test_the_report_of_elitr_bench_takes_orcas_metrics(judge: Path, tmp_path: Path) -> None:
     with stub_server(answer) as server:
-        run_lm_eval(tmp_path / "lm", [QA], arguments(server.url))
+        run_lm_eval(tmp_path / "lm", [QA], served_by(server.url))
     report = ["report", str(tmp_path / "lm"), "--section", "elitr_bench"]
     done = CliRunner().invoke(app, [*report, "--metric", "orca_mean"])
     assert done.exit_code == 0, done.output

@@ -1,7 +1,7 @@
 """Case folders: what goes in comes out, all or nothing, damage is named."""
 
-import json
 import pickle
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -73,27 +73,20 @@ def test_documents_survive_pickling(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(documents))["d"] == before
 
 
-def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("old", [(), ("old",)])
+def test_a_failure_leaves_what_was_there(tmp_path: Path, old: tuple[str, ...]) -> None:
+    if old:
+        _write(tmp_path / "toy", *old)
     with pytest.raises(RuntimeError), CaseWriter(tmp_path / "toy", {}) as writer:
         writer.add_documents([("d", "x")])
-        raise RuntimeError
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_failure_leaves_the_old_folder(tmp_path: Path) -> None:
-    _write(tmp_path / "toy", "old")
-    with pytest.raises(RuntimeError), CaseWriter(tmp_path / "toy", {}) as writer:
         writer.add_cases("toy_1k", [_case("new")])
         raise RuntimeError
-    assert [case.id for case in CaseSet.read(tmp_path / "toy", "toy_1k").cases] == ["old"]
-    assert [path.name for path in tmp_path.iterdir()] == ["toy"]
-
-
-def test_a_rebuilt_folder_replaces_the_old_one(tmp_path: Path) -> None:
-    _write(tmp_path / "toy", "old")
-    _write(tmp_path / "toy", "new", "newer")
-    assert [case.id for case in CaseSet.read(tmp_path / "toy", "toy_1k").cases] == ["new", "newer"]
-    assert [path.name for path in tmp_path.iterdir()] == ["toy"]
+    assert [path.name for path in tmp_path.iterdir()] == ["toy"][: len(old)]
+    if old:
+        assert [case.id for case in CaseSet.read(tmp_path / "toy", "toy_1k").cases] == ["old"]
+        _write(tmp_path / "toy", "new", "newer")
+        assert [case.id for case in CaseSet.read(tmp_path / "toy", "toy_1k").cases] == ["new", "newer"]
+        assert [path.name for path in tmp_path.iterdir()] == ["toy"]
 
 
 def test_a_folder_of_other_things_is_not_replaced(tmp_path: Path) -> None:
@@ -110,39 +103,22 @@ def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
         assert (tmp_path / "x" / name).read_bytes() == (tmp_path / "y" / name).read_bytes()
 
 
-def _cut_line(folder: Path) -> None:
-    path = folder / "toy_1k.jsonl"
-    path.write_bytes(path.read_bytes()[:-20])
-
-
-def _drop_line(folder: Path) -> None:
-    path = folder / "toy_1k.jsonl"
-    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
-
-
-def _break_manifest(folder: Path) -> None:
-    (folder / "manifest.json").write_text("{")
-
-
-def _newer(folder: Path) -> None:
-    manifest = json.loads((folder / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps({**manifest, "format": 99}))
-
-
 @pytest.mark.parametrize(
-    ("damage", "message"),
+    ("file", "pattern", "new", "message"),
     [
-        (_cut_line, "toy_1k.jsonl, line 2"),
-        (_drop_line, "1 cases instead of 2"),
-        (_break_manifest, "manifest.json: damaged"),
-        (_newer, "newer version"),
+        ("toy_1k.jsonl", rb"(?s).{20}\Z", b"", "toy_1k.jsonl, line 2"),
+        ("toy_1k.jsonl", rb"\n.*\n\Z", b"\n", "1 cases instead of 2"),
+        ("manifest.json", rb"(?s)\{.*", b"{", "manifest.json: damaged"),
+        ("manifest.json", rb'"format": 1', b'"format": 99', "newer version"),
     ],
 )
-def test_damage_is_named(tmp_path: Path, damage: Any, message: str) -> None:
-    _write(tmp_path / "toy", "a", "b")
-    damage(tmp_path / "toy")
+def test_damage_is_named(tmp_path: Path, file: str, pattern: bytes, new: bytes, message: str) -> None:
+    _write(tmp_path, "a", "b")
+    damaged, times = re.subn(pattern, new, (tmp_path / file).read_bytes())
+    assert times == 1
+    (tmp_path / file).write_bytes(damaged)
     with pytest.raises(InputError, match=message):
-        CaseSet.read(tmp_path / "toy", "toy_1k")
+        CaseSet.read(tmp_path, "toy_1k")
 
 
 def test_missing_things_are_named(tmp_path: Path) -> None:

@@ -24,40 +24,38 @@ def test_what_is_no_length_is_refused(bad: object) -> None:
         parse_length(bad)  # type: ignore[arg-type]
 
 
-def test_given_wins_over_the_environment() -> None:
-    options = resolve_options({"lct_length": "8k", "pretrained": "x"}, {"LCT_LENGTH": "2k", "LCT_SEED": "5"})
-    assert (options.length, options.seed) == (8000, 5)
-
-
-def test_a_given_seed_of_zero_wins() -> None:
-    assert resolve_options({"lct_seed": 0}, {"LCT_SEED": "5"}).seed == 0
-
-
-def test_an_unknown_option_is_an_error_with_a_hint() -> None:
-    with pytest.raises(InputError, match="lct_lenght; did you mean lct_length"):
-        resolve_options({"lct_lenght": "8k"}, {})
+@pytest.mark.parametrize(
+    ("given", "environ", "length", "seed"),
+    [
+        ({"lct_length": "8k", "pretrained": "x"}, {"LCT_LENGTH": "2k", "LCT_SEED": "5"}, 8000, 5),
+        ({"lct_seed": 0, "lct_length": None}, {"LCT_SEED": "5", "LCT_LENGTH": "1m"}, 1_000_000, 0),
+    ],
+)
+def test_given_wins_over_the_environment(
+    given: dict[str, Any], environ: dict[str, str], length: int, seed: int
+) -> None:
+    options = resolve_options(given, environ)
+    assert (options.length, options.seed) == (length, seed)
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
+    ("given", "message"),
     [
-        ("n", 0),
-        ("n", "many"),
-        ("subset", 100),
-        ("length_policy", "same"),
-        ("seed", "x"),
-        ("window", "-3"),
-        ("cut_keep", "mid"),
+        ({"lct_lenght": "8k"}, "unknown option lct_lenght; did you mean lct_length"),
+        ({"lct_n": 0}, "lct_n must be above 0"),
+        ({"lct_n": "many"}, "lct_n must be a whole number"),
+        ({"lct_subset": 100}, "lct_subset must be 1000, 200 or 50"),
+        ({"lct_length_policy": "same"}, "lct_length_policy must be 'same_information' or 'same_tokens'"),
+        ({"lct_seed": "x"}, "lct_seed must be a whole number"),
+        ({"lct_window": "-3"}, "lct_window length '-3' is not understood"),
+        ({"lct_cut_keep": "mid"}, "lct_cut_keep must be 'front' or 'rear'"),
+        ({"lct_question_markers": "maybe"}, "lct_question_markers must be true or false"),
+        ({"lct_length_policy": "same_tokens"}, "give lct_tokenizer"),
     ],
 )
-def test_a_bad_value_names_its_option(key: str, value: object) -> None:
-    with pytest.raises(InputError, match=f"lct_{key}|length"):
-        resolve_options({f"lct_{key}": value}, {})
-
-
-def test_same_tokens_needs_a_tokenizer() -> None:
-    with pytest.raises(InputError, match="lct_tokenizer"):
-        resolve_options({"lct_length_policy": "same_tokens"}, {})
+def test_what_does_not_fit_names_its_option(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        resolve_options(given, {})
 
 
 def test_resolved_options_come_back_equal() -> None:
@@ -66,7 +64,7 @@ def test_resolved_options_come_back_equal() -> None:
         "lct_length": "4k",
         "lct_n": "7",
         "lct_window": 8192,
-        "lct_subset": 50,
+        "lct_subset": "50",
     }
     options = resolve_options(given_options, {})
     assert resolve_options(options.resolved(), {}) == options
@@ -95,21 +93,14 @@ FOLDER = Path("cases/x")
 
 def test_what_cases_were_built_with_stands_for_what_is_not_given() -> None:
     options = resolve_options({"lct_cases": "cases", "lct_n": 2}, {}).as_built(BUILT, FOLDER)
-    assert (options.seed, options.length_policy, options.tokenizer, options.n) == (
-        3,
-        "same_tokens",
-        "m/odel",
-        2,
-    )
+    expected = Options(cases=Path("cases"), seed=3, length_policy="same_tokens", tokenizer="m/odel", n=2)
+    assert Options.of(options) == expected
     # A second process gets the resolved options as given ones.
-    again = resolve_options(options.resolved(), {}).as_built(BUILT, FOLDER)
-    assert again == options
-
-
-def test_a_record_without_a_key_leaves_the_option() -> None:
-    options = Options(seed=4, tokenizer="t")
-    assert options.as_built({}, FOLDER) == options
-    assert options.as_built({"tokenizer": None, "length_policy": "same_information"}, FOLDER) == options
+    assert resolve_options(options.resolved(), {}).as_built(BUILT, FOLDER) == options
+    # A record without a key leaves the option.
+    own = Options(seed=4, tokenizer="t")
+    assert own.as_built({}, FOLDER) == own
+    assert own.as_built({"tokenizer": None, "length_policy": "same_information"}, FOLDER) == own
 
 
 @pytest.mark.parametrize(
@@ -139,12 +130,9 @@ def test_same_tokens_may_not_be_asked_of_same_information_cases() -> None:
             options.as_built(built, FOLDER)
 
 
-def test_another_tokenizer_may_count_same_information_cases() -> None:
+def test_another_tokenizer_may_count_same_information_cases_and_another_path_may_name_it() -> None:
     built = {"seed": 0, "length_policy": "same_information", "tokenizer": "m/odel"}
     assert Options(tokenizer="other").as_built(built, FOLDER).tokenizer == "other"
     assert Options().as_built(built, FOLDER).tokenizer == "m/odel"
-
-
-def test_another_path_of_the_same_tokenizer_is_no_contradiction() -> None:
     options = Options(tokenizer="/copy").as_built(BUILT, FOLDER, lambda one, other: True)
     assert options.tokenizer == "/copy"

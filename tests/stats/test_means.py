@@ -23,7 +23,6 @@ from long_context_tasks.stats import (
     means_by_gold_bin,
     round_half_up,
     round_twice,
-    seed_spread,
     wilson,
 )
 from long_context_tasks.stats.means import widened
@@ -71,21 +70,11 @@ ITEMS = st.lists(
 )
 
 
-def test_spread_over_seeds_has_the_sample_divisor():
-    spread = seed_spread([7.0, 8.0, 9.5])
-    # mean 24.5/3; squares of the deviations sum to 19/6, over 2 gives 19/12
-    assert spread.mean == pytest.approx(24.5 / 3) and spread.sd == pytest.approx(math.sqrt(19 / 12))
-    assert spread.n == 3
-    assert math.isnan(seed_spread([7.0]).sd)
-    with pytest.raises(ValueError, match="no runs"):
-        seed_spread([])
-
-
 @given(st.lists(st.floats(1, 10), min_size=3, max_size=3))
 def test_every_run_could_be_one_of_its_own_three(runs: list[float]):
-    spread = seed_spread(runs)
+    mean, sd = statistics.fmean(runs), statistics.stdev(runs)
     for run in runs:
-        assert could_be_one_run(run, round(spread.mean, 2), round(spread.sd, 2), 3)
+        assert could_be_one_run(run, round(mean, 2), round(sd, 2), 3)
 
 
 def test_a_run_too_far_away_is_not_one_of_three():

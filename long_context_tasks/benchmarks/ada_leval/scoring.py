@@ -162,11 +162,8 @@ def _read(text: str, rule: Callable[[str], Strict]) -> Strict:
     return Strict(reason=UNPARSED)
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    start: int
-    end: int
-    answer: object
+_Candidate = tuple[int, int, object]
+"""Start, end and answer of what may be the response's choice; None for an answer that does not exist."""
 
 
 def _commitment(found: Sequence[_Candidate], span: str) -> Strict:
@@ -176,19 +173,17 @@ def _commitment(found: Sequence[_Candidate], span: str) -> Strict:
     without an answer are none; only a span that begins with one has chosen what does not exist.
     """
     opening = _OPENING.match(span)
-    begins = bool(found) and opening is not None and found[0].start <= opening.end()
-    if begins and found[0].answer is None:
+    begins = bool(found) and opening is not None and found[0][0] <= opening.end()
+    named = [candidate for candidate in found if candidate[2] is not None]
+    if not named or (begins and found[0][2] is None):
         return Strict(reason=UNPARSED)
-    found = [candidate for candidate in found if candidate.answer is not None]
-    if not found:
-        return Strict(reason=UNPARSED)
-    first = found[0]
-    other = next((candidate for candidate in found if candidate.answer != first.answer), None)
+    first = named[0][2]
+    other = next((start for start, _, answer in named if answer != first), None)
     if other is None:
-        return Strict(first.answer)
-    before = max(candidate.end for candidate in found if candidate.start < other.start)
-    listed = _SEPARATOR.fullmatch(span, before, other.start) is not None
-    return Strict(first.answer) if begins and not listed else Strict(reason=AMBIGUOUS)
+        return Strict(first)
+    before = max(end for start, end, _ in named if start < other)
+    listed = _SEPARATOR.fullmatch(span, before, other) is not None
+    return Strict(first) if begins and not listed else Strict(reason=AMBIGUOUS)
 
 
 def extract_bestanswer_strict(text: str, num_choice: int) -> Strict:
@@ -206,7 +201,7 @@ def extract_bestanswer_strict(text: str, num_choice: int) -> Strict:
 
     def rule(span: str) -> Strict:
         found = [
-            _Candidate(m.start(), m.end(), f"A{m[1]}" if int(m[1]) <= num_choice else None)
+            (m.start(), m.end(), f"A{m[1]}" if int(m[1]) <= num_choice else None)
             for m in _WHOLE_DESIGNATION.finditer(span)
         ]
         if not found and (number := _ONLY_NUMBER.fullmatch(span)) and int(number[1]) <= num_choice:
@@ -229,7 +224,7 @@ def extract_tsort_strict(text: str, n: int) -> Strict:
 
     def rule(span: str) -> Strict:
         lists = [(m, [int(part) for part in _NUMBERS.findall(m[1])]) for m in _LIST.finditer(span)]
-        orders = [_Candidate(m.start(), m.end(), order) for m, order in lists if sorted(order) == whole]
+        orders = [(m.start(), m.end(), order) for m, order in lists if sorted(order) == whole]
         if orders:
             return _commitment(orders, span)
         words = _NUMBERS.findall(span)
@@ -288,7 +283,10 @@ def _score_tsort(case: Case, text: str) -> CaseScores:
         strict=extract_tsort_strict(text, n),
         gold=gold,
         official=official,
-        valid=is_permutation(extracted, n),
+        # Not True for 1, nor 1.0.
+        valid=isinstance(extracted, list)
+        and all(type(part) is int for part in extracted)
+        and sorted(extracted) == list(range(1, n + 1)),
         answer=extracted,
         example=example_order(n),
         guess=1 / math.factorial(n),
@@ -308,19 +306,6 @@ def _scores(
         "copy_expectation": Score(float(gold == example)),
         "random_guess": Score(guess),
     }
-
-
-def is_permutation(value: object, n: int) -> bool:
-    """Return whether a value is a list that holds each of 1..n once.
-
-    >>> is_permutation([2, 1], 2), is_permutation([1, 1], 2), is_permutation(["1", 2], 2), is_permutation([True, 2], 2)
-    (True, False, False, False)
-    """
-    return (
-        isinstance(value, list)
-        and all(isinstance(part, int) and not isinstance(part, bool) for part in value)
-        and sorted(value) == list(range(1, n + 1))
-    )
 
 
 def score_perplexity(

@@ -37,10 +37,7 @@ class TSortSettings(BuildSettings):
     """Settings of the TSort builder; None takes the paper's.
 
     Attributes:
-        segments: number of segments (N).
-        segment_cap, before_cap, after_cap: in tokens.
-        stride: in paragraphs.
-        fill: choose the text before and after so that the prompt fills its length (synthetic novels, see :mod:`.build.fit`).
+        fill: choose the text before and after so that the prompt fills its length (synthetic novels).
         per_book: most cases of each length from one book; None for all.
     """
 
@@ -90,12 +87,6 @@ class BestAnswerSettings(BuildSettings):
     """Settings of the BestAnswer builder.
 
     Attributes:
-        bounds: ``paper``: 1,128, 2,154, 4,215 ... tokens as in Table 1; ``round``: 1,000, 2,000, 4,000 ...; None: round for the
-            synthetic forum, else the paper's.
-        tags: number of most frequent tags, or their names.
-        questions_per_tag: most popular questions taken for each tag.
-        shared_tags: least share of tags that similar questions have in common.
-        min_fill: least share of the bound that a case must have.
         same_as: lengths that are not built but at which the questions must do as well, so that builds of single lengths
             take the same questions.
     """

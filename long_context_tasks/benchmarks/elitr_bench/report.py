@@ -5,6 +5,7 @@
 
 import math
 import re
+import statistics
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -25,7 +26,7 @@ from long_context_tasks.schema.report import (
     mean_over_repeats,
     test_cells,
 )
-from long_context_tasks.stats import GroupMean, Interval, cluster_t, group_mean, seed_spread, welch_test
+from long_context_tasks.stats import GroupMean, Interval, cluster_t, group_mean, welch_test
 
 ALL, DIFFERING = "all", "QA/Conv differ"
 SETTINGS = {
@@ -291,10 +292,7 @@ def _noise_table(points: Sequence[_NoisePoint], metric: str) -> Table:
     ]
     columns = ("host", "model", "judge", "settings", "task", "target WER, %", "measured WER, %", "n", metric)
     return Table(
-        "noise",
-        "scores over the measured word error rate (Fig. 1)",
-        (*columns, "95 % interval"),
-        tuple(rows),
+        "noise", "scores over the measured word error rate (Fig. 1)", (*columns, "95 % interval"), tuple(rows)
     )
 
 
@@ -343,10 +341,9 @@ def _seeds_table(measured: Sequence[_Measured], metric: str) -> Table:
             seeds = [f"host {seed}" for seed in one.seeds if seed]
         means = [mean for mean in means if not math.isnan(mean)]
         if len(means) > 1:
-            spread = seed_spread(means)
             each = ", ".join(f"{mean:.2f}" for mean in means)
-            over_all = figure_text(spread.mean), figure_text(spread.sd)
-            rows.append((*one.row, str(spread.n), ", ".join(seeds), each, *over_all))
+            over_all = figure_text(statistics.fmean(means)), figure_text(statistics.stdev(means))
+            rows.append((*one.row, str(len(means)), ", ".join(seeds), each, *over_all))
     columns = (*_WHO, "runs", "seeds", f"{metric} of each", "mean", "standard deviation")
     return Table(
         "seeds", "mean and sample standard deviation over runs (Table 9)", columns, tuple(rows), _TEXT

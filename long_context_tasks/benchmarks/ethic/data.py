@@ -124,16 +124,20 @@ def load(spec: TaskSpec, options: EthicOptions) -> CaseSet:
             )
     chosen = [replace(case, inputs={**case.inputs, "style": options.prompt_style}) for case in cases.cases]
     if options.prompt_tokens is not None:
-        chosen = _within(options.prompt_tokens, str(options.tokenizer), cases.selected(chosen), known_by)
+        chosen = _within(options, cases.selected(chosen), known_by)
         if not chosen:
             raise InputError(
                 f"{spec.name}: no prompt is {options.prompt_tokens} in {options.tokenizer}; leave out this task or lct_prompt_tokens"
             )
     chosen = chosen[: options.n]
+
+    def text_of(case: Case) -> str:
+        folded_case = replace(case, inputs={**case.inputs, "style": prompts.FOLDED})
+        return prompts.messages(folded_case, cases.documents)[0].content
+
+    countable = _countable(known_by and f"{NAME}\0{known_by}", text_of)
     for tokenizer in dict.fromkeys((CL100K, options.tokenizer or CL100K)):
-        chosen = count_cases(
-            chosen, tokenizer, _countable(cases, known_by), f"counting {spec.name} in {tokenizer}"
-        )
+        chosen = count_cases(chosen, tokenizer, countable, f"counting {spec.name} in {tokenizer}")
     return cases.selected(chosen)
 
 
@@ -159,43 +163,36 @@ def _of_length(cases: CaseSet, tokens: int | None, *, several: bool) -> CaseSet:
     return cases.selected(chosen)
 
 
-Countable = Callable[[Case], tuple[str, Callable[[], str]]]
-"""A case to the key of a text in the store of counts, and to the text, which is read only where it was not counted before."""
+def _countable(
+    known_by: str, text_of: Callable[[Case], str]
+) -> Callable[[Case], tuple[str, Callable[[], str]]]:
+    """A case to the key of its text in the store of counts, and to the text, which is read only where it was not counted before.
 
-
-def _countable(cases: CaseSet, known_by: str) -> Countable:
-    """The text of a case's messages; known by the data that it comes from."""
+    Texts of published cases are known by the data that they come from; with an empty ``known_by`` the text is its own key.
+    """
 
     def countable(case: Case) -> tuple[str, Callable[[], str]]:
-        def text() -> str:
-            plain = replace(case, inputs={**case.inputs, "style": prompts.FOLDED})
-            [message] = prompts.messages(plain, cases.documents)
-            return message.content
-
-        return (f"{NAME}\0{known_by}\0{case.document}" if known_by else text(), text)
+        key = f"{known_by}\0{case.document}" if known_by else text_of(case)
+        return key, partial(text_of, case)
 
     return countable
 
 
-def _within(which: str, tokenizer: str, cases: CaseSet, known_by: str) -> list[Case]:
+def _within(options: EthicOptions, cases: CaseSet, known_by: str) -> list[Case]:
     """The cases on one side of the bound, each with its prompt's tokens as the label ``full_prompt_tokens``."""
-    identity = _template_identity(tokenizer)
+    tokenizer, style = str(options.tokenizer), str(options.prompt_style)
+    if known_by:
+        known_by = f"full\0{_template_identity(tokenizer)}\0{style}\0{known_by}"
 
-    def countable(case: Case) -> tuple[str, Callable[[], str]]:
-        style = case.inputs["style"]
+    def text_of(case: Case) -> str:
+        return full_prompt(prompts.messages(case, cases.documents), tokenizer, style)
 
-        def text() -> str:
-            return full_prompt(prompts.messages(case, cases.documents), tokenizer, style)
-
-        return (f"full\0{identity}\0{known_by}\0{case.document}\0{style}" if known_by else text(), text)
-
-    counts = cached_counts(
-        tokenizer, map(countable, cases.cases), len(cases), f"measuring prompts in {tokenizer}"
-    )
+    countable = map(_countable(known_by, text_of), cases.cases)
+    counts = cached_counts(tokenizer, countable, len(cases), f"measuring prompts in {tokenizer}")
     return [
         replace(case, labels={**case.labels, "full_prompt_tokens": count})
         for case, count in zip(cases.cases, counts, strict=True)
-        if (count <= BOUND) == (which == "under_32k")
+        if (count <= BOUND) == (options.prompt_tokens == "under_32k")
     ]
 
 
@@ -205,9 +202,13 @@ def full_prompt(messages: list[Message], tokenizer: str, style: str = prompts.CH
     A template that knows no system role gets the system message in front of the user's; a prompt that marks the roles itself
     goes through none.
     """
-    template = None if style in prompts.OWN_TEMPLATE else _chat_template(tokenizer)
-    if template is None:
+    loaded = None if style in prompts.OWN_TEMPLATE else _with_template(tokenizer)
+    if loaded is None:
         return "\n\n".join(message.content for message in messages)
+
+    def template(rows: list[dict[str, Any]]) -> str:
+        return str(loaded.apply_chat_template(rows, tokenize=False, add_generation_prompt=True))
+
     sent = messages if takes_system(template) else folded(messages)
     return template([asdict(message) for message in sent])
 
@@ -217,17 +218,6 @@ def _template_identity(tokenizer: str) -> str:
     loaded = _with_template(tokenizer)
     made_of = (loaded.chat_template, sorted(loaded.special_tokens_map.items())) if loaded else ""
     return hashlib.sha256(repr(made_of).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def _chat_template(tokenizer: str) -> Callable[[list[dict[str, Any]]], str] | None:
-    loaded = _with_template(tokenizer)
-    if loaded is None:
-        return None
-
-    def apply(messages: list[dict[str, Any]]) -> str:
-        return str(loaded.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
-
-    return apply
 
 
 @lru_cache(maxsize=4)

@@ -31,7 +31,7 @@ from judge_server import Answer, JudgeServer
 
 from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.benchmarks.ethic import build as ethic_build
-from long_context_tasks.benchmarks.ethic.build.annotator import Annotator, load_annotator, parse_labels
+from long_context_tasks.benchmarks.ethic.build.annotator import Annotator, load_annotator
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
 from long_context_tasks.schema import CaseSet, InputError
 
@@ -296,48 +296,6 @@ def test_empty_and_cut_answers_are_counted(documents: Path, tmp_path: Path) -> N
     assert len(report.tokens) == 1 and report.dropped["a chunk has no labels"] == 1
     assert any("answers ended at max_tokens" in note for note in report.notes)
     assert any("answers could not be used" in note for note in report.notes)
-
-
-@pytest.mark.parametrize(
-    ("answer", "domain", "labels"),
-    [
-        ("None", "books", []),
-        ("none.", "law", []),
-        ("1. Elizabeth\n2. Darcy", "books", ["Elizabeth", "Darcy"]),
-        ("**Answer:** Mr. Darcy, darcy, O'Neil", "debates", ["Darcy", "O'Neil"]),
-        ("12; 1,300; forty", "medicine", ["12", "1300"]),
-        ("42 U.S.C. § 1983; 17 F.3d 462; 2d", "law", ["42", "1983", "17", "462"]),
-        ("- 18\n- 922(g)(1)", "law", ["18", "922g1"]),
-        ("None (no names are mentioned).", "books", []),
-        ("No characters are named.", "books", []),
-        ("N/A", "medicine", []),
-        ("**None**, as nobody is counted in it", "medicine", []),
-        ("The characters in this passage are: Anne and Bob.", "books", ["Anne", "Bob"]),
-        ("Anne, Bob and Carol & Dora", "books", ["Anne", "Bob", "Carol", "Dora"]),
-        ("**Names:**\n- Anne\n- Dr. No", "debates", ["Anne", "No"]),
-        ("1,204", "medicine", ["1204"]),
-        ("n = 1,204; about 36 nurses", "medicine", ["1204", "36"]),
-        ("123,456", "law", ["123", "456"]),
-        ("Cases: 17 F.3d 462\n42 U.S.C. § 1983: rights", "law", ["17", "462", "42", "1983"]),
-        (
-            "Pub. L. No. 104-132, 110 Stat. 1214 of the 104th Congress",
-            "law",
-            ["104132", "110", "1214", "104th"],
-        ),
-        # Sentences are no lists.
-        ("There are no character names in this passage.", "books", None),
-        ("The characters are Anne, Bob", "books", None),
-        ("Mr. Speaker, Madam", "debates", []),
-        ("No names", "debates", []),
-        ("1. Anne: the heroine\n2. Bob: her brother", "books", None),
-        ("The study enrolled 120 patients; 45 dropped out", "medicine", None),
-        ("There are 3 citations", "law", None),
-        ("forty", "medicine", None),
-        ("Names:", "books", None),
-    ],
-)
-def test_ugly_label_answers(answer: str, domain: str, labels: list[str] | None) -> None:
-    assert parse_labels(answer, domain) == labels
 
 
 LCT = [sys.executable, "-c", "from long_context_tasks.cli import app; app()"]

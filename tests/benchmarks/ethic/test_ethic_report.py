@@ -1,6 +1,7 @@
 """`lct report --section ethic`: figures by length, position, coverage and output length, from invented runs of both hosts."""
 
 import csv
+import importlib.util
 import json
 import math
 import shutil
@@ -26,20 +27,15 @@ from long_context_tasks.benchmarks.ethic.report import (
     by_position,
     compare,
     context_key,
-    count_span_text,
-    doubling,
     label_parts,
-    length_text,
     of_domain,
     scored_case,
-    section_parts,
 )
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.cli import app
-from long_context_tasks.judges import Verdict
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.evaluations import judged_path, write_judged
-from long_context_tasks.schema import Case, Options, Turn
+from long_context_tasks.schema import Case, LoadedTask, Options, Turn
 from long_context_tasks.schema.report import mean_over_repeats
 
 FOUR, EIGHT = Span(4000, 4000), Span(8000, 8000)
@@ -50,64 +46,36 @@ def scored_one(id: str, value: float | None, domain: str = "books", **more: Any)
     return replace(made, **more)
 
 
-def part(case: str, index: int, position: float, value: float | None) -> Scored:
-    return Scored(("books", case, index), "books", f"books_{case}", FOUR, value, position=position)
-
-
-def test_spans() -> None:
-    for number in (0, 1, 2, 3, 999, 1_000, 7_999, 8_000, 128_000):
-        for first in (1, 1_000):
-            span = doubling(number, first)
-            assert span.low <= number < span.high and (span.low == 0 or span.high == 2 * span.low)
-    assert [length_text(doubling(n, 1_000)) for n in (17, 1_000, 9_999, 128_000)] == [
-        "under 1k",
-        "1k to 2k",
-        "8k to 16k",
-        "128k to 256k",
-    ]
-    assert [count_span_text(doubling(n, 1)) for n in (0, 1, 3, 9)] == ["0", "1", "2 to 3", "8 to 15"]
-
-
 def test_a_built_case_has_its_length_and_a_published_one_a_span() -> None:
     case = Case("1", "t", {}, (Turn(["a", "None", "b"]),), "c", {"cl100k": 5_000}, None, {"domain": "law"})
-    assert scored_case(case, 0.5).length == Span(4_000, 8_000)
+    assert (scored_case(case, 0.5).length, scored_case(case, 0.5).items) == (Span(4_000, 8_000), 2)
     assert scored_case(replace(case, labels={"domain": "law", "length": 8_000}), 0.5).length == EIGHT
-    assert scored_case(case, 0.5).items == 2
     assert scored_case(replace(case, turns=(Turn(["none"]),)), 0.5).items == 0
 
 
-def test_lengths_ascend_and_cases_without_a_score_are_told() -> None:
+def test_lengths_ascend_and_input_and_output_length_are_apart() -> None:
     cases = [
-        scored_one("a", 0.2, length=EIGHT),
-        scored_one("b", 0.4),
-        scored_one("c", None),
-        scored_one("d", 0.8),
+        scored_one("a", 0.1, items=5, length=EIGHT),
+        scored_one("b", 0.9, items=1),
+        scored_one("c", None, items=1),
+        scored_one("d", 0.5, items=5),
+        scored_one("e", 0.3, items=7),
     ]
-    groups = by_length(cases)
-    assert list(groups) == [FOUR, EIGHT]
-    assert (groups[FOUR].mean, groups[FOUR].n, groups[FOUR].total) == (pytest.approx(0.6), 2, 3)
+    lengths, both = by_length(cases), by_length_and_items(cases)
+    assert list(lengths) == [FOUR, EIGHT]
+    assert (lengths[FOUR].mean, lengths[FOUR].n, lengths[FOUR].total) == (pytest.approx(1.7 / 3), 3, 4)
+    assert list(both) == [(FOUR, Span(1, 2)), (FOUR, Span(4, 8)), (EIGHT, Span(4, 8))]
+    assert both[FOUR, Span(4, 8)].mean == pytest.approx(0.4)
 
 
 def test_intervals_are_over_documents() -> None:
     same = [scored_one(str(n), value, cluster=f"{value}") for n in range(20) for value in (0.25, 0.75)]
-    cases = [replace(case, key=("books", number)) for number, case in enumerate(same)]
-    interval = by_length(cases)[FOUR].interval
+    interval = by_length(same)[FOUR].interval
     assert 0 <= interval.low < 0.25 and 0.75 < interval.high <= 1
     # Rates that are all right are no certainty; equal points say nothing of their spread.
-    assert by_length([scored_one("a", 1.0), scored_one("b", 1.0)])[FOUR].interval.low < 0.5
-    assert math.isnan(by_length([scored_one("a", 1.0), scored_one("b", 1.0)], rates=False)[FOUR].interval.low)
-
-
-def test_input_and_output_length_are_apart() -> None:
-    cases = [
-        scored_one("a", 0.9, items=1),
-        scored_one("b", 0.5, items=5),
-        scored_one("c", 0.3, items=7),
-        scored_one("d", 0.1, items=5, length=EIGHT),
-    ]
-    groups = by_length_and_items(cases)
-    assert list(groups) == [(FOUR, Span(1, 2)), (FOUR, Span(4, 8)), (EIGHT, Span(4, 8))]
-    assert groups[FOUR, Span(4, 8)].mean == pytest.approx(0.4)
+    right = [scored_one("a", 1.0), scored_one("b", 1.0)]
+    assert by_length(right)[FOUR].interval.low < 0.5
+    assert math.isnan(by_length(right, rates=False)[FOUR].interval.low)
 
 
 def test_runs_of_one_case_are_one_score() -> None:
@@ -119,7 +87,10 @@ def test_runs_of_one_case_are_one_score() -> None:
 
 
 def test_positions() -> None:
-    parts = [part("a", 0, 0.0, 1.0), part("a", 1, 0.19, 0.0), part("a", 2, 1.0, 0.5), part("b", 0, 0.5, None)]
+    parts = [
+        Scored(("books", case, place), "books", f"books_{case}", FOUR, value, position=place)
+        for case, place, value in (("a", 0.0, 1.0), ("a", 0.19, 0.0), ("a", 1.0, 0.5), ("b", 0.5, None))
+    ]
     [(length, places)] = by_position(parts).items()
     assert length == FOUR and list(places) == [0, 2, 4]
     assert (places[0].mean, places[0].n, places[4].mean, places[2].n) == (0.5, 2, 0.5, 0)
@@ -129,25 +100,14 @@ def test_positions() -> None:
 
 
 def test_low_and_high_are_compared_on_equal_contexts_only() -> None:
-    low = [
-        scored_one("a", 1.0),
-        scored_one("b", 0.8),
-        scored_one("c", 0.9),
-        scored_one("d", None),
-        scored_one("e", 0.1, context=""),
-    ]
-    high = [
-        scored_one("a", 0.5),
-        scored_one("b", 0.2),
-        scored_one("c", 0.1, context="other"),
-        scored_one("d", 0.3),
-        scored_one("e", 0.1, context=""),
-    ]
-    found = compare(low, high)
-    assert found is not None
+    low = [scored_one(name, value) for name, value in (("a", 1.0), ("b", 0.8), ("c", 0.9), ("d", None))]
+    high = [scored_one("a", 0.5), scored_one("b", 0.2), scored_one("d", 0.3)]
+    high += [scored_one("c", 0.1, context="other")]
+    unknown = scored_one("e", 0.1, context="")
+    found = compare([*low, unknown], [*high, unknown])
+    assert found is not None and found[2].n == 2
     assert tuple(group.mean for group in found) == pytest.approx((0.9, 0.35, -0.55))
-    assert found[2].n == 2
-    assert compare(low[2:], high) is None
+    assert compare([*low[2:], unknown], [*high, unknown]) is None
 
 
 def test_labels_are_found_where_they_first_stand() -> None:
@@ -155,18 +115,10 @@ def test_labels_are_found_where_they_first_stand() -> None:
     labels = {"domain": "books", "length": 4_000, "num_chunks": 4}
     case = Case("1", "t", {}, (turn,), "c", {}, None, labels)
     parts = label_parts(case, "<think>Anne</think>Names: o'neil, Jane")
-    assert [(one.position, one.value) for one in parts] == [(0.125, 0.0), (0.875, 1.0), (0.375, 0.0)]
-    assert [one.value for one in label_parts(case, None)] == [0.0] * 3
+    assert [(part.position, part.value) for part in parts] == [(0.125, 0.0), (0.875, 1.0), (0.375, 0.0)]
+    assert [part.value for part in label_parts(case, None)] == [0.0] * 3
     # As in published data.
     assert label_parts(replace(case, turns=(Turn(["Anne"]),)), "Anne") == []
-
-
-def test_sections_that_are_left_out_have_the_lowest_score() -> None:
-    gold = ["<Section 1>", "<Section 2>"]
-    case = Case("1", "t", {}, (Turn(gold),), "c", {}, None, {"domain": "books", "length": 4_000})
-    verdicts = [Verdict(score, None, None, (), 0, "key") for score in (5.0, 4.0, 3.0)]
-    parts = section_parts(case, "<Section 2>\nIt rains.", verdicts)
-    assert [(one.position, one.value) for one in parts] == [(0.25, 1.0), (0.75, 4.0)]
 
 
 def test_markers_are_no_part_of_a_context() -> None:
@@ -178,7 +130,7 @@ def test_markers_are_no_part_of_a_context() -> None:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Recalling and summarizing cases of two books and two debates at two lengths."""
+    """Recalling and summarizing cases, and counterparts, of two books and two debates at two lengths."""
     root = tmp_path_factory.mktemp("built")
     documents = write_documents(root / "documents", paragraphs=120)
     for domain in ("law", "medicine"):
@@ -186,7 +138,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     patch = pytest.MonkeyPatch()
     patch.setenv("LCT_CACHE_DIR", str(root / "cache"))
     with oracle(root) as (_, annotator):
-        for family in ("ethic_recall", "ethic_summarize"):
+        for family in ("ethic_recall", "ethic_summarize", "ethic_recall_counterparts"):
             settings = EthicSettings(lengths=(4000, 8000), annotator=annotator, min_document=8000)
             ethic_build.build(family, documents, settings, root / "cases" / family)
     patch.undo()
@@ -292,6 +244,26 @@ def test_published_cases_lie_in_spans_and_their_labels_have_no_place(
     assert items == [("0", "1"), ("4 to 7", "2")]
 
 
+def knows_little(task: LoadedTask, case: Case) -> str:
+    """The right answer to a question, and every other label."""
+    gold = case.turns[0].gold
+    return str(gold[0]) if "qa" in task.name else ", ".join(gold[::2])
+
+
+def test_low_against_high_coverage(tmp_path: Path, options: Options, built: Path) -> None:
+    for family, kind in (("ethic_recall", "recall"), ("ethic_recall_counterparts", "single_qa")):
+        # Each with its own folder, as the hosts are told.
+        own = resolve_options({"lct_cases": built / family})
+        write_lm_eval(tmp_path / "runs", f"ethic_{kind}_books", own, knows_little)
+    found = tables(tmp_path)
+    [row] = found["coverage"]
+    assert (row["n"], row["domain"], row["low task"]) == ("4", "books", "ethic_single_qa")
+    assert (row["low"], row["high task"]) == ("1.000", "ethic_recall")
+    assert 0.5 < float(row["high"]) < 0.9
+    assert float(row["high - low"]) == pytest.approx(float(row["high"]) - 1)
+    assert {row["task"] for row in found["items"]} == {"ethic_recall"}
+
+
 def test_official_scores(tmp_path: Path, options: Options) -> None:
     write_lm_eval(tmp_path / "runs", "ethic_recall_books", options, forgets_the_end)
     assert {row["metric"] for row in tables(tmp_path, "--metric", "official")["length"]} == {"official_f1"}
@@ -352,9 +324,63 @@ def test_other_cases_than_those_of_the_run(tmp_path: Path, options: Options) -> 
     assert result.exit_code == 2 and "case another, which the task does not have" in result.output
 
 
-def test_bad_words(tmp_path: Path) -> None:
-    assert "not there" in lct(tmp_path / "nothing").output
+def test_bad_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no run that can be used" in lct(tmp_path).output
+    plots = {"x.pdf": "give a name that ends with .svg or .png", "away/x.svg": "in a folder that exists"}
+    found = importlib.util.find_spec
+
+    def refused(plot: str) -> str:
+        result = lct(tmp_path / "nothing", "--plot", tmp_path / plot)
+        assert result.exit_code == 2
+        return " ".join(result.output.split())
+
+    for plot, said in plots.items():
+        assert said in refused(plot)
+    assert "not there" in refused("x.svg")
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name, *more: None if name == "matplotlib" else found(name, *more)
+    )
+    # A picture that cannot be had is refused before anything is read.
+    assert "pip install matplotlib" in refused("x.svg")
+
+
+@pytest.mark.parametrize(("ending", "begins"), [("svg", b"<?xml"), ("png", b"\x89PNG\r")])
+def test_a_picture_has_the_form_of_its_name(ending: str, begins: bytes) -> None:
+    from matplotlib.figure import Figure
+
+    from long_context_tasks.results.sections import picture_bytes
+
+    assert picture_bytes(Figure(), Path(f"x.{ending}"))[:5] == begins
+
+
+def test_maps_on_the_pages_of_the_site(tmp_path: Path, options: Options, built: Path) -> None:
+    from long_context_tasks.results.cells import cells_of
+    from long_context_tasks.results.collect import collect_with_files
+    from long_context_tasks.site.contents import heat_maps
+
+    moved = tmp_path / "cases"
+    shutil.copytree(built, moved)
+    options = resolve_options({"lct_cases": moved})
+    for task in ("recall", "summarize"):
+        write_lm_eval(tmp_path / "runs", f"ethic_{task}_books", options, forgets_the_end, rate)
+    collected = collect_with_files([tmp_path / "runs"])
+    cells = cells_of(collected.collection)
+    found = heat_maps(collected.collection, cells, collected.evaluations, None)[0]
+    assert [each.task for each in found] == ["ethic_recall_books", "ethic_summarize_books"]
+    recall, summarize = (each.map for each in found)
+    assert recall.y == summarize.y == ["4k", "8k"] and recall.x[0] == "0 to 20 %" and len(recall.x) == 5
+    places = [value for value in recall.values[1] if value is not None]
+    assert places[0] == 100 > places[-1] and (recall.low, recall.high) == (0, 100)
+    for row in summarize.values:
+        there = [value for value in row if value is not None]
+        assert there[0] > 3 > there[-1] and there == sorted(there, reverse=True)
+    assert (summarize.low, summarize.high) == (1, 5)
+    assert "judge stub" in summarize.title and "cases cases" in recall.title
+    # The labels of the cases come from the task where the files have none.
+    assert collected.collection.scores["labels"].null_count() == 0
+    shutil.rmtree(moved)
+    maps, notes = heat_maps(collected.collection, cells, collected.evaluations, None)
+    assert maps == [] and len(notes) == 1 and notes[0].startswith("2 cells have no scores")
 
 
 def test_contexts_of_recalling_and_summarizing_are_equal(built: Path, options: Options) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from long_context_tasks.benchmarks.catalogue import card
@@ -16,7 +16,7 @@ from long_context_tasks.benchmarks.ethic import scoring
 from long_context_tasks.benchmarks.ethic.prompts import split_sections
 from long_context_tasks.benchmarks.ethic.scoring import official, repaired
 from long_context_tasks.benchmarks.ethic.scoring.official import lcs_length, longest_common_subsequence
-from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of, is_refusal
+from long_context_tasks.benchmarks.ethic.scoring.repaired import answer_of
 from long_context_tasks.benchmarks.ethic.scoring.summaries import summaries
 from long_context_tasks.schema import Case, Turn
 
@@ -39,6 +39,7 @@ def test_golden_responses(row: dict[str, Any]) -> None:
 
 
 def test_the_card_names_headline_and_official_metric_first() -> None:
+    assert {*scoring.SCORES, "summarize"} == set(scoring.METRICS) == set(card("ethic").tasks)
     for task, metrics in scoring.METRICS.items():
         of_card = card("ethic").tasks[task]
         # Where the paper has no metric, the headline stands for both.
@@ -48,7 +49,7 @@ def test_the_card_names_headline_and_official_metric_first() -> None:
         assert set(metrics) <= set(card("ethic").metrics)
 
 
-@pytest.mark.parametrize("task", ["recall", "attribute", "organize"])
+@pytest.mark.parametrize("task", scoring.SCORES)
 def test_a_failure_of_ours_has_no_value(task: str) -> None:
     scores = scoring.SCORES[task](case(["1"]), None, "does_not_fit")
     assert list(scores) == list(scoring.METRICS[task])
@@ -165,23 +166,6 @@ def test_one_section_needs_no_marker() -> None:
     assert summaries(case(["<Section 1>", "<Section 2>"]), "All of it.") == {}
 
 
-@pytest.mark.parametrize(
-    ("text", "refused"),
-    [
-        ("FAILED", True),
-        ("Sorry, I can't.", True),
-        ("I am unable to process this.", True),
-        ("I cannot assist with that request.", True),
-        ("As an AI language model, I do not read books.", True),
-        ("Anne, Sorry, Jane", False),
-        ("I do not see any names.", False),
-        ("I'm sorry. " + "Anne, " * 200, False),
-    ],
-)
-def test_refusals(text: str, refused: bool) -> None:
-    assert is_refusal(text) == refused
-
-
 def test_an_apology_before_a_right_answer_is_no_refusal() -> None:
     scores = scoring.score_recall(case(["Anne"]), "Sorry for the delay, Anne")
     assert scores["strict_f1"].value == pytest.approx(2 / 3) and scores["strict_f1"].reason is None
@@ -196,3 +180,60 @@ def test_none_is_one_word() -> None:
     assert repaired.recall_labels(["None", "none."], "books") == set()
     assert repaired.attribution_labels(["none"]) == set()
     assert official.attributing_labels(["none"]) == ["None"]
+
+
+WORDS = st.lists(st.sampled_from(["red", "blue", "green", "one", "two"]), max_size=12)
+
+
+@pytest.mark.parametrize(
+    ("response", "reason"),
+    [
+        (None, "empty"),
+        ("  ", "empty"),
+        ("<think>The mill", "answer_cut"),
+        ("I'm sorry, I can't say.", "refused"),
+    ],
+)
+@pytest.mark.parametrize("task", ["single_qa", "focused_summary"])
+def test_no_answer_is_the_lowest_score_with_its_reason(task: str, response: str | None, reason: str) -> None:
+    scores = scoring.SCORES[task](case(["the barn"]), response)
+    assert {(score.value, score.reason) for score in scores.values()} == {(0.0, reason)}
+
+
+def test_a_summary_on_a_query() -> None:
+    scores = scoring.score_focused_summary(case(["The mill burnt down in May."]), "In May the mill burnt.")
+    # "the mill burnt" of 6 and 5 words.
+    assert scores["rouge_l_precision"].value == pytest.approx(3 / 5)
+    assert scores["rouge_l_recall"].value == pytest.approx(3 / 6)
+    assert scores["rouge_l_f1"].value == pytest.approx(6 / 11)
+
+
+@settings(deadline=None)  # the first call loads the library
+@given(WORDS, WORDS)
+def test_rouge_is_that_of_the_usual_library(first: list[str], second: list[str]) -> None:
+    scorer = pytest.importorskip("rouge_score.rouge_scorer")
+    summary, right = (" ".join(words).capitalize() + "." for words in (first, second))
+    theirs = scorer.RougeScorer(["rougeL"]).score(right, summary)["rougeL"]
+    ours = scoring.rouge_l(summary, right)
+    assert (ours.precision, ours.recall, ours.f1) == pytest.approx(
+        (theirs.precision, theirs.recall, theirs.fmeasure)
+    )
+
+
+@given(WORDS, WORDS)
+def test_token_f1_is_symmetric_and_one_for_equal_bags_only(first: list[str], second: list[str]) -> None:
+    value = scoring.token_f1(first, second)
+    assert 0 <= value <= 1 and value == pytest.approx(scoring.token_f1(second, first))
+    assert (value == 1) == (sorted(first) == sorted(second))
+
+
+@given(WORDS, WORDS, WORDS)
+def test_what_was_put_in_occurs(before: list[str], right: list[str], after: list[str]) -> None:
+    assert scoring.occurs(right, [*before, *right, *after]) == bool(right)
+
+
+@given(st.text())
+def test_tokens_stay_when_read_again(text: str) -> None:
+    # Left-over format characters may join anew; what matters is that no text stops the reading.
+    tokens = scoring.answer_tokens(text)
+    assert all(token and not token.isspace() for token in tokens)

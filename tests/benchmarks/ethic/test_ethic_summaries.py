@@ -171,16 +171,6 @@ def test_weighed_ratings_stay_in_the_scale(top: list[tuple[str, float | None]]) 
     assert (normalized is None) == (value == 0)
 
 
-@pytest.mark.parametrize(
-    ("reply", "value"),
-    [("4", 4), (" 5\n", 5), ("- Consistency: 3", 3), ("Score: **2**/5.", 2), ("4.5", 4.5), ("4 out of 5", 4), ("Relevance (1-5): 4", None),
-     ("4\n\nIt says what the text says.", 4), ("It is good.\nScore: 4", 4), ("5\nbut then again\n2", None), ("6", None), ("0", None),
-     ("5.5", None), ("12", None), ("", None), ("4/7", None), (r"Fine. \boxed{3}", 3), ("<think>5</think>2", 2), ("<think>Perhaps\n5", None), ("the 3 people", None)],
-)  # fmt: skip
-def test_stated_ratings(reply: str, value: float | None) -> None:
-    assert stated_rating(reply) == value
-
-
 @given(st.text())
 def test_any_reply_has_a_rating_in_the_scale_or_none(reply: str) -> None:
     value = stated_rating(reply)

@@ -1,22 +1,23 @@
-"""Cases written from a seed: right answers by construction, lengths kept, the same bytes, memory that does not grow."""
+"""Cases written from a seed: lengths kept, the same bytes, memory that does not grow; and fact recall, which scores summaries of them."""
 
 import json
 import re
 import tracemalloc
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from other_tokenizers import other_tokenizer
 from synthetic_text_checks import coverage
 
 from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.benchmarks.catalogue import resolve_options
-from long_context_tasks.benchmarks.ethic import scoring
 from long_context_tasks.benchmarks.ethic.prompts import context_of, template
-from long_context_tasks.benchmarks.ethic.scoring.fact_recall import states
+from long_context_tasks.benchmarks.ethic.scoring import fact_recall, summaries
+from long_context_tasks.benchmarks.ethic.scoring.fact_recall import SectionFacts, plain_words, states
 from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.synthetic import (
     MAKERS,
@@ -29,7 +30,8 @@ from long_context_tasks.benchmarks.ethic.synthetic.fit import fit, shortened, wh
 from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, Made, Maker
 from long_context_tasks.benchmarks.ethic.synthetic.organize import organize
 from long_context_tasks.benchmarks.loading import load_task
-from long_context_tasks.schema import CaseSet, InputError, Options
+from long_context_tasks.judges import Verdict
+from long_context_tasks.schema import Case, CaseSet, InputError, Options, Turn
 from long_context_tasks.synthetic.document import Fact, Paragraph
 from long_context_tasks.tokens import get_tokenizer
 
@@ -96,58 +98,6 @@ def test_longer_tokens_than_those_of_cl100k_are_supplied(domain: str, tmp_path: 
     assert 0.98 * 4000 <= get_tokenizer(str(tmp_path)).count(f"{template('build_system')}\n\n{user}") <= 4000
 
 
-@pytest.mark.parametrize("domain", DOMAINS["recall"])
-def test_labels_stand_in_the_context_and_a_right_answer_scores_one(domain: str) -> None:
-    task = load_task(f"ethic_recall_{domain}_synthetic", Options(length=2000, n=2, seed=5))
-    forms = GENRES[domain].forms or (lambda label: (label,))
-    for case in task.cases.cases:
-        context = context_of(task.messages(case)[-1].content) or ""
-        gold = list(case.turns[0].gold)
-        assert len(gold) > 3 and all(whole_word(forms(label), context) for label in gold)
-        separator = ", " if domain in ("books", "debates") else "; "
-        assert scoring.score_recall(case, separator.join(gold))["strict_f1"].value == 1
-        assert max(case.turns[0].labels["first_chunk"]) < case.labels["num_chunks"]
-
-
-@pytest.mark.parametrize("domain", DOMAINS["organize"])
-def test_options_in_the_gold_order_follow_the_context(domain: str) -> None:
-    seen = set()
-    for number in range(4):
-        made = made_case("organize", domain, 2000, number)
-        options = dict(re.findall(r"^\[(\d+)\] (.*)$", made.draft.user, re.MULTILINE))
-        gold = made.draft.gold
-        assert sorted(options, key=int) == sorted(gold, key=int) and len(gold) > 2
-        seen.add(tuple(gold))
-        for option, part in zip(gold, made.facts, strict=True):
-            assert part.facts and all(states(options[option], fact) for fact in part.facts)
-        # The summary of each part is made of facts of paragraphs that stand in order.
-        places = [
-            next(at for at, one in enumerate(made.paragraphs) if set(part.facts) & set(one.facts))
-            for part in made.facts
-        ]
-        assert places == sorted(places)
-    assert len(seen) > 1
-
-
-def test_the_studies_of_a_review_are_told_by_its_inclusion() -> None:
-    from long_context_tasks.benchmarks.ethic.synthetic.maker import document_seed
-    from long_context_tasks.synthetic.trials import write_review
-
-    made = made_case("attribute", "medicine", 4000, 1)
-    included = write_review(document_seed(3, "medicine", 1), 20_000).included
-    shown = re.findall(r"^ID: (\d+)", made.draft.user, re.MULTILINE)
-    assert set(made.draft.gold) == included & set(shown)
-    assert 0 < len(made.draft.gold) < len(shown)
-
-
-def test_segments_of_law_are_numbered_and_some_cite_the_target() -> None:
-    made = made_case("attribute", "law", 4000, 1)
-    segments = re.findall(r"^<Segment \d+>$", made.draft.user, re.MULTILINE)
-    assert segments == [f"<Segment {n}>" for n in range(1, len(segments) + 1)]
-    assert 0 < len(made.draft.gold) < len(segments) and set(made.draft.gold) <= set(segments)
-    assert "TARGET CITATION" not in made.draft.user and "[CITATION]" in made.draft.user
-
-
 @pytest.mark.parametrize(("task", "domain"), PAIRS)
 def test_the_answer_needs_most_of_the_context(task: str, domain: str) -> None:
     tokenizer = get_tokenizer("cl100k")
@@ -199,17 +149,6 @@ def test_built_cases_run_under_their_task_at_their_length(tmp_path: Path) -> Non
     assert json.loads((folder / "manifest.json").read_text())["options"]["n"] == 2
     with pytest.raises(InputError, match="lengths 1k, 2k; choose one with lct_length"):
         load_task("ethic_attribute_law_synthetic", resolve_options({"lct_cases": tmp_path / "cases"}))
-
-
-def test_a_task_writes_its_cases_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from long_context_tasks.benchmarks.ethic import synthetic as synthetic_build
-
-    name = "ethic_recall_debates_synthetic"
-    first = load_task(name, Options(length=1000, n=2))
-    monkeypatch.setattr(synthetic_build, "build", None)
-    assert load_task(name, Options(length=1000, n=2)).cases.cases == first.cases.cases
-    with pytest.raises(TypeError):
-        load_task(name, Options(length=1000, n=2, seed=1))
 
 
 def test_what_cannot_be_built_is_told(tmp_path: Path) -> None:
@@ -281,3 +220,108 @@ def test_a_shortened_paragraph_keeps_what_still_stands_in_it() -> None:
     forms = lambda label: (label, f"{int(label):,}")  # noqa: E731
     # Which of the two 24 is a count of people cannot be told.
     assert shortened(counts, counts.text.index(" Later"), forms) is None
+
+
+WHEEL = Fact("Anne mended a wheel.", (("Anne", "Finch"), ("mended", "repaired"), ("wheel",)))
+COUNT = Fact("1,204 men came.", (("1,204", "1204"),), 0.5)
+MILL = Fact("The mill burned.", (("mill",), ("burned", "fire")))
+
+
+def case_of(*sections: tuple[Fact, ...], words: int = 100) -> Case:
+    rows = [SectionFacts.of(facts, "word " * words).row() for facts in sections]
+    markers = [f"<Section {n}>" for n in range(1, len(sections) + 1)]
+    return Case("c", "t", {"facts": rows}, (Turn(markers),), "c", labels={"domain": "books"})
+
+
+def value(case: Case, response: str | None) -> Any:
+    return fact_recall.score_case(case, response)["fact_recall"]
+
+
+def test_shares_are_weighed_and_sections_left_out_have_nothing() -> None:
+    case = case_of((WHEEL, COUNT), (MILL,))
+    for response, share in (
+        ("<Section 1> Anne mended a wheel. <Section 2> The mill burned.", (1 / 1.5 + 1) / 2),
+        ("<Section 1> Anne mended a wheel; 1,204 men came.", 0.5),
+        # What stands under another marker is not told of its own section.
+        ("<Section 1> Anne mended a wheel; 1,204 men came. The mill burned.", 0.5),
+        ("<Section 1> The mill burned. <Section 2> Anne mended a wheel.", 0),
+    ):
+        assert value(case, response).value == pytest.approx(share)
+    assert value(case_of((), (MILL,)), "<Section 2> The mill burned.").value == 1
+
+
+@pytest.mark.parametrize(
+    ("response", "reason"),
+    [(None, "empty"), ("", "empty"), ("I'm sorry, I can't.", "refused"), ("Anne mended it.", "unparsed")],
+)
+def test_failures_of_the_model_have_the_lowest_score(response: str | None, reason: str) -> None:
+    score = value(case_of((WHEEL,), (MILL,)), response)
+    assert (score.value, score.reason) == (0, reason)
+
+
+MARKERS = ["<Section 1>", "<Section 2>"]
+
+
+def test_headings_in_law_and_a_single_section() -> None:
+    segments = ["<Segment 1>", "<Segment 2>"]
+    for answer in (
+        "<Section 1> A\n<Section 2> B",
+        "<Segment 1> A\n<Segment 2> B",
+        "Segment 1: A\nSegment 2: B",
+    ):
+        assert fact_recall.written_summaries(answer, segments) == dict(zip(segments, "AB", strict=True))
+    assert fact_recall.written_summaries(" A ", MARKERS[:1]) == {"<Section 1>": "A"}
+
+
+@given(st.text(alphabet="<>Section 12\n*#:Ab.", max_size=80))
+@example(f"Section {'9' * 5000}: X")
+def test_any_answer_is_read(answer: str) -> None:
+    assert set(fact_recall.written_summaries(answer, MARKERS)) <= set(MARKERS)
+
+
+def test_a_copy_of_the_section_counts_up_to_half_of_its_words() -> None:
+    case = case_of((WHEEL, MILL), words=400)
+    filler = "and so it went on " * 30
+    assert value(case, f"<Section 1> Anne mended the wheel. {filler} The mill burned.").value == 1
+    assert value(case, f"<Section 1> Anne mended the wheel. {filler * 2} The mill burned.").value == 0.5
+    assert SectionFacts.of((MILL,), "word " * 5000).most_words == fact_recall.PAGE
+    assert len(plain_words(filler)) == 150
+
+
+@pytest.fixture
+def task() -> Any:
+    return load_task("ethic_summarize_books_synthetic", Options(length=2000, n=1))
+
+
+def perfect(case: Case) -> str:
+    sections = zip(case.turns[0].gold, case.inputs["facts"], strict=True)
+    return "\n".join(f"{marker} {' '.join(fact[0] for fact in row['facts'])}" for marker, row in sections)
+
+
+def test_the_statements_of_the_writer_score_one_without_a_judge(task: Any) -> None:
+    assert task.metrics[0] == "fact_recall" and task.metrics[1:] == summaries.METRICS
+    assert "fact_recall" not in task.points and "fact_recall" not in task.judging.metrics
+    [case] = task.cases.cases
+    scores = task.score(case, perfect(case), None)
+    assert scores["fact_recall"].value == pytest.approx(1)
+    assert (scores["summary_score"].value, scores["summary_score"].reason) == (None, "not_judged")
+    assert scores["sections_covered"].value == 1
+    assert task.score(case, None, "does_not_fit")["fact_recall"].value is None
+
+
+@pytest.mark.parametrize("domain", DOMAINS["summarize"])
+def test_every_statement_states_its_fact(domain: str) -> None:
+    made = load_task(f"ethic_summarize_{domain}_synthetic", Options(length=8000, n=3, seed=11))
+    facts = [fact for case in made.cases.cases for row in case.inputs["facts"] for fact in row["facts"]]
+    unstated = [words for statement, words, _ in facts if not states(statement, Fact("", words))]
+    assert len(facts) > 50 and not unstated
+
+
+def test_a_judge_adds_its_metrics_and_changes_nothing_else(task: Any) -> None:
+    [case] = task.cases.cases
+    response = perfect(case)
+    requests = task.judging.requests(case, [response], "geval")
+    verdicts = [Verdict(4.0, None, "4", (), 0, str(n)) for n in range(len(requests))]
+    scores = task.judging.score_turn(case, 0, response, verdicts, "geval", None)
+    assert scores["summary_score"].value == 4
+    assert scores["fact_recall"] == task.score(case, response, None)["fact_recall"]

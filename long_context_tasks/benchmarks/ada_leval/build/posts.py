@@ -6,7 +6,6 @@ grows; what stays in memory are a few numbers for each post. The synthetic forum
 """
 
 import difflib
-import hashlib
 import tempfile
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,9 +18,7 @@ import numpy.typing as npt
 from long_context_tasks.benchmarks.ada_leval.build.counts import Ints, PromptCounter, counted_ahead
 from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.corpora.stack_exchange import (
-    Answers,
     PostIndex,
-    Questions,
     build_index,
     html_to_text,
     is_text_only,
@@ -30,6 +27,7 @@ from long_context_tasks.corpora.stack_exchange import (
 from long_context_tasks.schema import InputError
 from long_context_tasks.synthetic import Thread, write_threads
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
+from long_context_tasks.tokens.tokenizers import text_hash
 
 _IN_MEMORY = 256 * 1024 * 1024
 _BATCH = 256
@@ -122,20 +120,16 @@ class ForumPosts:
         tags = [names.setdefault(tag, len(names)) for thread in threads for tag in thread.tags]
         answers = [(answer, thread.id) for thread in threads for answer in thread.answers]
         return PostIndex(
-            questions=Questions(
-                id=np.array([thread.id for thread in threads], dtype=np.int64),
-                accepted=np.array([thread.accepted_id for thread in threads], dtype=np.int64),
-                score=np.array([thread.score for thread in threads], dtype=np.int32),
-                created=np.array([thread.date for thread in threads], dtype="datetime64[ms]"),
-                tag_offsets=np.cumsum([0, *(len(thread.tags) for thread in threads)], dtype=np.int64),
-                tag_ids=np.array(tags, dtype=np.int32),
-            ),
-            answers=Answers(
-                id=np.array([answer.id for answer, _ in answers], dtype=np.int64),
-                parent=np.array([parent for _, parent in answers], dtype=np.int64),
-                created=np.array([answer.date for answer, _ in answers], dtype="datetime64[ms]"),
-            ),
+            questions=np.array([thread.id for thread in threads], dtype=np.int64),
+            accepted=np.array([thread.accepted_id for thread in threads], dtype=np.int64),
+            scores=np.array([thread.score for thread in threads], dtype=np.int32),
+            asked=np.array([thread.date for thread in threads], dtype="datetime64[ms]"),
+            tag_offsets=np.cumsum([0, *(len(thread.tags) for thread in threads)], dtype=np.int64),
+            tag_ids=np.array(tags, dtype=np.int32),
             tags=tuple(names),
+            answers=np.array([answer.id for answer, _ in answers], dtype=np.int64),
+            parents=np.array([parent for _, parent in answers], dtype=np.int64),
+            answered=np.array([answer.date for answer, _ in answers], dtype="datetime64[ms]"),
             rows=len(threads) + len(answers),
         )
 
@@ -188,9 +182,7 @@ class Pool:
         gold: int64 (n,): place of the accepted answer in the answers' columns; -1 without one in the file.
         answer_offsets: int64 (n + 1,): the answers of question i.
         answer_ids: int64 (m,).
-        answer_question: int64 (m,): place of the question.
         answer_created: datetime64[ms] (m,).
-        rows: posts in the file, for messages.
     """
 
     ids: Ints
@@ -200,9 +192,7 @@ class Pool:
     gold: Ints
     answer_offsets: Ints
     answer_ids: Ints
-    answer_question: Ints
     answer_created: npt.NDArray[np.datetime64]
-    rows: int
 
     def tags(self, question: int) -> Ints:
         """Return the tag ids of a question."""
@@ -213,63 +203,38 @@ class Pool:
         return np.arange(self.answer_offsets[question], self.answer_offsets[question + 1])
 
 
-def choose_tags(index: PostIndex, tags: int | Sequence[str], name: str) -> Ints:
-    """Return ids of the most frequent tags (ties by name), or of the named ones.
-
-    Raises:
-        InputError: a named tag that no question has.
-    """
-    if isinstance(tags, int):
-        counts = np.bincount(index.questions.tag_ids, minlength=len(index.tags))
-        order = sorted(range(len(index.tags)), key=lambda tag: (-int(counts[tag]), index.tags[tag]))
-        return np.array(order[:tags], dtype=np.int64)
-    places = {tag: place for place, tag in enumerate(index.tags)}
-    for tag in tags:
-        if tag not in places:
-            near = difflib.get_close_matches(tag, places, n=3)
-            hint = f"; near it: {', '.join(near)}" if near else ""
-            raise InputError(f"{name}: no question has the tag {tag!r}{hint}. Correct --tags")
-    return np.array([places[tag] for tag in tags], dtype=np.int64)
-
-
-def _most_popular(index: PostIndex, tags: Ints, per_tag: int) -> Ints:
-    """Return rows of the questions with the highest scores of each tag (ties by id), ascending by id, each once."""
-    questions = index.questions
-    owner = np.repeat(np.arange(len(questions)), np.diff(questions.tag_offsets))
-    ranked = np.lexsort((questions.id, -questions.score.astype(np.int64)))
-    rank = np.empty(len(questions), dtype=np.int64)
-    rank[ranked] = np.arange(len(questions))
-    chosen = []
-    for tag in tags:
-        rows = owner[questions.tag_ids == tag]
-        chosen.append(rows[np.argsort(rank[rows], kind="stable")[:per_tag]])
-    rows = np.unique(np.concatenate(chosen)) if chosen else np.empty(0, dtype=np.int64)
-    return rows[np.argsort(questions.id[rows], kind="stable")]
-
-
 def choose_pool(index: PostIndex, tags: int | Sequence[str], per_tag: int, name: str) -> Pool:
-    """Return the popular questions of frequent tags with all their answers.
+    """Return the questions of the most frequent tags (ties by name) or of named ones with all their answers.
+
+    Of each tag the questions with the highest scores are taken (ties by id).
 
     Raises:
-        InputError: no question has a tag, or none of them an accepted answer in the file.
+        InputError: a named tag that no question has, no tags at all, or no accepted answer in the file.
     """
-    questions, answers = index.questions, index.answers
-    if not len(questions.tag_ids):
+    if not len(index.tag_ids):
         raise InputError(
-            f"{name}: none of {len(questions):,} questions has tags; give a dump whose questions have them"
+            f"{name}: none of {len(index.questions):,} questions has tags; give a dump whose questions have them"
         )
-    rows = _most_popular(index, choose_tags(index, tags, name), per_tag)
-    ids = questions.id[rows]
-    tag_counts = np.diff(questions.tag_offsets)[rows]
-    tag_ids = np.concatenate([questions.tags(int(row)) for row in rows]).astype(np.int64)
+    tag_counts = np.diff(index.tag_offsets)
+    owner = np.repeat(np.arange(len(index.questions)), tag_counts)
+    ranked = np.lexsort((index.questions, -index.scores.astype(np.int64)))
+    rank = np.empty(len(index.questions), dtype=np.int64)
+    rank[ranked] = np.arange(len(index.questions))
+    chosen = []
+    for tag in _tag_ids(index, tags, name):
+        of_tag = owner[index.tag_ids == tag]
+        chosen.append(of_tag[np.argsort(rank[of_tag], kind="stable")[:per_tag]])
+    rows = np.unique(np.concatenate(chosen))
+    rows = rows[np.argsort(index.questions[rows], kind="stable")]
+    ids = index.questions[rows]
 
-    parent = np.searchsorted(ids, answers.parent)
+    parent = np.searchsorted(ids, index.parents)
     parent[parent == len(ids)] = 0
-    known = np.flatnonzero(ids[parent] == answers.parent)
-    known = known[np.lexsort((answers.id[known], parent[known]))]
-    answer_question, answer_ids = parent[known], answers.id[known]
+    known = np.flatnonzero(ids[parent] == index.parents)
+    known = known[np.lexsort((index.answers[known], parent[known]))]
+    answer_question, answer_ids = parent[known], index.answers[known]
     gold = np.full(len(ids), -1, dtype=np.int64)
-    hits = np.flatnonzero(questions.accepted[rows][answer_question] == answer_ids)
+    hits = np.flatnonzero(index.accepted[rows][answer_question] == answer_ids)
     gold[answer_question[hits]] = hits
     if not len(hits):
         raise InputError(
@@ -278,16 +243,28 @@ def choose_pool(index: PostIndex, tags: int | Sequence[str], per_tag: int, name:
         )
     return Pool(
         ids=ids,
-        tag_offsets=np.concatenate([[0], np.cumsum(tag_counts)]),
-        tag_ids=tag_ids,
+        tag_offsets=np.concatenate([[0], np.cumsum(tag_counts[rows])]),
+        tag_ids=np.concatenate([index.tags_of(int(row)) for row in rows]).astype(np.int64),
         tag_names=index.tags,
         gold=gold,
         answer_offsets=np.searchsorted(answer_question, np.arange(len(ids) + 1)),
         answer_ids=answer_ids,
-        answer_question=answer_question,
-        answer_created=answers.created[known],
-        rows=index.rows,
+        answer_created=index.answered[known],
     )
+
+
+def _tag_ids(index: PostIndex, tags: int | Sequence[str], name: str) -> Sequence[int]:
+    if isinstance(tags, int):
+        counts = np.bincount(index.tag_ids, minlength=len(index.tags))
+        by_number = sorted(range(len(index.tags)), key=lambda tag: (-int(counts[tag]), index.tags[tag]))
+        return by_number[:tags]
+    places = {tag: place for place, tag in enumerate(index.tags)}
+    for tag in tags:
+        if tag not in places:
+            near = difflib.get_close_matches(tag, places, n=3)
+            hint = f"; near it: {', '.join(near)}" if near else ""
+            raise InputError(f"{name}: no question has the tag {tag!r}{hint}. Correct --tags")
+    return [places[tag] for tag in tags]
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,8 +321,7 @@ def read_texts(source: PostSource, pool: Pool, counter: PromptCounter, progress:
             words = text.strip()
             if not words:
                 continue
-            digest = hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-            same = seen.setdefault(digest, len(seen))
+            same = seen.setdefault(text_hash(words), len(seen))
             place = wanted[post]
             asks = place < 0
             if asks:

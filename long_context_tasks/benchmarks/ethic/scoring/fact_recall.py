@@ -89,19 +89,17 @@ class SectionFacts:
         facts = [[one.statement, [list(group) for group in one.words], one.weight] for one in self.facts]
         return {"most_words": self.most_words, "facts": facts}
 
-    @classmethod
-    def of_row(cls, row: Mapping[str, Any]) -> "SectionFacts":
-        """The inverse of :meth:`row`."""
-        facts = (
-            Fact(statement, tuple(map(tuple, groups)), weight) for statement, groups, weight in row["facts"]
-        )
-        return cls(tuple(facts), row["most_words"])
 
-    def recall(self, summary: str) -> float:
-        """Share of the facts, by weight, that a summary states within the words that count."""
-        text = " ".join(["", *plain_words(summary)[: self.most_words], ""])
-        stated = math.fsum(fact.weight for fact in self.facts if _states(text, fact.words))
-        return stated / math.fsum(fact.weight for fact in self.facts)
+def recall(row: Mapping[str, Any], summary: str) -> float:
+    """Return the share of a section's facts, by weight, that a summary states within the words that count.
+
+    Args:
+        row: see :meth:`SectionFacts.row`.
+        summary: of the section; may be empty.
+    """
+    text = " ".join(["", *plain_words(summary)[: row["most_words"]], ""])
+    stated = math.fsum(weight for _, groups, weight in row["facts"] if _states(text, groups))
+    return stated / math.fsum(weight for *_, weight in row["facts"])
 
 
 def written_summaries(answer: str, markers: Sequence[str]) -> dict[str, str]:
@@ -140,7 +138,7 @@ def fact_recall(case: Case, response: str | None) -> Score:
     if not written:
         return Score(0.0, answer.why(UNPARSED))
     recalls = [
-        SectionFacts.of_row(row).recall(written.get(marker, ""))
+        recall(row, written.get(marker, ""))
         for marker, row in zip(turn.gold, case.inputs[INPUT], strict=True)
         if row["facts"]
     ]

@@ -170,11 +170,6 @@ def organizing(prediction: str, answer: Sequence[str]) -> float:
     return lcs_length(order_of(prediction), answer) / len(answer)
 
 
-def organizing_subsequence(prediction: str, answer: Sequence[str]) -> list[str]:
-    """Return the common subsequence of the official result."""
-    return longest_common_subsequence(order_of(prediction), list(answer))
-
-
 def rating(token: str) -> int | None:
     """Return the rating from 1 to 5 that a token means; blanks, a sign and other scripts' digits are read too.
 

@@ -1,7 +1,9 @@
-"""What annotators and evaluators write is read without a crash, whatever it is; and nothing but citations is masked."""
+"""What models, judges, annotators and evaluators write is read as the golden file says, and without a crash whatever it is."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -26,10 +28,63 @@ from long_context_tasks.benchmarks.ethic.build.attribute import (
 )
 from long_context_tasks.benchmarks.ethic.build.drafts import fill
 from long_context_tasks.benchmarks.ethic.prompts import template
-from long_context_tasks.benchmarks.ethic.scoring.repaired import recall_f1, recall_labels, recalled_items
+from long_context_tasks.benchmarks.ethic.scoring import fact_recall, score_qa
+from long_context_tasks.benchmarks.ethic.scoring.fact_recall import SectionFacts, states, written_summaries
+from long_context_tasks.benchmarks.ethic.scoring.repaired import (
+    is_refusal,
+    recall_f1,
+    recall_labels,
+    recalled_items,
+)
+from long_context_tasks.benchmarks.ethic.scoring.summaries import stated_rating
 from long_context_tasks.corpora.documents import Opinion
 from long_context_tasks.coverage.measure import evaluator_prompt, read_score
-from long_context_tasks.schema import InputError
+from long_context_tasks.schema import Case, InputError, Turn
+from long_context_tasks.synthetic.document import Fact
+
+ROWS = [
+    json.loads(line)
+    for line in Path(__file__).with_name("golden").joinpath("readings.jsonl").read_text("utf-8").splitlines()
+]
+MARKERS = ["<Section 1>", "<Section 2>"]
+
+
+def case(gold: list[str], **inputs: Any) -> Case:
+    return Case("1", "t", inputs, (Turn(gold),), "1", labels={"domain": "books"})
+
+
+def short_answer(gold: str, response: str) -> list[float | None]:
+    return [score.value for score in score_qa(case([gold]), response).values()]
+
+
+def wheel_and_mill(response: str) -> float | None:
+    """Fact recall of a context whose first section has a wheel mended, and whose second has a mill burned."""
+    facts = (
+        Fact("x", (("Anne", "Finch"), ("mended", "repaired"), ("wheel",))),
+        Fact("x", (("mill",), ("burned", "fire"))),
+    )
+    rows = [SectionFacts.of([fact], "word " * 100).row() for fact in facts]
+    return fact_recall.fact_recall(case(MARKERS, facts=rows), response).value
+
+
+READERS: dict[str, Callable[..., Any]] = {
+    "labels": parse_labels,
+    "masked": lambda text, quotes: mask(text, quotes)[0],
+    "may refer": lambda span: may_refer(span, Opinion("1", "The United States v. Gifford", ())),
+    "refusal": is_refusal,
+    "stated rating": stated_rating,
+    "final score": read_score,
+    "short answer": short_answer,
+    "states": lambda text, groups: states(text, Fact("", groups)),
+    "written summaries": lambda answer: written_summaries(answer, MARKERS),
+    "fact recall": wheel_and_mill,
+}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[f"{row['rule']}-{row['given'][-1]!r:.30}" for row in ROWS])
+def test_golden_readings(row: dict[str, Any]) -> None:
+    assert READERS[row["rule"]](*row["given"]) == row["expected"]
+
 
 NAMES = st.lists(st.from_regex(r"[A-Z][a-zé]{1,9}", fullmatch=True), max_size=8)
 NUMBERS = st.lists(st.integers(0, 99_999).map(str), max_size=8)
@@ -98,47 +153,9 @@ def test_any_quote_and_text_can_be_masked(text: str, quotes: list[str]) -> None:
 @given(st.text(max_size=100), st.text(max_size=100))
 def test_what_is_filled_in_is_not_searched_for_slots(passage: str, query: str) -> None:
     prompt = evaluator_prompt(passage + "<query>", query + "<context>")
-    assert passage + "<query>" in prompt and query + "<context>" in prompt
+    assert f"\n\n{passage}<query>\n\nQuery:" in prompt and f"\n\n{query}<context>\n\nScore Rubrics:" in prompt
+    assert prompt.endswith("Final Score : {{a single score only}}")
     assert fill("<options>", {"options": passage}) == passage
-
-
-@pytest.mark.parametrize(
-    ("text", "quotes", "masked"),
-    [
-        ("As Gifford held, no.", ["Gifford"], "As [TARGET CITATION] held, no."),
-        ("See Roe v. Wade, 410 U.S. 113 (1973).", [], "See [CITATION]."),
-        # A span that the annotator copied in part makes the whole citation the target's.
-        ("See Roe v. Wade, 410 U.S. 113 (1973).", ["Roe v. Wade"], "See [TARGET CITATION]."),
-        ("(quoting Roe v. Wade, 410 U.S. 113, 116 (1973))", [], "(quoting [CITATION])"),
-        ("See 42 U.S.C. § 1983.", [], "See 42 U.S.C. § 1983."),
-        (
-            "Doe v. Roe, F.3d , (1st Cir. 1994) [No. 93-1]",
-            ["Doe v. Roe, F.3d ,"],
-            "[TARGET CITATION] (1st Cir. 1994) [No. 93-1]",
-        ),
-        # Not inside of words.
-        ("The heroes of Roe, unRoed.", ["Roe"], "The heroes of [TARGET CITATION], unRoed."),
-    ],
-)
-def test_masking(text: str, quotes: list[str], masked: str) -> None:
-    assert mask(text, quotes)[0] == masked
-
-
-@pytest.mark.parametrize(
-    ("span", "may"),
-    [
-        ("Gifford", True),
-        ("the Gifford decision", True),
-        ("17 F.3d 462", True),
-        ("Roe v. Wade, 410 U.S. 113 (1973)", True),
-        ("the", False),
-        ("The court", False),
-        ("United States", False),
-        ("a gifford of words", False),
-    ],
-)
-def test_spans_that_can_refer_to_a_target(span: str, may: bool) -> None:
-    assert may_refer(span, Opinion("1", "The United States v. Gifford", ())) == may
 
 
 def test_hand_made_labels_are_read_as_the_annotators(tmp_path: Path) -> None:

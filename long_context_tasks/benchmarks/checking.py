@@ -1,0 +1,226 @@
+"""What is missing or wrong in a benchmark: its functions, cases, prompts, scores and reference hashes, in seconds.
+
+Of tasks of one kind (source, scoring, judge, conversation) the first is checked, which is the shortest, on a few cases.
+"""
+
+import hashlib
+import json
+import math
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.benchmarks.plugin import Benchmark
+from long_context_tasks.judges.task_judge import score_turns
+from long_context_tasks.schema import Case, InputError, LoadedTask, Message, Options, parse_length
+from long_context_tasks.schema.files import loads, write_json
+from long_context_tasks.schema.options import cache_dir
+from long_context_tasks.schema.response import Response
+
+REFERENCE = "reference.json"
+"""File with the reference hashes of a benchmark that has none on its card, beside the card."""
+
+_PATHS = (
+    *("load", "labels", "sections", "heat_maps", "paper_tables", "judge_agreement", "ratings", "split"),
+    *("example_files", "example_answers"),
+)
+_CASES = 3
+
+
+class Finding(NamedTuple):
+    """What was found at a place, such as a task, and whether it is wrong or only could not be checked."""
+
+    place: str
+    text: str
+    wrong: bool = True
+
+
+def check_benchmark(name: str) -> list[Finding]:
+    """Return what is wrong in a benchmark, and what could not be checked. Cases are written anew, whatever the cache holds.
+
+    Raises:
+        InputError: there is no such benchmark, or it cannot be imported.
+    """
+    benchmark = catalogue.benchmark(name)
+    found = list(_functions(benchmark))
+    if found:
+        return found
+    with _empty_cache() as folder:
+        data = None
+        if write_files := benchmark.function("example_files"):
+            data = folder / "examples"
+            write_files(data / name, _CASES)
+        for spec in _one_of_each_kind(name):
+            found += _check_task(benchmark, spec, data)
+        if not any(finding.wrong for finding in found):
+            found += _check_reference(benchmark)
+    return found
+
+
+@contextmanager
+def _empty_cache() -> Iterator[Path]:
+    """A new folder in place of the cache; published files stay where they are."""
+    before = {variable: os.environ.get(variable) for variable in ("LCT_CACHE_DIR", "LCT_DATA_DIR")}
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["LCT_DATA_DIR"] = before["LCT_DATA_DIR"] or str(cache_dir() / "data")
+        os.environ["LCT_CACHE_DIR"] = folder
+        try:
+            yield Path(folder)
+        finally:
+            for variable, value in before.items():
+                os.environ.pop(variable)
+                if value is not None:
+                    os.environ[variable] = value
+
+
+def _functions(benchmark: Benchmark) -> Iterator[Finding]:
+    calls: list[tuple[str, Callable[[], object]]] = [
+        (path, partial(benchmark.function, path)) for path in _PATHS
+    ]
+    for name, builder in benchmark.builders.items():
+        kinds = (benchmark.settings_of, benchmark.source_of, benchmark.writer_of)
+        calls += [(name, partial(resolve, builder)) for resolve in kinds]
+    for place, call in calls:
+        try:
+            call()
+        except InputError as error:
+            yield Finding(place, str(error))
+
+
+def _one_of_each_kind(name: str) -> list[catalogue.TaskSpec]:
+    kinds: dict[tuple[object, ...], catalogue.TaskSpec] = {}
+    for spec in catalogue.task_specs():
+        if spec.benchmark == name and spec.source != "built" and spec.length != catalogue.ANY:
+            kind = (spec.task, spec.source, spec.scoring, spec.judged, spec.conversation)
+            kinds.setdefault(kind, spec)
+    return list(kinds.values())
+
+
+def _check_task(benchmark: Benchmark, spec: catalogue.TaskSpec, data: Path | None) -> Iterator[Finding]:
+    place, loaded = spec.name, False
+    given: dict[str, Any] = {"lct_n": _CASES, "lct_length": None if spec.length else "2k"}
+    try:
+        task = load_task(spec.name, given | ({"lct_data_dir": str(data)} if data else {}))
+        loaded = True
+        cases = task.cases.cases
+        if not cases or len(task.by_id) != len(cases):
+            yield Finding(place, "two cases have one id" if cases else "no cases")
+        for case in cases[:_CASES]:
+            place = f"{spec.name}, case {case.id}"
+            yield from (Finding(place, text) for text in _wrong_in_case(benchmark, task, case))
+    except InputError as error:
+        checkable = loaded or data is not None or spec.source == "seed"
+        text = str(error) if checkable else f"not checked, as there are no example_files: {error}"
+        yield Finding(place, text, wrong=checkable)
+    except Exception as error:  # of the benchmark's own code
+        yield Finding(place, f"{type(error).__name__}: {error}")
+
+
+def _sent(task: LoadedTask, case: Case) -> Sequence[Message]:
+    return task.whole_conversation(case) if task.is_conversation else task.messages(case)
+
+
+def _wrong_in_case(benchmark: Benchmark, task: LoadedTask, case: Case) -> Iterator[str]:
+    if task.candidates is not None:
+        if len(task.candidates(case, task.cases.documents)) < 2:
+            yield "a task by likelihood needs two candidates or more"
+        return
+    messages = list(_sent(task, case))
+    if messages != list(_sent(task, case)):
+        yield "render gives another prompt when it is called again"
+    if not any(message.content.strip() for message in messages):
+        yield "the prompt is empty"
+    answers = benchmark.function("example_answers") if task.judging is None else None
+    examples: list[str] = list(answers(case, 0)) if answers else []
+    headline = task.metrics[0]
+    values: dict[str | None, float | None] = {}
+    for text in (None, "", *examples):
+        response = Response(text, "endpoint_failed" if text is None else None)
+        scores = score_turns(task, case, [response] * len(case.turns))[0]
+        values[text] = scores[headline].value
+        for metric in task.metrics:
+            value, rate = scores[metric].value, metric not in task.points
+            if value is None and not scores[metric].reason:
+                yield f"{metric} is None without a reason"
+            elif value is not None and not (math.isfinite(value) and (0 <= value <= 1 or not rate)):
+                yield f"{metric} is {value}; a rate is from 0 to 1, and the card names other metrics under points"
+    if values[None] is not None:
+        yield f"{headline} has a value without a response; give Score(None, status)"
+    if values[""] is None and task.judging is None:
+        yield f"{headline} of an empty response is None; a failure of the model is the lowest score with a reason"
+    found = [values[text] for text in examples]
+    known = [value for value in found if value is not None]
+    if examples and not (known and found[0] == max(known) > min(known)):
+        yield f"{headline} of the example answers is {found}; the first must be the best, and another worse"
+
+
+def reference_sha256(task: str, settings: Mapping[str, Any]) -> str:
+    """Return the hash of a few seeded cases: of what a model sees, what is right, and all that scores are made from.
+
+    ``settings`` has the ``length`` (of a task without one in its name), ``seed`` and ``n``.
+    """
+    length = parse_length(settings["length"])
+    loaded = load_task(task, Options(length=length, seed=settings["seed"], n=settings["n"]))
+    digest = hashlib.sha256()
+    for case in loaded.cases.cases:
+        row = {
+            "id": case.id,
+            "messages": [[message.role, message.content] for message in _sent(loaded, case)],
+            "turns": [[turn.question, turn.gold, dict(turn.labels)] for turn in case.turns],
+            "inputs": dict(case.inputs),
+        }
+        digest.update(json.dumps(row, sort_keys=True, ensure_ascii=False).encode())
+    return digest.hexdigest()
+
+
+def reference_of(benchmark: Benchmark) -> Mapping[str, Any] | None:
+    """Return ``version``, ``length``, ``seed``, ``n`` and ``sha256`` by task, from the card or the file beside it; None without both."""
+    on_card: Mapping[str, Any] | None = benchmark.card.data.get("synthetic", {}).get("reference")
+    path = benchmark.folder / REFERENCE
+    return loads(path.read_bytes()) if on_card is None and path.is_file() else on_card
+
+
+def write_reference(name: str) -> Path:
+    """Write the hashes of the benchmark's seeded tasks as they are now; return the file.
+
+    Raises:
+        InputError: the card has them, or the file cannot be written.
+    """
+    benchmark = catalogue.benchmark(name)
+    path = benchmark.folder / REFERENCE
+    if "reference" in benchmark.card.data.get("synthetic", {}):
+        raise InputError(f"{name}: its reference hashes are on its card (data: synthetic: reference)")
+    settings = {"version": benchmark.card.version, "length": "2k", "seed": 0, "n": _CASES}
+    write_json(
+        path, settings | {"sha256": {task: reference_sha256(task, settings) for task in _seeded(name)}}
+    )
+    return path
+
+
+def _seeded(name: str) -> list[str]:
+    specs = _one_of_each_kind(name)
+    return [spec.name for spec in specs if spec.source == "seed" and spec.scoring == "generate"]
+
+
+def _check_reference(benchmark: Benchmark) -> Iterator[Finding]:
+    name, reference = benchmark.name, reference_of(benchmark)
+    remedy = f"`lct check {name} --write`"
+    if reference is None:
+        if seeded := _seeded(name):
+            yield Finding(", ".join(seeded), f"no reference hashes; {remedy} writes them", wrong=False)
+        return
+    if reference["version"] != benchmark.card.version:
+        yield Finding(
+            name, f"reference hashes are of version {reference['version']}; {remedy} writes them anew"
+        )
+        return
+    for task, sha256 in reference["sha256"].items():
+        if reference_sha256(task, reference) != sha256:
+            text = f"its cases differ from those of version {reference['version']}: raise the card's version, then {remedy}"
+            yield Finding(task, text)

@@ -1,0 +1,97 @@
+"""`lct new` and `lct check`: begin a benchmark of your own, and see what is missing or wrong in it."""
+
+import keyword
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from long_context_tasks.cli.options import Json, complete_benchmark, examples
+from long_context_tasks.cli.output import add_table, give, say
+from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import write_whole
+
+new_app = typer.Typer(add_completion=False)
+check_app = typer.Typer(add_completion=False)
+_SKELETON = Path(__file__).with_name("skeleton")
+
+
+@new_app.command(epilog=examples("lct new riddles", "lct new riddles --out ~/benchmarks"))
+def new(
+    name: Annotated[
+        str, typer.Argument(help="Small letters, digits and _; the first part of every task's name.")
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder in which the folder NAME is made.")
+    ] = Path(),
+    as_json: Json = False,
+) -> None:
+    """Write the skeleton of a benchmark: a package with card, cases from a seed, prompt, scoring, a test and its entry point.
+
+    It works as it is; change one thing after the other, and run `lct check NAME` in between.
+    """
+    from long_context_tasks.benchmarks.catalogue import benchmark_names
+
+    if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name) or keyword.iskeyword(name):
+        raise InputError(
+            f"{name!r} cannot name a benchmark: give small letters, digits and single underscores"
+        )
+    if name in benchmark_names():
+        raise InputError(f"{name}: there is a benchmark of this name")
+    folder = out / name
+    if folder.exists():
+        raise InputError(f"{folder}: is there already; choose another name or folder")
+    written = []
+    for source in sorted(_SKELETON.rglob("*.txt")):
+        place = source.relative_to(_SKELETON).as_posix().removesuffix(".txt")
+        path = folder / place.replace("package", f"{name}_benchmark")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, source.read_text(encoding="utf-8").replace("NAME", name))
+        written.append(path)
+        say(str(path))
+    say(f"Next: pip install -e {folder}; lct generate {name}; lct check {name} --write")
+    give(folder=folder, files=written)
+
+
+@check_app.command(epilog=examples("lct check riddles", "lct check riddles --write"))
+def check(
+    name: Annotated[str, typer.Argument(help="Which benchmark.", autocompletion=complete_benchmark)],
+    write: Annotated[
+        bool,
+        typer.Option(
+            "--write", help="Write the hashes of cases from seeds, against which later checks compare."
+        ),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Say what is missing or wrong in a benchmark: functions, cases, prompts, scores of example answers, generated files.
+
+    It reads a few cases of one task of each kind, and compares the hashes of cases that are written from seeds. Exit code 1 when
+    something is wrong.
+    """
+    from long_context_tasks.benchmarks.checking import Finding, check_benchmark, write_reference
+    from long_context_tasks.cli.plan import without_downloads
+    from long_context_tasks.hosts.lm_eval.generate import benchmark_files
+
+    if write:
+        say(f"written: {write_reference(name)}")
+    with without_downloads():
+        found = list(check_benchmark(name))
+    stale = [path for path, text in benchmark_files(name).items() if _text(path) != text]
+    if stale:
+        text = (
+            f"{len(stale)} files for lm-eval are missing or not those of the card; run `lct generate {name}`"
+        )
+        found.append(Finding(str(stale[0].parent), text))
+    wrong = [finding for finding in found if finding.wrong]
+    for finding in found:
+        say(f"{'wrong' if finding.wrong else 'note'}: {finding.place}: {finding.text}")
+    add_table("findings", [finding._asdict() for finding in found])
+    give(f"{name}: {len(wrong)} wrong" if wrong else f"{name}: all is well", wrong=len(wrong))
+    if wrong:
+        raise typer.Exit(1)
+
+
+def _text(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.is_file() else None
