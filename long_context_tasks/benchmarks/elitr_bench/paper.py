@@ -374,14 +374,8 @@ _TABLES: Mapping[str, tuple[str, Callable[[Scores], Iterator[Cell]]]] = {
     "fig2a": ("Figure 2a: mean score in each bin of gold human scores", _bins),
     "fig2b": ("Figure 2b: Pearson correlation of evaluators", _correlations),
     "table5": ("Table 5: WER after noise, by target", _NOISE),
-    "table7": (
-        "Table 7: configuration search, step 1, dev, QA single-turn",
-        partial(_search, key="table7"),
-    ),
-    "table8": (
-        "Table 8: step 2, repetition penalty, dev, QA single-turn",
-        partial(_search, key="table8"),
-    ),
+    "table7": ("Table 7: configuration search, step 1, dev, QA single-turn", partial(_search, key="table7")),
+    "table8": ("Table 8: step 2, repetition penalty, dev, QA single-turn", partial(_search, key="table8")),
     "table9": ("Table 9: mean and standard deviation over seeds, test", _seeds),
     "fig3": ("Figure 3: questions that differ between QA and Conv, dev and test", _differing),
     "table10": ("Table 10: one-tailed Welch test of middle answers", _middle),
