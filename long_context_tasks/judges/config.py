@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
@@ -22,20 +22,35 @@ PROMPT_FIELD = "{prompt}"
 _KEY_FORMAT = 1
 
 
-def _word(value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", value):
-        raise ValueError("must be letters, digits, dots, dashes and underscores, at most 64")
-    return value
+def _must_be(fits: Callable[[str], object], words: str) -> AfterValidator:
+    def check(value: str) -> str:
+        if not fits(value):
+            raise ValueError(f"must be {words}")
+        return value
+
+    return AfterValidator(check)
 
 
-def _not_blank(value: str) -> str:
-    if not value.strip():
-        raise ValueError("must be text")
-    return value
+def _has_prompt_field(template: str) -> bool:
+    return template.count(PROMPT_FIELD) == 1
 
 
-_Word = Annotated[str, AfterValidator(_word)]
-_Text = Annotated[str, AfterValidator(_not_blank)]
+_Word = Annotated[
+    str,
+    _must_be(
+        re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch,
+        "letters, digits, dots, dashes and underscores, at most 64",
+    ),
+]
+_Text = Annotated[str, _must_be(str.strip, "text")]
+_Variable = Annotated[
+    str,
+    _must_be(
+        re.compile(r"[A-Z_][A-Z0-9_]{0,63}").fullmatch,
+        "the NAME of an environment variable (capital letters, digits, _), never the key itself",
+    ),
+]
+_Template = Annotated[str, _must_be(_has_prompt_field, f"text with {PROMPT_FIELD} in it once")]
 _Share = Annotated[Number, Field(gt=0, le=1)]
 _Count = Annotated[Whole, Field(ge=1, le=10_000)]
 _Price = Annotated[Number, Field(ge=0, le=1e9)]
@@ -88,10 +103,10 @@ class JudgeConfig(Checked):
     name: _Word
     kind: Literal["openai", "local"] = "openai"
     base_url: str | None = None
-    api_key_env: str | None = None
+    api_key_env: _Variable | None = None
     api: Literal["chat", "completions"] = "chat"
     engine: Literal["hf", "vllm"] = "hf"
-    prompt_template: str | None = None
+    prompt_template: _Template | None = None
     revision: _Text | None = None
     temperature: Annotated[Number, Field(ge=0, le=2)] | None = 0.0
     top_p: _Share | None = 1.0
@@ -141,22 +156,6 @@ class JudgeConfig(Checked):
                 "must have no user, password or query: a key goes into an environment variable (api_key_env)"
             )
         return value.strip().rstrip("/")
-
-    @field_validator("api_key_env")
-    @classmethod
-    def _variable(cls, value: str | None) -> str | None:
-        if value is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]{0,63}", value):
-            raise ValueError(
-                "must be the NAME of an environment variable (capital letters, digits, _), never the key itself"
-            )
-        return value
-
-    @field_validator("prompt_template")
-    @classmethod
-    def _template(cls, value: str | None) -> str | None:
-        if value is not None and value.count(PROMPT_FIELD) != 1:
-            raise ValueError(f"must be text with {PROMPT_FIELD} in it once")
-        return value
 
     @field_validator("seeds", mode="before")
     @classmethod

@@ -105,5 +105,5 @@ def _rows(files: Sequence[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
                 value = row.get(name)
                 if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
                     raise InputError(f"{place}: no {name}; expected {FORMAT}")
-            named: dict[str, Any] = {labels.get(key, key): value for key, value in row.items()}
+            named: dict[str, Any] = {str(labels.get(key, key)): value for key, value in row.items()}
             yield place, {**named, "id": str(row["id"]), "cluster": str(row["cluster"])}

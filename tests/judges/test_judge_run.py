@@ -309,7 +309,5 @@ def test_killed_writers_lose_nothing_that_counted(tmp_path: Path) -> None:
 
 
 def test_panels() -> None:
-    assert panel([None]).mean is None
-    assert panel([4.0]).spread is None
-    assert panel([2.0, 4.0, None]).mean == 3
-    assert panel([2.0, 4.0]).spread == pytest.approx(2**0.5)
+    assert (panel([None]).mean, panel([4.0]).spread) == (None, None)
+    assert panel([2.0, 4.0, None])[:3] == (3, pytest.approx(2**0.5), 2)

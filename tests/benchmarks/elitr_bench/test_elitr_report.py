@@ -9,18 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from invented_meetings import write_archives
 from stored_elitr_runs import write_run
 from typer.testing import CliRunner, Result
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.elitr_bench import paper
 from long_context_tasks.benchmarks.elitr_bench.archives import Archives
-from long_context_tasks.benchmarks.elitr_bench.report import (
-    ScoredQuestion,
-    by_label,
-    paired_difference,
-)
+from long_context_tasks.benchmarks.elitr_bench.report import ScoredQuestion, by_label, paired_difference
 from long_context_tasks.cli import app
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.evaluations import judged_evaluations, judged_path, short_names, write_judged
@@ -28,13 +23,6 @@ from long_context_tasks.schema import Case, Options
 from long_context_tasks.schema.report import mean_over_repeats
 
 QA, TALK, CONV = "elitr_bench_qa_dev", "elitr_bench_qa_dev_multiturn", "elitr_bench_conv_dev"
-
-
-@pytest.fixture
-def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
-    write_archives(tmp_path / "data")
-    return Options(data_dir=tmp_path / "data")
 
 
 def lct(*words: Any) -> Result:
@@ -289,7 +277,7 @@ def test_the_published_scores_come_out_as_in_the_paper(
                     model=model,
                 )
     found = tables(tmp_path)
-    figure = {(cell.row, cell.column): cell for cell in paper.paper_tables(scores, ["fig3"])[0].cells}
+    figure = {(cell.row, cell.column): cell for cell in paper.paper_tables(scores, ["fig3"])["fig3"]}
     words = {"QA, single-turn": "st_qa", "QA, multi-turn": "mt_qa", "Conv, multi-turn": "mt_conv"}
     assert len(found["differing"]) == 8
     for row in found["differing"]:
