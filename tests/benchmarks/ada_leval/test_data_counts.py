@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forum_posts import make_posts, write_posts
 from other_tokenizers import other_tokenizer
 from published_files import load, record
 
@@ -179,18 +180,7 @@ def test_built_cases_are_counted_in_another_tokenizer(tmp_path: Path, words: str
 
 
 def _posts(folder: Path) -> Path:
-    """A small forum in which every question has an accepted answer."""
-    rows: list[dict[str, Any]] = []
-    for question in range(1000, 1400, 10):
-        common = {"CreationDate": f"2015-01-01T00:00:{question // 10 - 90:02}.000", "Score": 1}
-        first = {"Id": question, "PostTypeId": 1, "AcceptedAnswerId": question + 1, "Tags": ["garden"]}
-        rows.append({**common, **first, "Body": f"How do I water plant {question}?"})
-        for answer in (question + 1, question + 2):
-            body = f"Answer {answer}: " + "pour slowly and wait. " * 8
-            rows.append({**common, "Id": answer, "PostTypeId": 2, "ParentId": question, "Body": body})
-    path = folder / "Posts.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)))
-    return path
+    return write_posts(folder, make_posts(5, 300, tags=4, words=40))
 
 
 @pytest.mark.parametrize("variant", VARIANTS[1:-1])

@@ -277,7 +277,7 @@ def test_the_published_scores_come_out_as_in_the_paper(
                     model=model,
                 )
     found = tables(tmp_path)
-    figure = {(cell.row, cell.column): cell for cell in paper.paper_tables(scores, ["fig3"])[0].cells}
+    figure = {(cell.row, cell.column): cell for cell in paper.paper_tables(scores, ["fig3"])["fig3"]}
     words = {"QA, single-turn": "st_qa", "QA, multi-turn": "mt_qa", "Conv, multi-turn": "mt_conv"}
     assert len(found["differing"]) == 8
     for row in found["differing"]:
