@@ -58,17 +58,16 @@ def prepare(
     questions: Annotated[
         Path | None,
         typer.Option(
-            help="JSON Lines: id, question, reference and, if there, rationale, candidates, document ...",
+            help="JSON Lines: id, question, reference and, if there, rationale, candidates, document ..."
         ),
     ] = None,
     documents: Annotated[
-        Path | None,
-        typer.Option(help="JSON Lines with id and text, or a folder of .txt files."),
+        Path | None, typer.Option(help="JSON Lines with id and text, or a folder of .txt files.")
     ] = None,
     scale: Annotated[
         str | None,
         typer.Option(
-            help="Of a new study: orca (the paper's, default), orca_text, the name of a benchmark with its own, or a YAML file.",
+            help="Of a new study: orca (the paper's, default), orca_text, the name of a benchmark with its own, or a YAML file."
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Of a new study: of the order of items.")] = None,
@@ -79,12 +78,10 @@ def prepare(
         ),
     ] = None,
     rationales: Annotated[
-        Path | None,
-        typer.Option(help="Model (a file as for judges) that writes missing rationales."),
+        Path | None, typer.Option(help="Model (a file as for judges) that writes missing rationales.")
     ] = None,
     prompts: Annotated[
-        Literal["text", "paper"],
-        typer.Option(help="For rationales; the paper's speak of audio."),
+        Literal["text", "paper"], typer.Option(help="For rationales; the paper's speak of audio.")
     ] = "text",
     candidates: Annotated[
         list[Path] | None,
@@ -174,7 +171,8 @@ def judge(
     """Stage 2, beside people: let a language model rate the same texts; the file is for `lct judge compare`."""
     from long_context_tasks.annotation.exchange import judged_rows, write_rows
     from long_context_tasks.annotation.prepare import ask_model
-    from long_context_tasks.orca.study.correctness import BOUNDS, Fields, judge_prompt, judge_score
+    from long_context_tasks.orca import OrcaItem
+    from long_context_tasks.orca.study.rating import BOUNDS, judge_prompt, judge_score
 
     with _opened(study) as opened:
         if opened.scale.bounds != BOUNDS:
@@ -186,8 +184,8 @@ def judge(
         prompts = []
         for one in candidates:
             of = questions[one.question_id]
-            fields = Fields(of.question, of.reference, one.text, of.rationale, of.transcription)
-            prompts.append(judge_prompt(fields, wording=wording))
+            item = OrcaItem(str(one.id), of.question, of.reference, one.text, of.rationale, of.transcription)
+            prompts.append(judge_prompt(item, wording=wording))
         name = (model := _model(judge_file)).name
         asked = ask_model(model, prompts, lambda reply: judge_score(reply) is not None)
         replies = zip(candidates, asked.answers, strict=True)
@@ -359,7 +357,7 @@ def stats(
         figures = study_figures(opened, level)
         labels = {code: each.label for code, each in opened.scale.codes.items()}
     for table in figure_tables(figures, labels):
-        print_table(table.title, table.columns, table.rows, table.left)
+        print_table(table.title, table.columns, table.rows, table.text)
     if out is not None:
         write_json(out, asdict(figures), remedy="choose another place with --out")
         give(f"all figures: {out}", file=out)

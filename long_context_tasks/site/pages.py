@@ -55,7 +55,7 @@ def model_context(
     """
     ordered = list(ordered_leaves({(model, leaf_of(cell)): cell for cell in cells}).values())
     tops = top_of([*ordered, *others])
-    known = options.models.facts.get(model, ModelFacts(name=model))
+    known = options.models.facts.get(model) or ModelFacts.model_construct(name=model)  # a name may be empty
     figures, tables = [], []
     for benchmark, own in grouped(ordered, lambda cell: cell.benchmark).items():
         title = options.benchmarks.get(benchmark, benchmark)
