@@ -357,7 +357,7 @@ def stats(
         figures = study_figures(opened, level)
         labels = {code: each.label for code, each in opened.scale.codes.items()}
     for table in figure_tables(figures, labels):
-        print_table(table.title, table.columns, table.rows, table.left)
+        print_table(table.title, table.columns, table.rows, table.text)
     if out is not None:
         write_json(out, asdict(figures), remedy="choose another place with --out")
         give(f"all figures: {out}", file=out)

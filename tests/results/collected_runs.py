@@ -61,7 +61,7 @@ class Run:
     @property
     def talk(self) -> bool:
         """The turns are asked in one conversation."""
-        return "_conv_" in self.task
+        return "_conv_" in self.task or "_multiturn" in self.task
 
     def cluster(self, case: str) -> str:
         """As given, else the case's own."""
