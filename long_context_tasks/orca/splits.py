@@ -14,7 +14,6 @@ T = TypeVar("T")
 Part = Literal["train", "dev", "test"]
 SHARES: dict[Part, int] = {"train": 8, "dev": 1, "test": 1}
 PARTS = tuple(SHARES)
-SEEDS = (0, 1, 2, 3, 4)
 
 
 @dataclass(frozen=True)
@@ -133,11 +132,6 @@ def _dealt(questions: Sequence[int], shares: Mapping[Part, int]) -> dict[int, Pa
 
 def _split(name: str, parts: Sequence[Part]) -> Split[int]:
     return Split(name, *(tuple(index for index, each in enumerate(parts) if each == part) for part in PARTS))
-
-
-def question_splits(items: Sequence[OrcaItem], seeds: Sequence[int] = SEEDS) -> list[Split[int]]:
-    """Split by questions once for each seed."""
-    return [unseen_questions(items, seed) for seed in seeds]
 
 
 def model_splits(items: Sequence[OrcaItem], *, held_out: int = 2, seed: int = 0) -> list[Split[int]]:

@@ -18,12 +18,12 @@ from long_context_tasks.orca import (
     COMPOSITES,
     OrcaItem,
     agreement,
-    agreement_intervals,
     clamp,
     clamp_all,
     disagreement,
     find_threshold,
     item_agreement,
+    item_intervals,
     read_results,
     scored_agreement,
     weights_of,
@@ -56,12 +56,12 @@ def test_variance_is_compared_only_where_three_people_rated() -> None:
 
 def test_intervals_hold_the_figures() -> None:
     rng = random.Random(0)
-    truth = [rng.random() for _ in range(60)]
-    predicted = [each + rng.gauss(0, 0.1) for each in truth]
-    figures, ends = agreement(truth, predicted), agreement_intervals(truth, predicted, range(60))
+    items = [OrcaItem(str(n), f"Q{n}?", "r", "c", ratings=(rng.uniform(1, 5),)) for n in range(60)]
+    means = [(item.rating_mean or 0) + rng.gauss(0, 0.1) for item in items]
+    figures, ends = item_agreement(items, means), item_intervals(items, means)
     for name in ("rho", "tau", "mae"):
         assert getattr(ends, name).low < getattr(figures, name) < getattr(ends, name).high
-    assert ends.rho.low > 0.8 and ends.mae.high < 0.2
+    assert ends.rho.low > 0.8 and ends.mae.high < 0.2 and ends.questions == 60
 
 
 @given(UNIT, UNIT, UNIT)
