@@ -61,7 +61,7 @@ class Run:
 
     def __post_init__(self) -> None:
         if self.talk is None:
-            object.__setattr__(self, "talk", "_conv_" in self.task)
+            object.__setattr__(self, "talk", "_conv_" in self.task or "_multiturn" in self.task)
 
     @property
     def metrics(self) -> tuple[str, ...]:

@@ -255,18 +255,3 @@ def test_posts_that_cannot_be_used(tmp_path, posts, options, message):
         settings = BestAnswerSettings(**{"lengths": (1000,), **options})
         build.build(FAMILY, source, settings, tmp_path / "out" / FAMILY)
     assert not list((tmp_path / "out").glob("*"))
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"bounds": "odd"}, "--bounds"),
-        ({"tags": 0}, "--tags"),
-        ({"questions_per_tag": 0}, "--questions-per-tag"),
-        ({"shared_tags": 1.5}, "--shared-tags"),
-        ({"min_fill": 0.0}, "--min-fill"),
-    ],
-)
-def test_bad_settings(options, words):
-    with pytest.raises(InputError, match=words):
-        BestAnswerSettings((1000,), **options)
