@@ -413,16 +413,16 @@ def pooled_cells(
     metrics = dict.fromkeys(metric for cell in flat for metric in (cell.metric, *cell.official))
     turns = {metric: turns_of_cells(collection, flat, metric) for metric in metrics}
     pooled, start = [], 0
-    for name, parts in groups:
-        places = range(start, start + len(parts))
-        start += len(parts)
-        points = frozenset[str]().union(*(cell.points_metrics for cell in parts))
+    for name, members_found in groups:
+        places = range(start, start + len(members_found))
+        start += len(members_found)
+        points = frozenset[str]().union(*(cell.points_metrics for cell in members_found))
         means = {
             metric: mean_of(pl.concat([found[place] for place in places]), points=metric in points)
             for metric, found in turns.items()
             if all(place in found for place in places)
         }
-        pooled.append(_pooled(name, parts, means, points))
+        pooled.append(_pooled(name, members_found, means, points))
     return pooled
 
 

@@ -458,7 +458,7 @@ def as_row(row: Compared) -> dict[str, Any]:
         "tests_in_family": found.family,
         "detectable": None if row.detectable is None else row.detectable.difference,
     }
-    return json_value({name: values[name] for name in COLUMNS})
+    return dict(json_value({name: values[name] for name in COLUMNS}))
 
 
 def text_in(suffix: str, found: Comparisons) -> str:
