@@ -8,11 +8,14 @@ sum of Spearman's rho, Kendall's tau and the mean absolute error. ``paper`` weig
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.splits import question_numbers
 from long_context_tasks.schema import InputError
-from long_context_tasks.stats import Interval, correlate, correlate_raters, interval_of_mean
+
+if TYPE_CHECKING:
+    from long_context_tasks.stats import Interval
 
 Weights = tuple[float, float, float]
 COMPOSITES: dict[str, Weights] = {"paper": (1.0, 1.0, -1.0), "released": (1.0, 1.0, 0.0)}
@@ -66,6 +69,8 @@ def agreement(
 def _figures(
     truth: Sequence[float | None], predicted: Sequence[float | None]
 ) -> tuple[int, float, float, float]:
+    from long_context_tasks.stats import correlate
+
     pairs = [(a, b) for a, b in zip(truth, predicted, strict=True) if a is not None and b is not None]
     x, y = [a for a, _ in pairs], [b for _, b in pairs]
     mae = math.fsum(abs(a - b) for a, b in pairs) / len(pairs) if pairs else math.nan
@@ -130,9 +135,9 @@ def disagreement(items: Sequence[OrcaItem], variances: Sequence[float | None]) -
 class Intervals:
     """95 % intervals of the figures of the mean, and the number of clusters that they draw."""
 
-    rho: Interval
-    tau: Interval
-    mae: Interval
+    rho: "Interval"
+    tau: "Interval"
+    mae: "Interval"
     clusters: int
 
 
@@ -144,6 +149,8 @@ def agreement_intervals(
     Raises:
         ValueError: no items, or lengths differ.
     """
+    from long_context_tasks.stats import correlate_raters, interval_of_mean
+
     raters = ("human", truth), ("predicted", predicted)
     rho = correlate_raters(*raters, clusters, "spearman", seed)
     tau = correlate_raters(*raters, clusters, "kendall", seed)

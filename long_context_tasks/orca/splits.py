@@ -2,7 +2,7 @@
 
 import random
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -89,22 +89,20 @@ def unseen_questions(items: Sequence[OrcaItem], seed: int) -> Split:
         if number not in seen:
             seen.add(number)
             strata[item.domain, item.category].append(number)
-    part_of = _dealt(list(_stratified(strata, random.Random(f"unseen questions {seed}"))), SHARES)
-    return _split(f"seed {seed}", [part_of[number] for number in numbers])
-
-
-def _stratified(strata: dict[tuple[str, str], list[int]], rng: random.Random) -> Iterator[int]:
-    """Yield all questions: domain by domain, in it category by category; each level in a drawn order."""
     domains: dict[str, list[list[int]]] = defaultdict(list)
     for domain, category in sorted(strata):
         domains[domain].append(strata[domain, category])
+    rng = random.Random(f"unseen questions {seed}")
+    order: list[int] = []
     groups = list(domains.values())
     rng.shuffle(groups)
     for categories in groups:
         rng.shuffle(categories)
         for questions in categories:
             rng.shuffle(questions)
-            yield from questions
+            order += questions
+    part_of = _dealt(order, SHARES)
+    return _split(f"seed {seed}", [part_of[number] for number in numbers])
 
 
 def _dealt(questions: Sequence[int], shares: Mapping[Part, int]) -> dict[int, Part]:
@@ -215,33 +213,28 @@ def read_splits(folder: Path) -> list[SplitItems]:
             f"{folder}: holds no split_0, split_1 ...; name a folder that `lct orca data --split` wrote"
         )
     places.sort(key=lambda path: (not path.name[6:].isdigit(), path.name[6:].zfill(9)))
-    known: dict[str, OrcaItem] = {}
-    return [SplitItems(place.name, *_parts(place, known)) for place in places]
-
-
-def _parts(place: Path, known: dict[str, OrcaItem]) -> Iterator[tuple[OrcaItem, ...]]:
-    """Yield the parts of a split; ``known`` has the answers of the splits before."""
-    part_of: dict[str, str] = {}
-    for part in PARTS:
-        path = place / f"{part}.jsonl"
-        items = read_items(path, need_ratings=True)
-        for item in items:
-            if item.row.get("id") is None:
-                raise InputError(f"{path}, {item.id}: no id; scores are joined to answers by it")
-            if item.id in part_of:
-                raise InputError(
-                    f"{path}: {item.id} is in {part_of[item.id]} and {part} of {place.name}; make the splits again"
-                )
-            part_of[item.id] = part
-            if _content(known.setdefault(item.id, item)) != _content(item):
-                raise InputError(
-                    f"{path}: {item.id} is another answer, or has other ratings, in an earlier split; make the splits again"
-                )
-        yield tuple(items)
-
-
-def _content(item: OrcaItem) -> tuple[object, ...]:
-    return item.question, item.reference, item.candidate, item.ratings
+    known: dict[str, tuple[object, ...]] = {}
+    splits = []
+    for place in places:
+        parts: list[tuple[OrcaItem, ...]] = []
+        part_of: dict[str, str] = {}
+        for part in PARTS:
+            path = place / f"{part}.jsonl"
+            parts.append(tuple(read_items(path, need_ratings=True)))
+            for item in parts[-1]:
+                if item.row.get("id") is None:
+                    raise InputError(f"{path}, {item.id}: no id; scores are joined to answers by it")
+                if part_of.setdefault(item.id, part) != part:
+                    raise InputError(
+                        f"{path}: {item.id} is in {part_of[item.id]} and {part} of {place.name}; make the splits again"
+                    )
+                content = item.question, item.reference, item.candidate, item.ratings
+                if known.setdefault(item.id, content) != content:
+                    raise InputError(
+                        f"{path}: {item.id} is another answer, or has other ratings, in an earlier split; make the splits again"
+                    )
+        splits.append(SplitItems(place.name, *parts))
+    return splits
 
 
 def all_items(splits: Sequence[SplitItems]) -> dict[str, OrcaItem]:

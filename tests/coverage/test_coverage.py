@@ -93,6 +93,8 @@ def test_measured_coverage_is_the_true_one(tmp_path: Path, share: float) -> None
         len(case["chunks"]) == 20 and set(case["chunks"]) <= {"0", "1"} for case in group["every_case"]
     )
     assert found["evaluator"]["model"] == "j"
+    # What was answered is not asked again; only the judge is checked.
+    assert measured(tmp_path, rows)[2] == 1
 
 
 def test_fifty_cases_of_each_task_are_sampled_by_a_seed(tmp_path: Path) -> None:

@@ -221,5 +221,3 @@ def test_scoring_leaves_the_mode_of_the_model() -> None:
     checkpoint.model.train()
     scorer.predict(checkpoint.model, [[1, 2, 3]], 0)
     assert checkpoint.model.training
-    with pytest.raises(ValueError, match="ratings need a head"):
-        model_code.collate([[1]], 0, ratings=[[1.0]])

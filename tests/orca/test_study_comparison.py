@@ -15,8 +15,17 @@ from hypothesis import strategies as st
 from orca_lazy import Lazy
 
 from long_context_tasks.orca.splits import SplitItems, read_splits
-from long_context_tasks.orca.study.comparison import Comparison, Spread, compare_raters
-from long_context_tasks.orca.study.raters import Estimate, Rater, averaged, calibrate, fuse, fused
+from long_context_tasks.orca.study.comparison import (
+    Comparison,
+    Estimate,
+    Rater,
+    Spread,
+    averaged,
+    calibrate,
+    compare_raters,
+    fuse,
+    fused,
+)
 from long_context_tasks.schema import InputError
 
 scipy_stats = Lazy("scipy.stats")
@@ -127,8 +136,7 @@ def test_nothing_left_of_a_test_part_is_an_error(splits: list[SplitItems]) -> No
 
 def test_a_fusion_sees_no_rating_of_a_test_part(splits: list[SplitItems]) -> None:
     members = judges({"a": 0.5, "b": 1.5})
-    found = fused("fusion", members, splits)
-    fusion, learned = found.rater, found.learned
+    found = fusion, learned = fused("fusion", members, splits)
     other = [
         replace(split, test=tuple(replace(item, ratings=(1.0, 5.0, 2.0)) for item in split.test))
         for split in splits
@@ -140,7 +148,7 @@ def test_a_fusion_sees_no_rating_of_a_test_part(splits: list[SplitItems]) -> Non
         replace(split, dev=tuple(replace(item, ratings=(6 - item.ratings[0],)) for item in split.dev))
         for split in splits
     ]
-    assert fused("fusion", members, changed).learned != learned
+    assert fused("fusion", members, changed)[1] != learned
     assert learned[0] != learned[1]
     for split, said in zip(splits, fusion.by_split, strict=True):
         assert set(said) == {item.id for item in split.test}
@@ -150,7 +158,7 @@ def test_a_fusion_repairs_a_bent_judge(tmp_path: Path) -> None:
     rows = rated_answers(300)
     splits = read_splits(write_splits(tmp_path / "s", rows))
     bent = rater("bent", {row["id"]: mean_of(row) ** 4 for row in rows})
-    fusion = fused("fusion", [bent], splits).rater
+    fusion = fused("fusion", [bent], splits)[0]
     found = compare_raters(splits, [bent, fusion], against="bent")
     assert by_name(found, "fusion").mae.mean < 0.03 < 0.1 < by_name(found, "bent").mae.mean
     [difference] = found.against
@@ -236,8 +244,6 @@ def test_calibration_by_hand() -> None:
     assert found.scores == (0.1, 0.5, 0.9)
     assert found.values == pytest.approx((0.2, 0.5, 0.5))
     assert found.apply([0.0, 0.3, 1.0]) == pytest.approx([0.2, 0.35, 0.5])
-    with pytest.raises(ValueError, match="2 scores and 1 ratings"):
-        calibrate([1.0, 2.0], [0.5])
 
 
 @given(st.lists(st.tuples(UNIT, UNIT), min_size=1, max_size=30))
@@ -284,8 +290,6 @@ def test_a_contrary_judge_counts_nothing_and_predictions_stay_in_range() -> None
     assert all(weight >= 0 for weight in found.weights.values())
     steep = fuse({"a": [0.0, 1.0]}, [0.4, 0.6], {"a": [0.0, 1.0]}, [0.0, 1.0])
     assert steep.weights["a"] == pytest.approx(5) and steep.predict({"a": [1.0]}) == pytest.approx([1.0])
-    with pytest.raises(ValueError, match="1 items and 2 ratings"):
-        fuse({"a": [0.0]}, [0.4], {"a": [0.0]}, [0.0, 1.0])
 
 
 @given(st.lists(UNIT, min_size=2, max_size=6))

@@ -82,19 +82,13 @@ def render_arrangements(before: str, segments: Sequence[str], after: str) -> lis
     ]
 
 
-def _span(text: str, span: Sequence[int]) -> str:
-    return text[span[0] : span[1]]
-
-
 def _tsort_texts(case: Case, documents: Documents | Mapping[str, str]) -> tuple[str, list[str], str]:
     assert case.document is not None
-    book = documents[case.document]
-    inputs = case.inputs
-    return (
-        _span(book, inputs["before"]),
-        [_span(book, span) for span in inputs["segments"]],
-        _span(book, inputs["after"]),
+    book, inputs = documents[case.document], case.inputs
+    before, *segments, after = (
+        book[start:end] for start, end in (inputs["before"], *inputs["segments"], inputs["after"])
     )
+    return before, segments, after
 
 
 def prompt(case: Case, documents: Documents | Mapping[str, str]) -> str:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from long_context_tasks.results.cells import Cell
     from long_context_tasks.results.collect import Collected
     from long_context_tasks.results.models import Models
-    from long_context_tasks.results.sections import Wanted
     from long_context_tasks.schema import LoadedTask
     from long_context_tasks.schema.report import Section, Table
 
@@ -145,7 +144,13 @@ def site(
     """
     from long_context_tasks.results.compare import unknown_model
     from long_context_tasks.results.models import Models, read_models, with_claims
-    from long_context_tasks.results.sections import Wanted, check_plot
+    from long_context_tasks.results.sections import (
+        Wanted,
+        benchmark_sections,
+        check_plot,
+        drawn,
+        picture_bytes,
+    )
     from long_context_tasks.results.tables import (
         TERMINAL_COLUMNS,
         settings_table,
@@ -153,9 +158,12 @@ def site(
         terminal_rows,
     )
     from long_context_tasks.schema import InputError
+    from long_context_tasks.schema.files import write_whole
     from long_context_tasks.site.contents import read_agreement
 
-    _check_installed(with_site=out is not None)
+    needed = (*_NEEDED, *(_SITE if out is not None else ()))
+    if missing := [name for name in needed if importlib.util.find_spec(name) is None]:
+        raise InputError(f"lct report needs {', '.join(missing)}: pip install 'long_context_tasks[report]'")
     if agreement is not None:
         read_agreement(agreement)  # a mistake is told before costly work
     if plot is not None:
@@ -175,7 +183,17 @@ def site(
             raise InputError(f"--claimed {claim}: {unknown_model(name, there)}")
     if section:
         wanted = Wanted(metric, data_dir, cases, bins, tuple(lower or ()))
-        _print_sections(section, collected, wanted, csv_dir, plot)
+        found = [
+            own
+            for name in section
+            for own in benchmark_sections(name, collection, collected.evaluations, wanted)
+        ]
+        # What cannot be drawn is reported before pages of tables.
+        picture = None if plot is None else picture_bytes(drawn(found, plot), plot)
+        for own in found:
+            print_section(own, csv_dir)
+        if plot is not None and picture is not None:
+            write_whole(plot, picture, remedy="choose another place with --plot")
     elif by:
         _give_tables([settings_table(cells, words(by))], csv_dir)
     else:
@@ -242,29 +260,6 @@ def _write_site(
     give(index=built.index, files=built.files, bytes=built.size, cases=built.cases, tables=paths)
 
 
-def _print_sections(
-    names: Sequence[str],
-    collected: "Collected",
-    wanted: "Wanted",
-    csv_dir: Path | None,
-    plot: Path | None,
-) -> None:
-    from long_context_tasks.results.sections import benchmark_sections, drawn, picture_bytes
-    from long_context_tasks.schema.files import write_whole
-
-    sections = [
-        section
-        for name in names
-        for section in benchmark_sections(name, collected.collection, collected.evaluations, wanted)
-    ]
-    # What cannot be drawn is reported before pages of tables.
-    picture = None if plot is None else drawn(sections, plot)
-    for section in sections:
-        print_section(section, csv_dir)
-    if plot is not None and picture is not None:
-        write_whole(plot, picture_bytes(picture, plot), remedy="choose another place with --plot")
-
-
 def print_section(section: "Section", csv_dir: Path | None = None) -> None:
     """Print the tables and notes of a section; problems go to standard error, tables into a folder too where one is given."""
     for problem in section.problems:
@@ -312,14 +307,6 @@ def _values(cell: "Cell") -> dict[str, Any]:
     own = {name: getattr(cell, name) for name in names}
     mean = {name: getattr(cell.mean, name) for name in ("value", "low", "high", "n", "total", "reasons")}
     return {**own, **mean, "ranked": cell.ranked, "why_unranked": cell.why_unranked}
-
-
-def _check_installed(*, with_site: bool) -> None:
-    from long_context_tasks.schema import InputError
-
-    needed = (*_NEEDED, *(_SITE if with_site else ()))
-    if missing := [name for name in needed if importlib.util.find_spec(name) is None]:
-        raise InputError(f"lct report needs {', '.join(missing)}: pip install 'long_context_tasks[report]'")
 
 
 def _cases(collected: "Collected", data_dir: Path | None, *, private: bool) -> "Iterator[ShownCase]":
