@@ -12,7 +12,6 @@ from long_context_tasks.schema import InputError
 
 if TYPE_CHECKING:
     from long_context_tasks.annotation import Study
-    from long_context_tasks.annotation.prepare import Written
     from long_context_tasks.judges import JudgeConfig
 
 
@@ -22,13 +21,6 @@ def _model(file: Path) -> "JudgeConfig":
     if (config := load_judge(file)) is None:
         raise InputError(f"{file}: names no model")
     return config
-
-
-def _report(name: str, what: str, written: "Written") -> int:
-    if written.problems:
-        typer.echo(f"{name}: {len(written.problems)} without a text; first: {written.problems[0]}", err=True)
-    say(f"{name}: {written.done} {what} of {written.wanted}; {written.summary}")
-    return written.wanted - written.done
 
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
@@ -94,7 +86,7 @@ def prepare(
     Run it again after corrections: only questions whose newest version lacks an answer are asked.
     """
     from long_context_tasks.annotation import add, create, load_scale, read_documents, read_questions
-    from long_context_tasks.annotation.prepare import write_candidates, write_rationales
+    from long_context_tasks.annotation.prepare import write_missing
 
     incoming = read_questions(questions) if questions is not None else []
     texts = read_documents(documents) if documents is not None else {}
@@ -122,12 +114,16 @@ def prepare(
             raise
         say(f"{study}: {new[0]} new questions, {new[1]} new candidates")
         missing = 0
-        if rationales is not None:
-            model = _model(rationales)
-            missing += _report(model.name, "rationales", write_rationales(opened, model, prompts))
-        for file in candidates or []:
+        writers: list[tuple[Literal["rationales", "answers"], Path]] = []
+        writers += [("rationales", rationales)] if rationales is not None else []
+        writers += [("answers", file) for file in candidates or []]
+        for what, file in writers:
             model = _model(file)
-            missing += _report(model.name, "answers", write_candidates(opened, model))
+            written = write_missing(opened, model, what, prompts)
+            if problems := written.problems:
+                typer.echo(f"{model.name}: {len(problems)} without a text; first: {problems[0]}", err=True)
+            say(f"{model.name}: {written.done} {what} of {written.wanted}; {written.summary}")
+            missing += written.wanted - written.done
         counting, now = opened.questions(), len(opened.candidates(current=True))
         without = sum(one.rationale is None for one in counting)
         give(
@@ -148,7 +144,6 @@ def serve(
     browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
     """Stage 2: serve the annotation page on this machine until Ctrl+C."""
-    from long_context_tasks.annotation.server import listen, new_token
     from long_context_tasks.annotation.server import serve as serve_page
 
     def ready(link: str) -> None:
@@ -157,7 +152,7 @@ def serve(
             typer.launch(link)
 
     with _opened(study) as opened:
-        serve_page(opened, listen(port), new_token(), ready)
+        serve_page(opened, port, ready)
 
 
 @app.command(epilog=examples("lct annotate judge study.db --judge judge.yaml --out judged.jsonl"))

@@ -149,12 +149,8 @@ def test_other_failures_of_a_server_still_end_the_run(published: Path) -> None:
         raise ConnectionResetError
 
     with stub_server(broken) as server, pytest.raises(aiohttp.ClientError):
-        url = f"{server.url}/chat/completions"
-        evaluate(
-            model="local-chat-completions",
-            model_args=f"model=stub,base_url={url},max_retries=1,num_concurrent=2",
-            apply_chat_template=True,
-        )
+        arguments = f"model=stub,base_url={server.url}/chat/completions,max_retries=1,num_concurrent=2"
+        evaluate(model="local-chat-completions", model_args=arguments, apply_chat_template=True)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from collected_runs import JUDGED_METRICS, Run, Turn, write_lm_eval
+from collected_runs import JUDGED_METRICS, Turn, run_of, write_lm_eval
 from typer.testing import CliRunner, Result
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
@@ -45,14 +45,7 @@ def write_run(
     folder = root / own.get("model", "owl")
     cases = {case.id: [_turn(score(case, n)) for n in range(len(case.turns))] for case in task.cases.cases}
     made = f"2026-01-0{day or len(list(folder.glob('results_*'))) + 1}T10-00-00.000000"
-    clusters = {case.id: case.cluster for case in task.cases.cases}
-    run = Run(cases, name, made=made, options=task.description(), judge=judge, clusters=clusters, **own)
-    samples = write_lm_eval(root, run) / f"samples_{name}_{made}.jsonl"
-    rows = [json.loads(line) for line in samples.read_text(encoding="utf-8").splitlines()]
-    for row, case in zip(rows, task.cases.cases, strict=True):
-        turn_labels = [dict(turn.labels) for turn in case.turns]
-        row["doc"] |= {"labels": json.dumps(dict(case.labels)), "turn_labels": json.dumps(turn_labels)}
-    samples.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    write_lm_eval(root, run_of(task, cases, made=made, judge=judge, **own))
     return task
 
 

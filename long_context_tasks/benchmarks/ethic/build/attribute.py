@@ -126,7 +126,13 @@ def build_attribute_medicine(
     backgrounds = {name: review.background for name, review in targets.items()}
     missing = [name for name, background in backgrounds.items() if not background]
     if annotator is not None and missing:
-        answers = annotator.texts([_background_prompt(targets[name]) for name in missing])
+        prompts = []
+        for name in missing:
+            used = [study.title for study in targets[name].studies if study.included and study.title]
+            passages = "\n".join(f"- {title}" for title in used[:_TITLES])
+            values = {"title": targets[name].title, "passages": passages}
+            prompts.append(fill(template("build_background"), values))
+        answers = annotator.texts(prompts)
         backgrounds |= {
             name: " ".join((text or "").split()) for name, text in zip(missing, answers, strict=True)
         }
@@ -154,12 +160,6 @@ def _choose(
                 room -= tokens
     order = shuffled(len(chosen), settings.seed, "order", review.id, length)
     return {chosen[place]: pieces[chosen[place]] for place in order}
-
-
-def _background_prompt(review: Review) -> str:
-    used = [study.title for study in review.studies if study.included and study.title][:_TITLES]
-    passages = "\n".join(f"- {title}" for title in used)
-    return fill(template("build_background"), {"title": review.title, "passages": passages})
 
 
 def review_draft(
