@@ -5,11 +5,11 @@ Files are written whole; what is read is checked before anything is stored.
 
 import json
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Strict
 
@@ -44,6 +44,19 @@ _DOCUMENT = '{"id": "meeting1", "text": "..."}'
 _ANNOTATION = '{"item": "q1/m", "annotator": "ana", "rating": 4, "codes": ["A"], "comment": "", "at": ""}'
 _REVIEW = '{"question_id": "q1", "version": 1, "decision": "keep, correct or remove", "question": "...", "note": "..."}'
 _SQLITE = b"SQLite format 3\0"
+
+
+_Row = TypeVar("_Row", bound=Checked)
+
+
+def _rows(path: Path, kind: type[_Row], example: str, remedy: str = "") -> Iterator[tuple[str, _Row]]:
+    """Yield the rows of a JSON Lines file, checked, each with its place for messages; there must be some."""
+    empty = True
+    for where, row in json_rows(path, f"JSON Lines, {example}"):
+        empty = False
+        yield where, validated(kind, row, where, remedy=f"{remedy}expected {example}")
+    if empty:
+        raise InputError(f"{path}: no rows; expected {example}")
 
 
 class _Candidate(Checked):
@@ -142,8 +155,7 @@ def read_documents(path: Path) -> dict[str, str]:
         if not found:
             raise InputError(f"{path}: holds no .txt files")
         return found
-    for where, row in json_rows(path, f"JSON Lines, {_DOCUMENT}"):
-        one = validated(_Document, row, where, remedy=f"expected {_DOCUMENT}")
+    for where, one in _rows(path, _Document, _DOCUMENT):
         if one.id in found:
             raise InputError(f"{where}: document {one.id} came before; give each its own id")
         found[one.id] = one.text
@@ -215,8 +227,7 @@ def read_annotations(path: Path, scale: Scale) -> list[Annotation]:
     """
     found: dict[tuple[str, str], str] = {}
     annotations = []
-    for where, row in json_rows(path, f"JSON Lines, {_ANNOTATION}"):
-        given = validated(_AnnotationRow, row, where, remedy=f"expected {_ANNOTATION}")
+    for where, given in _rows(path, _AnnotationRow, _ANNOTATION):
         codes = "".join(code for code in CODES if code in given.codes)
         one = Annotation(given.item, given.annotator, given.rating, codes, given.comment.strip(), given.at)
         check_annotation(one, scale, f"{where}: ")
@@ -227,8 +238,6 @@ def read_annotations(path: Path, scale: Scale) -> list[Annotation]:
             )
         found[key] = where
         annotations.append(one)
-    if not annotations:
-        raise InputError(f"{path}: no annotations; expected {_ANNOTATION}")
     return annotations
 
 
@@ -295,9 +304,8 @@ def read_reviews(path: Path) -> list[Review]:
         InputError: names file, row and remedy.
     """
     reviews: dict[str, Review] = {}
-    remedy = f"leave version and flags as `lct annotate review` wrote them; expected {_REVIEW}"
-    for where, row in json_rows(path, f"JSON Lines, {_REVIEW}"):
-        one = validated(_ReviewRow, row, where, remedy=remedy)
+    remedy = "leave version and flags as `lct annotate review` wrote them; "
+    for where, one in _rows(path, _ReviewRow, _REVIEW, remedy):
         if one.question_id in reviews:
             raise InputError(
                 f"{where}: question {one.question_id} came before; keep one row of each question"
@@ -307,8 +315,6 @@ def read_reviews(path: Path) -> list[Review]:
         if one.flags is not None:
             seen = tuple((each.item, each.annotator, each.codes, each.comment) for each in one.flags)
         reviews[one.question_id] = Review(one.question_id, one.decision, changes, one.note, one.version, seen)
-    if not reviews:
-        raise InputError(f"{path}: no reviews; expected {_REVIEW}")
     return list(reviews.values())
 
 

@@ -16,7 +16,7 @@ from typing import Literal
 from long_context_tasks.annotation.records import CODES, FIELDS, QUESTION_CODES, Annotation, ratings_of
 from long_context_tasks.annotation.study import Study
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.report import figure_text
+from long_context_tasks.schema.report import Table, figure_text
 
 Level = Literal["nominal", "ordinal", "interval"]
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval")
@@ -260,16 +260,6 @@ def _distance(level: Level, counts: Counter[float]) -> Callable[[float, float], 
 _BAR = 24
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table; columns in ``left`` are aligned left."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    left: tuple[str, ...] = ()
-
-
 def figure_tables(figures: Figures, labels: Mapping[str, str]) -> list[Table]:
     """Return all tables of a study.
 
@@ -280,6 +270,7 @@ def figure_tables(figures: Figures, labels: Mapping[str, str]) -> list[Table]:
     parts = (("before", figures.before), ("removed", figures.removed), ("after", figures.after))
     sizes = ("questions", "pairs", "ratings", "feedback", "annotations")
     filtering = Table(
+        "filtering",
         f"Filtering (Krippendorff's alpha, {figures.level})",
         (
             *("", "questions", "rated pairs", "ratings", "feedback", "annotations", "ratings per pair"),
@@ -308,15 +299,17 @@ def figure_tables(figures: Figures, labels: Mapping[str, str]) -> list[Table]:
         for one in figures.codes
     ]
     feedback = Table(
+        "feedback",
         "Feedback (Table 4): Q, A, R of annotated questions, the others of annotations with feedback",
         ("code", "meaning", "count", "of", "%"),
         (*shares, ("all codes", "", f"{figures.total_codes:,}", "", "")),
-        ("meaning",),
+        frozenset(("meaning",)),
     )
     total: Counter[str] = Counter()
     for counts in figures.corrected.values():
         total.update(counts)
     corrections = Table(
+        "corrections",
         "Corrections (Table 1)",
         ("field", *(name or "no source" for name in sorted(total)), "total"),
         tuple(
@@ -325,6 +318,7 @@ def figure_tables(figures: Figures, labels: Mapping[str, str]) -> list[Table]:
         ),
     )
     models = Table(
+        "models",
         "Models after filtering (Table 5)",
         ("model", "answers", "ratings", "mean rating", "sd", "words"),
         tuple(
@@ -337,6 +331,7 @@ def figure_tables(figures: Figures, labels: Mapping[str, str]) -> list[Table]:
     )
     most = max(1, *figures.before.histogram.values())
     ratings = Table(
+        "ratings",
         "Ratings (Fig. 5)",
         ("rating", "before", "", "after", " "),
         tuple(
@@ -345,6 +340,6 @@ def figure_tables(figures: Figures, labels: Mapping[str, str]) -> list[Table]:
                 figures.before.histogram.items(), figures.after.histogram.values(), strict=True
             )
         ),
-        ("", " "),
+        frozenset(("", " ")),
     )
     return [filtering, feedback, corrections, models, ratings]

@@ -4,6 +4,7 @@ import importlib.resources
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from long_context_tasks.annotation.records import Question
 from long_context_tasks.annotation.study import Study, add_answers, set_rationales
@@ -115,47 +116,33 @@ def ask_model(
     return ask_all(prompts, config, Store(default_store_path(config)), usable=usable)
 
 
-def write_rationales(study: Study, config: JudgeConfig, prompts: str = "text") -> Written:
-    """Let a model write the rationales that a study lacks.
+def write_missing(
+    study: Study, config: JudgeConfig, what: Literal["rationales", "answers"], prompts: str = "text"
+) -> Written:
+    """Let a model write the rationales that a study lacks, or answer the questions to whose newest version it has no answer.
 
     Args:
         study: is changed.
         config: the model.
-        prompts: a key of :data:`PROMPTS`.
+        what: is missing.
+        prompts: for rationales, a key of :data:`PROMPTS`.
 
     Raises:
         InputError: as :func:`ask_model`, or a question has no document.
     """
-    waiting = without_rationale(study)
-    asked = ask_model(config, [rationale_prompt(study, one, prompts) for one in waiting])
-    texts, problems = _texts(waiting, asked)
-    return Written(len(waiting), set_rationales(study, texts), problems, asked.summary)
-
-
-def write_candidates(study: Study, config: JudgeConfig) -> Written:
-    """Let a model answer the questions to whose newest version it has no answer in a study.
-
-    Args:
-        study: is changed.
-        config: the model.
-
-    Raises:
-        InputError: as :func:`ask_model`, or a question has no document.
-    """
-    waiting = without_candidate(study, config.name)
-    asked = ask_model(config, [candidate_prompt(study, one) for one in waiting])
-    texts, problems = _texts(waiting, asked)
-    return Written(len(waiting), add_answers(study, config.name, texts), problems, asked.summary)
-
-
-def _texts(questions: Sequence[Question], asked: Asked) -> tuple[list[tuple[Question, str]], list[str]]:
-    """Return questions with the texts that came, and why there are no others."""
+    if what == "rationales":
+        waiting = without_rationale(study)
+        asked = ask_model(config, [rationale_prompt(study, one, prompts) for one in waiting])
+    else:
+        waiting = without_candidate(study, config.name)
+        asked = ask_model(config, [candidate_prompt(study, one) for one in waiting])
     found, problems = [], []
-    for question, answer in zip(questions, asked.answers, strict=True):
+    for question, answer in zip(waiting, asked.answers, strict=True):
         if answer.text is None:
             problems.append(f"question {question.id}: {answer.error or 'no text came'}")
         elif answer.cut:  # not what the model had to say
             problems.append(f"question {question.id}: the text was cut; raise max_tokens in the model's file")
         else:
             found.append((question, answer.text))
-    return found, problems
+    done = set_rationales(study, found) if what == "rationales" else add_answers(study, config.name, found)
+    return Written(len(waiting), done, problems, asked.summary)

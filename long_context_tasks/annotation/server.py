@@ -8,7 +8,6 @@ Who may ask: requests that name this server in ``Host`` (so no other name can be
 in a cookie that the link sets; changes must come from this very page (``Origin``), as JSON.
 """
 
-import asyncio
 import hmac
 import os
 import secrets
@@ -57,11 +56,6 @@ _HEADERS = {
 _CORRECTED = "this item was corrected or removed in the meantime; load the page again"
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-def new_token() -> str:
-    """Return a random token, good for a link."""
-    return secrets.token_urlsafe(24)
 
 
 def make_app(study: Study, token: str, port: int) -> web.Application:
@@ -236,28 +230,24 @@ def listen(port: int) -> socket.socket:
         ) from error
 
 
-def serve(study: Study, sock: socket.socket, token: str, ready: Callable[[str], None]) -> None:
+def serve(study: Study, port: int, ready: Callable[[str], None]) -> None:
     """Serve until the process is interrupted.
 
     Args:
         study: open, in this thread.
-        sock: of :func:`listen`.
-        token: of :func:`new_token`.
+        port: on 127.0.0.1; 0 takes a free one.
         ready: called with the link once the page can be opened.
+
+    Raises:
+        InputError: the port is taken.
     """
+    sock = listen(port)
     port = int(sock.getsockname()[1])
+    token = secrets.token_urlsafe(24)
+    app = make_app(study, token, port)
 
-    async def run() -> None:
-        runner = web.AppRunner(make_app(study, token, port), access_log=None)
-        await runner.setup()
-        try:
-            await web.SockSite(runner, sock).start()
-            ready(f"http://{HOST}:{port}/?token={token}")
-            await asyncio.Event().wait()
-        finally:
-            await runner.cleanup()
+    async def tell(_: web.Application) -> None:
+        ready(f"http://{HOST}:{port}/?token={token}")
 
-    try:
-        asyncio.run(run())
-    except KeyboardInterrupt:
-        return
+    app.on_startup.append(tell)
+    web.run_app(app, sock=sock, print=None, access_log=None, shutdown_timeout=1)

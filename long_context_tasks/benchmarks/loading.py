@@ -30,11 +30,7 @@ def load_task(name: str, options: Options | Mapping[str, Any] | None = None) -> 
 
 
 def _check(task: Any, spec: catalogue.TaskSpec, function: str) -> None:
-    """Compare what a benchmark returned with its card.
-
-    Raises:
-        InputError: with the task, the function and what differs.
-    """
+    """Compare what a benchmark returned with its card."""
     place = f"{spec.name} ({function})"
     if not isinstance(task, LoadedTask):
         raise InputError(f"{place}: returned a {type(task).__name__}, expected a LoadedTask")
@@ -57,11 +53,7 @@ def _check(task: Any, spec: catalogue.TaskSpec, function: str) -> None:
 
 
 def _checked(score: Callable[..., CaseScores], task: LoadedTask, function: str) -> Callable[..., CaseScores]:
-    """The same scoring, checked at its first case: a missing metric or a plain number names the task, the case and the function.
-
-    Raises:
-        InputError: at the first case that is scored.
-    """
+    """Return the same scoring, whose first scores are checked; an error names task, case and function."""
     seen = False
 
     @wraps(score)

@@ -12,7 +12,6 @@ from long_context_tasks.schema import InputError
 
 if TYPE_CHECKING:
     from long_context_tasks.annotation import Study
-    from long_context_tasks.annotation.prepare import Written
     from long_context_tasks.judges import JudgeConfig
 
 
@@ -22,13 +21,6 @@ def _model(file: Path) -> "JudgeConfig":
     if (config := load_judge(file)) is None:
         raise InputError(f"{file}: names no model")
     return config
-
-
-def _report(name: str, what: str, written: "Written") -> int:
-    if written.problems:
-        typer.echo(f"{name}: {len(written.problems)} without a text; first: {written.problems[0]}", err=True)
-    say(f"{name}: {written.done} {what} of {written.wanted}; {written.summary}")
-    return written.wanted - written.done
 
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
@@ -58,17 +50,16 @@ def prepare(
     questions: Annotated[
         Path | None,
         typer.Option(
-            help="JSON Lines: id, question, reference and, if there, rationale, candidates, document ...",
+            help="JSON Lines: id, question, reference and, if there, rationale, candidates, document ..."
         ),
     ] = None,
     documents: Annotated[
-        Path | None,
-        typer.Option(help="JSON Lines with id and text, or a folder of .txt files."),
+        Path | None, typer.Option(help="JSON Lines with id and text, or a folder of .txt files.")
     ] = None,
     scale: Annotated[
         str | None,
         typer.Option(
-            help="Of a new study: orca (the paper's, default), orca_text, the name of a benchmark with its own, or a YAML file.",
+            help="Of a new study: orca (the paper's, default), orca_text, the name of a benchmark with its own, or a YAML file."
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Of a new study: of the order of items.")] = None,
@@ -79,12 +70,10 @@ def prepare(
         ),
     ] = None,
     rationales: Annotated[
-        Path | None,
-        typer.Option(help="Model (a file as for judges) that writes missing rationales."),
+        Path | None, typer.Option(help="Model (a file as for judges) that writes missing rationales.")
     ] = None,
     prompts: Annotated[
-        Literal["text", "paper"],
-        typer.Option(help="For rationales; the paper's speak of audio."),
+        Literal["text", "paper"], typer.Option(help="For rationales; the paper's speak of audio.")
     ] = "text",
     candidates: Annotated[
         list[Path] | None,
@@ -97,7 +86,7 @@ def prepare(
     Run it again after corrections: only questions whose newest version lacks an answer are asked.
     """
     from long_context_tasks.annotation import add, create, load_scale, read_documents, read_questions
-    from long_context_tasks.annotation.prepare import write_candidates, write_rationales
+    from long_context_tasks.annotation.prepare import write_missing
 
     incoming = read_questions(questions) if questions is not None else []
     texts = read_documents(documents) if documents is not None else {}
@@ -125,12 +114,16 @@ def prepare(
             raise
         say(f"{study}: {new[0]} new questions, {new[1]} new candidates")
         missing = 0
-        if rationales is not None:
-            model = _model(rationales)
-            missing += _report(model.name, "rationales", write_rationales(opened, model, prompts))
-        for file in candidates or []:
+        writers: list[tuple[Literal["rationales", "answers"], Path]] = []
+        writers += [("rationales", rationales)] if rationales is not None else []
+        writers += [("answers", file) for file in candidates or []]
+        for what, file in writers:
             model = _model(file)
-            missing += _report(model.name, "answers", write_candidates(opened, model))
+            written = write_missing(opened, model, what, prompts)
+            if problems := written.problems:
+                typer.echo(f"{model.name}: {len(problems)} without a text; first: {problems[0]}", err=True)
+            say(f"{model.name}: {written.done} {what} of {written.wanted}; {written.summary}")
+            missing += written.wanted - written.done
         counting, now = opened.questions(), len(opened.candidates(current=True))
         without = sum(one.rationale is None for one in counting)
         give(
@@ -151,7 +144,6 @@ def serve(
     browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
     """Stage 2: serve the annotation page on this machine until Ctrl+C."""
-    from long_context_tasks.annotation.server import listen, new_token
     from long_context_tasks.annotation.server import serve as serve_page
 
     def ready(link: str) -> None:
@@ -160,7 +152,7 @@ def serve(
             typer.launch(link)
 
     with _opened(study) as opened:
-        serve_page(opened, listen(port), new_token(), ready)
+        serve_page(opened, port, ready)
 
 
 @app.command(epilog=examples("lct annotate judge study.db --judge judge.yaml --out judged.jsonl"))
@@ -174,7 +166,8 @@ def judge(
     """Stage 2, beside people: let a language model rate the same texts; the file is for `lct judge compare`."""
     from long_context_tasks.annotation.exchange import judged_rows, write_rows
     from long_context_tasks.annotation.prepare import ask_model
-    from long_context_tasks.orca.study.correctness import BOUNDS, Fields, judge_prompt, judge_score
+    from long_context_tasks.orca import OrcaItem
+    from long_context_tasks.orca.study.rating import BOUNDS, judge_prompt, judge_score
 
     with _opened(study) as opened:
         if opened.scale.bounds != BOUNDS:
@@ -186,8 +179,8 @@ def judge(
         prompts = []
         for one in candidates:
             of = questions[one.question_id]
-            fields = Fields(of.question, of.reference, one.text, of.rationale, of.transcription)
-            prompts.append(judge_prompt(fields, wording=wording))
+            item = OrcaItem(str(one.id), of.question, of.reference, one.text, of.rationale, of.transcription)
+            prompts.append(judge_prompt(item, wording=wording))
         name = (model := _model(judge_file)).name
         asked = ask_model(model, prompts, lambda reply: judge_score(reply) is not None)
         replies = zip(candidates, asked.answers, strict=True)
@@ -359,7 +352,7 @@ def stats(
         figures = study_figures(opened, level)
         labels = {code: each.label for code, each in opened.scale.codes.items()}
     for table in figure_tables(figures, labels):
-        print_table(table.title, table.columns, table.rows, table.left)
+        print_table(table.title, table.columns, table.rows, table.text)
     if out is not None:
         write_json(out, asdict(figures), remedy="choose another place with --out")
         give(f"all figures: {out}", file=out)

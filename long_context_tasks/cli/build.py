@@ -1,6 +1,5 @@
 """`lct build`: test cases of any length from a user's own documents, or on texts that are written from a seed."""
 
-import inspect
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 from typer.core import TyperCommand
 
-from long_context_tasks.cli.options import Json, complete_family, examples
+from long_context_tasks.cli.options import Json, complete_family, examples, parameters_of, typed_options
 from long_context_tasks.cli.output import print_table
 from long_context_tasks.schema import InputError, Options, resolve_options
 from long_context_tasks.schema.case_folder import read_manifest
@@ -120,7 +119,6 @@ def _cell(name: str, value: str | bool | float) -> str:
 
 app = typer.Typer(add_completion=False)
 T = TypeVar("T")
-_TYPED = "lct_build_options"
 
 
 class _BuildCommand(TyperCommand):
@@ -133,35 +131,18 @@ class _BuildCommand(TyperCommand):
 
 
 def _parameters() -> list[Any]:
-    """The builders' options as parameters of a command, made by typer from a signature."""
-    parameters = [
-        inspect.Parameter(
-            option.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[
-                option.type | None,
-                typer.Option(
-                    option.flag,
-                    help=option.help,
-                    rich_help_panel=option.panel,
-                    show_default=False,
-                    expose_value=False,  # the command does not know it by name
-                    callback=_keep,
-                ),
-            ],
-        )
-        for option in _options()
-    ]
-
-    def signature_only() -> None:
-        """Never called."""
-
-    signature_only.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    signature_only.__annotations__ = {each.name: each.annotation for each in parameters}
-    made = typer.Typer(add_completion=False)
-    made.command()(signature_only)
-    return list(typer.main.get_command(made).params)
+    """The builders' options as parameters of a command."""
+    return parameters_of(
+        [
+            (
+                option.name,
+                option.type,
+                None,
+                {"help": option.help, "rich_help_panel": option.panel, "show_default": False},
+            )
+            for option in _options()
+        ]
+    )
 
 
 def _options() -> "list[BuildOption]":
@@ -176,11 +157,6 @@ def _options() -> "list[BuildOption]":
         for option in build_options(benchmark.settings_of(builder)):
             options.setdefault(option.name, option)
     return list(options.values())
-
-
-def _keep(ctx: typer.Context, param: typer.CallbackParam, value: Any) -> None:
-    if value is not None:
-        ctx.meta.setdefault(_TYPED, {})[param.name] = value
 
 
 @app.command(
@@ -231,7 +207,7 @@ def build(
 
     benchmark, chosen = _builder(builder)
     kind, source = benchmark.settings_of(chosen), benchmark.source_of(chosen)
-    typed: dict[str, Any] = ctx.meta.get(_TYPED, {})
+    typed = typed_options(ctx)
     settings = _settings(
         builder,
         kind,

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from statistics import mean
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -29,7 +30,7 @@ _SEED = Annotated[int, typer.Option(help="Equal seeds give equal bytes.")]
 _MODE = Annotated[
     Literal["exact", "official"],
     typer.Option(
-        help="exact: meets the target as measured and leaves tags alone; official: the simulator of the ELITR-Bench paper.",
+        help="exact: meets the target as measured and leaves tags alone; official: the simulator of the ELITR-Bench paper."
     ),
 ]
 
@@ -88,8 +89,7 @@ def learn(
         Path, typer.Option("--out", "-o", help="File of the rules; .gz compresses.", show_default=False)
     ],
     source: Annotated[
-        list[str] | None,
-        typer.Option(help='Only pairs whose "source" begins like this; may be given again.'),
+        list[str] | None, typer.Option(help='Only pairs whose "source" begins like this; may be given again.')
     ] = None,
     official: Annotated[
         Literal["words", "characters"] | None,
@@ -218,11 +218,11 @@ def table(
                 f"{path}: another file is called {path.stem} too; their names are the keys of the noise"
             )
         texts[path.stem] = _text(path, empty=False)
-    rows = measured_rates(texts, _rules(rules), wanted, seed=seed, mode=mode)
+    measured = measured_rates(texts, _rules(rules), wanted, seed=seed, mode=mode)
     values = [
-        {"target": row.target, "mean": row.mean, "lowest": min(row.measured.values())}
-        | {"highest": max(row.measured.values())}
-        for row in rows
+        {"target": target, "mean": mean(rates.values())}
+        | {"lowest": min(rates.values()), "highest": max(rates.values())}
+        for target, rates in measured.items()
     ]
     print_table(
         f"word error rate, % ({mode}, seed {seed})",
@@ -233,11 +233,11 @@ def table(
     if each:
         print_table(
             "measured, by target",
-            ["transcript", *(f"{100 * row.target:g}" for row in rows)],
-            [[key, *(f"{100 * row.measured[key]:.2f}" for row in rows)] for key in texts],
+            ["transcript", *(f"{100 * target:g}" for target in measured)],
+            [[key, *(f"{100 * rates[key]:.2f}" for rates in measured.values())] for key in texts],
             values=[
-                {"transcript": key, "target": row.target, "measured": row.measured[key]}
+                {"transcript": key, "target": target, "measured": rates[key]}
                 for key in texts
-                for row in rows
+                for target, rates in measured.items()
             ],
         )

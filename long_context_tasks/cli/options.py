@@ -4,14 +4,15 @@ A command that adds an option of these names takes it from here. Names follow th
 ``--n``); ``--out`` has the short form ``-o`` and says in its own words what is written there.
 """
 
+import importlib
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from long_context_tasks.cli.output import want_json
 from long_context_tasks.schema import InputError, parse_length
@@ -39,6 +40,82 @@ def _is_argument(word: str) -> bool:
     if word.startswith("-"):
         return word not in ("--help", "-h")
     return "/" in word or "\\" in word or word.startswith((".", "~")) or Path(word).exists()
+
+
+_TYPED = "lct_typed_options"
+_KINDS = {"integer": int, "number": float, "boolean": bool, "string": str}
+
+
+def parameters_of(options: Sequence[tuple[str, Any, Any, dict[str, Any]]]) -> list[Any]:
+    """Make parameters of a command that it does not know by name; :func:`typed_options` has what was typed.
+
+    Args:
+        options: name, type, default, and what ``typer.Option`` takes; ``batch_size`` is the option ``--batch-size``.
+    """
+    parameters = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=default,
+            annotation=Annotated[
+                kind | None,
+                typer.Option(f"--{name.replace('_', '-')}", expose_value=False, callback=_keep, **more),
+            ],
+        )
+        for name, kind, default, more in options
+    ]
+
+    def signature_only() -> None:
+        """Never called."""
+
+    signature_only.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    signature_only.__annotations__ = {each.name: each.annotation for each in parameters}
+    made = typer.Typer(add_completion=False)
+    made.command()(signature_only)
+    return list(typer.main.get_command(made).params)
+
+
+def _keep(ctx: typer.Context, param: typer.CallbackParam, value: Any) -> None:
+    if value is not None:
+        typed_options(ctx)[str(param.name)] = value
+
+
+def typed_options(ctx: typer.Context) -> dict[str, Any]:
+    """Return the values of the options that :func:`parameters_of` made, by name."""
+    typed: dict[str, Any] = ctx.meta.setdefault(_TYPED, {})
+    return typed
+
+
+def with_settings(place: str, leave_out: Collection[str] = ()) -> type[TyperCommand]:
+    """Return the class of a command with an option for every described field of a pydantic model.
+
+    Args:
+        place: ``module:class``, imported when the command runs or shows its help.
+        leave_out: fields that are no options of this command.
+    """
+
+    class SettingsCommand(TyperCommand):
+        """See :func:`with_settings`."""
+
+        def get_params(self, ctx: Any) -> list[Any]:
+            """Add the options of the fields."""
+            module, _, name = place.partition(":")
+            fields = getattr(importlib.import_module(module), name).model_json_schema()["properties"]
+            options = [
+                (
+                    name,
+                    _KINDS[field.get("anyOf", [field])[0]["type"]],
+                    field["default"],
+                    {"help": field["description"]},
+                )
+                for name, field in fields.items()
+                if "description" in field and name not in leave_out
+            ]
+            own = super().get_params(ctx)
+            end = next(at for at, each in enumerate(own) if each.name in ("as_json", "help"))
+            return [*own[:end], *parameters_of(options), *own[end:]]
+
+    return SettingsCommand
 
 
 def complete_task(incomplete: str) -> list[str]:

@@ -9,24 +9,22 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, model_validator
 
 from long_context_tasks.corpora.gutenberg import clean
 from long_context_tasks.corpora.plain_files import (
-    ROW_REMEDY,
     Id,
     SourceRow,
     Title,
     kind_of,
-    read_rows,
+    read_checked,
     read_text,
     stem_of,
     unique,
 )
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.validated import validated
 
 _FORMS = "a .txt[.gz] or .jsonl[.gz] file, a folder of such files, or a folder of folders with chapter files"
 
@@ -64,6 +62,22 @@ class _BookRow(SourceRow):
     text: str | None = None
     paragraphs: list[str] | None = None
     chapters: list[_Chapter] | None = None
+
+    def record(self) -> Book:
+        if self.text is not None:
+            return _from_text(self.id, self.title, self.text)
+        if self.paragraphs is not None:
+            kept = tuple(line for paragraph in self.paragraphs if (line := " ".join(paragraph.split())))
+            return Book(self.id, self.title or self.id, kept, (0,) if kept else ())
+        return _from_chapters(self.id, self.title, map("\n\n".join, self.chapters or ()))
+
+    @model_validator(mode="after")
+    def _has_a_story(self) -> "_BookRow":
+        if self.text is None and self.paragraphs is None and self.chapters is None:
+            raise ValueError(
+                'has neither "text" (a string) nor "paragraphs" nor "chapters" (lists of strings)'
+            )
+        return self
 
 
 def read_books(path: Path) -> Iterator[Book]:
@@ -107,8 +121,7 @@ def _read(path: Path) -> Iterator[tuple[str, Book]]:
 
 def _read_file(file: Path) -> Iterator[tuple[str, Book]]:
     if kind_of(file) == "jsonl":
-        for place, row in read_rows(file, "a book"):
-            yield place, _from_row(place, row)
+        yield from read_checked(file, _BookRow, "a book")
     else:
         yield str(file), _from_text(stem_of(file), "", read_text(file))
 
@@ -139,20 +152,6 @@ def _from_chapters(book_id: str, title: str, texts: Iterable[str]) -> Book:
         forms[story.form] += 1
     form = forms.most_common(1)[0][0] if forms else "novel"
     return Book(book_id, title or book_id, tuple(paragraphs), tuple(chapters), form)
-
-
-def _from_row(place: str, held: dict[str, Any]) -> Book:
-    row = validated(_BookRow, held, place, remedy=ROW_REMEDY)
-    if row.text is not None:
-        return _from_text(row.id, row.title, row.text)
-    if row.paragraphs is not None:
-        kept = tuple(line for paragraph in row.paragraphs if (line := " ".join(paragraph.split())))
-        return Book(row.id, row.title or row.id, kept, (0,) if kept else ())
-    if row.chapters is not None:
-        return _from_chapters(row.id, row.title, map("\n\n".join, row.chapters))
-    raise InputError(
-        f'{place}: the book has neither "text" (a string) nor "paragraphs" nor "chapters" (lists of strings). Add one.'
-    )
 
 
 def _natural(path: Path) -> tuple[list[tuple[int, int, str]], str]:

@@ -19,6 +19,7 @@ from long_context_tasks.corpora.plain_files import (
     Reader,
     SourceRow,
     Title,
+    read_checked,
     read_records,
     read_rows,
     read_text,
@@ -67,6 +68,14 @@ class _DebateRow(SourceRow):
     title: Title = ""
     turns: list[_Turn]
 
+    def record(self) -> Debate:
+        speeches = []
+        for turn in self.turns:
+            if text := _line(turn.text):
+                known = isinstance(turn.speaker, str)
+                speeches.append(f"{turn.speaker.strip()}: {text}" if known else text)
+        return Debate(self.id, self.title or self.id, tuple(speeches))
+
 
 def read_debates(path: Path) -> Iterator[Debate]:
     """Yield the debates at a path, one in memory at a time.
@@ -77,27 +86,19 @@ def read_debates(path: Path) -> Iterator[Debate]:
     Raises:
         InputError: nothing to read, a row of another form, a debate without a word, two debates of one id.
     """
-    readers = {"jsonl": _debates_of_rows, "txt": _debate_of_text}
+
+    def of_text(file: Path) -> Iterator[tuple[str, Debate]]:
+        speeches = map(_line, re.split(r"\n\s*\n", read_text(file)))
+        yield str(file), Debate(stem_of(file), stem_of(file), tuple(filter(None, speeches)))
+
+    readers: dict[str, Reader[Debate]] = {
+        "jsonl": partial(read_checked, kind=_DebateRow, what="a debate"),
+        "txt": of_text,
+    }
     for place, debate in read_records(path, readers, f"no debates in it; give {DEBATE_FORMS}"):
         if not debate.speeches:
             raise InputError(f"{place}: the debate has no words; remove it or replace it")
         yield debate
-
-
-def _debates_of_rows(file: Path) -> Iterator[tuple[str, Debate]]:
-    for place, held in read_rows(file, "a debate"):
-        row = validated(_DebateRow, held, place, remedy=ROW_REMEDY)
-        speeches = []
-        for turn in row.turns:
-            if text := _line(turn.text):
-                known = isinstance(turn.speaker, str)
-                speeches.append(f"{turn.speaker.strip()}: {text}" if known else text)
-        yield place, Debate(row.id, row.title or row.id, tuple(speeches))
-
-
-def _debate_of_text(file: Path) -> Iterator[tuple[str, Debate]]:
-    speeches = map(_line, re.split(r"\n\s*\n", read_text(file)))
-    yield str(file), Debate(stem_of(file), stem_of(file), tuple(filter(None, speeches)))
 
 
 def _line(text: str) -> str:
@@ -132,6 +133,18 @@ class _OpinionRow(SourceRow):
     opinions_cited: tuple[Id, ...] = ()
     citation_strings: tuple[tuple[Id, str], ...] = ()
 
+    def record(self) -> Opinion:
+        strings: dict[str, list[str]] = {}
+        for cited, text in self.citation_strings:
+            strings.setdefault(cited, []).append(_line(text))
+        return Opinion(
+            self.id,
+            self.title or self.case_name or _title(self.case_slug) or self.id,
+            _pages(self.text),
+            tuple(dict.fromkeys(cited for cited in self.opinions_cited if cited != self.id)),
+            {cited: tuple(dict.fromkeys(texts)) for cited, texts in strings.items()},
+        )
+
 
 def read_opinions(path: Path) -> Iterator[Opinion]:
     """Yield the opinions at a path.
@@ -143,38 +156,21 @@ def read_opinions(path: Path) -> Iterator[Opinion]:
     Raises:
         InputError: nothing to read, a row of another form, an opinion without a word, two of one id.
     """
-    readers: dict[str, Reader[Opinion]] = {
-        "jsonl": partial(_opinions_of_rows, alone=path.is_file()),
-        "txt": _opinion_of_text,
-    }
+
+    def of_rows(file: Path) -> Iterator[tuple[str, Opinion]]:
+        for place, row in read_rows(file, "an opinion"):
+            if "text" not in row and not path.is_file():
+                return
+            yield place, validated(_OpinionRow, row, place, remedy=ROW_REMEDY).record()
+
+    def of_text(file: Path) -> Iterator[tuple[str, Opinion]]:
+        yield str(file), Opinion(stem_of(file), stem_of(file), _pages(read_text(file)))
+
+    readers = {"jsonl": of_rows, "txt": of_text}
     for place, opinion in read_records(path, readers, f"no opinions in it; give {OPINION_FORMS}"):
         if not opinion.pages:
             raise InputError(f"{place}: the opinion has no words; remove it or replace it")
         yield opinion
-
-
-def _opinions_of_rows(file: Path, *, alone: bool) -> Iterator[tuple[str, Opinion]]:
-    for place, held in read_rows(file, "an opinion"):
-        if "text" not in held and not alone:
-            return
-        row = validated(_OpinionRow, held, place, remedy=ROW_REMEDY)
-        strings: dict[str, list[str]] = {}
-        for cited, text in row.citation_strings:
-            strings.setdefault(cited, []).append(_line(text))
-        yield (
-            place,
-            Opinion(
-                row.id,
-                row.title or row.case_name or _title(row.case_slug) or row.id,
-                _pages(row.text),
-                tuple(dict.fromkeys(cited for cited in row.opinions_cited if cited != row.id)),
-                {cited: tuple(dict.fromkeys(texts)) for cited, texts in strings.items()},
-            ),
-        )
-
-
-def _opinion_of_text(file: Path) -> Iterator[tuple[str, Opinion]]:
-    yield str(file), Opinion(stem_of(file), stem_of(file), _pages(read_text(file)))
 
 
 # Page numbers of the court's layout: "-3-" or "3" alone on a line.
@@ -280,6 +276,9 @@ class _ReviewRow(SourceRow):
     background: _Untagged = ""
     studies: list[_StudyRow]
 
+    def record(self) -> Review:
+        return Review(self.id, self.title or self.id, self.background, _studies(self.studies), True)
+
 
 class _Reported(SourceRow):
     references: list[dict[str, Any]]
@@ -302,7 +301,11 @@ def read_reviews(path: Path) -> Iterator[Review]:
     Raises:
         InputError: nothing to read, a row of another form, two reviews of one id.
     """
-    readers = {"csv": _review_of_list, "jsonl": _reviews_of_rows, "json": _reviews_of_ms2}
+    readers: dict[str, Reader[Review]] = {
+        "csv": _review_of_list,
+        "jsonl": partial(read_checked, kind=_ReviewRow, what="a review"),
+        "json": _reviews_of_ms2,
+    }
     for _, review in read_records(path, readers, f"no reviews in it; give {REVIEW_FORMS}"):
         yield review
 
@@ -336,12 +339,6 @@ def _review_of_list(file: Path) -> Iterator[tuple[str, Review]]:
         raise InputError(f"{file}, line {table.line_num}: not CSV ({error}); write it again") from error
     name = stem_of(file)
     yield str(file), Review(name, name.replace("_", " "), "", _studies(found), pubmed)
-
-
-def _reviews_of_rows(file: Path) -> Iterator[tuple[str, Review]]:
-    for place, held in read_rows(file, "a review"):
-        row = validated(_ReviewRow, held, place, remedy=ROW_REMEDY)
-        yield place, Review(row.id, row.title or row.id, row.background, _studies(row.studies), True)
 
 
 def _reviews_of_ms2(file: Path) -> Iterator[tuple[str, Review]]:

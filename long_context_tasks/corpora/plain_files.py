@@ -11,7 +11,7 @@ from typing import Annotated, Any, Protocol, TypeVar
 from pydantic import BeforeValidator, ConfigDict, model_validator
 
 from long_context_tasks.schema import InputError
-from long_context_tasks.schema.validated import Checked
+from long_context_tasks.schema.validated import Checked, validated
 
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MOST_CONTROL = 0.001
@@ -54,11 +54,13 @@ class SourceRow(Checked):
     @model_validator(mode="before")
     @classmethod
     def _without_null(cls, row: Any) -> Any:
-        return (
-            {name: value for name, value in row.items() if value is not None}
-            if isinstance(row, dict)
-            else row
-        )
+        if not isinstance(row, dict):
+            return row
+        return {name: value for name, value in row.items() if value is not None}
+
+    def record(self) -> Any:
+        """Return what a reader makes of the row."""
+        return self
 
 
 def kind_of(path: Path) -> str:
@@ -148,6 +150,16 @@ def read_rows(path: Path, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
                 f"{place}: a {type(row).__name__} instead of an object; write {what} as one JSON object a line"
             )
         yield place, row
+
+
+def read_checked(path: Path, kind: type[SourceRow], what: str) -> Iterator[tuple[str, Any]]:
+    """Yield the record of each row of a JSON Lines file, with its place; ``kind`` checks the row and makes the record.
+
+    Raises:
+        InputError: a row of another form.
+    """
+    for place, row in read_rows(path, what):
+        yield place, validated(kind, row, place, remedy=ROW_REMEDY).record()
 
 
 def read_records(path: Path, readers: Mapping[str, Reader[R]], nothing: str) -> Iterator[tuple[str, R]]:

@@ -97,41 +97,29 @@ def _endings(task: TaskCard) -> str:
     return _table(header, rows) + "\nOne ending of each kind may be joined, in the order of the table.\n"
 
 
-def _split_markdown(family: str, task: TaskCard) -> str:
-    """A task whose texts have the length they have."""
-    names = ", ".join(f"`{family}_{split}`" for split in task.splits) or f"`{family}`"
-    facts = f"{task.about} Tasks: {names}. Chance: {task.chance}. Answer budget: {task.answer_budget} tokens."
-    return "\n".join([f"### {family}", "", facts, "", *([_endings(task)] if task.variants else [])])
-
-
 def _task_markdown(family: str, task: TaskCard) -> str:
-    if not task.lengths:
-        return _split_markdown(family, task)
+    facts = f"Chance: {task.chance}. Answer budget: {task.answer_budget} tokens."
+    if not task.lengths:  # its texts have the length they have
+        names = ", ".join(f"`{family}_{split}`" for split in task.splits) or f"`{family}`"
+        parts = [f"{task.about} Tasks: {names}. {facts}", *([_endings(task)] if task.variants else [])]
+        return "\n\n".join([f"### {family}", *parts])
+    bounds = {length: f"{most:,}" for length, most in task.bounds.items()}
     lengths = [
-        (
-            length,
-            f"`{family}_{length}`",
-            f"{task.bounds[length]:,}" if length in task.bounds else "",
-            task.files.get(length, ""),
-        )
+        (length, f"`{family}_{length}`", bounds.get(length, ""), task.files.get(length, ""))
         for length in task.lengths
     ]
     variants = [
         (f"`{family}_<length>_{variant.name}`", variant.about, ", ".join(variant.lengths))
         for variant in task.variants
     ]
-    return "\n".join(
-        [
-            f"### {family}",
-            "",
-            f"{task.about} Chance: {task.chance}. Answer budget: {task.answer_budget} tokens.",
-            "",
-            _table(("length", "task", "most cl100k tokens (paper)", "published file"), lengths),
-            _table(("variant", "what it does", "lengths with a task of their own"), variants),
-            f"Any other length, and cases you built: `{family}_any` (and `{family}_any_<variant>`).",
-            "",
-        ]
-    )
+    parts = [
+        f"### {family}",
+        f"{task.about} {facts}",
+        _table(("length", "task", "most cl100k tokens (paper)", "published file"), lengths),
+        _table(("variant", "what it does", "lengths with a task of their own"), variants),
+        f"Any other length, and cases you built: `{family}_any` (and `{family}_any_<variant>`).",
+    ]
+    return "\n\n".join(part.removesuffix("\n") for part in parts) + "\n"
 
 
 def _settings(rows: tuple[Mapping[str, str], ...]) -> str:

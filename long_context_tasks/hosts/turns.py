@@ -6,7 +6,7 @@ A case with one turn has a plain text as its response; a conversation has a JSON
 import hashlib
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from long_context_tasks.judges import ENDPOINT_FAILED
@@ -14,9 +14,19 @@ from long_context_tasks.judges.task_judge import Verdicts
 from long_context_tasks.schema import LoadedTask
 
 
-def left_out_from(task: LoadedTask) -> str:
-    """What of a case that does not fit is left out, for messages."""
-    return " from the turn on that does not fit" if task.is_conversation else ""
+def left_out(task: LoadedTask, ids: Sequence[str], n: int, why: str, window: str) -> str:
+    """Name the cases that got no answer.
+
+    Args:
+        task: of the cases.
+        ids: of those.
+        n: how many cases ran.
+        why: what happened to them.
+        window: of the run.
+    """
+    what = " from the turn on that does not fit" if task.is_conversation else ""
+    shown = ", ".join(ids[:5]) + (", ..." if len(ids) > 5 else "")
+    return f"{task.name}: {len(ids)} of {n} cases {why} ({window}) and are left out{what}: {shown}"
 
 
 def unanswered(verdicts: Verdicts) -> int:

@@ -82,6 +82,13 @@ class EndpointClient:
             if not self._key.isascii() or not self._key.isprintable() or " " in self._key:
                 raise InputError(f"{place} holds no key (blanks or other letters); copy the key again")
         self._url = f"{config.base_url}{'/chat/completions' if config.api == 'chat' else '/completions'}"
+        self._retry = stamina.AsyncRetryingCaller(
+            attempts=config.retries + 1,
+            timeout=None,
+            wait_initial=config.retry_wait,
+            wait_max=_WAIT_MAX,
+            wait_jitter=min(1.0, config.retry_wait),
+        ).on(self._backoff)
         # aiohttp would look the proxy up anew, in a thread, for every call.
         parts = urlsplit(self._url)
         direct = not parts.hostname or proxy_bypass(parts.hostname)
@@ -114,18 +121,7 @@ class EndpointClient:
             EndpointError: no try was answered.
             InputError: messages that cannot be sent as plain text.
         """
-        body = request_body(messages, draw, self.config)
-        async for attempt in stamina.retry_context(
-            on=self._backoff,
-            attempts=self.config.retries + 1,
-            timeout=None,
-            wait_initial=self.config.retry_wait,
-            wait_max=_WAIT_MAX,
-            wait_jitter=min(1.0, self.config.retry_wait),
-        ):
-            with attempt:
-                return await self._once(body)
-        raise AssertionError("unreachable")
+        return await self._retry(self._once, request_body(messages, draw, self.config))
 
     def _backoff(self, error: Exception) -> bool | float:
         """Whether to try again, and after how many seconds when the endpoint names them (a float, for stamina)."""

@@ -189,11 +189,7 @@ def _scale(
 
 
 def inject_official(
-    text: str,
-    table: RuleTable,
-    wer: float,
-    seed: int,
-    limits: tuple[int, float] = LIMITS,
+    text: str, table: RuleTable, wer: float, seed: int, limits: tuple[int, float] = LIMITS
 ) -> str:
     """Calibrate the rules to a text and draw a form for each of its words.
 

@@ -5,7 +5,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import jellyfish
 from rapidfuzz.distance import Levenshtein
@@ -96,19 +96,13 @@ class SoundAlikes:
             key = _sound_key(word)
             for size in range(len(key), 0, -1):
                 self._buckets[key[:size]].append(word)
-        self._found: dict[str, tuple[str, ...]] = {}
+        self.of = cache(self._of)
 
-    def of(self, word: str) -> tuple[str, ...]:
+    def _of(self, word: str) -> tuple[str, ...]:
         """Return up to four other words, the nearest in sound and then in writing first; empty when there is none.
 
         Words with the same key come first, else those whose keys agree in as many first sounds as possible.
         """
-        found = self._found.get(word)
-        if found is None:
-            found = self._found[word] = self._search(word)
-        return found
-
-    def _search(self, word: str) -> tuple[str, ...]:
         key = _sound_key(word)
         for size in range(len(key), 0, -1):
             others = [other for other in self._buckets.get(key[:size], ()) if other != word]

@@ -24,6 +24,8 @@ import yaml
 
 from long_context_tasks.orca.data import HEAD_NAMES
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import read_yaml
+from long_context_tasks.schema.validated import validated
 
 if TYPE_CHECKING:
     from long_context_tasks.orca.model import OrcaModel
@@ -60,8 +62,7 @@ def find_checkpoint(path: Path) -> Path:
         InputError: there is no checkpoint, or it lacks a part.
     """
     folder = path.parent if not (path / "model").is_dir() and (path / "config.yaml").is_file() else path
-    folder = folder.resolve()
-    model = folder / "model"
+    model = folder.resolve() / "model"
     if not (model / "config.yaml").is_file():
         raise InputError(
             f"{path}: no ORCA checkpoint (no model/config.yaml); name the folder that holds model/ and tokenizer/"
@@ -73,7 +74,22 @@ def find_checkpoint(path: Path) -> Path:
         )
     if not (model / "lm").is_dir():
         raise InputError(f"{model}: the checkpoint lacks its language model, the folder lm; fetch it again")
-    return folder
+    return model.parent
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Read ``model/config.yaml`` of a checkpoint.
+
+    Raises:
+        InputError: it cannot be read, or names no head.
+    """
+    path = folder / "model" / "config.yaml"
+    config = read_yaml_mapping(path)
+    if config.get("score_type") not in HEAD_NAMES:
+        raise InputError(
+            f"{path}: score_type {config.get('score_type')!r} is none of {', '.join(HEAD_NAMES)}"
+        )
+    return config
 
 
 def read_args(start: Path) -> dict[str, Any]:
@@ -94,15 +110,8 @@ def read_yaml_mapping(path: Path) -> dict[str, Any]:
     Raises:
         InputError: it cannot be read, or holds something else.
     """
-    try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError(
-            f"{path}: cannot be read ({type(error).__name__}); fetch or make it again"
-        ) from error
-    if not isinstance(found, dict):
-        raise InputError(f"{path}: not a YAML mapping; fetch or make it again")
-    return found
+    remedy = "fetch or make it again"
+    return validated(dict[str, Any], read_yaml(path, "YAML file", remedy=remedy), str(path), remedy=remedy)
 
 
 def load_checkpoint(
@@ -128,18 +137,15 @@ def load_checkpoint(
         InputError: torch or transformers is missing, or a part of the checkpoint is missing or does not fit.
     """
     folder = find_checkpoint(path)
-    config = read_yaml_mapping(folder / "model" / "config.yaml")
-    if config.get("score_type") not in HEAD_NAMES:
-        raise InputError(
-            f"{folder / 'model' / 'config.yaml'}: score_type {config.get('score_type')!r} is none of {', '.join(HEAD_NAMES)}"
-        )
+    config = read_config(folder)
     with named_failures(f"{folder}"):
-        from long_context_tasks.orca.heads import get_head
-        from long_context_tasks.orca.model import OrcaModel
+        from long_context_tasks.orca.model import OrcaModel, get_head
 
         device, dtype = choose_device(device, dtype)
         words = load_tokenizer(tokenizer or folder / "tokenizer")
-        lm = _load_lm(folder / "model" / "lm", dtype, base_model, trainable)
+        lm_folder = folder / "model" / "lm"
+        adapted = (lm_folder / _ADAPTER).is_file()
+        lm = _load_adapted(lm_folder, dtype, base_model, trainable) if adapted else load_lm(lm_folder, dtype)
         model = OrcaModel(
             lm,
             get_head(config["score_type"]),
@@ -147,8 +153,7 @@ def load_checkpoint(
             str(config.get("init_type", "xavier_normal")),
         )
     _load_head(model, folder / "model" / HEAD)
-    model = model.to(device)
-    return Checkpoint(folder, model.train(trainable), words, read_args(folder))
+    return Checkpoint(folder, model.to(device).train(trainable), words, read_args(folder))
 
 
 @contextmanager
@@ -235,9 +240,7 @@ def _complete(missing: list[str], of: int, what: str) -> None:
         )
 
 
-def _load_lm(folder: Path, dtype: str, base_model: str | None, trainable: bool) -> Any:
-    if not (folder / _ADAPTER).is_file():
-        return load_lm(folder, dtype)
+def _load_adapted(folder: Path, dtype: str, base_model: str | None, trainable: bool) -> Any:
     from peft import PeftConfig, PeftModel
     from peft.utils import get_peft_model_state_dict, load_peft_weights
 
@@ -270,10 +273,7 @@ def _load_head(model: "OrcaModel", path: Path) -> None:
         raise InputError(
             f"{path}: not a file of tensors ({type(error).__name__}); nothing else is loaded. Fetch the checkpoint again"
         ) from error
-    wanted = {"linear.weight": model.linear.weight, "linear.bias": model.linear.bias}
-    if model.cls_token is not None:
-        wanted["cls_token"] = model.cls_token
-    for name, parameter in wanted.items():
+    for name, parameter in _head_of(model).items():
         tensor = state.get(name) if isinstance(state, Mapping) else None
         if not isinstance(tensor, torch.Tensor):
             raise InputError(f"{path}: the checkpoint lacks its head: no {name} in it; fetch it again")
@@ -288,6 +288,12 @@ def _load_head(model: "OrcaModel", path: Path) -> None:
             raise InputError(f"{path}: {name} holds values that are no numbers; take an earlier checkpoint")
         with torch.no_grad():
             parameter.copy_(tensor)
+
+
+def _head_of(model: "OrcaModel") -> dict[str, Any]:
+    """Return the parameters that the language model does not have, by their names in the file."""
+    head = {"linear.weight": model.linear.weight, "linear.bias": model.linear.bias}
+    return head if model.cls_token is None else {**head, "cls_token": model.cls_token}
 
 
 def _aside(folder: Path) -> Path:
@@ -335,17 +341,16 @@ def save_checkpoint(
         "score_type": model.head.name,
         "use_cls_token": model.cls_token is not None,
     }
-    head = {"linear.weight": model.linear.weight, "linear.bias": model.linear.bias}
-    if model.cls_token is not None:
-        head["cls_token"] = model.cls_token
+    head = {name: each.detach().float().cpu().clone() for name, each in _head_of(model).items()}
     try:
         shutil.rmtree(part, ignore_errors=True)
         (part / "model").mkdir(parents=True)
         _write_yaml(part / "model" / "config.yaml", config)
+        for adapter in getattr(model.lm, "peft_config", {}).values():
+            if isinstance(adapter.target_modules, set):  # in the order of no process
+                adapter.target_modules = sorted(adapter.target_modules)
         model.lm.save_pretrained(part / "model" / "lm")
-        torch.save(
-            {name: each.detach().float().cpu().clone() for name, each in head.items()}, part / "model" / HEAD
-        )
+        torch.save(head, part / "model" / HEAD)
         tokenizer.save_pretrained(part / "tokenizer")
         _write_yaml(part / "args.yaml", {**args, "score_type": model.head.name})
         if metrics is not None:

@@ -4,180 +4,135 @@ import json
 import os
 import random
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import Field
 
 from long_context_tasks.orca.data import ROWS, SCALE, OrcaItem, check_own_id, check_trainable, item_of_row
-from long_context_tasks.orca.splits import PARTS, Split, model_splits, question_numbers, question_splits
+from long_context_tasks.orca.splits import PARTS, model_splits, question_numbers, unseen_questions
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_rows, write_whole
+from long_context_tasks.schema.validated import Checked
 
 SHUFFLED = "ratings shuffled"
 """Value of the field ``control`` in a row whose ratings are another answer's."""
-SPLITS = ("none", "questions", "models")
 
 
-@dataclass(frozen=True)
-class DataOptions:
-    """What goes into the data.
+class DataSettings(Checked):
+    """What goes into the data and how they are cut; the descriptions are the help of the command's options.
+
+    A judge learns no more from shuffled ratings than how ratings are distributed. Splits by questions have the seeds 0, 1, ...; there are at most
+    ``n_splits`` by models.
 
     Attributes:
-        keep_rationale: whether ``rationale`` is a context for the model. Else it is a rater's remark on the answer, which gives the rating away.
-        keep_improper: whether questions that are marked as flawed stay.
         sources: first parts of ``source`` to take; empty for all.
-        several: only answers with two ratings or more.
-        sample: of the answers with one rating, take so many; None for all.
-        shuffle: whether the ratings are permuted among the answers; a control, from which a judge can learn no more than how ratings are distributed.
-        seed: draws the sample and the permutation.
     """
 
-    keep_rationale: bool = False
-    keep_improper: bool = False
     sources: tuple[str, ...] = ()
-    several: bool = False
-    sample: int | None = None
-    shuffle: bool = False
-    seed: int = 0
-
-
-@dataclass(frozen=True)
-class SplitOptions:
-    """How the data are cut.
-
-    Attributes:
-        by: one of :data:`SPLITS`.
-        number: of splits; by questions with the seeds 0, 1, ...; by models at most so many.
-        held_out: models in the test part of a split by models.
-        seed: of splits by models.
-    """
-
-    by: str = "none"
-    number: int = 5
-    held_out: int = 2
-    seed: int = 0
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """Rows in the training format, and notes on what was left out."""
-
-    rows: list[dict[str, Any]]
-    notes: list[str]
-
-
-@dataclass(frozen=True)
-class _Source:
-    row: dict[str, Any]
-    item: OrcaItem
-    where: str
-
-    @property
-    def group(self) -> str:
-        return _group(self.row)
+    several_raters: bool = Field(False, description="Only answers with two ratings or more.")
+    sample: int | None = Field(None, ge=0, description="Of the answers with one rating, take so many.")
+    keep_rationale: bool = Field(
+        False, description="`rationale` is a context of the question, no rater's remark."
+    )
+    keep_improper: bool = Field(False, description="Keep questions that are marked as flawed.")
+    shuffle_ratings: bool = Field(False, description="A control: ratings permuted among the answers.")
+    split: Literal["none", "questions", "models"] = Field(
+        "none", description="none, questions (8:1:1) or models."
+    )
+    n_splits: int = Field(5, ge=1, description="How many splits.")
+    held_out: int = Field(2, ge=1, description="Models in a test part.")
+    seed: int = Field(0, description="Of the splits by models, the sample and the permutation.")
 
 
 def prepare(
-    files: Sequence[Path], options: DataOptions, published: Iterable[dict[str, Any]] = ()
-) -> Prepared:
+    files: Sequence[Path], settings: DataSettings, published: Iterable[dict[str, Any]] = ()
+) -> tuple[list[dict[str, Any]], list[str]]:
     """Read all sources and bring them to the training format.
 
     Args:
         files: rated answers.
-        options: what to take.
+        settings: what to take.
         published: further rows, each with an ``id``, such as a benchmark publishes them.
+
+    Returns:
+        Rows in the training format, and notes on what was left out.
 
     Raises:
         InputError: a file or a row cannot be used, two rows have the same id, or nothing is left.
     """
-    if options.several and options.sample is not None:
+    if settings.several_raters and settings.sample is not None:
         raise InputError(
             "--several-raters takes no answers with one rating, --sample takes all with several and some of the rest: give one of them"
         )
-    rows = [source for path in files for source in _read(path)]
-    rows += [_Source(row, item_of_row(row, row["id"]), f"published, {row['id']}") for row in published]
-    if not rows:
+    sources = [source for path in files for source in _read(path)]
+    sources += [(f"published, {row['id']}", row, item_of_row(row, row["id"])) for row in published]
+    if not sources:
         what = f"no rows in {', '.join(map(str, files))}" if files else "no source"
         raise InputError(f"{what}; name files of rated answers")
+    if unknown := set(settings.sources) - (groups := {_group(row) for _, row, _ in sources}):
+        raise InputError(
+            f"--sources {', '.join(sorted(unknown))}: not there; there are: {', '.join(sorted(groups))}"
+        )
     notes = []
 
-    def keep(which: Iterable[_Source], why: str) -> None:
-        nonlocal rows
-        kept = list(which)
-        if len(kept) < len(rows):
-            notes.append(f"{len(rows) - len(kept)} answers left out: {why}")
-        rows = kept
+    def keep(test: Callable[[dict[str, Any], OrcaItem], bool], why: str) -> None:
+        nonlocal sources
+        kept = [(where, row, item) for where, row, item in sources if test(row, item)]
+        if len(kept) < len(sources):
+            notes.append(f"{len(sources) - len(kept)} answers left out: {why}")
+        sources = kept
 
-    if options.sources:
-        groups = {row.group for row in rows}
-        if unknown := [name for name in options.sources if name not in groups]:
-            raise InputError(
-                f"--sources {', '.join(unknown)}: not there; there are: {', '.join(sorted(groups))}"
-            )
-        keep((row for row in rows if row.group in options.sources), "of other sources")
-    if not options.keep_improper:
-        keep(
-            (row for row in rows if not row.row.get("improper_question")), "the question is marked as flawed"
-        )
-    keep((row for row in rows if row.item.ratings), "no rating")
-    if options.several:
-        keep((row for row in rows if len(row.item.ratings) > 1), "only one rating")
-    if options.sample is not None:
-        single = [place for place, row in enumerate(rows) if len(row.item.ratings) == 1]
-        taken = random.Random(f"sample {options.seed}").sample(single, min(options.sample, len(single)))
-        dropped = set(single) - set(taken)
-        keep((row for place, row in enumerate(rows) if place not in dropped), "not in the sample")
-    if not rows:
+    if settings.sources:
+        keep(lambda row, _: _group(row) in settings.sources, "of other sources")
+    if not settings.keep_improper:
+        keep(lambda row, _: not row.get("improper_question"), "the question is marked as flawed")
+    keep(lambda _, item: bool(item.ratings), "no rating")
+    if settings.several_raters:
+        keep(lambda _, item: len(item.ratings) > 1, "only one rating")
+    if settings.sample is not None:
+        single = [place for place, (_, _, item) in enumerate(sources) if len(item.ratings) == 1]
+        drawn = random.Random(f"sample {settings.seed}").sample(single, min(settings.sample, len(single)))
+        taken = {id(sources[place][2]) for place in drawn}
+        keep(lambda _, item: len(item.ratings) > 1 or id(item) in taken, "not in the sample")
+    if not sources:
         raise InputError(
             f"nothing is left of the sources ({'; '.join(notes)}); rate the answers, or ask for more of them"
         )
     place_of: dict[str, str] = {}
-    for row in rows:
-        check_own_id(row.item, row.where, place_of)
-    made = [_training_row(row, options) for row in rows]
-    remarks = sum(isinstance(row.row["rationale"], str) for row in rows)
-    if remarks and not options.keep_rationale:
+    for where, _, item in sources:
+        check_own_id(item, where, place_of)
+    made = [_training_row(row, item, settings.keep_rationale) for _, row, item in sources]
+    remarks = sum(isinstance(row["rationale"], str) for _, row, _ in sources)
+    if remarks and not settings.keep_rationale:
         notes.append(
             f"{remarks} rationales went to `feedback`, as a rater's remark on the answer; if they are context that raters saw, as those of "
             "`lct annotate export` are, give --keep-rationale"
         )
-    if options.shuffle:
-        made = _shuffled(made, options.seed)
+    if settings.shuffle_ratings:
+        made = _shuffled(made, settings.seed)
         notes.append(
             "CONTROL, NO REAL RATINGS: ratings permuted among the answers; every row says so in its field `control`"
         )
-    return Prepared(made, notes)
+    return made, notes
 
 
-def _read(path: Path) -> Iterator[_Source]:
+def _read(path: Path) -> Iterator[tuple[str, dict[str, Any], OrcaItem]]:
     for where, row in json_rows(path, ROWS):
         # Raters' remarks may be a list with a text of each; only a context must be text.
         remark = row.get("rationale") if isinstance(row, dict) else None
-        readable = {**row, "rationale": None} if isinstance(remark, list) else row
-        item = item_of_row(readable, where)
-        yield _Source({**readable, "rationale": remark}, item, where)
+        item = item_of_row({**row, "rationale": None} if isinstance(remark, list) else row, where)
+        yield where, {**row, "rationale": remark}, item
 
 
 def _group(row: dict[str, Any]) -> str:
     return str(row.get("source") or "").partition("/")[0]
 
 
-def _training_row(source: _Source, options: DataOptions) -> dict[str, Any]:
+def _training_row(row: dict[str, Any], item: OrcaItem, keep_rationale: bool) -> dict[str, Any]:
     """Return a row in the training format, with the ratings on 1 to 5 and as they were given."""
-    row, item, remark = source.row, source.item, source.row["rationale"]
-    made: dict[str, Any] = {
-        "id": item.id,
-        "question": item.question,
-        "reference": item.reference,
-        "candidate": item.candidate,
-        "rationale": item.rationale if options.keep_rationale else None,
-        "ratings": list(item.ratings),
-        "scale": list(SCALE),
-        "source": row.get("source"),
-        "ratings_given": row["ratings"],
-        "scale_given": row.get("scale") or list(SCALE),
-    }
+    remark = row["rationale"]
     further = {
         "transcription": item.transcription,
         "question_id": item.question_id,
@@ -185,9 +140,21 @@ def _training_row(source: _Source, options: DataOptions) -> dict[str, Any]:
         "domain": item.domain or None,
         "category": item.category or None,
         "control": row.get("control"),  # once shuffled, a row stays marked
-        "feedback": remark if remark and (isinstance(remark, list) or not options.keep_rationale) else None,
+        "feedback": remark if remark and (isinstance(remark, list) or not keep_rationale) else None,
     }
-    return made | {name: value for name, value in further.items() if value is not None}
+    return {
+        "id": item.id,
+        "question": item.question,
+        "reference": item.reference,
+        "candidate": item.candidate,
+        "rationale": item.rationale if keep_rationale else None,
+        "ratings": list(item.ratings),
+        "scale": list(SCALE),
+        "source": row.get("source"),
+        "ratings_given": row["ratings"],
+        "scale_given": row.get("scale") or list(SCALE),
+        **{name: value for name, value in further.items() if value is not None},
+    }
 
 
 def _shuffled(rows: Sequence[dict[str, Any]], seed: int) -> list[dict[str, Any]]:
@@ -208,13 +175,13 @@ def _shuffled(rows: Sequence[dict[str, Any]], seed: int) -> list[dict[str, Any]]
     ]
 
 
-def write_data(rows: Sequence[dict[str, Any]], output: Path, options: SplitOptions) -> list[str]:
+def write_data(rows: Sequence[dict[str, Any]], output: Path, settings: DataSettings) -> list[str]:
     """Write one file, or a folder for each split; whole or not at all.
 
     Args:
         rows: in the training format.
         output: a file, or for splits a folder that is not there yet or empty.
-        options: of the splits.
+        settings: of the splits.
 
     Returns:
         Lines for the user.
@@ -225,15 +192,18 @@ def write_data(rows: Sequence[dict[str, Any]], output: Path, options: SplitOptio
     """
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
     items = [item_of_row(row, f"row {number}") for number, row in enumerate(rows, start=1)]
-    if options.by == "none":
+    if settings.split == "none":
         write_whole(output, lines, remedy="choose another --out")
-        return [f"{output}: {len(lines)} answers", *_untrainable(items)]
-    if options.by == "questions":
-        splits = question_splits(items, range(options.number))
-    elif options.by == "models":
-        splits = model_splits(items, held_out=options.held_out, seed=options.seed)[: options.number]
+        said = [f"{output}: {len(lines)} answers"]
+        try:
+            check_trainable(items, "note")
+        except InputError as error:  # they may be there to be scored
+            said.append(f"{error}; `lct orca train` refuses these as they are")
+        return said
+    if settings.split == "questions":
+        splits = [unseen_questions(items, seed) for seed in range(settings.n_splits)]
     else:
-        raise InputError(f"--split {options.by}: it is one of {', '.join(SPLITS)}")
+        splits = model_splits(items, held_out=settings.held_out, seed=settings.seed)[: settings.n_splits]
     for number, split in enumerate(splits):
         check_trainable(
             [items[place] for place in split.train],
@@ -241,35 +211,25 @@ def write_data(rows: Sequence[dict[str, Any]], output: Path, options: SplitOptio
         )
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise InputError(f"{output}: is there already; name a new folder")
-    part = output.with_name(f".{output.name}.{os.getpid()}.part")
+    part_folder = output.with_name(f".{output.name}.{os.getpid()}.part")
+    said = [f"{output}: {len(splits)} splits by {settings.split}"]
     try:
-        counts = [_write_split(split, part / f"split_{n}", lines) for n, split in enumerate(splits)]
-        part.replace(output)
+        for number, split in enumerate(splits):
+            folder = part_folder / f"split_{number}"
+            folder.mkdir(parents=True)
+            for part in PARTS:
+                text = "".join(lines[place] for place in getattr(split, part))
+                (folder / f"{part}.jsonl").write_text(text, encoding="utf-8")
+            counts = ", ".join(f"{part} {len(getattr(split, part))}" for part in PARTS)
+            said.append(f"  {folder.name} ({split.name}): {counts}")
+        part_folder.replace(output)
     except OSError as error:
         raise InputError(
             f"{output}: cannot be written ({error.strerror or error}); choose another --out"
         ) from error
     finally:
-        shutil.rmtree(part, ignore_errors=True)
-    return [f"{output}: {len(splits)} splits by {options.by}", *counts]
-
-
-def _untrainable(items: Sequence[OrcaItem]) -> list[str]:
-    """Return a note where nothing can be learned from the answers; they may be there to be scored."""
-    try:
-        check_trainable(items, "note")
-    except InputError as error:
-        return [f"{error}; `lct orca train` refuses these as they are"]
-    return []
-
-
-def _write_split(split: Split, place: Path, lines: Sequence[str]) -> str:
-    place.mkdir(parents=True)
-    parts = {name: [lines[index] for index in getattr(split, name)] for name in PARTS}
-    for name, rows in parts.items():
-        (place / f"{name}.jsonl").write_text("".join(rows), encoding="utf-8")
-    counts = ", ".join(f"{name} {len(rows)}" for name, rows in parts.items())
-    return f"  {place.name} ({split.name}): {counts}"
+        shutil.rmtree(part_folder, ignore_errors=True)
+    return said
 
 
 COUNTS = ("source", "answers", "questions", "ratings", "several raters", "they differ", "mean rating")
@@ -278,23 +238,23 @@ COUNTS = ("source", "answers", "questions", "ratings", "several raters", "they d
 def counts_by_source(rows: Sequence[dict[str, Any]]) -> list[tuple[str, int, int, int, int, int, float]]:
     """Count answers, questions and ratings of each source and of all; the columns are :data:`COUNTS`."""
     items = [item_of_row(row) for row in rows]
-    numbers = question_numbers(items)
-    groups: dict[str, list[int]] = {}
-    for place, row in enumerate(rows):
-        groups.setdefault(_group(row) or "(no source)", []).append(place)
+    groups: dict[str, list[tuple[int, tuple[float, ...]]]] = {}
+    every = [(number, item.ratings) for number, item in zip(question_numbers(items), items, strict=True)]
+    for row, rated in zip(rows, every, strict=True):
+        groups.setdefault(_group(row) or "(no source)", []).append(rated)
     table = []
-    for name, places in [*groups.items(), ("all", list(range(len(rows))))]:
-        ratings = [items[place].ratings for place in places]
-        several = [each for each in ratings if len(each) > 1]
+    for name, answers in [*groups.items(), ("all", every)]:
+        ratings = [given for _, given in answers]
+        count = sum(map(len, ratings))
         table.append(
             (
                 name,
-                len(places),
-                len({numbers[place] for place in places}),
-                sum(map(len, ratings)),
-                len(several),
-                sum(len(set(each)) > 1 for each in several),
-                sum(map(sum, ratings)) / sum(map(len, ratings)),
+                len(answers),
+                len({number for number, _ in answers}),
+                count,
+                sum(len(given) > 1 for given in ratings),
+                sum(len(set(given)) > 1 for given in ratings),
+                sum(map(sum, ratings)) / count,
             )
         )
     return table

@@ -7,7 +7,7 @@ brings it to 0 ... 1. Clamping adds ``rating_orca_clamped``.
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,6 +28,17 @@ if TYPE_CHECKING:
 _MANY = 99
 """Ratings of a row that does not say how many, as in the released code."""
 _MULTINOMIAL_OUTPUTS = 5
+_RELEASED = {
+    "n": "n",
+    "mean_mae": "mae",
+    "rating_kendall_tau": "tau",
+    "rating_spearman_correlation": "rho",
+    "n_var": "n_variance",
+    "variance_mae": "variance_mae",
+    "variance_kendall_tau": "variance_tau",
+    "variance_spearman_correlation": "variance_rho",
+}
+"""Names of figures in the released code's files; the first four are those of a head without a spread."""
 _SCORED = "answers that `lct orca score` scored"
 _REMEDY = "name a file that `lct orca score` wrote, or score the answers again"
 
@@ -160,50 +171,19 @@ def scored_agreement(rows: Sequence[Scored], means: Sequence[float] | None = Non
     )
 
 
-def released_scores(figures: Agreement, *, spread: bool) -> dict[str, Any]:
-    """Return an entry of the released code's ``scores.yaml``, with its names and its six decimals; null for what is not a number.
+def _released(figures: Agreement, *names: str) -> dict[str, Any]:
+    """Return figures under the released code's names and with its six decimals; null for what is not a number."""
+    return {name: json_value(round(getattr(figures, _RELEASED[name]), 6)) for name in names}
+
+
+def add_released_scores(path: Path, stem: str, figures: Agreement, *, spread: bool) -> None:
+    """Put one file's figures into a ``scores.yaml`` of the released code, which may hold others.
 
     Args:
+        path: of the ``scores.yaml``.
+        stem: name of the entry.
         figures: means and truth on 0 ... 1, as the released program brings them for every head.
         spread: whether the head predicts a variance; the released program leaves its figures out otherwise.
-    """
-    row = {
-        "n": figures.n,
-        "mean_mae": figures.mae,
-        "rating_kendall_tau": figures.tau,
-        "rating_spearman_correlation": figures.rho,
-    }
-    if spread:
-        row |= {
-            "n_var": figures.n_variance,
-            "variance_mae": figures.variance_mae,
-            "variance_kendall_tau": figures.variance_tau,
-            "variance_spearman_correlation": figures.variance_rho,
-        }
-    return _rounded(row)
-
-
-def _released_clamp_scores(figures: Agreement, threshold: float) -> dict[str, Any]:
-    """Return an entry of the released code's ``score_clamp.yaml``."""
-    row = {
-        "n": figures.n,
-        "var_threshold": threshold,
-        "rating_kendall_tau": figures.tau,
-        "rating_spearman_correlation": figures.rho,
-        "mean_mae": figures.mae,
-    }
-    if figures.n_variance:
-        row |= {"n_var": figures.n_variance, "variance_mae": figures.variance_mae}
-    return _rounded(row)
-
-
-def _rounded(row: Mapping[str, float]) -> dict[str, Any]:
-    rounded = {name: round(value, 8 if name == "var_threshold" else 6) for name, value in row.items()}
-    return dict(json_value(rounded))
-
-
-def add_released_scores(path: Path, stem: str, entry: Mapping[str, Any]) -> None:
-    """Put one file's entry into a ``scores.yaml``, which may hold others.
 
     Raises:
         InputError: the file holds something else, or cannot be written.
@@ -211,7 +191,8 @@ def add_released_scores(path: Path, stem: str, entry: Mapping[str, Any]) -> None
     found = read_yaml_mapping(path) if path.exists() else {}
     if any(not isinstance(each, dict) for each in found.values()):
         raise InputError(f"{path}: no scores.yaml, whose entries have figures; name another file")
-    write_whole(path, yaml.safe_dump({**found, stem: dict(entry)}, sort_keys=False, allow_unicode=True))
+    entry = _released(figures, *list(_RELEASED)[: None if spread else 4])
+    write_whole(path, yaml.safe_dump({**found, stem: entry}, sort_keys=False, allow_unicode=True))
 
 
 def read_threshold(path: Path) -> float:
@@ -304,7 +285,14 @@ def write_clamped(
         }
         for each in files
     }
-    released = {each.path.stem: _released_clamp_scores(each.after, threshold) for each in files}
+    released = {}
+    for each in files:
+        released[each.path.stem] = {
+            "n": each.after.n,
+            "var_threshold": round(threshold, 8),
+            **_released(each.after, "rating_kendall_tau", "rating_spearman_correlation", "mean_mae"),
+            **(_released(each.after, "n_var", "variance_mae") if each.after.n_variance else {}),
+        }
     summary = {"var_threshold": round(threshold, 8), "composite": composite, "files": json_value(figures)}
     write_whole(folder / "score_clamp.yaml", yaml.safe_dump(released, sort_keys=False, allow_unicode=True))
     write_whole(folder / "clamp.yaml", yaml.safe_dump(summary, sort_keys=False, allow_unicode=True))

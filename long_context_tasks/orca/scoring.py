@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from tqdm import tqdm
 
 from long_context_tasks.orca.checkpoint import Checkpoint
 from long_context_tasks.orca.data import OrcaItem
-from long_context_tasks.orca.heads import Head
 from long_context_tasks.orca.inputs import InputFormat, encode_items
 from long_context_tasks.orca.model import OrcaModel, collate, length_batches
 from long_context_tasks.schema import InputError
@@ -30,11 +29,11 @@ class OrcaScore:
         tokens: that the model read.
     """
 
-    mean: float | None
-    variance: float | None
-    low: float | None
-    high: float | None
-    params: tuple[float, ...] | None
+    mean: float | None = None
+    variance: float | None = None
+    low: float | None = None
+    high: float | None = None
+    params: tuple[float, ...] | None = None
     dropped_tokens: int = 0
     reason: str | None = None
     tokens: int = 0
@@ -87,7 +86,6 @@ def score_items(
     window: int | None = None,
     batch_tokens: int = 8192,
     batch_size: int = 64,
-    level: float = 0.95,
     progress: bool = False,
 ) -> Scoring:
     """Score every item; one pass of the model's body over each, without its vocabulary projection.
@@ -99,7 +97,6 @@ def score_items(
         window: most tokens of an item, to use less than the model's window.
         batch_tokens: most tokens of a batch, with padding; results do not depend on it beyond rounding.
         batch_size: most items of a batch.
-        level: of the interval.
         progress: show a bar.
 
     Raises:
@@ -107,29 +104,33 @@ def score_items(
     """
     model, tokenizer = checkpoint.model, checkpoint.tokenizer
     form = InputFormat.of_args(checkpoint.args) if form is None else form
-    limits = [limit for limit in (window, model.window) if limit is not None]
-    window = min(limits) if limits else None
+    window = model.window_within(window)
     encoded = encode_items(items, tokenizer, form, window)
-    fitting = [index for index, each in enumerate(encoded) if each.fits]
-    found = predict(
+    fitting = [place for place, each in enumerate(encoded) if each.fits]
+    params = predict(
         model,
-        [encoded[index].ids for index in fitting],
+        [encoded[place].ids for place in fitting],
         tokenizer.pad_token_id or 0,
         batch_tokens=batch_tokens,
         batch_size=batch_size,
         progress=progress,
     )
-    params: list[list[float] | None] = [None] * len(items)
-    for index, row in zip(fitting, found, strict=True):
+    for place, row in zip(fitting, params, strict=True):
         if not all(map(math.isfinite, row)):
             raise InputError(
-                f"item {items[index].id}: the model's output is not a number; take another checkpoint, or dtype float32"
+                f"item {items[place].id}: the model's output is not a number; take another checkpoint, or dtype float32"
             )
-        params[index] = row
-    scores = [
-        replace(score, dropped_tokens=each.dropped, tokens=len(each.ids))
-        for score, each in zip(_scores(checkpoint.model.head, params, level), encoded, strict=True)
-    ]
+    moments = model.head.moments(torch.tensor(params).reshape(-1, model.head.outputs))
+    interval = model.head.interval(params)
+    ends = [(None, None)] * len(params) if interval is None else interval.T.tolist()
+    scores = [OrcaScore(reason=DOES_NOT_FIT) for _ in items]
+    for place, row, mean, variance, (low, high) in zip(
+        fitting, params, moments[0].tolist(), moments[1].tolist(), ends, strict=True
+    ):
+        each = encoded[place]
+        scores[place] = OrcaScore(
+            mean, variance, low, high, tuple(row), dropped_tokens=each.dropped, tokens=len(each.ids)
+        )
     return Scoring(scores, sum(score.tokens for score in scores), window)
 
 
@@ -160,26 +161,10 @@ def predict(
     try:
         with torch.no_grad(), tqdm(total=len(rows), unit="item", disable=not progress) as bar:
             for places in length_batches([len(row) for row in rows], batch_tokens, batch_size):
-                taken = [rows[place] for place in places]
-                batch = collate(taken, pad, device=model.device)
-                params |= dict(zip(taken, model(batch.input_ids, batch.lengths).tolist(), strict=True))
-                bar.update(len(taken))
+                batch = [rows[place] for place in places]
+                found = model(*collate(batch, pad, model.device)).tolist()
+                params |= dict(zip(batch, found, strict=True))
+                bar.update(len(batch))
     finally:
         model.train(was_training)
     return [params[key] for key in keys]
-
-
-def _scores(head: Head, params: Sequence[list[float] | None], level: float) -> list[OrcaScore]:
-    there = [row for row in params if row is not None]
-    mean, variance = (each.tolist() for each in head.moments(torch.tensor(there).reshape(-1, head.outputs)))
-    interval = head.interval(there, level)
-    ends = [(None, None)] * len(there) if interval is None else [(float(a), float(b)) for a, b in interval.T]
-    found = iter(zip(there, mean, variance, ends, strict=True))
-    scores = []
-    for row in params:
-        if row is None:
-            scores.append(OrcaScore(None, None, None, None, None, reason=DOES_NOT_FIT))
-        else:
-            own, each_mean, each_variance, (low, high) = next(found)
-            scores.append(OrcaScore(each_mean, each_variance, low, high, tuple(own)))
-    return scores

@@ -2,33 +2,41 @@
 
 import random
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 from long_context_tasks.orca.data import OrcaItem, read_items
 from long_context_tasks.schema import InputError
 
+T = TypeVar("T")
 Part = Literal["train", "dev", "test"]
 SHARES: dict[Part, int] = {"train": 8, "dev": 1, "test": 1}
 PARTS = tuple(SHARES)
-SEEDS = (0, 1, 2, 3, 4)
 
 
 @dataclass(frozen=True)
-class Split:
-    """Indices of the items of each part, in their order.
+class Split(Generic[T]):
+    """The parts of a split: indices of items in their order, or the rated answers themselves.
 
     Attributes:
-        name: ``seed 0``, or the models that were held out.
-        train, dev, test: indices.
+        name: ``seed 0``, the models that were held out, or the name of a folder.
+        train, dev, test: the parts.
     """
 
     name: str
-    train: tuple[int, ...]
-    dev: tuple[int, ...]
-    test: tuple[int, ...]
+    train: tuple[T, ...]
+    dev: tuple[T, ...]
+    test: tuple[T, ...]
+
+    @property
+    def number(self) -> str:
+        """The part of the name after the last underscore."""
+        return self.name.rpartition("_")[2]
+
+
+SplitItems = Split[OrcaItem]
 
 
 def normalised_question(text: str) -> str:
@@ -64,7 +72,7 @@ def question_numbers(items: Sequence[OrcaItem]) -> list[int]:
     return [numbers.setdefault(root(index), len(numbers)) for index in range(len(items))]
 
 
-def unseen_questions(items: Sequence[OrcaItem], seed: int) -> Split:
+def unseen_questions(items: Sequence[OrcaItem], seed: int) -> Split[int]:
     """Split by questions in the ratio 8:1:1, no question in two parts.
 
     Stratified in two levels: the questions are taken domain by domain and in it category by category, in an order that the seed draws, and each
@@ -89,22 +97,20 @@ def unseen_questions(items: Sequence[OrcaItem], seed: int) -> Split:
         if number not in seen:
             seen.add(number)
             strata[item.domain, item.category].append(number)
-    part_of = _dealt(list(_stratified(strata, random.Random(f"unseen questions {seed}"))), SHARES)
-    return _split(f"seed {seed}", [part_of[number] for number in numbers])
-
-
-def _stratified(strata: dict[tuple[str, str], list[int]], rng: random.Random) -> Iterator[int]:
-    """Yield all questions: domain by domain, in it category by category; each level in a drawn order."""
     domains: dict[str, list[list[int]]] = defaultdict(list)
     for domain, category in sorted(strata):
         domains[domain].append(strata[domain, category])
+    rng = random.Random(f"unseen questions {seed}")
+    order: list[int] = []
     groups = list(domains.values())
     rng.shuffle(groups)
     for categories in groups:
         rng.shuffle(categories)
         for questions in categories:
             rng.shuffle(questions)
-            yield from questions
+            order += questions
+    part_of = _dealt(order, SHARES)
+    return _split(f"seed {seed}", [part_of[number] for number in numbers])
 
 
 def _dealt(questions: Sequence[int], shares: Mapping[Part, int]) -> dict[int, Part]:
@@ -124,16 +130,11 @@ def _dealt(questions: Sequence[int], shares: Mapping[Part, int]) -> dict[int, Pa
     return part_of
 
 
-def _split(name: str, parts: Sequence[Part]) -> Split:
+def _split(name: str, parts: Sequence[Part]) -> Split[int]:
     return Split(name, *(tuple(index for index, each in enumerate(parts) if each == part) for part in PARTS))
 
 
-def question_splits(items: Sequence[OrcaItem], seeds: Sequence[int] = SEEDS) -> list[Split]:
-    """Split by questions once for each seed."""
-    return [unseen_questions(items, seed) for seed in seeds]
-
-
-def model_splits(items: Sequence[OrcaItem], *, held_out: int = 2, seed: int = 0) -> list[Split]:
+def model_splits(items: Sequence[OrcaItem], *, held_out: int = 2, seed: int = 0) -> list[Split[int]]:
     """Split by answering models, five times or as often as there are models for: each test part has the answers of models that neither training nor development part has.
 
     No model is held out twice. The answers of the other models are divided 8:1 into training and development part by questions; training may know a question of
@@ -182,26 +183,6 @@ def model_splits(items: Sequence[OrcaItem], *, held_out: int = 2, seed: int = 0)
 # Folders of splits, as ``lct orca data --split`` writes them: ``split_0/train.jsonl``, ``dev.jsonl``, ``test.jsonl`` and so on.
 
 
-@dataclass(frozen=True)
-class SplitItems:
-    """The rated answers of a split.
-
-    Attributes:
-        name: of its folder.
-        train, dev, test: its parts.
-    """
-
-    name: str
-    train: tuple[OrcaItem, ...]
-    dev: tuple[OrcaItem, ...]
-    test: tuple[OrcaItem, ...]
-
-    @property
-    def number(self) -> str:
-        """The part of the name after the last underscore."""
-        return self.name.rpartition("_")[2]
-
-
 def read_splits(folder: Path) -> list[SplitItems]:
     """Read all splits of a folder, by number.
 
@@ -215,33 +196,28 @@ def read_splits(folder: Path) -> list[SplitItems]:
             f"{folder}: holds no split_0, split_1 ...; name a folder that `lct orca data --split` wrote"
         )
     places.sort(key=lambda path: (not path.name[6:].isdigit(), path.name[6:].zfill(9)))
-    known: dict[str, OrcaItem] = {}
-    return [SplitItems(place.name, *_parts(place, known)) for place in places]
-
-
-def _parts(place: Path, known: dict[str, OrcaItem]) -> Iterator[tuple[OrcaItem, ...]]:
-    """Yield the parts of a split; ``known`` has the answers of the splits before."""
-    part_of: dict[str, str] = {}
-    for part in PARTS:
-        path = place / f"{part}.jsonl"
-        items = read_items(path, need_ratings=True)
-        for item in items:
-            if item.row.get("id") is None:
-                raise InputError(f"{path}, {item.id}: no id; scores are joined to answers by it")
-            if item.id in part_of:
-                raise InputError(
-                    f"{path}: {item.id} is in {part_of[item.id]} and {part} of {place.name}; make the splits again"
-                )
-            part_of[item.id] = part
-            if _content(known.setdefault(item.id, item)) != _content(item):
-                raise InputError(
-                    f"{path}: {item.id} is another answer, or has other ratings, in an earlier split; make the splits again"
-                )
-        yield tuple(items)
-
-
-def _content(item: OrcaItem) -> tuple[object, ...]:
-    return item.question, item.reference, item.candidate, item.ratings
+    known: dict[str, tuple[object, ...]] = {}
+    splits = []
+    for place in places:
+        parts: list[tuple[OrcaItem, ...]] = []
+        part_of: dict[str, str] = {}
+        for part in PARTS:
+            path = place / f"{part}.jsonl"
+            parts.append(tuple(read_items(path, need_ratings=True)))
+            for item in parts[-1]:
+                if item.row.get("id") is None:
+                    raise InputError(f"{path}, {item.id}: no id; scores are joined to answers by it")
+                if part_of.setdefault(item.id, part) != part:
+                    raise InputError(
+                        f"{path}: {item.id} is in {part_of[item.id]} and {part} of {place.name}; make the splits again"
+                    )
+                content = item.question, item.reference, item.candidate, item.ratings
+                if known.setdefault(item.id, content) != content:
+                    raise InputError(
+                        f"{path}: {item.id} is another answer, or has other ratings, in an earlier split; make the splits again"
+                    )
+        splits.append(SplitItems(place.name, *parts))
+    return splits
 
 
 def all_items(splits: Sequence[SplitItems]) -> dict[str, OrcaItem]:

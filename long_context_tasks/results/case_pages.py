@@ -75,24 +75,19 @@ def shown_cases(
     """
     rules = catalogue.card(catalogue.parse_task(evaluation.run.task).benchmark).redistribute
     allowed = {what: private or bool(rules.get(what)) for what in ("prompts", "gold", "responses")}
-    withheld = _withheld(allowed, task)
-    for stored, turns in scored_cases(evaluation):
-        yield _shown(key, stored, turns, task, allowed, withheld)
-
-
-def _withheld(allowed: Mapping[str, bool], task: LoadedTask | None) -> str:
-    missing = [what for what, may in allowed.items() if not may]
     parts = []
-    if missing:
-        named = {"gold": "gold answers and judges' replies"}
-        parts.append(
-            f"The data's owners do not allow {' and '.join(named.get(one, one) for one in missing)} to be shown."
+    if missing := [what for what, may in allowed.items() if not may]:
+        named = " and ".join(
+            "gold answers and judges' replies" if what == "gold" else what for what in missing
         )
+        parts.append(f"The data's owners do not allow {named} to be shown.")
     if task is None and (allowed["prompts"] or allowed["gold"]):
         parts.append(
             "The task's data were not there when this page was made, so prompts and gold answers are missing."
         )
-    return " ".join(parts)
+    withheld = " ".join(parts)
+    for stored, turns in scored_cases(evaluation):
+        yield _shown(key, stored, turns, task, allowed, withheld)
 
 
 def _shown(
@@ -114,11 +109,15 @@ def _shown(
     labels: dict[str, Any] = dict(stored.labels if case is None else case.labels)
     if stored.repeat:
         labels["repeat"] = stored.repeat
+    # Labels of the turns, those of several in one text.
+    of_turns = stored.turn_labels if case is None else [turn.labels for turn in case.turns]
+    for name in dict.fromkeys(name for own in of_turns for name in own):
+        labels[name] = ", ".join(dict.fromkeys(_text(own[name]) for own in of_turns if name in own))
     return ShownCase(
         run=key,
         case=stored.id,
         prompt=prompt,
-        labels={name: _text(value) for name, value in {**labels, **_of_all_turns(stored, case)}.items()},
+        labels={name: _text(value) for name, value in labels.items()},
         turns=tuple(_turn(stored, case, one, allowed) for one in turns),
         withheld=withheld,
     )
@@ -137,42 +136,26 @@ def _prompt(
     return tuple((message.role, message.content) for message in messages)
 
 
-def _of_all_turns(stored: StoredCase, case: Case | None) -> dict[str, Any]:
-    """Labels of the turns, those of several in one text."""
-    turns = [turn.labels for turn in case.turns] if case is not None else list(stored.turn_labels)
-    names = dict.fromkeys(name for labels in turns for name in labels)
-    return {
-        name: ", ".join(dict.fromkeys(_text(labels[name]) for labels in turns if name in labels))
-        for name in names
-    }
-
-
 def _turn(
     stored: StoredCase, case: Case | None, scores: TurnScores, allowed: Mapping[str, bool]
 ) -> ShownTurn:
     turn = None if case is None else case.turns[scores.turn]
-    feedback = tuple(
-        str(one["feedback"])
-        for one in scores.verdicts
-        if isinstance(one, Mapping) and one.get("feedback") is not None
-    )
+    response, likely = stored.responses[scores.turn].text, stored.log_likelihoods
+    if likely:
+        best = max(range(len(likely)), key=likely.__getitem__)
+        response = (
+            f"Candidate {best + 1} of {len(likely)} is the likeliest: log-likelihood {likely[best]:.4g}"
+        )
+    said = [one.get("feedback") for one in scores.verdicts if isinstance(one, Mapping)]
+    feedback = tuple(str(one) for one in said if one is not None)
     return ShownTurn(
         question=turn.question if turn is not None and allowed["prompts"] else None,
         gold=_text(turn.gold) if turn is not None and allowed["gold"] else None,
-        response=_response(stored, scores.turn) if allowed["responses"] else None,
+        response=response if allowed["responses"] else None,
         scores=dict(scores.scores),
         reason=scores.reason,
         feedback=feedback if allowed["gold"] and allowed["responses"] else (),
     )
-
-
-def _response(stored: StoredCase, turn: int) -> str | None:
-    """What the model said; of a task by likelihood, which candidate it found likeliest."""
-    likely = stored.log_likelihoods
-    if not likely:
-        return stored.responses[turn].text
-    best = max(range(len(likely)), key=likely.__getitem__)
-    return f"Candidate {best + 1} of {len(likely)} is the likeliest: log-likelihood {likely[best]:.4g}"
 
 
 def _text(value: Any) -> str:

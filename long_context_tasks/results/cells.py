@@ -6,8 +6,10 @@ over them. Which failures count is decided in each score (see :func:`long_contex
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence, Set
+import re
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import Any
 
 import polars as pl
@@ -36,22 +38,6 @@ class HostsApart:
     spread: float
 
 
-def run_means(headlines: pl.DataFrame) -> dict[int, dict[str, list[float | None]]]:
-    """Cell to host to the headline's mean in each repeat.
-
-    Args:
-        headlines: columns ``cell``, ``host``, ``run``, ``repeat`` and ``value`` of the headline's scores.
-    """
-    means: dict[int, dict[str, list[float | None]]] = {}
-    for cell, host, _, _, mean in (
-        headlines.group_by("cell", "host", "run", "repeat", maintain_order=True)
-        .agg(pl.col("value").mean())
-        .iter_rows()
-    ):
-        means.setdefault(cell, {}).setdefault(str(host), []).append(mean)
-    return means
-
-
 def spread_within(means: Mapping[str, Sequence[float | None]]) -> float | None:
     """Standard deviation of the means of repeats around those of their hosts; None where no host has two.
 
@@ -66,66 +52,56 @@ def spread_within(means: Mapping[str, Sequence[float | None]]) -> float | None:
     for own in means.values():
         there = [one for one in own if one is not None]
         if len(there) > 1:
-            middle = math.fsum(there) / len(there)
+            middle = fmean(there)
             squares += math.fsum((one - middle) ** 2 for one in there)
             free += len(there) - 1
     return math.sqrt(squares / free) if free else None
 
 
-def hosts_apart(
+def _host_means(headlines: pl.DataFrame) -> dict[int, dict[str, list[float | None]]]:
+    """Return cell to host to the headline's mean in each repeat of each run."""
+    means: dict[int, dict[str, list[float | None]]] = {}
+    repeats = headlines.group_by("cell", "host", "run", "repeat", maintain_order=True)
+    for cell, host, _, _, mean in repeats.agg(pl.col("value").mean()).iter_rows():
+        means.setdefault(cell, {}).setdefault(str(host), []).append(mean)
+    return means
+
+
+def _hosts_apart(
     joined: pl.DataFrame, means: Mapping[int, Mapping[str, Sequence[float | None]]]
 ) -> dict[int, HostsApart]:
-    """Cells with several hosts to how these differ.
-
-    Args:
-        joined: columns ``cell``, ``host``, ``metric``, ``case``, ``turn`` and ``value`` of all scores.
-        means: see :func:`run_means`.
-    """
+    """Return cells with several hosts to how these differ."""
     several = {cell: len(own) for cell, own in means.items() if len(own) > 1}
     if not several:
         return {}
-    hosts = pl.DataFrame(
-        {"cell": list(several), "hosts": list(several.values())}, schema_overrides={"cell": pl.Int64()}
-    )
-    turn = ["cell", "case", "turn"]
-    of_hosts = (
-        joined.join(hosts, on="cell", how="inner")
-        .group_by(*turn, "metric", "host", "hosts")
+    turn = ["cell", *_TURN]
+    hosts = pl.col("cell").replace_strict(several, default=None, return_dtype=pl.UInt32())
+    without, width = pl.col("value").null_count(), pl.col("value").max() - pl.col("value").min()
+    counted = (
+        joined.filter(pl.col("cell").is_in(list(several)))
+        .group_by(*turn, "metric", "host")
         .agg(pl.col("value").mean())
-        .group_by(*turn, "metric", "hosts")
+        .group_by(*turn, "metric")
         .agg(
             pl.len().alias("n"),
-            pl.col("value").null_count().alias("without"),
-            (pl.col("value").max() - pl.col("value").min()).alias("width"),
-        )
-        .filter(pl.col("n") == pl.col("hosts"))
-        .with_columns(
-            (
-                (pl.col("width").fill_nan(0.0) > _SAME)
-                | ((pl.col("without") > 0) & (pl.col("without") < pl.col("hosts")))
-            )
+            ((without > 0) & (without < pl.len()) | (width.fill_nan(0.0) > _SAME))
             .fill_null(False)
-            .alias("differs")
+            .alias("differs"),
         )
+        .filter(pl.col("n") == hosts)
         .group_by(turn)
         .agg(pl.col("differs").any())
         .group_by("cell")
-        .agg(pl.len().alias("turns"), pl.col("differs").sum().alias("differing"))
+        .agg(pl.len(), pl.col("differs").sum())
     )
-    counted = {int(cell): (int(turns), int(differing)) for cell, turns, differing in of_hosts.iter_rows()}
-    return {
-        cell: HostsApart(*counted.get(cell, (0, 0)), _spread([_mean(own) for own in means[cell].values()]))
-        for cell in several
-    }
-
-
-def _mean(values: Sequence[float | None]) -> float:
-    there = [one for one in values if one is not None]
-    return math.fsum(there) / len(there) if there else math.nan
-
-
-def _spread(means: Sequence[float]) -> float:
-    return math.nan if any(math.isnan(one) for one in means) else max(means) - min(means)
+    found = {cell: (turns, differing) for cell, turns, differing in counted.iter_rows()}
+    apart = {}
+    for cell in several:
+        there = [[one for one in own if one is not None] for own in means[cell].values()]
+        ends = [fmean(own) for own in there if own]
+        spread = max(ends) - min(ends) if len(ends) == len(there) else math.nan
+        apart[cell] = HostsApart(*found.get(cell, (0, 0)), spread)
+    return apart
 
 
 def held_settings(text: str | None) -> dict[str, Any]:
@@ -212,41 +188,31 @@ def cells_of(collection: Collection, versions: Mapping[str, int] | None = None) 
     """
     if not len(collection.runs):
         return []
-    numbered = collection.runs.with_columns(
-        pl.struct(pl.col(key).cast(pl.String()).fill_null("") for key in _KEYS)
-        .rank("dense")
-        .cast(pl.Int64())
-        .alias("cell")
-    )
+    key = pl.struct(pl.col(name).cast(pl.String()).fill_null("") for name in _KEYS)
+    numbered = collection.runs.with_columns(key.rank("dense").cast(pl.Int64()).alias("cell"))
     joined = _with_cells(collection.scores, numbered, "host")
-    values = _averaged(joined)
     graded = _graded(collection)
-    means = run_means(joined.filter(pl.col("metric").cast(pl.String()) == pl.col("headline")))
-    apart = hosts_apart(joined, means)
+    means = _host_means(joined.filter(pl.col("metric").cast(pl.String()) == pl.col("headline")))
+    apart = _hosts_apart(joined, means)
     by_cell: dict[int, dict[str, pl.DataFrame]] = {}
-    for key, part in values.partition_by("cell", "metric", as_dict=True, maintain_order=True).items():
-        by_cell.setdefault(int(key[0]), {})[str(key[1])] = part
+    averaged = _averaged(joined).partition_by("cell", "metric", as_dict=True, maintain_order=True)
+    for (cell, metric), part in averaged.items():
+        by_cell.setdefault(int(cell), {})[str(metric)] = part
     available = _available(numbered, collection.scores)
+    runs = numbered.sort(_WHEN, maintain_order=True)
     cells = []
-    for key, part in (
-        numbered.sort(_WHEN, maintain_order=True)
-        .partition_by("cell", as_dict=True, maintain_order=True)
-        .items()
-    ):
-        number = int(key[0])
+    for (number,), part in runs.partition_by("cell", as_dict=True, maintain_order=True).items():
         if metrics := by_cell.get(number):
             cell = _cell(part.rows(named=True), metrics, means.get(number, {}), available[number], graded)
             cells.append(replace(cell, apart=apart.get(number)))
-    newest = _newest(cells, versions or {})
-    cells = [_ranked(cell, newest[cell.task]) for cell in cells]
+    newest: dict[str, int] = {}
+    for cell in cells:
+        today = (versions or {}).get(cell.benchmark, 0)
+        newest[cell.task] = max(newest.get(cell.task, 0), cell.version or 0, today)
     return sorted(
-        cells,
+        (_ranked(cell, newest[cell.task]) for cell in cells),
         key=lambda one: (
-            one.benchmark,
-            one.task,
-            one.model,
-            one.judge or "",
-            one.settings,
+            *(one.benchmark, one.task, one.model, one.judge or "", one.settings),
             -(one.version or 0),
         ),
     )
@@ -366,13 +332,6 @@ def mean_of(values: pl.DataFrame, *, points: bool, graded: bool = False) -> Mean
     return mean
 
 
-def _newest(cells: Iterable[Cell], versions: Mapping[str, int]) -> dict[str, int]:
-    newest: dict[str, int] = {}
-    for cell in cells:
-        newest[cell.task] = max(newest.get(cell.task, 0), cell.version or 0, versions.get(cell.benchmark, 0))
-    return newest
-
-
 def _ranked(cell: Cell, newest: int) -> Cell:
     why = []
     if cell.mean.n < cell.mean.total:
@@ -381,7 +340,8 @@ def _ranked(cell: Cell, newest: int) -> Cell:
         why.append(f"{cell.n_cases} of {cell.n_available} cases")
     limit = held_settings(cell.settings).get(_LIMITED)
     # A limit above the number of cases is none.
-    if limit is not None and not _below(cell.n_cases, limit):
+    whole = limit is not None and re.fullmatch(r"\d+", str(limit), re.ASCII)
+    if limit is not None and not (whole and cell.n_cases < int(limit)):
         why.append(f"only the first cases ({_LIMITED})")
     if (cell.version or 0) < newest:
         told = "an unknown version" if cell.version is None else f"version {cell.version}"
@@ -389,34 +349,27 @@ def _ranked(cell: Cell, newest: int) -> Cell:
     return replace(cell, ranked=not why, why_unranked="; ".join(why))
 
 
-def _below(n: int, limit: Any) -> bool:
-    try:
-        return n < int(limit)
-    except (TypeError, ValueError, OverflowError):
-        return False  # no number: nobody knows what was left out
-
-
 def turn_values(collection: Collection, cell: Cell, metric: str | None = None) -> pl.DataFrame:
-    """A row for each turn of each case of a cell, repeats averaged; of many cells see :func:`turns_of_cells`.
-
-    Args:
-        collection: that the cell is of.
-        cell: any.
-        metric: None: the headline.
-
-    Returns:
-        Columns ``case``, ``turn``, ``cluster``, ``value`` (null where there is none), ``std``, ``reason``, ``labels``.
-    """
-    return turns_of_cells(collection, [cell], metric).get(0, collection.scores.clear().select(TURN_COLUMNS))
+    """A row for each turn of each case of a cell, repeats averaged; of many cells see :func:`turns_of_cells`."""
+    return turns_of_cells(collection, [cell], metric).get(0, collection.scores.clear().select(_TURN_COLUMNS))
 
 
-TURN_COLUMNS = (*_TURN, "cluster", "value", "std", "reason", "labels")
+_TURN_COLUMNS = (*_TURN, "cluster", "value", "std", "reason", "labels")
 
 
 def turns_of_cells(
     collection: Collection, cells: Sequence[Cell], metric: str | None = None
 ) -> dict[int, pl.DataFrame]:
-    """Place of a cell to its turns, as :func:`turn_values` gives them; all in one go. Cells without scores are left out."""
+    """Place of a cell to its turns, repeats averaged; cells without scores are left out.
+
+    Args:
+        collection: that the cells are of.
+        cells: any.
+        metric: None: the headline of each.
+
+    Returns:
+        Columns ``case``, ``turn``, ``cluster``, ``value`` (null where there is none), ``std``, ``reason``, ``labels``.
+    """
     numbered = pl.DataFrame(
         [(run, place, metric or cell.metric) for place, cell in enumerate(cells) for run in cell.runs],
         schema={"run": pl.String(), "cell": pl.Int64(), "headline": pl.String()},
@@ -427,7 +380,7 @@ def turns_of_cells(
     )
     if not len(joined):
         return {}
-    told = _averaged(joined).select("cell", *TURN_COLUMNS)
+    told = _averaged(joined).select("cell", *_TURN_COLUMNS)
     parts = told.partition_by("cell", as_dict=True, maintain_order=True, include_key=False)
     return {int(key[0]): part for key, part in parts.items()}
 
@@ -445,8 +398,7 @@ def pooled_cells(
     Returns:
         Cells whose task is the group: the headline and the other metrics over the turns of all cases; ranked where all parts are.
     """
-    found: list[list[Cell]] = []
-    names: list[str] = []
+    groups: list[tuple[str, list[Cell]]] = []
     for group, tasks in members.items():
         keyed: dict[tuple[str, str, str], dict[str, Cell]] = {}
         for cell in cells:
@@ -455,46 +407,34 @@ def pooled_cells(
                 held = parts.get(cell.task)
                 if held is None or (cell.version or 0) > (held.version or 0):
                     parts[cell.task] = cell
-        for held_parts in keyed.values():
-            if len(held_parts) == len(tasks):
-                found.append([held_parts[task] for task in tasks])
-                names.append(group)
-    flat = [cell for parts in found for cell in parts]
-    metrics = list(dict.fromkeys(metric for cell in flat for metric in (cell.metric, *cell.official)))
+        complete = (parts for parts in keyed.values() if len(parts) == len(tasks))
+        groups += [(group, [parts[task] for task in tasks]) for parts in complete]
+    flat = [cell for _, parts in groups for cell in parts]
+    metrics = dict.fromkeys(metric for cell in flat for metric in (cell.metric, *cell.official))
     turns = {metric: turns_of_cells(collection, flat, metric) for metric in metrics}
     pooled, start = [], 0
-    for name, members_found in zip(names, found, strict=True):
+    for name, members_found in groups:
         places = range(start, start + len(members_found))
         start += len(members_found)
-        pooled.append(
-            _pooled(
-                name,
-                members_found,
-                {metric: [turns[metric].get(one) for one in places] for metric in metrics},
-            )
-        )
+        points = frozenset[str]().union(*(cell.points_metrics for cell in members_found))
+        means = {
+            metric: mean_of(pl.concat([found[place] for place in places]), points=metric in points)
+            for metric, found in turns.items()
+            if all(place in found for place in places)
+        }
+        pooled.append(_pooled(name, members_found, means, points))
     return pooled
 
 
-def _apart(parts: Sequence[Cell]) -> HostsApart | None:
-    """How hosts differ over all parts, where each part has the same ones; the spread of their means is not known."""
-    found = [cell.apart for cell in parts if cell.apart is not None]
-    if len(found) < len(parts) or len({cell.hosts for cell in parts}) > 1:
-        return None
-    differing = sum(one.differing for one in found)
-    return HostsApart(sum(one.turns for one in found), differing, math.nan)
-
-
-def _pooled(name: str, parts: Sequence[Cell], turns: Mapping[str, Sequence[pl.DataFrame | None]]) -> Cell:
+def _pooled(name: str, parts: Sequence[Cell], means: dict[str, Mean], points: frozenset[str]) -> Cell:
     first = parts[0]
-    points = frozenset[str]().union(*(cell.points_metrics for cell in parts))
-    means = {
-        metric: mean_of(pl.concat([one for one in own if one is not None]), points=metric in points)
-        for metric, own in turns.items()
-        if all(one is not None for one in own)
-    }
     truncated = [cell.truncated for cell in parts]
     why = [cell.task for cell in parts if not cell.ranked]
+    apart = [cell.apart for cell in parts if cell.apart is not None]
+    told = None
+    if len(apart) == len(parts) and len({cell.hosts for cell in parts}) == 1:
+        # The spread of the hosts' means over all parts is not known.
+        told = HostsApart(sum(one.turns for one in apart), sum(one.differing for one in apart), math.nan)
     return replace(
         first,
         task=name,
@@ -503,7 +443,7 @@ def _pooled(name: str, parts: Sequence[Cell], turns: Mapping[str, Sequence[pl.Da
         official=means,
         n_runs=max(cell.n_runs for cell in parts),
         run_sd=None,
-        apart=_apart(parts),
+        apart=told,
         truncated=None if None in truncated else sum(one for one in truncated if one is not None),
         n_cases=sum(cell.n_cases for cell in parts),
         n_available=sum(cell.n_available for cell in parts),

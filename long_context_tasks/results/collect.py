@@ -40,7 +40,6 @@ from long_context_tasks.results.models import Models, is_path, shown_name
 from long_context_tasks.results.plan.missing import without_answers
 from long_context_tasks.results.settings import (
     cases_told_apart,
-    other_cases_told_apart,
     seed_of,
     settings_of,
     without_places,
@@ -127,7 +126,7 @@ def collect_with_files(paths: Sequence[Path]) -> Collected:
             read[key] = (replace(run, row=row, answers=None, by_seed={}), evaluation_of(path, run))
     runs = pl.DataFrame([one.row for one, _ in read.values()], schema=RUNS)
     all_scores = pl.concat([one.scores for one, _ in read.values()]) if read else pl.DataFrame(schema=SCORES)
-    runs, notes = other_cases_told_apart(cases_told_apart(runs, all_scores), all_scores)
+    runs, notes = cases_told_apart(runs, all_scores)
     return Collected(
         Collection(runs, all_scores, tuple(dict.fromkeys(problems)), tuple(notes)),
         {key: one for key, (_, one) in read.items()},

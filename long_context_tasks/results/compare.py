@@ -8,9 +8,10 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 import polars as pl
 
@@ -24,6 +25,7 @@ from long_context_tasks.results.tables import (
 )
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import json_value
 from long_context_tasks.stats import (
     MIN_TEST_CLUSTERS,
     Detectable,
@@ -40,6 +42,7 @@ _MISSING = "not_there"
 _SHOWN = 30
 # At 0.6 and below names that share nothing but "-7b" are taken for one another.
 _NEAR = 0.75
+_COMMON = ("version", "judge", "settings", "metric", "points")
 
 
 @dataclass(frozen=True)
@@ -98,14 +101,8 @@ class Comparisons:
     not_compared: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class _Shared:
-    """A task that two models share, before the family is known; ``turns`` has a row for each turn of either."""
-
-    key: tuple[object, ...]
-    cell: Cell
-    turns: pl.DataFrame
-    row: Compared
+_Shared = tuple[Compared, pl.DataFrame]
+"""A task that two models share, not yet adjusted, and the turns in which both have a value."""
 
 
 def verdict_of(found: PairedComparison) -> str:
@@ -183,35 +180,46 @@ def compare_models(collection: Collection, cells: Sequence[Cell], models: Sequen
         InputError: no pair shares a task, or a case.
     """
     own = {name: {_key(cell): cell for cell in cells if cell.model == name} for name in models}
-    shared: list[_Shared] = []
-    for first, second in combinations(models, 2):
-        keys = [key for key in own[first] if key in own[second]]
-        shared += [_shared(collection, key, own[first][key], own[second][key]) for key in keys]
+    pairs_of_cells = [
+        (own[first][key], own[second][key])
+        for first, second in combinations(models, 2)
+        for key in own[first]
+        if key in own[second]
+    ]
     not_compared = tuple(_not_compared(own))
-    if not shared:
+    if not pairs_of_cells:
         raise InputError(
             f"{', '.join(models)} share no task with the same version, judge and settings: {'; '.join(not_compared[:5])}"
         )
-    if not any(one.row.comparison.n for one in shared):
-        names = ", ".join(sorted({one.cell.task for one in shared})[:5])
+    shared = [_shared(collection, first, second) for first, second in pairs_of_cells]
+    if not any(row.comparison.n for row, _ in shared):
+        names = ", ".join(sorted({row.tasks[0] for row, _ in shared})[:5])
         raise InputError(
             f"{', '.join(models)} share {names}, but no turn in which two of them have a score: were they run on other cases (lct_n, "
             "lct_seed, other data), or has nobody judged them?"
         )
-    tasks = _adjusted([one.row for one in shared])
-    benchmarks = _adjusted(_over_benchmarks(shared))
-    return Comparisons(tuple(models), tuple(tasks), tuple(benchmarks), not_compared)
+    # A turn weighs so that its task weighs as much as any other; clusters of one name in several tasks are one.
+    groups: dict[tuple[object, ...], list[_Shared]] = {}
+    for row, both in shared:
+        if row.comparison.n:
+            key = (row.comparison.first, row.comparison.second, row.benchmark, row.judge, row.settings)
+            groups.setdefault((*key, row.version, row.points), []).append((row, both))
+    benchmarks = [_over_tasks(group) for group in groups.values() if len(group) > 1]
+    return Comparisons(
+        tuple(models), _adjusted([row for row, _ in shared]), _adjusted(benchmarks), not_compared
+    )
 
 
 def _key(cell: Cell) -> tuple[object, ...]:
     return (cell.benchmark, cell.task, cell.version, cell.judge, cell.settings, cell.metric, cell.points)
 
 
-def _shared(collection: Collection, key: tuple[object, ...], first: Cell, second: Cell) -> _Shared:
+def _shared(collection: Collection, first: Cell, second: Cell) -> _Shared:
     turns = _joined(turn_values(collection, first), turn_values(collection, second))
     x, y = turns["value"].to_list(), turns["other"].to_list()
-    found = compare_paired((first.model, x), (second.model, y), turns["cluster"].to_list())
-    both = turns.filter(pl.col("value").is_not_null() & pl.col("other").is_not_null())
+    both = turns.drop_nulls(["value", "other"])
+    differences = both["value"] - both["other"]
+    wins, losses = int((differences > _SAME).sum()), int((differences < -_SAME).sum())
     row = Compared(
         benchmark=first.benchmark,
         tasks=(first.task,),
@@ -220,41 +228,37 @@ def _shared(collection: Collection, key: tuple[object, ...], first: Cell, second
         settings=first.settings,
         metric=first.metric,
         points=first.points,
-        comparison=found,
+        comparison=compare_paired((first.model, x), (second.model, y), turns["cluster"].to_list()),
         n_cases=both["case"].n_unique(),
-        **_counted(both),
-        detectable=_detectable((both["value"] - both["other"]).to_list(), both["cluster"].to_list()),
+        wins=wins,
+        ties=len(both) - wins - losses,
+        losses=losses,
+        detectable=_detectable(differences.to_list(), both["cluster"].to_list()),
         why_only_first=_reasons(turns, "value", "other"),
         why_only_second=_reasons(turns, "other", "value"),
     )
-    return _Shared(key, first, turns, row)
+    return row, both
 
 
 def _joined(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
-    """A row for each turn that either has; ``cluster`` of the first, where it has the turn. Reasons stand beside the values."""
+    """Return a row for each turn that either has; ``cluster`` of the first, where it has the turn. Reasons stand beside the values."""
     text = pl.col("case", "cluster", "reason").cast(pl.String())
-    left = first.with_columns(text).with_columns(pl.lit(True).alias("there"))
-    right = second.with_columns(text).select(
-        "case",
-        "turn",
-        pl.col("cluster").alias("other_cluster"),
-        pl.col("value").alias("other"),
-        pl.col("reason").alias("other_reason"),
-        pl.lit(True).alias("other_there"),
+    there = pl.lit(True).alias("there")
+    left, right = (frame.with_columns(text, there) for frame in (first, second))
+    joined = left.join(
+        right, on=["case", "turn"], how="full", coalesce=True, suffix="_other", maintain_order="left_right"
     )
-    joined = left.join(right, on=["case", "turn"], how="full", coalesce=True, maintain_order="left_right")
-    missing = pl.lit(_MISSING)
+    reasons = (
+        pl.when(pl.col(f"there{side}").is_null()).then(pl.lit(_MISSING)).otherwise(f"reason{side}")
+        for side in ("", "_other")
+    )
     return joined.select(
         "case",
         "turn",
-        pl.coalesce("cluster", "other_cluster", "case").alias("cluster"),
+        pl.coalesce("cluster", "cluster_other", "case").alias("cluster"),
         "value",
-        "other",
-        pl.when(pl.col("there").is_null()).then(missing).otherwise("reason").alias("value_reason"),
-        pl.when(pl.col("other_there").is_null())
-        .then(missing)
-        .otherwise("other_reason")
-        .alias("other_reason"),
+        pl.col("value_other").alias("other"),
+        *(reason.alias(name) for reason, name in zip(reasons, ("value_reason", "other_reason"), strict=True)),
     )
 
 
@@ -263,15 +267,8 @@ def _reasons(turns: pl.DataFrame, there: str, lacking: str) -> dict[str, int]:
     return _summed([Counter(reason or "no_score" for reason in rows[f"{lacking}_reason"])])
 
 
-def _counted(both: pl.DataFrame) -> dict[str, int]:
-    differences = (both["value"] - both["other"]).to_list()
-    wins = sum(one > _SAME for one in differences)
-    losses = sum(one < -_SAME for one in differences)
-    return {"wins": wins, "ties": len(differences) - wins - losses, "losses": losses}
-
-
 def _detectable(differences: Sequence[float], clusters: Sequence[str]) -> Detectable | None:
-    """None where a cluster is alone or nothing differs: then nobody knows how far differences spread."""
+    """Return None where a cluster is alone or nothing differs: then nobody knows how far differences spread."""
     if len(set(clusters)) < 2:
         return None
     spread = spread_of(differences, clusters)
@@ -281,28 +278,17 @@ def _detectable(differences: Sequence[float], clusters: Sequence[str]) -> Detect
     return found if math.isfinite(found.difference) else None
 
 
-def _over_benchmarks(shared: Sequence[_Shared]) -> list[Compared]:
-    """Means over tasks. A turn weighs so that its task weighs as much as any other; clusters of one name in several tasks are one.
+def _over_tasks(group: Sequence[_Shared]) -> Compared:
+    """Return the mean over tasks of two models.
 
     Swapping two models in whole clusters, over all tasks at once, is the test; a meeting or book that several tasks ask about counts once.
     """
-    groups: dict[tuple[object, ...], list[_Shared]] = {}
-    for one in shared:
-        row = one.row
-        if row.comparison.n:
-            key = (row.comparison.first, row.comparison.second, row.benchmark, row.judge, row.settings)
-            groups.setdefault((*key, row.version, row.points), []).append(one)
-    return [_over_tasks(group) for group in groups.values() if len(group) > 1]
-
-
-def _over_tasks(group: Sequence[_Shared]) -> Compared:
-    rows = [one.row for one in group]
+    rows = [row for row, _ in group]
     total = sum(row.comparison.n for row in rows)
     x: list[float] = []
     y: list[float] = []
     clusters: list[str] = []
-    for one in group:
-        both = one.turns.filter(pl.col("value").is_not_null() & pl.col("other").is_not_null())
+    for _, both in group:
         weight = total / (len(group) * len(both))
         x += [value * weight for value in both["value"]]
         y += [value * weight for value in both["other"]]
@@ -313,20 +299,17 @@ def _over_tasks(group: Sequence[_Shared]) -> Compared:
         name: sum(getattr(row.comparison, name) for row in rows)
         for name in ("only_first", "only_second", "neither")
     }
-    metrics = list(dict.fromkeys(row.metric for row in rows))
-    differences = [one - other for one, other in zip(x, y, strict=True)]
+    sums = {name: sum(getattr(row, name) for row in rows) for name in ("n_cases", "wins", "ties", "losses")}
+    metrics = {row.metric for row in rows}
     return replace(
         first,
         tasks=tuple(row.tasks[0] for row in rows),
-        metric=metrics[0] if len(metrics) == 1 else "each task's own",
+        metric=first.metric if len(metrics) == 1 else "each task's own",
         comparison=replace(found, **left_out),
-        n_cases=sum(row.n_cases for row in rows),
-        wins=sum(row.wins for row in rows),
-        ties=sum(row.ties for row in rows),
-        losses=sum(row.losses for row in rows),
-        detectable=_detectable(differences, clusters),
+        detectable=_detectable([one - other for one, other in zip(x, y, strict=True)], clusters),
         why_only_first=_summed(row.why_only_first for row in rows),
         why_only_second=_summed(row.why_only_second for row in rows),
+        **sums,
     )
 
 
@@ -336,42 +319,29 @@ def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return dict(sorted(total.items(), key=lambda one: (-one[1], one[0])))
 
 
-def _adjusted(rows: Sequence[Compared]) -> list[Compared]:
+def _adjusted(rows: Sequence[Compared]) -> tuple[Compared, ...]:
     found = adjust([row.comparison for row in rows])
-    return [replace(row, comparison=one) for row, one in zip(rows, found, strict=True)]
+    return tuple(replace(row, comparison=one) for row, one in zip(rows, found, strict=True))
 
 
-def _not_compared(own: Mapping[str, Mapping[tuple[object, ...], Cell]]) -> list[str]:
-    """Cells that no other model has with the same version, judge and settings, and what differs."""
-    lines = []
+def _not_compared(own: Mapping[str, Mapping[tuple[object, ...], Cell]]) -> Iterator[str]:
+    """Yield the cells that no other model has with the same version, judge and settings, with what differs from the nearest one."""
     for name, cells in own.items():
         for key, cell in cells.items():
-            others = [model for model in own if model != name]
-            if any(key in own[model] for model in others):
+            others = [own[model] for model in own if model != name]
+            if any(key in held for held in others):
                 continue
-            near = [one for model in others for one in own[model].values() if one.task == cell.task]
-            lines.append(
-                f"{_described(cell)}: only {name} has it" + (f" ({_difference(cell, near)})" if near else "")
-            )
-    return lines
-
-
-def _described(cell: Cell) -> str:
-    version = "" if cell.version is None else f", version {cell.version}"
-    return f"{cell.task}{version}" + (f", judge {cell.judge}" if cell.judge else "")
-
-
-def _difference(cell: Cell, others: Sequence[Cell]) -> str:
-    """What keeps a cell from being compared with the nearest of others of the same task."""
-    names = ("version", "judge", "settings", "metric", "points")
-    differing = [[name for name in names if getattr(cell, name) != getattr(one, name)] for one in others]
-    place = min(range(len(others)), key=lambda number: len(differing[number]))
-    other = others[place]
-    told = (
-        f"{name} {_value(getattr(other, name))} and not {_value(getattr(cell, name))}"
-        for name in differing[place]
-    )
-    return f"{other.model} has {', '.join(told)}"
+            version = "" if cell.version is None else f", version {cell.version}"
+            line = f"{cell.task}{version}{f', judge {cell.judge}' if cell.judge else ''}: only {name} has it"
+            near = [one for held in others for one in held.values() if one.task == cell.task]
+            differing = [[n for n in _COMMON if getattr(cell, n) != getattr(one, n)] for one in near]
+            if near:
+                nearest, names = min(zip(near, differing, strict=True), key=lambda pair: len(pair[1]))
+                told = (
+                    f"{n} {_value(getattr(nearest, n))} and not {_value(getattr(cell, n))}" for n in names
+                )
+                line += f" ({nearest.model} has {', '.join(told)})"
+            yield line
 
 
 def _value(value: object) -> str:
@@ -409,29 +379,27 @@ def _columns(first: str, second: str) -> list[str]:
 
 def terminal_rows(rows: Sequence[Compared]) -> list[list[str]]:
     """A row of text for each; see :func:`terminal_columns`."""
-    return [_terminal_row(row) for row in rows]
-
-
-def name_of(row: Compared) -> str:
-    """Task with its judge; or the benchmark with the number of its tasks."""
-    name = row.tasks[0] if len(row.tasks) == 1 else f"{row.benchmark}, mean of {len(row.tasks)} tasks"
-    return f"{name}\n(judge {printable(row.judge)})" if row.judge else name
-
-
-def _terminal_row(row: Compared) -> list[str]:
-    found = row.comparison
-    difference = _signed(found.difference, points=row.points)
-    ends = [_signed(end, points=row.points) for end in (found.interval.low, found.interval.high)]
-    return [
-        *(name_of(row), str(found.n), str(found.clusters)),
-        *(score_text(mean, points=row.points) for mean in (found.mean_first, found.mean_second)),
-        difference if "-" in ends else f"{difference} ({ends[0]} to {ends[1]})",
-        *(_p(one) for one in (found.p, found.p_holm, found.p_fdr)),
-        f"{row.wins}/{row.ties}/{row.losses}",
-        "-" if row.detectable is None else score_text(row.detectable.difference, points=row.points),
-        printable(row.verdict),
-        left_out_text(row),
-    ]
+    shown = []
+    for row in rows:
+        found = row.comparison
+        name = row.tasks[0] if len(row.tasks) == 1 else f"{row.benchmark}, mean of {len(row.tasks)} tasks"
+        low, difference, high = (
+            _signed(value, points=row.points)
+            for value in (found.interval.low, found.difference, found.interval.high)
+        )
+        shown.append(
+            [
+                f"{name}\n(judge {printable(row.judge)})" if row.judge else name,
+                *(str(found.n), str(found.clusters)),
+                *(score_text(mean, points=row.points) for mean in (found.mean_first, found.mean_second)),
+                difference if "-" in (low, high) else f"{difference} ({low} to {high})",
+                *(_p(one) for one in (found.p, found.p_holm, found.p_fdr)),
+                f"{row.wins}/{row.ties}/{row.losses}",
+                "-" if row.detectable is None else score_text(row.detectable.difference, points=row.points),
+                *(printable(row.verdict), _left_out(row)),
+            ]
+        )
+    return shown
 
 
 def _heading(name: str) -> str:
@@ -448,8 +416,8 @@ def _heading(name: str) -> str:
     return "\n".join(line.strip() for line in lines)
 
 
-def left_out_text(row: Compared) -> str:
-    """How many turns only one of the models could take, and why the other could not; empty where both took all."""
+def _left_out(row: Compared) -> str:
+    """Return how many turns only one of the models could take, and why the other could not; empty where both took all."""
     found = row.comparison
     sides = (
         (found.first, found.only_first, row.why_only_first),
@@ -475,28 +443,22 @@ def _p(value: float) -> str:
     return "<0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
-def as_row(row: Compared) -> dict[str, object]:
+def as_row(row: Compared) -> dict[str, Any]:
     """All figures under :data:`COLUMNS`; None where there is no number."""
     found = row.comparison
     values: dict[str, object] = {name: getattr(row, name) for name in COLUMNS if hasattr(row, name)}
     values |= {name: getattr(found, name) for name in COLUMNS if hasattr(found, name)}
     values |= {
         "level": "task" if len(row.tasks) == 1 else "benchmark",
-        "tasks": list(row.tasks),
+        "tasks": row.tasks,
         "settings": held_settings(row.settings),
         "n_turns": found.n,
         "low": found.interval.low,
         "high": found.interval.high,
         "tests_in_family": found.family,
         "detectable": None if row.detectable is None else row.detectable.difference,
-        "why_only_first": dict(row.why_only_first),
-        "why_only_second": dict(row.why_only_second),
     }
-    return {name: _finite(values[name]) for name in COLUMNS}
-
-
-def _finite(value: object) -> object:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return dict(json_value({name: values[name] for name in COLUMNS}))
 
 
 def text_in(suffix: str, found: Comparisons) -> str:

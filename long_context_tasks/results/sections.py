@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from inspect import signature
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -20,13 +21,11 @@ from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError, LoadedTask
 from long_context_tasks.schema.report import (
     TEST_COLUMNS,
-    HeatMap,
     Lines,
     ScoredRun,
     ScoredTurn,
     Section,
     Table,
-    mean_over_repeats,
     test_cells,
 )
 from long_context_tasks.stats import welch_test
@@ -143,7 +142,10 @@ def scored_runs(
     # Tasks may be large: few are held at a time.
     @lru_cache(maxsize=2)
     def loaded(key: str, run: str) -> LoadedTask:
-        return load_task(_moved(evaluations[run], wanted.cases).run, wanted.data_dir)
+        stored = evaluations[run].run
+        if wanted.cases is not None and "lct_cases" in stored.options:
+            stored = replace(stored, options={**stored.options, "lct_cases": str(wanted.cases)})
+        return load_task(stored, wanted.data_dir)
 
     first: dict[str, str] = {}
     found, unjudged, metrics = [], [], set()
@@ -189,14 +191,6 @@ def scored_runs(
     return found, unjudged
 
 
-def _moved(evaluation: Evaluation, cases: Path | None) -> Evaluation:
-    """The same with the built cases where they lie now."""
-    run = evaluation.run
-    if cases is None or "lct_cases" not in run.options:
-        return evaluation
-    return replace(evaluation, run=replace(run, options={**run.options, "lct_cases": str(cases)}))
-
-
 def _turns(evaluation: Evaluation, metric: str) -> Iterator[ScoredTurn]:
     for stored, turns in scored_cases(evaluation):
         for scores in turns:
@@ -218,20 +212,8 @@ def _turns(evaluation: Evaluation, metric: str) -> Iterator[ScoredTurn]:
             )
 
 
-@dataclass(frozen=True)
-class _Value:
-    """A score of a turn."""
-
-    key: tuple[str, int]
-    value: float | None
-
-
-@dataclass(frozen=True)
-class _Side:
-    """A setting that a test compares, with its mean score of each turn."""
-
-    run: ScoredRun
-    values: tuple[float, ...]
+_Side = tuple[ScoredRun, list[float]]
+"""A run of a setting that a test compares, and the setting's mean score of each turn over repeats."""
 
 
 def tests_table(runs: Sequence[ScoredRun], wanted: Sequence[str]) -> Table:
@@ -244,33 +226,32 @@ def tests_table(runs: Sequence[ScoredRun], wanted: Sequence[str]) -> Table:
     Raises:
         InputError: not two names, a name of no run, or nothing that can be compared.
     """
-    settings: dict[Any, list[ScoredRun]] = {}
+    settings: dict[Any, tuple[ScoredRun, dict[tuple[str, int], list[float]]]] = {}
     for run in runs:
-        settings.setdefault(run.key, []).append(run)
-    sides = []
-    for same in settings.values():
-        scored = (_Value((turn.case, turn.turn), turn.value) for run in same for turn in run.turns())
-        values = [one.value for one in mean_over_repeats(scored) if one.value is not None]
-        sides.append(_Side(same[0], tuple(values)))
+        _, values = settings.setdefault(run.key, (run, {}))
+        for turn in run.turns():
+            if turn.value is not None:
+                values.setdefault((turn.case, turn.turn), []).append(turn.value)
+    sides = [(run, [fmean(own) for own in values.values()]) for run, values in settings.values()]
     rows: list[tuple[str, ...]] = []
     for pair in wanted:
         names = [name.strip() for name in pair.split(",")]
         if len(names) != 2 or not all(names):
             raise InputError(f"--test {pair}: give two names with a comma between, such as MODEL_A,MODEL_B")
-        chosen = [[side for side in sides if _is_named(side.run, name)] for name in names]
+        chosen = [[side for side in sides if _is_named(side[0], name)] for name in names]
         for name, own in zip(names, chosen, strict=True):
             if not own:
                 models, tasks = (
-                    sorted({getattr(side.run, what) for side in sides}) for what in ("model", "task")
+                    sorted({getattr(run, what) for run, _ in sides}) for what in ("model", "task")
                 )
                 raise InputError(
                     f"--test {name}: no judged run; models: {', '.join(models)}; tasks: {', '.join(tasks)}"
                 )
         before = len(rows)
-        for first, second in _partners(*chosen):
-            if min(len(first.values), len(second.values)) > 1:
-                test = welch_test(first.values, second.values, "less")
-                one, other = (":".join((s.run.model, s.run.task, s.run.judge)) for s in (first, second))
+        for (first, x), (second, y) in _partners(*chosen):
+            if min(len(x), len(y)) > 1:
+                test = welch_test(x, y, "less")
+                one, other = (":".join((run.model, run.task, run.judge)) for run in (first, second))
                 rows.append((f"{one} < {other}", *test_cells(test)))
         if len(rows) == before:
             raise InputError(
@@ -289,7 +270,7 @@ def _partners(first: Sequence[_Side], second: Sequence[_Side]) -> Iterator[tuple
     alone = len(first) == len(second) == 1
     for one in first:
         for other in second:
-            a, b = one.run, other.run
+            a, b = one[0], other[0]
             related = a.task == b.task or (a.host, a.model) == (b.host, b.model)
             if a.key != b.key and a.judge == b.judge and (related or alone):
                 yield one, other
@@ -326,13 +307,17 @@ def drawn(sections: Sequence[Section], path: Path) -> "Figure":
     picture = Figure(figsize=(7, sum(heights)), layout="constrained")
     panels = picture.subplots(len(figures), squeeze=False, height_ratios=heights)
     for axes, figure in zip(panels[:, 0], figures, strict=True):
-        if isinstance(figure, Lines):
-            _draw_lines(axes, figure)
-        else:
-            _draw_map(picture, axes, figure)
         axes.set_title(figure.title, fontsize="small")
         axes.set_xlabel(figure.x_title)
         axes.set_ylabel(figure.y_title)
+        if isinstance(figure, Lines):
+            _draw_lines(axes, figure)
+            continue
+        values = [[math.nan if value is None else value for value in row] for row in figure.values]
+        image = axes.imshow(values, vmin=figure.low, vmax=figure.high, cmap="viridis", aspect="auto")
+        axes.set_xticks(range(len(figure.x)), figure.x)
+        axes.set_yticks(range(len(figure.y)), figure.y)
+        picture.colorbar(image, ax=axes)
     return picture
 
 
@@ -347,14 +332,6 @@ def _draw_lines(axes: "Axes", figure: Lines) -> None:
     axes.set_ylim(figure.low, figure.high)
     if len(figure.lines) > 1:
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), fontsize="small")
-
-
-def _draw_map(picture: "Figure", axes: "Axes", figure: HeatMap) -> None:
-    values = [[math.nan if value is None else value for value in row] for row in figure.values]
-    image = axes.imshow(values, vmin=figure.low, vmax=figure.high, cmap="viridis", aspect="auto")
-    axes.set_xticks(range(len(figure.x)), figure.x)
-    axes.set_yticks(range(len(figure.y)), figure.y)
-    picture.colorbar(image, ax=axes)
 
 
 def picture_bytes(picture: "Figure", path: Path) -> bytes:

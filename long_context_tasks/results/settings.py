@@ -34,48 +34,25 @@ _PATH = re.compile(
 _PATH_ALONE = re.compile(r"(?:(?:~|\.\.?)?/[^,;=\n]*/|[A-Za-z]:\\[^,;=\n]*\\)([^/\\,;=\n]+)[/\\]?")
 
 
-def telling_options(run: StoredRun) -> dict[str, Any]:
-    """The options of a run that are not the default ones and change what was asked."""
-    return {
-        key: value
-        for key, value in run.options.items()
-        if key not in OF_THE_PLACE and value != DEFAULTS.get(key)
-    }
+def in_one_form(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of generation in one form, without seeds: greedy words are what nothing given means in both hosts, and a temperature says
+    that there is sampling.
 
-
-def generation_arguments(run: StoredRun) -> dict[str, Any]:
-    """Arguments of generation as the user gave them to lm-eval, a mapping or ``key=value`` with commas between; without seeds.
-
-    Of OpenCompass those in the config of the model, which the host writes into its folder (see ``opencompass_setups.model_facts``); where
-    it is gone, the model's name has to tell. What means the same is one: greedy words are what nothing given means in both hosts, and a
-    temperature says that there is sampling.
-
-    >>> in_one_form({"do_sample": True, "temperature": 0.6, "top_p": 1.0, "top_k": 20.0})
+    >>> in_one_form({"do_sample": True, "temperature": 0.6, "top_p": 1.0, "top_k": 20.0, "seed": 1})
     {'temperature': 0.6, 'top_k': 20}
     >>> in_one_form({"do_sample": False, "temperature": 0.0, "until": "x"})
     {'until': 'x'}
     """
-    given = run.provenance.get("gen_kwargs")
-    if not isinstance(given, Mapping):
-        parts = (part.partition("=") for part in str(given or "").split(","))
-        given = {key.strip(): _value(value.strip()) for key, equals, value in parts if equals}
-    return in_one_form({str(key): value for key, value in given.items() if key not in _SEEDS})
-
-
-def in_one_form(given: Mapping[str, Any]) -> dict[str, Any]:
-    """See :func:`generation_arguments`."""
     plain = {
-        key: int(value) if isinstance(value, float) and value.is_integer() else value
+        str(key): int(value) if isinstance(value, float) and value.is_integer() else value
         for key, value in given.items()
+        if key not in _SEEDS
     }
     warm, samples = plain.get("temperature"), plain.get("do_sample")
     if not (warm if samples is None else samples):
         return {key: value for key, value in plain.items() if key not in _OF_SAMPLING}
-    return {
-        key: value
-        for key, value in plain.items()
-        if not (key == "top_p" and value == 1) and not (key == "do_sample" and warm)
-    }
+    idle = {"top_p": 1, **({"do_sample": samples} if warm else {})}
+    return {key: value for key, value in plain.items() if key not in idle or value != idle[key]}
 
 
 def settings_of(run: StoredRun) -> dict[str, Any]:
@@ -83,19 +60,31 @@ def settings_of(run: StoredRun) -> dict[str, Any]:
 
     What the cases are counts, where they lie does not: of ``lct_cases`` the name of the folder stays (see :func:`cases_told_apart`), and
     the seed where cases are made from it, built or synthetic. A length has one form, and is left out where the task's name has it. Of
-    other paths the last name stays.
+    other paths the last name stays. Arguments of generation are those that the user gave to lm-eval, a mapping or ``key=value`` with commas
+    between, and of OpenCompass those in the config of the model.
     """
-    options = telling_options(run)
+    options = {
+        key: value
+        for key, value in run.options.items()
+        if key not in OF_THE_PLACE and value != DEFAULTS.get(key)
+    }
     spec = catalogue.parse_task(run.task)
     if (length := options.pop("lct_length", None)) is not None:
         # One host writes down the length of a task that has it in its name, the other does not.
-        tokens = _tokens(length)
+        try:
+            tokens: Any = parse_length(length)
+        except InputError:
+            tokens = length
         if tokens != spec.tokens:
             options["lct_length"] = tokens
     seed = run.options.get("lct_seed")
     if seed not in (None, 0, "0", "") and (_CASES in options or spec.source == "seed"):
         options["lct_seed"] = seed
-    found: dict[str, Any] = without_places({**options, **generation_arguments(run)})
+    arguments = run.provenance.get("gen_kwargs")
+    if not isinstance(arguments, Mapping):
+        parts = (part.partition("=") for part in str(arguments or "").split(","))
+        arguments = {key.strip(): _value(value.strip()) for key, equals, value in parts if equals}
+    found: dict[str, Any] = without_places({**options, **in_one_form(arguments)})
     if _CASES in options:
         found[_CASES] = last_name(options[_CASES])
     return dict(sorted(found.items()))
@@ -123,37 +112,12 @@ def without_places(value: Any) -> Any:
     return _PATH.sub(r"\1", value)
 
 
-def cases_told_apart(runs: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
-    """Runs on built cases: where folders of one name hold different cases, four digits of the cases' ids tell their settings apart.
+def cases_told_apart(runs: pl.DataFrame, scores: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Change the settings of runs that would count as repeats of one another, and hold different cases.
 
-    Runs of a part of the cases belong to those of all of them.
-
-    Args:
-        runs: see ``RUNS``.
-        scores: see ``SCORES``.
-    """
-    built = runs.filter(pl.col("settings").str.contains(f'"{_CASES}"', literal=True))
-    if built.height < 2:
-        return runs
-    ids = _ids_of_cases(built, scores)
-    renamed: dict[str, str] = {}
-    for group in built.partition_by("task", "settings"):
-        own = {str(run): ids.get(str(run), frozenset()) for run in group["run"]}
-        whole = _largest(own.values())
-        if len(whole) < 2:
-            continue
-        for (run, cases), text in zip(own.items(), group["settings"], strict=True):
-            [first, *_] = [one for one in whole if cases <= one]
-            settings = json.loads(text)
-            settings[_CASES] = f"{settings[_CASES]} ({_digits(first)})"
-            renamed[run] = json.dumps(settings, sort_keys=True, ensure_ascii=False)
-    return _with_settings(runs, renamed)
-
-
-def other_cases_told_apart(runs: pl.DataFrame, scores: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Runs of one model, task and settings that hold different cases are no repeats: older ones get a setting ``cases`` with four digits.
-
-    So it is where cases were built anew, or parts of a task were run one by one. Runs of a part of another's cases are its repeats.
+    Where folders of built cases have one name, four digits of the cases' ids tell their settings apart. Other runs of one model, task and
+    settings get a setting ``cases`` with the digits, but for the newest and its repeats: cases were built anew, or parts of a task were run
+    one by one. Runs of a part of another's cases are its repeats.
 
     Args:
         runs: see ``RUNS``.
@@ -162,60 +126,62 @@ def other_cases_told_apart(runs: pl.DataFrame, scores: pl.DataFrame) -> tuple[pl
     Returns:
         The runs, and a note on each model and task that has such runs.
     """
+    built = runs.filter(pl.col("settings").str.contains(f'"{_CASES}"', literal=True))
+    if built.height > 1:
+        ids = _ids_of_cases(built, scores)
+        renamed: dict[str, str] = {}
+        for group in built.partition_by("task", "settings"):
+            whole = _largest(ids[run] for run in group["run"])
+            for run, text in group.select("run", "settings").iter_rows() if len(whole) > 1 else ():
+                settings = json.loads(text)
+                settings[_CASES] += f" ({_digits(_holding(ids[run], whole))})"
+                renamed[run] = json.dumps(settings, sort_keys=True, ensure_ascii=False)
+        runs = _with_settings(runs, renamed)
     same = ["model", "task", "version", "settings"]
-    case = pl.col("case").to_physical().unique()
     # Ids as text are costly: only runs whose cases may differ are looked at.
-    counted = scores.group_by("run").agg(case.hash().sum().alias("cases"))
+    counted = scores.group_by("run").agg(pl.col("case").to_physical().unique().hash().sum().alias("cases"))
     suspect = runs.join(
         counted.with_columns(pl.col("run").cast(pl.String())), on="run", how="left", maintain_order="left"
     ).filter(pl.col("cases").n_unique().over(same) > 1)
-    if not suspect.height:
-        return runs, []
-    ids = _ids_of_cases(suspect, scores)
+    groups = suspect.partition_by(same, maintain_order=True)
+    return _older_renamed(runs, groups, _ids_of_cases(suspect, scores) if groups else {})
+
+
+def _older_renamed(
+    runs: pl.DataFrame, groups: Iterable[pl.DataFrame], ids: Mapping[str, frozenset[str]]
+) -> tuple[pl.DataFrame, list[str]]:
+    """Return the runs with settings of their own for those of each group whose cases are not the newest's, and a note on each group."""
     renamed: dict[str, str] = {}
     notes: list[str] = []
-    for group in suspect.partition_by(same, maintain_order=True):
-        newest_first = sorted(
+    for group in groups:
+        whole = _largest(ids[run] for run in group["run"])
+        if len(whole) < 2:
+            continue
+        rows = sorted(
             group.iter_rows(named=True),
             key=lambda row: re.sub(r"\D", "", str(row["made"]))[:20],
             reverse=True,
         )
-        whole = _largest(ids.get(str(row["run"]), frozenset()) for row in newest_first)
-        if len(whole) < 2:
-            continue
+        newest = _holding(ids[rows[0]["run"]], whole)
         told: dict[frozenset[str], str] = {}
-        newest: frozenset[str] | None = None
-        for row in newest_first:
-            cases = ids.get(str(row["run"]), frozenset())
-            own = (
-                newest
-                if newest is not None and cases <= newest
-                else next(one for one in whole if cases <= one)
-            )
-            newest = own if newest is None else newest
-            told.setdefault(
-                own,
-                f"{row['made']} in {shown_source(str(row['source']))} ({len(cases)} case{'s' * (len(cases) != 1)})",
-            )
+        for row in rows:
+            cases = ids[row["run"]]
+            own = newest if cases <= newest else _holding(cases, whole)
+            count = f"{len(cases)} case{'s' * (len(cases) != 1)}"
+            told.setdefault(own, f"{row['made']} in {shown_source(str(row['source']))} ({count})")
             if own != newest:
                 settings = {**json.loads(row["settings"]), "cases": _digits(own)}
-                renamed[str(row["run"])] = json.dumps(settings, sort_keys=True, ensure_ascii=False)
-        first = newest_first[0]
+                renamed[row["run"]] = json.dumps(settings, sort_keys=True, ensure_ascii=False)
         notes.append(
-            f"{first['task']}, {first['model']}: runs with different cases are not counted as repeats: {', '.join(told.values())}; "
+            f"{rows[0]['task']}, {rows[0]['model']}: runs with different cases are not counted as repeats: {', '.join(told.values())}; "
             "the newest keeps its settings, the others are shown with the setting cases"
         )
     return _with_settings(runs, renamed), notes
 
 
 def _ids_of_cases(runs: pl.DataFrame, scores: pl.DataFrame) -> dict[str, frozenset[str]]:
-    """Run to the ids of its cases."""
-    rows = (
-        scores.join(runs.select(pl.col("run").cast(pl.Categorical())), on="run", how="semi")
-        .group_by("run")
-        .agg(pl.col("case").unique())
-        .iter_rows()
-    )
+    own = scores.join(runs.select(pl.col("run").cast(pl.Categorical())), on="run", how="semi")
+    rows = own.group_by("run").agg(pl.col("case").unique()).iter_rows()
     return {str(run): frozenset(map(str, cases)) for run, cases in rows}
 
 
@@ -224,18 +190,12 @@ def _digits(cases: frozenset[str]) -> str:
 
 
 def _with_settings(runs: pl.DataFrame, renamed: Mapping[str, str]) -> pl.DataFrame:
-    """The runs with the settings of some of them replaced."""
-    if not renamed:
-        return runs
-    return runs.with_columns(
-        pl.struct("run", "settings").map_elements(
-            lambda row: renamed.get(row["run"], row["settings"]), return_dtype=pl.String()
-        ).alias("settings")
-    )  # fmt: skip
+    settings = [renamed.get(run, settings) for run, settings in runs.select("run", "settings").iter_rows()]
+    return runs.with_columns(pl.Series("settings", settings, pl.String()))
 
 
 def _largest(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
-    """Those that are in no other."""
+    """Return those that are in no other."""
     found: list[frozenset[str]] = []
     for one in sorted(set(sets), key=lambda each: (-len(each), sorted(each))):
         if not any(one <= other for other in found):
@@ -243,11 +203,8 @@ def _largest(sets: Iterable[frozenset[str]]) -> list[frozenset[str]]:
     return found
 
 
-def _tokens(length: Any) -> Any:
-    try:
-        return parse_length(length)
-    except InputError:
-        return length
+def _holding(cases: frozenset[str], sets: Iterable[frozenset[str]]) -> frozenset[str]:
+    return next(one for one in sets if cases <= one)
 
 
 def seed_of(run: StoredRun) -> str:

@@ -230,14 +230,14 @@ def _write(
     for model, file in models.items():
         own_runs = runs.get((model,), collection.runs.clear())
         rest = others_by_model.get(model, [])
-        context = model_context(model, by_model[model], rest, own_runs, breakdowns, options)
+        context = model_context(model, by_model[model], rest, own_runs, breakdowns, names, options)
         page(f"model/{file}.html", "model", **context)
     families = {cell.task: cell.family for cell in cells}
     by_family = grouped(leading.values(), attrgetter("family"))
     others_by_task = grouped(others, attrgetter("task"))
     for task, file in tasks.items():
         rest = others_by_task.get(task, [])
-        context = task_context(task, by_family[families[task]], rest, breakdowns, options)
+        context = task_context(task, by_family[families[task]], rest, breakdowns, names, options)
         page(f"task/{file}.html", "task", **context)
     for benchmark, members in grouped(leading.values(), attrgetter("benchmark")).items():
         context = benchmark_context(benchmark, members, names, options)

@@ -64,10 +64,12 @@ def leading_cells(cells: Iterable[Cell]) -> tuple[dict[tuple[str, Leaf], Cell], 
 
     for cell in cells:
         held = first.setdefault((cell.model, leaf_of(cell)), cell)
+        if held is cell:
+            continue
         if place(cell) > place(held):
             first[cell.model, leaf_of(cell)] = cell
             others.append(held)
-        elif held is not cell:
+        else:
             others.append(cell)
     return first, others
 

@@ -47,6 +47,7 @@ def model_context(
     others: Sequence[Cell],
     runs: pl.DataFrame,
     breakdowns: Sequence[Breakdown],
+    names: Names,
     options: SiteOptions,
 ) -> dict[str, Any]:
     """Return what the template of a model's page takes.
@@ -55,7 +56,7 @@ def model_context(
     """
     ordered = list(ordered_leaves({(model, leaf_of(cell)): cell for cell in cells}).values())
     tops = top_of([*ordered, *others])
-    known = options.models.facts.get(model, ModelFacts(name=model))
+    known = options.models.facts.get(model) or ModelFacts.model_construct(name=model)  # a name may be empty
     figures, tables = [], []
     for benchmark, own in grouped(ordered, lambda cell: cell.benchmark).items():
         title = options.benchmarks.get(benchmark, benchmark)
@@ -66,7 +67,7 @@ def model_context(
         # Settings that all cells have are in the caption.
         shared = words.shared(words.settings(cell.settings) for cell in own)
         caption = words.joined(title, words.settings_label(shared))
-        tables.append((caption, rows_of(own, "task", tops, shared)))
+        tables.append((caption, rows_of(own, "task", names, options, tops, shared)))
     split = [each for each in breakdowns if each.cell.model == model]
     figures += position_figures(split, lambda each: _setting_name(each.cell, "task"), options)
     figures += [heat_figure(each) for each in options.heat_maps if each.model == model]
@@ -77,11 +78,11 @@ def model_context(
         "hosts": sorted({host for cell in cells for host in cell.hosts}),
         "newest": max((words.day(cell.made) for cell in cells), default=""),
         "tables": tables,
-        "others": rows_of(others, "task", tops),
+        "others": rows_of(others, "task", names, options, tops),
         "lengths": [each for each in options.lengths if each.model == model],
         "figures": figures,
         "labels": label_tables(split, "task"),
-        "quality": quality_table(ordered, "task", options.rates),
+        "quality": quality_table(ordered, "task", names, options.rates),
         **_runs_and_configs(runs),
         "settings": words.long_settings(cell.settings for cell in [*cells, *others]),
     }
@@ -138,6 +139,7 @@ def task_context(
     family: Sequence[Cell],
     others: Sequence[Cell],
     breakdowns: Sequence[Breakdown],
+    names: Names,
     options: SiteOptions,
 ) -> dict[str, Any]:
     """Return what the template of a task's page takes.
@@ -156,7 +158,7 @@ def task_context(
     )
     shown_tables = []
     for leaf, members in tables.items():
-        rows = rows_of(members, "model", tops, leaf.settings)
+        rows = rows_of(members, "model", names, options, tops, leaf.settings)
         if leaf == first:
             figures = [paper_row(each, options, tops[leaf], one.metric) for each in papers]
             rows += sorted(figures, key=lambda row: not row["sort"])  # figures that are no scores, last
@@ -176,7 +178,7 @@ def task_context(
         "metrics": {cell.metric: options.metrics.get(cell.metric, "") for cell in own},
         "judges": {cell.judge: options.judges.get(cell.judge, "") for cell in own if cell.judge},
         "tables": shown_tables,
-        "others": rows_of(others, "model", tops),
+        "others": rows_of(others, "model", names, options, tops),
         "siblings": {
             cell.task: cell
             for cell in sorted(family, key=lambda cell: (cell.length or 0, cell.wer or -1, cell.task))
@@ -184,7 +186,7 @@ def task_context(
         "figures": _task_figures(one, models, family, split, options),
         "n_lines": len(models),
         "labels": label_tables(split, "model"),
-        "quality": quality_table(own, "model", options.rates),
+        "quality": quality_table(own, "model", names, options.rates),
         "settings": words.long_settings(cell.settings for cell in [*own, *others]),
     }
 
@@ -244,7 +246,7 @@ def benchmark_context(
     for name, members in groups.items():
         shared = words.shared(words.settings(cell.settings) for cell in members)
         tops, ordered = top_of(members), sorted(members, key=_best_first)
-        rows = rows_of(ordered, "model", tops, shared)
+        rows = rows_of(ordered, "model", names, options, tops, shared)
         rows += [paper_row(paper, options, tops[leaf_of(ordered[0])]) for paper in papers.get(name, [])]
         caption = words.joined(words.short_name(name, benchmark), words.settings_label(shared))
         shown_groups.append((caption, rows))
@@ -287,29 +289,57 @@ def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, 
 
 
 def rows_of(
-    cells: Sequence[Cell], about: About, tops: Mapping[Leaf, float], shared: str = ""
+    cells: Sequence[Cell],
+    about: About,
+    names: Names,
+    options: SiteOptions,
+    tops: Mapping[Leaf, float],
+    shared: str = "",
 ) -> list[dict[str, Any]]:
-    """Return cells as rows of a table of scores.
+    """Return cells as rows of a table of scores, all texts: formatting in a template takes several times as long.
 
     ``tops`` has the upper ends of the bars, ``shared`` is the settings that the table names.
     """
     rows = []
     for cell in cells:
-        settings = words.settings(cell.settings)
+        mean, settings = cell.mean, words.settings(cell.settings)
+        anchor = names.models[cell.model] if about == "model" else names.tasks[cell.task]
         rows.append(
             {
                 "paper": None,
-                "cell": cell,
-                "judge": cell.judge or "",
                 "name": _name(cell, about),
+                "page": names.page(about, cell),
                 # The anchor is that of the cell with the default settings, which is in the same table.
-                "anchored": not settings,
+                "anchor": "" if settings else f"{about}-{anchor}",
+                "ranked": cell.ranked,
                 "settings": "" if settings == shared else words.settings_label(settings),
-                "bar": words.bar(cell.mean, tops[leaf_of(cell)]),
-                "notes": notes_of(cell),
+                "sort": words.sorted_by(mean.value),
+                "value": words.score(mean.value, points=cell.points),
+                "interval": words.interval(mean, points=cell.points),
+                "bar": words.bar(mean, tops[leaf_of(cell)]),
+                "cases": words.cases(mean),
+                "notes": "; ".join(notes_of(cell)),
+                "others": _other_metrics(cell, options),
+                "judge": cell.judge or "",
+                "host": ", ".join(sorted(cell.hosts)),
+                "made": words.day(cell.made),
+                "runs": names.run_links(cell.runs),
             }
         )
     return rows
+
+
+def _other_metrics(cell: Cell, options: SiteOptions) -> list[tuple[str, str, str, str]]:
+    """Name, value, interval and meaning of the metrics beside the headline."""
+    found = []
+    for metric, mean in cell.official.items():
+        if metric != cell.metric:
+            points = metric in cell.points_metrics
+            ends = words.interval(mean, points=points)
+            found.append(
+                (metric, words.score(mean.value, points=points), ends, options.metrics.get(metric, ""))
+            )
+    return found
 
 
 def _name(cell: Cell, about: About) -> str:
@@ -385,10 +415,11 @@ def paper_row(paper: "PublishedScore", options: SiteOptions, top: float, metric:
     return {
         "paper": paper,
         "judge": "",
+        "cases": "" if paper.n is None else f"{paper.n:,}",
         "value": ("† " if other else "") + words.score(paper.score, points=paper.unit == "points"),
         "bar": words.bar(Mean(paper.score, math.nan, math.nan, 0, 0, {}), top) if alike else "",
         "sort": words.sorted_by(paper.score) if alike else "",
-        "notes": notes,
+        "notes": "; ".join(notes),
     }
 
 
@@ -405,7 +436,9 @@ def label_tables(breakdowns: Sequence[Breakdown], about: About) -> list[dict[str
     ]
 
 
-def quality_table(cells: Sequence[Cell], about: About, rates: Mapping[str, str]) -> dict[str, Any] | None:
+def quality_table(
+    cells: Sequence[Cell], about: About, names: Names, rates: Mapping[str, str]
+) -> dict[str, Any] | None:
     """Return coverage, reasons and rates with a row for each cell; of reasons and rates those that some cell has."""
     if not cells:
         return None
@@ -429,7 +462,7 @@ def quality_table(cells: Sequence[Cell], about: About, rates: Mapping[str, str])
             *(f"{cell.mean.reasons.get(reason, 0):,}" for reason in reasons),
             *(_rate(cell, metric) or "–" for metric in metrics),
         ]
-        rows.append((name, cell, texts))
+        rows.append((name, names.page(about, cell), texts))
     return {"columns": columns, "rows": rows}
 
 

@@ -180,10 +180,6 @@ class BuildSettings:
 
     Attributes:
         lengths: tokens, ascending; from ``--length``.
-        seed: of shuffles and choices.
-        n: most cases of each length; None for all.
-        tokenizer: cl100k, or another one in which prompts are counted as well.
-        length_policy: ``same_information``: caps and bounds are cl100k tokens; ``same_tokens``: tokens of ``tokenizer``.
     """
 
     SHORTEST: ClassVar[int] = 500
@@ -214,11 +210,7 @@ class BuildSettings:
     )
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be built, before any costly work.
-
-        Raises:
-            InputError: with the option and what it must be.
-        """
+        """Refuse what cannot be built, before any costly work; the error names the option and what it must be."""
         if not self.lengths:
             raise InputError("no length is given: add --length, e.g. --length 2k or --length 2k,...,128k")
         if too_short := [length for length in self.lengths if length < self.SHORTEST]:

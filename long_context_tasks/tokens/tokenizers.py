@@ -109,11 +109,7 @@ def _identity(sha256: str) -> str:
 
 
 def _tokenizer_file(name: str) -> Path | None:
-    """The ``tokenizer.json`` of a folder or hub id; None when it has none.
-
-    Raises:
-        InputError: there is no such folder or hub id.
-    """
+    """Return the ``tokenizer.json`` of a folder or hub id; None when it has none."""
     folder = Path(name).expanduser()
     if folder.is_dir():
         path = folder / "tokenizer.json"

@@ -14,6 +14,7 @@ from long_context_tasks.annotation import (
     SHIPPED,
     Annotation,
     Review,
+    Study,
     add,
     annotate,
     create,
@@ -100,11 +101,10 @@ def test_potato_version_1_is_read(tmp_path: Path) -> None:
     assert import_potato(tmp_path, load_scale()) == [Annotation("q1/small", "ana", 4, "A")]
 
 
-def test_potato_gets_a_project_without_markup_from_the_study(tmp_path: Path) -> None:
-    with make_study(tmp_path / "s.db") as study:
-        assert export_potato(study, tmp_path / "p") == 6
-        with pytest.raises(InputError, match="is there already"):
-            export_potato(study, tmp_path / "p")
+def test_potato_gets_a_project_without_markup_from_the_study(study: Study, tmp_path: Path) -> None:
+    assert export_potato(study, tmp_path / "p") == 6
+    with pytest.raises(InputError, match="is there already"):
+        export_potato(study, tmp_path / "p")
     items = [json.loads(line) for line in (tmp_path / "p" / "data" / "items.jsonl").read_text().splitlines()]
     assert sorted(item["id"] for item in items) == sorted(CANDIDATES)
     assert all("<script" not in item["text"] and "<img" not in item["text"] for item in items)
@@ -140,59 +140,50 @@ def test_a_wrong_scale_is_refused(change: dict[str, Any], message: str) -> None:
 
 
 GOOD = {"item": "q1/small", "annotator": "ana", "rating": 4, "codes": ["A"], "comment": "", "at": ""}
+WHOLE = "rating must be a whole number"
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
+    ("change", "message"),
     [
-        ('{"item": "q1/small",', "row 2: not JSON"),
-        ("[]", "row 2: must be keys and values"),
-        (
-            json.dumps({**GOOD, "annotator": "b", "rating": 7}),
-            "row 2: .*rating 7 is no whole number from 1 to 5",
-        ),
-        (json.dumps({**GOOD, "annotator": "b", "rating": "4"}), "row 2: rating must be a whole number"),
-        (json.dumps({**GOOD, "annotator": "b", "rating": 3.5}), "row 2: rating must be a whole number"),
-        ('{"item": "q1/small", "annotator": "b", "rating": NaN}', "row 2: rating must be a whole number"),
-        (json.dumps({**GOOD, "annotator": "b", "codes": ["X"]}), "row 2: codes"),
-        (json.dumps({**GOOD, "annotator": ""}), "row 2: annotator is empty"),
-        (
-            json.dumps({**GOOD, "annotator": "b", "rateing": 4}),
-            "row 2: unknown key 'rateing'; did you mean rating",
-        ),
-        (json.dumps(GOOD), "row 2: ana annotated q1/small before, in .*row 1"),
-        (json.dumps({"item": "q1/small", "annotator": "b"}), "row 2: .*says nothing"),
-        (json.dumps({"item": "q1/small", "annotator": "b", "comment": "  "}), "row 2: .*says nothing"),
-        (json.dumps({**GOOD, "annotator": "b", "at": "yesterday"}), "row 2: at must be a time of UTC"),
+        ({"rating": 7}, ".*rating 7 is no whole number from 1 to 5"),
+        ({"rating": "4"}, WHOLE),
+        ({"rating": 3.5}, WHOLE),
+        ({"rating": float("nan")}, WHOLE),
+        ({"codes": ["X"]}, "codes"),
+        ({"annotator": ""}, "annotator is empty"),
+        ({"rateing": 4}, "unknown key 'rateing'; did you mean rating"),
+        ({"annotator": "ana"}, "ana annotated q1/small before, in .*row 1"),
+        ({"rating": None, "codes": []}, ".*says nothing"),
+        ({"rating": None, "codes": [], "comment": "  "}, ".*says nothing"),
+        ({"at": "yesterday"}, "at must be a time of UTC"),
+        ('{"item": "q1/small",', "not JSON"),
+        ("[]", "must be keys and values"),
     ],
 )
-def test_annotations_edited_by_hand_are_refused(tmp_path: Path, line: str, message: str) -> None:
+def test_annotations_edited_by_hand_are_refused(tmp_path: Path, change: Any, message: str) -> None:
+    line = change if isinstance(change, str) else json.dumps({**GOOD, "annotator": "b", **change})
     file = tmp_path / "a.jsonl"
     file.write_text(f"{json.dumps(GOOD)}\n{line}\n")
-    with pytest.raises(InputError, match=f"a.jsonl, {message}"):
+    with pytest.raises(InputError, match=f"a.jsonl, row 2: {message}"):
         read_annotations(file, load_scale())
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("given", "message"),
     [
-        ("{", "not as POTATO writes it"),
-        (
-            '{"instance_id_to_label_to_value": {"i": [[{"schema": "rating"}, "4"]]}}',
-            "not as POTATO writes it",
-        ),
-        (
-            '{"instance_id_to_label_to_value": {"i": {"rating": {"4": "4", "5": "5"}}}}',
-            "one number is needed",
-        ),
-        ('{"instance_id_to_label_to_value": {"i": {"rating": {"9": "9"}}}}', "rating 9 is no whole number"),
-        ('{"instance_id_to_label_to_value": {"i": {"feedback": {"Z": "Z"}}}}', "unknown feedback Z"),
-        ('{"instance_id_to_label_to_value": {}}', "no annotations yet"),
+        ([[{"schema": "rating"}, "4"]], "not as POTATO writes it"),
+        ({"rating": {"4": "4", "5": "5"}}, "one number is needed"),
+        ({"rating": {"9": "9"}}, "rating 9 is no whole number"),
+        ({"feedback": {"Z": "Z"}}, "unknown feedback Z"),
+        ({"comment": {"text_box": ""}}, "no annotations yet"),
+        (None, "not as POTATO writes it"),
     ],
 )
-def test_potato_files_edited_by_hand_are_refused(tmp_path: Path, content: str, message: str) -> None:
+def test_potato_files_edited_by_hand_are_refused(tmp_path: Path, given: Any, message: str) -> None:
     (tmp_path / "ana").mkdir()
-    (tmp_path / "ana" / "user_state.json").write_text(content)
+    state = json.dumps({"instance_id_to_label_to_value": {"i": given}})
+    (tmp_path / "ana" / "user_state.json").write_text("{" if given is None else state)
     with pytest.raises(InputError, match=message):
         import_potato(tmp_path, load_scale())
 
@@ -217,19 +208,16 @@ def test_training_data_are_read_by_orca(tmp_path: Path) -> None:
     assert item.rationale == HOSTILE and (item.domain, item.category) == ("speech", "who")
 
 
-def test_reviews_go_out_and_come_back(tmp_path: Path) -> None:
-    with make_study(tmp_path / "s.db") as study:
-        annotate(
-            study, [Annotation("q1/small", "ana", 2, "R", "wrong date"), Annotation("q2/small", "ana", 5)]
-        )
-        rows = review_rows(study)
-        assert [row["question_id"] for row in rows] == ["q1", "q3"]  # flagged, and never annotated
-        assert rows[0]["flags"][0]["comment"] == "wrong date" and len(review_rows(study, every=True)) == 3
-        write_rows(tmp_path / "r.jsonl", rows)
-        assert review(study, read_reviews(tmp_path / "r.jsonl"), "eva") == (0, 0)
-        assert review_rows(study) == []  # decided
-        annotate(study, [Annotation("q1/large/x", "ben", 2, "Q", "", "2999-01-01T00:00:00Z")])
-        assert [row["flags"][0]["annotator"] for row in review_rows(study)] == ["ben"]  # what came later
+def test_reviews_go_out_and_come_back(study: Study, tmp_path: Path) -> None:
+    annotate(study, [Annotation("q1/small", "ana", 2, "R", "wrong date"), Annotation("q2/small", "ana", 5)])
+    rows = review_rows(study)
+    assert [row["question_id"] for row in rows] == ["q1", "q3"]  # flagged, and never annotated
+    assert rows[0]["flags"][0]["comment"] == "wrong date" and len(review_rows(study, every=True)) == 3
+    write_rows(tmp_path / "r.jsonl", rows)
+    assert review(study, read_reviews(tmp_path / "r.jsonl"), "eva") == (0, 0)
+    assert review_rows(study) == []  # decided
+    annotate(study, [Annotation("q1/large/x", "ben", 2, "Q", "", "2999-01-01T00:00:00Z")])
+    assert [row["flags"][0]["annotator"] for row in review_rows(study)] == ["ben"]  # what came later
     for change, message in (
         ({"decision": "maybe"}, "decision must be 'keep'"),
         ({"question": ""}, "question is empty"),
@@ -241,13 +229,12 @@ def test_reviews_go_out_and_come_back(tmp_path: Path) -> None:
             read_reviews(tmp_path / "r.jsonl")
 
 
-def test_questions_survive_a_file(tmp_path: Path) -> None:
-    with make_study(tmp_path / "s.db") as study:
-        write_rows(tmp_path / "q.jsonl", question_rows(study))
-        create(tmp_path / "t.db", study.scale)
-        with open_study(tmp_path / "t.db") as other:
-            add(other, read_questions(tmp_path / "q.jsonl"), {"d1": study.document("d1") or ""})
-            assert other.questions() == study.questions() and other.candidates() == study.candidates()
+def test_questions_survive_a_file(study: Study, tmp_path: Path) -> None:
+    write_rows(tmp_path / "q.jsonl", question_rows(study))
+    create(tmp_path / "t.db", study.scale)
+    with open_study(tmp_path / "t.db") as other:
+        add(other, read_questions(tmp_path / "q.jsonl"), {"d1": study.document("d1") or ""})
+        assert other.questions() == study.questions() and other.candidates() == study.candidates()
 
 
 def test_flat_rows_of_one_question_are_joined(tmp_path: Path) -> None:
@@ -262,33 +249,25 @@ def test_flat_rows_of_one_question_are_joined(tmp_path: Path) -> None:
         read_questions(file)
 
 
+ASKED = {"id": "q", "question": "Q", "reference": "R"}
+
+
 @pytest.mark.parametrize(
-    ("row", "message"),
+    ("change", "message"),
     [
-        ({"id": "q", "question": "Q?"}, "reference is missing"),
-        ({"id": "q", "question": " ", "reference": "R"}, "question is empty"),
-        ({"id": "a\nb", "question": "Q", "reference": "R"}, "id must be a short text"),
-        ({"id": "q", "question": "Q", "reference": "\ud800"}, "reference holds broken text"),
-        (
-            {"id": "c", "question_id": "q", "question": "Q", "reference": "R", "candidate": "A"},
-            "candidate_model is missing",
-        ),
-        (
-            {"question_id": "q", "question": "Q", "reference": "R", "candidate": "A", "candidate_model": "m"},
-            "id is missing",
-        ),
-        (
-            {"id": "q", "question": "Q", "reference": "R", "candidates": {"m": "x"}},
-            "candidates must be a list",
-        ),
-        (
-            {"id": "q", "question": "Q", "reference": "R", "candidates": [{"model": "m"}]},
-            "candidates, item 1, text is missing",
-        ),
+        ({"reference": None}, "reference must be text"),
+        ({"question": " "}, "question is empty"),
+        ({"id": "a\nb"}, "id must be a short text"),
+        ({"reference": "\ud800"}, "reference holds broken text"),
+        ({"question_id": "q", "candidate": "A"}, "candidate_model is missing"),
+        ({"candidate": "A", "candidate_model": "m"}, "question_id is missing"),
+        ({"candidates": {"m": "x"}}, "candidates must be a list"),
+        ({"candidates": [{"model": "m"}]}, "candidates, item 1, text is missing"),
+        ({"candidate": "A", "candidates": []}, "has both candidate and candidates"),
     ],
 )
-def test_wrong_questions_are_refused(tmp_path: Path, row: dict[str, Any], message: str) -> None:
-    (tmp_path / "q.jsonl").write_text(json.dumps(row))
+def test_wrong_questions_are_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    (tmp_path / "q.jsonl").write_text(json.dumps({**ASKED, **change}))
     with pytest.raises(InputError, match=f"q.jsonl, row 1(: |, ){message}"):
         read_questions(tmp_path / "q.jsonl")
 
@@ -303,33 +282,31 @@ def test_documents_come_from_a_folder_or_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["in between", "from another machine"])
-def test_a_flag_that_the_expert_did_not_see_is_shown_again(tmp_path: Path, how: str) -> None:
+def test_a_flag_that_the_expert_did_not_see_is_shown_again(study: Study, tmp_path: Path, how: str) -> None:
     """An annotation after the review file was written, or with an older time, imported after the decision."""
-    with make_study(tmp_path / "s.db") as study:
-        annotate(study, [Annotation("q1/small", "ana", 2, "R", at="2026-01-01T10:00:00Z")])
-        write_rows(tmp_path / "r.jsonl", review_rows(study, every=True))
-        later = [Annotation("q1/small", "ben", 1, "Q", at="2026-01-01T09:00:00Z")]
-        if how == "in between":
-            annotate(study, later)
-        review(study, read_reviews(tmp_path / "r.jsonl"), "eva")
-        if how != "in between":
-            assert review_rows(study) == []
-            annotate(study, later)
-        [row] = review_rows(study)
-        assert row["question_id"] == "q1" and [each["annotator"] for each in row["flags"]] == ["ben"]
-        write_rows(tmp_path / "r.jsonl", [row])
-        review(study, read_reviews(tmp_path / "r.jsonl"), "eva")
+    annotate(study, [Annotation("q1/small", "ana", 2, "R", at="2026-01-01T10:00:00Z")])
+    write_rows(tmp_path / "r.jsonl", review_rows(study, every=True))
+    later = [Annotation("q1/small", "ben", 1, "Q", at="2026-01-01T09:00:00Z")]
+    if how == "in between":
+        annotate(study, later)
+    review(study, read_reviews(tmp_path / "r.jsonl"), "eva")
+    if how != "in between":
         assert review_rows(study) == []
-        # Who says something else of it asks anew.
-        annotate(study, [Annotation("q1/small", "ana", 2, "R", "Look again")])
-        assert [row["question_id"] for row in review_rows(study)] == ["q1"]
+        annotate(study, later)
+    [row] = review_rows(study)
+    assert row["question_id"] == "q1" and [each["annotator"] for each in row["flags"]] == ["ben"]
+    write_rows(tmp_path / "r.jsonl", [row])
+    review(study, read_reviews(tmp_path / "r.jsonl"), "eva")
+    assert review_rows(study) == []
+    # Who says something else of it asks anew.
+    annotate(study, [Annotation("q1/small", "ana", 2, "R", "Look again")])
+    assert [row["question_id"] for row in review_rows(study)] == ["q1"]
 
 
-def test_a_decision_without_its_flags_answers_all_that_there_are(tmp_path: Path) -> None:
-    with make_study(tmp_path / "s.db") as study:
-        annotate(study, [Annotation(f"q{n}/small", "ana", 2, "R") for n in (1, 2, 3)])
-        review(study, [Review("q1", "keep", {})], "eva")
-        assert [row["question_id"] for row in review_rows(study)] == ["q2", "q3"]
+def test_a_decision_without_its_flags_answers_all_that_there_are(study: Study, tmp_path: Path) -> None:
+    annotate(study, [Annotation(f"q{n}/small", "ana", 2, "R") for n in (1, 2, 3)])
+    review(study, [Review("q1", "keep", {})], "eva")
+    assert [row["question_id"] for row in review_rows(study)] == ["q2", "q3"]
     write_rows(tmp_path / "r.jsonl", [{"question_id": "q2", "decision": "keep", "flags": [3]}])
     with pytest.raises(
         InputError, match="row 1: flags, item 1 must be keys and values; leave version and flags as"

@@ -3,10 +3,8 @@
 import json
 import math
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
-from annotation_study import make_study
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +14,7 @@ from long_context_tasks.annotation import (
     Level,
     Part,
     Review,
+    Study,
     annotate,
     krippendorff_alpha,
     review,
@@ -38,23 +37,18 @@ SAID = [
 ]
 
 
-def test_numbers_worked_out_by_hand(tmp_path: Path) -> None:
-    with make_study(tmp_path / "s.db") as study:
-        annotate(study, [Annotation(*row) for row in SAID])
-        review(
-            study,
-            [Review("q1", "correct", {"reference": "New", "rationale": "New"}), Review("q3", "remove", {})],
-            "eva",
-        )
-        figures = study_figures(study)
+def test_numbers_worked_out_by_hand(study: Study) -> None:
+    annotate(study, [Annotation(*row) for row in SAID])
+    review(
+        study,
+        [Review("q1", "correct", {"reference": "New", "rationale": "New"}), Review("q3", "remove", {})],
+        "eva",
+    )
+    figures = study_figures(study)
     before, removed, after = figures.before, figures.removed, figures.after
     assert [
         (part.questions, part.pairs, part.ratings, part.feedback) for part in (before, removed, after)
-    ] == [
-        (3, 5, 8, 5),
-        (2, 3, 4, 3),
-        (1, 2, 4, 2),
-    ]
+    ] == [(3, 5, 8, 5), (2, 3, 4, 3), (1, 2, 4, 2)]
     assert before.annotations == 13 and before.ratings_per_pair == pytest.approx(1.6)
     assert before.histogram == {1: 2, 2: 1, 3: 1, 4: 2, 5: 2} and after.histogram == {
         1: 0,
@@ -108,9 +102,8 @@ def test_the_papers_shares_come_from_its_counts() -> None:
     assert part.annotations == 11721 and round(part.ratings_per_pair, 1) == 2.7
 
 
-def test_an_empty_study_has_figures(tmp_path: Path) -> None:
-    with make_study(tmp_path / "s.db") as study:
-        figures = study_figures(study)
+def test_an_empty_study_has_figures(study: Study) -> None:
+    figures = study_figures(study)
     assert math.isnan(figures.before.alpha.value) and figures.models == ()
     assert json.dumps([table.rows for table in figure_tables(figures, {})])
 

@@ -3,17 +3,11 @@
 from pathlib import Path
 
 import pytest
-from annotation_study import make_study
 from hypothesis import given
 from hypothesis import strategies as st
 
-from long_context_tasks.annotation import Question, load_scale
-from long_context_tasks.annotation.prepare import (
-    candidate_prompt,
-    fill,
-    prompt_text,
-    rationale_prompt,
-)
+from long_context_tasks.annotation import Question, Study, load_scale
+from long_context_tasks.annotation.prepare import candidate_prompt, fill, prompt_text, rationale_prompt
 from long_context_tasks.schema import InputError
 
 
@@ -52,19 +46,16 @@ def test_what_is_filled_in_fills_nothing_else(question: str, answer: str) -> Non
     assert filled == f"<{question}|{answer}|[other]>"
 
 
-def test_rationale_and_candidate_prompts(tmp_path: Path) -> None:
-    with make_study(tmp_path / "s.db") as study:
-        asked = Question("q", "When [answer]?", "Now", document="d1")
-        document = study.document("d1") or ""
-        system, user = rationale_prompt(study, asked)
-        assert (system.role, user.role) == ("system", "user") and user.content.endswith(
-            f"Document: {document}"
-        )
-        assert "Question: When [answer]?\n\nAnswer: Now" in user.content
-        system, user = rationale_prompt(study, asked, "paper")
-        assert user.content.endswith(f"Audio: {document}") and "analyzing audio" in system.content
-        [user] = candidate_prompt(study, asked)
-        assert document in user.content and user.content.endswith("Question: When [answer]?")
-        assert "Now" not in user.content  # the reference is not told
-        with pytest.raises(InputError, match="question x has neither a document nor a transcription"):
-            candidate_prompt(study, Question("x", "Q", "R"))
+def test_rationale_and_candidate_prompts(study: Study) -> None:
+    asked = Question("q", "When [answer]?", "Now", document="d1")
+    document = study.document("d1") or ""
+    system, user = rationale_prompt(study, asked)
+    assert (system.role, user.role) == ("system", "user") and user.content.endswith(f"Document: {document}")
+    assert "Question: When [answer]?\n\nAnswer: Now" in user.content
+    system, user = rationale_prompt(study, asked, "paper")
+    assert user.content.endswith(f"Audio: {document}") and "analyzing audio" in system.content
+    [user] = candidate_prompt(study, asked)
+    assert document in user.content and user.content.endswith("Question: When [answer]?")
+    assert "Now" not in user.content  # the reference is not told
+    with pytest.raises(InputError, match="question x has neither a document nor a transcription"):
+        candidate_prompt(study, Question("x", "Q", "R"))

@@ -14,6 +14,7 @@ from long_context_tasks.annotation import (
     Incoming,
     Question,
     Review,
+    Study,
     add,
     add_answers,
     annotate,
@@ -29,39 +30,36 @@ from long_context_tasks.schema import InputError
 CANDIDATES = [f"q{n}/{model}" for n in (1, 2, 3) for model in ("small", "large/x")]
 
 
-def test_a_batch_is_stored_whole_or_not_at_all(tmp_path: Path) -> None:
-    with make_study(tmp_path / "s.db") as study:
-        good = Annotation(CANDIDATES[0], "ana", 3)
-        with pytest.raises(InputError, match="no candidate q9"):
-            annotate(study, [good, Annotation("q9", "ana", 3)])
-        with pytest.raises(InputError, match="rating 6 is no whole number from 1 to 5"):
-            annotate(study, [good, Annotation(CANDIDATES[1], "ana", 6)])
-        assert study.annotations() == []
-        bad = Incoming(Question("q4", "Q", "R", document="none"), (), "row 9")
-        with pytest.raises(InputError, match=r"row 9: document none is missing"):
-            add(study, [Incoming(Question("q5", "Q", "R"), (), "row 8"), bad])
-        assert [one.id for one in study.questions()] == ["q1", "q2", "q3"]
+def test_a_batch_is_stored_whole_or_not_at_all(study: Study) -> None:
+    good = Annotation(CANDIDATES[0], "ana", 3)
+    with pytest.raises(InputError, match="no candidate q9"):
+        annotate(study, [good, Annotation("q9", "ana", 3)])
+    with pytest.raises(InputError, match="rating 6 is no whole number from 1 to 5"):
+        annotate(study, [good, Annotation(CANDIDATES[1], "ana", 6)])
+    assert study.annotations() == []
+    bad = Incoming(Question("q4", "Q", "R", document="none"), (), "row 9")
+    with pytest.raises(InputError, match=r"row 9: document none is missing"):
+        add(study, [Incoming(Question("q5", "Q", "R"), (), "row 8"), bad])
+    assert [one.id for one in study.questions()] == ["q1", "q2", "q3"]
 
 
-def test_what_is_there_is_passed_over_and_never_changed(tmp_path: Path) -> None:
-    with make_study(tmp_path / "s.db") as study:
-        assert add(study, incoming()) == (0, 0)
-        other = Incoming(Question("q1", "Another?", "Reference 1"), (), "row 1")
-        with pytest.raises(InputError, match="row 1: question of question q1 differs"):
-            add(study, [other])
-        first = incoming()[0]
-        with pytest.raises(InputError, match="small has another answer"):
-            add(study, [Incoming(first.question, ((None, "small", "new"),), "row 1")])
-        with pytest.raises(InputError, match="is there already"):
-            create(study.path, load_scale())
-        annotate(study, [Annotation(CANDIDATES[0], "ana", 3)])
-        with pytest.raises(InputError, match="--replace"):
-            annotate(study, [Annotation(CANDIDATES[0], "ana", 4)], replace=False)
+def test_what_is_there_is_passed_over_and_never_changed(study: Study) -> None:
+    assert add(study, incoming()) == (0, 0)
+    other = Incoming(Question("q1", "Another?", "Reference 1"), (), "row 1")
+    with pytest.raises(InputError, match="row 1: question of question q1 differs"):
+        add(study, [other])
+    first = incoming()[0]
+    with pytest.raises(InputError, match="small has another answer"):
+        add(study, [Incoming(first.question, ((None, "small", "new"),), "row 1")])
+    with pytest.raises(InputError, match="is there already"):
+        create(study.path, load_scale())
+    annotate(study, [Annotation(CANDIDATES[0], "ana", 3)])
+    with pytest.raises(InputError, match="--replace"):
+        annotate(study, [Annotation(CANDIDATES[0], "ana", 4)], replace=False)
 
 
-def test_a_process_killed_in_the_middle_of_a_batch_leaves_nothing_of_it(tmp_path: Path) -> None:
-    with make_study(tmp_path / "s.db") as study:
-        annotate(study, [Annotation(CANDIDATES[0], "before", 3)])
+def test_a_process_killed_in_the_middle_of_a_batch_leaves_nothing_of_it(study: Study) -> None:
+    annotate(study, [Annotation(CANDIDATES[0], "before", 3)])
     code = f"""
 import os, signal
 from pathlib import Path
@@ -72,11 +70,11 @@ def batch():
         yield Annotation({CANDIDATES[0]!r}, f"person {{n}}", 4, "", "x" * 9000)
     os.kill(os.getpid(), signal.SIGKILL)
 
-annotate(open_study(Path({str(tmp_path / "s.db")!r})), batch())
+annotate(open_study(Path({str(study.path)!r})), batch())
 """
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -signal.SIGKILL
-    with open_study(tmp_path / "s.db") as study:
-        assert [one.annotator for one in study.annotations()] == ["before"]
+    with open_study(study.path) as again:
+        assert [one.annotator for one in again.annotations()] == ["before"]
 
 
 EDITS = {
@@ -156,45 +154,41 @@ def test_a_creation_that_breaks_leaves_nothing(tmp_path: Path, monkeypatch: pyte
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_correction_makes_a_version_that_needs_candidates(tmp_path: Path) -> None:
-    with make_study(tmp_path / "s.db") as study:
-        annotate(study, [Annotation("q1/small", "ana", 2, "R"), Annotation("q2/small", "ana", 5)])
-        done = review(
-            study, [Review("q1", "correct", {"reference": "Better", "rationale": "So."}, "typo", 1)], "eva"
-        )
-        assert done == (1, 2)
-        assert [one.id for one in without_candidate(study, "small")] == ["q1"]
-        assert study.item("q1/small") is None and "q1/small" not in dict(study.queue("ben"))
-        assert [(one.version, one.reference) for one in study.questions() if one.id == "q1"] == [
-            (2, "Better")
-        ]
-        assert add_answers(study, "small", [(study.questions()[0], "Again")]) == 1
-        assert "q1@2/small" in dict(study.queue("ana"))
-        [entry] = study.corrections()
-        assert entry["changes"]["reference"] == {"old": "Reference 1", "new": "Better"}
-        assert (entry["editor"], entry["note"], entry["version"]) == ("eva", "typo", 1)
-        assert len(study.annotations()) == 2  # nothing is thrown away
-        with pytest.raises(InputError, match="is at version 2, the review is of version 1"):
-            review(study, [Review("q1", "remove", {}, "", 1)], "eva")
-        with pytest.raises(InputError, match="changes nothing"):
-            review(study, [Review("q1", "correct", {"reference": "Better"})], "eva")
-        with pytest.raises(InputError, match="the decision is keep"):
-            review(study, [Review("q1", "keep", {"reference": "Other"})], "eva")
-        with pytest.raises(InputError, match="no question q9"):
-            review(study, [Review("q2", "remove", {}), Review("q9", "keep", {})], "eva")
-        assert [one.id for one in study.questions()] == ["q1", "q2", "q3"]  # all or none
-        review(study, [Review("q2", "remove", {})], "eva")
-        assert [one.id for one in study.questions()] == ["q1", "q3"] and study.item("q2/small") is None
-        review(study, [Review("q2", "keep", {})], "eva")  # the last word counts
-        assert study.item("q2/small") is not None
+def test_a_correction_makes_a_version_that_needs_candidates(study: Study) -> None:
+    annotate(study, [Annotation("q1/small", "ana", 2, "R"), Annotation("q2/small", "ana", 5)])
+    done = review(
+        study, [Review("q1", "correct", {"reference": "Better", "rationale": "So."}, "typo", 1)], "eva"
+    )
+    assert done == (1, 2)
+    assert [one.id for one in without_candidate(study, "small")] == ["q1"]
+    assert study.item("q1/small") is None and "q1/small" not in dict(study.queue("ben"))
+    assert [(one.version, one.reference) for one in study.questions() if one.id == "q1"] == [(2, "Better")]
+    assert add_answers(study, "small", [(study.questions()[0], "Again")]) == 1
+    assert "q1@2/small" in dict(study.queue("ana"))
+    [entry] = study.corrections()
+    assert entry["changes"]["reference"] == {"old": "Reference 1", "new": "Better"}
+    assert (entry["editor"], entry["note"], entry["version"]) == ("eva", "typo", 1)
+    assert len(study.annotations()) == 2  # nothing is thrown away
+    with pytest.raises(InputError, match="is at version 2, the review is of version 1"):
+        review(study, [Review("q1", "remove", {}, "", 1)], "eva")
+    with pytest.raises(InputError, match="changes nothing"):
+        review(study, [Review("q1", "correct", {"reference": "Better"})], "eva")
+    with pytest.raises(InputError, match="the decision is keep"):
+        review(study, [Review("q1", "keep", {"reference": "Other"})], "eva")
+    with pytest.raises(InputError, match="no question q9"):
+        review(study, [Review("q2", "remove", {}), Review("q9", "keep", {})], "eva")
+    assert [one.id for one in study.questions()] == ["q1", "q2", "q3"]  # all or none
+    review(study, [Review("q2", "remove", {})], "eva")
+    assert [one.id for one in study.questions()] == ["q1", "q3"] and study.item("q2/small") is None
+    review(study, [Review("q2", "keep", {})], "eva")  # the last word counts
+    assert study.item("q2/small") is not None
 
 
-def test_rationales_are_filled_in_only_before_people_saw_the_question(tmp_path: Path) -> None:
-    with make_study(tmp_path / "s.db") as study:
-        [waiting] = without_rationale(study)
-        annotate(study, [Annotation("q3/small", "ana", 2)])
-        assert without_rationale(study) == [] and set_rationales(study, [(waiting, "Late.")]) == 0
-        assert study.questions()[2].rationale is None
+def test_rationales_are_filled_in_only_before_people_saw_the_question(study: Study) -> None:
+    [waiting] = without_rationale(study)
+    annotate(study, [Annotation("q3/small", "ana", 2)])
+    assert without_rationale(study) == [] and set_rationales(study, [(waiting, "Late.")]) == 0
+    assert study.questions()[2].rationale is None
 
 
 def test_a_queue_is_stable_personal_and_capped(tmp_path: Path) -> None:

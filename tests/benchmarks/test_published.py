@@ -186,21 +186,7 @@ def test_ethic_domains_make_the_whole_but_for_what_the_file_lists() -> None:
         # Each side is rounded to 0.1.
         if abs(mean - whole[key].value) > 0.1:
             differing[key] = round(mean, 1)
-    attribute, recall = "ethic_attribute", "ethic_recall"
-    assert differing == {
-        ("Gemini Pro 1.5", attribute): 33.1,
-        ("GPT-4o", attribute): 38.2,
-        ("GPT-4o mini", attribute): 28.5,
-        ("Qwen2.5-72B-Instruct", attribute): 42.8,
-        ("Llama-3.1-70B-Instruct", attribute): 38.1,
-        ("Qwen2.5-7B-Instruct", attribute): 21.9,
-        ("Llama-3.1-8B-Instruct", attribute): 28.5,
-        ("GLM4-9B-Chat", attribute): 27.6,
-        ("Phi-3.5-mini-instruct", attribute): 22.5,
-        ("Gemini Pro 1.5", "ethic_organize"): 55.1,
-        ("Phi-3.5-mini-instruct", recall): 11.9,
-        ("MemoRAG", recall): 18.3,
-    }
+    assert differing == {(model, task): mean for model, task, mean in GOLDEN["differing"]}
 
 
 # The papers' own text, where it lies at hand: every published figure stands in its row and column.

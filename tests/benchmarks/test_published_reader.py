@@ -61,43 +61,34 @@ def test_figures_that_another_file_holds() -> None:
         parse(text, held.replace("t:", "u:", 1))
 
 
+TASK = "ada_leval_tsort_2k"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (
-            "ada_leval_tsort_2k",
-            "ada_leval_tsort_3k",
-            r"x/published.yaml: Table 1: unknown task ada_leval_tsort_3k",
-        ),
-        ("ada_leval_tsort_2k", "ada_leval_tsort", r"Table 1: unknown task ada_leval_tsort;"),
-        (
-            "ada_leval_tsort_2k",
-            "ethic_recall_books",
-            r"ethic_recall_books is a task of ethic, not of ada_leval",
-        ),
-        ("ada_leval_tsort_2k", "ethic_recall", r"unknown task ethic_recall;"),
-        (
-            "official_accuracy",
-            "accuracy",
-            r"Table 1, ada_leval_tsort_2k: unknown metric accuracy; the card has",
-        ),
-        ("percent", "share", r"Table 1, ada_leval_tsort_2k: unit must be 'percent' or 'points'"),
-        ('"5.0"', "5.0", r"Table 1, M, ada_leval_tsort_2k: 5.0 is no figure in quotes"),
-        ('"5.0"', '"5,0"', r"Table 1, M, ada_leval_tsort_2k: '5,0' is no figure"),
-        ('"5.0"', '"nan"', r"'nan' is no figure"),
-        ('"100.0"', '"100.1"', r"Table 1, N, ada_leval_tsort_4k: 100.1 lies outside 0 to 100"),
-        (", null]", "]", r"Table 1, M: 1 figures for 2 columns"),
+        (TASK, "ada_leval_tsort_3k", "x/published.yaml: Table 1: unknown task ada_leval_tsort_3k"),
+        (TASK, "ada_leval_tsort", "Table 1: unknown task ada_leval_tsort;"),
+        (TASK, "ethic_recall_books", "ethic_recall_books is a task of ethic, not of ada_leval"),
+        (TASK, "ethic_recall", "unknown task ethic_recall;"),
+        ("official_accuracy", "accuracy", f"Table 1, {TASK}: unknown metric accuracy; the card has"),
+        ("percent", "share", f"Table 1, {TASK}: unit must be 'percent' or 'points'"),
+        ('"5.0"', "5.0", f"Table 1, M, {TASK}: 5.0 is no figure in quotes"),
+        ('"5.0"', '"5,0"', f"Table 1, M, {TASK}: '5,0' is no figure"),
+        ('"5.0"', '"nan"', "'nan' is no figure"),
+        ('"100.0"', '"100.1"', "Table 1, N, ada_leval_tsort_4k: 100.1 lies outside 0 to 100"),
+        (", null]", "]", "Table 1, M: 1 figures for 2 columns"),
         ("{M: 8k}", "{m: 8k}", r"windows of models without a figure: \['m'\]"),
-        ("unit:", "units:", r"x/published.yaml: tables, item 1: unknown key 'units'"),
-        ("n: 200", "cases: 200", r"Table 1, ada_leval_tsort_4k: unknown key 'cases'"),
-        ("windows:", "window:", r"x/published.yaml: unknown key 'window'; did you mean windows"),
-        ("    metric: official_accuracy\n", "", r"Table 1, ada_leval_tsort_2k: metric is missing"),
-        ("    rows:", "    #", r"item 1 no rows, or file and key of a table"),
-        ("rows:", "file: other.yaml #", r"item 1 no rows, or file and key of a table"),
+        ("unit:", "units:", "x/published.yaml: tables, item 1: unknown key 'units'"),
+        ("n: 200", "cases: 200", "Table 1, ada_leval_tsort_4k: unknown key 'cases'"),
+        ("windows:", "window:", "x/published.yaml: unknown key 'window'; did you mean windows"),
+        ("    metric: official_accuracy\n", "", f"Table 1, {TASK}: metric is missing"),
+        ("    rows:", "    #", "item 1 no rows, or file and key of a table"),
+        ("rows:", "file: other.yaml #", "item 1 no rows, or file and key of a table"),
         (
             "{task: ada_leval_tsort_4k, n: 200, setting: s}",
-            "ada_leval_tsort_2k",
-            r"Table 1, N, ada_leval_tsort_2k: a second figure of official_accuracy",
+            TASK,
+            f"Table 1, N, {TASK}: a second figure of official",
         ),
     ],
 )

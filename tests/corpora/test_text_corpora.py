@@ -1,7 +1,6 @@
 """Debates, court opinions and reviews: every form of a source gives the same records, and bad rows are named."""
 
 import gzip
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 from long_context_tasks.corpora.documents import Study, read_debates, read_opinions, read_reviews
 from long_context_tasks.schema import InputError
 
+GOLDEN = Path(__file__).parent / "golden"
 HEAD = "record_id,pubmedID,title,abstract,label_included\n"
 DEBATE = '{"id": 1, "turns": [{"text": "a"}]}'
 BAD_ROWS = {
@@ -58,81 +58,32 @@ def test_bad_rows_are_named(
         list(read(tmp_path / name))
 
 
-def test_both_forms_of_debates_in_one_folder(tmp_path: Path) -> None:
-    row = {
-        "debate_id": "d1",
-        "title": "A sitting",
-        "turns": [
-            {"speaker": " Ms. Collins ", "text": "I move\nthe bill.", "topic": None},
-            {"speaker": None, "text": "Order!"},
-            {"speaker": "The Speaker", "text": "  "},
-        ],
-    }
-    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress((json.dumps(row) + "\n\n").encode()))
-    (tmp_path / "b.txt").write_bytes("\ufeffThe Chair: Welcome.\r\nAll.\r\n\r\nMr. Kröger: Thanks.".encode())
-    (tmp_path / "README.txt").write_text("not a debate")
-    first, second = read_debates(tmp_path)
+def test_both_forms_of_debates_in_one_folder() -> None:
+    first, second = read_debates(GOLDEN / "debates")
     assert (first.id, first.title) == ("d1", "A sitting")
     assert first.speeches == ("Ms. Collins: I move the bill.", "Order!")
     assert (second.id, second.speeches) == ("b", ("The Chair: Welcome. All.", "Mr. Kröger: Thanks."))
 
 
-def test_both_forms_of_opinions_in_one_folder(tmp_path: Path) -> None:
-    row = {
-        "opinion_id": 7,
-        "case_slug": "united-states-v-de-la-cruz",
-        "text": "  The   court\n\n      -2-\n\fholds that\n\n\n   3\n\f \n",
-        "opinions_cited": [9, 7, 9, "10"],
-        "citation_strings": [[9, "17 F.3d\n462"], [9, "17 F.3d 462"]],
-    }
-    (tmp_path / "a.jsonl").write_text(json.dumps(row))
-    (tmp_path / "b.txt").write_text("It is so ordered.")
-    (tmp_path / "raw.jsonl").write_text('{"id": 5, "html": "x"}')
-    first, second = read_opinions(tmp_path)
+def test_both_forms_of_opinions_in_one_folder() -> None:
+    first, second = read_opinions(GOLDEN / "opinions")
     assert (first.id, first.title) == ("7", "United States v. De La Cruz")
     assert first.pages == ("The court", "holds that")
     assert first.cites == ("9", "10") and first.citation_strings == {"9": ("17 F.3d 462",)}
     assert (second.id, second.pages, second.cites) == ("b", ("It is so ordered.",), ())
 
 
-def test_all_forms_of_reviews_in_one_folder(tmp_path: Path) -> None:
-    (tmp_path / "Topic_2006.csv.gz").write_bytes(
-        gzip.compress(
-            f'{HEAD}1,77.0,One,"A line,\nand another",1.0\n2,78,Two,,1\n3,79,Three,Text,0\n4,,Four,Text,0\n'.encode()
-        )
-    )
-    row = {
-        "review_id": "mine",
-        "background": "Unknown.",
-        "studies": [{"id": 5, "title": "T", "abstract": "A"}],
-    }
-    row["studies"] += [{"pmid": "6", "abstract": "B", "included": False}, {"id": 5, "abstract": "again"}]
-    (tmp_path / "own.jsonl").write_text(json.dumps(row))
-    references = [
-        {"pmid": 9, "title": "<pop>Adults</pop>", "abstract": "Some <int> drug </int>"},
-        {"pmid": 8},
-    ]
-    record = {
-        "docid": "1",
-        "pmid": 2,
-        "included_studies": [{"references": references}],
-        "structured_abstract": [["BACKGROUND", "Is it so?"], ["METHODS", "Trials."]],
-    }
-    (tmp_path / "ms2.json").write_text(json.dumps(record))
-    (tmp_path / "other.json").write_text("{}")
-    found = {review.id: review for review in read_reviews(tmp_path)}
+def test_all_forms_of_reviews_in_one_folder() -> None:
+    found = {review.id: review for review in read_reviews(GOLDEN / "reviews")}
     assert set(found) == {"Topic_2006", "mine", "2"}
     screened = found["Topic_2006"]
     assert screened.pubmed and screened.title == "Topic 2006" and screened.background == ""
-    assert screened.studies == (
-        Study("77", "One", "A line, and another", True),
-        Study("79", "Three", "Text", False),
-    )
+    studies = (Study("77", "One", "A line, and another", True), Study("79", "Three", "Text", False))
+    assert screened.studies == studies
     assert found["mine"].studies == (Study("5", "T", "A", True), Study("6", "", "B", False))
     assert found["mine"].included == {"5"}
-    assert found["2"].background == "Is it so?" and found["2"].studies == (
-        Study("9", "Adults", "Some drug", True),
-    )
+    assert found["2"].background == "Is it so?"
+    assert found["2"].studies == (Study("9", "Adults", "Some drug", True),)
 
 
 def test_a_damaged_file_and_a_missing_one(tmp_path: Path) -> None:
@@ -144,7 +95,8 @@ def test_a_damaged_file_and_a_missing_one(tmp_path: Path) -> None:
 
 
 def test_half_a_surrogate_pair_is_no_crash(tmp_path: Path) -> None:
-    (tmp_path / "x.jsonl").write_text('{"id": 1, "turns": [{"text": "a \\ud83d b \\ud83d\\ude00"}]}\n')
+    row = '{"id": 1, "turns": [{"text": "a \\ud83d b \\ud83d\\ude00"}]}\n'
+    (tmp_path / "x.jsonl.gz").write_bytes(gzip.compress(row.encode()))
     [debate] = read_debates(tmp_path)
     assert debate.speeches == ("a ? b \U0001f600",) and debate.speeches[0].encode()
 

@@ -1,8 +1,8 @@
 """The demo model: found without importing its package, converted once, never half-written."""
 
 import importlib.metadata
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +21,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "models"
 
 
-def test_it_is_made_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
-
-    def convert(weights: Path, folder: Path) -> None:
-        calls.append(weights)
-        (folder / "config.json").write_text("{}")
-
-    monkeypatch.setattr(demo_model, "convert_gguf", convert)
-    assert demo_model_path() == demo_model_path() == cache / MODEL_NAME
-    assert len(calls) == 1
-    assert (cache / MODEL_NAME / "config.json").stat().st_mode & 0o044 == 0o044
-
-
-def test_two_at_once_convert_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_made_once_by_all_that_want_it(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
 
     def convert(weights: Path, folder: Path) -> None:
@@ -43,12 +30,11 @@ def test_two_at_once_convert_once(cache: Path, monkeypatch: pytest.MonkeyPatch) 
         (folder / "config.json").write_text("{}")
 
     monkeypatch.setattr(demo_model, "convert_gguf", convert)
-    threads = [threading.Thread(target=demo_model_path) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(3) as pool:
+        found = [pool.submit(demo_model_path) for _ in range(3)]
+    assert {future.result() for future in found} == {demo_model_path()} == {cache / MODEL_NAME}
     assert len(calls) == 1
+    assert (cache / MODEL_NAME / "config.json").stat().st_mode & 0o044 == 0o044
 
 
 def test_a_failure_leaves_nothing_behind(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

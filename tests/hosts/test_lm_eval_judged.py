@@ -120,68 +120,62 @@ def test_a_judge_that_is_not_there_stops_the_run_before_the_model_is_asked(
     with stub_server(judge_by_hash) as gone:
         pass
     name_judge(monkeypatch, gone.url)
-    with stub_server() as server, pytest.raises(InputError, match="judge"):
-        run(QA, server.url)
+    with stub_server() as server:
+        with pytest.raises(InputError, match="judge"):
+            run(QA, server.url)
+        assert server.requests == []
+        # Answers alone need no judge.
+        run(QA, server.url, predict_only=True)
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        # The paper's prompt for GPT-4 is two messages.
+        ({"API": "completions"}, "2 messages"),
+        ({"KIND": "local", "MODEL": "/none", "BASE_URL": "", "RETRIES": ""}, "cannot be loaded"),
+    ],
+)
+def test_a_judge_that_cannot_take_the_prompts_stops_the_run_before_the_model_is_asked(
+    settings: dict[str, str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with stub_server() as server, stub_server(judge_by_hash) as judge:
+        name_judge(monkeypatch, judge.url)
+        for name, value in settings.items():
+            if value:
+                monkeypatch.setenv(f"LCT_JUDGE_{name}", value)
+            else:
+                monkeypatch.delenv(f"LCT_JUDGE_{name}")
+        with pytest.raises(InputError, match=message):
+            run(QA, server.url)
     assert server.requests == []
 
 
+@pytest.mark.parametrize("full_disk", [False, True])
 def test_a_judge_that_fails_later_loses_no_answer(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    full_disk: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def judge_once(messages: list[dict[str, str]]) -> str:
-        if "Monday" in messages[-1]["content"]:
+        if "Monday" in messages[-1]["content"] and not full_disk:
             raise RuntimeError("the judge is gone")  # the server closes the connection
         return judge_by_hash(messages)
 
-    with stub_server(lambda messages: "On Monday.") as server, stub_server(judge_once) as judge:
-        name_judge(monkeypatch, judge.url)
-        result = run(QA, server.url)
-    metrics = metrics_of(result, QA)
-    assert (metrics["n"], metrics["n_judge_failed"], metrics["n_scored"]) == (3, 3, 0)
-    assert math.isnan(metrics["judge_score"]) and metrics["answered"] == 1
-    assert "3 responses are without a verdict" in caplog.text and "lct judge run" in caplog.text
-    assert {row["response"] for row in records(result, QA).values()} == {"On Monday."}
-
-
-def test_a_judge_that_breaks_loses_no_answer(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
     def full(*_: object) -> None:
         raise OSError("No space left on device")
 
-    with stub_server(lambda messages: "On Monday.") as server, stub_server(judge_by_hash) as judge:
+    with stub_server(lambda messages: "On Monday.") as server, stub_server(judge_once) as judge:
         name_judge(monkeypatch, judge.url)
-        monkeypatch.setattr("long_context_tasks.judges.store.os.write", full)
+        if full_disk:
+            monkeypatch.setattr("long_context_tasks.judges.store.os.write", full)
         result = run(QA, server.url)
-    assert metrics_of(result, QA)["n_not_judged"] == 3
+    metrics = metrics_of(result, QA)
+    assert (metrics["n"], metrics["n_scored"], metrics["answered"]) == (3, 0, 1)
+    assert metrics["n_not_judged" if full_disk else "n_judge_failed"] == 3
+    assert math.isnan(metrics["judge_score"]) and "lct judge run" in caplog.text
+    why = "judging failed" if full_disk else "3 responses are without a verdict"
+    assert why in caplog.text
     assert {row["response"] for row in records(result, QA).values()} == {"On Monday."}
-    assert "judging failed" in caplog.text and "lct judge run" in caplog.text
-
-
-def test_a_judge_that_cannot_take_the_prompts_stops_the_run_before_the_model_is_asked(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    with stub_server() as server, stub_server(judge_by_hash) as judge:
-        name_judge(monkeypatch, judge.url, API="completions")  # the paper's prompt for GPT-4 is two messages
-        with pytest.raises(InputError, match="2 messages"):
-            run(QA, server.url)
-        monkeypatch.delenv("LCT_JUDGE_BASE_URL")
-        monkeypatch.delenv("LCT_JUDGE_API")
-        monkeypatch.delenv("LCT_JUDGE_RETRIES")
-        monkeypatch.setenv("LCT_JUDGE_KIND", "local")
-        monkeypatch.setenv("LCT_JUDGE_MODEL", str(tmp_path / "none"))
-        with pytest.raises(InputError, match="cannot be loaded"):
-            run(QA, server.url)
-    assert server.requests == []
-
-
-def test_answers_alone_need_no_judge(monkeypatch: pytest.MonkeyPatch) -> None:
-    with stub_server(judge_by_hash) as gone:
-        pass
-    name_judge(monkeypatch, gone.url)
-    with stub_server() as server:
-        run(QA, server.url, predict_only=True)
-    assert len(server.requests) == 3
 
 
 def test_points_have_no_interval_of_shares(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -160,15 +160,7 @@ def test_an_unknown_option_stops_the_run(published: Path) -> None:
 @pytest.mark.hosts
 def test_the_command_and_its_last_line_when_data_are_missing(published: Path, tiny: Path) -> None:
     def run(task: str) -> subprocess.CompletedProcess[str]:
-        options = [
-            "--model",
-            "hf",
-            "--model_args",
-            f"pretrained={tiny}",
-            "--device",
-            "cpu",
-            "--apply_chat_template",
-        ]
+        options = f"--model hf --model_args pretrained={tiny} --device cpu --apply_chat_template".split()
         return subprocess.run(
             [Path(sys.executable).with_name("lm_eval"), *options, "--tasks", task],
             env={**os.environ, "HF_HUB_OFFLINE": "1", "COLUMNS": "300"},

@@ -2,15 +2,13 @@
 
 import json
 import math
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
+from judge_server import Answer, judge_server
 from lm_eval_runs import TASK, evaluate, metrics_of
 from needs import needs
 from stub_server import stub_server
@@ -21,23 +19,25 @@ from long_context_tasks.schema import InputError, Options
 pytestmark = needs("lm_eval")
 
 
-def test_the_window_is_found_without_a_chat_template(published: Path, tiny: Path) -> None:
-    arguments = {"model": "hf", "model_args": f"pretrained={tiny}", "device": "cpu"}
-    result = evaluate(**arguments)
-    assert result["configs"][TASK]["metadata"]["window"] == "1500 (host)"
-    assert metrics_of(result)["n_does_not_fit"] == 2
-
-
-def test_a_window_that_nothing_fits(published: Path, tiny: Path) -> None:
-    arguments = {
-        "model": "hf",
-        "model_args": f"pretrained={tiny}",
-        "device": "cpu",
-        "apply_chat_template": True,
-    }
-    metrics = metrics_of(evaluate(metadata={"lct_window": 100}, **arguments))
-    assert (metrics["n_does_not_fit"], metrics["n_scored"], metrics["coverage"]) == (6, 0, 0)
-    assert math.isnan(metrics["strict_accuracy"])
+@pytest.mark.parametrize(
+    ("metadata", "more", "window", "counts"),
+    [
+        ({}, {}, "1500 (host)", (2, 4, 0)),
+        ({"lct_window": 100}, {"apply_chat_template": True}, "100 (lct_window)", (6, 0, 0)),
+        # The host cuts what is sent although it does not fit its own window.
+        ({"lct_window": 100_000}, {}, "100000 (lct_window)", (0, 6, 2)),
+    ],
+)
+def test_a_local_model_has_the_window_of_its_config_or_the_option(
+    published: Path, tiny: Path, metadata: Any, more: Any, window: str, counts: tuple[int, int, int]
+) -> None:
+    arguments = {"model": "hf", "model_args": f"pretrained={tiny}", "device": "cpu", **more}
+    result = evaluate(metadata=metadata, **arguments)
+    assert result["configs"][TASK]["metadata"]["window"] == window
+    metrics = metrics_of(result)
+    assert (metrics["n_does_not_fit"], metrics["n_scored"], metrics["n_truncated"]) == counts
+    assert metrics["coverage"] == counts[1] / 6
+    assert math.isnan(metrics["strict_accuracy"]) == (counts[1] == 0)
 
 
 def test_a_window_that_nothing_fits_with_a_model_that_wants_a_prompt(published: Path) -> None:
@@ -54,35 +54,20 @@ def test_a_window_that_nothing_fits_with_a_model_that_wants_a_prompt(published: 
     assert [sample["resps"] for sample in result["samples"][TASK]] == [[[]]] * 6
 
 
-def test_prompts_that_the_host_cuts_are_counted(published: Path, tiny: Path) -> None:
-    arguments = {"model": "hf", "model_args": f"pretrained={tiny}", "device": "cpu"}
-    result = evaluate(metadata={"lct_window": 100_000}, **arguments)
-    assert result["configs"][TASK]["metadata"]["window"] == "100000 (lct_window)"
-    metrics = metrics_of(result)
-    assert (metrics["n_does_not_fit"], metrics["n_scored"], metrics["n_truncated"]) == (0, 6, 2)
-
-
 def test_an_unknown_window_is_said_so(published: Path) -> None:
     result = evaluate(model="dummy")
     assert result["configs"][TASK]["metadata"]["window"] == "unchecked"
     assert math.isnan(metrics_of(result)["n_truncated"]) and metrics_of(result)["n_scored"] == 6
 
 
+_CHAT = ("local-chat-completions", "chat/completions", {"apply_chat_template": True})
+_TEXT = ("local-completions", "completions", {})
+_AS_TEXT = "tokenized_requests=False,tokenizer_backend=None"
 _KINDS = [
-    ("local-chat-completions", "chat/completions", {"apply_chat_template": True}, "num_concurrent=1"),
-    ("local-chat-completions", "chat/completions", {"apply_chat_template": True}, "num_concurrent=4"),
-    (
-        "local-completions",
-        "completions",
-        {},
-        "num_concurrent=1,tokenized_requests=False,tokenizer_backend=None",
-    ),
-    (
-        "local-completions",
-        "completions",
-        {},
-        "num_concurrent=4,batch_size=3,tokenized_requests=False,tokenizer_backend=None",
-    ),
+    (*_CHAT, "num_concurrent=1"),
+    (*_CHAT, "num_concurrent=4"),
+    (*_TEXT, f"num_concurrent=1,{_AS_TEXT}"),
+    (*_TEXT, f"num_concurrent=4,batch_size=3,{_AS_TEXT}"),
 ]
 
 
@@ -126,10 +111,7 @@ def test_a_refusal_is_not_kept_for_the_next_run(published: Path, tmp_path: Path,
 
 
 def test_a_refusal_of_a_prompt_sent_as_tokens(published: Path, tiny: Path) -> None:
-    def too_long(messages: list[dict[str, Any]]) -> str:
-        return "A2"
-
-    with stub_server(too_long, refuse_over=1400) as server:
+    with stub_server(lambda messages: "A2", refuse_over=1400) as server:
         arguments = (
             f"model=stub,base_url={server.url}/completions,tokenizer={tiny},max_length=4000,num_concurrent=1"
         )
@@ -167,12 +149,8 @@ def test_other_failures_of_a_server_still_end_the_run(published: Path) -> None:
         raise ConnectionResetError
 
     with stub_server(broken) as server, pytest.raises(aiohttp.ClientError):
-        url = f"{server.url}/chat/completions"
-        evaluate(
-            model="local-chat-completions",
-            model_args=f"model=stub,base_url={url},max_retries=1,num_concurrent=2",
-            apply_chat_template=True,
-        )
+        arguments = f"model=stub,base_url={server.url}/chat/completions,max_retries=1,num_concurrent=2"
+        evaluate(model="local-chat-completions", model_args=arguments, apply_chat_template=True)
 
 
 @pytest.mark.parametrize(
@@ -238,41 +216,17 @@ def test_thinking_without_an_answer_is_unfinished(published: Path, concurrent: i
         {"content": "A2", "reasoning_content": "A1? No"},
         {"content": ""},
     ]
-    with thinking_server(messages) as url:
+
+    def think(_: dict[str, Any], place: int) -> Answer:
+        choice = {"index": 0, "message": {"role": "assistant", **messages[place]}, "finish_reason": "length"}
+        return Answer(raw=json.dumps({"choices": [choice]}).encode())
+
+    with judge_server(think) as server:
+        arguments = f"model=stub,base_url={server.url}/chat/completions,num_concurrent={concurrent}"
         result = evaluate(
-            model="local-chat-completions",
-            model_args=f"model=stub,base_url={url},num_concurrent={concurrent}",
-            apply_chat_template=True,
-            limit=4,
+            model="local-chat-completions", model_args=arguments, apply_chat_template=True, limit=4
         )
     answers = sorted(sample["resps"][0][0] for sample in result["samples"][TASK])
     assert answers == ["", "<think>A1? Or", "<think>A1? Or", "A2"]
     metrics = metrics_of(result)
     assert (metrics["n_answer_cut"], metrics["n_empty"], metrics["strict_accuracy"]) == (2, 1, 0.25)
-
-
-@contextmanager
-def thinking_server(messages: list[dict[str, Any]]) -> Iterator[str]:
-    """Gives out each of the messages once."""
-    left = list(messages)
-
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            message = {"role": "assistant", **left.pop()}
-            body = json.dumps({"choices": [{"index": 0, "message": message, "finish_reason": "length"}]})
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.end_headers()
-            self.wfile.write(body.encode())
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1/chat/completions"
-    finally:
-        server.shutdown()
-        server.server_close()

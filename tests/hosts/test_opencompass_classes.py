@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from needs import needs
 from opencompass_steps import REFUSAL, ApiModel, evaluate, replies
 from opencompass_steps import infer as infer_task
+from tiny_model import make_tiny_model
 from toy_benchmark import write_cases
 
 from long_context_tasks.hosts.opencompass.rows import RowStore
@@ -199,7 +201,6 @@ def test_several_runs_of_one_dataset(cases: Path, tmp_path: Path) -> None:
 def test_a_chat_model_gets_the_prompt_to_the_byte(tmp_path: Path) -> None:
     """The host's default template for chat models would add a newline to every prompt."""
     from opencompass.models import HuggingFacewithChatTemplate
-    from tiny_model import make_tiny_model
 
     folder = make_tiny_model(tmp_path / "model", max_position_embeddings=256)
     model = HuggingFacewithChatTemplate(path=str(folder), model_kwargs={"device_map": "cpu"})
@@ -217,3 +218,45 @@ def test_a_chat_model_gets_the_prompt_to_the_byte(tmp_path: Path) -> None:
     # It asks for the template of probes first.
     ours = [messages for messages in sent if messages[-1][1].strip() in ("text", "three")]
     assert len({json.dumps(messages) for messages in ours}) == 2
+
+
+TEXTS = ("right one", "wrong two", "right three")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_tiny_model(tmp_path_factory.mktemp("tiny"), max_position_embeddings=256)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_cases(tmp_path_factory.mktemp("built") / "toy", TEXTS)
+
+
+@pytest.mark.parametrize("ppl", [False, True])
+@pytest.mark.parametrize("dtype", ["torch.float32", "torch.bfloat16"])
+def test_rows_tell_the_type_that_the_host_loaded(
+    folder: Path, built: Path, tmp_path: Path, dtype: str, ppl: bool
+) -> None:
+    from opencompass.models import HuggingFaceBaseModel
+
+    model = HuggingFaceBaseModel(path=str(folder), model_kwargs={"device_map": "cpu", "torch_dtype": dtype})
+    task = "toy_1k_ppl" if ppl else "toy_1k"
+    _, rows = infer_task(task, model, tmp_path, lct_cases=str(built), lct_n=1, lct_answer_budget=1)
+    assert [row["lct_dtype"] for row in rows] == [dtype] == [str(model.model.dtype)]
+
+
+def test_results_tell_the_built_cases_by_what_they_hold(folder: Path, built: Path, tmp_path: Path) -> None:
+    from opencompass.models import HuggingFaceBaseModel
+
+    model = HuggingFaceBaseModel(path=str(folder), model_kwargs={"device_map": "cpu"})
+
+    def told(place: Path, name: str, **options: Any) -> str:
+        options = {"lct_cases": str(place), "lct_answer_budget": 1, **options}
+        [digest] = evaluate(*infer_task("toy_1k", model, tmp_path / name, **options))["cases_sha256"]
+        return str(digest)
+
+    first = told(built, "a")
+    assert len(first) == 16
+    assert told(Path(shutil.copytree(built, tmp_path / "moved")), "b", lct_n=2) == first
+    assert told(write_cases(tmp_path / "toy", TEXTS[:2]), "c") != first

@@ -1,112 +1,108 @@
-"""The generated configs: current, readable by the host from the checkout and from a wheel, nothing secret in them."""
+"""The configs: current, readable by the host from the checkout and from a wheel, nothing secret in them; any task with any model."""
 
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from needs import needs
 
-from long_context_tasks.benchmarks.catalogue import task_specs
+from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.opencompass.configs import task_groups
-from long_context_tasks.hosts.opencompass.generate import opencompass_files
 from long_context_tasks.schema import InputError
 
 pytestmark = needs("opencompass")
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONFIGS = REPOSITORY / "configs"
+DATASET_FILES = sorted((CONFIGS / "datasets" / "ada_leval").glob("ada_leval_*.py"))
+LM_EVAL_FILES = sorted((CONFIGS / "models").glob("*_lm_eval*.yaml"))
+Read = Callable[..., tuple[Any, str]]
 
 
-@pytest.fixture(params=["checkout", "wheel"])
-def configs(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """The folder in the checkout; a copy under another name in another place, as a wheel has it."""
-    if request.param == "checkout":
-        return CONFIGS
-    return Path(shutil.copytree(CONFIGS, tmp_path / "site-packages" / "long_context_tasks" / "configs"))
+@pytest.fixture
+def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Read:
+    """Reads a config as the host does, after it has written it down for the task processes; and what it has written."""
+
+    def read(name: str | Path, **variables: str) -> tuple[Any, str]:
+        from mmengine.config import Config
+
+        for key, value in variables.items():
+            monkeypatch.setenv(f"LCT_{key}", value)
+        dumped = tmp_path / "dumped.py"
+        Config.fromfile(str(CONFIGS / name), format_python_code=False).dump(str(dumped))
+        return Config.fromfile(str(dumped), format_python_code=False), dumped.read_text()
+
+    return read
 
 
-def read(path: Path, folder: Path) -> tuple[Any, str]:
-    """As the host does: read, written down in ``folder`` for the task processes, and read again."""
+def names(config: Any) -> list[str]:
+    return [dataset["abbr"] for dataset in config.datasets]
+
+
+def datasets_of(path: Path) -> list[str]:
+    """The tasks of a dataset file."""
     from mmengine.config import Config
 
-    dumped = folder / "dumped.py"
-    Config.fromfile(str(path), format_python_code=False).dump(str(dumped))
-    return Config.fromfile(str(dumped), format_python_code=False), dumped.read_text()
-
-
-def test_generating_again_changes_nothing() -> None:
-    for path, text in opencompass_files().items():
-        assert (REPOSITORY / path).read_text(encoding="utf-8") == text, f"{path} is old: run `lct generate`"
+    ((_, datasets),) = [(k, v) for k, v in Config.fromfile(str(path)).items() if k.endswith("_datasets")]
+    return [dataset["abbr"] for dataset in datasets]
 
 
 def test_every_task_stands_in_one_file() -> None:
-    names = [name for group in task_groups("ada_leval").values() for name in group]
-    assert sorted(names) == sorted(spec.name for spec in task_specs() if spec.benchmark == "ada_leval")
+    grouped = [name for group in task_groups("ada_leval").values() for name in group]
+    specs = catalogue.task_specs()
+    assert sorted(grouped) == sorted(spec.name for spec in specs if spec.benchmark == "ada_leval")
+    assert {path.stem: datasets_of(path) for path in DATASET_FILES} == task_groups("ada_leval")
 
 
-def test_by_default_few_synthetic_cases_and_the_demo_model(configs: Path, tmp_path: Path) -> None:
-    config, _ = read(configs / "eval_ada_leval.py", tmp_path)
+@pytest.mark.parametrize("wheel", [False, True])
+def test_by_default_few_synthetic_cases_and_the_demo_model(read: Read, wheel: bool, tmp_path: Path) -> None:
+    """Also from a copy under another name in another place, as a wheel has it."""
+    place = tmp_path / "site-packages" / "long_context_tasks" / "configs"
+    configs = Path(shutil.copytree(CONFIGS, place)) if wheel else CONFIGS
+    config, _ = read(configs / "eval_ada_leval.py")
     assert {dataset["lct_n"] for dataset in config.datasets} == {5}
     assert all(dataset["lct_task"].endswith("_synthetic") for dataset in config.datasets)
     assert config.models[0]["type"] == "long_context_tasks.hosts.opencompass.task.DemoModel"
     assert config.summarizer["type"].endswith("CaseSummarizer")
 
 
-def test_tasks_and_model_from_the_environment(
-    configs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(
-        "LCT_TASKS", "ada_leval_tsort_2k, ada_leval_bestanswer_1k_front,ada_leval_tsort_2k_ppl"
+def test_tasks_model_and_repeats_from_the_environment(read: Read) -> None:
+    """The host's own --dataset-num-runs has no effect beside a config file."""
+    tasks = ["ada_leval_tsort_2k", "ada_leval_bestanswer_1k_front", "ada_leval_tsort_2k_ppl"]
+    config, text = read(
+        "eval_ada_leval.py", TASKS=", ".join(tasks), MODEL="/models/tiny-one/", WORKERS="3", RUNS="2"
     )
-    monkeypatch.setenv("LCT_MODEL", "/models/tiny-one/")
-    monkeypatch.setenv("LCT_WORKERS", "3")
-    config, text = read(configs / "eval_ada_leval.py", tmp_path)
-    names = ["ada_leval_tsort_2k", "ada_leval_bestanswer_1k_front", "ada_leval_tsort_2k_ppl"]
-    assert [dataset["abbr"] for dataset in config.datasets] == names
-    assert [dataset["infer_cfg"]["inferencer"]["type"].rsplit(".")[-1] for dataset in config.datasets] == [
-        "CaseGenInferencer",
-        "CaseGenInferencer",
-        "CasePPLInferencer",
-    ]
-    assert "lct_n" not in config.datasets[0]
+    assert names(config) == tasks and "lct_n" not in config.datasets[0]
+    inferencers = [dataset["infer_cfg"]["inferencer"]["type"] for dataset in config.datasets]
+    assert [name.rsplit(".")[-1] for name in inferencers] == [*["CaseGenInferencer"] * 2, "CasePPLInferencer"]
+    assert {(dataset["n"], dataset["k"]) for dataset in config.datasets} == {(2, 2)}
     assert config.models[0]["abbr"] == "tiny-one"
     assert config.models[0]["type"].endswith("HuggingFacewithChatTemplate")
     assert config.infer["partitioner"]["num_worker"] == 3
+    # Nothing is written down but what runs.
     assert len(text.splitlines()) < 200
-
-
-def test_repeats_of_a_sampling_model(configs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The host's own --dataset-num-runs has no effect beside a config file."""
-    monkeypatch.setenv("LCT_TASKS", "ada_leval_tsort_2k,ada_leval_bestanswer_1k")
-    for name, value in (("RUNS", "3"), ("TEMPERATURE", "0.6"), ("TOP_P", "0.9"), ("MODEL", "/models/tiny")):
-        monkeypatch.setenv(f"LCT_{name}", value)
-    config, _ = read(configs / "eval_ada_leval.py", tmp_path)
-    assert [(dataset["n"], dataset["k"]) for dataset in config.datasets] == [(3, 3), (3, 3)]
-    [model] = config.models
-    assert model["abbr"] == "tiny_t0.6_p0.9"
+    [model] = read("eval_ada_leval.py", TEMPERATURE="0.6", TOP_P="0.9")[0].models
+    assert model["abbr"] == "tiny-one_t0.6_p0.9"
     assert model["generation_kwargs"] == {"do_sample": True, "temperature": 0.6, "top_p": 0.9}
 
 
-def test_official_means_all_published_lengths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LCT_TASKS", "official")
-    config, _ = read(CONFIGS / "eval_ada_leval.py", tmp_path)
-    assert [dataset["abbr"] for dataset in config.datasets] == task_groups("ada_leval")["ada_leval_gen"]
+def test_official_means_all_published_lengths(read: Read) -> None:
+    published = task_groups("ada_leval")["ada_leval_gen"]
+    assert names(read("eval_ada_leval.py", TASKS="official")[0]) == published
 
 
-def test_unknown_tasks_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_tasks_are_named(read: Read) -> None:
     """The nearest names are given; by a dataset file too, whichever stands beside it."""
-    from mmengine.config import Config
-
-    monkeypatch.setenv("LCT_TASKS", "ada_leval_tsort_2k,ada_leval_tsort_3k")
-    for path in (CONFIGS / "eval_ada_leval.py", CONFIGS / "datasets" / "ada_leval" / "ada_leval_gen.py"):
+    for path in ("eval_ada_leval.py", "eval_all.py", "datasets/ada_leval/ada_leval_gen.py"):
         with pytest.raises(
             InputError, match=r"LCT_TASKS: unknown task ada_leval_tsort_3k; did you mean.*lct tasks"
         ):
-            Config.fromfile(str(path))
+            read(path, TASKS="ada_leval_tsort_2k,ada_leval_tsort_3k")
 
 
 @pytest.mark.parametrize(
@@ -123,14 +119,8 @@ def test_unknown_tasks_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_file_takes_only_its_own_tasks(
     given: str, expected: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mmengine.config import Config
-
     monkeypatch.setenv("LCT_TASKS", given)
-    found = {}
-    for path in (CONFIGS / "datasets" / "ada_leval").glob("ada_leval_*.py"):
-        config = Config.fromfile(str(path))
-        ((_, datasets),) = [(key, value) for key, value in config.items() if key.endswith("_datasets")]
-        found[path.stem] = len(datasets)
+    found = {path.stem: len(datasets_of(path)) for path in DATASET_FILES}
     assert {name: n for name, n in found.items() if n} == expected
 
 
@@ -148,14 +138,17 @@ def test_tasks_of_another_file_are_not_silently_left_out(tmp_path: Path) -> None
     assert "it is in ada_leval_ppl: opencompass --datasets ada_leval_ppl" in done.stdout
 
 
-@pytest.mark.parametrize("path", sorted(CONFIGS.rglob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [path for path in sorted(CONFIGS.rglob("*.py")) if path.stem != "__init__"],
+    ids=lambda path: path.stem,
+)
 def test_every_file_reads_and_hides_the_environment(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    if path.stem != "__init__":
-        _, text = read(path, tmp_path)
-        assert "sk-secret" not in text and "environ" not in text
+    _, text = read(path)
+    assert "sk-secret" not in text and "environ" not in text
 
 
 def test_the_host_takes_our_summarizer_when_none_is_named() -> None:
@@ -167,18 +160,105 @@ def test_the_host_takes_our_summarizer_when_none_is_named() -> None:
     assert Path(path).parent == CONFIGS / "summarizers"
 
 
-@pytest.mark.parametrize(
-    "group", [path.stem for path in sorted((CONFIGS / "datasets").rglob("ada_leval_*.py"))]
-)
-def test_dataset_files_hold_what_their_name_says(group: str) -> None:
-    from mmengine.config import Config
-
-    config = Config.fromfile(str(CONFIGS / "datasets" / "ada_leval" / f"{group}.py"))
-    ((_, datasets),) = [(key, value) for key, value in config.items() if key.endswith("_datasets")]
-    assert [dataset["abbr"] for dataset in datasets] == task_groups("ada_leval")[group]
-
-
-def test_importing_the_package_loads_no_host() -> None:
+def test_generating_loads_no_host() -> None:
     code = "import sys, long_context_tasks, long_context_tasks.hosts.opencompass.generate as g; g.opencompass_files()"
     code += "; assert not {'torch', 'transformers', 'opencompass', 'mmengine'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=REPOSITORY)
+
+
+def test_the_whole_suite_runs_everything_official_or_any_choice(read: Read) -> None:
+    official = [task for name in catalogue.benchmark_names() for task in task_groups(name)[f"{name}_gen"]]
+    config, _ = read("eval_all.py")
+    assert names(config) == official and config.models[0]["type"].endswith("DemoModel")
+    first = ["ada_leval_tsort_2k_ppl", "ada_leval_tsort_2k"]
+    found = names(read("eval_all.py", TASKS=f"official {','.join(first)}")[0])
+    assert found[:2] == first and sorted(found) == sorted([*official, first[0]])
+    tasks = ["ethic_recall_law", "elitr_bench_conv_dev_wer40", "ada_leval_tsort_any_synthetic"]
+    config, text = read("eval_all.py", TASKS=",".join(tasks), RUNS="3")
+    assert names(config) == tasks and len(text.splitlines()) < 250
+    assert {(dataset["n"], dataset["k"]) for dataset in config.datasets} == {(3, 3)}
+
+
+@pytest.mark.parametrize(
+    ("variables", "kind", "name"),
+    [
+        ({"MODEL": "a/m"}, "HuggingFacewithChatTemplate", "m"),
+        ({"MODEL": "a/m", "MODEL_TYPE": "base"}, "HuggingFaceBaseModel", "m"),
+        (
+            {"MODEL": "a/m", "MODEL_TYPE": "vllm", "TEMPERATURE": "0.5"},
+            "VLLMwithChatTemplate",
+            "m-vllm_t0.5_p1",
+        ),
+        ({"API_BASE": "http://h/v1", "API_MODEL": "a/m"}, "OpenAISDK", "a_m"),
+    ],
+)
+def test_one_file_for_every_kind_of_model(
+    variables: dict[str, str], kind: str, name: str, read: Read
+) -> None:
+    [model] = read("eval_all.py", **variables)[0].models
+    assert (model["type"].rsplit(".")[-1], model["abbr"]) == (kind, name)
+
+
+def test_requests_side_by_side(read: Read) -> None:
+    """The host's threads go by the processors, and it begins one query a second, when it is told nothing."""
+    variables = {"API_BASE": "http://h/v1", "BATCH_SIZE": "48", "QUERIES_PER_SECOND": "20"}
+    [model] = read("eval_all.py", **variables)[0].models
+    assert (model["batch_size"], model["max_workers"], model["query_per_second"]) == (48, 48, 20)
+
+
+SLURM = {"SLURM_PARTITION": "gpu", "SLURM_ARGS": "--time=12:00:00 -c 8", "MODEL": "a/m", "GPUS": "2"}
+
+
+@pytest.mark.parametrize("name", ["eval_all.py", "eval_ethic.py"])
+@pytest.mark.parametrize("sequential", ["", "1"])
+def test_slurm(name: str, sequential: str, read: Read) -> None:
+    """The runner is built by the host from the config, and makes the srun command from it."""
+    more = {"SLURM_QOS": "night", "SLURM_SEQUENTIAL": sequential, "WORKERS": "4"}
+    config, _ = read(name, **SLURM, **more)
+    from opencompass.registry import RUNNERS
+
+    for stage in ("infer", "eval"):
+        runner = RUNNERS.build(dict(config[stage]["runner"]))
+        assert type(runner).__name__ == ("SlurmSequentialRunner" if sequential else "SlurmRunner")
+        assert (runner.partition, runner.qos, runner.quotatype) == ("gpu", "night", None)
+        assert (runner.max_num_workers, runner.extra_command) == (4, ["--time=12:00:00", "-c", "8"])
+    assert config.infer["partitioner"]["num_worker"] == 4
+    assert config.models[0]["run_cfg"]["num_gpus"] == 2
+
+
+def test_a_job_is_sent_to_slurm(tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for srun: it writes down what it was asked."""
+    from mmengine.config import Config
+    from opencompass.registry import RUNNERS
+
+    srun = tmp_path / "bin" / "srun"
+    srun.parent.mkdir()
+    srun.write_text('#!/bin/sh\necho "$@" >> "$SRUN_LOG"\n')
+    srun.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{srun.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("SRUN_LOG", str(tmp_path / "log"))
+    monkeypatch.chdir(tmp_path)
+    config, _ = read("eval_all.py", **SLURM, TASKS="ada_leval_tsort_2k_synthetic")
+    job = {"models": config.models, "datasets": [[config.datasets[0]]], "infer": config.infer}
+    runner = RUNNERS.build({**config.infer["runner"], "debug": True, "retry": 0})
+    runner.launch([Config({**job, "work_dir": str(tmp_path / "work")})])
+    words = (tmp_path / "log").read_text()
+    assert words.startswith("-p gpu --gres=gpu:2 --time=12:00:00 -c 8 -N1 -u -J")
+    assert "openicl_infer.py" in words and "quotatype" not in words
+
+
+@pytest.mark.parametrize("path", LM_EVAL_FILES, ids=lambda path: path.stem)
+def test_lm_eval_takes_every_file(path: Path) -> None:
+    pytest.importorskip("lm_eval")
+    import lm_eval.models  # noqa: F401 - fills the registry
+    from lm_eval._cli.harness import HarnessCLI
+    from lm_eval.api.registry import model_registry
+    from lm_eval.config.evaluate_config import EvaluatorConfig
+
+    words = f"run --config {path} --tasks lct_official --log_samples --output_path results".split()
+    config = EvaluatorConfig.from_cli(HarnessCLI()._parser.parse_args(words))
+    assert config.apply_chat_template is True and config.log_samples and config.tasks
+    # Known to the host, also where its package (vLLM) is not installed.
+    assert config.model in model_registry
+    assert isinstance(config.model_args, dict) and {"pretrained", "model"} & set(config.model_args)
+    assert not [name for name in config.model_args if "key" in name or "token" in name]

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,46 +42,59 @@ def work(tmp_path: Path) -> Path:
     return tmp_path / "work"
 
 
-def summarizer(
-    work: Path,
-    results: dict[tuple[str, str], dict[str, Any]],
-    models: tuple[str, ...],
-    tasks: tuple[str, ...] = TASKS,
-) -> Any:
-    from mmengine.config import ConfigDict
+@pytest.fixture
+def summarized(work: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
+    """Summarises results of models and tasks: the status of the command, and what it prints."""
 
-    from long_context_tasks.hosts.opencompass.summary import CaseSummarizer
+    def run(
+        results: dict[tuple[str, str], dict[str, Any]], models: str = "m", tasks: tuple[str, ...] = TASKS
+    ) -> tuple[int, str]:
+        from mmengine.config import ConfigDict
 
-    for (model, task), values in results.items():
-        path = work / "results" / model / f"{task}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(values))
-    infer = {"inferencer": {"type": "x.CaseGenInferencer"}, "retriever": {}}
-    config = ConfigDict(
-        models=[{"abbr": model} for model in models],
-        datasets=[{"abbr": task, "lct_task": task, "infer_cfg": infer} for task in tasks],
-        work_dir=str(work),
-    )
-    return CaseSummarizer(config)
+        from long_context_tasks.hosts.opencompass.summary import CaseSummarizer
+
+        for (model, task), values in results.items():
+            path = work / "results" / model / f"{task}.json"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(values))
+        infer = {"inferencer": {"type": "x.CaseGenInferencer"}, "retriever": {}}
+        config = ConfigDict(
+            models=[{"abbr": model} for model in models.split()],
+            datasets=[{"abbr": task, "lct_task": task, "infer_cfg": infer} for task in tasks],
+            work_dir=str(work),
+        )
+        try:
+            CaseSummarizer(config).summarize(time_str="now")
+        except SystemExit as error:
+            return int(str(error.code)), capsys.readouterr().out
+        return 0, capsys.readouterr().out
+
+    return run
 
 
-def test_table_by_length(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    results = {("m", task): result(10.0 * i) for i, task in enumerate(TASKS)}
-    summarizer(work, results, ("m",)).summarize(time_str="now")
-    lines = (work / "summary" / "lengths_now.csv").read_text().splitlines()
-    assert lines == [
+Summarized = Callable[..., tuple[int, str]]
+
+
+def test_table_by_length(work: Path, summarized: Summarized) -> None:
+    status, output = summarized({("m", task): result(10.0 * i) for i, task in enumerate(TASKS)})
+    assert (work / "summary" / "lengths_now.csv").read_text().splitlines() == [
         "task,model,2k,4k,16k",
         'ada_leval_tsort,m,"0.0 [-1.0, 1.0]","20.0 [19.0, 21.0]","10.0 [9.0, 11.0]"',
         "ada_leval_tsort,random guess,4.2,4.2,4.2",
         'ada_leval_bestanswer (front),m,,"30.0 [29.0, 31.0]",',
         "ada_leval_bestanswer (front),random guess,,4.2,",
     ]
-    output = capsys.readouterr().out
+    assert (work / "summary" / "lengths_now.md").read_text().splitlines()[:3] == [
+        "| task                         | model        | 2k              | 4k                | 16k              |",
+        "|------------------------------|--------------|-----------------|-------------------|------------------|",
+        "| ada_leval_tsort              | m            | 0.0 [-1.0, 1.0] | 20.0 [19.0, 21.0] | 10.0 [9.0, 11.0] |",
+    ]
+    assert status == 0
     assert "lengths" not in output and "FAILED" not in output and "n_truncated" not in output
 
 
 def test_a_missing_result_ends_with_status_1_after_everything_is_written(
-    work: Path, capsys: pytest.CaptureFixture[str]
+    work: Path, summarized: Summarized
 ) -> None:
     log = work / "logs" / "infer" / "b" / f"{TASKS[0]}.out"
     log.parent.mkdir(parents=True)
@@ -88,78 +102,59 @@ def test_a_missing_result_ends_with_status_1_after_everything_is_written(
         f"Start inferencing [b/{TASKS[1]}]\nTraceback ...\nlong.InputError: file x is missing\nend\n"
     )
     results = {("a", task): result(1.0) for task in TASKS} | {("b", task): result(1.0) for task in TASKS[2:]}
-    with pytest.raises(SystemExit) as error:
-        summarizer(work, results, ("a", "b")).summarize(time_str="now")
-    assert error.value.code == 1
-    output = capsys.readouterr().out
+    status, output = summarized(results, "a b")
+    assert status == 1
     for task in TASKS[:2]:
         assert f"FAILED: {task} on b: long.InputError: file x is missing; see {log.resolve()}" in output
     assert "missing" in (work / "summary" / "lengths_now.md").read_text()
     assert (work / "summary" / "summary_now.csv").is_file()
 
 
-def test_partial_cells_cuts_and_unknown_windows_are_marked(
-    work: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_cell_rests_on_is_told(work: Path, summarized: Summarized) -> None:
+    """Partial cells, prompts that were cut, unknown windows; where judging would help, the line that judges."""
     results = {("m", task): result(1.0) for task in TASKS}
     results["m", TASKS[0]] = result(5.0, 10, 7, n_truncated=2.0, n_does_not_fit=3.0, window=["unchecked"])
     results["m", TASKS[1]] = result(5.0, 10, 8, n_does_not_fit=1.0, n_judge_unparsable=1.0)
-    summarizer(work, results, ("m",)).summarize(time_str="now")
-    output = capsys.readouterr().out
-    assert "5.0 [4.0, 6.0] * 7/10" in output and "lct judge run" not in output
+    status, output = summarized(results)
+    assert status == 0 and "5.0 [4.0, 6.0] * 7/10" in output and "lct judge run" not in output
     assert "without a score: 4 does_not_fit, 1 judge_unparsable. Compare" in output
     assert "2 prompts were cut" in output and "window: unchecked" in output and "* scored/all cases" in output
-
-
-@pytest.mark.parametrize("reason", ["not_judged", "judge_failed"])
-def test_what_was_not_judged_is_told_with_the_line_that_judges_it(
-    work: Path, capsys: pytest.CaptureFixture[str], reason: str
-) -> None:
-    results = {("m", task): result(1.0) for task in TASKS}
-    results["m", TASKS[0]] = result(5.0, 10, 0, **{f"n_{reason}": 10.0})
-    summarizer(work, results, ("m",)).summarize(time_str="now")
-    output = capsys.readouterr().out
-    assert f"10 {reason}" in output and f"lct judge run {work.resolve()} --judge judge.yaml" in output
+    for reason in ("not_judged", "judge_failed"):
+        _, output = summarized({("m", TASKS[0]): result(5.0, 10, 0, **{f"n_{reason}": 10.0})})
+        assert f"10 {reason}" in output and f"lct judge run {work.resolve()} --judge judge.yaml" in output
+    unknown = {("m", task): result(1.0, n_truncated=math.nan, window=["unchecked"]) for task in TASKS}
+    _, output = summarized(unknown)
+    assert "prompts were cut" not in output and "window: unchecked" in output
 
 
 def test_a_result_of_other_options_is_not_taken_for_this_runs(
-    work: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    work: Path, summarized: Summarized, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     results = {("m", task): result(77.0) for task in TASKS}
     results["m", TASKS[0]]["lct_given"] = [{**GIVEN, "lct_n": 5}]
     results["m", TASKS[1]]["lct_given"] = [{**GIVEN, "version": 0}]
     del results["m", TASKS[2]]["lct_given"]
-    with pytest.raises(SystemExit) as error:
-        summarizer(work, results, ("m",)).summarize(time_str="now")
-    assert error.value.code == 1
-    output = capsys.readouterr().out
-    for task, change in zip(
-        TASKS, ("lct_n was 5, is not given", "version was 0, is 1", "an older version"), strict=False
-    ):
-        assert (
-            f"OTHER OPTIONS: the result of {task} on m is from an earlier run" in output and change in output
-        )
+    status, output = summarized(results)
+    assert status == 1
+    changes = ("lct_n was 5, is not given", "version was 0, is 1", "an older version")
+    for task, change in zip(TASKS, changes, strict=False):
+        assert f"OTHER OPTIONS: the result of {task} on m is from an earlier run" in output
+        assert change in output
     table_text = (work / "summary" / "lengths_now.md").read_text()
     assert table_text.count("other options") == 3 and table_text.count("77.0") == 1
     # Nor does the host's own table show their numbers: two rows, the accuracy and the random guess, of the fourth task.
     assert (work / "summary" / "summary_now.csv").read_text().count("77.00") == 1
     monkeypatch.setenv("LCT_N", "5")
-    with pytest.raises(SystemExit):
-        summarizer(work, results, ("m",)).summarize(time_str="then")
-    text = (work / "summary" / "lengths_then.md").read_text()
+    assert summarized(results)[0] == 1
+    text = (work / "summary" / "lengths_now.md").read_text()
     assert text.count("other options") == 3 and text.count("77.0") == 1
 
 
-def test_a_task_that_nobody_ran_is_named(
-    work: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_task_that_nobody_ran_is_named(summarized: Summarized, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LCT_TASKS", f"{TASKS[0]},ada_leval_tsort_2k_ppl")
-    results = {("m", task): result(1.0) for task in TASKS}
-    with pytest.raises(SystemExit) as error:
-        summarizer(work, results, ("m",)).summarize(time_str="now")
-    assert error.value.code == 1
-    (line,) = (line for line in capsys.readouterr().out.splitlines() if "NOT RUN" in line)
-    assert "ada_leval_tsort_2k_ppl" in line and "--datasets ada_leval_ppl" in line
+    status, output = summarized({("m", task): result(1.0) for task in TASKS})
+    (line,) = (line for line in output.splitlines() if "NOT RUN" in line)
+    assert status == 1 and "ada_leval_tsort_2k_ppl" in line and "--datasets ada_leval_ppl" in line
 
 
 @pytest.mark.parametrize(("tasks", "told"), [(TASKS, False), (TASKS[3:], True), ((), True)])
@@ -168,13 +163,6 @@ def test_official_stands_for_the_published_files(
 ) -> None:
     monkeypatch.setenv("LCT_TASKS", "official")
     assert bool(not_run(tasks)) is told
-
-
-def test_an_unknown_number_of_cuts(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    results = {("m", task): result(1.0, n_truncated=math.nan, window=["unchecked"]) for task in TASKS}
-    summarizer(work, results, ("m",)).summarize(time_str="now")
-    output = capsys.readouterr().out
-    assert "prompts were cut" not in output and "window: unchecked" in output
 
 
 @pytest.mark.parametrize(
@@ -200,7 +188,7 @@ def entry(task: str, found: dict[str, Any] | None, **more: str) -> Any:
 
 
 def test_the_length_is_that_of_the_name_or_of_the_option_that_the_task_took(
-    work: Path, capsys: pytest.CaptureFixture[str]
+    work: Path, summarized: Summarized
 ) -> None:
     from mmengine.config import ConfigDict
 
@@ -226,18 +214,14 @@ def test_the_length_is_that_of_the_name_or_of_the_option_that_the_task_took(
     published = ConfigDict(lct_task="ethic_recall_books", lct_length="8k")
     assert place(published, result(1.0, options=[{"lct_n": 5}])).length == "-"
     tasks = (synthetic, "ethic_recall_law_synthetic")
-    summarizer(
-        work,
-        {
-            ("owl", task): result(10.0, options=[{"lct_length": tokens}], lct_given=[OF_ETHIC])
-            for task, tokens in zip(tasks, (4_000, 16_000), strict=True)
-        },
-        ("owl",),
-        tasks,
-    ).summarize(time_str="now")
+    results = {
+        ("owl", task): result(10.0, options=[{"lct_length": tokens}], lct_given=[OF_ETHIC])
+        for task, tokens in zip(tasks, (4_000, 16_000), strict=True)
+    }
+    _, output = summarized(results, "owl", tasks)
     rows = (work / "summary" / "lengths_now.csv").read_text().splitlines()
     assert rows[0] == "task,model,4k,16k" and rows[1].startswith(f'{synthetic},owl,"10.0')
-    assert "8k" not in capsys.readouterr().out
+    assert "8k" not in output
 
 
 def test_log_of_the_evaluation_when_there_are_predictions(tmp_path: Path) -> None:
@@ -275,7 +259,7 @@ def organized(value: float, n: int, scored: int | None = None) -> dict[str, Any]
     }
 
 
-def test_splits_of_a_pooled_task_have_lm_evals_group_mean(work: Path) -> None:
+def test_splits_of_a_pooled_task_have_lm_evals_group_mean(work: Path, summarized: Summarized) -> None:
     lm_eval = pytest.importorskip("lm_eval.api.metrics")
     results = {
         ("a", ORGANIZE[0]): organized(20.0, 100),
@@ -283,7 +267,7 @@ def test_splits_of_a_pooled_task_have_lm_evals_group_mean(work: Path) -> None:
         ("b", ORGANIZE[0]): organized(10.0, 100, 40),
         ("b", ORGANIZE[1]): organized(30.0, 300),
     }
-    summarizer(work, results, ("a", "b"), ORGANIZE).summarize(time_str="now")
+    summarized(results, "a b", ORGANIZE)
     lines = (work / "summary" / "lengths_now.csv").read_text().splitlines()
     theirs = lm_eval.aggregate_subtask_metrics([20.0, 50.0], [100, 229], True)
     assert lines == [

@@ -127,17 +127,21 @@ def test_what_is_judged_once_is_read_from_the_store(judge: Path, monkeypatch: py
     assert again["n_scored"] == 3 and again["orca_mean"] == first["orca_mean"]
 
 
-def test_an_empty_answer_has_the_lowest_mean_and_no_request(judge: Path) -> None:
-    with stub_server(lambda messages: "<think>never ends") as server:
-        result = run(QA, server.url)
-    metrics = metrics_of(result, QA)
-    assert (metrics["orca_mean"], metrics["n_scored"], metrics["n_answer_cut"]) == (0, 3, 3)
-
-
-def test_an_answer_beyond_the_window_has_no_score_and_is_counted(judge: Path) -> None:
-    with stub_server(lambda messages: "long " * 200) as server:
+@pytest.mark.parametrize(
+    ("text", "mean", "reason"),
+    [
+        # The lowest mean, and no request.
+        ("<think>never ends", 0, "n_answer_cut"),
+        # Beyond the window of the judge: no score.
+        ("long " * 200, math.nan, "n_judge_unparsable"),
+    ],
+    ids=["no answer", "too long"],
+)
+def test_answers_that_orca_cannot_read(judge: Path, text: str, mean: float, reason: str) -> None:
+    with stub_server(lambda messages: text) as server:
         metrics = metrics_of(run(QA, server.url), QA)
-    assert math.isnan(metrics["orca_mean"]) and metrics["n_judge_unparsable"] == metrics["n"] == 3
+    assert metrics["orca_mean"] == pytest.approx(mean, nan_ok=True)
+    assert metrics[reason] == metrics["n"] == 3 and metrics["n_scored"] == (0 if math.isnan(mean) else 3)
 
 
 def test_a_judged_task_without_references_is_refused(judge: Path, tmp_path: Path) -> None:

@@ -85,29 +85,27 @@ def paths(result: subprocess.CompletedProcess[str]) -> list[str]:
     return result.stdout.split()
 
 
-def test_our_folders_come_after_the_hosts_and_before_the_users(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "variables", "expected"),
+    [
+        ("", {}, "HOST OURS"),
+        ("include_path='mine'", {}, "HOST OURS mine"),
+        ("None, ['a', 'b']", {}, "HOST OURS a b"),
+        ("include_path='mine', include_defaults=False", {}, "mine"),
+        ("include_path={ours!r}", {}, "HOST OURS"),
+        ("include_path={above!r}", {}, "HOST ABOVE"),
+        ("", {"LCT_NO_HOOK": "1"}, "HOST"),
+        ("", {"LCT_NO_HOOK": "0"}, "HOST OURS"),
+    ],
+)
+def test_our_folders_come_once_after_the_hosts_and_before_the_users(
+    tmp_path: Path, arguments: str, variables: dict[str, str], expected: str
+) -> None:
     host, ours = make_host(tmp_path), make_package(tmp_path)
-    defaults = str(host / "lm_eval" / "tasks")
-    assert paths(run(PATHS.format(arguments=""), host)) == [defaults, str(ours)]
-    assert paths(run(PATHS.format(arguments="include_path='mine'"), host)) == [defaults, str(ours), "mine"]
-    assert paths(run(PATHS.format(arguments="None, ['a', 'b']"), host)) == [defaults, str(ours), "a", "b"]
-
-
-def test_nothing_is_added_when_the_user_wants_only_their_own_folders(tmp_path: Path) -> None:
-    host, _ = make_host(tmp_path), make_package(tmp_path)
-    assert paths(run(PATHS.format(arguments="include_path='mine', include_defaults=False"), host)) == ["mine"]
-
-
-def test_a_folder_that_the_user_names_anyway_is_not_searched_twice(tmp_path: Path) -> None:
-    host, ours = make_host(tmp_path), make_package(tmp_path)
-    for named in (ours, ours.parent):
-        assert paths(run(PATHS.format(arguments=f"include_path={str(named)!r}"), host))[1:] == [str(named)]
-
-
-def test_environment_variable_switches_it_off(tmp_path: Path) -> None:
-    host, ours = make_host(tmp_path), make_package(tmp_path)
-    assert str(ours) not in paths(run(PATHS.format(arguments=""), host, LCT_NO_HOOK="1"))
-    assert str(ours) in paths(run(PATHS.format(arguments=""), host, LCT_NO_HOOK="0"))
+    names = {str(host / "lm_eval" / "tasks"): "HOST", str(ours): "OURS", str(ours.parent): "ABOVE"}
+    arguments = arguments.format(ours=str(ours), above=str(ours.parent))
+    found = paths(run(PATHS.format(arguments=arguments), host, **variables))
+    assert [names.get(path, path) for path in found] == expected.split()
 
 
 @pytest.mark.parametrize(
@@ -147,29 +145,22 @@ def test_a_changed_host_goes_on_with_one_line_of_warning(tmp_path: Path, broken:
     (host / "lm_eval" / "tasks" / "manager.py").write_text(broken)
     result = run("import lm_eval.tasks.manager as m; print(m.TaskManager and m.TaskManager().paths)", host)
     assert result.returncode == 0, result.stderr
-    assert len(result.stderr.splitlines()) == 1
-    assert "--include_path" in result.stderr
+    assert len(result.stderr.splitlines()) == 1 and "--include_path" in result.stderr
 
 
 def test_a_left_over_hook_without_the_package_is_harmless(tmp_path: Path) -> None:
     result = run(PATHS.format(arguments=""), make_host(tmp_path))
-    assert len(paths(result)) == 1
-    assert len(result.stderr.splitlines()) == 1
+    assert len(paths(result)) == 1 and len(result.stderr.splitlines()) == 1
 
 
-def test_an_error_of_the_hosts_own_is_not_hidden(tmp_path: Path) -> None:
+def test_errors_that_are_not_ours_go_their_usual_way(tmp_path: Path) -> None:
+    result = run("import lm_eval.tasks.manager", tmp_path)
+    assert "No module named 'lm_eval'" in result.stderr and "long_context_tasks:" not in result.stderr
     host = make_host(tmp_path)
     (host / "lm_eval" / "tasks" / "manager.py").write_text("raise RuntimeError('own trouble')\n")
     result = run("import lm_eval.tasks", host)
     assert result.returncode == 1
-    assert "own trouble" in result.stderr
-    assert "long_context_tasks:" not in result.stderr
-
-
-def test_without_a_host_the_import_fails_as_ever(tmp_path: Path) -> None:
-    result = run("import lm_eval.tasks.manager", tmp_path)
-    assert "No module named 'lm_eval'" in result.stderr
-    assert "long_context_tasks:" not in result.stderr
+    assert "own trouble" in result.stderr and "long_context_tasks:" not in result.stderr
 
 
 def test_starting_python_imports_nothing_more_and_takes_no_time() -> None:

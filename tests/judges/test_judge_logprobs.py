@@ -98,26 +98,24 @@ def test_the_store_keeps_them_and_reads_lines_that_have_none(tmp_path: Path) -> 
     assert "top_logprobs" not in path.read_text().splitlines()[-1]
 
 
-@pytest.mark.parametrize("logprobs", [None, 3])
-def test_scores_are_weighed_where_they_were_asked_for(tmp_path: Path, logprobs: int | None) -> None:
-    with judge_server(lambda *_: Answer(raw=body("7", content(("9", -0.1))))) as server:
-        config = JudgeConfig(model="m", base_url=server.url, logprobs=logprobs)
-        request = JudgeRequest("1", (Message("user", "?"),))
-        [[verdict]] = judge_all([request], config, RUBRIC, Store(tmp_path / "s"), progress=False)
-    assert verdict.score == (7 if logprobs is None else 9)
-    # A rubric that does not weigh reads the text all the same.
-    assert Rubric("t", 1, 10, RUBRIC.parse).score_reply(Reply("7"), weighed=True) == 7
+@pytest.mark.parametrize(
+    ("logprobs", "first", "score", "asked"), [(None, 0, 7, 1), (3, 0, 9, 1), (3, 1, 9, 2)]
+)
+def test_scores_are_weighed_where_they_were_asked_for(
+    tmp_path: Path, logprobs: int | None, first: int, score: float, asked: int
+) -> None:
+    """A reply without log-probabilities has no score then, and is asked for again."""
 
-
-def test_a_reply_without_them_has_no_score_when_they_were_asked_for(tmp_path: Path) -> None:
     def behave(_: dict[str, Any], number: int) -> Answer:
-        return Answer(raw=body("7", None if number == 0 else content(("9", -0.1))))
+        return Answer(raw=body("7", content(("9", -0.1)) if number >= first else None))
 
     with judge_server(behave) as server:
-        config = JudgeConfig(model="m", base_url=server.url, logprobs=3, asks=2)
+        config = JudgeConfig(model="m", base_url=server.url, logprobs=logprobs, asks=2)
         request = JudgeRequest("1", (Message("user", "?"),))
         [[verdict]] = judge_all([request], config, RUBRIC, Store(tmp_path / "s"), progress=False)
-    assert (verdict.score, verdict.attempts) == (9, 2)
+    assert (verdict.score, verdict.attempts) == (score, asked)
+    # A rubric that does not weigh reads the text all the same.
+    assert Rubric("t", 1, 10, RUBRIC.parse).score_reply(Reply("7"), weighed=True) == 7
 
 
 def test_a_judge_without_them_is_told_before_costly_work() -> None:

@@ -45,8 +45,7 @@ def tiny_model(head: str = "beta", window: int = 512, cls: bool = False) -> "tup
     """Model and tokenizer."""
     import torch
 
-    from long_context_tasks.orca.heads import get_head
-    from long_context_tasks.orca.model import OrcaModel
+    from long_context_tasks.orca.model import OrcaModel, get_head
 
     tokenizer = byte_tokenizer()
     lm = tiny_lm(len(tokenizer), window)

@@ -18,6 +18,6 @@ class Lazy:
 
 
 torch = Lazy("torch")
-heads = Lazy("long_context_tasks.orca.heads")
+heads = Lazy("long_context_tasks.orca.model")
 model_code = Lazy("long_context_tasks.orca.model")
 scorer = Lazy("long_context_tasks.orca.scoring")

@@ -68,8 +68,7 @@ def trained(
     **changes: Any,
 ) -> bool:
     """Train on the CPU, in a stage ``human`` unless others are given, with :data:`TINY` settings."""
-    from long_context_tasks.orca.train.loop import Start, train
-    from long_context_tasks.orca.train.trainable import Processes
+    from long_context_tasks.orca.train.loop import Processes, Start, train
 
     return train(
         stages or [Stage("human", tuple(items))],

@@ -163,8 +163,8 @@ def test_a_wrong_configuration_is_named(mine: Path) -> None:
     config = mine / "model" / "config.yaml"
     for text, message in (
         ("score_type: gamma", "score_type 'gamma' is none of beta, multinomial, bernoulli"),
-        ("- score_type", "not a YAML mapping"),
-        ("score_type: [", "cannot be read"),
+        ("- score_type", "must be a mapping"),
+        ("score_type: [", "line 1: not YAML"),
     ):
         config.write_text(text)
         with pytest.raises(InputError, match=message):

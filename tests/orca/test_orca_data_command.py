@@ -11,7 +11,7 @@ from orca_training import rated_items, rows_of
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.elitr_bench.paper import rated_answers
 from long_context_tasks.orca import read_items
-from long_context_tasks.orca.preparation import DataOptions, prepare
+from long_context_tasks.orca.preparation import DataSettings, prepare
 from long_context_tasks.orca.splits import question_numbers
 
 SOURCE = [
@@ -100,7 +100,9 @@ def test_splits_have_no_common_question_or_model(tmp_path: Path) -> None:
                 models = [{item.model for item in part} for part in parts]
                 assert not (models[0] | models[1]) & models[2]
     assert "is there already" in bad("data", source, "--split", "questions", "-o", tmp_path / "q")
-    assert "one of none, questions, models" in bad("data", source, "--split", "days", "-o", tmp_path / "d")
+    assert "split must be 'none', 'questions' or 'models'" in bad(
+        "data", source, "--split", "days", "-o", tmp_path / "d"
+    )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "q", "rated.jsonl"]
 
 
@@ -150,15 +152,15 @@ def test_the_real_data_lose_no_rating(shared: Path) -> None:
     if not source.is_file() or not (shared / "data" / "elitr_bench").is_dir():
         pytest.skip(f"no {source}")
     options = resolve_options({"lct_data_dir": shared / "data"})
-    made = prepare([source], DataOptions(keep_improper=True), rated_answers(options))
-    assert [note.split(",")[0] for note in made.notes] == ["2050 rationales went to `feedback`"]
-    assert len(made.rows) == 47244 + 390
-    for row in made.rows:
+    rows, notes = prepare([source], DataSettings(keep_improper=True), rated_answers(options))
+    assert [note.split(",")[0] for note in notes] == ["2050 rationales went to `feedback`"]
+    assert len(rows) == 47244 + 390
+    for row in rows:
         (low, high), given = row["scale_given"], row["ratings_given"]
         assert row["ratings"] == pytest.approx([1 + 4 * (rating - low) / (high - low) for rating in given])
-    zeros = sum(row["ratings_given"].count(0) for row in made.rows)
+    zeros = sum(row["ratings_given"].count(0) for row in rows)
     assert zeros > 10000
-    elitr = made.rows[-390:]
+    elitr = rows[-390:]
     assert all(row["scale_given"] == [1, 10] and len(row["ratings"]) == 2 for row in elitr)
     assert len({row["candidate_model"] for row in elitr}) == 3
 

@@ -63,7 +63,7 @@ HELD = [_item(9, "held?")]
 
 def test_the_five_scenarios() -> None:
     made = {
-        scenario: make_stages(scenario, HUMAN, () if scenario == "human" else JUDGE, HELD).stages
+        scenario: make_stages(scenario, HUMAN, () if scenario == "human" else JUDGE, HELD)[0]
         for scenario in SCENARIOS
     }
     named = {
@@ -78,11 +78,11 @@ def test_the_five_scenarios() -> None:
         "two_stage": [("judge", ["1", "2", "3"]), ("human", ["1", "2"])],
     }
     assert [item.ratings for item in made["mixed"][0].items] == [(1.0, 5.0, 2.0), (1.0, 5.0)]
-    assert make_stages("judge_all", [], JUDGE, HELD).stages == made["judge_all"]
-    assert make_stages("mixed", HUMAN, JUDGE, HELD).notes == (
+    assert make_stages("judge_all", [], JUDGE, HELD)[0] == made["judge_all"]
+    assert make_stages("mixed", HUMAN, JUDGE, HELD)[1] == [
         "1 of 4 judged answers left out: their questions are held out",
         "1 of 2 answers have ratings by judges too",
-    )
+    ]
 
 
 @pytest.mark.parametrize(

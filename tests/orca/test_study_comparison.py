@@ -15,8 +15,17 @@ from hypothesis import strategies as st
 from orca_lazy import Lazy
 
 from long_context_tasks.orca.splits import SplitItems, read_splits
-from long_context_tasks.orca.study.comparison import Comparison, Spread, compare_raters
-from long_context_tasks.orca.study.raters import Estimate, Rater, averaged, calibrate, fuse, fused
+from long_context_tasks.orca.study.comparison import (
+    Comparison,
+    Estimate,
+    Rater,
+    Spread,
+    averaged,
+    calibrate,
+    compare_raters,
+    fuse,
+    fused,
+)
 from long_context_tasks.schema import InputError
 
 scipy_stats = Lazy("scipy.stats")
@@ -70,12 +79,7 @@ def test_figures_by_hand(splits: list[SplitItems]) -> None:
 
 
 def test_the_average_predicts_the_sample_variance_of_its_judges(splits: list[SplitItems]) -> None:
-    a, b, c = judges({"a": 0.5, "b": 1.0, "c": 2.0})
-    mean = averaged("mean", [a, b, c])
-    for each, said in mean.by_split[0].items():
-        values = [one.by_split[0][each].mean for one in (a, b, c)]
-        assert said.mean == pytest.approx(np.mean(values))
-        assert said.variance == pytest.approx(np.var(values, ddof=1))
+    mean = averaged("mean", judges({"a": 0.5, "b": 1.0, "c": 2.0}))
     found = by_name(compare_raters(splits, [mean]), "mean")
     assert found.n_variance == found.n
     [first, *_] = splits
@@ -84,15 +88,6 @@ def test_the_average_predicts_the_sample_variance_of_its_judges(splits: list[Spl
         for item in first.test
     ]
     assert found.variance_mae.by_split[0] == pytest.approx(np.mean(errors))
-
-
-def test_two_ratings_are_no_variance(tmp_path: Path) -> None:
-    rows = rated_answers(raters=2)
-    splits = read_splits(write_splits(tmp_path / "s", rows))
-    said = {row["id"]: 0.5 + 0.001 * number for number, row in enumerate(rows)}
-    mean = averaged("mean", [rater("a", said), rater("b", said)])
-    found = by_name(compare_raters(splits, [mean]), "mean")
-    assert found.n == 48 and found.n_variance == 0 and math.isnan(found.variance_mae.mean)
 
 
 def test_a_missing_score_is_left_out_and_counted(splits: list[SplitItems]) -> None:
@@ -127,8 +122,7 @@ def test_nothing_left_of_a_test_part_is_an_error(splits: list[SplitItems]) -> No
 
 def test_a_fusion_sees_no_rating_of_a_test_part(splits: list[SplitItems]) -> None:
     members = judges({"a": 0.5, "b": 1.5})
-    found = fused("fusion", members, splits)
-    fusion, learned = found.rater, found.learned
+    found = fusion, learned = fused("fusion", members, splits)
     other = [
         replace(split, test=tuple(replace(item, ratings=(1.0, 5.0, 2.0)) for item in split.test))
         for split in splits
@@ -140,7 +134,7 @@ def test_a_fusion_sees_no_rating_of_a_test_part(splits: list[SplitItems]) -> Non
         replace(split, dev=tuple(replace(item, ratings=(6 - item.ratings[0],)) for item in split.dev))
         for split in splits
     ]
-    assert fused("fusion", members, changed).learned != learned
+    assert fused("fusion", members, changed)[1] != learned
     assert learned[0] != learned[1]
     for split, said in zip(splits, fusion.by_split, strict=True):
         assert set(said) == {item.id for item in split.test}
@@ -150,20 +144,12 @@ def test_a_fusion_repairs_a_bent_judge(tmp_path: Path) -> None:
     rows = rated_answers(300)
     splits = read_splits(write_splits(tmp_path / "s", rows))
     bent = rater("bent", {row["id"]: mean_of(row) ** 4 for row in rows})
-    fusion = fused("fusion", [bent], splits).rater
+    fusion = fused("fusion", [bent], splits)[0]
     found = compare_raters(splits, [bent, fusion], against="bent")
     assert by_name(found, "fusion").mae.mean < 0.03 < 0.1 < by_name(found, "bent").mae.mean
     [difference] = found.against
     assert difference.mae.outcome == "wins" and difference.mae.value < -0.1
     assert difference.questions == 180 and difference.n == 360
-
-
-def test_a_fusion_without_scores_to_learn_from_is_an_error(splits: list[SplitItems]) -> None:
-    [a] = judges({"a": 0.5})
-    tests = {item.id for split in splits[:1] for item in split.test}
-    little = Rater("a", "judge", tuple({k: v for k, v in each.items() if k in tests} for each in a.by_split))
-    with pytest.raises(InputError, match="split_0 has 0 answers in dev with a score of all of a"):
-        fused("fusion", [little], splits)
 
 
 def test_differences_draw_questions_and_find_the_better_judge(splits: list[SplitItems]) -> None:
@@ -236,8 +222,6 @@ def test_calibration_by_hand() -> None:
     assert found.scores == (0.1, 0.5, 0.9)
     assert found.values == pytest.approx((0.2, 0.5, 0.5))
     assert found.apply([0.0, 0.3, 1.0]) == pytest.approx([0.2, 0.35, 0.5])
-    with pytest.raises(ValueError, match="2 scores and 1 ratings"):
-        calibrate([1.0, 2.0], [0.5])
 
 
 @given(st.lists(st.tuples(UNIT, UNIT), min_size=1, max_size=30))
@@ -284,8 +268,6 @@ def test_a_contrary_judge_counts_nothing_and_predictions_stay_in_range() -> None
     assert all(weight >= 0 for weight in found.weights.values())
     steep = fuse({"a": [0.0, 1.0]}, [0.4, 0.6], {"a": [0.0, 1.0]}, [0.0, 1.0])
     assert steep.weights["a"] == pytest.approx(5) and steep.predict({"a": [1.0]}) == pytest.approx([1.0])
-    with pytest.raises(ValueError, match="1 items and 2 ratings"):
-        fuse({"a": [0.0]}, [0.4], {"a": [0.0]}, [0.0, 1.0])
 
 
 @given(st.lists(UNIT, min_size=2, max_size=6))

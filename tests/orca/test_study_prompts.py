@@ -8,21 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from long_context_tasks.orca.study.correctness import (
+from long_context_tasks.orca import OrcaItem
+from long_context_tasks.orca.study.rating import (
     CONDITIONS,
     RUBRIC,
     WORDINGS,
     Condition,
-    Fields,
     Wording,
     judge_prompt,
     judge_score,
     prompt_file,
-    prompt_template,
 )
 
 GOLDEN = Path(__file__).parent / "correctness_prompts"
-HOSTILE = Fields("Who\nspeaks?", "Ana", "It is [question] Ana.", "She says \\1 so.", "ANA: hello {x}")
+HOSTILE = OrcaItem("1", "Who\nspeaks?", "Ana", "It is [question] Ana.", "She says \\1 so.", "ANA: hello {x}")
 """Texts that hold a place, a line break, and what regular expressions and format strings would read."""
 SLOTS = ("[question]", "[gt_answer]", "[candidate_answer]", "[rationale]", "[transcript]")
 
@@ -48,7 +47,9 @@ def test_every_condition_to_the_byte(condition: Condition, wording: Wording) -> 
 @pytest.mark.parametrize("wording", WORDINGS)
 def test_context_that_an_answer_lacks_is_left_out(wording: Wording) -> None:
     def said(condition: Condition, rationale: str | None, transcription: str | None) -> str:
-        fields = Fields(HOSTILE.question, HOSTILE.reference, HOSTILE.candidate, rationale, transcription)
+        fields = OrcaItem(
+            "1", HOSTILE.question, HOSTILE.reference, HOSTILE.candidate, rationale, transcription
+        )
         return judge_prompt(fields, condition, wording)[0].content
 
     only_transcript = (GOLDEN / f"{wording}_only_transcript.txt").read_bytes().decode()
@@ -97,7 +98,7 @@ def test_no_text_fills_the_place_of_another(
     wording: Wording,
 ) -> None:
     hostile = "".join(SLOTS)
-    fields = Fields(question + hostile, reference + hostile, candidate + hostile, rationale, said)
+    fields = OrcaItem("1", question + hostile, reference + hostile, candidate + hostile, rationale, said)
     [message] = judge_prompt(fields, condition, wording)
     assert (
         f"- **Expected Answer:** {reference}{hostile}\n- **Candidate Answer:** {candidate}{hostile}\n"
@@ -117,14 +118,6 @@ def test_no_text_fills_the_place_of_another(
         )
         if shown
     )
-
-
-def test_a_prompt_that_the_rules_do_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    prompt_template.cache_clear()
-    monkeypatch.setattr("long_context_tasks.orca.study.correctness.prompt_file", lambda _: "another prompt")
-    with pytest.raises(ValueError, match=r"fig7_judge: .* occurs 0 times"):
-        prompt_template("paper", transcript=False)
-    prompt_template.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from long_context_tasks.hosts.opencompass.rows import RowStore
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.evaluations import judged_path, write_judged
 from long_context_tasks.results.tidy import RUNS, SCORES, Collection
+from long_context_tasks.schema import LoadedTask
 from long_context_tasks.schema.response import REASONS, Response, stored_form
 from long_context_tasks.stats.means import result_keys
 
@@ -49,23 +50,50 @@ class Run:
     clusters: Mapping[str, str] = field(default_factory=dict)
     available: int | None = None
     gen_kwargs: Any = None
-    seed: int = 0
+    seed: Any = 0
     model_args: Any = "pretrained=owl"
     points: Sequence[str] = ()
+    task_labels: Mapping[str, tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]] = field(
+        default_factory=dict
+    )
+    talk: bool | None = None
+    judged: bool = False
+
+    def __post_init__(self) -> None:
+        if self.talk is None:
+            object.__setattr__(self, "talk", "_conv_" in self.task or "_multiturn" in self.task)
 
     @property
     def metrics(self) -> tuple[str, ...]:
         """Headline first."""
         return tuple(next(iter(self.cases.values()))[0].scores)
 
-    @property
-    def talk(self) -> bool:
-        """The turns are asked in one conversation."""
-        return "_conv_" in self.task
-
     def cluster(self, case: str) -> str:
         """As given, else the case's own."""
         return self.clusters.get(case, case)
+
+    def labels(self, case: str) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
+        """Of a case and its turns: as given, else its length and, as noise has them, its word error rate."""
+        noise = self.task.partition("_wer")[2]
+        return self.task_labels.get(case) or ({"length": 1000, **({"wer": int(noise)} if noise else {})}, [])
+
+
+def run_of(task: LoadedTask, cases: Cases, **more: Any) -> Run:
+    """A run of a task that is loaded, with what the task says of its cases."""
+    return Run(
+        cases,
+        task.name,
+        version=task.version,
+        options=task.description(),
+        clusters={case.id: case.cluster for case in task.cases.cases},
+        points=sorted(task.points),
+        task_labels={
+            case.id: (case.labels, [turn.labels for turn in case.turns]) for case in task.cases.cases
+        },
+        talk=task.is_conversation,
+        judged=task.judging is not None,
+        **more,
+    )
 
 
 def simple(values: Sequence[float | None], reason: str = "does_not_fit") -> Cases:
@@ -129,7 +157,7 @@ def _sample(run: Run, place: int, case: str, turns: Sequence[Turn], keys: Sequen
     rows = [_metrics(run, case, turn, keys) for turn in turns]
     responses = [Response(turn.text) for turn in turns]
     response: str = turns[0].text
-    if run.talk or run.judge:
+    if run.talk or run.judge or run.judged:
         text, status = stored_form(responses, conversation=run.talk)
         record = {"response": text, "status": status, "prompt_sha256": []}
         response = json.dumps({**record, "verdicts": [list(turn.verdicts) for turn in turns]})
@@ -138,8 +166,8 @@ def _sample(run: Run, place: int, case: str, turns: Sequence[Turn], keys: Sequen
         "doc": {
             "case": case,
             "cluster": run.cluster(case),
-            "labels": json.dumps(_labels(run)),
-            "turn_labels": "[]",
+            "labels": json.dumps(dict(run.labels(case)[0])),
+            "turn_labels": json.dumps(list(map(dict, run.labels(case)[1]))),
         },
         "target": "",
         "arguments": {"gen_args_0": {"arg_0": 'What? ", "resps": [["no"]]', "arg_1": {}}},
@@ -192,6 +220,7 @@ def write_opencompass(root: Path, run: Run, repeats: Sequence[Cases] = ()) -> Pa
         "headline": run.metrics[0],
         "points": list(run.points or [name for name in run.metrics if name.endswith("judge_score")]),
         "judge": dict(run.judge),
+        "options": given,
     }
     result |= {key: [value] for key, value in told.items()}  # type: ignore[misc]
     path = folder / "results" / run.model / f"{run.task}.json"
@@ -207,8 +236,8 @@ def _detail(run: Run, case: str, turns: Sequence[Turn]) -> dict[str, Any]:
         "case": case,
         "cluster": run.cluster(case),
         **values,
-        "labels": _labels(run),
-        "turn_labels": [],
+        "labels": dict(run.labels(case)[0]),
+        "turn_labels": list(map(dict, run.labels(case)[1])),
         "verdicts": [[dict(one) for one in turn.verdicts] for turn in turns],
     }
 
@@ -256,9 +285,3 @@ UNJUDGED: Cases = {
         Turn({"judge_score": None, "answered": 1.0}, "not_judged"),
     ]
 }
-
-
-def _labels(run: Run) -> dict[str, int]:
-    """Labels of a case: its length and, as noise has them, its word error rate."""
-    noise = run.task.partition("_wer")[2]
-    return {"length": 1000, **({"wer": int(noise)} if noise else {})}

@@ -120,6 +120,17 @@ def test_a_run_that_was_begun_and_left_no_answers_is_named(tmp_path: Path, other
     assert problem.startswith(f"{folder}: {missing} (owl) begun, and left no answers")
 
 
+def test_scores_of_fewer_turns_than_responses_are_named(tmp_path: Path) -> None:
+    talk = {"m1": [Turn({"judge_score": 7.0}), Turn({"judge_score": 3.0})]}
+    work = write_opencompass(tmp_path, Run(talk, task=CONVERSATION, judge={"name": "j"}, made=TIME))
+    [path] = work.glob("results/*/*.json")
+    content: dict[str, Any] = json.loads(path.read_text())
+    content["details"][0]["judge_score"] = [[7.0]]
+    path.write_text(json.dumps(content))
+    [problem] = collect([tmp_path]).problems
+    assert "scores of 1 turns, and 2 responses" in problem
+
+
 def test_part_of_the_cases_is_not_scored(tmp_path: Path) -> None:
     """Predictions that were made after the evaluation."""
     work = write_opencompass(tmp_path, Run(simple([1.0, 0.0]), made=TIME))

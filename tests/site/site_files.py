@@ -6,6 +6,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 
 class Page(HTMLParser):
     """Tags with their attributes, links and the text of a page, from its file or its source."""
@@ -33,6 +35,45 @@ class Page(HTMLParser):
     def words(self) -> str:
         """The text with single spaces, also between tags."""
         return " ".join(" ".join(self.parts).split())
+
+
+def checked_pages(folder: Path) -> dict[str, Page]:
+    """The pages of a site, after all that holds for any: policy, no code inside, links that lead to files, data that end no script."""
+    pages = {}
+    for path in folder.rglob("*"):
+        assert not path.is_symlink() and path.resolve().is_relative_to(folder.resolve())
+        if path.suffix == ".html":
+            page = pages[path.relative_to(folder).as_posix()] = Page(path)
+            _check(page, path, folder)
+        if path.parent.name == "data":
+            text = path.read_text(encoding="utf-8")
+            assert not re.search("[<>&\u2028\u2029]", text), path
+            json.loads(text.partition(",")[2].removesuffix(");\n"), parse_constant=pytest.fail)
+    return pages
+
+
+def _check(page: Page, path: Path, folder: Path) -> None:
+    policy = (
+        next(a["content"] for _, a in page.tags if a.get("http-equiv") == "Content-Security-Policy") or ""
+    )
+    for part in ("default-src 'none'", "script-src 'self';", "style-src 'self';", "connect-src 'none'"):
+        assert part in policy
+    assert "unsafe-eval" not in policy and not re.search(r"\b(nan|inf)\b", page.source), path
+    ids = {attributes.get("id") for _, attributes in page.tags}
+    for tag, attributes in page.tags:
+        assert tag not in ("img", "iframe", "style", "object"), (path, tag)
+        assert tag != "script" or attributes.get("src"), path
+        assert not any(name == "style" or name.startswith("on") for name in attributes), (path, tag)
+        if name := attributes.get("data-figure") or attributes.get("data-chunk"):
+            assert (folder / "data" / f"{name}.js").is_file()
+    for link in page.links:
+        place, _, anchor = link.partition("#")
+        target = (path.parent / place).resolve() if place else path.resolve()
+        assert target.is_relative_to(folder.resolve()) and target.is_file(), (path, link)
+        if place.endswith("case.html"):
+            assert (folder / "data" / f"{anchor}.js").is_file()
+        elif anchor and not place:
+            assert anchor in ids, (path, link)
 
 
 def chunk(path: Path) -> Any:

@@ -173,15 +173,6 @@ def _share(low: Array, high: Array, value: float) -> float:
     return float(np.mean((low <= value + 1e-12) & (value - 1e-12 <= high)))
 
 
-def _print_row(name: str, clusters: int, rows: list[Setting]) -> None:
-    better = [100 * coverage(one, 8000) for one in rows]
-    plain = [100 * bootstrap_coverage(one, 1000) for one in rows]
-    print(
-        f"| {name} | {clusters} | {min(better):.1f} to {max(better):.1f} | {min(plain):.1f} to {max(plain):.1f} |",
-        flush=True,
-    )
-
-
 def main() -> None:
     """Prints the tables of docs/statistics.md."""
     print("| accuracy | " + " | ".join(f"n = {n}" for n in NUMBERS) + " |")
@@ -200,16 +191,20 @@ def main() -> None:
     ]
     for name, rates, kind, numbers in rows:
         for k in numbers:
-            _print_row(name, k, list(settings(rates, (k,), kind)))
+            chosen = list(settings(rates, (k,), kind))
+            found = [100 * coverage(one, 8000) for one in chosen]
+            plain = [100 * bootstrap_coverage(one, 1000) for one in chosen]
+            print(f"| {name} | {k} | {_range(found)} | {_range(plain)} |", flush=True)
     print("\n| difference of hits, two models | clusters | interval |")
-    for pair in ((0.5, 0.6), (0.9, 0.95), (0.05, 0.1), (0.95, 0.95)):
+    for first, second in ((0.5, 0.6), (0.9, 0.95), (0.05, 0.1), (0.95, 0.95)):
         for k in (8, 15, 30, 60):
-            found = [
-                100 * difference_coverage(pair, k, size, icc, 2000) for size in (1, 5, 20) for icc in ICCS
-            ]
-            print(
-                f"| {pair[0]:.0%}, {pair[1]:.0%} | {k} | {min(found):.1f} to {max(found):.1f} |", flush=True
-            )
+            designs = product((1, 5, 20), ICCS)
+            found = [100 * difference_coverage((first, second), k, *design, 2000) for design in designs]
+            print(f"| {first:.0%}, {second:.0%} | {k} | {_range(found)} |", flush=True)
+
+
+def _range(shares: list[float]) -> str:
+    return f"{min(shares):.1f} to {max(shares):.1f}"
 
 
 if __name__ == "__main__":

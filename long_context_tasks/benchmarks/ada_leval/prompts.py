@@ -83,10 +83,6 @@ def render_arrangements(before: str, segments: Sequence[str], after: str) -> lis
     ]
 
 
-def _span(text: str, span: Sequence[int]) -> str:
-    return text[span[0] : span[1]]
-
-
 def split_tsort(prompt: str, parts: int) -> tuple[str, list[str], str]:
     """Return the text before, the segments as shown, and the text after from the prompt of a published TSort case.
 
@@ -113,13 +109,11 @@ def _tsort_texts(case: Case, documents: Documents | Mapping[str, str]) -> tuple[
     if "prompt" in case.inputs:
         return split_tsort(documents[case.inputs["prompt"]], len(case.turns[0].gold))
     assert case.document is not None
-    book = documents[case.document]
-    inputs = case.inputs
-    return (
-        _span(book, inputs["before"]),
-        [_span(book, span) for span in inputs["segments"]],
-        _span(book, inputs["after"]),
+    book, inputs = documents[case.document], case.inputs
+    before, *segments, after = (
+        book[start:end] for start, end in (inputs["before"], *inputs["segments"], inputs["after"])
     )
+    return before, segments, after
 
 
 def prompt(case: Case, documents: Documents | Mapping[str, str]) -> str:

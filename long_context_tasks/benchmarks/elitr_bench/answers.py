@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from long_context_tasks.synthetic.numbers import TENS, UNITS
+from long_context_tasks.synthetic.numbers import MONTHS, TENS, UNITS
 
 METRIC = "answer_found"
 INPUT = "stated"
@@ -36,21 +36,17 @@ _CLOCK = re.compile(
 _OFFICE = 7
 """No meeting speaks of an hour before this one; "2:30" alone is in the afternoon."""
 
-_ORDINAL_NAMES = (
-    "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|thirteenth|fourteenth|fifteenth|sixteenth|"
-    "seventeenth|eighteenth|nineteenth"
+_ORDINALS = (
+    *("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"),
+    *("eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth"),
+    *("eighteenth", "nineteenth", "twentieth"),
+    *(f"twenty-{word}" for word in ("first", "second", "third", "fourth", "fifth", "sixth", "seventh")),
+    *("twenty-eighth", "twenty-ninth", "thirtieth", "thirty-first"),
 )
-_ORDINALS = _ORDINAL_NAMES.split("|")
-_DAYS_IN_WORDS = {
-    **{word: number for number, word in enumerate(_ORDINALS, 1)},
-    "twentieth": 20,
-    **{f"twenty-{word}": 20 + number for number, word in enumerate(_ORDINALS[:9], 1)},
-    "thirtieth": 30,
-    "thirty-first": 31,
-}
-_DAY_NAMES = "|".join(sorted((word.replace("-", "[ -]") for word in _DAYS_IN_WORDS), key=len, reverse=True))
-_MONTH_NAMES = "january|february|march|april|may|june|july|august|september|october|november|december"
-_MONTHS = _MONTH_NAMES.split("|")
+_DAYS_IN_WORDS = {word: number for number, word in enumerate(_ORDINALS, 1)}
+_DAY_NAMES = "|".join(sorted((word.replace("-", "[ -]") for word in _ORDINALS), key=len, reverse=True))
+_MONTHS = tuple(month.lower() for month in MONTHS)
+_MONTH_NAMES = "|".join(_MONTHS)
 _SHORT = r"(jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?"
 _SHORT_MONTH = re.compile(rf"(?<=\d )(?:of )?{_SHORT}|\b{_SHORT}(?= \d)")
 _DATE_IN_WORDS = re.compile(
@@ -161,14 +157,13 @@ def states(words: Sequence[str], forms: Iterable[str]) -> bool:
     >>> states(words_of("Not on the 3rd, on May 14th"), ["14 May", "May 14"]), states(words_of("not PERSON3"), ["PERSON3"])
     (True, False)
     """
-    return any(_has(words, words_of(form)) for form in forms)
-
-
-def _has(words: Sequence[str], form: Sequence[str]) -> bool:
-    if not form:
-        return False
-    places = [at for at in range(len(words) - len(form) + 1) if list(words[at : at + len(form)]) == form]
-    return any(not _ruled_out(words[:at]) for at in places)
+    listed = list(words)
+    return any(
+        listed[at : at + len(form)] == form and not _ruled_out(listed[:at])
+        for form in map(words_of, forms)
+        for at in range(len(listed) - len(form) + 1)
+        if form
+    )
 
 
 def _ruled_out(before: Sequence[str]) -> bool:

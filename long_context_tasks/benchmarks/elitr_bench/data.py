@@ -62,10 +62,7 @@ def load_task(name: str, options: ElitrBenchOptions) -> LoadedTask:
         options=options,
         cases=cases.selected(
             replace(
-                case,
-                task=name,
-                inputs={**case.inputs, **sent},
-                num_tokens=case.num_tokens if counted else {},
+                case, task=name, inputs={**case.inputs, **sent}, num_tokens=case.num_tokens if counted else {}
             )
             for case in cases.cases[: options.n or (options.subset if written else None)]
         ),

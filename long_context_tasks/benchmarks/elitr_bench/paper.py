@@ -13,15 +13,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import yaml
 
 from long_context_tasks.benchmarks.elitr_bench.archives import NAME, Archives, Meeting, Response
 from long_context_tasks.benchmarks.elitr_bench.data import differing_questions
 from long_context_tasks.schema import InputError, Options
-from long_context_tasks.schema.report import Section, interval_text
-from long_context_tasks.schema.report import Table as ShownTable
+from long_context_tasks.schema.report import Section, Table, interval_text
 from long_context_tasks.stats import (
     Interval,
     WelchTest,
@@ -81,30 +80,26 @@ def rated_answers(options: Options, raters: Sequence[str] = ()) -> Iterator[dict
         }
 
 
-class MachineScores(NamedTuple):
-    """Scores of a machine judge in the order of :func:`rated_answers`; None where there is none."""
-
-    judge: str
-    scores: tuple[float | None, ...]
-    scale: tuple[float, float]
-
-
-def machine_scores(options: Options) -> list[MachineScores]:
+def machine_scores(
+    options: Options,
+) -> list[tuple[str, tuple[float | None, ...], tuple[float, float]]]:
     """Return the published scores of each machine judge.
+
+    Returns:
+        Name of the judge, its scores in the order of :func:`rated_answers` (None where there is none), and its scale.
 
     Raises:
         InputError: the file is missing, or a score is no number.
     """
     responses = Archives.of(options).responses(ALL_EVALUATORS)
-    people = {f"{rater}-human" for rater in RATERS}
+    judges = dict.fromkeys(name for each in responses for name in each.scores if not name.endswith("-human"))
     return [
-        MachineScores(
+        (
             name,
             tuple(float(score(each, name)) if name in each.scores else None for each in responses),
             _SCALES.get(name, _SCALE),
         )
-        for name in dict.fromkeys(name for each in responses for name in each.scores)
-        if name not in people
+        for name in judges
     ]
 
 
@@ -184,19 +179,6 @@ class Cell:
         values = [score(response, evaluator) for response in responses]
         interval = cluster_t(list(map(float, values)), [response.meeting for response in responses])
         return replace(self, value=sum(values) / Fraction(len(values)), n=len(values), interval=interval)
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table or figure of the paper: ``key`` as in ``paper.yaml``, what it shows, its cells."""
-
-    key: str
-    title: str
-    cells: tuple[Cell, ...]
-
-    def cell(self, row: str, column: str) -> Cell:
-        """Return a cell by its row and column."""
-        return next(cell for cell in self.cells if (cell.row, cell.column) == (row, column))
 
 
 class Scores:
@@ -374,14 +356,8 @@ _TABLES: Mapping[str, tuple[str, Callable[[Scores], Iterator[Cell]]]] = {
     "fig2a": ("Figure 2a: mean score in each bin of gold human scores", _bins),
     "fig2b": ("Figure 2b: Pearson correlation of evaluators", _correlations),
     "table5": ("Table 5: WER after noise, by target", _NOISE),
-    "table7": (
-        "Table 7: configuration search, step 1, dev, QA single-turn",
-        partial(_search, key="table7"),
-    ),
-    "table8": (
-        "Table 8: step 2, repetition penalty, dev, QA single-turn",
-        partial(_search, key="table8"),
-    ),
+    "table7": ("Table 7: configuration search, step 1, dev, QA single-turn", partial(_search, key="table7")),
+    "table8": ("Table 8: step 2, repetition penalty, dev, QA single-turn", partial(_search, key="table8")),
     "table9": ("Table 9: mean and standard deviation over seeds, test", _seeds),
     "fig3": ("Figure 3: questions that differ between QA and Conv, dev and test", _differing),
     "table10": ("Table 10: one-tailed Welch test of middle answers", _middle),
@@ -390,17 +366,13 @@ _TABLES: Mapping[str, tuple[str, Callable[[Scores], Iterator[Cell]]]] = {
 """Tables and figures with numbers, in the paper's order."""
 
 
-def paper_tables(scores: Scores, wanted: Sequence[str] = tuple(_TABLES)) -> list[Table]:
-    """Return tables and figures in the paper's order.
+def paper_tables(scores: Scores, wanted: Sequence[str] = tuple(_TABLES)) -> dict[str, list[Cell]]:
+    """Return the cells of tables and figures, by key as in ``paper.yaml``, in the paper's order.
 
     Raises:
         InputError: an archive is missing, damaged or of another shape.
     """
-    return [
-        Table(key, title, tuple(cells_of(scores)))
-        for key, (title, cells_of) in _TABLES.items()
-        if key in wanted
-    ]
+    return {key: list(cells_of(scores)) for key, (_, cells_of) in _TABLES.items() if key in wanted}
 
 
 def sections(options: Options, only: str = "") -> list[Section]:
@@ -420,21 +392,21 @@ def sections(options: Options, only: str = "") -> list[Section]:
     if unknown := sorted(set(wanted) - set(_TABLES)):
         raise InputError(f"--only {', '.join(unknown)}: there are {', '.join(_TABLES)}")
     tables = paper_tables(Scores(Archives.of(options)), wanted or tuple(_TABLES))
-    matches = Counter(cell.match for table in tables for cell in table.cells)
+    matches = Counter(cell.match for cells in tables.values() for cell in cells)
     counts = (
         f"{matches['yes']} of {matches['yes'] + matches['no']} figures that can be recomputed come out as printed; "
         f"{matches['published only']} can only be shown as published, {matches['not printed']} are not printed in the paper."
     )
     problems = (f"{matches['no']} figures do not come out",) if matches["no"] else ()
-    shown = tuple(map(_shown_table, tables))
+    shown = tuple(_shown(key, cells) for key, cells in tables.items())
     return [Section("paper", "Tables of the paper", shown, notes=(counts,), problems=problems)]
 
 
-def _shown_table(table: Table) -> ShownTable:
+def _shown(key: str, cells: Sequence[Cell]) -> Table:
     columns = ("row", "column", "recomputed", "rounded once", "n", "95 % interval", "published", "match")
-    notes = any(cell.note for cell in table.cells)
+    notes = any(cell.note for cell in cells)
     rows = []
-    for cell in table.cells:
+    for cell in cells:
         one_run = cell.reason == "three seeds" and cell.recomputed is not None
         shown = (
             cell.row,
@@ -448,7 +420,8 @@ def _shown_table(table: Table) -> ShownTable:
         )
         rows.append((*shown, cell.note) if notes else shown)
     text = frozenset(("row", "column", "match", "note"))
-    return ShownTable(table.key, table.title, (*columns, "note") if notes else columns, tuple(rows), text)
+    title, _ = _TABLES[key]
+    return Table(key, title, (*columns, "note") if notes else columns, tuple(rows), text)
 
 
 # Models of the paper's judges, with the names that its figures give them.

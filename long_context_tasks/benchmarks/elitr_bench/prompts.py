@@ -189,7 +189,7 @@ def messages(
         history = [None if answer is None else without_thinking(answer).text for answer in answers]
     return conversation(
         documents[inputs["transcript"]],
-        [question_of(case, place) for place in range(turn + 1)],
+        [str(asked.question) for asked in case.turns[: turn + 1]],
         history,
         style=inputs["style"],
         language=inputs["language"],
@@ -229,14 +229,6 @@ def counted(
             )
 
 
-def question_of(case: Case, turn: int) -> str:
-    """Return a turn's question."""
-    question = case.turns[turn].question
-    if question is None:
-        raise InputError(f"case {case.id}, turn {turn + 1}: has no question; build the cases again")
-    return question
-
-
 def judge_prompt(
     question: str, response: str, reference: str, judge: str = "gpt", language: str = "english"
 ) -> str:
@@ -261,8 +253,9 @@ def judge_conversation(prompt: str, judge: str = "gpt") -> list[Message]:
 
 def judge_messages(case: Case, turn: int, response: str, judge: str = "gpt") -> list[Message]:
     """Return what a judge is sent for one turn of a case."""
-    question, gold = question_of(case, turn), str(case.turns[turn].gold)
-    return judge_conversation(judge_prompt(question, response, gold, judge, case.inputs["language"]), judge)
+    asked = case.turns[turn]
+    texts = str(asked.question), response, str(asked.gold)
+    return judge_conversation(judge_prompt(*texts, judge, case.inputs["language"]), judge)
 
 
 split_case = split_by_documents(messages)

@@ -292,10 +292,7 @@ def _noise_table(points: Sequence[_NoisePoint], metric: str) -> Table:
     ]
     columns = ("host", "model", "judge", "settings", "task", "target WER, %", "measured WER, %", "n", metric)
     return Table(
-        "noise",
-        "scores over the measured word error rate (Fig. 1)",
-        (*columns, "95 % interval"),
-        tuple(rows),
+        "noise", "scores over the measured word error rate (Fig. 1)", (*columns, "95 % interval"), tuple(rows)
     )
 
 

@@ -45,7 +45,8 @@ def stored_officially(decoded: str, script: str, context: str = "") -> str:
     Args:
         decoded: the tokenizer's text: prompt and response for llama2 and prometheus, else the response alone.
         script: gpt, llama3.1, phi3, llama2 or prometheus.
-        context: the prompt string, for llama2 and prometheus; what lies between its first and second occurrence counts.
+        context: the prompt string, for llama2 and prometheus; what lies between its first and second occurrence counts;
+            everything without one.
 
     >>> stored_officially("yes</s>", "phi3"), stored_officially("[INST] Q? [/INST] slides</s>", "llama2", "[INST] Q? [/INST]")
     ('ye', 'slide')
@@ -57,7 +58,7 @@ def stored_officially(decoded: str, script: str, context: str = "") -> str:
         return decoded
     if script in ("llama3.1", "phi3"):
         return decoded.rstrip(_END)
-    text = decoded.split(context)[1]
+    text = decoded.split(context)[1] if context else decoded
     return (text if script == "prometheus" else text.rstrip(_END)).strip()
 
 
@@ -67,9 +68,7 @@ def as_stored(response: str, style: str) -> str:
     >>> as_stored(" two slides ", "chat"), as_stored(" two slides", "vicuna_v1.1"), as_stored("yes", "gpt")
     (' two slides ', 'two slide', 'yes')
     """
-    if style == "gpt":
-        return response
-    return response.rstrip(_END) if style == "chat" else response.rstrip(_END).strip()
+    return stored_officially(response, {"gpt": "gpt", "chat": "phi3"}.get(style, "llama2"))
 
 
 @dataclass(frozen=True)

@@ -26,14 +26,7 @@ from long_context_tasks.benchmarks.elitr_bench.task import (
     noise_description,
     noisy,
 )
-from long_context_tasks.schema import (
-    Case,
-    CaseSet,
-    CaseWriter,
-    InputError,
-    Turn,
-    format_length,
-)
+from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Turn, format_length
 from long_context_tasks.schema.case_folder import cached_folder
 from long_context_tasks.synthetic.meeting import Meeting, MeetingQuestion, write_meeting
 from long_context_tasks.synthetic.wording import stream

@@ -24,6 +24,7 @@ class EthicOptions(Options):
 _SETTINGS, _DOCUMENTS = f"{__name__}.build.settings:EthicSettings", f"{__name__}.build.settings:DOCUMENTS"
 _SYNTHETIC = f"{__name__}.build.settings:SyntheticSettings"
 _LENGTHS = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k")
+"""What ``...`` stands for in a list of lengths; the paper's own cases have the lengths of their documents."""
 _TASKS = ("recall", "summarize", "organize", "attribute")
 _FAMILIES = {**{f"ethic_{task}": task for task in _TASKS}, "ethic_recall_counterparts": "recall"}
 

@@ -182,7 +182,11 @@ def _within(options: EthicOptions, cases: CaseSet, known_by: str) -> list[Case]:
     """The cases on one side of the bound, each with its prompt's tokens as the label ``full_prompt_tokens``."""
     tokenizer, style = str(options.tokenizer), str(options.prompt_style)
     if known_by:
-        known_by = f"full\0{_template_identity(tokenizer)}\0{style}\0{known_by}"
+        loaded = _with_template(tokenizer)
+        # Changes with the chat template and the special tokens that it writes.
+        made_of = (loaded.chat_template, sorted(loaded.special_tokens_map.items())) if loaded else ""
+        identity = hashlib.sha256(repr(made_of).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        known_by = f"full\0{identity}\0{style}\0{known_by}"
 
     def text_of(case: Case) -> str:
         return full_prompt(prompts.messages(case, cases.documents), tokenizer, style)
@@ -211,13 +215,6 @@ def full_prompt(messages: list[Message], tokenizer: str, style: str = prompts.CH
 
     sent = messages if takes_system(template) else folded(messages)
     return template([asdict(message) for message in sent])
-
-
-def _template_identity(tokenizer: str) -> str:
-    """Changes with a tokenizer's chat template and the special tokens that it writes."""
-    loaded = _with_template(tokenizer)
-    made_of = (loaded.chat_template, sorted(loaded.special_tokens_map.items())) if loaded else ""
-    return hashlib.sha256(repr(made_of).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 @lru_cache(maxsize=4)

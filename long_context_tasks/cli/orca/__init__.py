@@ -1,18 +1,31 @@
 """``lct orca``: the judge that is trained on people's ratings. Make its data, train it, score with it, clamp its scores; replicate its paper."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from long_context_tasks.cli.options import BatchTokens, Device, Window, examples, tokens
-from long_context_tasks.cli.orca.data import data
-from long_context_tasks.cli.orca.score import clamp, score
+from long_context_tasks.cli.options import (
+    BatchTokens,
+    Device,
+    Json,
+    Window,
+    examples,
+    tokens,
+    typed_options,
+    with_settings,
+)
+from long_context_tasks.cli.orca.study import DATA_SETTINGS, DataOut, RatedFiles, four_places, make_data
 from long_context_tasks.cli.orca.study import app as study
-from long_context_tasks.cli.output import say
+from long_context_tasks.cli.output import add_table, give, json_wanted, print_table, say
+from long_context_tasks.schema.report import interval_text
+
+_FEW = 20
+"""Questions below which an interval that draws them is too narrow."""
+_WRITTEN_OVER = "would be written over what it is made from; choose another --out"
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
-app.command(epilog=examples("lct orca data ratings.jsonl --split questions --out parts"))(data)
 
 
 @app.callback()
@@ -21,11 +34,22 @@ def orca() -> None:
 
 
 @app.command(
+    cls=with_settings(DATA_SETTINGS, leave_out={"several_raters", "sample", "shuffle_ratings"}),
+    epilog=examples("lct orca data ratings.jsonl --split questions --out parts"),
+)
+def data(ctx: typer.Context, output: DataOut, files: RatedFiles = None, as_json: Json = False) -> None:
+    """Make training data: ratings brought to 1 to 5, raters' remarks taken out of the text, parts without a common question."""
+    make_data(files or [], output, typed_options(ctx))
+
+
+@app.command(
+    cls=with_settings("long_context_tasks.orca.train.plan:TrainSettings"),
     epilog=examples(
         "lct orca train --train parts/split_0/train.jsonl --dev parts/split_0/dev.jsonl --model HuggingFaceTB/SmolLM2-135M-Instruct --head beta --out judge"
-    )
+    ),
 )
 def train(
+    ctx: typer.Context,
     dev: Annotated[Path, typer.Option("--dev", help="Development part, by which training ends.")],
     output: Annotated[
         Path, typer.Option("--out", "-o", help="Folder of the checkpoint; there when all is done.")
@@ -55,44 +79,8 @@ def train(
         Path | None, typer.Option("--init", help="ORCA checkpoint to go on from, in place of --model.")
     ] = None,
     head: Annotated[str | None, typer.Option("--head", help="beta, multinomial or bernoulli.")] = None,
-    method: Annotated[str, typer.Option("--method", help="lora or full.")] = "lora",
-    precision: Annotated[
-        str, typer.Option("--precision", help="fp32 or bf16; auto: bf16 on a GPU.")
-    ] = "auto",
     device: Device = "auto",
-    epochs: Annotated[int, typer.Option("--epochs", help="Of each stage.")] = 3,
-    steps: Annotated[int | None, typer.Option("--steps", help="Of each stage, in place of --epochs.")] = None,
-    batch_size: Annotated[int, typer.Option("--batch-size", help="Answers a step, over all processes.")] = 16,
-    batch_tokens: BatchTokens = 8192,
-    lr: Annotated[
-        float | None, typer.Option("--lr", help="Learning rate. Default: 2e-4 (lora), 2e-5 (full).")
-    ] = None,
-    head_lr: Annotated[
-        float | None, typer.Option("--head-lr", help="Of the head. Default: five times --lr.")
-    ] = None,
-    warmup: Annotated[float, typer.Option("--warmup", help="Share of the steps.")] = 0.1,
-    weight_decay: Annotated[float, typer.Option("--weight-decay", help="Of AdamW.")] = 0.01,
-    lora_rank: Annotated[int, typer.Option("--lora-rank", help="Rank of the adapter.")] = 16,
-    lora_alpha: Annotated[int, typer.Option("--lora-alpha", help="Its scale is alpha / rank.")] = 32,
-    lora_dropout: Annotated[
-        float, typer.Option("--lora-dropout", help="Share of the adapter's input.")
-    ] = 0.05,
-    seed: Annotated[int, typer.Option("--seed", help="Of everything random.")] = 0,
-    eval_steps: Annotated[
-        int | None,
-        typer.Option("--eval-steps", help="Steps between evaluations on --dev. Default: an epoch."),
-    ] = None,
-    save_steps: Annotated[int, typer.Option("--save-steps", help="Steps between checkpoints.")] = 200,
-    patience: Annotated[
-        int, typer.Option("--patience", help="Evaluations without a gain that end a stage.")
-    ] = 3,
-    select: Annotated[
-        str, typer.Option("--select", help="What is best on --dev: loss, mae, rho or composite.")
-    ] = "loss",
     window: Window = "",
-    gradient_checkpointing: Annotated[
-        bool, typer.Option("--gradient-checkpointing", help="Less memory, more time.")
-    ] = False,
     question: Annotated[bool, typer.Option("--question/--no-question", help="Show it to the model.")] = True,
     rationale: Annotated[bool, typer.Option("--rationale/--no-rationale", help="Show the context.")] = True,
     transcript: Annotated[bool, typer.Option("--transcript/--no-transcript", help="Show it.")] = False,
@@ -101,21 +89,216 @@ def train(
 
     Several GPUs: accelerate launch --multi_gpu --num_processes 4 "$(which lct)" orca train ...
     """
-    given = locals()
     from long_context_tasks.orca import InputFormat
+    from long_context_tasks.orca.train import TrainFiles, run_training
     from long_context_tasks.orca.train.plan import TrainSettings
-    from long_context_tasks.orca.train.start import TrainFiles, run_training
     from long_context_tasks.schema.validated import validated
 
-    values = {name: given[name] for name in TrainSettings.model_fields if name in given}
     form = InputFormat(question=question, rationale=rationale, transcript=transcript)
-    settings = validated(TrainSettings, {**values, "window": tokens(window), "form": form}, "lct orca train")
+    typed = {**typed_options(ctx), "window": tokens(window), "form": form}
+    settings = validated(TrainSettings, typed, "lct orca train")
     files = TrainFiles(train_file, judge_train, dev, exclude or [], model, init, head)
     done = run_training(files, scenario, settings, output, device, lambda line: typer.echo(line, err=True))
     if done is not None:
         say(f"{output}: {'trained' if done else 'is finished already; nothing was done'}")
 
 
-app.command(epilog=examples("lct orca score answers.jsonl --checkpoint judge --out scored.jsonl"))(score)
-app.command(epilog=examples("lct orca clamp --dev dev_scored.jsonl test_scored.jsonl --out clamped"))(clamp)
+@app.command(epilog=examples("lct orca score answers.jsonl --checkpoint judge --out scored.jsonl"))
+def score(
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="Answers, JSON Lines; ratings are not needed.")
+    ],
+    checkpoint: Annotated[Path, typer.Option("--checkpoint", help="Your own, or a released one.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="File of results. Default: standard output.")
+    ] = None,
+    base_model: Annotated[
+        str | None,
+        typer.Option(
+            "--base-model",
+            help="Folder or hub id of the base model of a LoRA adapter. Default: the one that the adapter names.",
+        ),
+    ] = None,
+    tokenizer: Annotated[
+        str, typer.Option("--tokenizer", help="Folder of the tokenizer, if elsewhere.")
+    ] = "",
+    device: Device = "auto",
+    dtype: Annotated[str, typer.Option("--dtype", help="float32, bfloat16; auto: by the device.")] = "auto",
+    window: Window = "",
+    batch_tokens: BatchTokens = 8192,
+    batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Most answers at once.")] = 64,
+    question: Annotated[
+        bool | None,
+        typer.Option(
+            "--question/--no-question", help="Show it to the model. Default: as it was trained; so the next."
+        ),
+    ] = None,
+    rationale: Annotated[
+        bool | None, typer.Option("--rationale/--no-rationale", help="Show the context.")
+    ] = None,
+    transcript: Annotated[bool | None, typer.Option("--transcript/--no-transcript", help="Show it.")] = None,
+    released: Annotated[
+        bool, typer.Option("--released-rules", help="Read rows as the released code does, odd ratings too.")
+    ] = False,
+    scores_yaml: Annotated[
+        Path | None, typer.Option("--scores-yaml", help="Put the figures there as the released code does.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Score answers: mean, variance, interval and parameters of each; its agreement with the ratings where there are some."""
+    from long_context_tasks.orca import (
+        InputFormat,
+        disagreement,
+        item_agreement,
+        item_intervals,
+        read_items,
+        write_results,
+    )
+    from long_context_tasks.orca.checkpoint import find_checkpoint, load_checkpoint, named_failures
+    from long_context_tasks.orca.results import add_released_scores, result_row
+    from long_context_tasks.schema import InputError
+    from long_context_tasks.schema.files import json_value
+
+    items = read_items(data, rules="released" if released else "checked")
+    find_checkpoint(checkpoint)
+    most_tokens = tokens(window)
+    if scores_yaml is not None and out is None:
+        raise InputError("--scores-yaml goes with --out, as the released code writes both")
+    if out is not None and out.resolve() == data.resolve():
+        raise InputError(f"{out}: {_WRITTEN_OVER}")
+    if out is not None and not out.absolute().parent.is_dir():
+        raise InputError(f"{out}: its folder is not there; make it, or choose another place")
+    with named_failures("scoring"):
+        from long_context_tasks.orca.scoring import score_items
+    loaded = load_checkpoint(
+        checkpoint,
+        device=device,
+        dtype=dtype,
+        base_model=base_model,
+        tokenizer=Path(tokenizer) if tokenizer else None,
+    )
+    if control := loaded.args.get("control"):
+        typer.echo(f"CONTROL ({control}): this judge did not learn from the answers' own ratings", err=True)
+    if any(item.row.get("control") for item in items):
+        typer.echo(f"CONTROL: the ratings in {data.name} are not the answers' own", err=True)
+    form = InputFormat.of_args(loaded.args).with_parts(
+        question=question, rationale=rationale, transcript=transcript
+    )
+    scoring = score_items(
+        loaded,
+        items,
+        form,
+        window=most_tokens,
+        batch_tokens=batch_tokens,
+        batch_size=batch_size,
+        progress=True,
+    )
+    typer.echo(str(scoring), err=True)
+    if scoring.unfit == len(items):
+        raise InputError(
+            f"no answer fits the window of {scoring.window} tokens, so nothing was written; raise --window"
+        )
+    if out is None:
+        rows = [result_row(*both) for both in zip(items, scoring.scores, strict=True)]
+        add_table(f"scores of {data.name}", rows)
+        for row in rows if not json_wanted() else ():
+            typer.echo(json.dumps(json_value(row), ensure_ascii=False))
+        return
+    write_results(out, items, scoring.scores)
+    means = [each.mean for each in scoring.scores]
+    spread = loaded.model.head.quantiles is not None
+    variances = [each.variance if spread else None for each in scoring.scores]
+    figures = item_agreement(items, means, variances)
+    if figures.n:
+        found = item_intervals(items, means)
+        table = [
+            ("mean: Spearman's rho", figures.n, figures.rho, interval_text(found.rho, 3)),
+            ("mean: Kendall's tau-b", figures.n, figures.tau, interval_text(found.tau, 3)),
+            ("mean: MAE", figures.n, figures.mae, interval_text(found.mae, 3)),
+            ("variance: Spearman's rho", figures.n_variance, figures.variance_rho, ""),
+            ("variance: Kendall's tau-b", figures.n_variance, figures.variance_tau, ""),
+            ("variance: MAE", figures.n_variance, figures.variance_mae, ""),
+        ]
+        print_table(
+            f"Agreement with the ratings in {data.name}, all on 0 to 1",
+            ["figure", "n", "value", f"95 % interval over {found.questions} questions"],
+            [[name, str(n), four_places(value), interval] for name, n, value, interval in table],
+        )
+        if found.questions < _FEW:
+            say(
+                f"note: {found.questions} questions are too few for an interval; it looks narrower than it is"
+            )
+    differing = disagreement(items, variances)
+    if differing.differ and differing.agree:
+        say(
+            f"predicted variance against raters who differ: AUC {differing.auc:.4f} ({differing.differ} answers whose raters differ, "
+            f"{differing.agree} whose raters agree; 0.5 says nothing)"
+        )
+    if scores_yaml is not None:
+        stem = data.name.removesuffix(".gz").removesuffix(".jsonl")
+        add_released_scores(scores_yaml, stem, figures, spread=spread)
+    give(f"{out}: {len(items)} rows", file=out, rows=len(items))
+
+
+@app.command(epilog=examples("lct orca clamp --dev dev_scored.jsonl test_scored.jsonl --out clamped"))
+def clamp(
+    files: Annotated[list[Path] | None, typer.Argument(help="Files that `lct orca score` wrote.")] = None,
+    dev: Annotated[
+        Path | None, typer.Option("--dev", help="Scored development part; finds the threshold.")
+    ] = None,
+    composite: Annotated[
+        str, typer.Option("--composite", help="paper: rho + tau - MAE; released: rho + tau.")
+    ] = "paper",
+    threshold: Annotated[float | None, typer.Option("--threshold", help="In place of --dev.")] = None,
+    threshold_from: Annotated[
+        Path | None,
+        typer.Option("--threshold-from", help="A clamp.yaml or score_clamp.yaml; in place of --dev."),
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the clamped files.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Move means near an end to it where the predicted variance is small; the threshold comes from the development part."""
+    from long_context_tasks.orca.metrics import composite_of, weights_of
+    from long_context_tasks.orca.results import clamp_file, dev_threshold, read_threshold, write_clamped
+    from long_context_tasks.schema import InputError
+
+    files = files or []
+    if [dev, threshold, threshold_from].count(None) != 2:
+        raise InputError(
+            "give either --dev, scored answers with ratings, or --threshold, or --threshold-from"
+        )
+    if dev is None and not files:
+        raise InputError("nothing to clamp: name files that `lct orca score` wrote")
+    weights = weights_of(composite)
+    paths = list(dict.fromkeys([*([dev] if dev else []), *files]))
+    if len({path.stem for path in paths}) < len(paths) or len(set(files)) < len(files):
+        raise InputError("two files have the same name; give them different ones, as the results go by it")
+    if dev is not None:
+        threshold = dev_threshold(dev, weights)
+        if not threshold:
+            typer.echo("clamping does not help on the development part: the threshold is 0", err=True)
+    else:
+        threshold = read_threshold(threshold_from) if threshold_from is not None else threshold or 0.0
+        if not 0 <= threshold < 1:
+            place = "--threshold" if threshold_from is None else f"{threshold_from}: threshold"
+            raise InputError(f"{place} {threshold}: a variance on 0 to 1; give 0 or more, below 1")
+    clamped = [clamp_file(path, threshold) for path in paths]
+    rows = []
+    for each in clamped:
+        for name, figures in (("as predicted", each.before), ("clamped", each.after)):
+            values = (figures.rho, figures.tau, figures.mae, composite_of(figures, weights))
+            changed = str(each.changed) if name == "clamped" else ""
+            rows.append([str(each.path), name, str(figures.n), changed, *map(four_places, values)])
+    give(threshold=threshold, composite=composite)
+    print_table(
+        f"Threshold of the variance {threshold:.8f}, composite {composite}",
+        ["file", "means", "n rated", "changed", "rho", "tau", "MAE", "composite"],
+        rows,
+        ("means",),
+    )
+    if output is not None:
+        write_clamped(output, clamped, files, threshold, composite)
+        give(f"{output}: {len(files)} files, clamp.yaml and score_clamp.yaml", folder=output)
+
+
 app.add_typer(study, name="study")

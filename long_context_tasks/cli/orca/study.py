@@ -2,29 +2,39 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from long_context_tasks.cli.options import WORDING, DataDir, Json, Judges, JudgeSeeds, examples, words
-from long_context_tasks.cli.orca.data import published_ratings, study_data
+from long_context_tasks.cli.options import (
+    WORDING,
+    DataDir,
+    Json,
+    Judges,
+    JudgeSeeds,
+    examples,
+    typed_options,
+    with_settings,
+    words,
+)
 from long_context_tasks.cli.output import give, print_table, say
 from long_context_tasks.schema.report import interval_text
 
 if TYPE_CHECKING:
     from long_context_tasks.judges import JudgeConfig
     from long_context_tasks.orca.splits import SplitItems
-    from long_context_tasks.orca.study.comparison import Comparison, SplitComparison, Spread
+    from long_context_tasks.orca.study.comparison import Comparison, Spread
     from long_context_tasks.orca.study.rating import Column
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
-app.command(
-    "data", epilog=examples("lct orca study data ratings.jsonl --sample 3000 --split questions --out parts")
-)(study_data)
-
+DATA_SETTINGS = "long_context_tasks.orca.preparation:DataSettings"
+RatedFiles = Annotated[
+    list[Path] | None, typer.Argument(help="Rated answers, JSON Lines or .gz; see docs/orca.md.")
+]
+DataOut = Annotated[Path, typer.Option("--out", "-o", help="File to write; with --split a new folder.")]
 _CONDITIONS = (
     "Texts that a judge is shown beside reference and candidate, with commas. with_context: question, rationale and transcript; "
     "without_transcription: question and rationale; without_context: question; without_question: no more; all: each of them."
@@ -34,6 +44,81 @@ _CONDITIONS = (
 @app.callback()
 def study() -> None:
     """Replicate the ORCA paper: its data, its ratings by language models, its comparison of judges with people."""
+
+
+@app.command(
+    cls=with_settings(DATA_SETTINGS),
+    epilog=examples("lct orca study data ratings.jsonl --sample 3000 --split questions --out parts"),
+)
+def data(
+    ctx: typer.Context,
+    output: DataOut,
+    files: RatedFiles = None,
+    published: Annotated[
+        str, typer.Option("--published", help="Benchmark whose published scores by people to add.")
+    ] = "",
+    raters: Annotated[
+        str, typer.Option("--raters", help="With --published: the people, with commas. Default: all.")
+    ] = "",
+    data_dir: DataDir = None,
+    sources: Annotated[
+        str, typer.Option("--sources", help="Only these, with commas: first part of each row's source.")
+    ] = "",
+    as_json: Json = False,
+) -> None:
+    """Make training data as `lct orca data` does, from published scores, samples and permuted ratings, too."""
+    from long_context_tasks.benchmarks.catalogue import resolve_options
+    from long_context_tasks.schema import InputError
+
+    further: Iterable[dict[str, Any]] = ()
+    if published:
+        options = resolve_options({"lct_data_dir": data_dir})
+        further = _published_ratings(published).rated_answers(options, words(raters))
+    elif raters:
+        raise InputError("--raters goes with --published; leave it out, or name the benchmark")
+    make_data(files or [], output, {**typed_options(ctx), "sources": words(sources)}, further)
+
+
+def _published_ratings(benchmark: str) -> Any:
+    """Return the module with the ratings that a benchmark publishes."""
+    from long_context_tasks.benchmarks import catalogue
+    from long_context_tasks.schema import InputError
+
+    known = benchmark in catalogue.benchmark_names()
+    if known and (ratings := catalogue.benchmark(benchmark).function("ratings")) is not None:
+        return ratings
+    raise InputError(f"--published {benchmark}: no benchmark of this name publishes ratings of responses")
+
+
+def make_data(
+    files: list[Path], output: Path, typed: Mapping[str, Any], published: Iterable[dict[str, Any]] = ()
+) -> None:
+    """Make training data of files and published rows, and print what they hold."""
+    from long_context_tasks.orca.preparation import (
+        COUNTS,
+        DataSettings,
+        counts_by_source,
+        prepare,
+        write_data,
+    )
+    from long_context_tasks.schema import InputError
+    from long_context_tasks.schema.validated import validated
+
+    settings = validated(DataSettings, typed, "lct orca data")
+    if output.resolve() in {path.resolve() for path in files}:
+        raise InputError(f"{output}: is a source; choose another --out")
+    rows, notes = prepare(files, settings, published)
+    lines = write_data(rows, output, settings)
+    for note in notes:
+        say(note)
+    print_table(
+        "Rated answers by source, ratings on 1 to 5",
+        list(COUNTS),
+        [[*map(str, row[:-1]), f"{row[-1]:.2f}"] for row in counts_by_source(rows)],
+    )
+    for line in lines:
+        say(line)
+    give(None, out=output, answers=len(rows), notes=notes)
 
 
 @app.command(
@@ -84,7 +169,6 @@ def rate(
         check_raters,
         chosen_conditions,
         cluster_of,
-        fields_of,
         rate_answers,
         without_context,
     )
@@ -96,7 +180,7 @@ def rate(
     if published:
         if answers is not None or judge_files or baselines:
             raise InputError("--published goes alone; rate your own answers in another call")
-        module, options = published_ratings(published), resolve_options({"lct_data_dir": data_dir})
+        module, options = _published_ratings(published), resolve_options({"lct_data_dir": data_dir})
         keys = [(row["id"], row["question_id"]) for row in module.rated_answers(options)]
         _write(out, keys, [Column(*each) for each in module.machine_scores(options)])
         return
@@ -104,8 +188,6 @@ def rate(
         raise InputError("no answers; name a file of them, or give --published")
     conditions = chosen_conditions(words(condition))
     items = read_items(answers)
-    for item in items:
-        fields_of(item)
     configs: list[JudgeConfig] = []
     if judge_files or not baselines:
         configs = [with_seeds(config, seeds) for config in named_judges(judge_files or [])]
@@ -114,9 +196,9 @@ def rate(
     for note in without_context(items, conditions) if configs else ():
         typer.echo(note, err=True)
     for config in configs:
-        rated = rate_answers(items, config, conditions, wording, Store(default_store_path(config)))
-        say(f"{config.name}: {rated.summary}")
-        columns += rated.columns
+        rated, summary = rate_answers(items, config, conditions, wording, Store(default_store_path(config)))
+        say(f"{config.name}: {summary}")
+        columns += rated
     _write(out, [(item.id, cluster_of(item)) for item in items], columns)
 
 
@@ -206,13 +288,13 @@ def compare(
     and over whole questions.
     """
     from long_context_tasks.judges.ratings import read_ratings
-    from long_context_tasks.orca.splits import read_splits
+    from long_context_tasks.orca.splits import PARTS, read_splits
     from long_context_tasks.orca.study.comparison import compare_files
     from long_context_tasks.schema.files import write_json
 
     splits = read_splits(splits_folder)
     table = read_ratings(files, words(raters), fewest=1)
-    found = compare_files(
+    found, learned, notes = compare_files(
         files,
         table.ids,
         table.ratings,
@@ -226,27 +308,29 @@ def compare(
         own_items=own_items,
         seed=seed,
     )
-    for note in found.notes:
+    for note in notes:
         typer.echo(f"note: {note}", err=True)
-    _print_comparison(found.comparison, splits, own_items, against)
-    _print_fusions(found, splits)
+    _print_comparison(found, splits, own_items, against)
+    for name, fusions in learned.items():
+        # Adding 0 makes -0.0 a plain 0.
+        weights = [
+            [split.name, *(f"{round(each, 3) + 0.0:.3f}" for each in (*one.weights.values(), one.constant))]
+            for split, one in zip(splits, fusions, strict=True)
+        ]
+        columns = ["split", *fusions[0].weights, "constant"]
+        print_table(f"{name}: weights of the calibrated scores", columns, weights)
     if out is not None:
-        figures = asdict(found.comparison)
+        figures = asdict(found)
         figures["against"] = {each["name"]: each for each in figures["against"]}
         content = {
             "splits": [
-                {
-                    "name": split.name,
-                    "train": len(split.train),
-                    "dev": len(split.dev),
-                    "test": len(split.test),
-                }
+                {"name": split.name, **{part: len(getattr(split, part)) for part in PARTS}}
                 for split in splits
             ],
             "own_items": own_items,
             "against": against,
             "comparison": figures,
-            "fusions": {name: list(map(asdict, fusions)) for name, fusions in found.fusions.items()},
+            "fusions": {name: list(map(asdict, fusions)) for name, fusions in learned.items()},
         }
         write_json(out, content, remedy="choose another place with --out")
         give(None, file=out)
@@ -301,24 +385,13 @@ def _print_comparison(
         )
 
 
-def _print_fusions(found: "SplitComparison", splits: "Sequence[SplitItems]") -> None:
-    for name, fusions in found.fusions.items():
-        # Adding 0 makes -0.0 a plain 0.
-        rows = [
-            [
-                split.name,
-                *(f"{round(each, 3) + 0.0:.3f}" for each in (*fusion.weights.values(), fusion.constant)),
-            ]
-            for split, fusion in zip(splits, fusions, strict=True)
-        ]
-        columns = ["split", *fusions[0].weights, "constant"]
-        print_table(f"{name}: weights of the calibrated scores", columns, rows)
-
-
 def _spread(figure: "Spread") -> str:
-    if math.isnan(figure.mean):
-        return "-"
-    return f"{figure.mean:.4f}" + ("" if math.isnan(figure.sd) else f" ± {figure.sd:.4f}")
+    return four_places(figure.mean) + ("" if math.isnan(figure.sd) else f" ± {figure.sd:.4f}")
+
+
+def four_places(value: float) -> str:
+    """Return a figure for a table; a dash where it is not a number."""
+    return "-" if math.isnan(value) else f"{value:.4f}"
 
 
 def _signed(value: float) -> str:

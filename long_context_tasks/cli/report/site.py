@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from long_context_tasks.results.cells import Cell
     from long_context_tasks.results.collect import Collected
     from long_context_tasks.results.models import Models
-    from long_context_tasks.results.sections import Wanted
+    from long_context_tasks.results.tidy import Collection
     from long_context_tasks.schema import LoadedTask
     from long_context_tasks.schema.report import Section, Table
+    from long_context_tasks.site.shown import SiteOptions
 
 _NEEDED = ("polars",)
 _SITE = ("jinja2", "plotly")
@@ -145,7 +146,13 @@ def site(
     """
     from long_context_tasks.results.compare import unknown_model
     from long_context_tasks.results.models import Models, read_models, with_claims
-    from long_context_tasks.results.sections import Wanted, check_plot
+    from long_context_tasks.results.sections import (
+        Wanted,
+        benchmark_sections,
+        check_plot,
+        drawn,
+        picture_bytes,
+    )
     from long_context_tasks.results.tables import (
         TERMINAL_COLUMNS,
         settings_table,
@@ -153,9 +160,12 @@ def site(
         terminal_rows,
     )
     from long_context_tasks.schema import InputError
-    from long_context_tasks.site.contents import read_agreement
+    from long_context_tasks.schema.files import write_whole
+    from long_context_tasks.site.contents import read_agreement, site_contents
 
-    _check_installed(with_site=out is not None)
+    needed = (*_NEEDED, *(_SITE if out is not None else ()))
+    if missing := [name for name in needed if importlib.util.find_spec(name) is None]:
+        raise InputError(f"lct report needs {', '.join(missing)}: pip install 'long_context_tasks[report]'")
     if agreement is not None:
         read_agreement(agreement)  # a mistake is told before costly work
     if plot is not None:
@@ -175,7 +185,17 @@ def site(
             raise InputError(f"--claimed {claim}: {unknown_model(name, there)}")
     if section:
         wanted = Wanted(metric, data_dir, cases, bins, tuple(lower or ()))
-        _print_sections(section, collected, wanted, csv_dir, plot)
+        found = [
+            own
+            for name in section
+            for own in benchmark_sections(name, collection, collected.evaluations, wanted)
+        ]
+        # What cannot be drawn is reported before pages of tables.
+        picture = None if plot is None else picture_bytes(drawn(found, plot), plot)
+        for own in found:
+            print_section(own, csv_dir)
+        if plot is not None and picture is not None:
+            write_whole(plot, picture, remedy="choose another place with --plot")
     elif by:
         _give_tables([settings_table(cells, words(by))], csv_dir)
     else:
@@ -190,79 +210,40 @@ def site(
     }
     give(None, **result)
     if out is not None:
-        _write_site(
-            out,
-            collected,
+        options, notes = site_contents(
+            collection,
             cells,
-            known,
-            data_dir,
-            title,
-            agreement,
-            with_cases,
-            private,
+            collected.evaluations,
+            title=title,
+            models=known,
+            data_dir=data_dir,
+            agreement=agreement,
         )
+        for note in notes:
+            typer.echo(f"note: {note}", err=True)
+        noted = replace(collection, notes=(*collection.notes, *notes))
+        shown = _cases(collected, data_dir, private=private) if with_cases else iter(())
+        _write_site(out, noted, cells, shown, options)
     end_with_problems(collection.problems)
 
 
 def _write_site(
     out: Path,
-    collected: "Collected",
+    collection: "Collection",
     cells: "Sequence[Cell]",
-    models: "Models",
-    data_dir: Path | None,
-    title: str,
-    agreement: Path | None,
-    with_cases: bool,
-    private: bool,
+    shown: "Iterator[ShownCase]",
+    options: "SiteOptions",
 ) -> None:
     from long_context_tasks.results.tables import FILES, write_tables
     from long_context_tasks.site.build import build_site
-    from long_context_tasks.site.contents import site_contents
 
-    collection = collected.collection
-    options, notes = site_contents(
-        collection,
-        cells,
-        collected.evaluations,
-        title=title,
-        models=models,
-        data_dir=data_dir,
-        agreement=agreement,
-    )
-    for note in notes:
-        typer.echo(f"note: {note}", err=True)
-    collection = replace(collection, notes=(*collection.notes, *notes))
-    cases = _cases(collected, data_dir, private=private) if with_cases else iter(())
-    built = build_site(out, collection, cells, cases, replace(options, downloads=FILES))
+    built = build_site(out, collection, cells, shown, replace(options, downloads=FILES))
     paths = write_tables(out, collection, cells, options.lengths)
     say(
         f"{built.index}: {built.files} files, {built.size / 1e6:.1f} MB, {built.cases} case{'' if built.cases == 1 else 's'}; open it in a browser"
     )
     say(f"tables: {', '.join(path.name for path in paths)} in {out}")
     give(index=built.index, files=built.files, bytes=built.size, cases=built.cases, tables=paths)
-
-
-def _print_sections(
-    names: Sequence[str],
-    collected: "Collected",
-    wanted: "Wanted",
-    csv_dir: Path | None,
-    plot: Path | None,
-) -> None:
-    from long_context_tasks.results.sections import benchmark_sections, drawn, picture_bytes
-    from long_context_tasks.schema.files import write_whole
-
-    sections = [
-        section
-        for name in names
-        for section in benchmark_sections(name, collected.collection, collected.evaluations, wanted)
-    ]
-    # What cannot be drawn is reported before pages of tables.
-    picture = None if plot is None else drawn(sections, plot)
-    for section in sections:
-        print_section(section, csv_dir)
-    if plot is not None and picture is not None:
-        write_whole(plot, picture_bytes(picture, plot), remedy="choose another place with --plot")
 
 
 def print_section(section: "Section", csv_dir: Path | None = None) -> None:
@@ -312,14 +293,6 @@ def _values(cell: "Cell") -> dict[str, Any]:
     own = {name: getattr(cell, name) for name in names}
     mean = {name: getattr(cell.mean, name) for name in ("value", "low", "high", "n", "total", "reasons")}
     return {**own, **mean, "ranked": cell.ranked, "why_unranked": cell.why_unranked}
-
-
-def _check_installed(*, with_site: bool) -> None:
-    from long_context_tasks.schema import InputError
-
-    needed = (*_NEEDED, *(_SITE if with_site else ()))
-    if missing := [name for name in needed if importlib.util.find_spec(name) is None]:
-        raise InputError(f"lct report needs {', '.join(missing)}: pip install 'long_context_tasks[report]'")
 
 
 def _cases(collected: "Collected", data_dir: Path | None, *, private: bool) -> "Iterator[ShownCase]":

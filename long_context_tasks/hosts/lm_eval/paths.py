@@ -16,7 +16,6 @@ import importlib.metadata
 import importlib.util
 import inspect
 import re
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -107,38 +106,25 @@ def extend_task_manager(module: ModuleType) -> None:
             if _knows_our_tasks(self):
                 return
         bound = signature.bind(self, *args, **kwargs)
-        theirs = _as_list(bound.arguments.get("include_path"))
-        ours = _not_covered(task_folders(), theirs)
+        given = bound.arguments.get("include_path") or []
+        theirs = list(given) if isinstance(given, (list, tuple)) else [given]
+        named = {Path(path).resolve() for path in theirs}
+        # Not those in a folder that the user names anyway.
+        ours = [folder for folder in task_folders() if named.isdisjoint((folder, *folder.parents))]
         if not ours or bound.arguments.get("include_defaults", True) is False:
             if not host_asks:
                 original(self, *args, **kwargs)
             return
         bound.arguments["include_path"] = [*ours, *theirs]
-        _run_with_hook(original, bound)
+        global _added_by_hook  # noqa: PLW0603 - tells the entry point, which the host calls without arguments
+        _added_by_hook = True
+        try:
+            original(*bound.args, **bound.kwargs)
+        finally:
+            _added_by_hook = False
 
     extended._lct_extended = True  # type: ignore[attr-defined]
     manager.__init__ = extended
-
-
-def _run_with_hook(original: Callable[..., None], bound: inspect.BoundArguments) -> None:
-    global _added_by_hook  # noqa: PLW0603 - tells the entry point, which the host calls without arguments
-    _added_by_hook = True
-    try:
-        original(*bound.args, **bound.kwargs)
-    finally:
-        _added_by_hook = False
-
-
-def _as_list(include_path: Any) -> list[Any]:
-    if not include_path:
-        return []
-    return list(include_path) if isinstance(include_path, (list, tuple)) else [include_path]
-
-
-def _not_covered(ours: Iterable[Path], theirs: Iterable[Any]) -> list[Path]:
-    """Our folders that do not lie in a folder which the user named anyway."""
-    named = {Path(path).resolve() for path in theirs}
-    return [folder for folder in ours if named.isdisjoint((folder, *folder.parents))]
 
 
 def _knows_our_tasks(manager: Any) -> bool:

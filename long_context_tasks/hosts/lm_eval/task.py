@@ -28,7 +28,7 @@ from long_context_tasks.hosts.environment import warn_of_misspelt_variables
 from long_context_tasks.hosts.lm_eval.refusals import CaseInstance, convert_length_refusals
 from long_context_tasks.hosts.lm_eval.results import REFUSED
 from long_context_tasks.hosts.lm_eval.window import RunWindow, find_window
-from long_context_tasks.hosts.turns import NO_JUDGE, left_out_from, not_judged_hint, unanswered
+from long_context_tasks.hosts.turns import NO_JUDGE, left_out, not_judged_hint, unanswered
 from long_context_tasks.judges.task_judge import Verdicts, score_turns, with_judge
 from long_context_tasks.schema import (
     Case,
@@ -36,7 +36,6 @@ from long_context_tasks.schema import (
     CaseSet,
     Documents,
     InputError,
-    LoadedTask,
     Message,
     prompt_hash,
 )
@@ -149,10 +148,12 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         config = {key: value for key, value in (config or {}).items() if key != "class"}
         self.model_arguments: Mapping[str, Any] = dict(config.get("metadata") or {})
         warn_of_misspelt_variables()
-        loaded = _with_recent_documents(load_task(config["task"], self.model_arguments))
+        loaded = load_task(config["task"], self.model_arguments)
         if not len(loaded.cases):
             raise InputError(f"{config['task']}: no cases")
-        self.loaded, self.judge = with_judge(loaded)
+        cases = loaded.cases
+        recent = CaseSet(cases.cases, RecentDocuments(cases.documents), cases.manifest)
+        self.loaded, self.judge = with_judge(replace(loaded, cases=recent))
         self.run_window = RunWindow()
         self._ask: Callable[[Sequence[Message]], Any] | None = None
         self._model: Any = None
@@ -162,20 +163,21 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         self._cut: set[str] = set()
         self._num_candidate_tokens: dict[str, list[int]] = {}
         super().__init__(config={**config, **self._host_config()})
-        self._intervals = tuple(name for name in loaded.intervals if name in loaded.metrics)
-        keys = result_keys(loaded.metrics, self._intervals)
+        metrics, points = self.loaded.metrics, self.loaded.points
+        self._intervals = tuple(name for name in self.loaded.intervals if name in metrics)
+        keys = result_keys(metrics, self._intervals)
         # The host would look metrics up by name; these are our own.
         self._metric_fn_list = dict.fromkeys(keys, None)
         self._metric_fn_kwargs: dict[str, dict[str, Any]] = {key: {} for key in keys}
-        self._aggregation_list = {key: _aggregation_of(key, loaded.points) for key in keys}
+        self._aggregation_list = {key: _aggregation_of(key, points) for key in keys}
         self._higher_is_better = {key: _higher_is_better(key) for key in keys}
         # Model arguments stay where the host has them; what belongs to the task is added here.
         self._config.metadata = {
             **{key: value for key, value in self.model_arguments.items() if not key.startswith("lct_")},
             **self.loaded.description(),
             "benchmark": parse_task(self.loaded.name).benchmark,
-            "headline": self.loaded.metrics[0],
-            "points": sorted(self.loaded.points),
+            "headline": metrics[0],
+            "points": sorted(points),
             "package": long_context_tasks.__version__,
             **({"command": command} if (command := typed_command(sys.argv)) else {}),
             "n_cases_available": len(self.loaded.cases),  # --limit may run fewer
@@ -228,7 +230,6 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         apply_chat_template: bool = False,
         fewshot_as_multiturn: bool = False,
         chat_template: Callable[..., str] | None = None,
-        gen_prefix: str | None = None,
         **_: Any,
     ) -> Any:
         """What is sent for a case: its messages through the chat template, or their text.
@@ -451,12 +452,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
     def _name_left_out(self, why: str, ids: Sequence[str]) -> None:
         if ids:
             n = len({instance.doc_id for instance in self._instances or []})
-            shown = ", ".join(ids[:5]) + (", ..." if len(ids) > 5 else "")
-            window = self.run_window.window.describe()
-            logger.warning(
-                "%s: %d of %d cases %s (%s) and are left out%s: %s",
-                *(self.loaded.name, len(ids), n, why, window, left_out_from(self.loaded), shown),
-            )
+            logger.warning(left_out(self.loaded, ids, n, why, self.run_window.window.describe()))
 
     def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
         """Every result key for one case; not-a-number where a metric has no value."""
@@ -550,11 +546,6 @@ def filler(chat_template: Callable[..., Any] | None) -> Any:
     if chat_template is None:
         return _FILLER
     return chat_template([{"role": "user", "content": _FILLER}], add_generation_prompt=True)
-
-
-def _with_recent_documents(task: LoadedTask) -> LoadedTask:
-    cases = task.cases
-    return replace(task, cases=CaseSet(cases.cases, RecentDocuments(cases.documents), cases.manifest))
 
 
 def _turns(values: Sequence[Any], depth: int) -> list[Any]:

@@ -12,6 +12,7 @@ segments instead of 96.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 import torch
@@ -69,34 +70,16 @@ class _Path:
 
     def cut(self, length: int) -> None:
         """Forget all inputs from ``length`` on; all of them where the cache cannot be cut."""
-        if length < len(self.inputs) and not self._crop(length):
-            length = 0
+        if length < len(self.inputs):
+            try:
+                self.cache.crop(length)
+            except (AttributeError, ValueError, NotImplementedError):
+                length = (
+                    0  # layers with a sliding window or a recurrent state have forgotten what stood before
+                )
         self.inputs, self.log_probs = self.inputs[:length], self.log_probs[:length]
         if length == 0:
             self.cache = None
-
-    def _crop(self, length: int) -> bool:
-        if length == 0 or not hasattr(self.cache, "crop"):
-            return False
-        try:
-            self.cache.crop(length)
-        except (ValueError, NotImplementedError):
-            return False  # layers with a sliding window or a recurrent state have forgotten what stood before
-        return True
-
-
-def shared_length(first: Sequence[int], second: Sequence[int]) -> int:
-    """Length of the common beginning.
-
-    >>> shared_length([1, 2, 3], [1, 2, 4, 5])
-    2
-    """
-    length = 0
-    for left, right in zip(first, second, strict=False):
-        if left != right:
-            break
-        length += 1
-    return length
 
 
 class Scorer:
@@ -124,7 +107,8 @@ class Scorer:
         for place in sorted(range(len(texts)), key=lambda place: list(texts[place])):
             tokens = list(texts[place])
             # The model predicts tokens[i] from inputs[:i + 1]; a shared input whose next token differs is read again.
-            path.cut(shared_length(path.inputs[1:], tokens))
+            shared = takewhile(lambda pair: pair[0] == pair[1], zip(path.inputs[1:], tokens, strict=False))
+            path.cut(sum(1 for _ in shared))
             self._read(path, tokens)
             results[place] = math.fsum(path.log_probs)
         return results

@@ -366,13 +366,18 @@ def _read(run: StoredRun) -> Iterator[StoredCase]:
 
 
 def _case(row: Mapping[str, Any], case_id: str, repeat: int, detail: Mapping[str, Any]) -> StoredCase:
-    def turns(value: Any) -> tuple[Any, ...]:
-        return tuple(value) if isinstance(row["lct_status"], list) else (value,)
-
     text = None if "log_likelihoods" in row else row["prediction"]
+    responses = tuple(from_stored_form(text, row["lct_status"]))
+
+    def turns(value: Any) -> tuple[Any, ...]:
+        found = tuple(value) if isinstance(row["lct_status"], list) else (value,)
+        if len(found) != len(responses):
+            raise ValueError(f"scores of {len(found)} turns, and {len(responses)} responses")
+        return found
+
     return StoredCase(
         id=case_id,
-        responses=tuple(from_stored_form(text, row["lct_status"])),
+        responses=responses,
         scores={name: turns(value) for name, value in detail.items() if name not in _BESIDE_METRICS},
         reasons=turns(detail["reason"]) if detail else (),
         verdicts=detail.get("verdicts") or (),

@@ -33,7 +33,7 @@ from long_context_tasks.hosts.demo_model import demo_model_path
 from long_context_tasks.hosts.environment import warn_of_misspelt_variables
 from long_context_tasks.hosts.opencompass.rows import CASE, GIVEN, RowStore, difference, given_of
 from long_context_tasks.hosts.opencompass.send import Reply, Sender, check_roles, find_window, model_facts
-from long_context_tasks.hosts.turns import left_out_from, not_judged_hint
+from long_context_tasks.hosts.turns import left_out, not_judged_hint
 from long_context_tasks.hosts.window import UNCHECKED
 from long_context_tasks.judges.task_judge import Verdicts, score_turns, with_judge
 from long_context_tasks.schema import (
@@ -212,11 +212,7 @@ class CaseGenInferencer(GenInferencer):  # type: ignore[misc]
         store.finish()
         unfit = [row[CASE] for row in store.rows if DOES_NOT_FIT in (row["lct_status"] or ())]
         if unfit:
-            shown = ", ".join(unfit[:5]) + (", ..." if len(unfit) > 5 else "")
-            logger.warning(
-                "%s: %d of %d cases do not fit the window (%s) and are left out%s: %s",
-                *(task.name, len(unfit), len(cases), window.describe(), left_out_from(task), shown),
-            )
+            logger.warning(left_out(task, unfit, len(cases), "do not fit the window", window.describe()))
         return [row["prediction"] for row in store.rows]
 
     def _row(self, task: LoadedTask, case: str, talk: Sequence[Reply], window: str) -> dict[str, Any]:

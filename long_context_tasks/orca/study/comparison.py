@@ -1,29 +1,342 @@
-"""Agreement of raters with people over splits, as in the ORCA paper's Table 2: single judges, their mean, their fusion, ORCA; all on 0 to 1."""
+"""Agreement of raters with people over splits, as in the ORCA paper's Table 2: judges and baselines, their plain mean, their fusion, ORCA; all on 0 to 1.
+
+A score that a rater lacks is missing, also in the mean and the fusion as soon as a judge lacks it; no other value takes its place.
+
+The fusion is that of the ORCA paper (section 5.6): "learned weighted aggregation with score calibration, where weights are optimized on the training set
+and applied to calibrated scores using the development set". The paper names no method. Here a judge is calibrated by isotonic regression, which assumes no
+more than that a higher score does not mean a worse answer; the weights are non-negative least squares with a constant of any sign. Non-negative, since a
+calibrated judge has no reason to count against itself; with a constant and without a sum of 1, since judges that share their errors are best drawn
+towards the mean.
+"""
 
 import math
 import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from long_context_tasks.orca.data import OrcaItem
-from long_context_tasks.orca.metrics import Agreement, item_agreement
+import numpy as np
+from numpy.typing import NDArray
+
+from long_context_tasks.orca.data import Ends, OrcaItem
+from long_context_tasks.orca.metrics import item_agreement
+from long_context_tasks.orca.results import read_results
 from long_context_tasks.orca.splits import SplitItems, all_items, question_numbers
-from long_context_tasks.orca.study.raters import (
-    Fusion,
-    Kind,
-    Rater,
-    averaged,
-    fused,
-    named_groups,
-    orca_raters,
-    read_scales,
-    single_raters,
-)
+from long_context_tasks.orca.study.rating import BASELINES, BOUNDS, SCALES
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.files import json_rows
+from long_context_tasks.schema.validated import validated
 from long_context_tasks.stats.raters import Difference, mae_difference, rho_difference
+
+Kind = Literal["judge", "baseline", "average", "fusion", "orca"]
+Floats = NDArray[np.float64]
+Scale = tuple[float, float]
+_PEOPLE = "people"
+"""A column that is no judge: people's own mean, as ``lct annotate judge`` writes it."""
+_NONE = "none"
+_FEWEST = 2
+"""Answers with all scores that a fusion needs in each part; far more to be any good."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A rater's estimate for an answer, on 0 to 1.
+
+    Attributes:
+        mean: mean rating.
+        variance: of people's ratings, from raters that predict it.
+    """
+
+    mean: float
+    variance: float | None = None
+
+
+Estimates = Mapping[str, Estimate]
+"""Answer's id to its estimate; an id that is missing has no score."""
+
+
+@dataclass(frozen=True)
+class Rater:
+    """One row of the comparison.
+
+    Attributes:
+        name, kind: for the table.
+        by_split: predictions for each split, in their order; those of a single judge are the same in all.
+    """
+
+    name: str
+    kind: Kind
+    by_split: tuple[Estimates, ...]
+
+
+def read_scales(files: Sequence[Path], options: Sequence[str], raters: Iterable[str]) -> dict[str, Scale]:
+    """Return the scale of every rater: the option's, else that of its file, else 0 to 1 for baselines and 1 to 5.
+
+    Args:
+        files: of scores.
+        options: ``NAME=LOW,HIGH`` each.
+        raters: their names.
+
+    Raises:
+        InputError: a scale that is none, two scales of a rater, or an option for a rater that is not there.
+    """
+
+    def checked(value: Any, where: str) -> Scale:
+        low, high = validated(
+            Ends, value, where, remedy="give the lowest and the highest score, such as 1,10"
+        )
+        return float(low), float(high)
+
+    found: dict[str, Scale] = {name: (0.0, 1.0) if name in BASELINES else BOUNDS for name in raters}
+    known = list(found)
+    told: dict[str, Scale] = {}
+    for path in files:
+        for place, row in json_rows(path, "rated answers"):
+            where = f"{place}: {SCALES}"
+            for name, value in validated(
+                dict[str, Any], row.get(SCALES) or {}, where, remedy="rate the answers again"
+            ).items():
+                scale = checked(value, f"{where} of {name}")
+                if told.setdefault(name, scale) != scale:
+                    raise InputError(
+                        f"{place}: {name} has another scale than before; rename one of the raters"
+                    )
+    found |= told
+    for text in options:
+        name, _, ends = text.rpartition("=")
+        if name not in known:
+            raise InputError(f"--scale {text}: no rater {name!r}; there are: {', '.join(known)}")
+        try:
+            numbers = [float(each) for each in ends.split(",")]
+        except ValueError as error:
+            raise InputError(f"--scale {text}: write NAME=LOW,HIGH, such as gpt-4=1,10") from error
+        found[name] = checked(numbers, f"--scale {text}")
+    return found
+
+
+def _single_rater(name: str, scores: Mapping[str, float | None], scale: Scale, n_splits: int) -> Rater:
+    low, high = scale
+    estimates: dict[str, Estimate] = {}
+    for each, score in scores.items():
+        if score is None:
+            continue
+        if not low <= score <= high:
+            raise InputError(
+                f"{each}: the score {score:g} of {name} is outside its scale {low:g} to {high:g}; give the right one with "
+                f"--scale {name}=LOW,HIGH"
+            )
+        estimates[each] = Estimate((score - low) / (high - low))
+    return Rater(name, "baseline" if name in BASELINES else "judge", (estimates,) * n_splits)
+
+
+def named_groups(texts: Sequence[str], option: str, raters: Sequence[Rater]) -> list[tuple[str, list[Rater]]]:
+    """Return name and members of each group of raters that an option asks for.
+
+    Args:
+        texts: ``[NAME=]a,b,c`` each, or ``none``; without any a group of all judges, where there are several.
+        option: for messages; without its dashes the name of a group that has none.
+        raters: that can be members.
+
+    Raises:
+        InputError: an unknown rater, or none in a group.
+    """
+    kind = option.removeprefix("--")
+    if not texts:
+        judges = [rater for rater in raters if rater.kind == "judge"]
+        return [(kind, judges)] if len(judges) > 1 else []
+    if _NONE in texts:
+        if len(texts) > 1:
+            raise InputError(f"{option} {_NONE}: leaves all of them out; do not name others beside it")
+        return []
+    by_name = {rater.name: rater for rater in raters}
+    groups = []
+    for text in texts:
+        given, _, listed = text.rpartition("=")
+        names = list(dict.fromkeys(word.strip() for word in listed.split(",") if word.strip()))
+        if unknown := [name for name in names if name not in by_name]:
+            raise InputError(
+                f"{option} {text}: no rater {', '.join(unknown)}; there are: {', '.join(by_name)}"
+            )
+        if not names:
+            raise InputError(f"{option} {text}: names no rater; write a,b,c or NAME=a,b,c")
+        unnamed = kind if len(texts) == 1 else f"{kind} of {', '.join(names)}"
+        groups.append((given.strip() or unnamed, [by_name[name] for name in names]))
+    return groups
+
+
+def averaged(name: str, judges: Sequence[Rater]) -> Rater:
+    """Return the plain mean of judges; the sample variance of their scores (divisor n - 1) is its predicted variance.
+
+    An answer that a judge has no score for has none here: a mean of the others would be another rater's.
+
+    Raises:
+        InputError: fewer than two judges.
+    """
+    if len(judges) < 2:
+        raise InputError(f"--average: {name} has one judge; name two or more")
+    by_split: list[Estimates] = []
+    for predictions in zip(*(judge.by_split for judge in judges), strict=True):
+        means = {
+            each: [other[each].mean for other in predictions]
+            for each in predictions[0]
+            if all(each in other for other in predictions)
+        }
+        by_split.append(
+            {
+                each: Estimate(statistics.fmean(values), statistics.variance(values))
+                for each, values in means.items()
+            }
+        )
+    return Rater(name, "average", tuple(by_split))
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A curve that never falls, from a judge's score to the rating to be expected.
+
+    Attributes:
+        scores: where the curve has a point, rising.
+        values: its height there; straight lines between, level beyond the ends.
+    """
+
+    scores: tuple[float, ...]
+    values: tuple[float, ...]
+
+    def apply(self, scores: Sequence[float]) -> Floats:
+        """Return calibrated scores."""
+        found: Floats = np.interp(np.asarray(scores, dtype=float), self.scores, self.values)
+        return found
+
+
+def calibrate(scores: Sequence[float], truth: Sequence[float]) -> Calibration:
+    """Fit people's ratings to a judge's scores by isotonic regression; equal scores count as one point with their mean and number."""
+    from scipy.optimize import isotonic_regression
+
+    points, place = np.unique(np.asarray(scores, dtype=float), return_inverse=True)
+    counts = np.bincount(place).astype(float)
+    means = np.bincount(place, weights=np.asarray(truth, dtype=float)) / counts
+    curve = isotonic_regression(means, weights=counts).x
+    return Calibration(tuple(points.tolist()), tuple(curve.tolist()))
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """A learned sum of calibrated judges.
+
+    Attributes:
+        calibrations: judge to its curve.
+        weights: judge to its weight, 0 or more.
+        constant: added to the sum.
+    """
+
+    calibrations: Mapping[str, Calibration]
+    weights: Mapping[str, float]
+    constant: float
+
+    def predict(self, scores: Mapping[str, Sequence[float]]) -> list[float]:
+        """Return ratings to be expected, within 0 and 1, from the scores of every judge in one order of items."""
+        total: Floats = np.asarray(self.constant)
+        for name, weight in self.weights.items():
+            total = total + weight * self.calibrations[name].apply(scores[name])
+        predicted: list[float] = np.clip(total, 0.0, 1.0).tolist()
+        return predicted
+
+
+def fuse(
+    dev: Mapping[str, Sequence[float]],
+    dev_truth: Sequence[float],
+    train: Mapping[str, Sequence[float]],
+    train_truth: Sequence[float],
+) -> Fusion:
+    """Calibrate each judge on the development part, then weigh them on the training part.
+
+    Args:
+        dev: judge to scores on 0 to 1 on the development part, in one order of items.
+        dev_truth: people's mean ratings of these items, on 0 to 1.
+        train: likewise on the training part.
+        train_truth: likewise.
+    """
+    from scipy.optimize import nnls
+
+    curves = {name: calibrate(scores, dev_truth) for name, scores in dev.items()}
+    columns = np.column_stack([curves[name].apply(train[name]) for name in dev])
+    target = np.asarray(train_truth, dtype=float)
+    # Taking the means away leaves the constant free, as `nnls` itself would not.
+    middle, height = columns.mean(axis=0), float(target.mean())
+    weights, _ = nnls(columns - middle, target - height)
+    constant = height - float(weights @ middle)
+    return Fusion(curves, dict(zip(dev, weights.tolist(), strict=True)), constant)
+
+
+def fused(name: str, judges: Sequence[Rater], splits: Sequence[SplitItems]) -> tuple[Rater, list[Fusion]]:
+    """Calibrate judges on each split's development part, weigh them on its training part, and predict its test part.
+
+    No rating of a test part is used. Answers without a score of every judge teach nothing and get no prediction.
+
+    Returns:
+        The fusion as a rater, which predicts the test parts only, and what it learned in each split.
+
+    Raises:
+        InputError: a part has fewer than two answers with a score of every judge.
+    """
+    by_split, learned = [], []
+    for number, split in enumerate(splits):
+        estimates = {judge.name: judge.by_split[number] for judge in judges}
+        items, scores, truth = {}, {}, {}
+        for part in ("dev", "train", "test"):
+            kept = [
+                item for item in getattr(split, part) if all(item.id in each for each in estimates.values())
+            ]
+            if len(kept) < _FEWEST and part != "test":
+                raise InputError(
+                    f"{name}: {split.name} has {len(kept)} answers in {part} with a score of all of {', '.join(estimates)}; "
+                    "rate all parts of the splits, or leave the fusion out"
+                )
+            items[part] = kept
+            scores[part] = {judge: [each[item.id].mean for item in kept] for judge, each in estimates.items()}
+            truth[part] = [item.rating_mean for item in kept]
+        fusion = fuse(scores["dev"], truth["dev"], scores["train"], truth["train"])
+        means = fusion.predict(scores["test"]) if items["test"] else []
+        by_split.append({item.id: Estimate(mean) for item, mean in zip(items["test"], means, strict=True)})
+        learned.append(fusion)
+    return Rater(name, "fusion", tuple(by_split)), learned
+
+
+def orca_raters(text: str, splits: Sequence[SplitItems]) -> list[Rater]:
+    """Read ORCA's predictions from the files of ``NAME=PATTERN``; with a clamped column also those, as ``NAME clamped``.
+
+    ``{split}`` in the pattern is the name of a split's folder, ``{number}`` its number.
+
+    Raises:
+        InputError: no name or pattern, a file is missing or no scored answers, or only some files are clamped.
+    """
+    name, _, pattern = (part.strip() for part in text.partition("="))
+    if not name or not ("{split}" in pattern or "{number}" in pattern):
+        raise InputError(
+            f"--orca {text}: write NAME=PATTERN with {{split}} in it, such as orca=scored/{{split}}/test.jsonl"
+        )
+    predicted: dict[str, list[Estimates]] = {name: [], f"{name} clamped": []}
+    for split in splits:
+        path = Path(pattern.replace("{split}", split.name).replace("{number}", split.number))
+        plain: dict[str, Estimate] = {}
+        clamped: dict[str, Estimate] = {}
+        for row in read_results(path):
+            if not row.id or row.id in plain:
+                wrong = f"{row.id} is there twice" if row.id else "an answer has no id"
+                raise InputError(f"{path}: {wrong}; score the answers again")
+            variance = row.variance if row.predicts_variance else None
+            plain[row.id] = Estimate(row.mean, variance)
+            if row.clamped is not None:
+                clamped[row.id] = Estimate(row.clamped, variance)
+        predicted[name].append(plain)
+        predicted[f"{name} clamped"] += [clamped] if clamped else []
+    if (with_column := len(predicted[f"{name} clamped"])) not in (0, len(splits)):
+        raise InputError(
+            f"--orca {text}: {with_column} of {len(splits)} files have a clamped column; clamp all"
+        )
+    return [Rater(each, "orca", tuple(by_split)) for each, by_split in predicted.items() if by_split]
 
 
 @dataclass(frozen=True)
@@ -129,73 +442,75 @@ def compare_raters(
     Raises:
         InputError: nothing is left of a split's test part, or ``against`` is none of the raters.
     """
-    names = [rater.name for rater in raters]
-    if against is not None and against not in names:
-        raise InputError(f"--against {against}: no such rater; there are: {', '.join(names)}")
-    total = sum(len(split.test) for split in splits)
-    lacking = {
-        rater.name: missing for rater in raters if (missing := total - sum(map(len, _tested(splits, rater))))
-    }
-    kept = [_tested(splits, rater) for rater in raters]
-    if not own_items:
-        common = [
-            [item for item in split.test if all(item.id in rater.by_split[number] for rater in raters)]
+    by_name = {rater.name: rater for rater in raters}
+    if against is not None and against not in by_name:
+        raise InputError(f"--against {against}: no such rater; there are: {', '.join(by_name)}")
+
+    def tested(*who: Rater) -> list[list[OrcaItem]]:
+        """The test items of each split for which all of these raters have a score."""
+        return [
+            [item for item in split.test if all(item.id in rater.by_split[number] for rater in who)]
             for number, split in enumerate(splits)
         ]
-        kept = [common for _ in raters]
-    for rater, parts in zip(raters, kept, strict=True):
+
+    total = sum(len(split.test) for split in splits)
+    own = {name: tested(rater) for name, rater in by_name.items()}
+    lacking = {name: missing for name, parts in own.items() if (missing := total - sum(map(len, parts)))}
+    common = tested(*raters)
+    kept = own if own_items else dict.fromkeys(by_name, common)
+    for name, parts in kept.items():
         for split, items in zip(splits, parts, strict=True):
             if not items:
-                whose = rater.name if own_items else "every rater"
+                without = ", ".join(f"{each} {count}" for each, count in lacking.items()) or "none"
                 raise InputError(
-                    f"{split.name}: no answer of its test part has a score of {whose}; "
-                    f"its ids are such as {split.test[0].id} (without a score: {', '.join(f'{name} {count}' for name, count in lacking.items()) or 'none'})"
+                    f"{split.name}: no answer of its test part has a score of {name if own_items else 'every rater'}; "
+                    f"its ids are such as {split.test[0].id} (without a score: {without})"
                 )
-    figures = tuple(_figures(rater, parts) for rater, parts in zip(raters, kept, strict=True))
-    left_out = 0 if own_items else total - sum(map(len, kept[0]))
-    rows: tuple[Against, ...] = ()
+    differences: list[Against] = []
     if against is not None:
-        place = names.index(against)
-        numbers = dict(
-            zip(all_items(splits), question_numbers(list(all_items(splits).values())), strict=True)
-        )
-        rows = tuple(
-            _against(rater, raters[place], parts, numbers, seed)
-            for rater, parts in zip(raters, kept, strict=True)
-            if rater.name != against
-        )
-    return Comparison(figures, total, left_out, lacking, rows)
-
-
-def _tested(splits: Sequence[SplitItems], rater: Rater) -> list[list[OrcaItem]]:
-    """Test items of each split that a rater has a score for."""
-    return [
-        [item for item in split.test if item.id in predictions]
-        for split, predictions in zip(splits, rater.by_split, strict=True)
-    ]
+        known = all_items(splits)
+        questions = dict(zip(known, question_numbers(list(known.values())), strict=True))
+        differences = [
+            _against(rater, by_name[against], kept[name], questions, seed)
+            for name, rater in by_name.items()
+            if name != against
+        ]
+    return Comparison(
+        tuple(_figures(rater, kept[name]) for name, rater in by_name.items()),
+        total,
+        0 if own_items else total - sum(map(len, common)),
+        lacking,
+        tuple(differences),
+    )
 
 
 def _figures(rater: Rater, parts: Sequence[Sequence[OrcaItem]]) -> RaterFigures:
-    found: list[Agreement] = []
+    found = []
     for items, predictions in zip(parts, rater.by_split, strict=True):
         estimates = [predictions[item.id] for item in items]
-        means, variances = [each.mean for each in estimates], [each.variance for each in estimates]
-        found.append(item_agreement(items, means, variances))
-    counts = (sum(getattr(each, name) for each in found) for name in ("n", "n_variance"))
-    figures = (
-        Spread.of([getattr(each, name) for each in found]) for name in ("rho", "tau", "mae", "variance_mae")
+        found.append(
+            item_agreement(items, [each.mean for each in estimates], [each.variance for each in estimates])
+        )
+    return RaterFigures(
+        rater.name,
+        rater.kind,
+        sum(each.n for each in found),
+        sum(each.n_variance for each in found),
+        *(
+            Spread.of([getattr(each, name) for each in found])
+            for name in ("rho", "tau", "mae", "variance_mae")
+        ),
     )
-    return RaterFigures(rater.name, rater.kind, *counts, *figures)
 
 
 def _against(
     first: Rater, second: Rater, parts: Sequence[Sequence[OrcaItem]], questions: Mapping[str, int], seed: int
 ) -> Against:
     rows = [
-        (one[item.id].mean, other[item.id].mean, people, questions[item.id])
+        (one[item.id].mean, other[item.id].mean, item.rating_mean, questions[item.id])
         for items, one, other in zip(parts, first.by_split, second.by_split, strict=True)
         for item in items
-        if item.id in one and item.id in other and (people := item.rating_mean) is not None
+        if item.id in one and item.id in other
     ]
     if not rows:
         raise InputError(f"--against {second.name}: {first.name} has a score for none of its answers")
@@ -207,15 +522,6 @@ def _against(
         rho_difference(x, y, truth, clusters, seed),
         mae_difference(x, y, truth, clusters),
     )
-
-
-@dataclass(frozen=True)
-class SplitComparison:
-    """The comparison of all raters, what each fusion learned in each split, and notes for the user."""
-
-    comparison: Comparison
-    fusions: Mapping[str, Sequence[Fusion]]
-    notes: Sequence[str]
 
 
 def compare_files(
@@ -230,7 +536,7 @@ def compare_files(
     fusions: Sequence[str] = (),
     orca: Sequence[str] = (),
     **options: Any,
-) -> SplitComparison:
+) -> tuple[Comparison, dict[str, list[Fusion]], list[str]]:
     """Compare the raters of files of scores, their averages and fusions, and ORCA.
 
     Args:
@@ -238,17 +544,25 @@ def compare_files(
         ids: of the answers in the files.
         ratings: rater to its scores in the order of ``ids``.
         splits: with people's ratings.
-        named: the user named the raters.
+        named: the user named the raters, so people's own mean is one of them where it is named.
         scales: ``NAME=LOW,HIGH`` each.
         averages: ``[NAME=]a,b,c`` each, or ``none``; empty for one of all judges.
         fusions: likewise.
         orca: ``NAME=PATTERN`` each.
         options: of :func:`compare_raters`.
 
+    Returns:
+        The comparison of all raters, what each fusion learned in each split, and notes for the user.
+
     Raises:
-        InputError: scores and splits share no answer, or an option cannot be used; see the parts.
+        InputError: scores and splits share no answer, a score lies outside its scale, or an option cannot be used; see the parts.
     """
-    plain = single_raters(ids, ratings, read_scales(files, scales, ratings), len(splits), named=named)
+    scale_of = read_scales(files, scales, ratings)
+    plain = [
+        _single_rater(name, dict(zip(ids, scores, strict=True)), scale_of[name], len(splits))
+        for name, scores in ratings.items()
+        if named or name != _PEOPLE
+    ]
     notes = []
     known = all_items(splits)
     if others := sum(name not in known for name in ids):
@@ -264,16 +578,15 @@ def compare_files(
     fused_raters = []
     for name, members in named_groups(fusions, "--fusion", plain):
         try:
-            found = fused(name, members, splits)
+            rater, learned[name] = fused(name, members, splits)
         except InputError as error:
             if fusions:
                 raise InputError(f"--fusion: {error}") from error
             notes.append(f"no fusion: {error}")  # the default is dropped where it cannot be made
         else:
-            fused_raters.append(found.rater)
-            learned[name] = found.learned
+            fused_raters.append(rater)
     raters = [*plain, *means, *fused_raters, *trained]
     counts = Counter(rater.name for rater in raters)
     if twice := [name for name, count in counts.items() if count > 1]:
         raise InputError(f"two raters are called {twice[0]}; name averages, fusions and ORCA with NAME=...")
-    return SplitComparison(compare_raters(splits, raters, **options), learned, notes)
+    return compare_raters(splits, raters, **options), learned, notes

@@ -2,25 +2,35 @@
 
 A run can be stopped at any moment; the same call goes on from its last checkpoint, and the loss curve is that of a run that was never stopped (bit for bit
 on a CPU). Everything random is a function of the seed and the step, also the dropout, so the number of processes changes no more than rounding.
+
+``accelerate launch`` or ``torchrun`` starts several processes. Each holds the whole model and computes its parts of every step; gradients and predictions
+are joined, so that all processes decide alike.
 """
 
 import contextlib
 import math
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.nn import Parameter
 from tqdm import tqdm
 
-from long_context_tasks.orca.checkpoint import save_checkpoint
+from long_context_tasks.orca.checkpoint import (
+    choose_device,
+    load_checkpoint,
+    load_lm,
+    load_tokenizer,
+    named_failures,
+    save_checkpoint,
+)
 from long_context_tasks.orca.data import OrcaItem
-from long_context_tasks.orca.heads import Head
-from long_context_tasks.orca.inputs import encode_items
+from long_context_tasks.orca.inputs import Encoded, encode_items
 from long_context_tasks.orca.metrics import COMPOSITES, Agreement, composite_of, item_agreement
-from long_context_tasks.orca.model import collate, length_batches
+from long_context_tasks.orca.model import OrcaModel, collate, get_head, length_batches
 from long_context_tasks.orca.scoring import predict
 from long_context_tasks.orca.train.folder import (
     LOG,
@@ -45,16 +55,16 @@ from long_context_tasks.orca.train.plan import (
     step_items,
     steps_per_epoch,
 )
-from long_context_tasks.orca.train.trainable import (
-    Processes,
-    Trainable,
-    from_checkpoint,
-    gradient_norm,
-    new_model,
-)
 from long_context_tasks.schema import InputError
 
 Report = Callable[[str], None]
+_MEASURES: dict[Measure, tuple[str, Callable[[float, Agreement], float]]] = {
+    "loss": ("loss", lambda loss, _: loss),
+    "mae": ("MAE", lambda _, figures: figures.mae),
+    "rho": ("-rho", lambda _, figures: -figures.rho),
+    "composite": ("-(rho + tau - MAE)", lambda _, figures: -composite_of(figures, COMPOSITES["paper"])),
+}
+"""Name of each measure of a gain in words, and the value to make small, from the loss of a rating and the agreement."""
 
 
 @dataclass(frozen=True)
@@ -72,15 +82,62 @@ class Start:
     head: str
 
 
-@dataclass(frozen=True)
-class _Examples:
-    """Items that fit the window, in tokens; the ratings are on 1 ... 5."""
+class Processes:
+    """The processes of this run.
 
-    items: list[OrcaItem]
-    ids: list[Sequence[int]]
+    Attributes:
+        rank: number of this process, from 0.
+        count: of all.
+        device: where this one computes.
+    """
 
-    def __len__(self) -> int:
-        return len(self.items)
+    def __init__(self, device: str = "auto") -> None:
+        """Join the others.
+
+        Args:
+            device: of torch; ``auto`` takes the GPU when there is one. Of several processes each takes its own GPU.
+        """
+        chosen, _ = choose_device(device, "auto")
+        with named_failures("accelerate"):
+            from accelerate import PartialState
+
+            self._state = PartialState(cpu=chosen.startswith("cpu"))
+        self.rank: int = self._state.process_index
+        self.count: int = self._state.num_processes
+        self.device: str = chosen if self.count == 1 else str(self._state.device)
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process is the one that writes."""
+        return self.rank == 0
+
+    def wait(self) -> None:
+        """Wait until all processes are here."""
+        if self.count > 1:
+            self._state.wait_for_everyone()
+
+    def share(self, items: Sequence[Any]) -> list[tuple[int, Any]]:
+        """Return the part of this process of a list that all have, each item with its place in the list."""
+        return [(place, item) for place, item in enumerate(items) if place % self.count == self.rank]
+
+    def join(self, parts: Sequence[tuple[int, Any]]) -> list[Any]:
+        """Join the parts of all processes into one list in the order of the places; the same in every process."""
+        found = list(parts)
+        if self.count > 1:
+            from accelerate.utils import gather_object
+
+            found = gather_object(found)
+        return [item for _, item in sorted(found, key=lambda part: part[0])]
+
+    def sum_gradients(self, parameters: Sequence[Parameter]) -> None:
+        """Add up the gradients of all processes; a process that had nothing to compute adds nothing."""
+        if self.count == 1:
+            return
+        from accelerate.utils import reduce
+
+        for each in parameters:
+            grad = torch.zeros_like(each) if each.grad is None else each.grad
+            each.grad = reduce(grad, reduction="sum")
 
 
 def train(
@@ -120,28 +177,91 @@ def train(
     args = {**settings.args(), **(args or {}), "score_type": start.head}
     report = report if processes.is_first else lambda _: None
     work = work_folder(output)
-    if is_finished(output, args):
-        processes.wait()
-        if processes.is_first:
-            shutil.rmtree(work, ignore_errors=True)
-        return False
-    opened = opened_run(output, args) if processes.is_first else contextlib.nullcontext()
-    folders = [work / f"{number}-{stage.name}" for number, stage in enumerate(stages, start=1)]
-    devices = [processes.device] if processes.device.startswith("cuda") else []
-    with opened, torch.random.fork_rng(devices=devices):
-        if processes.is_first:
-            for folder in folders:
-                tidy_stage(folder)
-        processes.wait()
-        for number, stage in enumerate(stages):
-            before = folders[number - 1] / "best" if number else None
-            _Run(stage, dev, settings, processes, folders[number], args, report).go(start, before, progress)
-        if processes.is_first:
-            finish(output, work, folders)
+    finished = is_finished(output, args)
+    if not finished:
+        opened = opened_run(output, args) if processes.is_first else contextlib.nullcontext()
+        folders = [work / f"{number}-{stage.name}" for number, stage in enumerate(stages, start=1)]
+        devices = [processes.device] if processes.device.startswith("cuda") else []
+        with opened, torch.random.fork_rng(devices=devices):
+            if processes.is_first:
+                for folder in folders:
+                    tidy_stage(folder)
+            processes.wait()
+            for number, stage in enumerate(stages):
+                before = folders[number - 1] / "best" if number else start.checkpoint
+                _Run(stage, dev, settings, processes, folders[number], args, report).go(
+                    start, before, progress
+                )
+            if processes.is_first:
+                finish(output, work, folders)
     processes.wait()
     if processes.is_first:
         shutil.rmtree(work, ignore_errors=True)
-    return True
+    return not finished
+
+
+def _trainable(
+    start: Start, checkpoint: Path | None, settings: TrainSettings, device: str
+) -> tuple[OrcaModel, Any]:
+    """Load the model of a checkpoint, or a language model with a fresh head, in training mode; and its tokenizer.
+
+    Under ``lora`` an adapter goes on being trained, and a model without one gets a fresh one; under ``full`` an adapter is merged. Only what is trained
+    takes gradients.
+    """
+    lora = settings.method == "lora"
+    # Trained weights stay in float32, since small steps are lost in bfloat16.
+    dtype = "bfloat16" if settings.precision == "bf16" and lora else "float32"
+    if checkpoint is not None:
+        found = load_checkpoint(checkpoint, device="cpu", dtype=dtype, trainable=lora)
+        model, tokenizer = found.model, found.tokenizer
+        if lora and not hasattr(model.lm, "peft_config"):
+            model.lm = _adapted(model.lm, settings)
+    else:
+        tokenizer = load_tokenizer(str(start.model))
+        lm = load_lm(str(start.model), dtype)
+        lm = _adapted(lm, settings) if lora else lm
+        torch.manual_seed(seed_of("head", settings.seed))
+        model = OrcaModel(lm, get_head(start.head))
+    if not lora:
+        # The vocabulary projection is never run, so it must not wait for gradients.
+        model.lm.requires_grad_(False)
+        model.body().requires_grad_(True)
+    if settings.gradient_checkpointing:
+        model.lm.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    return model.to(device).train(), tokenizer
+
+
+def _adapted(lm: Any, settings: TrainSettings) -> Any:
+    from peft import LoraConfig, get_peft_model
+
+    config = LoraConfig(
+        r=settings.lora_rank,
+        lora_alpha=settings.lora_alpha,
+        lora_dropout=settings.lora_dropout,
+        target_modules="all-linear",
+        task_type="CAUSAL_LM",
+    )
+    torch.manual_seed(seed_of("adapter", settings.seed))
+    return get_peft_model(lm, config)
+
+
+def _optimizer(model: OrcaModel, settings: TrainSettings) -> torch.optim.AdamW:
+    """Make AdamW; matrices of the language model decay, the head has another rate. The groups keep their rates as ``peak``."""
+    own = {id(each) for each in model.lm.parameters()}
+    trained = [each for each in model.parameters() if each.requires_grad]
+    body = [each for each in trained if id(each) in own]
+    groups = [
+        ([each for each in body if each.ndim > 1], settings.lr, settings.weight_decay),
+        ([each for each in body if each.ndim <= 1], settings.lr, 0.0),
+        ([each for each in trained if id(each) not in own], settings.head_lr, 0.0),
+    ]
+    return torch.optim.AdamW(
+        [
+            {"params": params, "lr": lr, "peak": lr, "weight_decay": decay}
+            for params, lr, decay in groups
+            if params
+        ]
+    )
 
 
 @dataclass
@@ -157,25 +277,29 @@ class _Run:
     report: Report
 
     def go(self, start: Start, before: Path | None, progress: bool) -> None:
-        """Train until the stage is done."""
+        """Train until the stage is done, from the checkpoint before it."""
         last = self.folder / "last"
         resumed = last.is_dir()
         state = read_state(last) if resumed else State()
         if state.done:
             return
-        self.made = self._load(start, last if resumed else before)
-        self.optimizer = self.made.optimizer(self.settings)
+        settings = self.settings
+        checkpoint = last if resumed else before
+        with named_failures(f"model {checkpoint or start.model}"):
+            self.model, self.tokenizer = _trainable(start, checkpoint, settings, self.processes.device)
+        self.pad = self.tokenizer.pad_token_id or 0
+        self.optimizer = _optimizer(self.model, settings)
         if resumed:
             self.optimizer.load_state_dict(
                 torch.load(last / OPTIMIZER, map_location="cpu", weights_only=True)["optimizer"]
             )
-        self.train_set = self._examples(self.stage.items, f"stage {self.stage.name}")
-        self.dev_set = self._examples(self.dev_items, "development part")
+        self.train_set = self._fitting(self.stage.items, f"stage {self.stage.name}")
+        self.dev_set = self._fitting(self.dev_items, "development part")
         if self.processes.is_first:
             cut_log(self.folder / LOG, state.step)
-        an_epoch = steps_per_epoch(len(self.train_set), self.settings.batch_size)
-        steps = self.settings.steps or self.settings.epochs * an_epoch
-        every = self.settings.eval_steps or an_epoch
+        an_epoch = steps_per_epoch(len(self.train_set), settings.batch_size)
+        steps = settings.steps or settings.epochs * an_epoch
+        every = settings.eval_steps or an_epoch
         self.report(
             f"stage {self.stage.name}: {len(self.train_set)} answers, {steps} steps"
             + (f", going on after step {state.step}" if resumed else "")
@@ -191,29 +315,22 @@ class _Run:
                 evaluated = ended or state.step % every == 0
                 if evaluated:
                     state = self._evaluated(state, ended)
-                if evaluated or state.step % self.settings.save_steps == 0:
+                if evaluated or state.step % settings.save_steps == 0:
                     self._save("last", state)
-        name, _ = MEASURES[self.settings.select]
+        name, _ = _MEASURES[settings.select]
         best = f"{name} {state.best:.4f} on the development part after step {state.best_step}"
         self.report(f"stage {self.stage.name}: {state.step} of {steps} steps; best: {best}")
-        guess = self.made.model.head.loss_of_guess()
-        if self.settings.select == "loss" and state.best is not None and state.best > guess:
+        guess = self.model.head.loss_of_guess()
+        if settings.select == "loss" and state.best is not None and state.best > guess:
             self.report(
                 f"warning: that is no better than {guess:.4f}, the loss of a guess to which every rating is as likely as any other: this judge has "
                 "learned nothing. Train longer, or with a lower --lr"
             )
 
-    def _load(self, start: Start, checkpoint: Path | None) -> Trainable:
-        checkpoint = checkpoint or start.checkpoint
-        if checkpoint is not None:
-            return from_checkpoint(checkpoint, self.settings, self.processes.device)
-        return new_model(str(start.model), start.head, self.settings, self.processes.device)
-
-    def _examples(self, items: Sequence[OrcaItem], what: str) -> _Examples:
-        model, settings = self.made.model, self.settings
-        limits = [limit for limit in (settings.window, model.window) if limit is not None]
-        window = min(limits) if limits else None
-        encoded = encode_items(items, self.made.tokenizer, settings.form, window)
+    def _fitting(self, items: Sequence[OrcaItem], what: str) -> list[tuple[OrcaItem, Encoded]]:
+        """Return the items that fit the window, in tokens."""
+        window = self.model.window_within(self.settings.window)
+        encoded = encode_items(items, self.tokenizer, self.settings.form, window)
         kept = [(item, each) for item, each in zip(items, encoded, strict=True) if each.fits]
         shortened = sum(each.dropped > 0 for each in encoded)
         if shortened:
@@ -224,37 +341,40 @@ class _Run:
             )
         if not kept:
             raise InputError(f"{what}: no answer fits the window of {window} tokens; raise --window")
-        return _Examples([item for item, _ in kept], [each.ids for _, each in kept])
+        return kept
+
+    def _autocast(self) -> torch.autocast:
+        kind = torch.device(self.processes.device).type
+        return torch.autocast(kind, torch.bfloat16, enabled=self.settings.precision == "bf16")
+
+    def _terms(self, ratings: Sequence[Sequence[float]]) -> int:
+        """Count the terms of the loss of some items: one for each rating, or under the bernoulli head for each item."""
+        return len(ratings) if self.model.head.name == "bernoulli" else sum(map(len, ratings))
 
     def _step(self, step: int, steps: int, an_epoch: int) -> float:
         """Do a step on all processes and return the loss of a rating."""
-        settings, model = self.settings, self.made.model
+        settings, model = self.settings, self.model
         places = step_items(len(self.train_set), settings.batch_size, step, settings.seed, self.folder.name)
-        ids = [self.train_set.ids[place] for place in places]
-        ratings = [self.train_set.items[place].ratings for place in places]
-        terms = _terms(model.head, ratings)
+        ids = [self.train_set[place][1].ids for place in places]
+        ratings = [self.train_set[place][0].ratings for place in places]
+        terms = self._terms(ratings)
         losses = []
         batches = length_batches([len(row) for row in ids], settings.batch_tokens, settings.batch_size)
-        for number, batch_places in self.processes.share(batches):
+        for number, batch in self.processes.share(batches):
             torch.manual_seed(seed_of("dropout", settings.seed, self.folder.name, step, number))
-            batch = collate(
-                [ids[place] for place in batch_places],
-                self.made.pad,
-                device=model.device,
-                ratings=[ratings[place] for place in batch_places],
-                head=model.head,
-            )
-            assert batch.labels is not None
-            with autocast(settings, self.processes.device):
-                params = model(batch.input_ids, batch.lengths)
-            loss = model.head.loss(params, batch.labels).sum() / terms
+            input_ids, lengths = collate([ids[place] for place in batch], self.pad, model.device)
+            labels = model.head.labels([ratings[place] for place in batch]).to(model.device)
+            with self._autocast():
+                params = model(input_ids, lengths)
+            loss = model.head.loss(params, labels).sum() / terms
             loss.backward()  # type: ignore[no-untyped-call,unused-ignore]
             losses.append((number, loss.item()))
         loss_of_all = math.fsum(self.processes.join(losses))
-        parameters = self.made.parameters()
+        parameters = [each for each in model.parameters() if each.requires_grad]
         self.processes.sum_gradients(parameters)
-        norm = gradient_norm(parameters, settings.clip)
-        self._check_finite(loss_of_all, norm, step + 1)
+        norm = float(torch.nn.utils.clip_grad_norm_(parameters, settings.clip))
+        self._check_finite("loss", loss_of_all, step + 1)
+        self._check_finite("gradient", norm, step + 1)
         share = rate(step, steps, settings.warmup)
         for group in self.optimizer.param_groups:
             group["lr"] = group["peak"] * share
@@ -273,23 +393,34 @@ class _Run:
         )
         return loss_of_all
 
-    def _check_finite(self, loss: float, norm: float, step: int) -> None:
-        if math.isfinite(loss) and math.isfinite(norm):
-            return
-        what = "the loss is not a number" if not math.isfinite(loss) else "the gradient is not a number"
-        raise InputError(
-            f"stage {self.stage.name}, step {step}: {what} ({loss if not math.isfinite(loss) else norm}); nothing of this step was "
-            "kept. Train anew with a lower --lr, or with --precision fp32 where it was bf16, under another --out"
-        )
+    def _check_finite(self, what: str, value: float, step: int) -> None:
+        if not math.isfinite(value):
+            raise InputError(
+                f"stage {self.stage.name}, step {step}: the {what} is not a number ({value}); nothing of this step was "
+                "kept. Train anew with a lower --lr, or with --precision fp32 where it was bf16, under another --out"
+            )
 
     def _evaluated(self, state: State, ended: bool) -> State:
-        """Evaluate on the development part; keep the model when it is the best so far."""
-        loss, figures = evaluate(
-            self.made, self.dev_set.items, self.dev_set.ids, self.settings, self.processes
-        )
-        if not math.isfinite(loss):
-            self._check_finite(loss, 0.0, state.step)
-        _, value_of = MEASURES[self.settings.select]
+        """Evaluate on the development part, the same in every process; keep the model when it is the best so far."""
+        settings, head = self.settings, self.model.head
+        mine = self.processes.share([each.ids for _, each in self.dev_set])
+        with self._autocast():
+            found = predict(
+                self.model,
+                [row for _, row in mine],
+                self.pad,
+                batch_tokens=settings.batch_tokens,
+                batch_size=settings.batch_size,
+            )
+        joined = self.processes.join([(place, row) for (place, _), row in zip(mine, found, strict=True)])
+        params = torch.tensor(joined)
+        items = [item for item, _ in self.dev_set]
+        ratings = [item.ratings for item in items]
+        loss = head.loss(params, head.labels(ratings)).sum().item() / self._terms(ratings)
+        self._check_finite("loss", loss, state.step)
+        mean, variance = (each.tolist() for each in head.moments(params))
+        figures = item_agreement(items, mean, None if head.quantiles is None else variance)
+        _, value_of = _MEASURES[settings.select]
         value = value_of(loss, figures)
         gains = not math.isnan(value) and (state.best is None or value < state.best)
         if state.best is None and math.isnan(value):
@@ -301,7 +432,7 @@ class _Run:
             best_step=state.step if gains else state.best_step,
             best=value if gains else state.best,
             without_gain=without,
-            done=ended or without >= self.settings.patience,
+            done=ended or without >= settings.patience,
         )
         row = {"loss": loss, **asdict(figures)}
         self._log({"stage": self.stage.name, "step": state.step, "dev": row, "best": gains})
@@ -318,59 +449,11 @@ class _Run:
                     torch.save({"optimizer": self.optimizer.state_dict()}, part / OPTIMIZER)
                     write_state(part, state)
 
-            made = self.made
             save_checkpoint(
-                self.folder / name, made.model, made.tokenizer, self.args, metrics=metrics, also=also
+                self.folder / name, self.model, self.tokenizer, self.args, metrics=metrics, also=also
             )
         self.processes.wait()
 
     def _log(self, row: Mapping[str, Any]) -> None:
         if self.processes.is_first:
             add_to_log(self.folder / LOG, row)
-
-
-@contextlib.contextmanager
-def autocast(settings: TrainSettings, device: str) -> Iterator[None]:
-    """Compute in bfloat16 under ``bf16``."""
-    with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=settings.precision == "bf16"):
-        yield
-
-
-def _terms(head: Head, ratings: Sequence[Sequence[float]]) -> int:
-    """Count the terms of the loss of some items: one for each rating, or under the bernoulli head for each item."""
-    return len(ratings) if head.name == "bernoulli" else sum(map(len, ratings))
-
-
-def evaluate(
-    made: Trainable,
-    items: Sequence[OrcaItem],
-    ids: Sequence[Sequence[int]],
-    settings: TrainSettings,
-    processes: Processes,
-) -> tuple[float, Agreement]:
-    """Compute the loss of a rating and the agreement, the same in every process."""
-    model = made.model
-    mine = processes.share(ids)
-    with autocast(settings, processes.device):
-        found = predict(
-            model,
-            [row for _, row in mine],
-            made.pad,
-            batch_tokens=settings.batch_tokens,
-            batch_size=settings.batch_size,
-        )
-    params = torch.tensor(processes.join([(place, row) for (place, _), row in zip(mine, found, strict=True)]))
-    ratings = [item.ratings for item in items]
-    loss = model.head.loss(params, model.head.labels(ratings)).sum().item() / _terms(model.head, ratings)
-    mean, variance = (each.tolist() for each in model.head.moments(params))
-    return loss, item_agreement(items, mean, None if model.head.quantiles is None else variance)
-
-
-_Figures = Callable[[float, Agreement], float]
-MEASURES: dict[Measure, tuple[str, _Figures]] = {
-    "loss": ("loss", lambda loss, _: loss),
-    "mae": ("MAE", lambda _, figures: figures.mae),
-    "rho": ("-rho", lambda _, figures: -figures.rho),
-    "composite": ("-(rho + tau - MAE)", lambda _, figures: -composite_of(figures, COMPOSITES["paper"])),
-}
-"""Name of each measure of a gain in words, and the value to make small, from the loss of a rating and the agreement."""

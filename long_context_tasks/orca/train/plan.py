@@ -30,8 +30,6 @@ from long_context_tasks.orca.splits import normalised_question, question_numbers
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.validated import Checked, Number, Whole
 
-Method = Literal["lora", "full"]
-Precision = Literal["auto", "fp32", "bf16"]
 Measure = Literal["loss", "mae", "rho", "composite"]
 """What is best on the development part: the loss of a rating, the mean absolute error of the mean, Spearman's rho, or rho + tau - MAE."""
 Scenario = Literal["human", "judge", "judge_all", "mixed", "two_stage"]
@@ -45,52 +43,42 @@ _Share = Annotated[Number, Field(ge=0, lt=1)]
 
 
 class TrainSettings(Checked):
-    """How a model is trained. All but ``save_steps`` decide the loss curve.
+    """How a model is trained; the descriptions are the help of the command's options. All but ``save_steps`` decide the loss curve.
+
+    ``lora`` trains an adapter and the head, ``full`` the whole body and the head. Under ``bf16`` frozen weights are in bfloat16, trained weights in
+    float32, and autocast computes. A step with more than ``batch_tokens`` tokens, padding included, is computed in parts.
 
     Attributes:
-        method: ``lora`` trains an adapter and the head, ``full`` the whole body and the head.
-        precision: ``bf16``: frozen weights in bfloat16, trained weights in float32, computed under autocast. ``auto``: bf16 on a GPU, else fp32.
-        epochs: of each stage, unless ``steps`` is given.
-        steps: of each stage; None for ``epochs``.
-        batch_size: items of a step, over all processes.
-        batch_tokens: most tokens that are computed at once, padding included; a step with more is computed in parts.
-        lr: highest learning rate; None for 2e-4 (lora) or 2e-5 (full).
-        head_lr: of the head; None for five times ``lr``.
-        warmup: share of the steps in which the rate rises.
-        weight_decay: of the matrices, without the head.
         clip: greatest norm of the gradient.
-        lora_rank, lora_alpha, lora_dropout: of the adapter.
-        seed: of the order, the first weights of head and adapter, and the dropout.
-        eval_steps: steps between evaluations on the development part; None for an epoch.
-        save_steps: steps between checkpoints beside those at evaluations.
-        patience: evaluations without a gain after which a stage ends.
-        select: the measure of a gain.
         window: most tokens of an item, to use less than the model's window.
-        gradient_checkpointing: compute twice to save memory.
         form: the parts of the text.
     """
 
-    method: Method = "lora"
-    precision: Precision = "auto"
-    epochs: _Count = 3
-    steps: _Count | None = None
-    batch_size: _Count = 16
-    batch_tokens: _Count = 8192
-    lr: _Positive | None = None
-    head_lr: _Positive | None = None
-    warmup: _Share = 0.1
-    weight_decay: _Share = 0.01
+    method: Literal["lora", "full"] = Field("lora", description="lora or full.")
+    precision: Literal["auto", "fp32", "bf16"] = Field(
+        "auto", description="fp32 or bf16; auto: bf16 on a GPU."
+    )
+    epochs: _Count = Field(3, description="Of each stage.")
+    steps: _Count | None = Field(None, description="Of each stage, in place of --epochs.")
+    batch_size: _Count = Field(16, description="Answers a step, over all processes.")
+    batch_tokens: _Count = Field(8192, description="Most tokens computed at once.")
+    lr: _Positive | None = Field(None, description="Learning rate. Default: 2e-4 (lora), 2e-5 (full).")
+    head_lr: _Positive | None = Field(None, description="Of the head. Default: five times --lr.")
+    warmup: _Share = Field(0.1, description="Share of the steps.")
+    weight_decay: _Share = Field(0.01, description="Of AdamW.")
     clip: _Positive = 1.0
-    lora_rank: _Count = 16
-    lora_alpha: _Count = 32
-    lora_dropout: _Share = 0.05
-    seed: int = 0
-    eval_steps: _Count | None = None
-    save_steps: _Count = 200
-    patience: _Count = 3
-    select: Measure = "loss"
+    lora_rank: _Count = Field(16, description="Rank of the adapter.")
+    lora_alpha: _Count = Field(32, description="Its scale is alpha / rank.")
+    lora_dropout: _Share = Field(0.05, description="Share of the adapter's input.")
+    seed: int = Field(0, description="Of everything random.")
+    eval_steps: _Count | None = Field(
+        None, description="Steps between evaluations on --dev. Default: an epoch."
+    )
+    save_steps: _Count = Field(200, description="Steps between checkpoints.")
+    patience: _Count = Field(3, description="Evaluations without a gain that end a stage.")
+    select: Measure = Field("loss", description="What is best on --dev: loss, mae, rho or composite.")
     window: int | None = None
-    gradient_checkpointing: bool = False
+    gradient_checkpointing: bool = Field(False, description="Less memory, more time.")
     form: InputFormat = InputFormat()
 
     def resolved(self, device: str) -> "TrainSettings":
@@ -120,20 +108,12 @@ class Stage:
     items: tuple[OrcaItem, ...]
 
 
-@dataclass(frozen=True)
-class Stages:
-    """The stages in order, and notes for the user."""
-
-    stages: tuple[Stage, ...]
-    notes: tuple[str, ...]
-
-
 def make_stages(
     scenario: str,
     human: Sequence[OrcaItem],
     judge: Sequence[OrcaItem] = (),
     held_out: Sequence[OrcaItem] = (),
-) -> Stages:
+) -> tuple[list[Stage], list[str]]:
     """Make the stages of a scenario.
 
     Args:
@@ -141,6 +121,9 @@ def make_stages(
         human: training part of the ratings by people.
         judge: ratings by judges.
         held_out: development part and whatever else must not be trained on with judges' ratings.
+
+    Returns:
+        The stages in order, and notes for the user.
 
     Raises:
         InputError: an unknown scenario, data that it needs are missing, or nothing is left of them.
@@ -189,7 +172,7 @@ def make_stages(
     return _checked(stages, notes)
 
 
-def _checked(stages: Sequence[Stage], notes: Sequence[str]) -> Stages:
+def _checked(stages: list[Stage], notes: list[str]) -> tuple[list[Stage], list[str]]:
     for stage in stages:
         if not stage.items:
             raise InputError(
@@ -197,7 +180,7 @@ def _checked(stages: Sequence[Stage], notes: Sequence[str]) -> Stages:
                 "its questions are held out, or the training part has none of them"
             )
         check_trainable(stage.items, f"stage {stage.name}")
-    return Stages(tuple(stages), tuple(notes))
+    return stages, notes
 
 
 def _answer(item: OrcaItem) -> tuple[str, str]:

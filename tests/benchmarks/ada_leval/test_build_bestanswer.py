@@ -80,38 +80,14 @@ def test_cases_are_those_of_the_plain_rules(
                 assert count(prompts.prompt(case, made.documents)) == size
 
 
-def test_rules_case_by_case(tmp_path):
-    """The same, said again from the other end: what may be seen in any case that is built."""
-    posts = make_posts(3, 400, tags=8, words=60)
-    by_id = {post["Id"]: post for post in posts}
-    cases = built(tmp_path, posts, lengths=(1000, 2000, 4000, 32000), bounds="round", min_fill=0.5)
+def test_a_longer_case_shows_what_the_shorter_one_shows_and_more(tmp_path):
+    cases = built(
+        tmp_path, make_posts(3, 400, tags=8, words=60), lengths=(1000, 2000, 4000, 32000), min_fill=0.5
+    )
     assert len({tuple(case.cluster for case in cases[length].cases) for length in (1000, 2000, 4000)}) == 1
-    for length, made in cases.items():
-        assert len(made) > 20
-        for case in made.cases:
-            answers = [by_id[int(key)] for key in case.inputs["answers"]]
-            question = by_id[int(case.inputs["question"])]
-            gold = answers[int(case.turns[0].gold[1:]) - 1]
-            assert gold["Id"] == question["AcceptedAnswerId"]
-            assert case.id == f"{question['Id']}_{case.turns[0].gold}"
-            assert all("<img" not in answer["Body"] for answer in answers)
-            texts = [made.documents[key].strip() for key in case.inputs["answers"]]
-            assert len(set(texts)) == len(texts) > 1
-            assert 0.5 * length <= count(prompts.prompt(case, made.documents)) <= length or length < 4000
-            for answer in answers:
-                if answer is gold:
-                    continue
-                other = by_id[answer["ParentId"]]
-                mine, theirs = set(question["Tags"]), set(other["Tags"])
-                if other is question:
-                    assert answer["CreationDate"] < gold["CreationDate"]
-                elif length < 32000:
-                    assert len(mine & theirs) / min(len(mine), len(theirs)) >= 0.4
-                else:
-                    assert mine & theirs
-    # A longer case of a question shows what the shorter one shows, and more.
     for shorter, longer in itertools.pairwise(cases):
         more = {case.cluster: set(case.inputs["answers"]) for case in cases[longer].cases}
+        assert len(more) > 20
         for case in cases[shorter].cases:
             assert case.cluster not in more or set(case.inputs["answers"]) <= more[case.cluster]
 
@@ -333,20 +309,3 @@ def test_posts_that_cannot_be_used(tmp_path, posts, options, message):
         settings = BestAnswerSettings(**{"lengths": (1000,), **options})
         build.build(FAMILY, source, settings, tmp_path / "out" / FAMILY)
     assert not list((tmp_path / "out").glob("*"))
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"bounds": "odd"}, "--bounds"),
-        ({"tags": 0}, "--tags"),
-        ({"questions_per_tag": 0}, "--questions-per-tag"),
-        ({"shared_tags": 1.5}, "--shared-tags"),
-        ({"min_fill": 0.0}, "--min-fill"),
-        ({"min_own": -1}, "--min-own"),
-        ({"shared_of": "larger"}, "--shared-of"),
-    ],
-)
-def test_bad_settings(options, words):
-    with pytest.raises(InputError, match=words):
-        BestAnswerSettings((1000,), **options)

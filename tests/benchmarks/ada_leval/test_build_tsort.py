@@ -1,7 +1,6 @@
 """Cases of TSort built from books: order, whole paragraphs, caps, counts, seeds, bad input."""
 
 import hashlib
-import itertools
 import json
 import random
 import tempfile
@@ -17,7 +16,7 @@ from other_tokenizers import count, other_tokenizer
 from long_context_tasks.benchmarks.ada_leval import build, prompts
 from long_context_tasks.benchmarks.ada_leval.build.leaks import find_leaks
 from long_context_tasks.benchmarks.ada_leval.build.tsort import caps_for
-from long_context_tasks.benchmarks.ada_leval.settings import TSortSettings
+from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings, TSortSettings
 from long_context_tasks.benchmarks.building import parse_lengths
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.corpora.books import Book
@@ -131,17 +130,6 @@ def test_cases_obey_the_rules(books, seed, stride, segments):
                 assert case.cluster == case.document
 
 
-def test_beginnings_are_a_stride_apart_and_segments_are_full(tmp_path):
-    books = {"b": plain_book(400)}
-    (made,) = built(tmp_path, books, lengths=(2000,), stride=16).values()
-    starts = sorted(int(case.id.split("_")[1]) for case in made.cases)
-    assert len(starts) > 10 and {b - a for a, b in itertools.pairwise(starts)} == {16}
-    size = max(count(text + "\n\n") for text in books["b"])
-    for case in made.cases:
-        for a, b in case.inputs["segments"]:
-            assert 350 - size < count(made.documents["b"][a:b] + "\n\n") <= 350
-
-
 def test_all_orders_occur_and_the_first_cases_cover_all_books(tmp_path):
     books = {f"b{i}": plain_book(700, name=f"v{i}") for i in range(5)}
     (made,) = built(tmp_path, books, lengths=(2000,), stride=3).values()
@@ -237,19 +225,24 @@ def test_nothing_is_left_when_building_breaks(tmp_path, monkeypatch, fault):
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("kind", "options", "words"),
     [
-        ({"lengths": ()}, "--length"),
-        ({"lengths": (100,)}, "too short"),
-        ({"lengths": (2000,), "n": 0}, "--n"),
-        ({"lengths": (2000,), "segments": 1}, "--segments"),
-        ({"lengths": (2000,), "stride": 0}, "--stride"),
-        ({"lengths": (2000,), "length_policy": "same_tokens"}, "--tokenizer"),
+        (TSortSettings, {"lengths": ()}, "--length"),
+        (TSortSettings, {"lengths": (100,)}, "too short"),
+        (TSortSettings, {"n": 0}, "--n"),
+        (TSortSettings, {"segments": 1}, "--segments"),
+        (TSortSettings, {"stride": 0}, "--stride"),
+        (TSortSettings, {"length_policy": "same_tokens"}, "--tokenizer"),
+        (BestAnswerSettings, {"bounds": "odd"}, "--bounds"),
+        (BestAnswerSettings, {"tags": 0}, "--tags"),
+        (BestAnswerSettings, {"questions_per_tag": 0}, "--questions-per-tag"),
+        (BestAnswerSettings, {"shared_tags": 1.5}, "--shared-tags"),
+        (BestAnswerSettings, {"min_fill": 0.0}, "--min-fill"),
     ],
 )
-def test_bad_settings(options, words):
+def test_bad_settings(kind, options, words):
     with pytest.raises(InputError, match=words):
-        TSortSettings(**options)
+        kind(**{"lengths": (2000,), **options})
 
 
 @pytest.mark.parametrize(

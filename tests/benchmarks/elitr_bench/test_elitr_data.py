@@ -11,7 +11,6 @@ from invented_meetings import (
     question_members,
     questions_json,
     transcript_tar,
-    write_archives,
 )
 
 from long_context_tasks.benchmarks.elitr_bench import data, prompts
@@ -23,31 +22,16 @@ from long_context_tasks.schema import InputError
 from long_context_tasks.tokens import CL100K, get_tokenizer
 
 
-@pytest.fixture
-def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ElitrBenchOptions:
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
-    write_archives(tmp_path / "data")
-    return ElitrBenchOptions(data_dir=tmp_path / "data")
-
-
 def test_single_turn_cases(options: ElitrBenchOptions) -> None:
     task = load_task("elitr_bench_qa_dev", options)
     cases = task.cases.cases
-    assert [case.id for case in cases] == [
-        "meeting_en_dev_001_1",
-        "meeting_en_dev_001_2",
-        "meeting_en_dev_002_1",
-    ]
-    second = cases[1]
+    first, second, third = cases
+    assert [case.id for case in cases] == [f"meeting_en_dev_{name}" for name in ("001_1", "001_2", "002_1")]
     assert (second.cluster, second.document) == ("meeting_en_dev_001", "meeting_en_dev_001")
     assert second.labels == {"split": "dev", "language": "english"}
-    assert dict(second.turns[0].labels) == {
-        "question_id": "2",
-        "question_type": "when",
-        "answer_position": "E",
-        "qa_conv_differs": True,
-    }
-    assert [case.turns[0].labels["qa_conv_differs"] for case in cases] == [False, True, False]
+    labels = {"question_id": "2", "question_type": "when", "answer_position": "E"}
+    assert second.turns[0].labels == {**labels, "qa_conv_differs": True}
+    assert not first.turns[0].labels["qa_conv_differs"] and not third.turns[0].labels["qa_conv_differs"]
     assert (task.answer_budget, task.metrics[0]) == (512, "judge_score")
     (message,) = task.messages(second)
     assert TEXTS["meeting_en_dev_001"] in message.content
@@ -78,11 +62,10 @@ def test_gold_history_is_said_in_the_case(options: ElitrBenchOptions) -> None:
 
 def test_czech_cases(options: ElitrBenchOptions) -> None:
     task = load_task("elitr_bench_qa_test_czech", options)
-    (case,) = task.cases.cases
-    (message,) = task.messages(case)
-    assert "formulated in Czech" in message.content and message.content.endswith(
-        "Česky: What leaves at noon?"
-    )
+    [case] = task.cases.cases
+    [message] = task.messages(case)
+    assert "formulated in Czech" in message.content
+    assert message.content.endswith("Česky: What leaves at noon?")
     assert case.labels == {"split": "test", "language": "czech"}
 
 
@@ -135,45 +118,34 @@ def test_a_wrong_password_leaves_no_folder(
     assert not [path for path in (tmp_path / "cache" / "cases").iterdir() if path.is_dir()]
 
 
-def _shorter_conv() -> bytes:
-    row = questions_json("dev", conv=True)
-    row["meetings"][0]["questions"].pop()
-    return encrypted_zip(question_members() | {"data/elitr-bench-conv_dev.json": json.dumps(row).encode()})
-
-
-def _tar(tar: bytes) -> bytes:
-    return encrypted_zip({"ELITR-English-dev.tar": tar})
-
-
+SHORTER = questions_json("dev", conv=True)
+SHORTER["meetings"][0]["questions"].pop()
 BLANK = {"ELITR-English-dev/meeting_en_dev_002/transcript_MAN_annot02.txt": b" \n"}
+TAR = "ELITR-English-dev.tar"
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "words"),
+    ("name", "members", "words"),
     [
         (
-            "ELITR-English-dev.tar.zip",
-            _tar(transcript_tar("test2")),
+            f"{TAR}.zip",
+            {TAR: transcript_tar("test2")},
             r"no transcript of meeting_en_dev_001, meeting_en_dev_002 \(there are: meeting_en_test2",
         ),
-        (
-            "ELITR-English-dev.tar.zip",
-            _tar(transcript_tar("dev", BLANK)),
-            "transcript of meeting_en_dev_002 is empty",
-        ),
+        (f"{TAR}.zip", {TAR: transcript_tar("dev", BLANK)}, "transcript of meeting_en_dev_002 is empty"),
         (
             "data.zip",
-            _shorter_conv(),
+            question_members() | {"data/elitr-bench-conv_dev.json": json.dumps(SHORTER).encode()},
             r"QA and Conv files do not have the same .*\(meeting_en_dev_001, question 2, only in QA\)",
         ),
     ],
     ids=["missing transcript", "empty transcript", "other questions"],
 )
 def test_archives_that_do_not_belong_together(
-    options: ElitrBenchOptions, name: str, content: bytes, words: str
+    options: ElitrBenchOptions, name: str, members: dict[str, bytes], words: str
 ) -> None:
     assert options.data_dir is not None
-    (options.data_dir / "elitr_bench" / name).write_bytes(content)
+    (options.data_dir / "elitr_bench" / name).write_bytes(encrypted_zip(members))
     with pytest.raises(InputError, match=words):
         load_task("elitr_bench_qa_dev", options)
 

@@ -9,9 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from invented_meetings import write_archives
 
-from long_context_tasks.benchmarks.elitr_bench.task import ElitrBenchOptions
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.noise import word_error_rate
 from long_context_tasks.schema import CaseSet, InputError, Options
@@ -24,13 +22,6 @@ COUNTS = {
     "Monday.": {"Monday.": 3, "Sunday.": 2},
     "": {"uh": 4, "the": 2},
 }
-
-
-@pytest.fixture
-def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
-    write_archives(tmp_path / "data")
-    return ElitrBenchOptions(data_dir=tmp_path / "data")
 
 
 @pytest.fixture

@@ -4,37 +4,55 @@ import csv
 import json
 import math
 import statistics
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from invented_meetings import write_archives
-from stored_elitr_runs import write_run
+from collected_runs import JUDGED_METRICS, Turn, run_of, write_lm_eval
 from typer.testing import CliRunner, Result
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.elitr_bench import paper
 from long_context_tasks.benchmarks.elitr_bench.archives import Archives
-from long_context_tasks.benchmarks.elitr_bench.report import (
-    ScoredQuestion,
-    by_label,
-    paired_difference,
-)
+from long_context_tasks.benchmarks.elitr_bench.report import ScoredQuestion, by_label, paired_difference
+from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.cli import app
 from long_context_tasks.results import find_runs
 from long_context_tasks.results.evaluations import judged_evaluations, judged_path, short_names, write_judged
-from long_context_tasks.schema import Case, Options
+from long_context_tasks.schema import Case, LoadedTask, Options
 from long_context_tasks.schema.report import mean_over_repeats
 
 QA, TALK, CONV = "elitr_bench_qa_dev", "elitr_bench_qa_dev_multiturn", "elitr_bench_conv_dev"
 
 
-@pytest.fixture
-def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
-    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
-    write_archives(tmp_path / "data")
-    return Options(data_dir=tmp_path / "data")
+STUB = {"name": "stub", "model": "stub", "seeds": [0]}
+
+
+def write_run(
+    root: Path,
+    options: Options,
+    name: str,
+    score: Callable[[Case, int], float | None],
+    *,
+    day: int | None = None,
+    judge: Mapping[str, Any] = STUB,
+    **own: Any,
+) -> LoadedTask:
+    """Write a run on all cases of a task as lm-eval leaves it, with scores by case and turn; None: not judged."""
+    task = load_task(name, options)
+    folder = root / own.get("model", "owl")
+    cases = {case.id: [_turn(score(case, n)) for n in range(len(case.turns))] for case in task.cases.cases}
+    made = f"2026-01-0{day or len(list(folder.glob('results_*'))) + 1}T10-00-00.000000"
+    write_lm_eval(root, run_of(task, cases, made=made, judge=judge, **own))
+    return task
+
+
+def _turn(value: float | None) -> Turn:
+    return Turn(
+        {**dict.fromkeys(JUDGED_METRICS, value), "answered": 1.0}, "not_judged" if value is None else None
+    )
 
 
 def lct(*words: Any) -> Result:
@@ -127,7 +145,7 @@ def test_seeds_and_tests(options: Options, tmp_path: Path) -> None:
             QA,
             lambda case, n, base=base: base + (question(case, n) == "2") / 2,
             model=model,
-            random_seed=2022 + run,
+            seed=2022 + run,
         )
     # Other settings are no seed of the same run.
     write_run(tmp_path / "runs", options, QA, lambda *_: 1.0, gen_kwargs={"temperature": 0.6})
@@ -233,7 +251,7 @@ def test_bad_input(options: Options, tmp_path: Path) -> None:
     ):
         result = lct(*words)
         assert result.exit_code == 2 and message in result.stderr, result.output
-    write_run(runs, options, QA, lambda *_: 2.0, run=2)
+    write_run(runs, options, QA, lambda *_: 2.0, day=2)
     for words, message in (
         (("--test", "owl"), "--test owl: give two names"),
         (("--test", "owl,dog"), "--test dog: no judged run; models: owl; tasks: elitr_bench_qa_dev"),
@@ -289,7 +307,7 @@ def test_the_published_scores_come_out_as_in_the_paper(
                     model=model,
                 )
     found = tables(tmp_path)
-    figure = {(cell.row, cell.column): cell for cell in paper.paper_tables(scores, ["fig3"])[0].cells}
+    figure = {(cell.row, cell.column): cell for cell in paper.paper_tables(scores, ["fig3"])["fig3"]}
     words = {"QA, single-turn": "st_qa", "QA, multi-turn": "mt_qa", "Conv, multi-turn": "mt_conv"}
     assert len(found["differing"]) == 8
     for row in found["differing"]:

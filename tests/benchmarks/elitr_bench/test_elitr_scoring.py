@@ -54,6 +54,7 @@ FAILED = Verdict(None, "endpoint_failed", None, (), 2023, "key", error="gone")
 def test_replies(judge: str, reply: str, official: float | None, strict: float | None) -> None:
     scores = scoring.score_turn(case(), 0, "x", [verdict(reply, judge=judge)], name=judge)
     assert [scores[metric].value for metric in JUDGED] == [strict, official]
+    assert scores["answered"] == Score(1.0)
 
 
 @given(st.text(max_size=60), st.sampled_from(prompts.JUDGES))
@@ -63,16 +64,6 @@ def test_any_reply_is_read(reply: str, judge: str) -> None:
     )
     value = scores["judge_score"].value
     assert value is None or 0 <= value <= 10
-
-
-def test_scores_are_on_ten_points() -> None:
-    for judge, reply in (("gpt", r"\boxed{6}"), ("prometheus", "[RESULT] 3")):
-        scores = scoring.score_turn(case(), 1, "x", [verdict(reply, judge=judge)], name=judge)
-        assert scores == {
-            "judge_score": Score(6.0),
-            "official_judge_score": Score(6.0),
-            "answered": Score(1.0),
-        }
 
 
 def test_czech_has_a_score_0() -> None:

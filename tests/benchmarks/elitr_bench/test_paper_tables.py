@@ -13,7 +13,6 @@ from long_context_tasks.benchmarks.elitr_bench.archives import Archives, Questio
 from long_context_tasks.benchmarks.elitr_bench.paper import (
     Cell,
     Scores,
-    Table,
     middle_test,
     paper_tables,
     published,
@@ -23,7 +22,13 @@ from long_context_tasks.schema import InputError
 from long_context_tasks.stats import round_half_up, round_twice
 
 MODELS_WITHOUT_RUNS = {"GPT-4o", "LLaMA-3.1-8B", "Phi-3-small"}
+Tables = dict[str, list[Cell]]
 SEEDS = ("published only", "three seeds")
+
+
+def at(cells: list[Cell], row: str, column: str) -> Cell:
+    [found] = [cell for cell in cells if (cell.row, cell.column) == (row, column)]
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +40,8 @@ def scores(shared: Path) -> Scores:
 
 
 @pytest.fixture(scope="module")
-def tables(scores: Scores) -> dict[str, Table]:
-    return {table.key: table for table in paper_tables(scores)}
+def tables(scores: Scores) -> Tables:
+    return paper_tables(scores)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +55,7 @@ def expected(shared: Path) -> dict[str, Any]:
 
 @pytest.mark.vectors
 @pytest.mark.parametrize("split", ["dev", "test"])
-def test_table_1(split: str, scores: Scores, tables: dict[str, Table], expected: dict[str, Any]) -> None:
+def test_table_1(split: str, scores: Scores, tables: Tables, expected: dict[str, Any]) -> None:
     row = expected["table1"][split]
     qa, conv = (
         {meeting.id: meeting.questions for meeting in scores.questions(split, kind)} for kind in (False, True)
@@ -69,7 +74,7 @@ def test_table_1(split: str, scores: Scores, tables: dict[str, Table], expected:
     figures = {"meetings": printed["meetings"], "questions": printed["questions"], **printed["by_type"]}
     figures |= {"QA/Conv differing": printed["qa_conv_differing"], **(printed["by_position"] or {})}
     for column, figure in figures.items():
-        cell = tables["table1"].cell(split, column)
+        cell = at(tables["table1"], split, column)
         assert (cell.published, cell.recomputed, cell.match) == (str(figure), str(figure), "yes")
 
 
@@ -83,7 +88,7 @@ def test_table_1(split: str, scores: Scores, tables: dict[str, Table], expected:
     ],
 )
 def test_means(
-    tables: dict[str, Table],
+    tables: Tables,
     expected: dict[str, Any],
     table: str,
     place: tuple[str, ...],
@@ -95,7 +100,7 @@ def test_means(
     rows: Any = expected
     for key in place:
         rows = rows[key]
-    cells = [tables[table].cell(row["model"], row[column]) for row in rows]
+    cells = [at(tables[table], row["model"], row[column]) for row in rows]
     assert len(cells) == n and {(cell.match, cell.reason) for cell in cells} == {match}
     for cell, row in zip(cells, rows, strict=True):
         assert (cell.published, cell.n) == (row["published"], row["n"])
@@ -109,11 +114,11 @@ def test_means(
 
 
 @pytest.mark.vectors
-def test_table_3_single_seed(tables: dict[str, Table], expected: dict[str, Any]) -> None:
+def test_table_3_single_seed(tables: Tables, expected: dict[str, Any]) -> None:
     n = 0
     for row in expected["table3_single_seed"]["rows"]:
         for figure in row["cells"]:
-            cell = tables["table3"].cell(row["model"], figure["value"])
+            cell = at(tables["table3"], row["model"], figure["value"])
             assert cell.value == Fraction(figure["score_sum"], figure["n"])
             assert float(cell.value) == pytest.approx(figure["single_seed_mean"])
             assert (cell.n, cell.published) == (figure["n"], figure["published_three_seed"])
@@ -123,34 +128,34 @@ def test_table_3_single_seed(tables: dict[str, Table], expected: dict[str, Any])
 
 
 @pytest.mark.vectors
-def test_figure_2a(tables: dict[str, Table], expected: dict[str, Any]) -> None:
+def test_figure_2a(tables: Tables, expected: dict[str, Any]) -> None:
     rows = expected["fig2a_recomputed"]
-    assert len(tables["fig2a"].cells) == 2 * len(rows)
+    assert len(tables["fig2a"]) == 2 * len(rows)
     for row in rows:
         for rater, mean in (("gpt-4", row["gpt4_mean"]), ("silver-human", row["silver_mean"])):
-            cell = tables["fig2a"].cell(f"gold {row['gold_score']}", rater)
+            cell = at(tables["fig2a"], f"gold {row['gold_score']}", rater)
             assert (cell.n, cell.match) == (row["n"], "not printed")
             assert cell.value is not None and cell.value == pytest.approx(mean)
             assert cell.interval is not None and cell.interval.low <= cell.value <= cell.interval.high
 
 
 @pytest.mark.vectors
-def test_figure_2b(tables: dict[str, Table], expected: dict[str, Any]) -> None:
+def test_figure_2b(tables: Tables, expected: dict[str, Any]) -> None:
     rows = expected["fig2b"]
     for row in rows:
-        cell = tables["fig2b"].cell(row["a"], row["b"])
+        cell = at(tables["fig2b"], row["a"], row["b"])
         assert cell.value == pytest.approx(row["pearson"], abs=1e-12)
         assert (cell.n, cell.recomputed, cell.match) == (row["n"], row["rounded"], "yes")
         assert cell.published == row["published"].removeprefix("text: between ").replace(" and ", " to ")
         assert cell.interval is not None and cell.interval.low < row["pearson"] < cell.interval.high
-    assert len(rows) == len(tables["fig2b"].cells) == 6
+    assert len(rows) == len(tables["fig2b"]) == 6
 
 
 @pytest.mark.vectors
-def test_table_9_one_run(tables: dict[str, Table], expected: dict[str, Any]) -> None:
+def test_table_9_one_run(tables: Tables, expected: dict[str, Any]) -> None:
     rows = expected["table9_not_reproducible"]["rows"]
     for row in rows:
-        cell = tables["table9"].cell(row["model"], row["setting"])
+        cell = at(tables["table9"], row["model"], row["setting"])
         assert cell.published == f"{row['published_mean']} ± {row['published_std']}"
         assert float(cell.value or 0) == pytest.approx(row["archive_single_seed_mean"])
         deviation = (float(cell.value or 0) - float(row["published_mean"])) / float(row["published_std"])
@@ -161,22 +166,22 @@ def test_table_9_one_run(tables: dict[str, Table], expected: dict[str, Any]) -> 
 
 
 @pytest.mark.vectors
-def test_table_10(scores: Scores, tables: dict[str, Table], expected: dict[str, Any]) -> None:
+def test_table_10(scores: Scores, tables: Tables, expected: dict[str, Any]) -> None:
     for row in expected["table10"]:
-        test, cell = middle_test(scores, row["model"]), tables["table10"].cell(row["model"], "p")
+        test, cell = middle_test(scores, row["model"]), at(tables["table10"], row["model"], "p")
         assert test is not None
         assert (test.n_first, test.n_second) == (row["n_middle"], row["n_other"])
         found = (test.t, test.df, test.p, test.mean_first, test.mean_second)
         names = ("t", "df", "p_value", "mean_middle", "mean_other")
         assert found == pytest.approx([row[name] for name in names], rel=1e-9)
         assert (cell.published, cell.recomputed, cell.match) == (row["published"], row["rounded"], "yes")
-    with_runs = [cell for cell in tables["table10"].cells if cell.row not in MODELS_WITHOUT_RUNS]
+    with_runs = [cell for cell in tables["table10"] if cell.row not in MODELS_WITHOUT_RUNS]
     assert [cell.match for cell in with_runs] == ["yes"] * 9
 
 
 @pytest.mark.vectors
-def test_every_figure_that_can_be_recomputed_is(tables: dict[str, Table]) -> None:
-    matches = {key: [cell.match for cell in table.cells] for key, table in tables.items()}
+def test_every_figure_that_can_be_recomputed_is(tables: Tables) -> None:
+    matches = {key: [cell.match for cell in table] for key, table in tables.items()}
     assert {key: found.count("yes") for key, found in matches.items() if "yes" in found} == {
         "table1": 18,
         "table2": 25,
@@ -188,20 +193,20 @@ def test_every_figure_that_can_be_recomputed_is(tables: dict[str, Table]) -> Non
     }
     assert not any("no" in found for found in matches.values())
     for table in tables.values():
-        for cell in table.cells:
+        for cell in table:
             assert cell.reason or cell.value is not None
 
 
 @pytest.mark.vectors
-def test_figure_3_is_about_the_differing_questions(scores: Scores, tables: dict[str, Table]) -> None:
+def test_figure_3_is_about_the_differing_questions(scores: Scores, tables: Tables) -> None:
     assert (len(scores.differing("dev")), len(scores.differing("test"))) == (16, 17)
     figure = tables["fig3"]
-    assert {cell.n for cell in figure.cells} == {33}
-    loss = figure.cell("GPT-4", "mt_conv - mt_qa").value
-    qa, conv = figure.cell("GPT-4", "mt_qa").value, figure.cell("GPT-4", "mt_conv").value
+    assert {cell.n for cell in figure} == {33}
+    loss = at(figure, "GPT-4", "mt_conv - mt_qa").value
+    qa, conv = at(figure, "GPT-4", "mt_qa").value, at(figure, "GPT-4", "mt_conv").value
     assert isinstance(qa, Fraction) and isinstance(conv, Fraction) and loss == conv - qa
-    assert {cell.row for cell in figure.cells}.isdisjoint(MODELS_WITHOUT_RUNS)
-    assert [cell.column for cell in figure.cells if cell.row == "GPT-3.5"] == ["st_qa"]
+    assert {cell.row for cell in figure}.isdisjoint(MODELS_WITHOUT_RUNS)
+    assert [cell.column for cell in figure if cell.row == "GPT-3.5"] == ["st_qa"]
 
 
 def test_published_figures_are_complete() -> None:

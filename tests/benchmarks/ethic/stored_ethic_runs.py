@@ -1,15 +1,15 @@
 """Runs as both hosts leave them, written without them: invented answers to a task, scored by the task itself."""
 
-import json
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import collected_runs
+from collected_runs import Run, Turn, run_of
 
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.judges import JudgeRequest, Verdict
 from long_context_tasks.schema import Case, CaseScores, LoadedTask, Options
-from long_context_tasks.stats.means import task_numbers
 
 Answers = Callable[[LoadedTask, Case], str]
 Rates = Callable[[Case, JudgeRequest], float | None]
@@ -55,9 +55,14 @@ def scored(
     return found
 
 
-def _numbers(task: LoadedTask, rows: Sequence[tuple[Case, str, Any, CaseScores]]) -> dict[str, float]:
-    scores, clusters = [row[3] for row in rows], [row[0].cluster for row in rows]
-    return task_numbers(scores, clusters, task.metrics, task.intervals, points=task.points)
+def _stored(task: LoadedTask, answer: Answers, rate: Rates | None, model: str, made: str) -> Run:
+    cases = {}
+    rows = scored(task, answer, rate)
+    for case, text, verdicts, scores in rows:
+        values = {name: score.value for name, score in scores.items()}
+        cases[case.id] = [Turn(values, scores[task.metrics[0]].reason, text, tuple(verdicts))]
+    judge = JUDGE if any(row[2] for row in rows) else {}
+    return run_of(task, cases, model=model, made=made, judge=judge, gen_kwargs={})
 
 
 def write_lm_eval(
@@ -74,41 +79,8 @@ def write_lm_eval(
         model: its name.
     """
     task = load_task(name, options)
-    folder = root / model
-    folder.mkdir(parents=True, exist_ok=True)
-    time = TIME.format(len(list(folder.glob("results_*"))))
-    rows = scored(task, answer, rate)
-    with (folder / f"samples_{name}_{time}.jsonl").open("w", encoding="utf-8") as file:
-        for case, text, verdicts, scores in rows:
-            record = {"response": text, "status": None, "prompt_sha256": [], "verdicts": [verdicts]}
-            values = {metric: math.nan if one.value is None else one.value for metric, one in scores.items()}
-            sample = {
-                "doc": {
-                    "case": case.id,
-                    "cluster": case.cluster,
-                    "labels": json.dumps(dict(case.labels)),
-                    "turn_labels": "[]",
-                },
-                "resps": [[text]],
-                "filtered_resps": [json.dumps(record) if task.judging is not None else text],
-                "metrics": [*values, "n"],
-                **values,
-                "n": 1,
-            }
-            file.write(json.dumps(sample) + "\n")
-    metadata = {**task.description(), "benchmark": "ethic", "headline": task.metrics[0]}
-    metadata["points"] = sorted(task.points)
-    if any(row[2] for row in rows):
-        metadata["judge"] = JUDGE
-    result = {
-        "model_name": model,
-        "lm_eval_version": "0.4.13",
-        "results": {name: {f"{key},none": value for key, value in _numbers(task, rows).items()}},
-        "configs": {name: {"output_type": "generate_until", "metadata": metadata}},
-        "config": {"model": "hf", "gen_kwargs": {}, "random_seed": 0},
-        "n-samples": {name: {"original": len(rows), "effective": len(rows)}},
-    }
-    (folder / f"results_{time}.json").write_text(json.dumps(result), encoding="utf-8")
+    made = TIME.format(len(list((root / model).glob("results_*"))))
+    collected_runs.write_lm_eval(root, _stored(task, answer, rate, model, made))
     return task
 
 
@@ -117,41 +89,5 @@ def write_opencompass(
 ) -> LoadedTask:
     """Predictions and results of a run in a folder of ``root``; the arguments are those of :func:`write_lm_eval`."""
     task = load_task(name, options)
-    rows = scored(task, answer, rate)
-    folder = root / "20260101_100000"
-    given = task.description()
-    predictions = {
-        str(place): {"case": case.id, "prediction": text, "lct_status": None, "lct_given": given}
-        for place, (case, text, _, _) in enumerate(rows)
-    }
-    details = [
-        {
-            "case": [case.id],
-            "cluster": [case.cluster],
-            "labels": [dict(case.labels)],
-            **{metric: ["" if one.value is None else one.value] for metric, one in scores.items()},
-            "reason": [scores[task.metrics[0]].reason or ""],
-            "verdicts": [[verdicts]],
-        }
-        for case, _, verdicts, scores in rows
-    ]
-    numbers = {
-        key: value
-        if key.startswith("n") or key.removesuffix("_low").removesuffix("_high") in task.points
-        else 100 * value
-        for key, value in _numbers(task, rows).items()
-    }
-    result = {
-        **numbers,
-        "lct_task": [name],
-        "headline": [task.metrics[0]],
-        "points": [sorted(task.points)],
-        "judge": [JUDGE if any(row[2] for row in rows) else {}],
-        "options": [given],
-        "details": details,
-    }
-    for kind, content in (("predictions", predictions), ("results", result)):
-        path = folder / kind / model / f"{name}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(content), encoding="utf-8")
+    collected_runs.write_opencompass(root, _stored(task, answer, rate, model, "20260101_100000"))
     return task

@@ -1,6 +1,5 @@
-"""Cases built from documents whose labels are known: what a perfect annotator leads to."""
+"""Cases built from documents whose labels are known, with a perfect annotator; and real documents of each domain, cut to 4k."""
 
-import csv
 import json
 import random
 import re
@@ -10,6 +9,7 @@ import pytest
 from ethic_oracle import (
     GOLD,
     TARGET,
+    annotating,
     build,
     context_of,
     lct,
@@ -18,14 +18,18 @@ from ethic_oracle import (
     user_messages,
     write_rows,
 )
-from stored_ethic_runs import write_lm_eval
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic import BENCHMARK, prompts, scoring
 from long_context_tasks.benchmarks.ethic.build.annotator import label_f1
+from long_context_tasks.benchmarks.ethic.build.attribute import mask
+from long_context_tasks.benchmarks.ethic.build.sources import cited_cases, included_elsewhere, places
 from long_context_tasks.benchmarks.ethic.prompts import split_sections
 from long_context_tasks.benchmarks.ethic.report import context_key
+from long_context_tasks.benchmarks.ethic.scoring import official
 from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.cli.coverage import item_sources
+from long_context_tasks.corpora.documents import read_opinions, read_reviews
 from long_context_tasks.schema import Case, CaseSet, InputError
 from long_context_tasks.tokens import get_tokenizer
 
@@ -51,30 +55,22 @@ def cases_of(folder: Path, task: str) -> list[tuple[Case, str]]:
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
-def test_built_labels_are_those_of_the_context(built: Path, domain: str) -> None:
-    found = cases_of(built / "ethic_recall", f"ethic_recall_{domain}")
-    assert {case.labels["length"] for case, _ in found} == {4000, 8000}
-    for case, user in found:
-        right = GOLD[domain](context_of(user))
-        assert len(right) > 3
-        [turn] = case.turns
-        gold = list(turn.gold)
-        assert label_f1(gold, sorted(right)).f1 >= 0.99
-        assert len({label.lower() for label in gold}) == len(gold) == len(turn.labels["first_chunk"])
-        assert max(turn.labels["first_chunk"]) < case.labels["num_chunks"]
-
-
-@pytest.mark.parametrize("domain", DOMAINS)
-def test_a_right_answer_scores_one_through_the_loaded_task(built: Path, domain: str) -> None:
+def test_built_labels_are_those_of_the_context_and_score_one(built: Path, domain: str) -> None:
     task = load_task(f"ethic_recall_{domain}", resolve_options({"lct_cases": built / "ethic_recall"}))
-    separator = ", " if domain in ("books", "debates") else "; "
+    assert {case.labels["length"] for case in task.cases.cases} == {4000, 8000}
     for case in task.cases.cases:
-        scores = scoring.score_recall(case, separator.join(case.turns[0].gold))
-        assert scores["strict_f1"].value == 1 and scores["official_f1"].value == 1
         system, user = task.messages(case)
         assert (system.role, user.role) == ("system", "user")
         assert system.content.startswith("You are given a long context")
+        right = GOLD[domain](context_of(user.content))
+        [turn] = case.turns
+        gold = list(turn.gold)
+        assert len(right) > 3 and label_f1(gold, sorted(right)).f1 >= 0.99
+        assert len({label.lower() for label in gold}) == len(gold) == len(turn.labels["first_chunk"])
+        assert max(turn.labels["first_chunk"]) < case.labels["num_chunks"]
         assert case.labels["system_message"] == "ours"
+        scores = scoring.score_recall(case, (", " if domain in ("books", "debates") else "; ").join(gold))
+        assert scores["strict_f1"].value == 1 and scores["official_f1"].value == 1
 
 
 def test_one_length_of_the_built_cases(built: Path) -> None:
@@ -300,24 +296,6 @@ def test_options_in_any_number_of_one_context(documents: Path, tmp_path: Path) -
     assert set(options.values()) < set(in_the_order_of_the_context(more, asked_more).values())
 
 
-def test_the_report_sets_answers_against_contexts(documents: Path, tmp_path: Path) -> None:
-    with oracle(tmp_path) as (_, annotator):
-        words = ("build", "ethic_organize", "--documents", documents, "--length", "4k,8k", "--items", "4,2")
-        own = ("--domain", "books", "--chunk-tokens", 400, "--annotator", annotator, "--out", tmp_path)
-        lct(*words, *own)
-    options = resolve_options({"lct_cases": tmp_path / "ethic_organize"})
-    write_lm_eval(
-        tmp_path / "runs",
-        "ethic_organize_books",
-        options,
-        lambda _, case: ", ".join(f"[{number}]" for number in case.turns[0].gold),
-    )
-    lct("report", tmp_path / "runs", "--section", "ethic", "--csv", tmp_path / "csv")
-    with (tmp_path / "csv" / "items.csv").open(encoding="utf-8", newline="") as file:
-        rows = [(row["length"], row["items"], row["n"]) for row in csv.DictReader(file)]
-    assert rows == [(length, items, "2") for length in ("4k", "8k") for items in ("2 to 3", "4 to 7")]
-
-
 @pytest.mark.parametrize(
     ("family", "items", "said"),
     [
@@ -356,3 +334,75 @@ def test_an_annotator_that_is_not_needed_is_reported(documents: Path, tmp_path: 
     missing = tmp_path / "missing.yaml"
     [report] = build("ethic_summarize", documents, tmp_path / "x", domain="books", annotator=missing)
     assert report.notes == (f"ethic_summarize needs no annotator; --annotator {missing} was not used",)
+
+
+FOLDERS = {"books": "books", "debates": "debates", "medicine": "medical_abstracts", "law": "court_opinions"}
+
+
+def plain_answer(prompt: str) -> str:
+    """An answer of the right form to what is asked of real documents; spans that refer to a case are found by its name."""
+    context = context_of(prompt) if "### Context:" in prompt else ""
+    if "Copy each span" in prompt:
+        title = re.search(r"Title: (.+)", prompt)
+        last = re.escape(title[1].split()[-1]) if title else "x"
+        return "\n".join(re.findall(rf"\b{last}, \d+ F\.(?:2|3)d", context)) or "None"
+    if "Use semicolons" in prompt or "separated by semicolons" in prompt:
+        return "; ".join(re.findall(r"\d+", context)) or "None"
+    if "Use commas to separate each name" in prompt:
+        return ", ".join(re.findall(r"(?:Mr|Mrs|Hon)\. ([A-Z]\w+)", context)) or "None"
+    if "Question: <" in prompt:
+        return "Question: Who speaks first?\nAnswer: The first speaker."
+    return " ".join(context.split()[:30]) + "."
+
+
+@pytest.mark.parametrize(
+    ("family", "domain"),
+    [(name, domain) for name in FROM_DOCUMENTS for domain in official.DOMAINS[BENCHMARK.builders[name].task]],
+)
+def test_real_documents_build_at_4k(shared: Path, tmp_path: Path, family: str, domain: str) -> None:
+    with annotating(tmp_path, plain_answer) as (_, annotator):
+        source = shared / "data" / FOLDERS[domain]
+        reports = build(family, source, tmp_path / family, annotator=annotator, n=2)
+    built = [report for report in reports if report.tokens]
+    assert built and all(f"_{domain} 4k" in report.task for report in built)
+    assert all(max(report.tokens) <= 4000 for report in built)
+    for source in item_sources(str(tmp_path / family), resolve_options({})):
+        cases = CaseSet.read(tmp_path / family, source.task)
+        assert len(cases) == 2 and cases.cases[0].turns[0].gold
+        assert source.read(0).context in prompts.messages(cases.cases[0], cases.documents)[1].content
+        assert source.domain == domain
+
+
+def test_the_folder_with_all_domains_is_told_apart(shared: Path) -> None:
+    found = places(shared / "data")
+    assert {domain: path.name for domain, path in found.items()} == FOLDERS
+    for domain, folder in FOLDERS.items():
+        assert places(shared / "data" / folder) == {domain: shared / "data" / folder}
+
+
+def test_real_reviews_overlap_as_their_ids_say(shared: Path) -> None:
+    reviews = list(read_reviews(shared / "data" / "medical_abstracts"))
+    assert len(reviews) == 14
+    found = {review.id: included_elsewhere(review, reviews) for review in reviews}
+    best = found["Cohen_2006_ADHD"]
+    assert best is not None and best[0].id == "Cohen_2006_AtypicalAntipsychotics" and len(best[1]) == 63
+    assert found["Bannach-Brown_2019"] is None
+
+
+def test_real_citations_of_a_target_are_masked(shared: Path) -> None:
+    opinions = list(read_opinions(shared / "data" / "court_opinions"))
+    assert len(opinions) == 966
+    groups = cited_cases(opinions)
+    assert (
+        len(groups) == 110
+        and len(groups[0].citing) == 7
+        and groups[0].target.title == "United States v. Gifford"
+    )
+    for citing in groups[0].citing:
+        strings = citing.citation_strings[groups[0].target.id]
+        text = " ".join(citing.pages)
+        masked, n = mask(text, [], strings)
+        # Opinions of the same year cite each other without a page, which an annotator has to see.
+        assert (n >= 1) == any(one in text for one in strings)
+        assert not any(one in masked for one in strings)
+        assert masked.count("[CITATION]") > 3

@@ -10,7 +10,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from contract_data import CONFIGURATIONS, rows, user_message, write_published_files
+import yaml
+from contract_data import (
+    BUILT,
+    CONFIGURATIONS,
+    rows,
+    user_message,
+    write_built_cases,
+    write_published_files,
+)
 
 from long_context_tasks.benchmarks.catalogue import resolve_options, task_specs
 from long_context_tasks.benchmarks.ethic import data as prompt_length
@@ -346,3 +354,47 @@ def test_built_cases(tmp_path: Path, data: Path) -> None:
         load(data, "ethic_recall_law", lct_cases=str(folder))
     with pytest.raises(InputError, match="leave out lct_subset"):
         load(data, lct_subset=50)
+
+
+BUILT_TASKS = [f"ethic_{kind}_{domain}" for kind, domains in BUILT.items() for domain in domains]
+"""The tasks without published data: run on built cases only, in no group of the benchmark."""
+
+
+@pytest.mark.parametrize("name", BUILT_TASKS)
+def test_without_built_cases_one_error_names_the_remedy(name: str, data: Path) -> None:
+    said = f"{name}: has no published data; build .*lct build ethic_recall_counterparts.*lct_cases"
+    with pytest.raises(InputError, match=said):
+        load(data, name)
+
+
+def test_counterparts_are_found_beside_the_cases_of_other_families(tmp_path: Path, data: Path) -> None:
+    write_built_cases(tmp_path, 2)
+    for folder in (tmp_path, tmp_path / "ethic_recall_counterparts"):
+        for name in BUILT_TASKS:
+            task = load(data, name, lct_cases=folder, lct_length="1k")
+            assert len(task.cases) == 2 and task.judging is None and task.points == frozenset()
+            for case in task.cases.cases:
+                [gold] = case.turns[0].gold
+                scores = task.score(case, gold, None)
+                assert tuple(scores) == task.metrics and scores[task.metrics[0]].value == 1
+    with pytest.raises(InputError, match="holds no cases of ethic_recall_books"):
+        load(data, lct_cases=tmp_path / "ethic_recall_counterparts")
+
+
+def test_groups_on_published_data_leave_counterparts_out() -> None:
+    from long_context_tasks.hosts.lm_eval.generate import benchmark_files
+    from long_context_tasks.hosts.opencompass.configs import default_tasks, task_groups
+
+    built = [spec.name for spec in task_specs() if spec.benchmark == "ethic" and spec.source == "built"]
+    assert built == BUILT_TASKS
+    groups = {
+        row["group"]: row
+        for path, text in benchmark_files("ethic").items()
+        if path.name.startswith("_ethic") and (row := yaml.safe_load(text))
+    }
+    assert groups["ethic"]["task"] == ["ethic_recall", "ethic_summarize", "ethic_organize", "ethic_attribute"]
+    assert groups["ethic_single_qa"]["task"] == ["ethic_single_qa_books", "ethic_single_qa_debates"]
+    assert [one["metric"] for one in groups["ethic_single_qa"]["aggregate_metric_list"]] == ["answer_f1"]
+    assert not set(default_tasks("ethic")) & set(built)
+    files = task_groups("ethic")
+    assert files["ethic_built_gen"] == built and len(files["ethic_gen"]) == 12

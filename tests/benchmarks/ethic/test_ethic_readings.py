@@ -153,7 +153,8 @@ def test_any_quote_and_text_can_be_masked(text: str, quotes: list[str]) -> None:
 @given(st.text(max_size=100), st.text(max_size=100))
 def test_what_is_filled_in_is_not_searched_for_slots(passage: str, query: str) -> None:
     prompt = evaluator_prompt(passage + "<query>", query + "<context>")
-    assert passage + "<query>" in prompt and query + "<context>" in prompt
+    assert f"\n\n{passage}<query>\n\nQuery:" in prompt and f"\n\n{query}<context>\n\nScore Rubrics:" in prompt
+    assert prompt.endswith("Final Score : {{a single score only}}")
     assert fill("<options>", {"options": passage}) == passage
 
 

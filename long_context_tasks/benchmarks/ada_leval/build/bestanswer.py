@@ -139,14 +139,12 @@ class _Chosen:
             strongly and weakly similar ones.
         fixed: how many of them are in every case.
         shown: for each length how many of them fit.
-        tokens: for each length the tokens of a prompt with those, the accepted one standing last.
     """
 
     question: int
     sequence: npt.NDArray[np.int32]
     fixed: int
     shown: Mapping[int, int]
-    tokens: Mapping[int, int]
 
 
 class _Builder:
@@ -274,9 +272,7 @@ class _Builder:
                 shown[length] = number_shown(length, bound)
         if not shown:
             return None
-        kept = sequence[: max(shown.values())].astype(np.int32)
-        held = {length: int(tokens[number]) for length, number in shown.items()}
-        return _Chosen(question, kept, len(own), shown, held)
+        return _Chosen(question, sequence[: max(shown.values())].astype(np.int32), len(own), shown)
 
     def _drop(self, reason: str) -> None:
         for counter in self.dropped.values():
@@ -327,13 +323,10 @@ class _Builder:
         places = places[order]
         counts: dict[str, int] = {}
         if self._measure.name == CL100K:
-            dropped = chosen.sequence[number : chosen.shown[length]]
-            designations = self._counter.designations(chosen.shown[length])
             counts[CL100K] = int(
-                chosen.tokens[length]
-                - self._texts.answer_tokens[dropped].sum()
-                - (designations[-1] - designations[number])
-                - self._counter.after_last(self._answer(chosen.sequence[0]))
+                self._texts.question_tokens[chosen.question]
+                + self._texts.answer_tokens[places].sum()
+                + self._counter.designations(number)[-1]
                 + self._counter.after_last(self._answer(places[-1]))
             )
         if self._other is not None:

@@ -42,25 +42,7 @@ MOST_WORDS = 4
 _POSSESSIVE = re.compile(r"['’]s$")
 _HEADING = re.compile(r"^\D*:(?!\w)")
 _AND = re.compile(r"\s(?:and|&)\s", re.IGNORECASE)
-_TITLES = frozenset(
-    [
-        "mr",
-        "mrs",
-        "ms",
-        "miss",
-        "dr",
-        "sir",
-        "lady",
-        "lord",
-        "captain",
-        "madam",
-        "madame",
-        "speaker",
-        "hon",
-        "rev",
-        "prof",
-    ]
-)
+_TITLE = re.compile("mr|mrs|ms|miss|dr|sir|lady|lord|captain|madam|madame|speaker|hon|rev|prof")
 _VERBS = frozenset(("is", "are", "was", "were", "not"))
 """Words that only sentences have."""
 
@@ -212,7 +194,7 @@ def _is_sentence(words: Sequence[str], domain: str) -> bool:
 
 
 def _is_title(word: str) -> bool:
-    return word.strip(AROUND).lower() in _TITLES
+    return _TITLE.fullmatch(word.strip(AROUND).lower()) is not None
 
 
 def _item_labels(words: Sequence[str], domain: str) -> list[str]:

@@ -126,7 +126,13 @@ def build_attribute_medicine(
     backgrounds = {name: review.background for name, review in targets.items()}
     missing = [name for name, background in backgrounds.items() if not background]
     if annotator is not None and missing:
-        answers = annotator.texts([_background_prompt(targets[name]) for name in missing])
+        prompts = []
+        for name in missing:
+            used = [study.title for study in targets[name].studies if study.included and study.title]
+            passages = "\n".join(f"- {title}" for title in used[:_TITLES])
+            values = {"title": targets[name].title, "passages": passages}
+            prompts.append(fill(template("build_background"), values))
+        answers = annotator.texts(prompts)
         backgrounds |= {
             name: " ".join((text or "").split()) for name, text in zip(missing, answers, strict=True)
         }
@@ -154,12 +160,6 @@ def _choose(
                 room -= tokens
     order = shuffled(len(chosen), settings.seed, "order", review.id, length)
     return {chosen[place]: pieces[chosen[place]] for place in order}
-
-
-def _background_prompt(review: Review) -> str:
-    used = [study.title for study in review.studies if study.included and study.title][:_TITLES]
-    passages = "\n".join(f"- {title}" for title in used)
-    return fill(template("build_background"), {"title": review.title, "passages": passages})
 
 
 def review_draft(
@@ -294,24 +294,7 @@ SEGMENT_PAGES = 2
 LEAST_SHARE = 1_500
 """Tokens of a citing case in a context, at least, so that short contexts have few cases rather than scraps of many."""
 _SUMMARY_CHUNKS = 4
-_SMALL = frozenset(
-    [
-        "united",
-        "states",
-        "state",
-        "people",
-        "commonwealth",
-        "matter",
-        "city",
-        "county",
-        "company",
-        "inc",
-        "corp",
-        "the",
-        "and",
-        "for",
-    ]
-)
+_SMALL = re.compile("united|states|state|people|commonwealth|matter|city|county|company|inc|corp|the|and|for")
 """Words that the names of many cases have."""
 
 
@@ -401,7 +384,7 @@ def hints(target: Opinion, citing: Opinion) -> list[re.Pattern[str]]:
         re.escape(string).replace(r"\ ", r"\s+") for string in citing.citation_strings.get(target.id, ())
     ]
     full = r"\W+".join(re.findall(r"\w+", target.title))
-    names = [word for word in re.findall(r"\w{4,}", target.title) if word.lower() not in _SMALL]
+    names = [word for word in re.findall(r"\w{4,}", target.title) if not _SMALL.fullmatch(word.lower())]
     patterns = ["|".join([*known, *([full] if full else [])]), *(rf"\b{name}\b" for name in names[-1:])]
     return [re.compile(pattern, re.IGNORECASE) for pattern in patterns if pattern]
 
@@ -482,7 +465,7 @@ def may_refer(span: str, target: Opinion) -> bool:
     >>> [may_refer(span, target) for span in ("Gifford, at 7", "17 F.3d 462", "the State", "the court")]
     [True, True, False, False]
     """
-    words = {word for word in re.findall(r"\w{3,}", target.title) if word.lower() not in _SMALL}
+    words = {word for word in re.findall(r"\w{3,}", target.title) if not _SMALL.fullmatch(word.lower())}
     return not words.isdisjoint(re.findall(r"[A-Z]\w+", span)) or bool(find_citations(span))
 
 

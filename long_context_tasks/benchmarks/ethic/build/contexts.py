@@ -238,44 +238,38 @@ def build_counterparts(
     built = []
     for kind in (_SINGLE_QA if domain in ("books", "debates") else _MULTI_QA, _FOCUSED_SUMMARY):
         asked, answered = _PROMPTS[kind]
-        places = [evidence(window, kind, settings.seed) for window in plan.windows]
-        usable = [(window, found) for window, found in zip(plan.windows, places, strict=True) if found]
+        found = [(window, *evidence(window, kind, settings.seed)) for window in plan.windows]
+        pairs = iter(annotator.pairs(asked, [passage for _, places, passage in found if places]))
         made: list[tuple[int, Draft | str]] = []
-        pairs = annotator.pairs(asked, [_passage(window, kind, found) for window, found in usable])
-        for (window, found), pair in zip(usable, pairs, strict=True):
-            if pair is None:
-                made.append((window.length, "no question was written"))
-                continue
-            more = {"slots": {"question": pair[0]}, "turn_labels": {"evidence": found}}
-            draft = _draft(window, answered, [pair[1]], {"coverage": "low"}, **more)
+        for window, places, _ in found:
+            draft: Draft | str = "the context holds a single document"
+            if places:
+                draft = "no question was written"
+                if (pair := next(pairs)) is not None:
+                    more = {"slots": {"question": pair[0]}, "turn_labels": {"evidence": places}}
+                    draft = _draft(window, answered, [pair[1]], {"coverage": "low"}, **more)
             made.append((window.length, draft))
-        without = (window for window, found in zip(plan.windows, places, strict=True) if not found)
-        made += [(window.length, "the context holds a single document") for window in without]
         built.append(Built(kind, domain, plan, made))
     return built
 
 
-def evidence(window: Window, kind: str, seed: int) -> list[int]:
+def evidence(window: Window, kind: str, seed: int) -> tuple[list[int], str]:
     """Choose what a question is asked about: one chunk, two neighbours, or, for multi-document QA, a piece each of two documents.
 
     Returns:
-        Numbers of chunks; of pieces for multi-document QA; empty where the context has too few.
+        Numbers of chunks; of pieces for multi-document QA; empty where the context has too few. And their text.
     """
     order = (seed, kind, window.source.domain, window.source.id, window.length)
-    if kind == _SINGLE_QA:
-        return shuffled(len(window.chunks), *order)[:1]
-    if kind == _FOCUSED_SUMMARY:
-        first = shuffled(max(1, len(window.chunks) - 1), *order)[0]
-        return list(range(first, min(first + 2, len(window.chunks))))
-    pieces = _pieces(window.chunks)
-    chosen: dict[int, int] = {}
-    for place in shuffled(len(pieces), *order):
-        chosen.setdefault(pieces[place].part, place)
-    return sorted(list(chosen.values())[:2]) if len(chosen) > 1 else []
-
-
-def _passage(window: Window, kind: str, places: Sequence[int]) -> str:
     if kind == _MULTI_QA:
         pieces = _pieces(window.chunks)
-        return f"{JOINT}[...]{JOINT}".join(pieces[place].text for place in places)
-    return JOINT.join(window.chunks[place].text for place in places)
+        chosen: dict[int, int] = {}
+        for place in shuffled(len(pieces), *order):
+            chosen.setdefault(pieces[place].part, place)
+        places = sorted(list(chosen.values())[:2]) if len(chosen) > 1 else []
+        return places, f"{JOINT}[...]{JOINT}".join(pieces[place].text for place in places)
+    if kind == _SINGLE_QA:
+        places = shuffled(len(window.chunks), *order)[:1]
+    else:
+        first = shuffled(max(1, len(window.chunks) - 1), *order)[0]
+        places = list(range(first, min(first + 2, len(window.chunks))))
+    return places, JOINT.join(window.chunks[place].text for place in places)

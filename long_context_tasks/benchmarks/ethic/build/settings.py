@@ -19,8 +19,6 @@ from long_context_tasks.tokens.build_settings import (
     whole_numbers,
 )
 
-LENGTHS = ("1k", "2k", "4k", "8k", "16k", "32k", "64k", "128k")
-"""What ``...`` stands for in a list of lengths; the paper's own cases have the lengths of their documents."""
 RESERVE = 500
 """Tokens of a prompt that are no context: system message and instruction have some 200, a question or background the rest.
 

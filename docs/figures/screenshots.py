@@ -1,4 +1,4 @@
-"""Screenshots of the site for the docs, from made-up results: ``python tests/site/site_screenshots.py docs/images``.
+"""Screenshots of the site for the docs, from made-up results: ``python docs/figures/screenshots.py docs/images``.
 
 Needs chromium, chromedriver, selenium and pillow. With ``--all`` it also takes each page in dark and on a phone, to look at; with
 ``--site FOLDER`` it takes pages of a site that is there.
@@ -11,8 +11,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-_TESTS = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(_TESTS), str(Path(__file__).parent)]
+_TESTS = Path(__file__).resolve().parents[2] / "tests"
+sys.path[:0] = [str(_TESTS), str(_TESTS / "site")]
 
 from headless import MISSING, new_driver  # noqa: E402
 from made_up_site import built_small_site  # noqa: E402
