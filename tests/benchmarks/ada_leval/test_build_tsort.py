@@ -237,6 +237,8 @@ def test_nothing_is_left_when_building_breaks(tmp_path, monkeypatch, fault):
         (BestAnswerSettings, {"tags": 0}, "--tags"),
         (BestAnswerSettings, {"questions_per_tag": 0}, "--questions-per-tag"),
         (BestAnswerSettings, {"shared_tags": 1.5}, "--shared-tags"),
+        (BestAnswerSettings, {"min_own": -1}, "--min-own"),
+        (BestAnswerSettings, {"shared_of": "larger"}, "--shared-of"),
         (BestAnswerSettings, {"min_fill": 0.0}, "--min-fill"),
     ],
 )
