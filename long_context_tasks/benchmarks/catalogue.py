@@ -75,33 +75,29 @@ class TaskSpec:
 
     @property
     def headline(self) -> str:
-        """The metric that stands for the task."""
-        return self._stated("headline")
+        """The metric that stands for the task: its variant's, where that has one of its own."""
+        return next((v.headline for v in self.variants if v.headline), self.card.headline)
 
     @property
     def source(self) -> Source:
         """Where its cases come from: published files, a seed, or only what a user has built."""
-        return self._stated("source")
+        return next((v.source for v in self.variants if v.source), self.card.source)
 
     @property
     def scoring(self) -> Scoring:
         """Whether the model answers, or candidates are compared by log-likelihood."""
-        return self._stated("scoring")
+        return next((v.scoring for v in self.variants if v.scoring), self.card.scoring)
 
     @property
     def judged(self) -> bool:
         """Whether a judge reads the answers."""
-        return self._stated("judged")
+        return next((v.judged for v in self.variants if v.judged is not None), self.card.judged)
 
     @property
     def conversation(self) -> bool:
         """Whether the turns of a case are asked in one conversation."""
-        return self._stated("conversation")
-
-    def _stated(self, name: str) -> Any:
-        """Return what a variant in the name says, else the card."""
-        said = (getattr(variant, name) for variant in self.variants)
-        return next((value for value in said if value not in (None, "")), getattr(self.card, name))
+        stated = (v.conversation for v in self.variants if v.conversation is not None)
+        return next(stated, self.card.conversation)
 
 
 def _joined(variants: tuple[Variant, ...]) -> str:

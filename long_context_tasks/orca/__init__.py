@@ -17,7 +17,6 @@ from long_context_tasks.orca.data import (
     HEAD_NAMES,
     OrcaItem,
     check_trainable,
-    from_unit,
     item_of_row,
     read_items,
 )
@@ -25,16 +24,16 @@ from long_context_tasks.orca.inputs import InputFormat, input_text
 from long_context_tasks.orca.metrics import (
     COMPOSITES,
     agreement,
-    agreement_intervals,
     clamp,
     clamp_all,
     disagreement,
     find_threshold,
     item_agreement,
+    item_intervals,
     weights_of,
 )
 from long_context_tasks.orca.results import read_results, scored_agreement, write_results
-from long_context_tasks.orca.splits import Split, model_splits, question_splits, unseen_questions
+from long_context_tasks.orca.splits import Split, model_splits, unseen_questions
 
 __all__ = [
     "COMPOSITES",
@@ -43,18 +42,16 @@ __all__ = [
     "OrcaItem",
     "Split",
     "agreement",
-    "agreement_intervals",
     "check_trainable",
     "clamp",
     "clamp_all",
     "disagreement",
     "find_threshold",
-    "from_unit",
     "input_text",
     "item_agreement",
+    "item_intervals",
     "item_of_row",
     "model_splits",
-    "question_splits",
     "read_items",
     "read_results",
     "scored_agreement",

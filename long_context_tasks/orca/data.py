@@ -128,15 +128,6 @@ def to_training_scale(rating: float, scale: tuple[float, float]) -> float:
     return SCALE[0] + (SCALE[1] - SCALE[0]) * min(max(share, 0.0), 1.0)
 
 
-def from_unit(value: float, scale: tuple[float, float]) -> float:
-    """Bring a predicted mean of 0 ... 1 to a scale of ratings.
-
-    >>> from_unit(0.5, (1, 10))
-    5.5
-    """
-    return scale[0] + (scale[1] - scale[0]) * value
-
-
 def item_of_row(row: Any, where: str = "row", rules: Rules = "checked") -> OrcaItem:
     """Check one row.
 

@@ -59,26 +59,8 @@ class InputFormat:
 
 RELEASED_FORMAT = InputFormat()
 """The format of the released models."""
-
-
-@dataclass(frozen=True)
-class Pieces:
-    """A text in five pieces, of which two may be shortened: ``transcript`` and ``rationale``."""
-
-    before: str
-    transcript: str
-    between: str
-    rationale: str
-    after: str
-
-    @property
-    def text(self) -> str:
-        """The whole text."""
-        return self.before + self.transcript + self.between + self.rationale + self.after
-
-    def start_of(self, name: str) -> int:
-        """Return where the piece ``name`` begins, in characters."""
-        return len(self.before) + (0 if name == "transcript" else len(self.transcript) + len(self.between))
+_SHORTENED = (1, 3)
+"""Pieces of a text that may be shortened, the first one first: transcript and rationale."""
 
 
 @dataclass(frozen=True)
@@ -108,18 +90,18 @@ def _filled(name: str, value: str | None) -> str:
     return f"{before}{value}{after}"
 
 
-def input_pieces(item: OrcaItem, form: InputFormat = RELEASED_FORMAT) -> Pieces:
-    """Return the text of an item, in pieces."""
+def _pieces(item: OrcaItem, form: InputFormat) -> list[str]:
+    """Return the text of an item in five pieces: before, transcript, between, rationale, after."""
     after = _filled("question", item.question) if form.question else ""
     after += _filled("reference", item.reference) + _filled("candidate", item.candidate)
     if not form.rationale:
-        return Pieces(form.prompt, "", "", "", after)
+        return [form.prompt, "", "", "", after]
     before, behind = _template("context")
     rationale = str(item.rationale)  # None too, as the released code writes it
     if not form.transcript or not item.transcription:
-        return Pieces(form.prompt + before, "", "", rationale, behind + after)
+        return [form.prompt + before, "", "", rationale, behind + after]
     opening, closing = _template("transcription")
-    return Pieces(form.prompt + before + opening, item.transcription, closing, rationale, behind + after)
+    return [form.prompt + before + opening, item.transcription, closing, rationale, behind + after]
 
 
 def input_text(item: OrcaItem, form: InputFormat = RELEASED_FORMAT) -> str:
@@ -128,7 +110,7 @@ def input_text(item: OrcaItem, form: InputFormat = RELEASED_FORMAT) -> str:
     >>> input_text(OrcaItem("1", "Who?", "Anna", "Ann", "Two people."))
     ' |context: Two people. |question: Who? |correct answer: Anna |candidate answer: Ann'
     """
-    return input_pieces(item, form).text
+    return "".join(_pieces(item, form))
 
 
 def encode_items(
@@ -150,8 +132,13 @@ def encode_items(
     """
     encoded: list[Encoded] = []
     for start in range(0, len(items), _AT_ONCE):
-        pieces = [_encodable(input_pieces(item, form)) for item in items[start : start + _AT_ONCE]]
-        rows = tokenizer([each.text for each in pieces], add_special_tokens=False, verbose=False)["input_ids"]
+        # Half of a surrogate pair, which a model's response may hold, has no bytes to make tokens of: a question mark takes its place.
+        pieces = [
+            [piece.encode("utf-8", "replace").decode() for piece in _pieces(item, form)]
+            for item in items[start : start + _AT_ONCE]
+        ]
+        texts = ["".join(each) for each in pieces]
+        rows = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
         for each, ids, item in zip(pieces, rows, items[start : start + _AT_ONCE], strict=True):
             if not ids:
                 raise InputError(
@@ -162,16 +149,7 @@ def encode_items(
     return encoded
 
 
-def _encodable(pieces: Pieces) -> Pieces:
-    """Replace half of a surrogate pair, which a model's response may hold and which has no bytes to make tokens of, by a question mark."""
-    try:
-        pieces.text.encode()
-    except UnicodeEncodeError:
-        return Pieces(*(each.encode("utf-8", "replace").decode() for each in vars(pieces).values()))
-    return pieces
-
-
-def _shortened(pieces: Pieces, tokenizer: Any, window: int) -> Encoded:
+def _shortened(pieces: list[str], tokenizer: Any, window: int) -> Encoded:
     """Cut the context until the text fits. A cut can change the tokens beside it, so the text is encoded again after each."""
     if not tokenizer.is_fast:
         raise InputError(
@@ -179,19 +157,20 @@ def _shortened(pieces: Pieces, tokenizer: Any, window: int) -> Encoded:
             "shorten the contexts in the data, or use a fast tokenizer"
         )
     full = None
-    for name in ("transcript", "rationale"):
+    for place in _SHORTENED:
         while True:
-            row = tokenizer(pieces.text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+            text = "".join(pieces)
+            row = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
             ids = row["input_ids"]
             full = len(ids) if full is None else full
             if len(ids) <= window:
                 return Encoded(ids, dropped=full - len(ids))
-            piece: str = getattr(pieces, name)
+            piece = pieces[place]
             if not piece:
                 break
-            start = pieces.start_of(name)
+            start = sum(map(len, pieces[:place]))
             begins = [a for a, b in row["offset_mapping"] if a < start + len(piece) and b > start]
             kept = len(begins) - (len(ids) - window)
             cut = max(begins[kept] - start, 0) if kept > 0 else 0
-            pieces = replace(pieces, **{name: piece[:cut]})
+            pieces[place] = piece[:cut]
     return Encoded((), fits=False)

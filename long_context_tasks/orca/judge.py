@@ -97,13 +97,6 @@ class Prediction(Checked):
     dropped_tokens: int = 0
 
 
-def _answer_message(item: OrcaItem) -> Message:
-    names = ("question", "reference", "candidate", "rationale", "transcription")
-    row = {name: value for name in names if (value := getattr(item, name)) is not None}
-    # ASCII, as a response may hold half of a surrogate pair.
-    return Message("user", json.dumps(row, ensure_ascii=True))
-
-
 def read_prediction(reply: str) -> Prediction | None:
     """Read the prediction in a reply; None where it has none, as for an answer that does not fit the window.
 
@@ -140,7 +133,9 @@ def _judged_by_orca(task: LoadedTask, config: JudgeConfig) -> LoadedTask:
             f"{task.name}: its judge reads other things than a question and a reference answer, so ORCA ({config.name}) cannot judge it; "
             "name a language model as judge, or leave the task out"
         )
-    return _with_predictions(task, _input_format(config))
+    # The parts that the judge reads are those that it was trained with; nothing is loaded.
+    form = InputFormat.of_args(read_args(find_checkpoint(Path(config.model).expanduser())))
+    return _with_predictions(task, form)
 
 
 def _judged_before(task: LoadedTask) -> LoadedTask:
@@ -164,16 +159,21 @@ def _with_predictions(task: LoadedTask, form: InputFormat | None) -> LoadedTask:
             # Only a checkpoint that was trained on transcripts gets to see the document.
             shown = form is not None and form.transcript and case.document
             document = task.cases.documents[str(case.document)] if shown else None
-            item = OrcaItem(case.id, question, reference, answer, transcription=document)
-            found.append(
-                JudgeRequest(f"{case.id}_{turn}", (_answer_message(item),), {"case": case.id, "turn": turn})
-            )
+            row = {"question": question, "reference": reference, "candidate": answer}
+            row |= {} if document is None else {"transcription": document}
+            # ASCII, as a response may hold half of a surrogate pair.
+            message = Message("user", json.dumps(row, ensure_ascii=True))
+            found.append(JudgeRequest(f"{case.id}_{turn}", (message,), {"case": case.id, "turn": turn}))
         return found
 
     def score_turn(
         case: Case, turn: int, response: str | None, verdicts: Sequence[Verdict], _: str, status: str | None
     ) -> CaseScores:
-        scores = _without_judge(task, case, turn, response, status)
+        if isinstance(task.judging, Judging):
+            judging = task.judging
+            scores = judging.score_turn(case, turn, response, (), judging.default, status)
+        else:
+            scores = task.score(case, response, status)
         kept = {name: scores[name] for name in own}
         return {**_orca_scores(response, verdicts, status), **kept}
 
@@ -194,15 +194,6 @@ def _rubric(name: str) -> Rubric:
     return RUBRIC
 
 
-def _without_judge(
-    task: LoadedTask, case: Case, turn: int, response: str | None, status: str | None
-) -> CaseScores:
-    if task.judging is None:
-        return task.score(case, response, status)
-    judging: Judging = task.judging
-    return judging.score_turn(case, turn, response, (), judging.default, status)
-
-
 def _orca_scores(response: str | None, verdicts: Sequence[Verdict], status: str | None) -> dict[str, Score]:
     """Score an answer; an empty one has the lowest mean and no spread."""
     answer = without_thinking(response or "")
@@ -221,11 +212,6 @@ def _orca_scores(response: str | None, verdicts: Sequence[Verdict], status: str 
     if prediction.std is None:
         return {METRICS[0]: Score(prediction.mean), METRICS[1]: Score(None, NOT_PREDICTED)}
     return {METRICS[0]: Score(prediction.mean, std=prediction.std), METRICS[1]: Score(prediction.std)}
-
-
-def _input_format(config: JudgeConfig) -> InputFormat:
-    """Return the parts that the judge reads, from the arguments it was trained with; nothing is loaded."""
-    return InputFormat.of_args(read_args(find_checkpoint(Path(config.model).expanduser())))
 
 
 def fingerprint(folder: Path, place: str = "") -> str:

@@ -6,7 +6,7 @@ sum of Spearman's rho, Kendall's tau and the mean absolute error. ``paper`` weig
 """
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -133,44 +133,38 @@ def disagreement(items: Sequence[OrcaItem], variances: Sequence[float | None]) -
 
 @dataclass(frozen=True)
 class Intervals:
-    """95 % intervals of the figures of the mean, and the number of clusters that they draw."""
+    """95 % intervals of the figures of the mean, and the number of questions that they draw."""
 
     rho: "Interval"
     tau: "Interval"
     mae: "Interval"
-    clusters: int
-
-
-def agreement_intervals(
-    truth: Sequence[float], predicted: Sequence[float], clusters: Sequence[Hashable], seed: int = 0
-) -> Intervals:
-    """Compute intervals that draw whole clusters (questions, meetings); see :mod:`long_context_tasks.stats`.
-
-    Raises:
-        ValueError: no items, or lengths differ.
-    """
-    from long_context_tasks.stats import correlate_raters, interval_of_mean
-
-    raters = ("human", truth), ("predicted", predicted)
-    rho = correlate_raters(*raters, clusters, "spearman", seed)
-    tau = correlate_raters(*raters, clusters, "kendall", seed)
-    errors = [abs(a - b) for a, b in zip(truth, predicted, strict=True)]
-    mae = interval_of_mean(errors, clusters, rates=False)
-    return Intervals(rho.interval, tau.interval, mae, len(set(clusters)))
+    questions: int
 
 
 def item_intervals(items: Sequence[OrcaItem], means: Sequence[float | None]) -> Intervals:
-    """Compute intervals over the questions of items; those without a rating or a prediction are left out.
+    """Compute intervals that draw whole questions of items; those without a rating or a prediction are left out.
+
+    Args:
+        items: with ratings.
+        means: predicted, in the order of the items.
 
     Raises:
         ValueError: no items are left, or lengths differ.
     """
+    from long_context_tasks.stats import correlate_raters, interval_of_mean
+
     rows = [
         (item.rating_mean, mean, number)
         for item, mean, number in zip(items, means, question_numbers(items), strict=True)
         if item.rating_mean is not None and mean is not None
     ]
-    return agreement_intervals([a for a, _, _ in rows], [b for _, b, _ in rows], [c for _, _, c in rows])
+    truth, predicted, questions = (list(column) for column in zip(*rows, strict=True))
+    raters = ("human", truth), ("predicted", predicted)
+    rho = correlate_raters(*raters, questions, "spearman")
+    tau = correlate_raters(*raters, questions, "kendall")
+    errors = [abs(a - b) for a, b in zip(truth, predicted, strict=True)]
+    mae = interval_of_mean(errors, questions, rates=False)
+    return Intervals(rho.interval, tau.interval, mae, len(set(questions)))
 
 
 @dataclass(frozen=True)

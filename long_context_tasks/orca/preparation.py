@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from long_context_tasks.orca.data import ROWS, SCALE, OrcaItem, check_own_id, check_trainable, item_of_row
-from long_context_tasks.orca.splits import PARTS, model_splits, question_numbers, question_splits
+from long_context_tasks.orca.splits import PARTS, model_splits, question_numbers, unseen_questions
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_rows, write_whole
 from long_context_tasks.schema.validated import Checked
@@ -201,7 +201,7 @@ def write_data(rows: Sequence[dict[str, Any]], output: Path, settings: DataSetti
             said.append(f"{error}; `lct orca train` refuses these as they are")
         return said
     if settings.split == "questions":
-        splits = question_splits(items, range(settings.n_splits))
+        splits = [unseen_questions(items, seed) for seed in range(settings.n_splits)]
     else:
         splits = model_splits(items, held_out=settings.held_out, seed=settings.seed)[: settings.n_splits]
     for number, split in enumerate(splits):

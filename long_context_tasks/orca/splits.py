@@ -5,30 +5,38 @@ from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 from long_context_tasks.orca.data import OrcaItem, read_items
 from long_context_tasks.schema import InputError
 
+T = TypeVar("T")
 Part = Literal["train", "dev", "test"]
 SHARES: dict[Part, int] = {"train": 8, "dev": 1, "test": 1}
 PARTS = tuple(SHARES)
-SEEDS = (0, 1, 2, 3, 4)
 
 
 @dataclass(frozen=True)
-class Split:
-    """Indices of the items of each part, in their order.
+class Split(Generic[T]):
+    """The parts of a split: indices of items in their order, or the rated answers themselves.
 
     Attributes:
-        name: ``seed 0``, or the models that were held out.
-        train, dev, test: indices.
+        name: ``seed 0``, the models that were held out, or the name of a folder.
+        train, dev, test: the parts.
     """
 
     name: str
-    train: tuple[int, ...]
-    dev: tuple[int, ...]
-    test: tuple[int, ...]
+    train: tuple[T, ...]
+    dev: tuple[T, ...]
+    test: tuple[T, ...]
+
+    @property
+    def number(self) -> str:
+        """The part of the name after the last underscore."""
+        return self.name.rpartition("_")[2]
+
+
+SplitItems = Split[OrcaItem]
 
 
 def normalised_question(text: str) -> str:
@@ -64,7 +72,7 @@ def question_numbers(items: Sequence[OrcaItem]) -> list[int]:
     return [numbers.setdefault(root(index), len(numbers)) for index in range(len(items))]
 
 
-def unseen_questions(items: Sequence[OrcaItem], seed: int) -> Split:
+def unseen_questions(items: Sequence[OrcaItem], seed: int) -> Split[int]:
     """Split by questions in the ratio 8:1:1, no question in two parts.
 
     Stratified in two levels: the questions are taken domain by domain and in it category by category, in an order that the seed draws, and each
@@ -122,16 +130,11 @@ def _dealt(questions: Sequence[int], shares: Mapping[Part, int]) -> dict[int, Pa
     return part_of
 
 
-def _split(name: str, parts: Sequence[Part]) -> Split:
+def _split(name: str, parts: Sequence[Part]) -> Split[int]:
     return Split(name, *(tuple(index for index, each in enumerate(parts) if each == part) for part in PARTS))
 
 
-def question_splits(items: Sequence[OrcaItem], seeds: Sequence[int] = SEEDS) -> list[Split]:
-    """Split by questions once for each seed."""
-    return [unseen_questions(items, seed) for seed in seeds]
-
-
-def model_splits(items: Sequence[OrcaItem], *, held_out: int = 2, seed: int = 0) -> list[Split]:
+def model_splits(items: Sequence[OrcaItem], *, held_out: int = 2, seed: int = 0) -> list[Split[int]]:
     """Split by answering models, five times or as often as there are models for: each test part has the answers of models that neither training nor development part has.
 
     No model is held out twice. The answers of the other models are divided 8:1 into training and development part by questions; training may know a question of
@@ -178,26 +181,6 @@ def model_splits(items: Sequence[OrcaItem], *, held_out: int = 2, seed: int = 0)
 
 
 # Folders of splits, as ``lct orca data --split`` writes them: ``split_0/train.jsonl``, ``dev.jsonl``, ``test.jsonl`` and so on.
-
-
-@dataclass(frozen=True)
-class SplitItems:
-    """The rated answers of a split.
-
-    Attributes:
-        name: of its folder.
-        train, dev, test: its parts.
-    """
-
-    name: str
-    train: tuple[OrcaItem, ...]
-    dev: tuple[OrcaItem, ...]
-    test: tuple[OrcaItem, ...]
-
-    @property
-    def number(self) -> str:
-        """The part of the name after the last underscore."""
-        return self.name.rpartition("_")[2]
 
 
 def read_splits(folder: Path) -> list[SplitItems]:

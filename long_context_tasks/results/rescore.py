@@ -6,7 +6,7 @@ same form (see :mod:`long_context_tasks.results.evaluations`); reports take resc
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
@@ -230,20 +230,32 @@ def prepare(
         data_dir: folder of the published files; None: the runs' own.
         any_task: among the judges is one that judges every task with free responses, also one that needs no judge.
     """
-    tasks: dict[str, LoadedTask] = {}
     ready, skipped = [], []
-    for run in runs:
-        if not any_task and needs_no_judge(run):
-            continue
-        key = run.task_key
-        try:
-            task = tasks[key] = tasks.get(key) or load_task(run, data_dir)
-            if task.judging is not None or (any_task and task.asked_and_right is not None):
+    for run, task in _with_tasks([run for run in runs if any_task or not needs_no_judge(run)], data_dir):
+        if isinstance(task, str):
+            skipped.append(task)
+        elif task.judging is not None or (any_task and task.asked_and_right is not None):
+            try:
                 responses_to(run, task)
                 ready.append((run, task))
-        except InputError as error:
-            skipped.append(naming(run, error))
+            except InputError as error:
+                skipped.append(naming(run, error))
     return ready, skipped
+
+
+def _with_tasks(
+    runs: Iterable[StoredRun], data_dir: Path | None
+) -> Iterator[tuple[StoredRun, LoadedTask | str]]:
+    """Yield runs with their tasks, each loaded once, or with why the task cannot be loaded."""
+    tasks: dict[str, LoadedTask] = {}
+    for run in runs:
+        try:
+            key = run.task_key
+            task = tasks[key] = tasks.get(key) or load_task(run, data_dir)
+        except InputError as error:
+            yield run, naming(run, error)
+            continue
+        yield run, task
 
 
 def naming(run: StoredRun, error: InputError) -> str:
@@ -429,18 +441,15 @@ def to_rescore(
         runs: any.
         data_dir: folder of the published files; None: the runs' own.
     """
-    tasks: dict[str, LoadedTask] = {}
-    for run in runs:
-        try:
-            key = run.task_key
-            task = tasks[key] = tasks.get(key) or load_task(run, data_dir)
-            if run.version is not None and run.version > task.version:
-                raise InputError(
-                    f"{run}: has scores of version {run.version} of the task, and this package has version {task.version}; update it "
-                    "(pip install -U long_context_tasks)"
-                )
-        except InputError as error:
-            yield naming(run, error)
+    for run, task in _with_tasks(runs, data_dir):
+        if isinstance(task, str):
+            yield task
+            continue
+        if run.version is not None and run.version > task.version:
+            yield (
+                f"{run}: has scores of version {run.version} of the task, and this package has version {task.version}; update it "
+                "(pip install -U long_context_tasks)"
+            )
             continue
         found, damaged = original_evaluations(run)
         yield from damaged

@@ -54,17 +54,17 @@ def test_an_unknown_task_gets_its_neighbours() -> None:
         catalogue.parse_task("ada_leval_bestanswer_1kk")
 
 
-def test_a_card_with_an_unknown_key_is_refused() -> None:
-    with pytest.raises(InputError, match="here: unknown key 'colour'"):
-        Card.parse("colour: red\ntasks: {}", "here")
-    with pytest.raises(InputError, match="here: unknown key 'colour'"):
-        Card.parse(
-            "name: x\ntitle: X\nmetrics: {}\ntasks: {a: {source: seed, headline: m, chance: 0}}\ncolour: red",
-            "here",
-        )
+_TASKS = "name: x\ntitle: X\nmetrics: {accuracy: right}\ntasks: {a: {source: seed, headline: %s, chance: 0}}"
 
 
-def test_a_misspelt_headline_is_refused() -> None:
-    card = "name: x\ntitle: X\nmetrics: {accuracy: right}\ntasks: {a: {source: seed, headline: acuracy, chance: 0}}"
-    with pytest.raises(InputError, match="here: task a names the metric 'acuracy'"):
+@pytest.mark.parametrize(
+    ("card", "message"),
+    [
+        ("colour: red\ntasks: {}", "here: unknown key 'colour'"),
+        (_TASKS % "accuracy" + "\ncolour: red", "here: unknown key 'colour'"),
+        (_TASKS % "acuracy", "here: task a names the metric 'acuracy'"),
+    ],
+)
+def test_a_misspelt_card_is_refused(card: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         Card.parse(card, "here")

@@ -1,4 +1,4 @@
-"""Synthetic tasks write the same cases on every machine: the hash of a small set of each stands on the card.
+"""The synthetic edition is found by the cards, fits its length, and is the same on every machine: a hash of a small set stands on the card.
 
 The hash is of what a model sees, what is right, and all that scores are made from (``inputs``: facts of summaries, forms of
 answers). Where one changes the benchmark's version rises; ``version`` beside the hashes says of which one they are.
@@ -13,9 +13,13 @@ import pytest
 import yaml
 
 from long_context_tasks.benchmarks import catalogue
+from long_context_tasks.benchmarks.catalogue import ANY, resolve_options
 from long_context_tasks.benchmarks.checking import reference_sha256
-from long_context_tasks.hosts.lm_eval.generate import synthetic_tasks
-from long_context_tasks.schema import CaseSet
+from long_context_tasks.benchmarks.loading import load_task
+from long_context_tasks.hosts.lm_eval.generate import lm_eval_groups, synthetic_tasks
+from long_context_tasks.hosts.opencompass.configs import synthetic_datasets
+from long_context_tasks.results.plan.cost import expand_tasks
+from long_context_tasks.schema import CaseSet, Options
 
 ROOT = Path(__file__).parents[2]
 TASKS = synthetic_tasks()
@@ -31,6 +35,41 @@ def reference_settings(benchmark: str) -> dict[str, Any]:
 def hash_of(task: str) -> str:
     """The hash of a task's reference set, written anew."""
     return reference_sha256(task, reference_settings(catalogue.parse_task(task).benchmark))
+
+
+def test_every_benchmark_has_some_and_none_is_by_likelihood() -> None:
+    assert {spec.benchmark for spec in TASKS} == set(catalogue.benchmark_names())
+    assert all(spec.length in ("", ANY) and "ppl" not in spec.name for spec in TASKS)
+
+
+def test_the_group_holds_them_all_once() -> None:
+    expanded = expand_tasks(["lct_synthetic"], lm_eval_groups())
+    assert sorted(expanded) == sorted(spec.name for spec in TASKS)
+
+
+def test_the_config_runs_them_all() -> None:
+    assert [dataset["abbr"] for dataset in synthetic_datasets()] == [spec.name for spec in TASKS]
+
+
+def test_no_synthetic_task_counts_as_published() -> None:
+    official = set(expand_tasks(["lct_official"], lm_eval_groups()))
+    assert official and not official & {spec.name for spec in TASKS}
+
+
+@pytest.mark.parametrize("spec", TASKS, ids=lambda spec: spec.name)
+def test_a_task_loads_without_data_and_fits_its_length(
+    spec: catalogue.TaskSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path))
+    length = 2000
+    options = resolve_options({"lct_length": str(length), "lct_n": "2", "lct_seed": "7"}, {})
+    task = load_task(spec.name, options)
+    assert len(task.cases) == 2 and task.description()["lct_seed"] == 7
+    assert task.metrics[0] == spec.headline
+    assert all(0.98 * length <= case.num_tokens["cl100k"] <= length for case in task.cases.cases)
+    other = load_task(spec.name, Options(length=length, n=2, seed=8))
+    first, second = ([one.messages(case) for case in one.cases.cases] for one in (task, other))
+    assert not {str(one) for one in first} & {str(one) for one in second}
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)

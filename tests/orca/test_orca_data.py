@@ -14,7 +14,6 @@ from long_context_tasks.orca import (
     InputFormat,
     OrcaItem,
     check_trainable,
-    from_unit,
     input_text,
     item_of_row,
     read_items,
@@ -64,7 +63,7 @@ def test_ratings_keep_their_place_on_every_scale(scale: tuple[int, int], shares:
     item = item_of_row({**ROW, "ratings": ratings, "scale": [low, high]})
     assert len(item.ratings) == len(ratings)
     assert all(1 <= rating <= 5 for rating in item.ratings)
-    assert [from_unit(value, (low, high)) for value in item.unit_ratings] == pytest.approx(ratings, abs=1e-9)
+    assert [low + (high - low) * value for value in item.unit_ratings] == pytest.approx(ratings, abs=1e-9)
     order = [to_training_scale(rating, (low, high)) for rating in sorted(ratings)]
     assert order == sorted(order)
 

@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,6 @@ from hypothesis import strategies as st
 from long_context_tasks.results.cells import Cell, cells_of, turn_values
 from long_context_tasks.results.collect import collect
 from long_context_tasks.results.compare import compare_models
-from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError, Score
 from long_context_tasks.stats import mean_of_scores
 
@@ -128,48 +128,56 @@ def test_other_settings_are_cells_of_their_own(tmp_path: Path) -> None:
     assert sorted(cell.n_runs for cell in cells_of(collect([tmp_path]))) == [1, 1, 2]
 
 
-def why(collection: Collection, **versions: int) -> dict[str, str]:
-    cells = cells_of(collection, versions)
+OLD = "version {} of the task, the newest is {}"
+WHOLE, PART = simple([1.0, 0.0]), simple([1.0])
+
+
+@pytest.mark.parametrize(
+    ("runs", "versions", "why"),
+    [
+        # OpenCompass does not say how many cases there are; the others do.
+        (
+            {
+                "whole": Run(WHOLE, available=2),
+                "limit": Run(PART, available=2),
+                "part": Run(PART, made="20260101_100000"),
+                "full": Run(WHOLE, made="20260101_100000"),
+            },
+            {},
+            {"limit": "1 of 2 cases", "part": "1 of 2 cases"},
+        ),
+        # Other tasks and subsets may have more cases.
+        (
+            {
+                "a": Run(WHOLE),
+                "b": Run(PART, "ada_leval_bestanswer_2k", made="20260101_100000"),
+                "c": Run(PART, made="20260101_100000", options={"lct_subset": 50}),
+            },
+            {},
+            {},
+        ),
+        (
+            {"first": Run(WHOLE, options={"lct_n": 2}), "all": Run(WHOLE, options={"lct_n": 1000})},
+            {},
+            {"first": "only the first cases (lct_n)"},
+        ),
+        ({"old": Run(PART, version=1), "new": Run(PART, version=2)}, {}, {"old": OLD.format(1, 2)}),
+        (
+            {"old": Run(PART, version=1), "new": Run(PART, version=2)},
+            {"ada_leval": 3},
+            {"old": OLD.format(1, 3), "new": OLD.format(2, 3)},
+        ),
+    ],
+)
+def test_what_is_not_ranked_says_why(
+    tmp_path: Path, runs: dict[str, Run], versions: dict[str, int], why: dict[str, str]
+) -> None:
+    for model, run in runs.items():
+        write = write_opencompass if "_" in run.made else write_lm_eval
+        write(tmp_path, replace(run, model=model))
+    cells = cells_of(collect([tmp_path]), versions)
+    assert {cell.model: cell.why_unranked for cell in cells} == {model: why.get(model, "") for model in runs}
     assert all(cell.ranked == (not cell.why_unranked) for cell in cells)
-    return {cell.model: cell.why_unranked for cell in cells}
-
-
-def test_only_all_cases_are_ranked(tmp_path: Path) -> None:
-    write_lm_eval(tmp_path, Run(simple([1.0, 0.0]), model="whole", available=2))
-    write_lm_eval(tmp_path, Run(simple([1.0]), model="limit", available=2))
-    # OpenCompass does not say how many there are; the others do.
-    write_opencompass(tmp_path / "oc", Run(simple([1.0]), model="part", made="20260101_100000"))
-    write_opencompass(tmp_path / "oc", Run(simple([0.0, 1.0]), model="full", made="20260101_100000"))
-    assert why(collect([tmp_path])) == {
-        "whole": "",
-        "limit": "1 of 2 cases",
-        "part": "1 of 2 cases",
-        "full": "",
-    }
-
-
-def test_other_tasks_may_have_more_cases(tmp_path: Path) -> None:
-    write_lm_eval(tmp_path, Run(simple([1.0, 0.0])))
-    write_opencompass(tmp_path, Run(simple([1.0]), task="ada_leval_bestanswer_2k", made="20260101_100000"))
-    write_opencompass(
-        tmp_path, Run(simple([1.0]), made="20260101_100000", options={"lct_subset": 50}, model="subset")
-    )
-    assert all(cell.ranked for cell in cells_of(collect([tmp_path])))
-
-
-def test_the_first_cases_are_not_ranked(tmp_path: Path) -> None:
-    write_lm_eval(tmp_path, Run(simple([1.0, 0.0]), model="first", options={"lct_n": 2}))
-    write_lm_eval(tmp_path, Run(simple([1.0, 0.0]), model="all", options={"lct_n": 1000}))
-    assert why(collect([tmp_path])) == {"first": "only the first cases (lct_n)", "all": ""}
-
-
-def test_old_versions_are_not_ranked(tmp_path: Path) -> None:
-    write_lm_eval(tmp_path, Run(simple([1.0]), model="old", version=1))
-    write_lm_eval(tmp_path, Run(simple([1.0]), model="new", version=2))
-    collection = collect([tmp_path])
-    told = "version {} of the task, the newest is {}"
-    assert why(collection) == {"old": told.format(1, 2), "new": ""}
-    assert why(collection, ada_leval=3) == {"old": told.format(1, 3), "new": told.format(2, 3)}
 
 
 def test_nothing(tmp_path: Path) -> None:

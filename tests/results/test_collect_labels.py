@@ -89,10 +89,46 @@ def settings_of_runs(
     return collect([tmp_path]).runs["settings"].to_list()
 
 
-def test_a_length_that_the_name_of_the_task_has_separates_nothing(tmp_path: Path) -> None:
-    """lm-eval writes it down, OpenCompass does not: runs of both are repeats of one another."""
-    own = settings_of_runs(tmp_path, {"lct_length": 2000}, {}, task="ada_leval_tsort_2k_synthetic")
-    assert own == ["{}", "{}"]
+SYNTHETIC = "ada_leval_tsort_2k_synthetic"
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "told"),
+    [
+        # lm-eval writes the length in the task's name down, OpenCompass does not.
+        (SYNTHETIC, ({"lct_length": 2000}, {}), ["{}", "{}"]),
+        (SYNTHETIC, ({"lct_seed": 0}, {"lct_seed": 1}), ["{}", '{"lct_seed": 1}']),
+        # Where cases lie neither shows nor separates.
+        (
+            "ada_leval_tsort_8k",
+            (
+                {"lct_cases": "/home/me/built/cases"},
+                {"lct_cases": "~/elsewhere/cases/", "lct_window": 5, "lct_tokenizer": "/a/b"},
+            ),
+            ['{"lct_cases": "cases"}'] * 2,
+        ),
+        (
+            "ada_leval_tsort_8k",
+            (
+                {"lct_cases": "/x/first"},
+                {"lct_cases": "/x/second"},
+                {"lct_cases": "/x/second", "lct_seed": 3},
+            ),
+            ['{"lct_cases": "first"}', '{"lct_cases": "second"}', '{"lct_cases": "second", "lct_seed": 3}'],
+        ),
+        (
+            "ada_leval_tsort_8k",
+            ({"lct_length": "4k"}, {"lct_length": 4000}, {"lct_seed": 3}, {"lct_n": 2}),
+            ['{"lct_length": 4000}'] * 2 + ["{}", '{"lct_n": 2}'],
+        ),
+    ],
+)
+def test_what_tells_settings_apart(
+    tmp_path: Path, task: str, options: tuple[dict[str, Any], ...], told: list[str]
+) -> None:
+    assert settings_of_runs(tmp_path, *options, task=task) == told
+    counts = sorted(cell.n_runs for cell in cells_of(collect([tmp_path])))
+    assert counts == sorted(told.count(text) for text in set(told))
 
 
 def test_the_card_decides_whether_a_seed_makes_the_cases(
@@ -109,44 +145,6 @@ def test_the_card_decides_whether_a_seed_makes_the_cases(
     monkeypatch.setattr(catalogue, "card", lambda name: seeded)
     own = settings_of_runs(tmp_path / "b", *seeds, task="ada_leval_tsort_2k")
     assert own == ['{"lct_seed": 3}', "{}", "{}"]
-
-
-def test_where_cases_lie_neither_shows_nor_separates(tmp_path: Path) -> None:
-    one, two = settings_of_runs(
-        tmp_path,
-        {"lct_cases": "/home/me/built/cases"},
-        {"lct_cases": "~/elsewhere/cases/", "lct_window": 5, "lct_tokenizer": "/a/b"},
-    )
-    assert one == two == '{"lct_cases": "cases"}'
-    [cell] = cells_of(collect([tmp_path]))
-    assert cell.n_runs == 2
-
-
-def test_cases_of_other_names_seeds_and_lengths_do(tmp_path: Path) -> None:
-    told = settings_of_runs(
-        tmp_path,
-        {"lct_cases": "/x/first"},
-        {"lct_cases": "/x/second"},
-        {"lct_cases": "/x/second", "lct_seed": 3},
-        {"lct_length": "4k"},
-        {"lct_length": 4000},
-        {"lct_seed": 3},
-        {"lct_n": 2},
-    )
-    assert told == [
-        '{"lct_cases": "first"}',
-        '{"lct_cases": "second"}',
-        '{"lct_cases": "second", "lct_seed": 3}',
-        '{"lct_length": 4000}',
-        '{"lct_length": 4000}',
-        "{}",
-        '{"lct_n": 2}',
-    ]
-
-
-def test_the_seed_of_synthetic_cases_separates(tmp_path: Path) -> None:
-    told = settings_of_runs(tmp_path, {"lct_seed": 0}, {"lct_seed": 1}, task="ada_leval_tsort_2k_synthetic")
-    assert told == ["{}", '{"lct_seed": 1}']
 
 
 def test_other_cases_in_a_folder_of_the_same_name_are_told_apart_and_a_part_belongs_to_the_whole(
@@ -178,12 +176,6 @@ def test_runs_of_one_model_with_other_cases_are_no_repeats_and_that_is_told(tmp_
         "ada_leval_bestanswer_1k, owl: runs with different cases are not counted as repeats: "
     )
     assert all(f"2026-01-0{place + 1}T" in note and f"in {place}/owl (" in note for place in (0, 2))
-
-
-def test_runs_on_the_first_cases_stay_unranked(tmp_path: Path) -> None:
-    write_lm_eval(tmp_path, Run(simple([1.0, 0.0]), options={"lct_n": 2}))
-    [cell] = cells_of(collect([tmp_path]))
-    assert not cell.ranked and "lct_n" in cell.why_unranked
 
 
 PARTS = st.lists(

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from made_up_site import collection_of, made_up_cell, rate
 
-from long_context_tasks.results.cells import Cell, HostsApart, cells_of, pooled_cells, spread_within
+from long_context_tasks.results.cells import HostsApart, cells_of, pooled_cells, spread_within
 from long_context_tasks.results.collect import collect
 from long_context_tasks.site import build_site
 from long_context_tasks.site.cases import RunFacts, labels_of
@@ -25,33 +25,41 @@ MADE = "2026-01-0{}T10-00-00.000000"
 TASK = "ada_leval_bestanswer_1k"
 
 
-def both(folder: Path, first: list[float | None], second: list[float | None]) -> Cell:
-    """The cell of a run of each host."""
-    write_lm_eval(folder, Run(simple(first), made=MADE.format(1)))
-    write_opencompass(folder, Run(simple(second), made="20260102_100000"))
-    [cell] = cells_of(collect([folder]))
-    return cell
-
-
-def test_hosts_with_the_same_scores_are_no_repeats(tmp_path: Path) -> None:
-    cell = both(tmp_path, [1.0, 0.0, None], [1.0, 0.0, None])
-    assert cell.n_runs == 2 and cell.run_sd is None
-    assert cell.apart == HostsApart(3, 0, 0.0)
-    assert notes_of(cell)[-1] == "2 hosts, same scores"
-
-
-def test_hosts_that_differ_say_where_and_by_how_much(tmp_path: Path) -> None:
-    # One case has another value, one is judged in one host only; the means are 2/4 and 2/3.
-    cell = both(tmp_path, [1.0, 0.0, 0.0, 1.0], [1.0, 0.0, 1.0, None])
-    assert cell.run_sd is None and cell.apart is not None
-    assert (cell.apart.turns, cell.apart.differing) == (4, 2)
-    assert cell.apart.spread == pytest.approx(2 / 3 - 0.5)
-    assert notes_of(cell)[-1] == "2 hosts, 2 of 4 answers scored differently, means 16.7 apart"
-
-
-def test_equal_means_of_different_scores_are_not_the_same(tmp_path: Path) -> None:
-    cell = both(tmp_path, [1.0, 0.0], [0.0, 1.0])
-    assert notes_of(cell)[-1] == "2 hosts, 2 of 2 answers scored differently, means 0.0 apart"
+@pytest.mark.parametrize(
+    ("first", "second", "apart", "note"),
+    [
+        ([1.0, 0.0, None], [1.0, 0.0, None], HostsApart(3, 0, 0.0), "2 hosts, same scores"),
+        # One case has another value, one is judged in one host only; the means are 2/4 and 2/3.
+        (
+            [1.0, 0.0, 0.0, 1.0],
+            [1.0, 0.0, 1.0, None],
+            HostsApart(4, 2, 2 / 3 - 0.5),
+            "2 hosts, 2 of 4 answers scored differently, means 16.7 apart",
+        ),
+        (
+            [1.0, 0.0],
+            [0.0, 1.0],
+            HostsApart(2, 2, 0.0),
+            "2 hosts, 2 of 2 answers scored differently, means 0.0 apart",
+        ),
+        # Only what both hosts ran is compared.
+        (
+            [1.0, 0.0, 1.0],
+            [1.0],
+            HostsApart(1, 0, 1 / 3),
+            "2 hosts, same scores on the 1 answers that all have, means 33.3 apart",
+        ),
+    ],
+)
+def test_hosts_are_no_repeats_and_say_where_they_differ(
+    tmp_path: Path, first: list[float | None], second: list[float | None], apart: HostsApart, note: str
+) -> None:
+    write_lm_eval(tmp_path, Run(simple(first), made=MADE.format(1)))
+    write_opencompass(tmp_path, Run(simple(second), made="20260102_100000"))
+    [cell] = cells_of(collect([tmp_path]))
+    assert cell.n_runs == 2 and cell.run_sd is None and cell.apart is not None
+    assert (cell.apart.turns, cell.apart.differing) == (apart.turns, apart.differing)
+    assert cell.apart.spread == pytest.approx(apart.spread) and notes_of(cell)[-1] == note
 
 
 def test_a_metric_beside_the_headline_counts_as_well(tmp_path: Path) -> None:
@@ -63,12 +71,6 @@ def test_a_metric_beside_the_headline_counts_as_well(tmp_path: Path) -> None:
         write(tmp_path, Run({"c0": [case]}, made=made))
     [cell] = cells_of(collect([tmp_path]))
     assert cell.apart == HostsApart(1, 1, 0.0)
-
-
-def test_only_what_both_hosts_ran_is_compared(tmp_path: Path) -> None:
-    cell = both(tmp_path, [1.0, 0.0, 1.0], [1.0])
-    assert cell.apart is not None and (cell.apart.turns, cell.apart.differing) == (1, 0)
-    assert notes_of(cell)[-1] == "2 hosts, same scores on the 1 answers that all have, means 33.3 apart"
 
 
 def test_repeats_within_hosts_have_a_spread_of_their_own(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Literal, TypeVar, get_args
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -42,6 +42,13 @@ _MOST_BYTES = 256 << 20
 """No published member is a tenth of it; more is a damaged or forged archive."""
 
 
+class _ResponseRow(BaseModel):
+    model_config = ConfigDict(extra="allow", frozen=True, hide_input_in_errors=True)
+
+    model: str
+    text: Annotated[str, Field(alias="generated-response")]
+
+
 @dataclass(frozen=True)
 class Question:
     """A question with its gold answer.
@@ -52,6 +59,7 @@ class Question:
         position: of the answer in the transcript: B, M, E (thirds of it) or S (several places).
         text: the question, as in the file.
         answer: the gold answer, as in the file.
+        responses: as a file of responses has them; :meth:`Archives.responses` gives them.
     """
 
     id: str
@@ -59,6 +67,7 @@ class Question:
     position: Annotated[_Position, Field(alias="answer-position")]
     text: Annotated[str, Field(alias="question")]
     answer: Annotated[str, Field(alias="groundtruth-answer")]
+    responses: Annotated[tuple[_ResponseRow, ...], Field(alias="generated-responses")] = ()
 
 
 @dataclass(frozen=True)
@@ -67,6 +76,11 @@ class Meeting:
 
     id: str
     questions: Annotated[tuple[Question, ...], Field(min_length=1)]
+
+
+class _File(PublishedRow):
+    split: str | None = None
+    meetings: Annotated[tuple[Meeting, ...], Field(min_length=1)]
 
 
 @dataclass(frozen=True)
@@ -86,35 +100,6 @@ class Response:
     model: str
     text: str
     scores: Mapping[str, str]
-
-
-class _QuestionFile(PublishedRow):
-    split: str
-    meetings: Annotated[tuple[Meeting, ...], Field(min_length=1)]
-
-
-class _ResponseRow(BaseModel):
-    model_config = ConfigDict(extra="allow", frozen=True, hide_input_in_errors=True)
-
-    model: str
-    text: Annotated[str, Field(alias="generated-response")]
-
-
-@dataclass(frozen=True)
-class _AnsweredQuestion(Question):
-    responses: Annotated[tuple[_ResponseRow, ...], Field(alias="generated-responses")]
-
-
-class _AnsweredMeeting(PublishedRow):
-    id: str
-    questions: Annotated[tuple[_AnsweredQuestion, ...], Field(min_length=1)]
-
-
-class _ResponseFile(PublishedRow):
-    meetings: Annotated[tuple[_AnsweredMeeting, ...], Field(min_length=1)]
-
-
-_File = TypeVar("_File", _QuestionFile, _ResponseFile)
 
 
 @dataclass(frozen=True)
@@ -142,9 +127,7 @@ class Archives:
         """
         setting, file_split = "conv" if conv else "qa", _file_split(split)
         file, stem = (CZECH, "elitr-bench-czech") if czech else (QUESTIONS, "elitr-bench")
-        place, row = self._read(
-            file, f"{file.removesuffix('.zip')}/{stem}-{setting}_{file_split}.json", _QuestionFile
-        )
+        place, row = self._read(file, f"{file.removesuffix('.zip')}/{stem}-{setting}_{file_split}.json")
         if row.split != file_split:
             raise InputError(f"{place}: says it is split {row.split!r}, not {file_split!r}; {_FETCH}")
         return sorted(row.meetings, key=lambda meeting: meeting.id)
@@ -159,13 +142,16 @@ class Archives:
             InputError: as :meth:`questions`; for an unknown name the known ones are given.
         """
         stem = name.removesuffix(".json").removeprefix("elitr-bench-")
-        place, row = self._read(RESPONSES, f"generated-responses/elitr-bench-{stem}.json", _ResponseFile)
-        return [
+        place, row = self._read(RESPONSES, f"generated-responses/elitr-bench-{stem}.json")
+        found = [
             Response(meeting.id, question, response.model, response.text, _scores(response, place))
             for meeting in row.meetings
             for question in meeting.questions
             for response in question.responses
         ]
+        if not found:
+            raise InputError(f"{place}: holds no responses; {_FETCH}")
+        return found
 
     def transcripts(self, split: str) -> dict[str, str]:
         """Return transcripts by meeting id, as the official preparation makes it and its reader reads it, ordered by id.
@@ -224,14 +210,14 @@ class Archives:
                 raise InputError(f"{place}: larger than {_MOST_BYTES:,} bytes unpacked; {_FETCH}")
             return place, archive.read(member, pwd=self.password.encode())
 
-    def _read(self, file: str, member: str, kind: type[_File]) -> tuple[str, _File]:
+    def _read(self, file: str, member: str) -> tuple[str, _File]:
         """Return a member's place for messages, and its content with unique ids."""
         place, data = self._bytes(file, member)
         try:
             content = loads(data)
         except ValueError as error:
             raise InputError(f"{place}: not JSON ({error}); {_FETCH}") from error
-        row = validated(kind, content, place, remedy=_FETCH)
+        row = validated(_File, content, place, remedy=_FETCH)
         ids = [(f"{place}: meeting", meeting.id) for meeting in row.meetings]
         ids += [(f"{place}, {each.id}: question", one.id) for each in row.meetings for one in each.questions]
         [(repeated, times)] = Counter(ids).most_common(1)

@@ -146,9 +146,15 @@ def score(
     as_json: Json = False,
 ) -> None:
     """Score answers: mean, variance, interval and parameters of each; its agreement with the ratings where there are some."""
-    from long_context_tasks.orca import InputFormat, disagreement, item_agreement, read_items, write_results
+    from long_context_tasks.orca import (
+        InputFormat,
+        disagreement,
+        item_agreement,
+        item_intervals,
+        read_items,
+        write_results,
+    )
     from long_context_tasks.orca.checkpoint import find_checkpoint, load_checkpoint, named_failures
-    from long_context_tasks.orca.metrics import item_intervals
     from long_context_tasks.orca.results import add_released_scores, result_row
     from long_context_tasks.schema import InputError
     from long_context_tasks.schema.files import json_value
@@ -215,11 +221,13 @@ def score(
         ]
         print_table(
             f"Agreement with the ratings in {data.name}, all on 0 to 1",
-            ["figure", "n", "value", f"95 % interval over {found.clusters} questions"],
+            ["figure", "n", "value", f"95 % interval over {found.questions} questions"],
             [[name, str(n), four_places(value), interval] for name, n, value, interval in table],
         )
-        if found.clusters < _FEW:
-            say(f"note: {found.clusters} questions are too few for an interval; it looks narrower than it is")
+        if found.questions < _FEW:
+            say(
+                f"note: {found.questions} questions are too few for an interval; it looks narrower than it is"
+            )
     differing = disagreement(items, variances)
     if differing.differ and differing.agree:
         say(

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from long_context_tasks.results.cells import Cell
     from long_context_tasks.results.collect import Collected
     from long_context_tasks.results.models import Models
+    from long_context_tasks.results.tidy import Collection
     from long_context_tasks.schema import LoadedTask
     from long_context_tasks.schema.report import Section, Table
+    from long_context_tasks.site.shown import SiteOptions
 
 _NEEDED = ("polars",)
 _SITE = ("jinja2", "plotly")
@@ -159,7 +161,7 @@ def site(
     )
     from long_context_tasks.schema import InputError
     from long_context_tasks.schema.files import write_whole
-    from long_context_tasks.site.contents import read_agreement
+    from long_context_tasks.site.contents import read_agreement, site_contents
 
     needed = (*_NEEDED, *(_SITE if out is not None else ()))
     if missing := [name for name in needed if importlib.util.find_spec(name) is None]:
@@ -208,50 +210,34 @@ def site(
     }
     give(None, **result)
     if out is not None:
-        _write_site(
-            out,
-            collected,
+        options, notes = site_contents(
+            collection,
             cells,
-            known,
-            data_dir,
-            title,
-            agreement,
-            with_cases,
-            private,
+            collected.evaluations,
+            title=title,
+            models=known,
+            data_dir=data_dir,
+            agreement=agreement,
         )
+        for note in notes:
+            typer.echo(f"note: {note}", err=True)
+        noted = replace(collection, notes=(*collection.notes, *notes))
+        shown = _cases(collected, data_dir, private=private) if with_cases else iter(())
+        _write_site(out, noted, cells, shown, options)
     end_with_problems(collection.problems)
 
 
 def _write_site(
     out: Path,
-    collected: "Collected",
+    collection: "Collection",
     cells: "Sequence[Cell]",
-    models: "Models",
-    data_dir: Path | None,
-    title: str,
-    agreement: Path | None,
-    with_cases: bool,
-    private: bool,
+    shown: "Iterator[ShownCase]",
+    options: "SiteOptions",
 ) -> None:
     from long_context_tasks.results.tables import FILES, write_tables
     from long_context_tasks.site.build import build_site
-    from long_context_tasks.site.contents import site_contents
 
-    collection = collected.collection
-    options, notes = site_contents(
-        collection,
-        cells,
-        collected.evaluations,
-        title=title,
-        models=models,
-        data_dir=data_dir,
-        agreement=agreement,
-    )
-    for note in notes:
-        typer.echo(f"note: {note}", err=True)
-    collection = replace(collection, notes=(*collection.notes, *notes))
-    cases = _cases(collected, data_dir, private=private) if with_cases else iter(())
-    built = build_site(out, collection, cells, cases, replace(options, downloads=FILES))
+    built = build_site(out, collection, cells, shown, replace(options, downloads=FILES))
     paths = write_tables(out, collection, cells, options.lengths)
     say(
         f"{built.index}: {built.files} files, {built.size / 1e6:.1f} MB, {built.cases} case{'' if built.cases == 1 else 's'}; open it in a browser"

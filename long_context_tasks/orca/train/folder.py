@@ -128,18 +128,13 @@ def opened_run(output: Path, args: Mapping[str, Any]) -> Iterator[Path]:
             except InputError:
                 if any(path.is_dir() for name in ("last", ".last.old") for path in work.glob(f"*/{name}")):
                     raise
-                _clear(work)  # nothing is lost: as after a mistyped option, no checkpoint was written yet
+                # Nothing is lost: as after a mistyped option, no checkpoint was written yet.
+                for stage in filter(Path.is_dir, work.iterdir()):
+                    shutil.rmtree(stage)
+                run.unlink()
         if not run.is_file():
             write_whole(run, json.dumps(json_value(args), indent=1, sort_keys=True) + "\n")
         yield work
-
-
-def _clear(work: Path) -> None:
-    for each in work.iterdir():
-        if each.is_dir():
-            shutil.rmtree(each)
-        elif each.name != ".lock":
-            each.unlink()
 
 
 def tidy_stage(folder: Path) -> None:

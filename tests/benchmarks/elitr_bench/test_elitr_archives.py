@@ -27,7 +27,7 @@ def test_everything_is_read_and_nothing_written(tmp_path: Path, password: str | 
     before = sorted(tmp_path.rglob("*"))
     dev = archives.questions("dev")
     assert [meeting.id for meeting in dev] == ["meeting_en_dev_001", "meeting_en_dev_002"]
-    assert [tuple(vars(question).values()) for question in dev[0].questions] == QUESTIONS[dev[0].id]
+    assert [tuple(vars(question).values())[:5] for question in dev[0].questions] == QUESTIONS[dev[0].id]
     assert archives.questions("dev", conv=True)[0].questions[1].text == "When does it open?"
     assert archives.questions("test", czech=True)[0].questions[0].answer == "Česky: The boat"
     assert archives.transcripts("dev") == {
