@@ -7,12 +7,13 @@ its own says so in its help.
 """
 
 import json
-import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import typer
+
+from long_context_tasks.schema.files import json_value
 
 _WIDTH = 200
 _SHOWN_PROBLEMS = 20
@@ -59,25 +60,15 @@ def finish_output() -> None:
     if document is None:
         document = {"tables": _output.tables, "result": _output.result}
     _output.reset()
-    typer.echo(json.dumps(json_ready(document), ensure_ascii=False, indent=1))
+    typer.echo(json.dumps(json_value(document), ensure_ascii=False, indent=1, default=_plain))
 
 
-def json_ready(value: Any) -> Any:
-    """A value as JSON can hold it: missing numbers are null, paths and dates text.
-
-    >>> json_ready({"mean": float("nan"), "n": 3})
-    {'mean': None, 'n': 3}
-    """
-    if isinstance(value, Mapping):
-        return {str(key): json_ready(one) for key, one in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [json_ready(one) for one in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, str | int):
-        return value
-    item = getattr(value, "item", None)  # a number of numpy
-    return json_ready(item()) if callable(item) else str(value)
+def _plain(value: Any) -> Any:
+    """Numbers of numpy as numbers, sets as lists, paths and dates as text."""
+    if isinstance(value, set | frozenset):
+        return list(value)
+    item = getattr(value, "item", None)
+    return json_value(item()) if callable(item) else str(value)
 
 
 def say(message: str = "", *, nl: bool = True) -> None:

@@ -1,10 +1,10 @@
 """The command `lct`: what a user types and reads."""
 
 import json
+import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -25,13 +25,13 @@ def books(tmp_path: Path) -> Path:
 
 
 def test_help_is_quick_and_lists_the_commands():
-    started = time.perf_counter()
+    before = os.times()
     done = subprocess.run([sys.executable, "-c", BUILD, "--help"], capture_output=True, text=True, check=True)
-    quick = time.perf_counter() - started
+    after = os.times()
+    quick = after.children_user - before.children_user + after.children_system - before.children_system
     listed = re.findall(r"^\W*([a-z]+)  +[A-Z]", done.stdout, re.MULTILINE)
     assert listed == list(_COMMANDS)
-    # 0.15 s on an idle machine; the limit leaves room for a busy one.
-    assert quick < 1.5
+    assert quick < 1  # 0.2 s of processor time, which other work on the machine hardly changes
 
 
 def test_build_help_explains_every_option(monkeypatch):

@@ -50,7 +50,7 @@ def data(ctx: typer.Context, output: DataOut, files: RatedFiles = None, as_json:
 )
 def train(
     ctx: typer.Context,
-    dev: Annotated[Path, typer.Option("--dev", help="Development part, by which training ends.")],
+    dev: Annotated[Path, typer.Option(help="Development part, by which training ends.")],
     output: Annotated[
         Path, typer.Option("--out", "-o", help="Folder of the checkpoint; there when all is done.")
     ],
@@ -58,27 +58,22 @@ def train(
         Path | None, typer.Option("--train", help="Training part, rated by people.")
     ] = None,
     judge_train: Annotated[
-        Path | None, typer.Option("--judge-train", help="Answers rated by LLM judges, for other scenarios.")
+        Path | None, typer.Option(help="Answers rated by LLM judges, for other scenarios.")
     ] = None,
     scenario: Annotated[
-        str,
-        typer.Option(
-            "--scenario", help="human, judge, judge_all, mixed or two_stage; see docs/orca_study.md."
-        ),
+        str, typer.Option(help="human, judge, judge_all, mixed or two_stage; see docs/orca_study.md.")
     ] = "human",
     exclude: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--exclude", help="File whose questions are not learned from judges, such as the test part."
-        ),
+        typer.Option(help="File whose questions are not learned from judges, such as the test part."),
     ] = None,
     model: Annotated[
         str | None, typer.Option("--model", "-m", help="Language model: folder or hub id.")
     ] = None,
     init: Annotated[
-        Path | None, typer.Option("--init", help="ORCA checkpoint to go on from, in place of --model.")
+        Path | None, typer.Option(help="ORCA checkpoint to go on from, in place of --model.")
     ] = None,
-    head: Annotated[str | None, typer.Option("--head", help="beta, multinomial or bernoulli.")] = None,
+    head: Annotated[str | None, typer.Option(help="beta, multinomial or bernoulli.")] = None,
     device: Device = "auto",
     window: Window = "",
     question: Annotated[bool, typer.Option("--question/--no-question", help="Show it to the model.")] = True,
@@ -108,25 +103,22 @@ def score(
     data: Annotated[
         Path, typer.Argument(metavar="DATA", help="Answers, JSON Lines; ratings are not needed.")
     ],
-    checkpoint: Annotated[Path, typer.Option("--checkpoint", help="Your own, or a released one.")],
+    checkpoint: Annotated[Path, typer.Option(help="Your own, or a released one.")],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="File of results. Default: standard output.")
     ] = None,
     base_model: Annotated[
         str | None,
         typer.Option(
-            "--base-model",
-            help="Folder or hub id of the base model of a LoRA adapter. Default: the one that the adapter names.",
+            help="Folder or hub id of the base model of a LoRA adapter. Default: the one that the adapter names."
         ),
     ] = None,
-    tokenizer: Annotated[
-        str, typer.Option("--tokenizer", help="Folder of the tokenizer, if elsewhere.")
-    ] = "",
+    tokenizer: Annotated[str, typer.Option(help="Folder of the tokenizer, if elsewhere.")] = "",
     device: Device = "auto",
-    dtype: Annotated[str, typer.Option("--dtype", help="float32, bfloat16; auto: by the device.")] = "auto",
+    dtype: Annotated[str, typer.Option(help="float32, bfloat16; auto: by the device.")] = "auto",
     window: Window = "",
     batch_tokens: BatchTokens = 8192,
-    batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Most answers at once.")] = 64,
+    batch_size: Annotated[int, typer.Option(min=1, help="Most answers at once.")] = 64,
     question: Annotated[
         bool | None,
         typer.Option(
@@ -141,7 +133,7 @@ def score(
         bool, typer.Option("--released-rules", help="Read rows as the released code does, odd ratings too.")
     ] = False,
     scores_yaml: Annotated[
-        Path | None, typer.Option("--scores-yaml", help="Put the figures there as the released code does.")
+        Path | None, typer.Option(help="Put the figures there as the released code does.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -243,16 +235,11 @@ def score(
 @app.command(epilog=examples("lct orca clamp --dev dev_scored.jsonl test_scored.jsonl --out clamped"))
 def clamp(
     files: Annotated[list[Path] | None, typer.Argument(help="Files that `lct orca score` wrote.")] = None,
-    dev: Annotated[
-        Path | None, typer.Option("--dev", help="Scored development part; finds the threshold.")
-    ] = None,
-    composite: Annotated[
-        str, typer.Option("--composite", help="paper: rho + tau - MAE; released: rho + tau.")
-    ] = "paper",
-    threshold: Annotated[float | None, typer.Option("--threshold", help="In place of --dev.")] = None,
+    dev: Annotated[Path | None, typer.Option(help="Scored development part; finds the threshold.")] = None,
+    composite: Annotated[str, typer.Option(help="paper: rho + tau - MAE; released: rho + tau.")] = "paper",
+    threshold: Annotated[float | None, typer.Option(help="In place of --dev.")] = None,
     threshold_from: Annotated[
-        Path | None,
-        typer.Option("--threshold-from", help="A clamp.yaml or score_clamp.yaml; in place of --dev."),
+        Path | None, typer.Option(help="A clamp.yaml or score_clamp.yaml; in place of --dev.")
     ] = None,
     output: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the clamped files.")] = None,
     as_json: Json = False,

@@ -54,15 +54,13 @@ def data(
     ctx: typer.Context,
     output: DataOut,
     files: RatedFiles = None,
-    published: Annotated[
-        str, typer.Option("--published", help="Benchmark whose published scores by people to add.")
-    ] = "",
+    published: Annotated[str, typer.Option(help="Benchmark whose published scores by people to add.")] = "",
     raters: Annotated[
-        str, typer.Option("--raters", help="With --published: the people, with commas. Default: all.")
+        str, typer.Option(help="With --published: the people, with commas. Default: all.")
     ] = "",
     data_dir: DataDir = None,
     sources: Annotated[
-        str, typer.Option("--sources", help="Only these, with commas: first part of each row's source.")
+        str, typer.Option(help="Only these, with commas: first part of each row's source.")
     ] = "",
     as_json: Json = False,
 ) -> None:
@@ -136,8 +134,8 @@ def rate(
         ),
     ] = None,
     judge_files: Judges = None,
-    condition: Annotated[str, typer.Option("--condition", help=_CONDITIONS)] = "without_transcription",
-    wording: Annotated[Literal["paper", "modified"], typer.Option("--wording", help=WORDING)] = "paper",
+    condition: Annotated[str, typer.Option(help=_CONDITIONS)] = "without_transcription",
+    wording: Annotated[Literal["paper", "modified"], typer.Option(help=WORDING)] = "paper",
     seeds: JudgeSeeds = "",
     baselines: Annotated[
         bool,
@@ -146,8 +144,7 @@ def rate(
     published: Annotated[
         str,
         typer.Option(
-            "--published",
-            help="Instead of all that: the scores by machines that this benchmark publishes with its responses.",
+            help="Instead of all that: the scores by machines that this benchmark publishes with its responses."
         ),
     ] = "",
     data_dir: DataDir = None,
@@ -240,37 +237,32 @@ def compare(
         typer.Option("--splits", help="Folder that `lct orca data --split` wrote, with people's ratings."),
     ],
     raters: Annotated[
-        str, typer.Option("--raters", help="Fields with scores, with commas. Default: all that hold numbers.")
+        str, typer.Option(help="Fields with scores, with commas. Default: all that hold numbers.")
     ] = "",
     scale: Annotated[
         list[str] | None,
         typer.Option(
-            "--scale",
-            help="NAME=LOW,HIGH of a rater. Default: as its file says; 1,5, and 0,1 for baselines, where it does not.",
+            help="NAME=LOW,HIGH of a rater. Default: as its file says; 1,5, and 0,1 for baselines, where it does not."
         ),
     ] = None,
     average: Annotated[
         list[str] | None,
-        typer.Option(
-            "--average", help="[NAME=]A,B,C: their plain mean; repeatable. Default: all judges; or none."
-        ),
+        typer.Option(help="[NAME=]A,B,C: their plain mean; repeatable. Default: all judges; or none."),
     ] = None,
     fusion: Annotated[
         list[str] | None,
         typer.Option(
-            "--fusion",
-            help="[NAME=]A,B,C: calibrated on dev, weighed on train; repeatable. Default: all judges; or none.",
+            help="[NAME=]A,B,C: calibrated on dev, weighed on train; repeatable. Default: all judges; or none."
         ),
     ] = None,
     orca: Annotated[
         list[str] | None,
         typer.Option(
-            "--orca",
-            help="NAME=PATTERN: files of `lct orca score` or `clamp`, {split} stands for split_0 ..., {number} for 0 ...; repeatable.",
+            help="NAME=PATTERN: files of `lct orca score` or `clamp`, {split} stands for split_0 ..., {number} for 0 ...; repeatable."
         ),
     ] = None,
     against: Annotated[
-        str | None, typer.Option("--against", help="Rater that all others are compared with, pair by pair.")
+        str | None, typer.Option(help="Rater that all others are compared with, pair by pair.")
     ] = None,
     own_items: Annotated[
         bool,
@@ -278,7 +270,7 @@ def compare(
             "--own-items", help="Each rater on all its answers, not on those that every rater scored."
         ),
     ] = False,
-    seed: Annotated[int, typer.Option("--seed", help="Of the resampling.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the resampling.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the figures as JSON, too.")] = None,
     as_json: Json = False,
 ) -> None:
