@@ -34,6 +34,7 @@ MOST_SPEAKING_LINES = 0.1  # of the lines of a work in verse
 MOST_LETTERS = 0.4  # of the chapters
 MOST_LETTER_MARKS = 8  # dates and salutations in ten thousand words
 _FEWEST_SPEECHES_OF_ONE = 5
+_MOST_TITLE_WORDS = 12  # longer ones tell what happens, now and then in a letter
 
 
 def form_of(blocks: Sequence[Block], headings: Sequence[Heading]) -> str:
@@ -52,7 +53,10 @@ def form_of(blocks: Sequence[Block], headings: Sequence[Heading]) -> str:
         return "play" if _speaking_lines(blocks) >= MOST_SPEAKING_LINES else "verse"
     marks = sum(bool(_DATE.match(block.text) or _SALUTATION.match(block.text)) for block in blocks)
     titled = sum(
-        heading.style == "letter" or bool(_LETTER_TITLE.search(heading.title)) for heading in headings
+        heading.style == "letter"
+        or heading.style[:3].title() in _MONTHS.split("|")
+        or (len(heading.title.split()) <= _MOST_TITLE_WORDS and bool(_LETTER_TITLE.search(heading.title)))
+        for heading in headings
     )
     if 10_000 * marks >= MOST_LETTER_MARKS * words or (
         len(headings) > 4 and titled >= MOST_LETTERS * len(headings)

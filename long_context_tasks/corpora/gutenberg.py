@@ -10,7 +10,7 @@ What is a heading, :mod:`long_context_tasks.corpora.headings` decides.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
@@ -27,9 +27,11 @@ from long_context_tasks.corpora.headings import (
     is_closing,
     is_contents,
     is_motto,
+    is_notes,
     is_prose,
     is_separator,
     is_set_apart,
+    is_synopsis,
     is_title,
     label,
     plain,
@@ -64,9 +66,11 @@ _MARKS = re.compile(
 _ITALICS = re.compile(r"(?<!_)_(?:\{(\w{1,3})\})?(?!_)")
 # Lines of a box drawn around a sign or a visiting card.
 _FRAME = re.compile(r"\+-{2,}\+|(?<!\S)\|(?!\S)")
-# Files of pictures and links to them, left over from a page with pictures.
-_PICTURE = re.compile(
-    r"(?:\S+\.(?:jpe?g|png|gif)(?: \(\d+K\))?|0\d{3}[a-z]?|Full Size|\[?(?:See|View) larger .{1,20})$", re.I
+# Pictures and links to them, left over from a page with pictures; what magazines and printers add.
+_NO_STORY = re.compile(
+    r"(?:\S+\.(?:jpe?g|png|gif)(?: \(\d+K\))?|0\d{2,4}[a-z]?|Full Size|\[?(?:See|View) larger .{1,20}"
+    r"|[\[(_]*to be (?:continued|concluded)\b.{0,30}|[A-Z][a-z]+: printed by .{1,80})$",
+    re.I,
 )
 _SUSPECT = re.compile(r"[*†‡\[_|+\x00]")
 
@@ -181,6 +185,7 @@ _CREDIT = re.compile(
 )
 _SYNOPSIS = re.compile(r"_?\[[^\[\]]{20,900}\]_?")
 _NOTE = re.compile(r"\s*(?:\*(?![\s*]*\*)\s?\S|[†‡]\s?\S|\[(?P<mark>\d{1,3}|[A-Z])\]\s*\S)")
+_NOTE_NUMBER = re.compile(r"\[(\d{1,3}|[A-Z])\]")
 _MARK_BEFORE = re.compile(r"[^\s*]\s?[*†‡](?!\s?[*])")
 _SENTENCE_END = re.compile(r"[.!?…:;—-][\"'”’)\]_*]*$")
 _MOST_TEASER_WORDS = 30
@@ -204,7 +209,12 @@ def clean(text: str) -> Story:
     found = _TITLE.search(text, 0, 20_000)
     title = " ".join(found[1].split()) if found else None
     page = Page(blocks)
-    alone = [_label_alone(block, blocks[max(0, i - _CONTEXT_OF_NOTE) : i]) for i, block in enumerate(blocks)]
+    alone = []
+    marks: set[str] = set()
+    for i, block in enumerate(blocks):
+        alone.append(_label_alone(block, blocks[max(0, i - _CONTEXT_OF_NOTE) : i], marks))
+        if "[" in block.text:
+            marks |= set(_NOTE_NUMBER.findall(block.text))
     listing, contents = _contents_pages(blocks, alone)
     # The front matter ends where the story begins, which is known only when headings are: hence two rounds.
     start, _ = _bounds(page, label(page, title or "", alone), marked)
@@ -215,7 +225,10 @@ def clean(text: str) -> Story:
     ]
     labels = label(page, title or "", alone, titles_listed(front), start)
     start, stop = _bounds(page, labels, marked)
-    labels = [DROP if i in contents else found for i, found in enumerate(labels)]
+    labels = [
+        DROP if i in contents or (i < stop and found.heading and is_notes(blocks[i])) else found
+        for i, found in enumerate(labels)
+    ]
     # The first chapter's heading may stand below that of its part, with nothing between them.
     above = list(takewhile(lambda found: found.heading or found.dropped, reversed(labels[:start])))
     first = [found.heading for found in reversed(above) if found.heading]
@@ -229,11 +242,11 @@ def clean(text: str) -> Story:
     )
 
 
-def _label_alone(block: Block, before: Sequence[Block]) -> Label:
+def _label_alone(block: Block, before: Sequence[Block], marks: Set[str]) -> Label:
     """Return what a block is by itself; a number that stands in no count may still be none."""
-    if (note := _NOTE.match(block.lines[0])) and _is_note(note, before):
+    if (note := _NOTE.match(block.lines[0])) and _is_note(note, before, marks):
         return DROP
-    if is_separator(block) or is_closing(block) or (len(block.lines) == 1 and _PICTURE.match(block.text)):
+    if is_separator(block) or is_closing(block) or (len(block.lines) == 1 and _NO_STORY.match(block.text)):
         return DROP
     if heading := heading_of(block):
         return Label(heading)
@@ -244,9 +257,9 @@ def _is_number(block: Block) -> bool:
     return block.text.strip(" .-–—()[]").isdigit()
 
 
-def _is_note(note: re.Match[str], before: Sequence[Block]) -> bool:
+def _is_note(note: re.Match[str], before: Sequence[Block], marks: Set[str]) -> bool:
     if mark := note["mark"]:
-        return any(f"[{mark}]" in block.text for block in before)
+        return mark in marks
     return any(_MARK_BEFORE.search(line) for block in before for line in block.lines)
 
 
@@ -333,6 +346,11 @@ def _bounds(page: Page, labels: Sequence[Label], marked: bool) -> tuple[int, int
             and heading.style == "back"
             and total - page.before[i] < _MOST_BACK * total
             and page.before[i]
+            # Below the notes of one chapter the next one begins.
+            and not (
+                is_notes(blocks[i])
+                and any((h := labels[j].heading) and h.number for j in headings[:-1] if j > i)
+            )
         ):
             stop = i
             break
@@ -422,7 +440,9 @@ def _below_heading(
     """Return whether the block belongs to the heading above it: its "title", more of it ("rest"), or None."""
     block = blocks[i]
     text = block.text
-    if not title_found and is_title(block, final_stop=stops_allowed):
+    if not title_found and (
+        is_title(block, final_stop=stops_allowed) or (stops_allowed and is_synopsis(text))
+    ):
         return "title"
     above_heading = i + 1 < len(blocks) and labels[i + 1].heading is not None
     if above_heading and (
@@ -436,6 +456,8 @@ def _below_heading(
     if title_found and is_set_apart(block, blocks[i + 1 : i + 2]):
         return "rest"
     below_title = i > 0 and not labels[i - 1].dropped
-    if title_found and below_title and (re.fullmatch(r"_?\(.{1,80}\)_?", text) or _SYNOPSIS.fullmatch(text)):
+    if title_found and below_title and re.fullmatch(r"_?\(.{1,80}\)_?", text):
+        return "rest"
+    if below_title and _SYNOPSIS.fullmatch(text):
         return "rest"
     return None

@@ -97,10 +97,10 @@ _ORDERED = re.compile(
     rf"(?:the )?(?P<number>{'|'.join(_ORDINALS.split())}|last) (?P<part>{_PARTS}|epoch|epilogue|interlude)(?:[.:]?|(?:[.:—–]|--)\s*(?P<title>(?-i:[^a-z]).*))$",
     re.IGNORECASE,
 )
-_BARE = re.compile(rf"[\[(—–-]?\s?(?P<number>(?:{_ROMAN})|\d{{1,3}})\s?[.:)\]—–-]?$")
+_BARE = re.compile(rf"[\[(§—–-]?\s?(?P<number>(?:{_ROMAN})|\d{{1,3}})\s?[.:)\]—–-]?$")
 _BARE_WORD = re.compile(rf"(?P<number>{_WORD})[.]?$", re.IGNORECASE)
 _WITH_TITLE = re.compile(
-    rf"(?P<number>{_ROMAN}|\d{{1,3}})(?:[.:)](?:\s*[—–-]+)?|\s*[—–]|\s*--|\s(?=\s)|\s(?=[A-Z][A-Z’'\" ,.;:—–-]+$))\s*(?P<title>\S.*)$",
+    rf"(?P<number>{_ROMAN}|\d{{1,3}})(?:[.:)](?:\s*[—–-]+)?|\s*[—–]|\s*--|\s(?=\s)|\s(?=[A-Z][A-Z’'\" ,.;:!?—–-]+$))\s*(?P<title>\S.*)$",
     re.DOTALL,
 )
 _STORY_WORDS = "prologue|epilogue|prelude|finale|conclusion|interlude|postscript|coda|l'envoi|afterpiece"
@@ -121,6 +121,7 @@ _BACK = re.compile(
     re.IGNORECASE,
 )
 _ENDS = re.compile(r"(?:the end|finis|fin|end)[.:!]?$", re.IGNORECASE)
+_NOTES = re.compile(r"(?:foot|end)?notes[.:]?$", re.IGNORECASE)
 _CLOSING = re.compile(
     rf"(?:this is )?(?:here )?(?:the )?ends?(?:eth)? (?:of )?(?:the )?(?:\w+ ){{0,3}}?(?:{_PARTS}|stage)\b.{{0,40}}$",
     re.IGNORECASE,
@@ -135,6 +136,7 @@ _LONGEST_HEADING = 120  # characters
 _MOST_HEADING_LINES = 3
 _MOST_HEADING_WORDS = 45
 _MOST_TITLE_WORDS = 22
+_MOST_PLAIN_TITLE_WORDS = 12  # with capitals as in a sentence
 _MOST_MOTTO_WORDS = 130
 _MOST_AUTHOR_WORDS = 8
 _AUTHOR_INDENT = 8  # columns
@@ -183,7 +185,7 @@ def _numbered(block: Block, match: re.Match[str]) -> Heading | None:
     part, after = match["part"], match["title"] or ""
     title = bare(after).strip(" .:;—–-")
     begins = next((character for character in title if character.isalpha()), "A")
-    if part[0].islower() or (begins.islower() and after.lstrip()[:1] not in ("-", "—", "–", "[", "(")):
+    if part[0].islower() or (begins.islower() and after.lstrip()[:1] not in ("-", "—", "–", "[", "(", ":")):
         return None
     style, number = _SHORT.get(part.lower(), part.lower()), _value(match["number"])
     rest = block.lines[1:]
@@ -192,12 +194,12 @@ def _numbered(block: Block, match: re.Match[str]) -> Heading | None:
     below = Block(rest, 0)
     if not title:
         # "CHAPTER I" with its title, or with the story itself, on the next line.
-        if is_title(below) or _is_synopsis(below.text) or heading_of(below) is not None:
+        if is_title(below) or is_synopsis(below.text) or heading_of(below) is not None:
             return Heading(style, number, below.text)
         return Heading(style, number, " ", rest=len(rest))
     if (
         len(block.text.split()) <= _MOST_HEADING_WORDS
-        or _is_synopsis(block.text)
+        or is_synopsis(block.text)
         or _is_mostly_capitals(block.text)
     ):
         return Heading(style, number, " ".join([title, below.text]))
@@ -222,6 +224,9 @@ def _counting(block: Block, text: str) -> Heading | None:
                 title is not True
                 and title
                 and not is_title(Block((match["title"].strip(" .:;—–-"),), 1), final_stop=True)
+                and not (
+                    block.gap >= 2 and len(text.split()) <= _MOST_PLAIN_TITLE_WORDS and text[-1] not in ".,;:"
+                )
             ):
                 continue
             style = (
@@ -239,7 +244,7 @@ def _named(block: Block, text: str) -> Heading | None:
     apart = block.gap >= 2
     if not apart and not text.isupper():
         return None
-    if _BACK.match(text) and (apart or _ENDS.match(text)):
+    if _BACK.match(text) and (apart or _ENDS.match(text) or is_notes(block)):
         return Heading("back")
     if _CONTENTS.match(text) or _FRONT.match(text):
         return Heading("front")
@@ -247,6 +252,11 @@ def _named(block: Block, text: str) -> Heading | None:
         # "NOTE" has no title below it; the others may.
         return Heading("named", title=text if _STORY_IF_APART.match(text) else "")
     return None
+
+
+def is_notes(block: Block) -> bool:
+    """Return whether a block is the heading of footnotes."""
+    return bool(_NOTES.match(bare(block.text)))
 
 
 def is_contents(block: Block) -> bool:
@@ -277,7 +287,9 @@ def is_title(block: Block, *, final_stop: bool = False) -> bool:
     raw = block.text
     text = bare(raw)
     # '"The Girl I Left Behind Me"' is a title in quotation marks; speech has its punctuation inside them.
-    if len(text) > 12 and text[0] in _QUOTES and text[-1] in _QUOTES and text[-2].isalnum():
+    quoted = len(text) > 2 and text[0] in _QUOTES and text[-1] in _QUOTES
+    shown = final_stop and is_capitals(text)
+    if quoted and ((text[-2].isalnum() and (shown or len(text) > 12)) or (shown and text.count(" ") > 1)):
         text = text[1:-1]
     words = text.split()
     if not words or len(words) > _MOST_TITLE_WORDS or len(block.lines) > 3 or text[0] in _QUOTES + "(":
@@ -298,7 +310,7 @@ def is_title(block: Block, *, final_stop: bool = False) -> bool:
     return bool(weighty) and text[0].isupper() and all(not word[0].islower() for word in weighty)
 
 
-def _is_synopsis(text: str) -> bool:
+def is_synopsis(text: str) -> bool:
     """Return whether a text lists what happens in the chapter, the items parted by dashes."""
     dashes = len(re.findall(r"--|—|–| - ", text))
     return dashes >= _FEWEST_TITLE_DASHES and len(text.split()) < 14 * dashes and len(text) < 400
@@ -319,7 +331,7 @@ def bare(text: str) -> str:
     """Return a line without indentation, emphasis and double spaces."""
     if "  " in text or "\t" in text or "\xa0" in text:
         text = " ".join(text.split())
-    return text.strip("_*=~ ")
+    return text.strip("_*=~# ")
 
 
 def _value(number: str) -> int:
@@ -537,7 +549,7 @@ def _in_capitals(page: Page, labels: Sequence[Label]) -> list[int]:
         and len(block.lines) <= 2
         and ((block.gap >= 2 and is_capitals(block.text)) or (block.gap >= 3 and is_title(block)))
         and bare(block.text)[:1] not in _QUOTES
-        and bare(block.text)[-1:] not in "!?,;:"
+        and bare(block.text)[-1:] not in (",;:" if block.gap >= _HEADING_GAP else "!?,;:")
     ]
     ends = [*found[1:], len(page.blocks)][: len(found)]
     far = [
@@ -633,13 +645,13 @@ def _is_numeral(text: str) -> bool:
 
 
 def usual_below(blocks: Sequence[Block], labels: Sequence[Label]) -> tuple[bool, bool]:
-    """Return whether this book's chapters have titles that end in a full stop; and mottoes with their authors."""
+    """Return whether this book's chapters have titles, also with a full stop or as synopses; and mottoes with their authors."""
     below = [
         blocks[i + 1]
         for i, found in enumerate(labels[:-1])
         if found.heading and not found.heading.title and labels[i + 1] is KEEP
     ]
-    stops = sum(is_title(block, final_stop=True) for block in below)
+    stops = sum(is_title(block, final_stop=True) or is_synopsis(block.text) for block in below)
     mottoes = sum(_is_indented(block) and _has_author(block) for block in below)
     return len(below) >= 3 and stops >= _HABIT * len(below), mottoes >= 3
 
