@@ -42,7 +42,8 @@ def read_ratings(
     """Read scores from JSON lines; rows of several files (of a judge each, say) with the same id belong to an item.
 
     Every field that holds a number in some row is a rater, unless ``raters`` names them. A missing field or ``null`` is
-    no score; other fields are passed over. A row of rated answers (with a ``candidate``) needs no cluster where another row of its id has one.
+    no score; other fields are passed over. A row of rated answers (with a ``candidate``) needs no cluster where another row of its id has one, and
+    the mean of its ``ratings`` is the rater ``people``.
 
     Raises:
         InputError: a file that cannot be read, a row that is no object or lacks id or cluster, a score that is no finite
@@ -122,4 +123,7 @@ def _rows(files: Sequence[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
                 if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
                     raise InputError(f"{place}: no {name}; expected {FORMAT}")
             named: dict[str, Any] = {str(labels.get(key, key)): value for key, value in row.items()}
+            given = row.get("ratings") if "candidate" in row else None
+            if isinstance(given, list) and (kept := [each for each in given if _is_number(each)]):
+                named.setdefault("people", sum(kept) / len(kept))
             yield place, {**named, **{name: str(row[name]) for name in keys}}
