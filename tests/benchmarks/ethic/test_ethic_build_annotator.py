@@ -159,7 +159,7 @@ def test_spans_of_other_things_are_ignored_and_counted(law: Path, tmp_path: Path
 
     with annotating(tmp_path, says, **ONCE) as (_, annotator):
         [report] = build("ethic_attribute", law, tmp_path / "x", annotator=annotator)
-    [note] = [note for note in report.notes if "ignored" in note]
+    [note] = [note for note in report.notes if "neither" in note]
     spans = re.search(r"(\d+) spans name neither the target nor a citation", note)
     assert spans is not None and int(spans[1]) > 4
     cases = CaseSet.read(tmp_path / "x", "ethic_attribute_law")
