@@ -4,6 +4,7 @@ Files are written whole; what is read is checked before anything is stored.
 """
 
 import json
+import re
 import statistics
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -316,6 +317,29 @@ def read_reviews(path: Path) -> list[Review]:
             seen = tuple((each.item, each.annotator, each.codes, each.comment) for each in one.flags)
         reviews[one.question_id] = Review(one.question_id, one.decision, changes, one.note, one.version, seen)
     return list(reviews.values())
+
+
+def label_rows(study: Study) -> list[dict[str, Any]]:
+    """Return what people wrote about passages: ``domain``, ``passage``, ``labels``, ``annotator``, ``source``.
+
+    Raises:
+        InputError: people rate in this study.
+    """
+    if not study.scale.writes:
+        raise InputError(f"{study.path}: holds ratings and no labels; make a study with --scale labels")
+    questions = {one.id: one for one in study.questions()}
+    asked = {one.id: questions[one.question_id] for one in study.candidates(current=True)}
+    return [
+        {
+            "domain": asked[one.candidate].domain,
+            "passage": asked[one.candidate].reference,
+            "labels": [label.strip() for label in re.split(r"[;\n]", one.comment) if label.strip()],
+            "annotator": one.annotator,
+            "source": asked[one.candidate].source,
+        }
+        for one in study.annotations()
+        if one.candidate in asked and one.comment
+    ]
 
 
 def question_rows(study: Study) -> list[dict[str, Any]]:

@@ -1,12 +1,13 @@
 """``lct annotate``: collect human ratings of answers: prepare, annotate, correct, count, export."""
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from long_context_tasks.cli.options import JUDGE, WORDING, Json, examples
+from long_context_tasks.cli.options import JUDGE, WORDING, DataDir, Json, OnlyTasks, examples, words
 from long_context_tasks.cli.output import give, print_table, say
 from long_context_tasks.schema import InputError
 
@@ -59,7 +60,7 @@ def prepare(
     scale: Annotated[
         str | None,
         typer.Option(
-            help="Of a new study: orca (the paper's, default), orca_text, the name of a benchmark with its own, or a YAML file."
+            help="Of a new study: orca (the paper's, default), orca_text, labels, the name of a benchmark with its own, or a YAML file."
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Of a new study: of the order of items.")] = None,
@@ -135,6 +136,41 @@ def prepare(
     if missing:
         typer.echo(f"{missing} texts are missing, see above; run the same again to ask for them", err=True)
         raise typer.Exit(1)
+
+
+@app.command(
+    epilog=examples(
+        "lct annotate draw cases/ --out chunks.jsonl",
+        "lct annotate prepare labels.db --questions chunks.jsonl --scale labels",
+    )
+)
+def draw(
+    cases: Annotated[
+        str,
+        typer.Argument(help="As for `lct coverage`: a folder of built cases, a file, or the name of a task."),
+    ],
+    out: _Out,
+    n: Annotated[int, typer.Option("--n", min=1, help="Chunks of each task and domain.")] = 100,
+    seed: Annotated[int, typer.Option("--seed", help="Of the choice.")] = 0,
+    tasks: OnlyTasks = "",
+    chunk_tokens: Annotated[
+        int, typer.Option("--chunk-tokens", help="Most tokens of a chunk.", min=32)
+    ] = 1024,
+    data_dir: DataDir = None,
+    as_json: Json = False,
+) -> None:
+    """Draw chunks of cases for people to label: questions for `lct annotate prepare --scale labels`."""
+    from long_context_tasks.annotation.exchange import write_rows
+    from long_context_tasks.benchmarks.catalogue import resolve_options
+    from long_context_tasks.cli.coverage import item_sources
+    from long_context_tasks.coverage.drawing import draw_chunks
+    from long_context_tasks.tokens import get_tokenizer
+
+    sources = item_sources(cases, resolve_options({"lct_data_dir": data_dir}), words(tasks))
+    rows = draw_chunks(sources, n, seed, get_tokenizer("cl100k"), chunk_tokens)
+    for (task, domain), count in Counter((row["source"], row["domain"]) for row in rows).items():
+        say(f"{task} {domain}: {count} chunks")
+    give(f"{out}: {write_rows(out, rows)} chunks", file=out, chunks=len(rows))
 
 
 @app.command(epilog=examples("lct annotate serve study.db --open"))
@@ -253,10 +289,10 @@ def export(
     study: _StudyFile,
     out: _Out,
     form: Annotated[
-        Literal["orca", "annotations", "history", "questions", "potato"],
+        Literal["orca", "annotations", "labels", "history", "questions", "potato"],
         typer.Option(
             "--format",
-            help="orca: training data; annotations: every annotation; history: corrections; questions: with their candidates; "
+            help="orca: training data; annotations: every annotation; labels: what people wrote about passages; history: corrections; questions: with their candidates; "
             "potato: a project folder.",
         ),
     ] = "orca",
@@ -280,12 +316,13 @@ def export(
         rows: dict[str, Callable[[], list[dict[str, Any]]]] = {
             "orca": lambda: exchange.training_rows(opened, before=before),
             "annotations": lambda: exchange.annotation_rows(opened),
+            "labels": lambda: exchange.label_rows(opened),
             "history": opened.corrections,
             "questions": lambda: exchange.question_rows(opened),
         }
         found = rows[form]()
-        if not found and form in ("orca", "annotations"):
-            what = "ratings that count" if form == "orca" else "annotations"
+        if not found and form in ("orca", "annotations", "labels"):
+            what = "ratings that count" if form == "orca" else form
             raise InputError(f"{study}: no {what} yet, so nothing was written")
         n = exchange.write_rows(out, found)
         give(f"{out}: {n} rows", file=out, rows=n)
