@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from annotation_study import served
@@ -11,7 +11,11 @@ from test_annotation_page import Page, page
 from typer.testing import CliRunner
 
 from long_context_tasks.annotation import Annotation, annotate, open_study
-from long_context_tasks.benchmarks.ethic.build.annotator import read_labelled_chunks
+from long_context_tasks.benchmarks.ethic.build.annotator import (
+    LabelledChunk,
+    label_quality,
+    read_labelled_chunks,
+)
 from long_context_tasks.cli import app
 
 __all__ = ["page"]
@@ -87,6 +91,23 @@ def test_labels_are_exported_for_the_build(study: Path, tmp_path: Path) -> None:
     assert lct("annotate", "stats", study).exit_code == 0
 
 
+def test_several_people_on_a_chunk_are_one_cluster() -> None:
+    class Finds:
+        def labels(self, _: str, passages: list[str]) -> list[list[str]]:
+            return [["Anne"] for _ in passages]
+
+    def width(passages: str, right: str) -> float:
+        chunks = [
+            LabelledChunk(domain="books", passage=passage, labels=["Anne" if mark == "1" else "Jane"])
+            for passage, mark in zip(passages, right, strict=True)
+        ]
+        [row] = label_quality(chunks, cast(Any, Finds()))
+        assert row["f1"] == 0.5 and row["n"] == 8
+        return float(row["interval"]["high"] - row["interval"]["low"])
+
+    assert width("aabbccdd", "11001100") > width("abcdefgh", "11001100")
+
+
 def test_a_scale_either_rates_or_writes(tmp_path: Path) -> None:
     file = tmp_path / "own.yaml"
     codes = "codes: {Q: {label: q}, A: {label: a}, R: {label: r}, U: {label: u}, E: {label: e}}\n"
@@ -107,7 +128,6 @@ def test_a_scale_either_rates_or_writes(tmp_path: Path) -> None:
 def test_a_person_labels_on_the_page(page: Page, study: Path) -> None:
     with served(study) as link:
         page.enter(link, "Ana")
-        page.driver.save_screenshot("/tmp/cov/labels.png")
         assert page.text("comment-title") == "Labels" and page.text("reference-title") == "Passage"
         assert "tells of Anne" in page.text("reference") and page.text("question") == "List every name."
         assert not page.shown("has-candidate") and not page.shown("scale")
