@@ -217,8 +217,12 @@ class Scores:
         if self.tokenizer is None:
             return {}
         tokens = get_tokenizer(self.tokenizer).count_many(list(self.archives.transcripts(split).values()))
-        found = {"mean": Fraction(sum(tokens), len(tokens)), "least": min(tokens), "most": max(tokens)}
-        return {f"thousand tokens (LLaMA-2), {name}": Fraction(n) / 1000 for name, n in found.items()}
+        found = {
+            "mean": Fraction(sum(tokens), len(tokens)),
+            "least": Fraction(min(tokens)),
+            "most": Fraction(max(tokens)),
+        }
+        return {f"thousand tokens (LLaMA-2), {name}": n / 1000 for name, n in found.items()}
 
     def by_evaluator(self) -> tuple[dict[str, list[float]], list[str]]:
         """Return the scores of the four evaluators for the 390 responses that all of them scored, and their meetings."""
@@ -246,7 +250,7 @@ def _printed(key: str) -> Iterator[tuple[str, str, Any]]:
 
 def _questions(scores: Scores) -> Iterator[Cell]:
     for split, row in published()["table1"].items():
-        counts = {**scores.counts(split), **scores.thousands_of_tokens(split)}
+        counts: dict[str, int | Fraction] = {**scores.counts(split), **scores.thousands_of_tokens(split)}
         for column, printed in row.items():
             value = Fraction(counts[column]) if column in counts else None
             reason = "" if column in counts else "needs --tokenizer with that of LLaMA-2"
