@@ -33,6 +33,7 @@ models = [
             reserved_roles=[dict(role='SYSTEM', api_role='SYSTEM')],
         ),
         temperature=_temperature,
+        openai_extra_kwargs={'seed': _env.whole('LCT_RUN_SEED', 0)} if 'LCT_RUN_SEED' in os.environ else None,
         query_per_second=_env.whole('LCT_QUERIES_PER_SECOND', 8),
         retry=3,
         max_out_len=64,

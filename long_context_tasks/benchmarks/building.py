@@ -50,8 +50,8 @@ class TaskReport:
         clusters: number of books or questions.
         random_guess: accuracy of guessing, 0 to 1.
         dropped: why places or questions gave no case, with counts.
-        figures: means over the cases of what tells how hard they are, by name with unit; empty without.
         notes: sentences for the user.
+        figures: means over the cases of what tells how hard they are, by name with unit; empty without.
         sources: what is known of each book or document that was read, the same keys for all; one report of a build has them.
     """
 
@@ -60,8 +60,8 @@ class TaskReport:
     clusters: int
     random_guess: float
     dropped: Mapping[str, int] = field(default_factory=Counter)
-    figures: Mapping[str, float] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    figures: Mapping[str, float] = field(default_factory=dict)
     sources: Sequence[Mapping[str, Any]] = ()
 
 
@@ -104,7 +104,9 @@ def write_task(
     means = {name: total / len(tokens) for name, total in sums.items()}
     if means:
         writer.tasks[task]["figures"] = means
-    return TaskReport(task, tokens, len(clusters), sum(guesses) / max(1, len(guesses)), dropped, means)
+    return TaskReport(
+        task, tokens, len(clusters), sum(guesses) / max(1, len(guesses)), dropped, figures=means
+    )
 
 
 def bound_of(card: TaskCard, length: int) -> int:

@@ -389,6 +389,29 @@ def test_real_reviews_overlap_as_their_ids_say(shared: Path) -> None:
     assert found["Bannach-Brown_2019"] is None
 
 
+def test_real_opinions_make_contexts_of_several_documents(shared: Path, tmp_path: Path) -> None:
+    source = shared / "data" / "court_opinions"
+    out = tmp_path / "ethic_summarize"
+    words = ("build", "ethic_summarize", "--documents", source, "--length", "4k,8k,16k", "--out", tmp_path)
+    printed = lct(*words)
+    cases = CaseSet.read(out, "ethic_summarize_law")
+    titles = {
+        case.id: re.findall(r"^Case: ", user, re.MULTILINE)
+        for case, user in cases_of(out, "ethic_summarize_law")
+    }
+    means = []
+    for length, least in (("4k", 81), ("8k", 83), ("16k", 69)):
+        found = [case for case in cases.cases if case.id.endswith(f"_{length}")]
+        assert len(found) >= least
+        documents = [case.labels["num_documents"] for case in found]
+        assert min(documents) >= 2 and documents == [len(titles[case.id]) for case in found]
+        means.append(sum(documents) / len(documents))
+        assert re.search(rf"ethic_summarize_law {length} .* {means[-1]:.1f} +\n", printed)
+    assert means == sorted(means) and means[-1] > 2.9
+    kept = json.loads((out / "manifest.json").read_text())["tasks"]["ethic_summarize_law"]["figures"]
+    assert [kept[length]["documents"] for length in ("4k", "8k", "16k")] == means
+
+
 def test_real_citations_of_a_target_are_masked(shared: Path) -> None:
     opinions = list(read_opinions(shared / "data" / "court_opinions"))
     assert len(opinions) == 966

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
@@ -19,6 +20,7 @@ from long_context_tasks.benchmarks.ethic.build.drafts import (
     first_chunks,
     plan_cases,
     plan_windows,
+    shared_window,
     window,
 )
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
@@ -59,8 +61,7 @@ def test_chunks_keep_every_letter_in_order_and_their_size(texts: list[str], cap:
 @given(TEXTS, st.integers(32, 100), st.lists(st.integers(32, 600), min_size=2, max_size=2))
 def test_windows_lie_in_one_another(texts: list[str], cap: int, budgets: list[int]) -> None:
     tokenizer = cl100k()
-    source = Source("s", "s", "books", tuple(map(Text, texts)))
-    chunks = first_chunks(source, cap, max(budgets), tokenizer)
+    chunks = first_chunks(map(Text, texts), cap, max(budgets), tokenizer)
     small, large = (window(chunks, budget) for budget in sorted(budgets))
     assert sum(chunk.tokens for chunk in large) <= max(budgets)
     assert sum(chunk.tokens for chunk in small) <= min(budgets)
@@ -70,6 +71,25 @@ def test_windows_lie_in_one_another(texts: list[str], cap: int, budgets: list[in
     assert [chunk.text for chunk in small[:-1]] == [chunk.text for chunk in chunks[: len(small) - 1]]
     whole = window(chunks, max(budgets), fill=False)
     assert [chunk.text for chunk in whole] == [chunk.text for chunk in chunks[: len(whole)]]
+
+
+def test_short_opinions_leave_their_room_to_longer_ones() -> None:
+    tokenizer = Tokenizer("words", lambda texts: [len(text.split()) for text in texts])
+
+    def shown(budget: int, *sizes: int) -> list[int]:
+        texts = (Text("word " * 100, part) for part, size in enumerate(sizes) for _ in range(size // 100))
+        source = Source("s", "", "law", tuple(texts))
+        documents = [first_chunks(own, 200, 10**6, tokenizer) for own in source.documents]
+        pieces = [piece for chunk in shared_window(documents, budget) for piece in chunk.pieces]
+        assert [piece.part for piece in pieces] == sorted(piece.part for piece in pieces)
+        counts = Counter(piece.part for piece in pieces)
+        return [100 * counts[part] for part in range(len(sizes))]
+
+    assert shown(3500, 4000, 5000, 6000) == [1700, 1800, 0]
+    assert shown(3500, 300, 900, 6000) == [300, 900, 2300]
+    assert shown(9000, 4000, 5000, 6000) == [3000, 3000, 3000]
+    assert shown(9000, 1000, 2000, 7000) == [1000, 2000, 6000]
+    assert shown(3500, 9000) == [3500]
 
 
 @settings(max_examples=60, deadline=None)
@@ -93,11 +113,10 @@ def test_a_text_is_encoded_once_and_the_rest_of_a_long_document_never() -> None:
     tokenizer = Tokenizer("words", count)  # type: ignore[arg-type]
     rng = random.Random(0)
     texts = tuple(Text(" ".join(str(rng.random()) for _ in range(60))) for _ in range(1000))
-    source = Source("s", "s", "books", texts)
-    chunks = first_chunks(source, 100, 500, tokenizer)
+    chunks = first_chunks(texts, 100, 500, tokenizer)
     assert sum(chunk.tokens for chunk in chunks) >= 500 and len(counted) < 20
-    first_chunks(source, 100, 10**6, tokenizer)
-    first_chunks(source, 100, 500, tokenizer)
+    first_chunks(texts, 100, 10**6, tokenizer)
+    first_chunks(texts, 100, 500, tokenizer)
     assert len(counted) == len(set(counted)) == 1000
 
 

@@ -15,7 +15,7 @@ from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.schema import Case, CaseWriter, Turn, format_length
 from long_context_tasks.schema.case_folder import stable_seed, text_key
 from long_context_tasks.tokens import CL100K, Tokenizer
-from long_context_tasks.tokens.chunks import Chunk, chunks_of, pieces_of
+from long_context_tasks.tokens.chunks import Chunk, Text, chunks_of, pieces_of
 
 TOO_SHORT = "the document is too short"
 """Below ``min_document``."""
@@ -23,6 +23,8 @@ UNFILLED = "the document is shorter than the length"
 LOOSE = "whole paragraphs or chunks leave too much of the length empty"
 """The document is long enough, but its next paragraph or chunk does not fit any more."""
 NOT_CHOSEN = "not among the first n"
+LEAST_SHARE = 1_500
+"""Tokens of an opinion in a context of law, at least, so that short contexts have few opinions rather than scraps of many."""
 _SLOT = re.compile(r"<(passages|num_sections|options|background|target_case|title|question|context|query)>")
 
 W = TypeVar("W")
@@ -118,15 +120,17 @@ def plan_windows(
     needed = max(settings.budget(settings.lengths[-1]), settings.min_document)
 
     def offer(source: Source) -> Offer[Window]:
-        chunks = first_chunks(source, settings.chunk_tokens, needed, settings.measure)
-        tokens = sum(chunk.tokens for chunk in chunks)
+        documents = [
+            first_chunks(texts, settings.chunk_tokens, needed, settings.measure) for texts in source.documents
+        ]
+        tokens = sum(chunk.tokens for chunks in documents for chunk in chunks)
 
         def at(length: int) -> Window | str:
             budget = settings.budget(length)
             least = settings.min_fill * budget
             if tokens < least:
                 return UNFILLED
-            found = Window(source, length, tuple(window(chunks, budget, fill=fill)))
+            found = Window(source, length, tuple(shared_window(documents, budget, fill=fill)))
             # Without fill the caller checks how much of the length is used.
             return LOOSE if not found.chunks or (fill and found.tokens < least) else found
 
@@ -136,16 +140,30 @@ def plan_windows(
     return plan_cases(map(offer, reading), settings)
 
 
-def first_chunks(source: Source, cap: int, needed: int, tokenizer: Tokenizer) -> list[Chunk]:
-    """Return chunks of a source from its beginning until they have ``needed`` tokens; the rest is not encoded."""
+def first_chunks(texts: Iterable[Text], cap: int, needed: int, tokenizer: Tokenizer) -> list[Chunk]:
+    """Return the first chunks of texts until they have ``needed`` tokens; the rest is not encoded."""
     chunks: list[Chunk] = []
     size = 0
-    for chunk in chunks_of(pieces_of(source.texts, cap, tokenizer), cap):
+    for chunk in chunks_of(pieces_of(texts, cap, tokenizer), cap):
         if size >= needed:
             break
         chunks.append(chunk)
         size += chunk.tokens
     return chunks
+
+
+def shared_window(documents: Sequence[Sequence[Chunk]], budget: int, *, fill: bool = True) -> list[Chunk]:
+    """Return the first chunks of each document, in equal shares of a budget of tokens; see :func:`window`.
+
+    What a document leaves goes to the next ones. Where shares are below ``LEAST_SHARE``, the last documents are left out.
+    """
+    taken: list[Chunk] = []
+    left = budget
+    for done, chunks in enumerate(documents):
+        found = window(chunks, left // min(len(documents) - done, max(1, left // LEAST_SHARE)), fill=fill)
+        taken += found
+        left -= sum(chunk.tokens for chunk in found)
+    return taken
 
 
 def window(chunks: Sequence[Chunk], budget: int, *, fill: bool = True) -> list[Chunk]:
@@ -311,11 +329,14 @@ def write(built: Built, settings: EthicSettings, writer: CaseWriter) -> list[Tas
     reports: list[TaskReport] = []
     for length in settings.lengths:
         if length in sizes:
-            clusters = len({draft.id for draft in kept if draft.length == length})
+            own = [draft for draft in kept if draft.length == length]
+            figures = {"documents": sum(draft.labels["num_documents"] for draft in own) / len(own)}
+            writer.tasks[name].setdefault("figures", {})[format_length(length)] = figures
+            clusters = len({draft.id for draft in own})
             # Notes are reported once.
             notes = () if reports else built.notes
             title = f"{name} {format_length(length)}"
-            reports.append(TaskReport(title, sizes[length], clusters, nan, dropped[length], notes))
+            reports.append(TaskReport(title, sizes[length], clusters, nan, dropped[length], notes, figures))
     if missing := [length for length in settings.lengths if length not in sizes]:
         reasons = sum((dropped[length] for length in missing), Counter())
         why = "; ".join(f"{count} x {reason}" for reason, count in reasons.most_common()) or "no documents"
