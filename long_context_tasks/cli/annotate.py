@@ -27,6 +27,9 @@ def _model(file: Path) -> "JudgeConfig":
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 _StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="The study: one SQLite file.")]
+_Gold = Annotated[
+    str | None, typer.Option("--gold", help="Annotator whose ratings the others' are held against.")
+]
 _Out = Annotated[Path, typer.Option("--out", "-o", help="File of the result, JSON Lines.")]
 
 
@@ -302,19 +305,41 @@ def export(
             "--before-filtering", help="For orca: also ratings of what was corrected or removed later."
         ),
     ] = False,
+    gold: _Gold = None,
+    least: Annotated[
+        float | None,
+        typer.Option(
+            "--min-pearson",
+            min=-1,
+            max=1,
+            help="For orca, with --gold: leave out the ratings of annotators whose correlation with the gold ones of the same "
+            "document is below this, and the gold ones.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write training data, annotations, the history, or a POTATO project."""
     from long_context_tasks.annotation import exchange
+    from long_context_tasks.annotation.gold import agreement_with, inconsistent
     from long_context_tasks.annotation.potato import export_potato
 
+    if (gold is None) != (least is None) or (gold is not None and form != "orca"):
+        raise InputError("--gold and --min-pearson go together, and with --format orca only")
     with _opened(study) as opened:
+        without: set[tuple[str, str | None]] = set()
+        if gold is not None and least is not None:
+            dropped = inconsistent(agreement_with(opened, gold), least)
+            say(
+                f"without {len(dropped)} annotators of a document: "
+                + ", ".join(map("/".join, sorted(dropped)))
+            )
+            without = {(gold, None), *dropped}
         if form == "potato":
             n = export_potato(opened, out)
             give(f"{out}: {n} items; start it with `potato start {out}/config.yaml`", folder=out, items=n)
             return
         rows: dict[str, Callable[[], list[dict[str, Any]]]] = {
-            "orca": lambda: exchange.training_rows(opened, before=before),
+            "orca": lambda: exchange.training_rows(opened, before=before, without=without),
             "annotations": lambda: exchange.annotation_rows(opened),
             "labels": lambda: exchange.label_rows(opened),
             "history": opened.corrections,
@@ -372,6 +397,7 @@ def stats(
         Literal["nominal", "ordinal", "interval"],
         typer.Option(help="Of measurement, for Krippendorff's alpha."),
     ] = "ordinal",
+    gold: _Gold = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the figures as JSON, too.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -381,6 +407,7 @@ def stats(
     from long_context_tasks.annotation import study_figures
     from long_context_tasks.annotation.exchange import keep_databases
     from long_context_tasks.annotation.figures import figure_tables
+    from long_context_tasks.annotation.gold import agreement_table, agreement_with
     from long_context_tasks.schema.files import write_json
 
     if out is not None:
@@ -388,7 +415,8 @@ def stats(
     with _opened(study) as opened:
         figures = study_figures(opened, level)
         labels = {code: each.label for code, each in opened.scale.codes.items()}
-    for table in figure_tables(figures, labels):
+        against = () if gold is None else (agreement_table(agreement_with(opened, gold), gold),)
+    for table in (*figure_tables(figures, labels), *against):
         print_table(table.title, table.columns, table.rows, table.text)
     if out is not None:
         write_json(out, asdict(figures), remedy="choose another place with --out")
