@@ -288,7 +288,8 @@ def _within_of_draws(x: Array, y: Array, groups: Sequence[Hashable], draws: Draw
     for group in range(int(own.max()) + 1):
         rows = own == group
         if rows.sum() >= FEWEST_WITHIN:
-            found.append(spearman_of_draws(x[rows], y[rows], (numbers[rows], counts)))
+            present, clusters = np.unique(numbers[rows], return_inverse=True)
+            found.append(spearman_of_draws(x[rows], y[rows], (clusters, counts[:, present])))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a draw without any figure has none
         result: Array = np.nanmean(np.array(found), axis=0)
