@@ -348,11 +348,13 @@ def label_quality(chunks: Sequence[LabelledChunk], annotator: Annotator) -> list
             for labels, chunk in zip(found, own, strict=True)
             if labels is not None
         ]
+        # What several people say of a chunk is not independent.
+        passages = [chunk.passage for labels, chunk in zip(found, own, strict=True) if labels is not None]
         if n := len(scores):
             row = {
                 "domain": domain,
                 "f1": sum(score.f1 for score in scores) / n,
-                "interval": asdict(interval_of_mean([score.f1 for score in scores], list(range(n)))),
+                "interval": asdict(interval_of_mean([score.f1 for score in scores], passages)),
                 "precision": sum(score.precision for score in scores) / n,
                 "recall": sum(score.recall for score in scores) / n,
                 "n": n,
