@@ -321,7 +321,9 @@ def rho_within(
 
     def of_rows(rows: Rows) -> float:
         own = [groups[row] for row in rows]
-        return float(difference([mean_rho_within(each[rows], people[rows], own) for each in raters]))
+        return float(
+            difference([mean_rho_within(each[rows].tolist(), people[rows].tolist(), own) for each in raters])
+        )
 
     value = of_rows(np.arange(len(people)))
     if math.isnan(value):

@@ -1,12 +1,13 @@
 """What can be known of an answer's rating without reading whether it is right: who answered, and how long answer and reference are.
 
-A judge shows that it judges correctness where it beats these. Each is a kernel ridge regression (Gaussian, width 1, penalty 1) of the ratings on the
-logarithm of the lengths in characters and an indicator of each answering model.
+A judge shows that it judges correctness where it beats these. Identity is the mean rating of the answering model. What lengths add is a kernel ridge
+regression (Gaussian, width 1, penalty 1) on their logarithms in characters and, with identity, an indicator of each model.
 """
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import fmean
 
 import numpy as np
 
@@ -41,8 +42,28 @@ class Traits:
     reference: int
 
 
+@dataclass(frozen=True)
+class Levels:
+    """Mean ratings, of all answers and of each model's."""
+
+    overall: float
+    of_model: Mapping[str, float]
+
+    @classmethod
+    def of(cls, traits: Sequence[Traits], ratings: Sequence[float]) -> "Levels":
+        """Take the means of rated answers."""
+        own: dict[str, list[float]] = {}
+        for each, rating in zip(traits, ratings, strict=True):
+            own.setdefault(each.model, []).append(rating)
+        return cls(fmean(ratings), {model: fmean(values) for model, values in own.items()})
+
+
 def predict_by(
-    shortcut: str, train: Sequence[Traits], ratings: Sequence[float], test: Sequence[Traits]
+    shortcut: str,
+    train: Sequence[Traits],
+    ratings: Sequence[float],
+    test: Sequence[Traits],
+    levels: Levels | None = None,
 ) -> list[float]:
     """Predict ratings from traits.
 
@@ -51,38 +72,55 @@ def predict_by(
         train: to learn from, not empty.
         ratings: in the order of ``train``.
         test: to predict; a model that is not in ``train`` is like none of them.
+        levels: mean ratings to which what the lengths say is added; None for those of ``train``.
     """
     identity, lengths = SHORTCUTS[shortcut]
-    models = sorted({each.model for each in train}) if identity else []
+    own = Levels.of(train, ratings)
 
-    def columns(traits: Sequence[Traits]) -> Array:
-        rows = [
-            [float(each.model == model) for model in models]
-            + ([math.log1p(each.candidate), math.log1p(each.reference)] if lengths else [])
+    def level(traits: Sequence[Traits], means: Levels) -> Array:
+        return np.array(
+            [means.of_model.get(each.model, means.overall) if identity else means.overall for each in traits]
+        )
+
+    found = level(test, levels or own)
+    if lengths:
+        step = -(-len(train) // _MOST)
+        known = _columns(train[::step], train if identity else ())
+        target = np.array(ratings[::step], dtype=float) - level(train[::step], own)
+        weights = np.linalg.solve(_kernel(known, known) + np.eye(len(known)), target)
+        for start in range(0, len(test), _MOST):
+            rows = _columns(test[start : start + _MOST], train if identity else ())
+            found[start : start + _MOST] += _kernel(rows, known) @ weights
+    # Equal traits get equal ratings, so that ties stay ties.
+    return [round(each, 9) for each in found.tolist()]
+
+
+def _columns(traits: Sequence[Traits], named: Sequence[Traits]) -> Array:
+    models = sorted({each.model for each in named})
+    return np.array(
+        [
+            [
+                math.log1p(each.candidate),
+                math.log1p(each.reference),
+                *(float(each.model == model) for model in models),
+            ]
             for each in traits
         ]
-        return np.array(rows, dtype=float)
+    )
 
-    step = -(-len(train) // _MOST)
-    known, target = columns(train[::step]), np.array(ratings[::step], dtype=float)
 
-    def kernel(rows: Array) -> Array:
-        near: Array = np.exp(-((rows[:, None] - known[None]) ** 2).sum(axis=2) / 2)
-        return near
-
-    middle = target.mean()
-    weights = np.linalg.solve(kernel(known) + np.eye(len(known)), target - middle)
-    found: list[float] = []
-    for start in range(0, len(test), _MOST):
-        found += (kernel(columns(test[start : start + _MOST])) @ weights + middle).tolist()
-    # Equal traits get equal ratings, so that ties stay ties.
-    return [round(each, 9) for each in found]
+def _kernel(rows: Array, known: Array) -> Array:
+    near: Array = np.exp(-((rows[:, None] - known[None]) ** 2).sum(axis=2) / 2)
+    return near
 
 
 def cross_predicted(
     traits: Sequence[Traits], ratings: Sequence[float], clusters: Sequence[Hashable]
 ) -> dict[str, list[float]]:
-    """Predict each rating by every shortcut, learned from the answers of other clusters.
+    """Predict each rating by every shortcut; what lengths say is learned from the answers of other clusters.
+
+    The mean ratings of the models are those of all answers: means without a part are low where that part is high, which would rank answers the wrong
+    way round.
 
     Args:
         traits: of the answers.
@@ -92,11 +130,11 @@ def cross_predicted(
     Returns:
         Shortcut to predictions in the order of the answers; with two models or more also :data:`LEFT_OUT`.
     """
+    levels = Levels.of(traits, ratings)
     by_question = [int(number) % _FOLDS for number in cluster_numbers(clusters)]
-    by_model = cluster_numbers([each.model for each in traits]).tolist()
     plans = {name: (name, by_question) for name in SHORTCUTS}
-    if len(set(by_model)) > 1:
-        plans[LEFT_OUT] = ("lengths only", by_model)
+    if len(levels.of_model) > 1:
+        plans[LEFT_OUT] = ("lengths only", cluster_numbers([each.model for each in traits]).tolist())
     found = {}
     for title, (name, folds) in plans.items():
         predicted = [math.nan] * len(traits)
@@ -104,7 +142,11 @@ def cross_predicted(
             test = [place for place, own in enumerate(folds) if own == fold]
             train = [place for place, own in enumerate(folds) if own != fold]
             values = predict_by(
-                name, [traits[p] for p in train], [ratings[p] for p in train], [traits[p] for p in test]
+                name,
+                [traits[place] for place in train],
+                [ratings[place] for place in train],
+                [traits[place] for place in test],
+                levels,
             )
             for place, value in zip(test, values, strict=True):
                 predicted[place] = value
@@ -162,8 +204,8 @@ def rank_figures(
             continue
         x, y, who, questions = (list(column) for column in zip(*rows, strict=True))
         rho = correlate_raters((name, x), ("people", y), questions, "spearman", seed)
-        if name == IDENTITY:  # the same for all answers of a model but for what was learned from
-            who = list(range(len(who)))
+        if name == LEFT_OUT:  # each model's by another shortcut, so ranks mean nothing across models
+            rho = replace(rho, value=math.nan, interval=Interval(math.nan, math.nan))
         within, interval = rho_within(x, y, who, questions, seed)
         mae = math.fsum(abs(a - b) for a, b in zip(x, y, strict=True)) / len(rows)
         by_model = {str(model): value for model, value in rhos_within(x, y, who).items()}

@@ -69,7 +69,8 @@ def expected(checkpoint: Path, responses: dict[tuple[str, int], str], task: str 
 def test_lm_eval_tells_orcas_means_and_an_interval_with_its_uncertainty(
     judge: Path, checkpoint: Path
 ) -> None:
-    from long_context_tasks.orca.judge import fingerprint, read_prediction
+    from long_context_tasks.orca.checkpoint import fingerprint
+    from long_context_tasks.orca.judge import read_prediction
 
     with stub_server(answer) as server:
         result = run(QA, server.url)
@@ -183,7 +184,7 @@ def test_a_base_model_belongs_to_orca() -> None:
 
 def test_trained_again_is_another_judge(checkpoint: Path, tmp_path: Path) -> None:
     """The same folder name with another head must not read the old predictions."""
-    from long_context_tasks.orca.judge import fingerprint
+    from long_context_tasks.orca.checkpoint import fingerprint
 
     saved_checkpoint(tmp_path / "tiny-orca", head="multinomial")
     assert fingerprint(tmp_path / "tiny-orca") != fingerprint(checkpoint)
@@ -192,7 +193,7 @@ def test_trained_again_is_another_judge(checkpoint: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize("part", ["model/lm/model.safetensors", "args.yaml", "tokenizer/tokenizer.json"])
 def test_the_fingerprint_covers_every_part(checkpoint: Path, tmp_path: Path, part: str) -> None:
     """Two trainings with the same head differ in their language models."""
-    from long_context_tasks.orca.judge import fingerprint
+    from long_context_tasks.orca.checkpoint import fingerprint
 
     copy = Path(shutil.copytree(checkpoint, tmp_path / "elsewhere"))
     assert fingerprint(copy) == fingerprint(checkpoint)
@@ -202,7 +203,7 @@ def test_the_fingerprint_covers_every_part(checkpoint: Path, tmp_path: Path, par
 
 
 def test_the_fingerprint_of_an_adapter_covers_its_base(checkpoint: Path, tmp_path: Path) -> None:
-    from long_context_tasks.orca.judge import fingerprint
+    from long_context_tasks.orca.checkpoint import fingerprint
 
     copy = Path(shutil.copytree(checkpoint, tmp_path / "adapted"))
     base = Path(shutil.copytree(checkpoint / "model" / "lm", tmp_path / "base"))

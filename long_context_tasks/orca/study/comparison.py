@@ -38,7 +38,7 @@ from long_context_tasks.stats.raters import (
     rhos_within,
     within_difference,
 )
-from long_context_tasks.stats.shortcuts import IDENTITY, SHORTCUTS, cross_predicted, predict_by
+from long_context_tasks.stats.shortcuts import LEFT_OUT, SHORTCUTS, cross_predicted, predict_by
 
 Kind = Literal["judge", "baseline", "average", "fusion", "orca", "control", "shortcut"]
 """A ``control`` is a judge that saw another reference or none, a ``shortcut`` what predicts ratings without reading the answers."""
@@ -382,6 +382,7 @@ def shortcut_raters(splits: Sequence[SplitItems]) -> list[Rater]:
         if cross:
             ratings = [float(item.rating_mean or 0) for item in split.test]
             predicted = cross_predicted(test, ratings, question_numbers(split.test))
+            predicted.pop(LEFT_OUT, None)
         else:
             train = [traits_of(item) for item in split.train]
             ratings = [float(item.rating_mean or 0) for item in split.train]
@@ -567,7 +568,6 @@ def _figures(
         rows = [
             (each.mean, float(item.rating_mean or 0), (number, item.model or ""), questions[item.id])
             for item, each in zip(items, estimates, strict=True)
-            if rater.name != IDENTITY
         ]
         own = {}
         if rows:
