@@ -18,6 +18,7 @@ The computation is pingouin's, which comes with ``pip install 'long_context_task
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -329,12 +330,13 @@ def rho_within(
     value = of_rows(np.arange(len(people)))
     if math.isnan(value):
         return value, Interval(math.nan, math.nan)
-    return value, _interval(
-        lambda draws: difference([_within_of_draws(each, people, groups, draws) for each in raters]),
-        of_rows,
-        clusters,
-        seed,
-    )
+    n_clusters = len(set(clusters))
+    # Pairs are compared within a group only.
+    if n_clusters > 1 and max(Counter(groups).values()) <= MOST_ROWS // 2:
+        draws = draws_of(clusters, drawn_clusters(n_clusters, seed))
+        found = difference([_within_of_draws(each, people, groups, draws) for each in raters])
+        return value, percentiles(found)
+    return value, cluster_interval(of_rows, clusters, seed)
 
 
 def correlation_matrix(
