@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.benchmarks.ethic.build.annotator import Annotator, first_sentences, parse_spans
 from long_context_tasks.benchmarks.ethic.build.drafts import (
-    LEAST_SHARE,
     UNFILLED,
     Built,
     Draft,
@@ -301,6 +300,8 @@ def mask(text: str, quotes: Iterable[str], target_strings: Iterable[str] = ()) -
 
 SEGMENT_PAGES = 2
 """Pages of one case in a segment, at most. A page has half the tokens of a chunk, so that a segment is as long as a chunk."""
+LEAST_SHARE = 1_500
+"""Tokens of a citing case in a context, at least, so that short contexts have few cases rather than scraps of many."""
 _SUMMARY_CHUNKS = 4
 _NOT_THERE = "spans do not stand on their page word for word, and were ignored"
 _NOT_TELLING = "spans name neither the target nor a citation, and were ignored"
