@@ -84,7 +84,7 @@ class Scale(Checked):
     title: str = "Annotation"
     source: str = "document"
     writes: str = ""
-    steps: tuple[Step, ...] = Field(alias="scale", default=(), validate_default=True)
+    steps: tuple[Step, ...] = Field(alias="scale")
     codes: dict[str, Code]
     guidelines: str = ""
 
@@ -94,7 +94,7 @@ class Scale(Checked):
         values = [value for step in steps for value in step.values]
         if info.data.get("writes"):
             if values:
-                raise ValueError("must be left out where annotators write")
+                raise ValueError("must be [] where annotators write")
         elif not 2 <= len(values) <= MAX_STEPS or values != list(range(values[0], values[-1] + 1)):
             raise ValueError(
                 f"must hold 2 to {MAX_STEPS} ratings, whole numbers that follow each other, ascending: "

@@ -109,18 +109,15 @@ def test_several_people_on_a_chunk_are_one_cluster() -> None:
 
 
 def test_a_scale_either_rates_or_writes(tmp_path: Path) -> None:
-    file = tmp_path / "own.yaml"
+    file, questions = tmp_path / "own.yaml", tmp_path / "q.jsonl"
+    questions.write_text('{"id": "1", "question": "q", "reference": "r"}\n')
     codes = "codes: {Q: {label: q}, A: {label: a}, R: {label: r}, U: {label: u}, E: {label: e}}\n"
     for text, said in (
-        ("", "must hold 2 to 11"),
-        ("writes: Labels\nscale: [{values: [1, 2]}]\n", "left out"),
+        ("scale: []\n", "must hold 2 to 11"),
+        ("writes: Labels\nscale: [{values: [1, 2]}]\n", "must be []"),
     ):
         file.write_text(codes + text)
-        done = lct("annotate", "prepare", tmp_path / "s.db", "--questions", tmp_path / "q.jsonl")
-        (tmp_path / "q.jsonl").write_text('{"id": "1", "question": "q", "reference": "r"}\n')
-        done = lct(
-            *("annotate", "prepare", tmp_path / "t.db", "--questions", tmp_path / "q.jsonl"), "--scale", file
-        )
+        done = lct("annotate", "prepare", tmp_path / "s.db", "--questions", questions, "--scale", file)
         assert done.exit_code == 2 and said in done.output
 
 
