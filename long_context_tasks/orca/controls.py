@@ -3,12 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from long_context_tasks.orca.data import OrcaItem
+from long_context_tasks.orca.data import MISMATCHED, NO_REFERENCE, OrcaItem
 from long_context_tasks.orca.splits import question_numbers
 from long_context_tasks.schema import InputError
 from long_context_tasks.stats.shortcuts import RankFigures, Traits, cross_predicted, rank_figures
-
-MISMATCHED, NO_REFERENCE = "mismatched reference", "no reference"
 
 
 def traits_of(item: OrcaItem) -> Traits:

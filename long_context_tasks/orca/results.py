@@ -16,8 +16,14 @@ import yaml
 from pydantic import Field
 
 from long_context_tasks.orca.checkpoint import read_args, read_yaml_mapping
-from long_context_tasks.orca.controls import MISMATCHED, NO_REFERENCE
-from long_context_tasks.orca.data import MIN_FOR_VARIANCE, SCALE, OrcaItem, Row
+from long_context_tasks.orca.data import (
+    MIN_FOR_VARIANCE,
+    MISMATCHED,
+    NO_REFERENCE,
+    SCALE,
+    OrcaItem,
+    Row,
+)
 from long_context_tasks.orca.metrics import Agreement, Weights, agreement, clamp, clamp_all, find_threshold
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_rows, json_value, write_whole

@@ -23,7 +23,7 @@ from long_context_tasks.schema import InputError
 
 VARIABLE = "LCT_TASKS"
 PRESET = "LCT_PRESET"
-"""Names a file of models/elitr_bench or models/ada_leval: a model as a paper ran it, in the words of lm-eval's ``--config``."""
+"""Names a file below configs/models: a model as a paper ran it, in the words of lm-eval's ``--config``."""
 OFFICIAL = "official"
 """Stands in LCT_TASKS for all tasks on the published files."""
 OTHERS = "other_packages_gen"
@@ -82,7 +82,7 @@ def preset(kind: str = "") -> dict[str, Any]:
     """
     if not (name := os.environ.get(PRESET)):
         return {}
-    remedy = "name a file such as configs/models/elitr_bench/GPT-4.yaml"
+    remedy = "name one of the files configs/models/*/*.yaml"
     try:
         content = yaml.safe_load(Path(name).read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError) as error:

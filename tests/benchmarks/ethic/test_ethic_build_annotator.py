@@ -174,7 +174,8 @@ def test_spans_that_are_not_verbatim_and_names_that_still_stand_are_counted(tmp_
     for number, row in enumerate(rows[1:]):
         # Behind the page that cites the target; twice, and nothing that a finder of citations knows.
         pages = row["text"].split("\f")
-        pages[number + 1] += f" See {TARGET.upper()}, slip op. at 5. So it was in {TARGET}, we think."
+        unprinted = "F.3d , No. 93-1645, slip op. at 20-23 (1st Cir. Feb. , 1994) [No. 93-1645, slip op.]"
+        pages[number + 1] += f" See {TARGET.upper()}, {unprinted}. So it was in {TARGET} (we think)."
         row["text"] = "\f".join(pages)
     # The rest of the same case names it on every page.
     rows.append({**rows[1], "opinion_id": "77", "title": f"{TARGET} (II)"})
@@ -199,7 +200,9 @@ def test_spans_that_are_not_verbatim_and_names_that_still_stand_are_counted(tmp_
     [case] = cases.cases
     [user] = user_messages(cases).values()
     segments = split_sections(context_of(user), "law")
-    last = [marker for marker, text in segments.items() if "See [CITATION], slip op. at 5." in text]
+    last = [
+        marker for marker, text in segments.items() if "See [CITATION]. So it was in [CITATION] (we" in text
+    ]
     assert len(last) == 4 == case.labels["num_documents"] and set(last) <= set(case.turns[0].gold)
     assert TARGET.lower() not in context_of(user).lower() and "(II)" not in user
 

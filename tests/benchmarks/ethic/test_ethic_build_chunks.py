@@ -20,7 +20,6 @@ from long_context_tasks.benchmarks.ethic.build.drafts import (
     first_chunks,
     plan_cases,
     plan_windows,
-    shared_window,
     window,
 )
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
@@ -73,23 +72,26 @@ def test_windows_lie_in_one_another(texts: list[str], cap: int, budgets: list[in
     assert [chunk.text for chunk in whole] == [chunk.text for chunk in chunks[: len(whole)]]
 
 
-def test_short_opinions_leave_their_room_to_longer_ones() -> None:
+def test_opinions_take_turns_and_longer_contexts_hold_shorter_ones() -> None:
     tokenizer = Tokenizer("words", lambda texts: [len(text.split()) for text in texts])
 
-    def shown(budget: int, *sizes: int) -> list[int]:
-        texts = (Text("word " * 100, part) for part, size in enumerate(sizes) for _ in range(size // 100))
-        source = Source("s", "", "law", tuple(texts))
-        documents = [first_chunks(own, 200, 10**6, tokenizer) for own in source.documents]
-        pieces = [piece for chunk in shared_window(documents, budget) for piece in chunk.pieces]
-        assert [piece.part for piece in pieces] == sorted(piece.part for piece in pieces)
-        counts = Counter(piece.part for piece in pieces)
-        return [100 * counts[part] for part in range(len(sizes))]
+    def shown(*sizes: int) -> list[list[int]]:
+        """Words of each opinion at 4k and 8k."""
+        texts = (Text(f"word{n} " * 100, part) for part, size in enumerate(sizes) for n in range(size // 100))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(EthicSettings, "measure", property(lambda _: tokenizer))
+            patch.setattr(EthicSettings, "budget", lambda _, length: length - 500)
+            own = EthicSettings(lengths=(4000, 8000), chunk_tokens=1000, min_document=0)
+            plan = plan_windows([Source("s", "", "law", tuple(texts))], own, Progress())
+        found = [[piece for chunk in one.chunks for piece in chunk.pieces] for one in plan.windows]
+        assert all([piece.part for piece in one] == sorted(piece.part for piece in one) for one in found)
+        assert set(found[0]) <= set(found[1])
+        counts = (Counter(piece.part for piece in one) for one in found)
+        return [[100 * count[part] for part in range(len(sizes))] for count in counts]
 
-    assert shown(3500, 4000, 5000, 6000) == [1700, 1800, 0]
-    assert shown(3500, 300, 900, 6000) == [300, 900, 2300]
-    assert shown(9000, 4000, 5000, 6000) == [3000, 3000, 3000]
-    assert shown(9000, 1000, 2000, 7000) == [1000, 2000, 6000]
-    assert shown(3500, 9000) == [3500]
+    assert shown(4000, 5000, 6000) == [[2000, 1500, 0], [3500, 2000, 2000]]
+    assert shown(300, 900, 7000) == [[300, 900, 2300], [300, 900, 6300]]
+    assert shown(9000) == [[3500], [7500]]
 
 
 @settings(max_examples=60, deadline=None)

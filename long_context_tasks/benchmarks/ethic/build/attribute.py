@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.benchmarks.ethic.build.annotator import Annotator, first_sentences, parse_spans
 from long_context_tasks.benchmarks.ethic.build.drafts import (
-    LEAST_SHARE,
     UNFILLED,
     Built,
     Draft,
@@ -193,6 +192,12 @@ _PIN = re.compile(r"(?:,? ?(?:at )?\d+(?:[-–]\d+)?(?: n\.\d+)?)*")
 _LEAD = re.compile(
     r"(?:(?:[a-z][\w'’]*|In(?! re\b)|Also|And|But|Under|As|Yet|Since|The|With|See)\b|[^\w\[]+)+"
 )
+# With what stands in place of volume and page: else only citations of the target would show it behind their mark.
+_UNPRINTED = re.compile(
+    re.escape(TARGET_MARK)
+    + r"(?:[,\s]*(?:[-_]{2,}|F\.\s?[23]d|No\.\s*[\d-]+|n\.\s?\d+|slip op\.(?:\s+at\s+[\d-]+)?))+"
+    r"(?:[,\s]*\([^()]{0,60}\d{4}[^()]{0,40}\))?(?:\s*\[No\.[^\[\]]{0,60}\])?"
+)
 _BLANKS = re.compile(r"\s+")
 _TYPED = str.maketrans("‘’“”–—", "''\"\"--")
 
@@ -295,6 +300,8 @@ def mask(text: str, quotes: Iterable[str], target_strings: Iterable[str] = ()) -
 
 SEGMENT_PAGES = 2
 """Pages of one case in a segment, at most. A page has half the tokens of a chunk, so that a segment is as long as a chunk."""
+LEAST_SHARE = 1_500
+"""Tokens of a citing case in a context, at least, so that short contexts have few cases rather than scraps of many."""
 _SUMMARY_CHUNKS = 4
 _NOT_THERE = "spans do not stand on their page word for word, and were ignored"
 _NOT_TELLING = "spans name neither the target nor a citation, and were ignored"
@@ -482,7 +489,8 @@ def _masked_pages(
             there = [span for span in spans if find_quotes(text, [span])]
             telling = [span for span in there if may_refer(span, target)]
             once, _ = mask(text, telling, citing.citation_strings.get(name, ()))
-            masked[name, text], standing = name_of(target).subn(TARGET_MARK, once)
+            again, standing = name_of(target).subn(TARGET_MARK, once)
+            masked[name, text] = _UNPRINTED.sub(TARGET_MARK, again)
             counts[_NOT_THERE] += len(spans) - len(there)
             counts[_NOT_TELLING] += len(there) - len(telling)
             counts[_AGAIN] += standing > 0

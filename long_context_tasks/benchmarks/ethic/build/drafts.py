@@ -23,8 +23,6 @@ UNFILLED = "the document is shorter than the length"
 LOOSE = "whole paragraphs or chunks leave too much of the length empty"
 """The document is long enough, but its next paragraph or chunk does not fit any more."""
 NOT_CHOSEN = "not among the first n"
-LEAST_SHARE = 1_500
-"""Tokens of an opinion in a context of law, at least, so that short contexts have few opinions rather than scraps of many."""
 _SLOT = re.compile(r"<(passages|num_sections|options|background|target_case|title|question|context|query)>")
 
 W = TypeVar("W")
@@ -120,17 +118,18 @@ def plan_windows(
     needed = max(settings.budget(settings.lengths[-1]), settings.min_document)
 
     def offer(source: Source) -> Offer[Window]:
-        documents = [
-            first_chunks(texts, settings.chunk_tokens, needed, settings.measure) for texts in source.documents
-        ]
-        tokens = sum(chunk.tokens for chunks in documents for chunk in chunks)
+        chunks = take_turns(
+            [first_chunks(own, settings.chunk_tokens, needed, settings.measure) for own in source.documents]
+        )
+        tokens = sum(chunk.tokens for chunk in chunks)
 
         def at(length: int) -> Window | str:
             budget = settings.budget(length)
             least = settings.min_fill * budget
             if tokens < least:
                 return UNFILLED
-            found = Window(source, length, tuple(shared_window(documents, budget, fill=fill)))
+            taken = sorted(window(chunks, budget, fill=fill), key=lambda chunk: chunk.pieces[0].part)
+            found = Window(source, length, tuple(taken))
             # Without fill the caller checks how much of the length is used.
             return LOOSE if not found.chunks or (fill and found.tokens < least) else found
 
@@ -152,18 +151,12 @@ def first_chunks(texts: Iterable[Text], cap: int, needed: int, tokenizer: Tokeni
     return chunks
 
 
-def shared_window(documents: Sequence[Sequence[Chunk]], budget: int, *, fill: bool = True) -> list[Chunk]:
-    """Return the first chunks of each document, in equal shares of a budget of tokens; see :func:`window`.
-
-    What a document leaves goes to the next ones. Where shares are below ``LEAST_SHARE``, the last documents are left out.
-    """
-    taken: list[Chunk] = []
-    left = budget
-    for done, chunks in enumerate(documents):
-        found = window(chunks, left // min(len(documents) - done, max(1, left // LEAST_SHARE)), fill=fill)
-        taken += found
-        left -= sum(chunk.tokens for chunk in found)
-    return taken
+def take_turns(documents: Sequence[Sequence[Chunk]]) -> list[Chunk]:
+    """Return the chunks of documents in the order in which a context takes them: two of each, then the next two of each."""
+    turns = sorted(
+        (place // 2, number, place) for number, own in enumerate(documents) for place in range(len(own))
+    )
+    return [documents[number][place] for _, number, place in turns]
 
 
 def window(chunks: Sequence[Chunk], budget: int, *, fill: bool = True) -> list[Chunk]:
