@@ -2,6 +2,7 @@
 
     LCT_API_BASE   http://127.0.0.1:8000/v1
     LCT_API_MODEL  the model's name at the server
+    LCT_PRESET     a model as a paper asked it: a file of elitr_bench/ or ada_leval/ beside this one
     LCT_TOKENIZER  folder or hub id of its tokenizer, to count prompts; without it the host takes GPT-4's (a download)
     LCT_WINDOW     its context window; without it prompts are not checked, and a refusal for length costs that case only
     LCT_TEMPERATURE  of sampling (0)
@@ -15,8 +16,12 @@ from opencompass.models import OpenAISDK
 
 # Not an import statement: what those bring cannot be called in a config file.
 _env = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
-_name = os.environ.get('LCT_API_MODEL', 'model')
-_temperature = _env.number('LCT_TEMPERATURE', 0)
+_preset = _env.preset('openai-chat-completions')
+_name = os.environ.get('LCT_API_MODEL') or _preset.get('model_args', {}).get('model', 'model')
+_sampling = dict(_preset.get('gen_kwargs', {}))
+_temperature = _env.number('LCT_TEMPERATURE', _sampling.pop('temperature', 0))
+if 'seed' in _preset or 'LCT_RUN_SEED' in os.environ:
+    _sampling['seed'] = _env.whole('LCT_RUN_SEED', _preset.get('seed', 0), 0)
 _side_by_side = _env.whole('LCT_BATCH_SIZE', 8)
 
 models = [
@@ -33,6 +38,7 @@ models = [
             reserved_roles=[dict(role='SYSTEM', api_role='SYSTEM')],
         ),
         temperature=_temperature,
+        openai_extra_kwargs=_sampling or None,
         query_per_second=_env.whole('LCT_QUERIES_PER_SECOND', 8),
         retry=3,
         max_out_len=64,
@@ -43,4 +49,4 @@ models = [
     )
 ]
 
-del os, _env
+del os, _env, _preset

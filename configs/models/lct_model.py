@@ -2,18 +2,25 @@
 
 LCT_MODEL_TYPE=base for a model without chat template; LCT_GPUS: GPUs to use (1 where there is one, else 0);
 LCT_BATCH_SIZE: prompts at a time (1); LCT_TEMPERATURE, LCT_TOP_P: sample instead of taking the likeliest token each time.
+LCT_PRESET=FILE: a model as a paper ran it, a file of elitr_bench/ or ada_leval/ beside this one; LCT_MODEL then says where it lies.
 """
 
 import os
 
+from mmengine.config import read_base
 from opencompass.models import HuggingFaceBaseModel, HuggingFacewithChatTemplate
 
 from long_context_tasks.hosts.opencompass.task import DemoModel
 
+with read_base():
+    from .lct_endpoint import models as _served
+
 # Not an import statement: what those bring cannot be called in a config file.
 _env = __import__('long_context_tasks.hosts.opencompass.configs', fromlist=[''])
-_path = os.environ.get('LCT_MODEL', '')
-_base = os.environ.get('LCT_MODEL_TYPE', 'chat') == 'base'
+_preset = _env.local_preset()
+_path = os.environ.get('LCT_MODEL') or _preset.pop('path', '')
+_type = 'chat' if not _preset or _env.preset().get('apply_chat_template') else 'base'
+_base = os.environ.get('LCT_MODEL_TYPE', _type) == 'base'
 _hidden = os.environ.get('CUDA_VISIBLE_DEVICES', '0') in ('', '-1')
 _gpus = _env.whole('LCT_GPUS', os.path.exists('/dev/nvidia0') and not _hidden, 0)
 _temperature = _env.number('LCT_TEMPERATURE', 0)
@@ -36,5 +43,10 @@ models = [
         run_cfg=dict(num_gpus=_gpus),
     )
 ]
+if _env.preset('openai-chat-completions'):
+    models = _served
+elif _preset:
+    _preset['model_kwargs']['device_map'] = models[0]['model_kwargs']['device_map']
+    models[0].update(_preset, path=_path)
 
-del os, _env
+del os, _env, _preset, _served

@@ -4,8 +4,9 @@ Files are written whole; what is read is checked before anything is stored.
 """
 
 import json
+import re
 import statistics
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -318,6 +319,29 @@ def read_reviews(path: Path) -> list[Review]:
     return list(reviews.values())
 
 
+def label_rows(study: Study) -> list[dict[str, Any]]:
+    """Return what people wrote about passages: ``domain``, ``passage``, ``labels``, ``annotator``, ``source``.
+
+    Raises:
+        InputError: people rate in this study.
+    """
+    if not study.scale.writes:
+        raise InputError(f"{study.path}: holds ratings and no labels; make a study with --scale labels")
+    questions = {one.id: one for one in study.questions()}
+    asked = {one.id: questions[one.question_id] for one in study.candidates(current=True)}
+    return [
+        {
+            "domain": asked[one.candidate].domain,
+            "passage": asked[one.candidate].reference,
+            "labels": [label.strip() for label in re.split(r"[;\n]", one.comment) if label.strip()],
+            "annotator": one.annotator,
+            "source": asked[one.candidate].source,
+        }
+        for one in study.annotations()
+        if one.candidate in asked and one.comment
+    ]
+
+
 def question_rows(study: Study) -> list[dict[str, Any]]:
     """Return the questions that count, with the candidates of their newest version; :func:`read_questions` reads them, for a new study."""
     answers: dict[str, list[dict[str, str]]] = {}
@@ -352,7 +376,9 @@ def judged_rows(study: Study, judge: str, scores: Mapping[str, int | None]) -> l
     ]
 
 
-def training_rows(study: Study, *, before: bool = False) -> list[dict[str, Any]]:
+def training_rows(
+    study: Study, *, before: bool = False, without: Collection[tuple[str, str | None]] = ()
+) -> list[dict[str, Any]]:
     """Return the rated candidates in the format of ORCA's training data, with the scale beside the ratings.
 
     The released ORCA code wants a rationale on every row and ratings of 1 to 5; ours reads ``scale``.
@@ -360,9 +386,15 @@ def training_rows(study: Study, *, before: bool = False) -> list[dict[str, Any]]
     Args:
         study: open.
         before: also what a correction or a removal has made invalid.
+        without: annotator and document whose ratings are left out; document None: all of the annotator's.
     """
     questions = {(one.id, one.version): one for one in study.all_versions()}
-    ratings = ratings_of(study.annotations())
+    documents = study.documents_of_candidates()
+    ratings = ratings_of(
+        one
+        for one in study.annotations()
+        if (one.annotator, None) not in without and (one.annotator, documents[one.candidate]) not in without
+    )
     found = []
     for candidate in study.candidates(current=not before):
         if candidate.id not in ratings:

@@ -329,7 +329,7 @@ def figure_tables(figures: Figures, labels: Mapping[str, str]) -> list[Table]:
             for one in figures.models
         ),
     )
-    most = max(1, *figures.before.histogram.values())
+    most = max((1, *figures.before.histogram.values()))
     ratings = Table(
         "ratings",
         "Ratings (Fig. 5)",

@@ -43,10 +43,12 @@ def export_potato(study: Study, folder: Path, *, port: int = 8000) -> int:
         How many items it has.
 
     Raises:
-        InputError: the folder is there or cannot be written, or the study has no candidates.
+        InputError: the folder is there or cannot be written, or the study has no candidates or no ratings.
     """
     if folder.exists():
         raise InputError(f"{folder}: is there already; name a new folder")
+    if study.scale.writes:
+        raise InputError(f"{study.path}: asks for {study.scale.writes}; the export to POTATO is for ratings")
     questions = {(one.id, one.version): one for one in study.questions()}
     items = [
         _item(study, questions[one.question_id, one.version], one) for one in study.candidates(current=True)

@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Strict, field_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    ValidationInfo,
+    field_validator,
+)
 
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import read_yaml
@@ -65,6 +73,7 @@ class Scale(Checked):
     Attributes:
         title: of the study.
         source: what the source is called, such as document or audio.
+        writes: what annotators write about a passage, such as Labels, in place of rating an answer; empty where they rate.
         steps: of the scale, ascending; ``scale`` in the file.
         codes: the five of :data:`CODES`, in that order.
         guidelines: plain text.
@@ -74,15 +83,19 @@ class Scale(Checked):
 
     title: str = "Annotation"
     source: str = "document"
+    writes: str = ""
     steps: tuple[Step, ...] = Field(alias="scale")
     codes: dict[str, Code]
     guidelines: str = ""
 
     @field_validator("steps")
     @classmethod
-    def _ascending(cls, steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    def _ascending(cls, steps: tuple[Step, ...], info: ValidationInfo) -> tuple[Step, ...]:
         values = [value for step in steps for value in step.values]
-        if not 2 <= len(values) <= MAX_STEPS or values != list(range(values[0], values[-1] + 1)):
+        if info.data.get("writes"):
+            if values:
+                raise ValueError("must be [] where annotators write")
+        elif not 2 <= len(values) <= MAX_STEPS or values != list(range(values[0], values[-1] + 1)):
             raise ValueError(
                 f"must hold 2 to {MAX_STEPS} ratings, whole numbers that follow each other, ascending: "
                 "[{values: [1], label: Wrong, text: The answer is wrong.}, ...]"
@@ -103,8 +116,8 @@ class Scale(Checked):
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """Lowest and highest rating."""
-        return self.values[0], self.values[-1]
+        """Lowest and highest rating; zeros where annotators write."""
+        return min(self.values, default=0), max(self.values, default=0)
 
     def as_row(self) -> dict[str, Any]:
         """Return the content of the YAML file."""

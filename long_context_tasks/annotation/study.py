@@ -107,6 +107,11 @@ class Study:
         sql = f"SELECT id, question_id, version, model, text FROM candidates {which} ORDER BY place"
         return [Candidate(*row) for row in self.db.execute(sql)]
 
+    def documents_of_candidates(self) -> dict[str, str]:
+        """Return the document of each candidate's question, empty without one."""
+        document = {(one.id, one.version): one.document or "" for one in self.all_versions()}
+        return {one.id: document[one.question_id, one.version] for one in self.candidates()}
+
     def annotations(self) -> list[Annotation]:
         """Return all annotations, by candidate, then by annotator."""
         found = self.db.execute(

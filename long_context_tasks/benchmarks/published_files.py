@@ -7,12 +7,13 @@ this run or a later one, asks for the rest with a ``Range`` header.
 
 import gzip
 import json
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from pydantic import ConfigDict
 
@@ -66,7 +67,9 @@ def checked_rows(path: Path, kind: type[_Row], benchmark: str) -> Iterator[tuple
 
 
 def json_rows(path: Path, benchmark: str) -> Iterator[tuple[str, Any]]:
-    """Yield the rows of a JSON list or of JSON Lines, plain or gzipped, each with its place; only one row is in memory.
+    """Yield the rows of a JSON list or of JSON Lines, plain, gzipped or alone in a ZIP archive, each with its place.
+
+    Only one row is in memory.
 
     Raises:
         InputError: not JSON, cut short, or no rows.
@@ -75,7 +78,7 @@ def json_rows(path: Path, benchmark: str) -> Iterator[tuple[str, Any]]:
 
     number = 0
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        with _open(path) as file:
             is_list = file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
             file.seek(0)
             rows: Iterator[tuple[int, Any]]
@@ -86,13 +89,35 @@ def json_rows(path: Path, benchmark: str) -> Iterator[tuple[str, Any]]:
                 rows = ((n, json.loads(line)) for n, line in enumerate(file, start=1) if line.strip())
             for number, row in rows:
                 yield f"{path}, row {number}", row
-    except (ijson.JSONError, ValueError, RecursionError, EOFError, OSError, zlib.error) as error:
+    except (
+        ijson.JSONError,
+        ValueError,
+        RecursionError,
+        EOFError,
+        OSError,
+        zlib.error,
+        zipfile.BadZipFile,
+    ) as error:
         said = " ".join(str(error).split())
         raise InputError(
             f"{path}, after row {number}: damaged or cut short ({said}); {remedy(benchmark)}"
         ) from error
     if not number:
         raise InputError(f"{path}: holds no rows; {remedy(benchmark)}")
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
+    if path.suffix != ".zip":
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            yield file
+        return
+    with zipfile.ZipFile(path) as archive:
+        names = [name for name in archive.namelist() if ".json" in name and not name.startswith("__MACOSX/")]
+        if len(names) != 1:
+            raise ValueError(f"{len(names)} JSON files in the archive instead of one")
+        with archive.open(names[0]) as member:
+            yield member
 
 
 def _shallow(events: Iterator[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:

@@ -1,12 +1,13 @@
 """``lct annotate``: collect human ratings of answers: prepare, annotate, correct, count, export."""
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from long_context_tasks.cli.options import JUDGE, WORDING, Json, examples
+from long_context_tasks.cli.options import JUDGE, WORDING, DataDir, Json, OnlyTasks, examples, words
 from long_context_tasks.cli.output import give, print_table, say
 from long_context_tasks.schema import InputError
 
@@ -26,6 +27,9 @@ def _model(file: Path) -> "JudgeConfig":
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 _StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="The study: one SQLite file.")]
+_Gold = Annotated[
+    str | None, typer.Option("--gold", help="Annotator whose ratings the others' are held against.")
+]
 _Out = Annotated[Path, typer.Option("--out", "-o", help="File of the result, JSON Lines.")]
 
 
@@ -59,7 +63,7 @@ def prepare(
     scale: Annotated[
         str | None,
         typer.Option(
-            help="Of a new study: orca (the paper's, default), orca_text, the name of a benchmark with its own, or a YAML file."
+            help="Of a new study: orca (the paper's, default), orca_text, labels, the name of a benchmark with its own, or a YAML file."
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Of a new study: of the order of items.")] = None,
@@ -135,6 +139,41 @@ def prepare(
     if missing:
         typer.echo(f"{missing} texts are missing, see above; run the same again to ask for them", err=True)
         raise typer.Exit(1)
+
+
+@app.command(
+    epilog=examples(
+        "lct annotate draw cases/ --out chunks.jsonl",
+        "lct annotate prepare labels.db --questions chunks.jsonl --scale labels",
+    )
+)
+def draw(
+    cases: Annotated[
+        str,
+        typer.Argument(help="As for `lct coverage`: a folder of built cases, a file, or the name of a task."),
+    ],
+    out: _Out,
+    n: Annotated[int, typer.Option("--n", min=1, help="Chunks of each task and domain.")] = 100,
+    seed: Annotated[int, typer.Option("--seed", help="Of the choice.")] = 0,
+    tasks: OnlyTasks = "",
+    chunk_tokens: Annotated[
+        int, typer.Option("--chunk-tokens", help="Most tokens of a chunk.", min=32)
+    ] = 1024,
+    data_dir: DataDir = None,
+    as_json: Json = False,
+) -> None:
+    """Draw chunks of cases for people to label: questions for `lct annotate prepare --scale labels`."""
+    from long_context_tasks.annotation.exchange import write_rows
+    from long_context_tasks.benchmarks.catalogue import resolve_options
+    from long_context_tasks.cli.coverage import item_sources
+    from long_context_tasks.coverage.drawing import draw_chunks
+    from long_context_tasks.tokens import get_tokenizer
+
+    sources = item_sources(cases, resolve_options({"lct_data_dir": data_dir}), words(tasks))
+    rows = draw_chunks(sources, n, seed, get_tokenizer("cl100k"), chunk_tokens)
+    for (task, domain), count in Counter((row["source"], row["domain"]) for row in rows).items():
+        say(f"{task} {domain}: {count} chunks")
+    give(f"{out}: {write_rows(out, rows)} chunks", file=out, chunks=len(rows))
 
 
 @app.command(epilog=examples("lct annotate serve study.db --open"))
@@ -253,10 +292,10 @@ def export(
     study: _StudyFile,
     out: _Out,
     form: Annotated[
-        Literal["orca", "annotations", "history", "questions", "potato"],
+        Literal["orca", "annotations", "labels", "history", "questions", "potato"],
         typer.Option(
             "--format",
-            help="orca: training data; annotations: every annotation; history: corrections; questions: with their candidates; "
+            help="orca: training data; annotations: every annotation; labels: what people wrote about passages; history: corrections; questions: with their candidates; "
             "potato: a project folder.",
         ),
     ] = "orca",
@@ -266,26 +305,49 @@ def export(
             "--before-filtering", help="For orca: also ratings of what was corrected or removed later."
         ),
     ] = False,
+    gold: _Gold = None,
+    least: Annotated[
+        float | None,
+        typer.Option(
+            "--min-pearson",
+            min=-1,
+            max=1,
+            help="For orca, with --gold: leave out the ratings of annotators whose correlation with the gold ones of the same "
+            "document is below this, and the gold ones.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write training data, annotations, the history, or a POTATO project."""
     from long_context_tasks.annotation import exchange
+    from long_context_tasks.annotation.gold import agreement_with, inconsistent
     from long_context_tasks.annotation.potato import export_potato
 
+    if (gold is None) != (least is None) or (gold is not None and form != "orca"):
+        raise InputError("--gold and --min-pearson go together, and with --format orca only")
     with _opened(study) as opened:
+        without: set[tuple[str, str | None]] = set()
+        if gold is not None and least is not None:
+            dropped = inconsistent(agreement_with(opened, gold), least)
+            say(
+                f"without {len(dropped)} annotators of a document: "
+                + ", ".join(map("/".join, sorted(dropped)))
+            )
+            without = {(gold, None), *dropped}
         if form == "potato":
             n = export_potato(opened, out)
             give(f"{out}: {n} items; start it with `potato start {out}/config.yaml`", folder=out, items=n)
             return
         rows: dict[str, Callable[[], list[dict[str, Any]]]] = {
-            "orca": lambda: exchange.training_rows(opened, before=before),
+            "orca": lambda: exchange.training_rows(opened, before=before, without=without),
             "annotations": lambda: exchange.annotation_rows(opened),
+            "labels": lambda: exchange.label_rows(opened),
             "history": opened.corrections,
             "questions": lambda: exchange.question_rows(opened),
         }
         found = rows[form]()
-        if not found and form in ("orca", "annotations"):
-            what = "ratings that count" if form == "orca" else "annotations"
+        if not found and form in ("orca", "annotations", "labels"):
+            what = "ratings that count" if form == "orca" else form
             raise InputError(f"{study}: no {what} yet, so nothing was written")
         n = exchange.write_rows(out, found)
         give(f"{out}: {n} rows", file=out, rows=n)
@@ -335,6 +397,7 @@ def stats(
         Literal["nominal", "ordinal", "interval"],
         typer.Option(help="Of measurement, for Krippendorff's alpha."),
     ] = "ordinal",
+    gold: _Gold = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the figures as JSON, too.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -344,6 +407,7 @@ def stats(
     from long_context_tasks.annotation import study_figures
     from long_context_tasks.annotation.exchange import keep_databases
     from long_context_tasks.annotation.figures import figure_tables
+    from long_context_tasks.annotation.gold import agreement_table, agreement_with
     from long_context_tasks.schema.files import write_json
 
     if out is not None:
@@ -351,7 +415,8 @@ def stats(
     with _opened(study) as opened:
         figures = study_figures(opened, level)
         labels = {code: each.label for code, each in opened.scale.codes.items()}
-    for table in figure_tables(figures, labels):
+        against = () if gold is None else (agreement_table(agreement_with(opened, gold), gold),)
+    for table in (*figure_tables(figures, labels), *against):
         print_table(table.title, table.columns, table.rows, table.text)
     if out is not None:
         write_json(out, asdict(figures), remedy="choose another place with --out")

@@ -92,7 +92,7 @@ def show_reports(reports: "Sequence[TaskReport]", tokens: str, out: Path) -> Non
     print_table(
         f"cases in {out} (tokens: {tokens})",
         list(values[0]),
-        [[_cell(name, value) for name, value in row.items()] for row in values],
+        [list(map(_cell, row.values())) for row in values],
         values=values,
     )
     if any(report.dropped for report in built):
@@ -102,19 +102,19 @@ def show_reports(reports: "Sequence[TaskReport]", tokens: str, out: Path) -> Non
         print_table(
             "read",
             names,
-            [[_cell(name, source[name]) for name in names] for source in sources],
+            [[_cell(source[name]) for name in names] for source in sources],
             values=sources,
         )
     for note in (note for report in reports for note in report.notes):
         typer.echo(f"warning: {note}", err=True)
 
 
-def _cell(name: str, value: str | bool | float) -> str:
+def _cell(value: str | bool | float) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
         return value
-    return f"{value:.1f}" if name.endswith("%") else f"{round(value):,}"
+    return f"{value:.1f}" if isinstance(value, float) and value <= 100 else f"{round(value):,}"
 
 
 app = typer.Typer(add_completion=False)

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 
 from long_context_tasks.cli.options import DataDir, Json, OneJudge, OnlyTasks, examples, words
 from long_context_tasks.cli.output import give, print_table, say
-from long_context_tasks.schema import InputError, Options
+from long_context_tasks.schema import InputError, Options, parse_length
 from long_context_tasks.schema.files import write_json
 from long_context_tasks.schema.report import interval_text
 
@@ -32,17 +33,24 @@ def coverage(
     cases: Annotated[
         str,
         typer.Argument(
-            help="A folder of built cases (or of such folders), a .jsonl[.gz] file with the columns id, task, domain, context, "
-            "question, answer (context and question are needed), or the name of a task, or of a group, with published data.",
+            help="A folder of built cases (or of such folders); a .jsonl[.gz] file, or a folder of them, with the columns id, task, "
+            "domain, length, context, question, answer (context and question are needed) or as RULER, LongBench, L-Eval, ZeroSCROLLS, "
+            "InfiniteBench and Loong publish theirs; or the name of a task, or of a group, with published data.",
             show_default=False,
         ),
     ],
     judge: OneJudge = None,
     n: Annotated[
-        int, typer.Option("--n", help="Cases sampled of each task and domain; 0 takes all.", min=0)
+        int, typer.Option("--n", help="Cases sampled of each task, domain and length; 0 takes all.", min=0)
     ] = 50,
     seed: Annotated[int, typer.Option("--seed", help="Of the sample.")] = 0,
     tasks: OnlyTasks = "",
+    length: Annotated[
+        str,
+        typer.Option(
+            "--length", help="Only these lengths, with commas. Default: all, each in a row of its own."
+        ),
+    ] = "",
     chunk_tokens: Annotated[
         int, typer.Option("--chunk-tokens", help="Most tokens of a chunk.", min=32)
     ] = 512,
@@ -74,7 +82,7 @@ def coverage(
     if config is None:
         raise InputError("no evaluator is named: add --judge FILE, a YAML file as for judges")
     check_evaluator(config)
-    sources = item_sources(cases, resolve_options({"lct_data_dir": data_dir}), words(tasks))
+    sources = item_sources(cases, resolve_options({"lct_data_dir": data_dir}), words(tasks), words(length))
     measure_in = get_tokenizer(tokenizer)
     check_judge(config, reads_prompts=True)
     store = Store(default_store_path(config))
@@ -82,7 +90,14 @@ def coverage(
         measure(source, config, store, measure_in, n=n or None, seed=seed, cap=chunk_tokens)
         for source in sources
     ]
-    settings = {"cases": cases, "n": n, "seed": seed, "chunk_tokens": chunk_tokens, "tokenizer": tokenizer}
+    settings = {
+        "cases": cases,
+        "n": n,
+        "seed": seed,
+        "length": length,
+        "chunk_tokens": chunk_tokens,
+        "tokenizer": tokenizer,
+    }
     _write(out, groups, config, settings)
     _print(groups, config)
     _warn(groups, config)
@@ -91,20 +106,24 @@ def coverage(
         raise typer.Exit(1)
 
 
-def item_sources(what: str, options: "Options", tasks: Sequence[str] = ()) -> "Sequence[ItemSource]":
-    """Return the cases that a user names, by task and domain, in their order.
+def item_sources(
+    what: str, options: "Options", tasks: Sequence[str] = (), lengths: Sequence[str] = ()
+) -> "Sequence[ItemSource]":
+    """Return the cases that a user names, by task, domain and length, in their order.
 
     Args:
-        what: a case folder, a folder of case folders, a JSON Lines file, or the name of a task with published data or of a group.
+        what: a case folder, a folder of case folders or of JSON Lines files, such a file, or the name of a task with published data
+            or of a group.
         options: for a task by name: ``lct_data_dir`` and the like.
         tasks: only these; all when empty.
+        lengths: only these; all when empty.
 
     Raises:
         InputError: there are none, or they are damaged.
     """
-    from long_context_tasks.benchmarks.loading import load_task
-    from long_context_tasks.coverage.items import file_cases, folder_cases, split_cases
+    from long_context_tasks.coverage.items import file_cases, folder_cases, length_name
 
+    wanted = [length_name(length) for length in lengths]
     path = Path(what).expanduser()
     found: list[ItemSource]
     if path.is_dir():
@@ -116,7 +135,7 @@ def item_sources(what: str, options: "Options", tasks: Sequence[str] = ()) -> "S
             source
             for name in names
             if not tasks or name in tasks
-            for source in split_cases(name, load_task(name, options).cases, _split_of(name))
+            for source in _loaded(name, options, wanted)
         ]
     else:
         raise InputError(
@@ -124,7 +143,26 @@ def item_sources(what: str, options: "Options", tasks: Sequence[str] = ()) -> "S
         )
     if not found:
         raise InputError(f"{what}: holds no cases{' of ' + ', '.join(tasks) if tasks else ''}")
-    return found
+    there = dict.fromkeys(source.length for source in found)
+    if missing := [length for length in wanted if length not in there]:
+        known = ", ".join(filter(None, there)) or "texts of the length that they have"
+        raise InputError(f"{what}: holds no cases of {', '.join(missing)}, only {known}; correct --length")
+    return [source for source in found if not wanted or source.length in wanted]
+
+
+def _loaded(name: str, options: "Options", lengths: Sequence[str]) -> "list[ItemSource]":
+    """The cases of a task by name; those of a task of any length are written for each length."""
+    from long_context_tasks.benchmarks import catalogue
+    from long_context_tasks.benchmarks.loading import load_task
+    from long_context_tasks.coverage.items import split_cases
+
+    spec = catalogue.parse_task(name)
+    if spec.length != catalogue.ANY:
+        return split_cases(name, load_task(name, options).cases, _split_of(name), spec.length)
+    runs = [replace(options, length=parse_length(length)) for length in lengths] or [options]
+    return [
+        source for run in runs for source in split_cases(name, load_task(name, run).cases, _split_of(name))
+    ]
 
 
 def _split_of(task: str) -> "Split":
@@ -192,11 +230,11 @@ def _print(groups: "list[GroupCoverage]", config: "JudgeConfig") -> None:
         cases = f"{row['cases']} of {row['available']}"
         chunks = f"{row['chunks_judged']:,} of {row['chunks']:,}"
         interval = interval_text(Interval(100 * row["low"], 100 * row["high"]), 1)
-        rows.append([group.task, group.domain, cases, chunks, coverage, interval])
+        rows.append([group.task, group.domain, group.length, cases, chunks, coverage, interval])
         values.append({**row, "evaluator": config.name})
-    columns = ["task", "domain", "cases", "chunks judged", "coverage", "95 % interval"]
+    columns = ["task", "domain", "length", "cases", "chunks judged", "coverage", "95 % interval"]
     title = f"Information coverage, % of chunks ({config.name})"
-    print_table(title, columns, rows, ("domain",), values)
+    print_table(title, columns, rows, ("domain", "length"), values)
     if any(group.n_judged < group.n_chunks for group in groups):
         say("* of the chunks that were judged")
 

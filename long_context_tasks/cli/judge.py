@@ -1,5 +1,7 @@
 """``lct judge``: judge stored responses, compare judges, try a judge."""
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,9 +25,11 @@ from long_context_tasks.schema.report import figure_text, interval_text
 
 if TYPE_CHECKING:
     from long_context_tasks.judges import JudgeConfig
+    from long_context_tasks.judges.ratings import RatingTable
     from long_context_tasks.results import FoundRuns, StoredRun
     from long_context_tasks.results.rescore import JudgedRun
     from long_context_tasks.stats import Panel, RaterStudy
+    from long_context_tasks.stats.shortcuts import RankFigures
 
 _FORMAT = 'one JSON object a line: {"id": "m1/3", "cluster": "m1", "gpt-4": 9, "gold": 8.5}'
 
@@ -194,7 +198,7 @@ def compare(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the figures as JSON, too.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Compare judges with people and with each other.
+    """Compare judges with people and with each other, and with what predicts --gold without reading the answers.
 
     Means, correlations of every pair (Pearson, Spearman, Kendall), scores for each gold score, and agreement of the
     panel (ICC). Intervals are 95 % and over clusters (meetings), but those of the ICC, which take items as independent.
@@ -210,6 +214,13 @@ def compare(
         raise InputError(f"--panel {panel}: agreement needs two raters or more")
     study = study_raters(table.ratings, table.clusters, gold, table.labels, seed=seed)
     _print_study(study, gold, by)
+    ranked = _beside_shortcuts(table, gold, seed) if gold is not None else []
+    if ranked:
+        print_rank_figures(f"Correlation with {gold}: raters, and shortcuts that read no answer", ranked)
+    elif gold is not None:
+        say(
+            "no shortcuts beside the raters: add the file of the answers, with id, candidate, reference and candidate_model"
+        )
     chosen = {name: table.ratings[name] for name in members or table.ratings}
     found: Panel | None = None
     try:
@@ -221,9 +232,61 @@ def compare(
     if found is not None:
         _print_panel(found)
     if out is not None:
-        content = {"study": asdict(study), "icc": asdict(found) if found is not None else None}
+        content = {
+            "study": asdict(study),
+            "icc": asdict(found) if found is not None else None,
+            "shortcuts": [asdict(each) for each in ranked],
+        }
         write_json(out, content, remedy="choose another place with --out")
         give(None, file=out)
+
+
+def _beside_shortcuts(table: "RatingTable", gold: str, seed: int) -> "list[RankFigures]":
+    """Figures of the raters and of the shortcuts, learned from the gold scores of other clusters; none where answers are unknown."""
+    from long_context_tasks.stats.shortcuts import cross_predicted, rank_figures
+
+    rows = [
+        (place, score, traits, table.clusters[place])
+        for place, (score, traits) in enumerate(zip(table.ratings[gold], table.traits, strict=True))
+        if score is not None and traits is not None
+    ]
+    if len({row[-1] for row in rows}) < 2:
+        return []
+    places, truth, traits, clusters = (list(column) for column in zip(*rows, strict=True))
+    raters = {
+        name: [scores[place] for place in places] for name, scores in table.ratings.items() if name != gold
+    }
+    raters |= cross_predicted(traits, truth, clusters)
+    return rank_figures(raters, truth, [each.model for each in traits], clusters, seed)
+
+
+def print_rank_figures(title: str, figures: Sequence["RankFigures"], *, errors: bool = False) -> None:
+    """Print raters and shortcuts beside each other; with their errors where all are on one scale."""
+    columns = ["rater", "n", "rho", "95 % interval", "rho within models", "95 % interval"]
+    rows = [
+        [
+            *(each.name, str(each.n), _figure(each.rho), interval_text(each.interval, 3)),
+            *(_figure(each.within), interval_text(each.within_interval, 3)),
+            *([_figure(each.mae)] if errors else []),
+        ]
+        for each in figures
+    ]
+    print_table(title, [*columns, *(["MAE"] if errors else [])], rows)
+    print_by_model({each.name: each.by_model for each in figures})
+
+
+def print_by_model(figures: Mapping[str, Mapping[str, float]]) -> None:
+    """Print each rater's rho within the answers of each model; nothing where fewer than two models are known."""
+    models = list(dict.fromkeys(model for each in figures.values() for model in each))
+    if len(models) > 1:
+        rows = [
+            [name, *(_figure(own.get(model, math.nan)) for model in models)] for name, own in figures.items()
+        ]
+        print_table("Spearman's rho within the answers of each model", ["rater", *models], rows)
+
+
+def _figure(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.3f}"
 
 
 def _print_judged(results: Path, judged: "list[JudgedRun]") -> None:

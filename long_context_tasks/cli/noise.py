@@ -83,7 +83,10 @@ def _share(option: str, value: str | float) -> float:
 @app.command(epilog=examples("lct noise learn asr_pairs.jsonl.gz --out rules.jsonl.gz"))
 def learn(
     pairs: Annotated[
-        Path, typer.Argument(help='JSON Lines with "ref" and "hyp", plain or .gz.', show_default=False)
+        Path,
+        typer.Argument(
+            help='JSON Lines with "ref" and "hyp", or RED-ACE as published; plain or .gz.', show_default=False
+        ),
     ],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="File of the rules; .gz compresses.", show_default=False)

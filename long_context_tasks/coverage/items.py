@@ -1,7 +1,8 @@
 """Take cases apart into context and query.
 
-Cases come from folders of built cases, from loaded tasks, or from a JSON Lines file with the columns ``id``, ``task``, ``domain``,
-``context``, ``question`` and ``answer``, of which ``context`` and ``question`` are needed. How a case of a benchmark is taken apart
+Cases come from folders of built cases, from loaded tasks, or from JSON Lines files with the columns ``id``, ``task``, ``domain``,
+``length``, ``context``, ``question`` and ``answer``, of which ``context`` and ``question`` are needed, or in the layout of another
+benchmark (:mod:`~long_context_tasks.coverage.layouts`). How a case of a benchmark is taken apart
 is a :data:`Split`: the benchmark's own, else :func:`split_by_documents`.
 """
 
@@ -13,16 +14,24 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, StrictStr
 
-from long_context_tasks.schema import Case, CaseSet, Documents, InputError, Message
+from long_context_tasks.coverage.layouts import GAP, columns_of, task_of
+from long_context_tasks.schema import (
+    Case,
+    CaseSet,
+    Documents,
+    InputError,
+    Message,
+    format_length,
+    parse_length,
+)
 from long_context_tasks.schema.case_folder import read_manifest, text_key
 from long_context_tasks.schema.files import json_rows
 from long_context_tasks.schema.validated import Checked, validated
 
-COLUMNS = "id, task, domain, context, question, answer (context and question are needed)"
+COLUMNS = "id, task, domain, length, context, question, answer (context and question are needed)"
 _QUERY_INPUTS = frozenset(
     ("question", "query", "instruction", "options", "system", "language", "style", "history")
 )
-_GAP = "[...]"
 
 
 class Parts(NamedTuple):
@@ -54,10 +63,11 @@ class Item:
 
 @dataclass(frozen=True)
 class ItemSource:
-    """The cases of one task and domain, read one at a time.
+    """The cases of one task, domain and length, read one at a time.
 
     Attributes:
         domain: empty where there is none.
+        length: that the cases were made for, such as ``8k``; empty where texts have the length they have.
         stored: what each case is read from.
         item: reads a case; takes the task's name, for messages, and what is stored.
     """
@@ -66,6 +76,7 @@ class ItemSource:
     domain: str
     stored: Sequence[Any]
     item: Callable[[str, Any], Item] = field(repr=False)
+    length: str = ""
 
     def __len__(self) -> int:
         """Number of cases."""
@@ -80,8 +91,11 @@ class ItemSource:
         return self.item(self.task, self.stored[place])
 
 
-def split_cases(task: str, cases: CaseSet, split: Split) -> list[ItemSource]:
-    """Return the cases of a task, one for each turn, by domain; their long texts are read on demand."""
+def split_cases(task: str, cases: CaseSet, split: Split, length: str = "") -> list[ItemSource]:
+    """Return the cases of a task, one for each turn, by domain and length; their long texts are read on demand.
+
+    ``length`` is that of cases without a label for it.
+    """
 
     def item(name: str, turn_of_case: tuple[Case, int]) -> Item:
         case, turn = turn_of_case
@@ -94,22 +108,40 @@ def split_cases(task: str, cases: CaseSet, split: Split) -> list[ItemSource]:
             )
         return Item(item_id, context, query, case.cluster)
 
-    groups: dict[str, list[tuple[Case, int]]] = {}
+    groups: dict[tuple[str, str], list[tuple[Case, int]]] = {}
     for case in cases.cases:
-        own = groups.setdefault(str(case.labels.get("domain", "")), [])
+        own = groups.setdefault(
+            (str(case.labels.get("domain", "")), length_name(case.labels.get("length", length))), []
+        )
         own += [(case, turn) for turn in range(len(case.turns))]
-    return [ItemSource(task, domain, turns, item) for domain, turns in groups.items()]
+    return [ItemSource(task, domain, turns, item, size) for (domain, size), turns in groups.items()]
+
+
+def length_name(length: Any) -> str:
+    """Return the shortest name of a length; empty without one.
+
+    >>> length_name(8000), length_name("8000"), length_name("")
+    ('8k', '8k', '')
+
+    Raises:
+        InputError: no length.
+    """
+    return format_length(parse_length(length)) if str(length or "").strip() else ""
 
 
 def folder_cases(path: Path, split_of: Callable[[str], Split], tasks: Sequence[str] = ()) -> list[ItemSource]:
-    """Return the cases of a case folder, or of those one or two levels below, by task and domain; all when no tasks are named.
+    """Return the cases of a case folder, or of those one or two levels below, by task, domain and length; all when no tasks are named.
 
-    A task that several folders below hold is named with its folder.
+    A folder without any gives the cases of the JSON Lines files below it. A task that several folders or files hold is named with
+    its place.
 
     Raises:
         InputError: no case folder, or a damaged one.
     """
     folders = [path] if (path / "manifest.json").is_file() else _case_folders(path)
+    files = sorted(file for end in ("jsonl", "jsonl.gz") for file in path.rglob(f"*.{end}"))
+    if not folders and files:
+        return _named_apart([(file, source) for file in files for source in file_cases(file, tasks)], path)
     if not folders:
         read_manifest(path)
     found = [
@@ -119,12 +151,17 @@ def folder_cases(path: Path, split_of: Callable[[str], Split], tasks: Sequence[s
         if not tasks or task in tasks
         for source in split_cases(task, CaseSet.read(folder, task), split_of(task))
     ]
-    holders = Counter((source.task, source.domain) for _, source in found)
+    return _named_apart(found, path)
+
+
+def _named_apart(found: Sequence[tuple[Path, ItemSource]], root: Path) -> list[ItemSource]:
+    """The sources of several places, each named with its place where several hold the same task, domain and length."""
+    holders = Counter((source.task, source.domain, source.length) for _, source in found)
     return [
-        replace(source, task=f"{folder.relative_to(path)}/{source.task}")
-        if holders[source.task, source.domain] > 1
+        replace(source, task=f"{place.relative_to(root)}/{source.task}")
+        if holders[source.task, source.domain, source.length] > 1
         else source
-        for folder, source in found
+        for place, source in found
     ]
 
 
@@ -163,32 +200,40 @@ class _Row(Checked):
     id: _Said = ""
     task: _Said = ""
     domain: _Said = ""
+    length: Annotated[str, BeforeValidator(length_name)] = ""
     context: _Text
     question: _Text
 
 
 def file_cases(path: Path, tasks: Sequence[str] = ()) -> list[ItemSource]:
-    """Return the cases of a JSON Lines file, plain or gzipped, by task and domain; all when no tasks are named.
+    """Return the cases of a JSON Lines file, plain or gzipped, by task, domain and length; all when no tasks are named.
 
     Raises:
         InputError: a row without a context or a question, with file and row.
     """
     if not path.name.lower().endswith((".jsonl", ".jsonl.gz")):
         raise InputError(f"{path}: must be a .jsonl or .jsonl.gz file with the columns {COLUMNS}")
-    groups: dict[tuple[str, str], dict[str, Item]] = {}
+    groups: dict[tuple[str, str, str], dict[str, Item]] = {}
     for number, (place, values) in enumerate(json_rows(path, "a case as one JSON object a line"), start=1):
-        row = validated(_Row, values, place, remedy=f"the columns are {COLUMNS}")
-        own = groups.setdefault((row.task or path.name.split(".")[0], row.domain), {})
-        case_id = row.id or str(number)
-        if case_id in own:
-            raise InputError(
-                f"{place}: the id {case_id!r} occurs twice; give each case of a task a different id"
-            )
-        # Questions on one context are not independent.
-        own[case_id] = Item(case_id, row.context, row.question, text_key(row.context))
+        try:
+            found = columns_of(values, path)
+        except InputError:
+            raise
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(f"{place}: does not have its benchmark's layout ({error!r})") from error
+        for part, columns in enumerate(found):
+            row = validated(_Row, columns, place, remedy=f"the columns are {COLUMNS}")
+            own = groups.setdefault((row.task or task_of(path), row.domain, row.length), {})
+            case_id = row.id or (str(number) if len(found) == 1 else f"{number}_{part}")
+            if case_id in own:
+                raise InputError(
+                    f"{place}: the id {case_id!r} occurs twice; give each case of a task a different id"
+                )
+            # Questions on one context are not independent.
+            own[case_id] = Item(case_id, row.context, row.question, text_key(row.context))
     return [
-        ItemSource(task, domain, list(own.values()), lambda _, item: item)
-        for (task, domain), own in groups.items()
+        ItemSource(task, domain, list(own.values()), lambda _, item: item, length)
+        for (task, domain, length), own in groups.items()
         if not tasks or task in tasks
     ]
 
@@ -210,7 +255,7 @@ def split_by_documents(messages: Callable[[Case, Documents], Sequence[Message]])
         for text in sorted(texts, key=len, reverse=True):
             # The last place: what stands before the texts may hold a short one by chance.
             before, found, after = user.rpartition(text)
-            user = f"{before}{_GAP}{after}" if found else user
+            user = f"{before}{GAP}{after}" if found else user
         return Parts(context, user.strip())
 
     return split

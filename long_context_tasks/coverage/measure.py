@@ -33,7 +33,7 @@ from long_context_tasks.tokens.chunks import Text, chunks_of, pieces_of
 
 CHUNK_TOKENS = 512
 SAMPLE = 50
-"""Cases of each task and domain (section 3.2, Table 2)."""
+"""Cases of each task, domain and length (section 3.2, Table 2)."""
 _MOST_CHARACTERS = 50_000_000
 """Of the prompts that are in memory together."""
 _SLOT = re.compile("<context>|<query>")
@@ -122,12 +122,13 @@ class CaseCoverage:
 
 @dataclass(frozen=True)
 class GroupCoverage:
-    """The coverage of the cases of one task and domain."""
+    """The coverage of the cases of one task, domain and length."""
 
     task: str
     domain: str
     available: int
     cases: tuple[CaseCoverage, ...]
+    length: str = ""
 
     @property
     def mean(self) -> Mean:
@@ -156,6 +157,7 @@ class GroupCoverage:
         return {
             "task": self.task,
             "domain": self.domain,
+            "length": self.length,
             "cases": mean.n,
             "sampled": len(self.cases),
             "available": self.available,
@@ -189,7 +191,7 @@ def measure(
     cap: int = CHUNK_TOKENS,
     progress: bool = True,
 ) -> GroupCoverage:
-    """Measure the cases of one task and domain; calls that the store holds are not made again.
+    """Measure the cases of one task, domain and length; calls that the store holds are not made again.
 
     Of the evaluator's seeds the first counts; with ``n``, that many cases are sampled; chunks have at most ``cap`` tokens.
 
@@ -230,7 +232,7 @@ def measure(
         size += characters
     if batch:
         judge_batch()
-    return GroupCoverage(source.task, source.domain, len(source), tuple(cases))
+    return GroupCoverage(source.task, source.domain, len(source), tuple(cases), source.length)
 
 
 def _failure(verdict: Verdict, store: Store) -> str:

@@ -182,7 +182,7 @@ def request_body(messages: Sequence[Message], draw: Draw, config: JudgeConfig) -
     else:
         body["prompt"] = config.plain_prompt(messages)
     settings = {name: getattr(config, name) for name in ("temperature", "top_p", "max_tokens")}
-    settings["seed"] = draw.seed
+    settings["seed"] = draw.sent_seed
     body |= {name: value for name, value in settings.items() if value is not None}
     if config.logprobs is not None:
         chat = {"logprobs": True, "top_logprobs": config.logprobs}

@@ -57,16 +57,24 @@ _Price = Annotated[Number, Field(ge=0, le=1e9)]
 _Seed = Annotated[Whole, Field(ge=0, lt=2**63)]
 
 
+_SEEDS_APART = 1_000_003  # farther than seeds that people choose beside one another
+
+
 class Draw(NamedTuple):
     """Which of the replies that a model can give at a temperature is wanted.
 
     Attributes:
-        seed: of the judge; sent with the call.
+        seed: of the judge.
         attempt: 0, then more for every further draw at the same settings, as when a reply had no score in it.
     """
 
     seed: int | None
     attempt: int = 0
+
+    @property
+    def sent_seed(self) -> int | None:
+        """The seed that is sent with the call: another for each attempt, since a server answers the same seed in the same way."""
+        return self.seed if self.seed is None else (self.seed + self.attempt * _SEEDS_APART) % 2**63
 
 
 class JudgeConfig(Checked):

@@ -10,6 +10,7 @@ from typing import Any
 
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_rows
+from long_context_tasks.stats.shortcuts import Traits
 
 _NO_RATERS = ("id", "cluster", "turn", "repeat")
 """Fields that may hold a number and are no scores; the last two are in the rows of ``lct judge run``."""
@@ -25,12 +26,14 @@ class RatingTable:
     Attributes:
         ids, clusters, labels: of the items; labels are empty when none were asked for.
         ratings: rater to scores in the order of the items, ``None`` where there is none.
+        traits: answering model and lengths of each item, where rows have ``candidate`` and ``reference`` and name ``candidate_model``; else ``None``.
     """
 
     ids: tuple[str, ...]
     clusters: tuple[str, ...]
     labels: tuple[str, ...]
     ratings: Mapping[str, tuple[float | None, ...]]
+    traits: tuple[Traits | None, ...]
 
 
 def read_ratings(
@@ -39,7 +42,8 @@ def read_ratings(
     """Read scores from JSON lines; rows of several files (of a judge each, say) with the same id belong to an item.
 
     Every field that holds a number in some row is a rater, unless ``raters`` names them. A missing field or ``null`` is
-    no score; other fields are passed over.
+    no score; other fields are passed over. A row of rated answers (with a ``candidate``) needs no cluster where another row of its id has one, and
+    the mean of its ``ratings`` is the rater ``people``.
 
     Raises:
         InputError: a file that cannot be read, a row that is no object or lacks id or cluster, a score that is no finite
@@ -70,21 +74,33 @@ def read_ratings(
         raise InputError(
             f"a comparison needs {'two raters' if fewest > 1 else 'a rater'}; found: {', '.join(chosen) or 'none'}. Expected {FORMAT}"
         )
-    for item in items.values():
-        for name in chosen:
-            value = item.get(name)
-            if value is not None and not (_is_number(value) and math.isfinite(value)):
-                raise InputError(
-                    f"{item['id']}: score of {name} is {value!r}, not a number; null means no score"
-                )
-        if label is not None and item.get(label) is None:
-            raise InputError(f"{item['id']}: no field {label!r}, which --by names")
+    for key, item in items.items():
+        _check(key, item, chosen, label)
     return RatingTable(
         ids=tuple(items),
         clusters=tuple(str(item["cluster"]) for item in items.values()),
         labels=tuple(str(item[label]) for item in items.values()) if label is not None else (),
         ratings={name: tuple(item.get(name) for item in items.values()) for name in chosen},
+        traits=tuple(map(_traits, items.values())),
     )
+
+
+def _check(key: str, item: Mapping[str, Any], raters: Sequence[str], label: str | None) -> None:
+    if "cluster" not in item:
+        raise InputError(f"{key}: no row of this id has a cluster; expected {FORMAT}")
+    for name in raters:
+        value = item.get(name)
+        if value is not None and not (_is_number(value) and math.isfinite(value)):
+            raise InputError(f"{key}: score of {name} is {value!r}, not a number; null means no score")
+    if label is not None and item.get(label) is None:
+        raise InputError(f"{key}: no field {label!r}, which --by names")
+
+
+def _traits(item: Mapping[str, Any]) -> Traits | None:
+    model, candidate, reference = (item.get(name) for name in ("candidate_model", "candidate", "reference"))
+    if not (isinstance(model, str) and isinstance(candidate, str) and isinstance(reference, str)):
+        return None
+    return Traits(model, len(candidate), len(reference))
 
 
 def _is_number(value: object) -> bool:
@@ -101,9 +117,13 @@ def _rows(files: Sequence[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
         for place, row in json_rows(path, FORMAT):
             if not isinstance(row, dict):
                 raise InputError(f"{place}: a {type(row).__name__}, not an object; expected {FORMAT}")
-            for name in ("id", "cluster"):
+            keys = ("id",) if "candidate" in row and "cluster" not in row else ("id", "cluster")
+            for name in keys:
                 value = row.get(name)
                 if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
                     raise InputError(f"{place}: no {name}; expected {FORMAT}")
             named: dict[str, Any] = {str(labels.get(key, key)): value for key, value in row.items()}
-            yield place, {**named, "id": str(row["id"]), "cluster": str(row["cluster"])}
+            given = row.get("ratings") if "candidate" in row else None
+            if isinstance(given, list) and (kept := [each for each in given if _is_number(each)]):
+                named.setdefault("people", sum(kept) / len(kept))
+            yield place, {**named, **{name: str(row[name]) for name in keys}}

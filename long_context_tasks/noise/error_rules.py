@@ -26,6 +26,7 @@ _Count = Annotated[
 ]
 _LINES = TypeAdapter(list[dict[str, dict[str, _Count]]])
 _PAIRS = 'lines like {"ref": "what was said", "hyp": "what was recognised"}'
+_FIELDS = (("ref", "hyp"), ("reference", "hypothesis"), ("truth", "asr_hypothesis"))
 _GAP = 0.45  # two words less alike than 10 % are a deletion and an insertion rather than a substitution
 _ALIKE = 0.5
 _LONGEST_FORM = 3
@@ -165,10 +166,13 @@ def default_rules() -> Rules:
 
 
 def read_pairs(path: Path, *, sources: Iterable[str] = ()) -> Iterator[tuple[str, str]]:
-    """Read pairs from JSON Lines with ``ref`` and ``hyp`` (or ``reference`` and ``hypothesis``), plain or ``.gz``.
+    """Read pairs from JSON Lines, plain or ``.gz``.
+
+    The fields are ``ref`` and ``hyp``, ``reference`` and ``hypothesis``, or those of RED-ACE as published, ``truth`` and
+    ``asr_hypothesis``, a list of words; others are ignored.
 
     Args:
-        path: The file; other fields are ignored.
+        path: The file.
         sources: Take only pairs whose ``source`` begins with one of these; default: all.
 
     Raises:
@@ -179,10 +183,12 @@ def read_pairs(path: Path, *, sources: Iterable[str] = ()) -> Iterator[tuple[str
     for place, row in json_rows(path, _PAIRS):
         if not isinstance(row, dict):
             raise InputError(f"{place}: no JSON object; expected {_PAIRS}")
-        reference = row.get("ref", row.get("reference"))
-        hypothesis = row.get("hyp", row.get("hypothesis"))
+        names = next((names for names in _FIELDS if names[0] in row), _FIELDS[0])
+        reference, hypothesis = map(row.get, names)
+        if isinstance(hypothesis, list) and all(isinstance(word, str) for word in hypothesis):
+            hypothesis = " ".join(hypothesis)
         if not isinstance(reference, str) or not isinstance(hypothesis, str):
-            raise InputError(f"{place}: ref and hyp are not both texts; expected {_PAIRS}")
+            raise InputError(f"{place}: {' and '.join(names)} are not both texts; expected {_PAIRS}")
         if not wanted or str(row.get("source", "")).startswith(wanted):
             found = True
             yield reference, hypothesis

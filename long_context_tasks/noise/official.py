@@ -318,43 +318,37 @@ def _word_scores(reference: list[str], hypothesis: list[str]) -> npt.NDArray[np.
 
 
 def _aligned_words(reference: str, hypothesis: str) -> Iterator[tuple[str, str]]:
-    """Word by word; "" is a gap."""
+    """Word by word; a gap is a hyphen."""
     left, right = reference.split(), hypothesis.split()
     for i, j in align(_word_scores(left, right), 0.0):
-        yield left[i] if i >= 0 else "", right[j] if j >= 0 else ""
+        yield left[i] if i >= 0 else "-", right[j] if j >= 0 else "-"
 
 
 def _aligned_characters(reference: str, hypothesis: str) -> Iterator[tuple[str, str]]:
-    """Character by character, cut at the spaces of the reference; "" is a gap."""
+    """Character by character, cut at the spaces of the reference; a cut without a reference letter counts for nothing."""
     left = np.frombuffer(reference.encode("utf-32-le"), dtype=np.uint32)
     right = np.frombuffer(hypothesis.encode("utf-32-le"), dtype=np.uint32)
     scores = -(left[:, None] != right[None, :]).astype(np.float64)
-    columns = [
-        (reference[i] if i >= 0 else "-", hypothesis[j] if j >= 0 else "-") for i, j in align(scores, 1.0)
-    ]
-    start = 0
-    for place, (a, _) in enumerate(columns):
-        if a == " ":
-            yield from _split(*_joined(columns[start:place]))
-            start = place + 1
-    yield _joined(columns[start:])  # the last piece is never split
-
-
-def _joined(columns: list[tuple[str, str]]) -> tuple[str, str]:
-    """The two sides of some columns; a gap is a hyphen."""
-    return "".join(a for a, _ in columns), "".join(b for _, b in columns)
+    word = heard = ""
+    for i, j in align(scores, 1.0):
+        if i >= 0 and reference[i] == " ":
+            if word:
+                yield from _split(word, heard)
+            word = heard = ""
+        else:
+            word += reference[i].replace("-", "") if i >= 0 else ""
+            heard += hypothesis[j].replace("-", "") if j >= 0 else ""
+    if word:
+        yield word, heard  # the last piece is never split
 
 
 def _split(word: str, heard: str) -> Iterator[tuple[str, str]]:
-    """A word and what was heard for it; beside a part that is as near to the word as all of them the others are inserted.
-
-    Distances are those of the official code: gaps count as hyphens.
-    """
+    """A word and what was heard for it; beside a part that is as near to the word as all of them the others are inserted."""
     parts = heard.split()
     if len(parts) > 1:
         distances = [_distance(word, part) for part in parts]
         nearest = min(distances)
-        if nearest <= _distance(word, heard):
+        if nearest <= _distance(word, heard.replace(" ", "")):
             for part, distance in zip(parts, distances, strict=True):
                 yield (word if distance == nearest else "", part)
             return
@@ -377,19 +371,23 @@ def official_rules(
         InputError: no word at all (the official code divides by zero).
     """
     aligned = _aligned_characters if characters else _aligned_words
-    counts: dict[str, Counter[str]] = {}
+    seen: dict[str, Counter[str]] = {}
     for reference, hypothesis in pairs:
         for a, b in aligned(reference, hypothesis):
-            word, form = a.replace("-", ""), " ".join(b.replace("-", "").split())
-            if not word and not form:
-                continue
-            forms = counts.setdefault(word, Counter())
+            seen.setdefault(a, Counter())[b] += 1
+    counts: dict[str, Counter[str]] = {}
+    for a, heard in seen.items():
+        word = a.replace("-", "")
+        forms = counts.setdefault(word, Counter())
+        for b, n in heard.items():
+            form = b.replace("-", "")
             # A pair too far apart counts for nothing, but the word is in the file.
             if not (word and form) or _distance(word, form) <= min(len(word), len(form)):
-                forms[form] += 1
-    inserted = counts.get("", Counter()).total()
-    deleted = sum(forms[""] for word, forms in counts.items() if word)
-    kept = sum(forms.total() for word, forms in counts.items() if word) - deleted
+                forms[form] += n
+    # Hyphens alone on both sides leave ("", ""), which the official code counts as a deletion.
+    deleted = sum(forms[""] for forms in counts.values())
+    inserted = sum(forms.total() - forms[""] for word, forms in counts.items() if not word)
+    kept = sum(forms.total() - forms[""] for word, forms in counts.items() if word)
     right = sum(forms[word] for word, forms in counts.items() if word)
     total = inserted + deleted + kept
     if not total:

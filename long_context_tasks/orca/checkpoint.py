@@ -12,6 +12,8 @@
 A checkpoint is written beside its place and moved there whole. Nothing is ever unpickled: the head is read with ``weights_only``.
 """
 
+import hashlib
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 HEAD = "model_minus_lm.pt"
 _ADAPTER = "adapter_config.json"
+_BASE_FILES = (".safetensors", ".bin", ".json")
+"""Files of a base model's folder that its predictions depend on."""
 _ADAPTER_WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 MAX_PARENTS = 6
@@ -112,6 +116,44 @@ def read_yaml_mapping(path: Path) -> dict[str, Any]:
     """
     remedy = "fetch or make it again"
     return validated(dict[str, Any], read_yaml(path, "YAML file", remedy=remedy), str(path), remedy=remedy)
+
+
+def fingerprint(path: Path, base_model: str | None = None) -> str:
+    """Return twelve digits of the SHA-256 of all that a prediction depends on.
+
+    That is: head, language model or adapter, tokenizer, training arguments, and the base model of an adapter: the files of a folder, the name of a
+    hub repository.
+
+    Args:
+        path: of the checkpoint.
+        base_model: that takes the place of the one that an adapter names.
+
+    Raises:
+        InputError: there is no checkpoint, or it cannot be read.
+    """
+    folder = find_checkpoint(path)
+    adapter = folder / "model" / "lm" / _ADAPTER
+    if adapter.is_file():
+        base_model = base_model or read_yaml_mapping(adapter).get("base_model_name_or_path")
+    parts = [json.dumps(read_args(folder), sort_keys=True, default=str)]
+    files = sorted(each for part in ("model", "tokenizer") for each in (folder / part).rglob("*"))
+    if adapter.is_file() and base_model and Path(base_model).is_dir():
+        files += sorted(each for each in Path(base_model).iterdir() if each.suffix in _BASE_FILES)
+    elif adapter.is_file():
+        parts.append(str(base_model))
+    parts += [f"{each.name} {_sha256(each)}" for each in files if each.is_file()]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    return digest.hexdigest()
 
 
 def load_checkpoint(

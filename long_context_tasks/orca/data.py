@@ -23,6 +23,8 @@ SCALE = (1.0, 5.0)
 """Lowest and highest rating as the models are trained on them."""
 MIN_FOR_VARIANCE = 3
 """Ratings below which the variance of an item says nothing."""
+MISMATCHED, NO_REFERENCE = "mismatched reference", "no reference"
+"""Controls: what a judge is given in place of the reference."""
 Rules = Literal["checked", "released"]
 """How rows are read. ``checked``: what is wrong is an error. ``released``: as the released code reads them, which masks ratings outside 0 ... 5,
 keeps a 0 below the scale of 1 ... 5, and writes None for a text that is null."""

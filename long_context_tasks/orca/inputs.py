@@ -52,9 +52,29 @@ class InputFormat:
         )
 
     def with_parts(self, **shown: bool | None) -> "InputFormat":
-        """Return the format with ``question``, ``rationale`` or ``transcript`` changed; None keeps a part as it is."""
+        """Return the format with ``question``, ``rationale`` or ``transcript`` changed; None keeps a part as it is.
+
+        Raises:
+            InputError: a transcript is asked for without the rationale, before which it has its place.
+        """
         changes: dict[str, Any] = {name: value for name, value in shown.items() if value is not None}
-        return replace(self, **changes)
+        changed = replace(self, **changes)
+        if shown.get("transcript") and not changed.rationale:
+            raise InputError(
+                "--transcript without the rationale: the transcript has its place before it and would not be read; "
+                "leave --transcript out, or give --rationale"
+            )
+        return changed
+
+    def lacking(self, items: Sequence[OrcaItem]) -> str | None:
+        """Return a warning where the model reads the rationale and answers have none; None where nothing is lacking."""
+        lacking = sum(not item.rationale for item in items) if self.rationale else 0
+        if not lacking:
+            return None
+        return (
+            f"{lacking} of {len(items)} answers have no rationale, and the model reads 'context: None' for it; "
+            "--no-rationale leaves the context out, but a judge that was trained with rationales scores worse so"
+        )
 
 
 RELEASED_FORMAT = InputFormat()

@@ -4,7 +4,6 @@ An answer goes in as a message and a prediction comes back as a reply, so predic
 The metrics of another judge make way for ``orca_mean`` and ``orca_std``, both on 0 to 1; metrics that need no judge stay.
 """
 
-import hashlib
 import json
 import logging
 from collections.abc import Mapping, Sequence
@@ -20,9 +19,11 @@ from long_context_tasks.judges.config import Draw, JudgeConfig
 from long_context_tasks.judges.kinds import Generate, Kind, Stored
 from long_context_tasks.judges.task_judge import Judging
 from long_context_tasks.judges.verdict import JudgeRequest, Reply, Rubric, Verdict
-from long_context_tasks.orca.checkpoint import find_checkpoint, read_args
+from long_context_tasks.orca.checkpoint import find_checkpoint, fingerprint, read_args, read_config
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.inputs import InputFormat
+from long_context_tasks.orca.metrics import clamp
+from long_context_tasks.orca.results import read_threshold
 from long_context_tasks.schema import Case, CaseScores, InputError, LoadedTask, Message, Score
 from long_context_tasks.schema.response import (
     ANSWER_CUT,
@@ -33,7 +34,7 @@ from long_context_tasks.schema.response import (
     NOT_JUDGED,
     without_thinking,
 )
-from long_context_tasks.schema.validated import Checked
+from long_context_tasks.schema.validated import Checked, Number
 
 if TYPE_CHECKING:
     from long_context_tasks.orca.checkpoint import Checkpoint
@@ -43,7 +44,6 @@ _LOG = logging.getLogger(__name__)
 METRICS = ("orca_mean", "orca_std")
 """Expected human rating, and the standard deviation of human ratings."""
 NOT_PREDICTED = "not_predicted"
-_IDENTIFYING = ("model/config.yaml", "model/model_minus_lm.pt")
 _NEEDED = ("torch", "transformers", "peft")
 _Unit = Annotated[float, Field(ge=0, le=1)]
 
@@ -55,10 +55,14 @@ class OrcaConfig(JudgeConfig):
 
     Attributes:
         base_model: folder or hub id of the model below an adapter, where the adapter's own name for it leads nowhere.
+        threshold: of the variance at and below which a mean near an end becomes that end; None clamps nothing.
+        threshold_from: the ``clamp.yaml`` or ``score_clamp.yaml`` that has the threshold.
     """
 
     kind: Literal["orca"] = "orca"  # type: ignore[assignment]
     base_model: str | None = None
+    threshold: Annotated[Number, Field(ge=0, lt=1)] | None = None
+    threshold_from: Path | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -135,6 +139,12 @@ def _judged_by_orca(task: LoadedTask, config: JudgeConfig) -> LoadedTask:
         )
     # The parts that the judge reads are those that it was trained with; nothing is loaded.
     form = InputFormat.of_args(read_args(find_checkpoint(Path(config.model).expanduser())))
+    if form.rationale:
+        _LOG.warning(
+            "judge %s: trained with rationales, which tasks do not have; it reads %r in their place",
+            config.name,
+            "None",
+        )
     return _with_predictions(task, form)
 
 
@@ -214,32 +224,14 @@ def _orca_scores(response: str | None, verdicts: Sequence[Verdict], status: str 
     return {METRICS[0]: Score(prediction.mean, std=prediction.std), METRICS[1]: Score(prediction.std)}
 
 
-def fingerprint(folder: Path, place: str = "") -> str:
-    """Return twelve digits of the SHA-256 of a checkpoint's head, which differs between any two trainings.
-
-    Args:
-        folder: of the checkpoint.
-        place: begins messages; who named the folder.
-
-    Raises:
-        InputError: there is no checkpoint, or it cannot be read.
-    """
-    try:
-        found = find_checkpoint(folder.expanduser())
-    except InputError as error:
-        raise InputError(f"{place}{error}") from error
-    digest = hashlib.sha256()
-    for name in _IDENTIFYING:
-        try:
-            digest.update((found / name).read_bytes())
-        except OSError as error:
-            raise InputError(f"{found / name}: cannot be read ({error.strerror})") from error
-    return digest.hexdigest()[:12]
-
-
 def _check(config: JudgeConfig) -> None:
     """Look for the checkpoint and the libraries before costly work; no weights are read."""
-    find_checkpoint(Path(config.model).expanduser())
+    assert isinstance(config, OrcaConfig)
+    folder = find_checkpoint(Path(config.model).expanduser())
+    if config.threshold is not None and read_config(folder)["score_type"] == "bernoulli":
+        raise InputError(
+            f"judge {config.name}: its bernoulli head predicts no variance to clamp by; leave threshold out"
+        )
     if missing := [name for name in _NEEDED if find_spec(name) is None]:
         raise InputError(
             f"judge {config.name}: ORCA needs {', '.join(missing)}: pip install 'long_context_tasks[orca]'"
@@ -261,7 +253,7 @@ def _load(config: JudgeConfig) -> Generate:
         if scoring.shortened or scoring.unfit:
             _LOG.warning("judge %s: %s", config.name, scoring)
         spread = checkpoint.model.head.quantiles is not None
-        return [_reply(score, spread) for score in scoring.scores]
+        return [_reply(score, spread, config.threshold) for score in scoring.scores]
 
     return predict
 
@@ -274,19 +266,34 @@ def _loaded(model: str, base_model: str | None) -> "Checkpoint":
     return load_checkpoint(Path(model).expanduser(), base_model=base_model)
 
 
-def _reply(score: "OrcaScore", spread: bool) -> Reply:
-    if score.mean is None:
+def _reply(score: "OrcaScore", spread: bool, threshold: float | None) -> Reply:
+    if score.mean is None or score.variance is None:
         return Reply(json.dumps({"reason": score.reason}), 0, 0)
     # Rounding may push a mean beyond its ends.
-    row: dict[str, float | None] = {"mean": min(max(score.mean, 0.0), 1.0)}
+    mean = min(max(score.mean, 0.0), 1.0)
+    row: dict[str, float | None] = {
+        "mean": mean if threshold is None else clamp(mean, score.variance, threshold)
+    }
     row |= {"std": score.std, "low": score.low, "high": score.high} if spread else {}
     return Reply(json.dumps(row | {"dropped_tokens": score.dropped_tokens}), score.tokens, 0)
 
 
 def _with_revision(config: JudgeConfig, place: str) -> JudgeConfig:
-    if config.revision is not None:
-        return config
-    return config.changed(revision=fingerprint(Path(config.model), f"{place}: model: "))
+    """Add the revision, under which predictions are stored: the fingerprint, where the judge file gives none, and the threshold."""
+    assert isinstance(config, OrcaConfig)
+    if config.threshold_from is not None:
+        if config.threshold is not None:
+            raise InputError(f"{place}: give threshold or threshold_from, not both")
+        config = config.changed(
+            threshold=read_threshold(config.threshold_from.expanduser()), threshold_from=None
+        )
+    try:
+        revision = config.revision or fingerprint(Path(config.model).expanduser(), config.base_model)
+    except InputError as error:
+        raise InputError(f"{place}: model: {error}") from error
+    if config.threshold is not None:
+        revision += f" clamped at {config.threshold:g}"
+    return config.changed(revision=revision)
 
 
 KIND = Kind(

@@ -7,7 +7,7 @@ brings it to 0 ... 1. Clamping adds ``rating_orca_clamped``.
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +16,14 @@ import yaml
 from pydantic import Field
 
 from long_context_tasks.orca.checkpoint import read_args, read_yaml_mapping
-from long_context_tasks.orca.data import MIN_FOR_VARIANCE, SCALE, OrcaItem, Row
+from long_context_tasks.orca.data import (
+    MIN_FOR_VARIANCE,
+    MISMATCHED,
+    NO_REFERENCE,
+    SCALE,
+    OrcaItem,
+    Row,
+)
 from long_context_tasks.orca.metrics import Agreement, Weights, agreement, clamp, clamp_all, find_threshold
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_rows, json_value, write_whole
@@ -39,6 +46,8 @@ _RELEASED = {
     "variance_spearman_correlation": "variance_rho",
 }
 """Names of figures in the released code's files; the first four are those of a head without a spread."""
+CONTROL_FIELDS = {MISMATCHED: "rating_orca_mismatched", NO_REFERENCE: "rating_orca_without_reference"}
+"""Fields of the means with another question's reference, and with none."""
 _SCORED = "answers that `lct orca score` scored"
 _REMEDY = "name a file that `lct orca score` wrote, or score the answers again"
 
@@ -53,6 +62,8 @@ class _ScoredRow(Row):
     rating_ground_truth: Number | None = None
     variance_ground_truth: Number | None = None
     rating_orca_clamped: _Unit | None = None
+    rating_orca_mismatched: _Unit | None = None
+    rating_orca_without_reference: _Unit | None = None
     params: list[Number] | None = None
     n_ratings: Annotated[int, Field(ge=0)] = _MANY
 
@@ -68,6 +79,7 @@ class Scored:
         truth_variance: None below three ratings.
         clamped: the clamped mean; None where the answer was not clamped.
         predicts_variance: False for a head that predicts no spread.
+        mismatched, no_reference: the mean with another question's reference, and with none.
     """
 
     id: str
@@ -77,6 +89,8 @@ class Scored:
     truth_variance: float | None = None
     clamped: float | None = None
     predicts_variance: bool = True
+    mismatched: float | None = None
+    no_reference: float | None = None
 
 
 def result_row(item: OrcaItem, score: "OrcaScore") -> dict[str, Any]:
@@ -104,14 +118,28 @@ def result_row(item: OrcaItem, score: "OrcaScore") -> dict[str, Any]:
     return row
 
 
-def write_results(path: Path, items: Sequence[OrcaItem], scores: Sequence["OrcaScore"]) -> None:
+def write_results(
+    path: Path,
+    items: Sequence[OrcaItem],
+    scores: Sequence["OrcaScore"],
+    further: Mapping[str, Sequence[float | None]] | None = None,
+) -> None:
     """Write all rows in the order of the items, the file whole or not at all.
+
+    Args:
+        path: of the file.
+        items: that were scored.
+        scores: theirs.
+        further: name to the values of another field.
 
     Raises:
         InputError: the file cannot be written.
         ValueError: lengths differ.
     """
-    rows = (result_row(item, score) for item, score in zip(items, scores, strict=True))
+    rows = [result_row(item, score) for item, score in zip(items, scores, strict=True)]
+    for name, values in (further or {}).items():
+        for row, value in zip(rows, values, strict=True):
+            row[name] = value
     write_whole(path, (json.dumps(json_value(row), ensure_ascii=False) + "\n" for row in rows))
 
 
@@ -151,6 +179,8 @@ def read_results(path: Path) -> list[Scored]:
                 variance if row.n_ratings >= MIN_FOR_VARIANCE else None,
                 row.rating_orca_clamped,
                 "low_orca" not in given or row.low_orca is not None,
+                row.rating_orca_mismatched,
+                row.rating_orca_without_reference,
             )
         )
     return found

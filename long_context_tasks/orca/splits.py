@@ -184,16 +184,21 @@ def model_splits(items: Sequence[OrcaItem], *, held_out: int = 2, seed: int = 0)
 
 
 def read_splits(folder: Path) -> list[SplitItems]:
-    """Read all splits of a folder, by number.
+    """Read all splits of a folder, by number; a file of rated answers is one split without training, all of them its test part.
 
     Raises:
         InputError: there is none; a part is missing or cannot be read; an answer has no id or no rating, is in two parts of a
             split, or differs from the answer of this id in another split.
     """
+    if folder.is_file():
+        items = tuple(read_items(folder, need_ratings=True))
+        if unnamed := next((item for item in items if item.row.get("id") is None), None):
+            raise InputError(f"{folder}, {unnamed.id}: no id; scores are joined to answers by it")
+        return [SplitItems("all answers", (), (), items)]
     places = [path for path in folder.glob("split_*") if path.is_dir()]
     if not places:
         raise InputError(
-            f"{folder}: holds no split_0, split_1 ...; name a folder that `lct orca data --split` wrote"
+            f"{folder}: holds no split_0, split_1 ...; name a folder that `lct orca data --split` wrote, or a file of rated answers"
         )
     places.sort(key=lambda path: (not path.name[6:].isdigit(), path.name[6:].zfill(9)))
     known: dict[str, tuple[object, ...]] = {}

@@ -104,13 +104,16 @@ def benchmark_sections(
     return found
 
 
-def paper_sections(benchmark: str, data_dir: Path | None, only: str = "") -> list[Section]:
+def paper_sections(
+    benchmark: str, data_dir: Path | None, only: str = "", tokenizer: str | None = None
+) -> list[Section]:
     """The tables of a benchmark's paper, made again from what its authors published.
 
     Args:
         benchmark: name.
         data_dir: folder of the published files; None: ``LCT_DATA_DIR``, else the cache.
         only: keys of tables with commas between; empty: all.
+        tokenizer: a Hugging Face folder or hub id, for tables that count tokens.
 
     Raises:
         InputError: a benchmark without such tables, an unknown key, or files that are missing or damaged.
@@ -121,7 +124,9 @@ def paper_sections(benchmark: str, data_dir: Path | None, only: str = "") -> lis
             f"{benchmark}: no tables of a paper can be made again; there are: {', '.join(there)}"
         )
     made = catalogue.benchmark(benchmark).function("paper_tables")
-    found: list[Section] = made(catalogue.resolve_options({"lct_data_dir": data_dir}), only)
+    found: list[Section] = made(
+        catalogue.resolve_options({"lct_data_dir": data_dir, "lct_tokenizer": tokenizer}), only
+    )
     return found
 
 

@@ -18,10 +18,11 @@ The computation is pingouin's, which comes with ``pip install 'long_context_task
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -254,6 +255,90 @@ def correlate_raters(
     return Correlation(first[0], second[0], method, value, interval, len(common), len(set(kept)))
 
 
+G = TypeVar("G", bound=Hashable)
+FEWEST_WITHIN = 5
+"""Answers of a model below which their correlation says nothing."""
+
+
+def rhos_within(x: Sequence[float], y: Sequence[float], groups: Sequence[G]) -> dict[G, float]:
+    """Return Spearman's correlation within each group of five items or more, in the order of first occurrence; nan where x or y is constant."""
+    places: dict[G, list[int]] = {}
+    for place, group in enumerate(groups):
+        places.setdefault(group, []).append(place)
+    return {
+        group: correlate([x[p] for p in rows], [y[p] for p in rows], "spearman")
+        for group, rows in places.items()
+        if len(rows) >= FEWEST_WITHIN
+    }
+
+
+def mean_rho_within(x: Sequence[float], y: Sequence[float], groups: Sequence[Hashable]) -> float:
+    """Return the mean of :func:`rhos_within` over the groups that have one; nan without any.
+
+    Who wrote an answer is the same for all items of a group, so it does not help here.
+    """
+    found = [each for each in rhos_within(x, y, groups).values() if not math.isnan(each)]
+    return math.fsum(found) / len(found) if found else math.nan
+
+
+def _within_of_draws(x: Array, y: Array, groups: Sequence[Hashable], draws: Draws) -> Array:
+    """Return :func:`mean_rho_within` of every draw."""
+    numbers, counts = draws
+    own = cluster_numbers(groups)
+    found = []
+    for group in range(int(own.max()) + 1):
+        rows = own == group
+        if rows.sum() >= FEWEST_WITHIN:
+            present, clusters = np.unique(numbers[rows], return_inverse=True)
+            found.append(spearman_of_draws(x[rows], y[rows], (clusters, counts[:, present])))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a draw without any figure has none
+        result: Array = np.nanmean(np.array(found), axis=0)
+    return result
+
+
+def rho_within(
+    x: Sequence[float],
+    y: Sequence[float],
+    groups: Sequence[Hashable],
+    clusters: Sequence[Hashable],
+    seed: int = 0,
+    minus: Sequence[float] | None = None,
+) -> tuple[float, Interval]:
+    """Return :func:`mean_rho_within` and its 95 % interval over clusters.
+
+    Args:
+        x: scores of a rater.
+        y: those of another, or of people, in the same order.
+        groups: answering model of each item.
+        clusters: question of each item.
+        seed: of the draws.
+        minus: a third rater, whose figure with ``y`` is subtracted.
+    """
+    people = np.asarray(y, dtype=float)
+    raters = [np.asarray(each, dtype=float) for each in (x, minus) if each is not None]
+
+    def difference(values: Sequence[Any]) -> Any:
+        return values[0] - values[1] if minus is not None else values[0]
+
+    def of_rows(rows: Rows) -> float:
+        own = [groups[row] for row in rows]
+        return float(
+            difference([mean_rho_within(each[rows].tolist(), people[rows].tolist(), own) for each in raters])
+        )
+
+    value = of_rows(np.arange(len(people)))
+    if math.isnan(value):
+        return value, Interval(math.nan, math.nan)
+    n_clusters = len(set(clusters))
+    # Pairs are compared within a group only.
+    if n_clusters > 1 and max(Counter(groups).values()) <= MOST_ROWS // 2:
+        draws = draws_of(clusters, drawn_clusters(n_clusters, seed))
+        found = difference([_within_of_draws(each, people, groups, draws) for each in raters])
+        return value, percentiles(found)
+    return value, cluster_interval(of_rows, clusters, seed)
+
+
 def correlation_matrix(
     raters: Mapping[str, Sequence[float | None]],
     clusters: Sequence[Hashable],
@@ -321,6 +406,18 @@ def rho_difference(
             seed,
         )
     return _difference(value, interval, 1)
+
+
+def within_difference(
+    first: Sequence[float],
+    second: Sequence[float],
+    truth: Sequence[float],
+    groups: Sequence[Hashable],
+    clusters: Sequence[Hashable],
+    seed: int = 0,
+) -> Difference:
+    """Return the difference of two raters' :func:`mean_rho_within` with the truth."""
+    return _difference(*rho_within(first, truth, groups, clusters, seed, minus=second), 1)
 
 
 def mae_difference(

@@ -22,7 +22,7 @@ def lct(words: str) -> Any:
 
 
 def rows(name: str) -> Rows:
-    return [json.loads(line) for line in Path(name).read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in Path(name).open(encoding="utf-8")]
 
 
 def write(name: str, content: Rows) -> None:
@@ -215,3 +215,38 @@ def test_an_export_says_what_was_not_reviewed() -> None:
     assert lct("review s.db --out r.jsonl").exit_code == 0
     assert lct("correct s.db r.jsonl --editor eva").exit_code == 0
     assert "note:" not in lct("export s.db --out t.jsonl").output
+
+
+def test_annotators_far_from_the_gold_ratings_are_left_out() -> None:
+    pytest.importorskip("nltk", reason="nltk (extra annotation) is not installed")
+    said = {"gold": [1, 3, 5, 2], "ana": [2, 3, 5, 1], "ben": [5, 3, 1, 3], "cleo": [4, 4, 4, 4]}
+    with make_study(Path("s.db")) as study:
+        keys = [one.id for one in study.candidates()][:4]
+        annotate(
+            study,
+            [
+                Annotation(key, name, n)
+                for name, ratings in said.items()
+                for key, n in zip(keys, ratings, strict=True)
+            ],
+        )
+    done = lct("stats s.db --gold gold")
+    assert [
+        line.split()
+        for line in done.output.splitlines()
+        if line.strip().startswith(("ana ", "ben ", "cleo "))
+    ] == [
+        ["ana", "d1", "4", "0.89", "0.00"],
+        ["ben", "d1", "4", "-0.96", "0.25"],
+        ["cleo", "d1", "4", "-", "1.25"],
+    ]
+    done = lct("export s.db --out t.jsonl --gold gold --min-pearson 0.5")
+    assert "without 2 annotators of a document: ben/d1, cleo/d1" in done.output
+    assert [row["ratings"] for row in rows("t.jsonl")] == [[n] for n in said["ana"]]
+    for options, message in (
+        ("--gold gold", "--gold and --min-pearson go together"),
+        ("--gold gold --min-pearson 0 --format questions", "--format orca only"),
+        ("--gold dora --min-pearson 0", "--gold dora: no rating beside one"),
+    ):
+        done = lct(f"export s.db --out u.jsonl {options}")
+        assert done.exit_code == 2 and message in done.output

@@ -118,6 +118,9 @@ def test_potato_gets_a_project_without_markup_from_the_study(study: Study, tmp_p
 def test_shipped_scales(name: str) -> None:
     scale = load_scale(name)
     assert validated(Scale, scale.as_row(), "again") == scale
+    if scale.writes:
+        assert scale.values == () and scale.bounds == (0, 0)
+        return
     assert scale.bounds == ((1, 10) if name == "elitr_bench" else (1, 5))
     labels = [label["name"] for label in potato_config(scale)["annotation_schemes"][0]["labels"]]
     assert labels == [str(value) for value in scale.values]

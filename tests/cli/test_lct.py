@@ -93,6 +93,7 @@ def test_build_from_posts_with_named_tags(tmp_path):
             str(tmp_path / "c"),
         ),
         *("--tags", "t1,t2", "--bounds", "round", "--shared-tags", "0.5", "--questions-per-tag", "100"),
+        *("--same-as", "none", "--min-own", "0"),
     )
     assert (code, errors) == (0, "") and "ada_leval_bestanswer_1k" in text
     made = CaseSet.read(tmp_path / "c" / "ada_leval_bestanswer", "ada_leval_bestanswer_1k")

@@ -208,3 +208,44 @@ def test_the_paper_s_study_comes_out_of_a_plain_file_of_scores(data_dir: Path, t
     assert f"{found['gpt-4', 'gold-human']:.2f} {found['gold-human', 'silver-human']:.2f}" == "0.82 0.89"
     assert study["by_label"]["LongAlpaca-7B"]["silver-human"]["mean"] == pytest.approx(4.7204, abs=1e-4)
     assert study["bins"]["gpt-4"]["9"]["n"] == 126
+
+
+def test_compare_sets_shortcuts_beside_the_judges(tmp_path: Path) -> None:
+    """Answers are joined by id; their ratings are the rater `people`, and what is known without reading them comes beside the judges."""
+    answers, scores = [], []
+    for q in range(40):
+        for model, rating in (("owl", 4 + q % 2), ("fox", 1 + q % 3)):
+            answers.append(
+                {
+                    "id": f"{q}/{model}",
+                    "question": f"{q}?",
+                    "reference": "r" * (q % 7 + 1),
+                    "ratings": [rating, None, rating],
+                }
+                | {"candidate": "x" * (1 + 20 * rating), "candidate_model": model}
+            )
+            scores.append({"id": f"{q}/{model}", "cluster": str(q), "fan": 9 if model == "owl" else 2})
+    files = write(tmp_path / "scores.jsonl", scores), write(tmp_path / "answers.jsonl", answers)
+    code, text = run(compare_app, *files, "--gold", "people", "--out", tmp_path / "out.json")
+    assert code == 0 and "Correlation with people: raters, and shortcuts that read no answer" in text
+    found = {each["name"]: each for each in json.loads((tmp_path / "out.json").read_text())["shortcuts"]}
+    assert list(found) == [
+        "fan",
+        "identity only",
+        "identity + lengths",
+        "lengths only",
+        "lengths only, model left out",
+    ]
+    assert found["fan"]["rho"] > 0.8 and found["fan"]["within"] is found["identity only"]["within"] is None
+    assert found["identity + lengths"]["within"] > 0.9
+    assert found["lengths only, model left out"]["rho"] is None
+    with pytest.raises(InputError, match="0/owl: no row of this id has a cluster"):
+        run(compare_app, files[1], write(tmp_path / "s.jsonl", scores[1:]), "--gold", "people")
+    code, text = run(
+        compare_app,
+        files[0],
+        write(tmp_path / "g.jsonl", [{**row, "gold": row["fan"]} for row in scores]),
+        "--gold",
+        "gold",
+    )
+    assert code == 0 and "no shortcuts beside the raters: add the file of the answers" in text

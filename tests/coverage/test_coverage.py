@@ -111,6 +111,33 @@ def test_fifty_cases_of_each_task_are_sampled_by_a_seed(tmp_path: Path) -> None:
     assert [group["sampled"] for group in found["groups"]] == [2, 2]
 
 
+def test_lengths_are_rows_of_their_own(tmp_path: Path) -> None:
+    rows = [
+        row | {"id": f"{length} {row['id']}", "length": length}
+        for length, share in (("2k", 0.2), (8000, 0.8))
+        for row in foreign(random.Random(3), 4, share)[0]
+    ]
+    result, found, _ = measured(tmp_path, rows, right, "--n", "3")
+    short, long = found["groups"]
+    assert (short["length"], long["length"]) == ("2k", "8k") and short["sampled"] == long["sampled"] == 3
+    assert short["coverage"] < 0.4 < 0.6 < long["coverage"]
+    assert re.search(r"toys +2k +3 of 4", result.output) and re.search(r"toys +8k +3 of 4", result.output)
+    _, found, _ = measured(tmp_path, rows, right, "--length", "8000")
+    assert [group["length"] for group in found["groups"]] == ["8k"] and found["settings"]["length"] == "8000"
+    result, _, calls = measured(tmp_path, rows, right, "--length", "2k,4k")
+    assert result.exit_code == 2 and "holds no cases of 4k, only 2k, 8k; correct --length" in result.output
+    assert calls == 0
+
+
+def test_the_length_of_a_task_by_name() -> None:
+    def lengths(name: str, *only: str) -> list[tuple[str, str]]:
+        sources = item_sources(name, resolve_options({"lct_n": 2}), (), only)
+        return [(source.domain, source.length) for source in sources]
+
+    assert lengths("ada_leval_tsort_2k_synthetic") == [("", "2k")]
+    assert lengths("ada_leval_tsort_any_synthetic", "2k", "4k") == [("", "2k"), ("", "4k")]
+
+
 def test_the_prompt_is_that_of_the_paper_to_the_byte(shared: Path) -> None:
     [paper] = (shared / "papers").glob("001_*.txt")
     text = paper.read_text()
@@ -173,7 +200,7 @@ def test_published_tasks_by_name(shared: Path, monkeypatch: pytest.MonkeyPatch) 
     assert one.query == "Who attended the meeting?" or one.query.endswith("?")
     assert one.context == other.context and one.cluster == other.cluster and len(one.context) > 10_000
     [source] = item_sources("ada_leval_bestanswer_1k", resolve_options({}))
-    assert len(source) == 1000
+    assert len(source) == 1000 and source.length == "1k"
 
 
 def test_a_group_is_its_tasks(tmp_path: Path) -> None:
@@ -215,6 +242,7 @@ def test_folders_of_several_builds(tmp_path: Path) -> None:
         ([{"id": 1, "context": "x"}], r"row 1: question is missing; the columns are id, task"),
         ([{"id": 1, "context": " ", "question": "q"}], r"row 1: context is empty; the columns are"),
         ([{"id": 1, "context": "x", "question": 3}], r"row 1: question must be text"),
+        ([{"context": "x", "question": "q", "length": "long"}], r"row 1: length .*'long' is not understood"),
         ([3], r"row 1: must be keys and values; the columns are"),
         ([{"id": 1, "context": "x", "question": "q"}] * 2, r"row 2: the id '1' occurs twice"),
         ([], "holds no cases"),
@@ -229,11 +257,12 @@ def test_bad_rows_are_named(tmp_path: Path, rows: list[dict[str, Any]], message:
 def test_what_is_no_set_of_cases_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text('{"context": "a", "question": "b"}\nnonsense\n')
     (tmp_path / "x.txt").write_text("hello")
+    (tmp_path / "empty").mkdir()
     for what, message in (
         ("x.jsonl", r"x.jsonl, row 2: not JSON"),
         ("x.txt", r"must be a .jsonl"),
         ("nothing", "neither a folder of cases, nor a .jsonl file, nor a task or a group"),
-        ("", "not a folder of cases"),
+        ("empty", "not a folder of cases"),
     ):
         with pytest.raises(InputError, match=message):
             item_sources(str(tmp_path / what), resolve_options({}))

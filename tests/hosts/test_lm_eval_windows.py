@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import requests
-from judge_server import Answer, judge_server
+from judge_server import Answer, completions, judge_server
 from lm_eval_runs import TASK, evaluate, metrics_of
 from needs import needs
 from stub_server import stub_server
@@ -230,3 +230,28 @@ def test_thinking_without_an_answer_is_unfinished(published: Path, concurrent: i
     assert answers == ["", "<think>A1? Or", "<think>A1? Or", "A2"]
     metrics = metrics_of(result)
     assert (metrics["n_answer_cut"], metrics["n_empty"], metrics["strict_accuracy"]) == (2, 1, 0.25)
+
+
+@pytest.mark.parametrize(("model", "path", "more"), [_CHAT, _TEXT], ids=["with a chat template", "without"])
+@pytest.mark.parametrize(("given", "sent"), [({}, 1234), ({"fewshot_random_seed": 2024}, 2024)])
+@pytest.mark.parametrize("own", [None, 7], ids=["", "with a seed of the model's own"])
+def test_a_server_is_sent_the_seed_of_the_run(
+    published: Path, model: str, path: str, more: Any, given: Any, sent: int, own: int | None
+) -> None:
+    seeds = set()
+
+    def behave(body: dict[str, Any], _: int) -> Answer:
+        seeds.add(body["seed"])
+        return Answer(text="A1") if "messages" in body else Answer(raw=completions(["A1"], False))
+
+    with judge_server(behave) as server:
+        arguments = f"model=stub,base_url={server.url}/{path},num_concurrent=1" + (
+            f",seed={own}" if own else ""
+        )
+        evaluate(
+            model=model,
+            model_args=f"{arguments},{_AS_TEXT}" if path == "completions" else arguments,
+            **more,
+            **given,
+        )
+    assert seeds == {own or sent}

@@ -5,11 +5,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from judge_server import Answer, judge_server
 from needs import needs
 from opencompass_steps import replies
 from stub_server import Stub, stub_server
 from tiny_model import make_tiny_model
 
+from long_context_tasks.hosts.opencompass.results import model_facts
 from long_context_tasks.schema import Message
 
 pytestmark = needs("opencompass")
@@ -139,3 +141,37 @@ def test_models_without_template() -> None:
     from long_context_tasks.hosts.opencompass.send import prompt_opens_thinking
 
     assert not prompt_opens_thinking(SimpleNamespace(tokenizer=SimpleNamespace(chat_template=None)))
+
+
+@pytest.mark.parametrize("given", [None, "2024"])
+def test_an_endpoint_is_sent_the_seed_of_the_run(
+    tokenizer: Path, monkeypatch: pytest.MonkeyPatch, given: str | None
+) -> None:
+    from mmengine.config import Config
+    from opencompass.registry import MODELS
+
+    seeds = []
+
+    def behave(body: dict[str, Any], _: int) -> Answer:
+        seeds.append(body.get("seed"))
+        return Answer(text="A1")
+
+    with judge_server(behave) as server:
+        for name, value in (
+            ("API_BASE", server.url),
+            ("MODEL", "stub"),
+            ("TOKENIZER", str(tokenizer)),
+            ("RUN_SEED", given),
+        ):
+            if value is not None:
+                monkeypatch.setenv(f"LCT_{name}", value)
+        [config] = Config.fromfile(Path(__file__).parents[2] / "configs/models/lct_endpoint.py").models
+        facts = model_facts(config)
+        kept = {
+            name: value
+            for name, value in config.items()
+            if name not in ("abbr", "run_cfg", "batch_size", "max_out_len")
+        }
+        replies(MODELS.build(kept), [[Message("user", "one")]])
+    assert seeds == [given and int(given)]
+    assert facts["gen_kwargs"].get("seed") == (given and int(given))

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,11 @@ from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.cli import app
 from long_context_tasks.judges import JudgeConfig, load_judge
+from long_context_tasks.judges.config import Draw
+from long_context_tasks.judges.kinds import kind_of
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.results import find_runs
-from long_context_tasks.schema import InputError
+from long_context_tasks.schema import InputError, Message
 from long_context_tasks.stats import cluster_wilson
 
 pytestmark = [pytest.mark.slow, needs("lm_eval", "peft"), pytest.mark.usefixtures("meetings")]
@@ -66,7 +69,8 @@ def expected(checkpoint: Path, responses: dict[tuple[str, int], str], task: str 
 def test_lm_eval_tells_orcas_means_and_an_interval_with_its_uncertainty(
     judge: Path, checkpoint: Path
 ) -> None:
-    from long_context_tasks.orca.judge import fingerprint, read_prediction
+    from long_context_tasks.orca.checkpoint import fingerprint
+    from long_context_tasks.orca.judge import read_prediction
 
     with stub_server(answer) as server:
         result = run(QA, server.url)
@@ -180,10 +184,81 @@ def test_a_base_model_belongs_to_orca() -> None:
 
 def test_trained_again_is_another_judge(checkpoint: Path, tmp_path: Path) -> None:
     """The same folder name with another head must not read the old predictions."""
-    from long_context_tasks.orca.judge import fingerprint
+    from long_context_tasks.orca.checkpoint import fingerprint
 
     saved_checkpoint(tmp_path / "tiny-orca", head="multinomial")
     assert fingerprint(tmp_path / "tiny-orca") != fingerprint(checkpoint)
+
+
+@pytest.mark.parametrize("part", ["model/lm/model.safetensors", "args.yaml", "tokenizer/tokenizer.json"])
+def test_the_fingerprint_covers_every_part(checkpoint: Path, tmp_path: Path, part: str) -> None:
+    """Two trainings with the same head differ in their language models."""
+    from long_context_tasks.orca.checkpoint import fingerprint
+
+    copy = Path(shutil.copytree(checkpoint, tmp_path / "elsewhere"))
+    assert fingerprint(copy) == fingerprint(checkpoint)
+    with (copy / part).open("ab") as file:
+        file.write(b"\nmore: 1\n")
+    assert fingerprint(copy) != fingerprint(checkpoint)
+
+
+def test_the_fingerprint_of_an_adapter_covers_its_base(checkpoint: Path, tmp_path: Path) -> None:
+    from long_context_tasks.orca.checkpoint import fingerprint
+
+    copy = Path(shutil.copytree(checkpoint, tmp_path / "adapted"))
+    base = Path(shutil.copytree(checkpoint / "model" / "lm", tmp_path / "base"))
+    adapter = copy / "model" / "lm" / "adapter_config.json"
+    adapter.write_text(json.dumps({"base_model_name_or_path": str(base)}), encoding="utf-8")
+    found = {fingerprint(copy), fingerprint(copy, "owl/hub"), fingerprint(copy, "fox/hub")}
+    (base / "model.safetensors").write_bytes(b"other weights")
+    assert len(found | {fingerprint(copy)}) == 4
+
+
+@pytest.mark.parametrize("line", ["threshold: 0.9", "threshold_from: {here}/clamp.yaml"])
+def test_a_judge_file_clamps(judge: Path, checkpoint: Path, tmp_path: Path, line: str) -> None:
+    from long_context_tasks.orca.metrics import clamp
+
+    (tmp_path / "clamp.yaml").write_text("var_threshold: 0.9\n", encoding="utf-8")
+    plain = load_judge(judge)
+    with judge.open("a", encoding="utf-8") as file:
+        file.write(line.replace("{here}", str(tmp_path)) + "\n")
+    config = load_judge(judge)
+    assert plain is not None and config is not None
+    assert config.revision == f"{plain.revision} clamped at 0.9"
+    replies = []
+    for one in (plain, config):
+        load = kind_of(one).load
+        assert load is not None
+        prompts = [
+            [Message("user", json.dumps({"question": "?", "reference": "r" * n, "candidate": "x" * n}))]
+            for n in range(1, 60)
+        ]
+        replies.append([json.loads(reply.text)["mean"] for reply in load(one)(prompts, Draw(None))])
+    assert replies[1] == [clamp(mean, 0.0, 0.9) for mean in replies[0]] != replies[0]
+    with judge.open("a", encoding="utf-8") as file:
+        file.write("threshold: 0.1\n" if "from" in line else f"threshold_from: {tmp_path}/clamp.yaml\n")
+    with pytest.raises(InputError, match="give threshold or threshold_from, not both"):
+        load_judge(judge)
+
+
+def test_clamping_needs_a_variance(tmp_path: Path) -> None:
+    saved_checkpoint(tmp_path / "b", head="bernoulli")
+    (tmp_path / "b.yaml").write_text(
+        f"kind: orca\nmodel: {tmp_path / 'b'}\nthreshold: 0.1\n", encoding="utf-8"
+    )
+    config = load_judge(tmp_path / "b.yaml")
+    assert config is not None
+    with pytest.raises(InputError, match="bernoulli head predicts no variance"):
+        kind_of(config).check(config)
+
+
+def test_a_judge_of_rationales_is_warned_of(judge: Path, caplog: pytest.LogCaptureFixture) -> None:
+    config = load_judge(judge)
+    assert config is not None
+    prepare = kind_of(config).prepare
+    assert prepare is not None
+    prepare(load_task(QA, resolve_options({})), config)
+    assert "trained with rationales, which tasks do not have" in caplog.text
 
 
 def test_both_hosts_and_judging_later_say_the_same(

@@ -138,6 +138,8 @@ def test_replies_without_a_score_are_asked_again_and_never_zero(tmp_path: Path) 
     lost, found = verdicts[0][0], verdicts[1][0]
     assert (lost.score, lost.reason, lost.attempts) == (None, "unparsable", 4)
     assert (found.score, found.attempts, found.replies[0]) == (8, 1, r"\boxed{8}")
+    seeds = [body.pop("seed") for body in bodies[:4]]
+    assert seeds[0] == 2023 and len(set(seeds)) == 4, "a server answers the same seed in the same way"
     assert len({json.dumps(body) for body in bodies[:4]}) == 1, "asked again at other settings"
     again, bodies = judged(tmp_path, behave, n=2, concurrency=1, asks=4)
     assert not bodies

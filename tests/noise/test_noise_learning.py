@@ -105,6 +105,43 @@ def test_official_rules_of_empty_sides() -> None:
         official_rules([("", "")])
 
 
+@pytest.mark.parametrize(
+    ("pairs", "characters", "rates", "rules"),
+    [  # as the official code writes them
+        pytest.param(
+            [("a - b", "a - b"), ("b -", "b x")],
+            False,
+            [1 / 6, 2 / 6, 3 / 6, 0],
+            [("a", {}), ("", {"x": 1}), ("b", {})],
+            id="hyphens alone on both sides are a deletion",
+        ),
+        pytest.param(
+            [("- Covid-19 said", "a Corbett 19 said"), ("it was", "i twas a")],
+            True,
+            [0, 0, 1, 3 / 4],
+            [("Covid19", {"Corbett": 1}), ("said", {}), ("it", {"i": 1}), ("was", {"twas a": 1})],
+            id="distances are without hyphens, a reference of hyphens counts for nothing",
+        ),
+        pytest.param(
+            [("cut well-known", "cut well - know n")],
+            True,
+            [0, 0, 1, 1 / 2],
+            [("cut", {}), ("wellknown", {"well  know n": 1})],
+            id="spaces within a form stay",
+        ),
+    ],
+)
+def test_official_rules_of_hyphens(
+    pairs: list[tuple[str, str]],
+    characters: bool,
+    rates: list[float],
+    rules: list[tuple[str, dict[str, float]]],
+) -> None:
+    first, *others = official_rules(pairs, characters=characters)
+    assert list(first[1].values()) == rates
+    assert others == rules
+
+
 def test_official_mode_protects_nothing_and_keeps_lines() -> None:
     rules = Rules({"(PERSON1)": {"person": 3}, "yes": {"yes": 1, "": 1}})
     noisy = inject("(PERSON1) yes\n\n  yes unknown ", rules, 1.0, 3, "official")
@@ -191,6 +228,7 @@ def test_bad_rules(tmp_path: Path, content: bytes | None, message: str) -> None:
         ("[]", "row 2: no JSON object"),
         ('{"ref": "a"}', "row 2: ref and hyp"),
         ('{"ref": "a", "hyp": null}', "row 2: ref and hyp"),
+        ('{"truth": "a", "asr_hypothesis": ["b", 1]}', "row 2: truth and asr_hypothesis"),
     ],
 )
 def test_malformed_pairs(tmp_path: Path, line: str, message: str) -> None:
@@ -208,6 +246,18 @@ def test_pairs_of_some_sources(tmp_path: Path) -> None:
     assert list(read_pairs(path, sources=["x"])) == [("a", "b")]
     with pytest.raises(InputError, match="no pairs of the sources z"):
         list(read_pairs(path, sources=["z"]))
+
+
+def test_pairs_of_red_ace_as_published(tmp_path: Path) -> None:
+    path = tmp_path / "dev.jsonl"
+    row = {
+        "id": "1-2-0003",
+        "truth": "it was cold",
+        "asr_model": "default",
+        "asr_hypothesis": ["it", "twas", "cold"],
+    }
+    path.write_text(json.dumps(row | {"confidence_scores": [0.9, 0.4, 0.8], "error_labels": [0, 1, 0]}))
+    assert list(read_pairs(path)) == [("it was cold", "it twas cold")]
 
 
 def test_measuring() -> None:

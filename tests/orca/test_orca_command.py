@@ -52,9 +52,24 @@ def test_from_ratings_to_clamped_scores(place: Path, tmp_path: Path) -> None:
         questions = 4 if part == "train" else 3
         assert f"95 % interval over {questions} questions" in told.output
         assert f"note: {questions} questions are too few for an interval" in told.output
+        for name in ("orca", "mismatched reference", "no reference", "identity + lengths", "lengths only"):
+            assert name in told.output.partition("Beside what needs no judgement")[2]
     rows = read(tmp_path / "train.jsonl")
     assert [row["id"] for row in rows] == [item.id for item in rated_items(8)]
-    first = rows[0]
+    first, rated_rows = rows[0], rows_of(rated_items(8))
+    # The control reads another reference, as `lct orca score` does where that is the answer's own.
+    other = {
+        **rated_rows[0],
+        "reference": next(row["reference"] for row in rated_rows if row["reference"] != first["reference"]),
+    }
+    write(tmp_path / "other.jsonl", [other])
+    scored = good(
+        "score", tmp_path / "other.jsonl", "--checkpoint", tmp_path / "mine", "--device", "cpu"
+    ).stdout
+    assert json.loads(scored.splitlines()[0])["rating_orca"] == pytest.approx(
+        first["rating_orca_mismatched"], abs=1e-6
+    )
+    assert first["rating_orca_mismatched"] != first["rating_orca"] != first["rating_orca_without_reference"]
     assert 0 <= first["low_orca"] <= first["rating_orca"] <= first["high_orca"] <= 1
     assert len(first["params"]) == 2 and first["variance_orca"] > 0
     told = good(
@@ -76,6 +91,14 @@ def test_the_parts_of_the_text_are_those_of_the_training(place: Path, tmp_path: 
         for more in ((), ("--no-rationale",), ("--rationale",))
     )
     assert usual == same != other
+    said = good(*common, "--rationale", "-o", tmp_path / "scored.jsonl").stderr
+    assert "WARNING: 6 of 6 answers have no rationale" in said
+    assert "WARNING" not in good(*common, "-o", tmp_path / "scored.jsonl").stderr
+    # There is no place for a transcript without the rationale.
+    assert "--transcript without the rationale" in bad(*common, "--transcript")
+    assert "--transcript without the rationale" in bad(
+        *train(place, tmp_path / "no", *from_model(place), "--no-rationale", "--transcript")
+    )
 
 
 def test_stages_one_after_the_other(place: Path, tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """`lct orca study compare`: judges, average, fusion, ORCA and differences from files to the table."""
 
 import json
+import random
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from typer.testing import CliRunner
 from long_context_tasks.cli import app
 
 ROWS = rated_answers()
+SHORTCUTS = ["identity only", "identity + lengths", "lengths only"]
 
 
 def lct(*arguments: object) -> Result:
@@ -31,7 +34,9 @@ def rated(tmp_path: Path) -> Path:
 def figures(done: Result, out: Path) -> dict[str, Any]:
     assert done.exit_code == 0, done.output
     content = json.loads(out.read_text())
-    return {each["name"]: each for each in content["comparison"]["figures"]} | {"": content}
+    found = content["comparison"]["figures"]
+    assert [each["name"] for each in found if each["kind"] == "shortcut"][:3] == SHORTCUTS
+    return {each["name"]: each for each in found if each["kind"] != "shortcut"} | {"": content}
 
 
 def test_judges_average_and_fusion_without_any_option(tmp_path: Path, folder: Path, rated: Path) -> None:
@@ -214,7 +219,7 @@ def test_files_that_do_not_go_together(tmp_path: Path, folder: Path, rated: Path
     assert done.exit_code == 2 and "holds no split_0" in done.output
     pattern = orca_files(tmp_path, folder, clamped=(0,))
     done = lct(rated, "--splits", folder, "--orca", pattern)
-    assert done.exit_code == 2 and "1 of 3 files have a clamped column; clamp all" in done.output
+    assert done.exit_code == 2 and "1 of 3 files have the scores of orca clamped" in done.output
     path = tmp_path / "scored" / "split_2" / "test.jsonl"
     for row, message in (
         ({"id": 1}, "row 1: rating_orca is missing; name a file that `lct orca score` wrote"),
@@ -224,3 +229,86 @@ def test_files_that_do_not_go_together(tmp_path: Path, folder: Path, rated: Path
         write_rows(path, [row])
         done = lct(rated, "--splits", folder, "--orca", pattern)
         assert done.exit_code == 2 and message in done.output
+
+
+def by_identity(questions: int = 60) -> list[dict[str, Any]]:
+    """People prefer the owl's answers, the longer the better; the fox's by chance."""
+    rng = random.Random("identity")
+    rows = []
+    for number in range(questions):
+        words = rng.randint(1, 30)
+        for model, rating in (("owl", 3 + words / 15), ("fox", rng.uniform(1, 3))):
+            rows.append(
+                {
+                    **{"id": f"q{number}/{model}", "question": f"Question {number}?", "reference": "yes"},
+                    **{"candidate": "word " * (words if model == "owl" else 9), "ratings": [rating]},
+                    **{"question_id": f"q{number}", "candidate_model": model},
+                }
+            )
+    return rows
+
+
+def test_shortcuts_stand_beside_a_judge_that_knows_no_more_than_who_answered(tmp_path: Path) -> None:
+    rows = by_identity()
+    folder = write_splits(tmp_path / "s", rows)
+    told = [
+        {"id": row["id"], "cluster": row["question_id"], "fan": 5 if "owl" in row["id"] else 1}
+        for row in rows
+    ]
+    file, out = write_rows(tmp_path / "r.jsonl", told), tmp_path / "out.json"
+    done = lct(file, "--splits", folder, "--out", out, "--against", "identity + lengths")
+    content = json.loads(out.read_text())["comparison"]
+    found = {each["name"]: each for each in content["figures"]}
+    assert list(found) == ["fan", *SHORTCUTS]
+    assert found["fan"]["rho"] == found["identity only"]["rho"] and found["fan"]["rho"]["mean"] > 0.8
+    assert found["fan"]["within"]["mean"] is found["identity only"]["within"]["mean"] is None
+    both = found["identity + lengths"]
+    assert both["by_model"]["owl"] > 0.9 and "fox" not in both["by_model"]
+    assert both["within"]["mean"] == pytest.approx(both["by_model"]["owl"])
+    assert both["within_interval"]["low"] > 0.5 and found["lengths only"]["rho"]["mean"] < both["rho"]["mean"]
+    assert content["against"]["fan"]["rho"]["value"] < 0
+    for text in ("rho within models", "shortcut"):
+        assert text in done.output
+
+
+def test_a_model_that_is_left_out_has_no_identity(tmp_path: Path) -> None:
+    rows = by_identity()
+    parts = tmp_path / "s" / "split_0"
+    parts.mkdir(parents=True)
+    fox = [row for row in rows if row["candidate_model"] == "fox"]
+    write_rows(parts / "train.jsonl", fox[:50])
+    write_rows(parts / "dev.jsonl", fox[50:])
+    write_rows(parts / "test.jsonl", [row for row in rows if row["candidate_model"] == "owl"])
+    file = write_rows(tmp_path / "r.jsonl", scores_of(rows, {"good": 0.1}))
+    out = tmp_path / "out.json"
+    assert lct(file, "--splits", parts.parent, "--out", out).exit_code == 0
+    found = {each["name"]: each for each in json.loads(out.read_text())["comparison"]["figures"]}
+    assert found["identity only"]["rho"]["mean"] is None and found["identity only"]["mae"]["mean"] > 0.3
+    assert found["good"]["rho"]["mean"] == found["good"]["within"]["mean"] > 0.8
+
+
+def test_a_file_is_the_full_data_set_and_wordings_are_summed_up(tmp_path: Path) -> None:
+    answers = write_rows(tmp_path / "answers.jsonl", ROWS)
+    noise = {"a:without_context": 0.5, "a:without_context:modified": 1.0, "a:mismatched_reference": 3.0}
+    file, out = write_rows(tmp_path / "r.jsonl", scores_of(ROWS, noise)), tmp_path / "out.json"
+    done = lct(file, "--splits", answers, "--out", out)
+    found = figures(done, out)
+    assert {each["n"] for name, each in found.items() if name} == {len(ROWS)}
+    # A control is no judge, so it is in no average.
+    assert found["a:mismatched_reference"]["kind"] == "control" and found["average"]["n"] == len(ROWS)
+    rhos = [found[name]["rho"]["mean"] for name in noise if "without" in name]
+    summed = f"{statistics.fmean(rhos):.4f} ± {statistics.stdev(rhos):.4f}"
+    assert "Mean ± sd over the wordings of a prompt" in done.output and summed in done.output
+    assert "no fusion" in done.output
+
+
+def test_orcas_controls_are_rows(tmp_path: Path, folder: Path, rated: Path) -> None:
+    pattern, out = orca_files(tmp_path, folder), tmp_path / "out.json"
+    for path in (tmp_path / "scored").rglob("*.jsonl"):
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        controls = {"rating_orca_mismatched": 0.5, "rating_orca_without_reference": 0.25}
+        write_rows(path, [{**row, **controls} for row in rows])
+    found = figures(lct(rated, "--splits", folder, "--out", out, "--orca", pattern), out)
+    for name in ("orca, mismatched reference", "orca, no reference"):
+        assert found[name]["kind"] == "control" and found[name]["n"] == 48
+        assert found[name]["mae"]["mean"] > found["orca"]["mae"]["mean"]

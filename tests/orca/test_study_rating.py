@@ -1,5 +1,6 @@
 """Rating answers: a field per judge and condition, nothing paid for twice, a reply without a score is none."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,12 @@ from judge_server import Answer, JudgeServer, judge_server
 
 from long_context_tasks.judges import JudgeConfig, Store
 from long_context_tasks.orca import OrcaItem, item_of_row
+from long_context_tasks.orca.controls import with_other_references
 from long_context_tasks.orca.study.rating import (
     CONDITIONS,
+    CONTROLS,
     Column,
+    chosen_conditions,
     cluster_of,
     exact_match,
     judge_prompt,
@@ -140,3 +144,26 @@ def test_exact_match() -> None:
     assert exact_match("cat", "it is the cat") == 0
     assert exact_match("theory", "ory") == 0
     assert exact_match("a/b", "b") == 0 and exact_match(" / ", "/") == 1
+
+
+def test_controls_show_the_reference_of_another_question_or_none(tmp_path: Path) -> None:
+    """`all` does not ask for them, and no context gives the reference away."""
+    assert chosen_conditions(["all", "no_reference"]) == [*CONDITIONS, "no_reference"]
+    answers = items(rationale="why")
+    with judge_server(by_rule) as server:
+        config = JudgeConfig(model="m", name="tiny", base_url=server.url, seeds=(1,), concurrency=1)
+        store = Store(tmp_path / "s.jsonl")
+        columns, _ = rate_answers(answers, config, CONTROLS, "paper", store, progress=False)
+        texts = [body["messages"][-1]["content"] for body in asked(server)]
+    assert [one.name for one in columns] == ["tiny:mismatched_reference", "tiny:no_reference"]
+    shown = [re.findall(r"\*\*Expected Answer:\*\* (.*)\n", text) for text in texts]
+    assert sorted(map(str, shown)) == sorted(["['R1']", "['R2']", "['R0']", *["['(not given)']"] * 3])
+    assert not [text for text in texts if "why" in text]
+
+
+def test_another_reference_is_that_of_the_next_question_with_another_one() -> None:
+    rows = [("Q0?", "yes"), ("Q0?", "yes"), ("Q1?", "yes"), ("Q2?", "no")]
+    answers = [OrcaItem(str(n), question, reference, "x") for n, (question, reference) in enumerate(rows)]
+    assert [item.reference for item in with_other_references(answers)] == ["no", "no", "no", "yes"]
+    with pytest.raises(InputError, match="all answers have the same reference"):
+        with_other_references(answers[:3])

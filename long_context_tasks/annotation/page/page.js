@@ -50,6 +50,14 @@ function buildForm() {
   }
   $("name").maxLength = study.name_max;
   $("comment").maxLength = study.comment_max;
+  if (study.writes) {
+    $("has-candidate").hidden = $("scale").hidden = $("rating-keys").hidden = true;
+    $("rating-keys").nextElementSibling.hidden = true;
+    $("reference-title").textContent = "Passage";
+    $("comment-title").textContent = study.writes;
+    $("comment-hint").textContent = "one on each line, or None";
+    $("comment").rows = 12;
+  }
   for (const [number, step] of study.scale.entries()) {
     const row = make("div", "step");
     const picks = make("div", "picks");
@@ -178,7 +186,7 @@ async function go(index) {
   $("next").disabled = index === state.items.length - 1;
   tell("");
   $("status").textContent = `Item ${index + 1} of ${state.items.length}${before ? ", already annotated" : ""}`;
-  $("rating").focus({ preventScroll: true });
+  $(state.study.writes ? "comment" : "rating").focus({ preventScroll: true });
   window.scrollTo(0, 0);
 }
 
@@ -199,7 +207,9 @@ async function save() {
   if (state.busy || !state.item) return;
   const answer = given();
   if (answer.rating === null && !answer.codes && !answer.comment) {
-    tell("Choose a rating, or say with a code or a comment why there is none.");
+    tell(state.study.writes
+      ? `Write ${state.study.writes.toLowerCase()}, or None, or say with a code why there are none.`
+      : "Choose a rating, or say with a code or a comment why there is none.");
     return;
   }
   state.busy = $("save").disabled = true;

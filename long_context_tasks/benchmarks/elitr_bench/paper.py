@@ -32,6 +32,7 @@ from long_context_tasks.stats import (
     round_twice,
     welch_test,
 )
+from long_context_tasks.tokens import get_tokenizer
 
 RESPONSES = {
     "st_qa_dev": "qa_dev_st_gpt-4-eval",
@@ -184,8 +185,10 @@ class Cell:
 class Scores:
     """What the archives hold, read once, by setting."""
 
-    def __init__(self, archives: Archives) -> None:
-        """Read nothing before it is asked for."""
+    def __init__(self, archives: Archives, tokenizer: str | None = None) -> None:
+        """Read nothing before it is asked for; without the LLaMA-2 tokenizer the tokens of Table 1 are not counted."""
+        self.archives = archives
+        self.tokenizer = tokenizer
         self.responses: Callable[[str], list[Response]] = cache(archives.responses)
         self.questions: Callable[[str, bool], list[Meeting]] = cache(archives.questions)
 
@@ -198,7 +201,7 @@ class Scores:
         return differing_questions(self.questions(split, False), self.questions(split, True))
 
     def counts(self, split: str) -> dict[str, int]:
-        """Return what Table 1 counts of a split (dev, test)."""
+        """Return what Table 1 counts of a split (dev, test) but its tokens."""
         meetings = self.questions(split, False)
         questions = [question for meeting in meetings for question in meeting.questions]
         return {
@@ -208,6 +211,18 @@ class Scores:
             **Counter(question.type for question in questions),
             **Counter(question.position for question in questions),
         }
+
+    def thousands_of_tokens(self, split: str) -> dict[str, Fraction]:
+        """Return the mean, the least and the most of the transcripts of a split; empty without a tokenizer."""
+        if self.tokenizer is None:
+            return {}
+        tokens = get_tokenizer(self.tokenizer).count_many(list(self.archives.transcripts(split).values()))
+        found = {
+            "mean": Fraction(sum(tokens), len(tokens)),
+            "least": Fraction(min(tokens)),
+            "most": Fraction(max(tokens)),
+        }
+        return {f"thousand tokens (LLaMA-2), {name}": n / 1000 for name, n in found.items()}
 
     def by_evaluator(self) -> tuple[dict[str, list[float]], list[str]]:
         """Return the scores of the four evaluators for the 390 responses that all of them scored, and their meetings."""
@@ -235,11 +250,11 @@ def _printed(key: str) -> Iterator[tuple[str, str, Any]]:
 
 def _questions(scores: Scores) -> Iterator[Cell]:
     for split, row in published()["table1"].items():
-        counts = scores.counts(split)
+        counts: dict[str, int | Fraction] = {**scores.counts(split), **scores.thousands_of_tokens(split)}
         for column, printed in row.items():
             value = Fraction(counts[column]) if column in counts else None
-            reason = "" if column in counts else "needs the LLaMA-2 tokenizer"
-            yield Cell(split, column, printed, value, places=0, reason=reason)
+            reason = "" if column in counts else "needs --tokenizer with that of LLaMA-2"
+            yield Cell(split, column, printed, value, places=int("thousand" in column), reason=reason)
 
 
 def _settings(scores: Scores) -> Iterator[Cell]:
@@ -382,7 +397,7 @@ def sections(options: Options, only: str = "") -> list[Section]:
     meetings.
 
     Args:
-        options: where the data lie.
+        options: where the data lie, and the LLaMA-2 tokenizer for the tokens of Table 1.
         only: keys with commas between; empty: all.
 
     Raises:
@@ -391,7 +406,7 @@ def sections(options: Options, only: str = "") -> list[Section]:
     wanted = [word.strip() for word in only.split(",") if word.strip()]
     if unknown := sorted(set(wanted) - set(_TABLES)):
         raise InputError(f"--only {', '.join(unknown)}: there are {', '.join(_TABLES)}")
-    tables = paper_tables(Scores(Archives.of(options)), wanted or tuple(_TABLES))
+    tables = paper_tables(Scores(Archives.of(options), options.tokenizer), wanted or tuple(_TABLES))
     matches = Counter(cell.match for cells in tables.values() for cell in cells)
     counts = (
         f"{matches['yes']} of {matches['yes'] + matches['no']} figures that can be recomputed come out as printed; "

@@ -2,11 +2,12 @@
 
 A local copy lies in ``LCT_DATA_DIR/ethic``, as one of these leaves it; ``X`` is Recalling, Summarizing, Organizing or Attributing:
 
-* ``X.parquet``, ``X.jsonl``, ``X.jsonl.gz`` or ``X.json``: ``lct data fetch ethic``, ``Dataset.to_parquet``, ``Dataset.to_json``;
+* ``X.zip``, an archive of one JSON Lines file, as the hub has it: ``lct data fetch ethic``;
+* ``X.parquet``, ``X.jsonl``, ``X.jsonl.gz`` or ``X.json``: ``Dataset.to_parquet``, ``Dataset.to_json``;
 * ``X/...arrow``: ``Dataset.save_to_disk``;
 * files in a folder ``X``, or whose names begin with ``X``, at any depth: ``huggingface-cli download --local-dir``.
 
-Where there are several kinds, Parquet comes first, then Arrow, then JSON.
+Where there are several kinds, Parquet comes first, then Arrow, then JSON, then archives.
 """
 
 import ast
@@ -42,7 +43,7 @@ CONFIGURATIONS: Mapping[str, str] = {
 }
 COLUMNS = ("ID", "Domain", "System_msg", "User_msg", "Answer")
 _REMEDY = f"ETHIC has the columns {', '.join(COLUMNS)}: fetch it again with `lct data fetch {NAME}`, or rename the columns"
-_KINDS = ((".parquet",), (".arrow",), (".jsonl", ".jsonl.gz", ".json", ".json.gz"))
+_KINDS = ((".parquet",), (".arrow",), (".jsonl", ".jsonl.gz", ".json", ".json.gz"), (".zip",))
 _BESIDE = ("dataset_info.json", "state.json", "dataset_dict.json")
 # Rows of long texts; a batch of them is all that is held.
 _BATCH = 4
@@ -64,7 +65,7 @@ class Source:
     def made_from(self) -> dict[str, str]:
         """Return what tells one edition of the data from another."""
         if self.dataset is not None:
-            return {"hub": HUB, "fingerprint": str(self.dataset._fingerprint)}
+            return {"hub": HUB, "revision": _revision(), "fingerprint": str(self.dataset._fingerprint)}
         # Files in different folders may have one name.
         return {
             path.relative_to(self.folder).as_posix(): _sha256(
@@ -123,18 +124,23 @@ def local_files(folder: Path, configuration: str) -> list[Path]:
     return next(filter(None, kinds), [])
 
 
+def _revision() -> str:
+    """The hub's commit that the card names, so that a later upload changes no score."""
+    return str(card(NAME).data["hub"]["revision"])
+
+
 def _from_hub(configuration: str, folder: Path) -> Any:
     try:
         import datasets
 
-        return datasets.load_dataset(HUB, configuration, split=SPLIT)
+        return datasets.load_dataset(HUB, configuration, split=SPLIT, revision=_revision())
     except Exception as error:
         # The library lets through whatever its HTTP and file layers raise.
         why = f"{HUB} cannot be had from the Hugging Face hub ({type(error).__name__})"
         if isinstance(error, ImportError):
             why = "the hub's library is missing"
         raise InputError(
-            f"ETHIC {configuration}: no local copy, and {why}; put a copy into {folder} ({configuration}.parquet or .jsonl; LCT_DATA_DIR "
+            f"ETHIC {configuration}: no local copy, and {why}; put a copy into {folder} ({configuration}.zip, .parquet or .jsonl; LCT_DATA_DIR "
             "names the folder above), or allow the download: a network, no HF_HUB_OFFLINE, and `pip install datasets`"
         ) from error
 

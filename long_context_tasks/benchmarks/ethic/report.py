@@ -29,7 +29,7 @@ from long_context_tasks.schema.report import (
     mean_over_repeats,
     settings_text,
 )
-from long_context_tasks.stats import GroupMean, group_mean, interval_of_mean
+from long_context_tasks.stats import GroupMean, Interval, group_mean, interval_of_mean
 from long_context_tasks.tokens import CL100K
 
 BINS = 5
@@ -248,7 +248,8 @@ def compare(
         rates: the scores of ``high`` are rates, too.
 
     Returns:
-        Figures of low, of high, and of high minus low, context by context; None where no context is equal.
+        Figures of low, of high, and of high minus low, context by context; None where no context is equal. The interval of a
+        difference of rates lies within -1 and 1.
     """
     others = {
         (case.key, case.context): case.value for case in high if case.context and case.value is not None
@@ -261,15 +262,17 @@ def compare(
     if not pairs:
         return None
     lows, highs, clusters = zip(*pairs, strict=True)
-    return (
-        figures(lows, clusters, rates=True),
-        figures(highs, clusters, rates=rates),
-        figures([there - here for here, there, _ in pairs], clusters, rates=False),
-    )
+    loss = figures([there - here for here, there, _ in pairs], clusters, rates=False)
+    if rates and loss.interval is not None:
+        # The limit stands second, so that an end that is no number stays one.
+        ends = Interval(max(loss.interval.low, -1.0), min(loss.interval.high, 1.0))
+        loss = replace(loss, interval=ends)
+    return figures(lows, clusters, rates=True), figures(highs, clusters, rates=rates), loss
 
 
 _WHO = ("host", "model", "task", "judge", "settings", "domain")
-_TEXT = frozenset((*_WHO, "length", "items", "position", "of", "low task", "high task"))
+_SIDES = ("low task", "low metric", "high task", "high metric", "high judge")
+_TEXT = frozenset((*_WHO, "length", "items", "position", "of", *_SIDES))
 # They choose cases and not how these are asked: cases are told apart by their ids.
 _CHOICES = ("lct_length", "lct_n", "lct_prompt_tokens", "cases")
 _RECALL, _SUMMARIZE = "recall", "summarize"
@@ -455,7 +458,7 @@ def split_tables(measured: Sequence[Measured], bins: int) -> list[Table]:
 
 
 def coverage_table(measured: Sequence[Measured]) -> Table:
-    """Return low- against high-coverage tasks on the same contexts."""
+    """Return low- against high-coverage tasks on the same contexts, at each length (Fig. 4) and, where there are several, at all."""
     rows = []
     for low in measured:
         for high in measured:
@@ -463,18 +466,26 @@ def coverage_table(measured: Sequence[Measured]) -> Table:
                 continue
             points = high.first.points
             for domain, cases in of_domain(low.cases).items():
-                if found := compare(cases, high.cases, rates=not points):
-                    n, *low_cells = low.figures(found[0])
-                    # Points and rates have no difference.
-                    loss = ("", "") if points else high.figures(found[2])[1:]
-                    high_cells = (high.spec.family, *high.figures(found[1])[1:], *loss)
-                    who = (*low.whose, high.first.judge, domain, n)
-                    rows.append((*who, low.spec.family, *low_cells, *high_cells))
+                spans = sorted({case.length for case in cases})
+                parts = {"all": cases} if len(spans) > 1 else {}
+                parts |= {
+                    length_text(span): [case for case in cases if case.length == span] for span in spans
+                }
+                for length, own in parts.items():
+                    if found := compare(own, high.cases, rates=not points):
+                        n, *low_cells = low.figures(found[0])
+                        # Points and rates have no difference.
+                        loss = ("", "") if points else high.figures(found[2])[1:]
+                        who = (*low.whose, domain, length, n)
+                        low_side = (low.spec.family, low.first.metric, *low_cells)
+                        high_side = (high.spec.family, high.first.metric, high.first.judge)
+                        rows.append((*who, *low_side, *high_side, *high.figures(found[1])[1:], *loss))
     columns = (
-        *("host", "model", "settings", "judge", "domain", "n", "low task", "low", "interval of low"),
-        *("high task", "high", "interval of high", "high - low", "interval of high - low"),
+        *("host", "model", "settings", "domain", "length", "n", "low task", "low metric", "low"),
+        *("interval of low", "high task", "high metric", "high judge", "high", "interval of high"),
+        *("high - low", "interval of high - low"),
     )
-    title = "low against high coverage on the same contexts (5.1); each task has a metric of its own"
+    title = "low against high coverage on the same contexts (5.1)"
     return Table("coverage", title, columns, tuple(rows), _TEXT)
 
 

@@ -1,11 +1,13 @@
 """``lct orca``: the judge that is trained on people's ratings. Make its data, train it, score with it, clamp its scores; replicate its paper."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from long_context_tasks.cli.judge import print_rank_figures
 from long_context_tasks.cli.options import (
     BatchTokens,
     Device,
@@ -20,6 +22,10 @@ from long_context_tasks.cli.orca.study import DATA_SETTINGS, DataOut, RatedFiles
 from long_context_tasks.cli.orca.study import app as study
 from long_context_tasks.cli.output import add_table, give, json_wanted, print_table, say
 from long_context_tasks.schema.report import interval_text
+
+if TYPE_CHECKING:
+    from long_context_tasks.orca.data import OrcaItem
+    from long_context_tasks.orca.metrics import Agreement
 
 _FEW = 20
 """Questions below which an interval that draws them is too narrow."""
@@ -89,7 +95,7 @@ def train(
     from long_context_tasks.orca.train.plan import TrainSettings
     from long_context_tasks.schema.validated import validated
 
-    form = InputFormat(question=question, rationale=rationale, transcript=transcript)
+    form = InputFormat().with_parts(question=question, rationale=rationale, transcript=transcript)
     typed = {**typed_options(ctx), "window": tokens(window), "form": form}
     settings = validated(TrainSettings, typed, "lct orca train")
     files = TrainFiles(train_file, judge_train, dev, exclude or [], model, init, head)
@@ -140,14 +146,13 @@ def score(
     """Score answers: mean, variance, interval and parameters of each; its agreement with the ratings where there are some."""
     from long_context_tasks.orca import (
         InputFormat,
-        disagreement,
         item_agreement,
-        item_intervals,
         read_items,
         write_results,
     )
     from long_context_tasks.orca.checkpoint import find_checkpoint, load_checkpoint, named_failures
-    from long_context_tasks.orca.results import add_released_scores, result_row
+    from long_context_tasks.orca.controls import reference_controls
+    from long_context_tasks.orca.results import CONTROL_FIELDS, add_released_scores, result_row
     from long_context_tasks.schema import InputError
     from long_context_tasks.schema.files import json_value
 
@@ -176,6 +181,8 @@ def score(
     form = InputFormat.of_args(loaded.args).with_parts(
         question=question, rationale=rationale, transcript=transcript
     )
+    if warning := form.lacking(items):
+        typer.echo(f"WARNING: {warning}", err=True)
     scoring = score_items(
         loaded,
         items,
@@ -196,13 +203,38 @@ def score(
         for row in rows if not json_wanted() else ():
             typer.echo(json.dumps(json_value(row), ensure_ascii=False))
         return
-    write_results(out, items, scoring.scores)
     means = [each.mean for each in scoring.scores]
     spread = loaded.model.head.quantiles is not None
     variances = [each.variance if spread else None for each in scoring.scores]
     figures = item_agreement(items, means, variances)
+    controls: dict[str, list[float | None]] = {}
     if figures.n:
-        found = item_intervals(items, means)
+        for control, changed in reference_controls(items):
+            again = score_items(
+                loaded, changed, form, window=most_tokens, batch_tokens=batch_tokens, batch_size=batch_size
+            )
+            controls[control] = [each.mean for each in again.scores]
+    write_results(out, items, scoring.scores, {CONTROL_FIELDS[name]: each for name, each in controls.items()})
+    _print_agreement(data.name, items, {"orca": means, **controls}, variances, figures)
+    if scores_yaml is not None:
+        stem = data.name.removesuffix(".gz").removesuffix(".jsonl")
+        add_released_scores(scores_yaml, stem, figures, spread=spread)
+    give(f"{out}: {len(items)} rows", file=out, rows=len(items))
+
+
+def _print_agreement(
+    name: str,
+    items: Sequence["OrcaItem"],
+    scores: Mapping[str, Sequence[float | None]],
+    variances: Sequence[float | None],
+    figures: "Agreement",
+) -> None:
+    """Print how the scores in ``orca`` agree with the ratings of a file, and shortcuts and controls beside them."""
+    from long_context_tasks.orca import disagreement, item_intervals
+    from long_context_tasks.orca.controls import beside_shortcuts
+
+    if figures.n:
+        found = item_intervals(items, scores["orca"])
         table = [
             ("mean: Spearman's rho", figures.n, figures.rho, interval_text(found.rho, 3)),
             ("mean: Kendall's tau-b", figures.n, figures.tau, interval_text(found.tau, 3)),
@@ -212,24 +244,22 @@ def score(
             ("variance: MAE", figures.n_variance, figures.variance_mae, ""),
         ]
         print_table(
-            f"Agreement with the ratings in {data.name}, all on 0 to 1",
+            f"Agreement with the ratings in {name}, all on 0 to 1",
             ["figure", "n", "value", f"95 % interval over {found.questions} questions"],
-            [[name, str(n), four_places(value), interval] for name, n, value, interval in table],
+            [[what, str(n), four_places(value), interval] for what, n, value, interval in table],
         )
         if found.questions < _FEW:
             say(
                 f"note: {found.questions} questions are too few for an interval; it looks narrower than it is"
             )
+        ranked = beside_shortcuts(items, scores)
+        print_rank_figures("Beside what needs no judgement, on 0 to 1", ranked, errors=True)
     differing = disagreement(items, variances)
     if differing.differ and differing.agree:
         say(
             f"predicted variance against raters who differ: AUC {differing.auc:.4f} ({differing.differ} answers whose raters differ, "
             f"{differing.agree} whose raters agree; 0.5 says nothing)"
         )
-    if scores_yaml is not None:
-        stem = data.name.removesuffix(".gz").removesuffix(".jsonl")
-        add_released_scores(scores_yaml, stem, figures, spread=spread)
-    give(f"{out}: {len(items)} rows", file=out, rows=len(items))
 
 
 @app.command(epilog=examples("lct orca clamp --dev dev_scored.jsonl test_scored.jsonl --out clamped"))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from long_context_tasks.cli.judge import print_by_model
 from long_context_tasks.cli.options import (
     WORDING,
     DataDir,
@@ -37,7 +38,8 @@ RatedFiles = Annotated[
 DataOut = Annotated[Path, typer.Option("--out", "-o", help="File to write; with --split a new folder.")]
 _CONDITIONS = (
     "Texts that a judge is shown beside reference and candidate, with commas. with_context: question, rationale and transcript; "
-    "without_transcription: question and rationale; without_context: question; without_question: no more; all: each of them."
+    "without_transcription: question and rationale; without_context: question; without_question: no more; all: each of them. Controls: "
+    "mismatched_reference: question and another question's reference; no_reference: question alone."
 )
 
 
@@ -234,7 +236,10 @@ def compare(
     ],
     splits_folder: Annotated[
         Path,
-        typer.Option("--splits", help="Folder that `lct orca data --split` wrote, with people's ratings."),
+        typer.Option(
+            "--splits",
+            help="Folder that `lct orca data --split` wrote, with people's ratings; or a file of rated answers, all of which count.",
+        ),
     ],
     raters: Annotated[
         str, typer.Option(help="Fields with scores, with commas. Default: all that hold numbers.")
@@ -274,7 +279,7 @@ def compare(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the figures as JSON, too.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Compare judges with people on the test parts of splits.
+    """Compare judges with people on the test parts of splits, and with what predicts ratings without reading the answers.
 
     Rank correlation and error of every judge, of their mean, their fusion and of ORCA against people's ratings, as in the ORCA paper. Intervals are 95 %
     and over whole questions.
@@ -331,21 +336,34 @@ def compare(
 def _print_comparison(
     found: "Comparison", splits: "Sequence[SplitItems]", own_items: bool, against: str | None
 ) -> None:
+    from long_context_tasks.orca.study.comparison import over_wordings
+
     spread = f"mean ± sd over {len(splits)} splits" if len(splits) > 1 else f"of {splits[0].name}"
     print_table(
         f"Agreement with people on the test parts, all on 0 to 1, {spread}",
-        ["rater", "kind", "n", "Spearman's rho", "Kendall's tau-b", "MAE of mean", "MAE of variance"],
+        [
+            *("rater", "kind", "n", "Spearman's rho", "rho within models", "95 % interval"),
+            *("Kendall's tau-b", "MAE of mean", "MAE of variance"),
+        ],
         [
             [
                 each.name,
                 each.kind,
                 str(each.n),
-                *map(_spread, (each.rho, each.tau, each.mae, each.variance_mae)),
+                *(_spread(each.rho), _spread(each.within), interval_text(each.within_interval, 3)),
+                *map(_spread, (each.tau, each.mae, each.variance_mae)),
             ]
             for each in found.figures
         ],
         ("kind",),
     )
+    print_by_model({each.name: each.by_model for each in found.figures})
+    if wordings := over_wordings(found.figures):
+        print_table(
+            "Mean ± sd over the wordings of a prompt",
+            ["judge", "wordings", "Spearman's rho", "MAE of mean"],
+            [[name, str(n), _spread(rho), _spread(mae)] for name, n, rho, mae in wordings],
+        )
     lacking = ", ".join(f"{name} {count}" for name, count in found.lacking.items())
     if own_items:
         say(
@@ -363,17 +381,23 @@ def _print_comparison(
             f"Each rater minus {against}, test answers of all splits together; 95 % intervals over whole questions",
             [
                 *("rater", "n", "questions"),
-                *("rho", "95 % interval", "by rho", "MAE", "95 % interval", "by MAE"),
+                *("rho", "95 % interval", "by rho", "rho within models", "95 % interval", "by that"),
+                *("MAE", "95 % interval", "by MAE"),
             ],
             [
                 [
                     *(each.name, str(each.n), str(each.questions)),
                     *(_signed(each.rho.value), interval_text(each.rho.interval, 4), each.rho.outcome),
+                    *(
+                        _signed(each.within.value),
+                        interval_text(each.within.interval, 4),
+                        each.within.outcome,
+                    ),
                     *(_signed(each.mae.value), interval_text(each.mae.interval, 4), each.mae.outcome),
                 ]
                 for each in found.against
             ],
-            ("by rho", "by MAE"),
+            ("by rho", "by that", "by MAE"),
         )
 
 

@@ -279,6 +279,12 @@ def paper(
     only: Annotated[
         str, typer.Option("--only", help="Only these tables and figures, with commas: table2,fig3.")
     ] = "",
+    tokenizer: Annotated[
+        str | None,
+        typer.Option(
+            "--tokenizer", help="The paper's tokenizer, a folder or hub id, for tables that count tokens."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Recompute the tables of a benchmark's paper from the responses and scores that its authors published.
@@ -288,7 +294,7 @@ def paper(
     """
     from long_context_tasks.results.sections import paper_sections
 
-    sections = paper_sections(benchmark, data_dir, only)
+    sections = paper_sections(benchmark, data_dir, only, tokenizer)
     for section in sections:
         print_section(section)
     if any(section.problems for section in sections):

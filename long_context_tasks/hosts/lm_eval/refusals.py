@@ -12,8 +12,9 @@ is empty, like that of a model that said nothing; here the thinking is handed on
 
 import contextlib
 import functools
+import inspect
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +61,20 @@ def is_api_model(model: object) -> bool:
     """Whether a model of the host asks a server; its ``max_length`` then says nothing unless the user gave it."""
     module = sys.modules.get(_API_MODELS)
     return module is not None and isinstance(model, module.TemplateAPI)
+
+
+def takes_run_seed(model: object | None, arguments: Mapping[str, Any]) -> bool:
+    """Return whether requests go to a server that takes a seed, and the user gives none in the model arguments.
+
+    Args:
+        model: the host's model where it can be reached, else None.
+        arguments: of the model.
+    """
+    if "seed" in arguments:
+        return False
+    if model is None:
+        return "base_url" in arguments
+    return is_api_model(model) and "seed" in inspect.signature(model._create_payload).parameters  # type: ignore[attr-defined]
 
 
 def convert_length_refusals() -> None:

@@ -25,7 +25,7 @@ from long_context_tasks.benchmarks.catalogue import parse_task
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.hosts import turns as built_cases
 from long_context_tasks.hosts.environment import warn_of_misspelt_variables
-from long_context_tasks.hosts.lm_eval.refusals import CaseInstance, convert_length_refusals
+from long_context_tasks.hosts.lm_eval.refusals import CaseInstance, convert_length_refusals, takes_run_seed
 from long_context_tasks.hosts.lm_eval.results import REFUSED
 from long_context_tasks.hosts.lm_eval.window import RunWindow, find_window
 from long_context_tasks.hosts.turns import NO_JUDGE, left_out, not_judged_hint, unanswered
@@ -157,6 +157,7 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
         self.run_window = RunWindow()
         self._ask: Callable[[Sequence[Message]], Any] | None = None
         self._model: Any = None
+        self._run_seed: int | None = None
         self._verdicts: Verdicts = {}
         self._responses: dict[str, list[Response]] = {}
         self._unfit: dict[str, None] = {}
@@ -245,6 +246,11 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             chat_template = None
         return context_of(self.loaded.messages(self._case(doc)), system_instruction, chat_template)
 
+    def set_fewshot_seed(self, seed: int | None = None) -> None:
+        """Keep the seed of ``--seed``, which the host gives to its tasks but not to a server."""
+        super().set_fewshot_seed(seed)
+        self._run_seed = seed
+
     def build_all_requests(self, **kwargs: Any) -> None:
         """Build the requests, those that do not fit the window apart: they are named, counted and never sent.
 
@@ -277,6 +283,10 @@ class CaseTask(ConfigurableTask):  # type: ignore[misc]
             self.loaded.answer_budget,
         )
         self._config.metadata["window"] = self.run_window.window.describe()
+        if self._run_seed is not None and takes_run_seed(
+            getattr(template, "__self__", None), self.model_arguments
+        ):
+            self.config.generation_kwargs["seed"] = self._run_seed
         convert_length_refusals()
         if kwargs.get("cache_requests"):
             # The host knows a stored prompt by the name of its task; another length or window would get the old ones.

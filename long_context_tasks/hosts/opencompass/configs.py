@@ -10,7 +10,10 @@ looked at once more at the end of the run, where all of its tasks are known. A n
 import math
 import os
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import TaskSpec
@@ -19,10 +22,13 @@ from long_context_tasks.hosts.lm_eval.generate import synthetic_tasks
 from long_context_tasks.schema import InputError
 
 VARIABLE = "LCT_TASKS"
+PRESET = "LCT_PRESET"
+"""Names a file below configs/models: a model as a paper ran it, in the words of lm-eval's ``--config``."""
 OFFICIAL = "official"
 """Stands in LCT_TASKS for all tasks on the published files."""
 OTHERS = "other_packages_gen"
 """Name of the dataset file of benchmarks that other packages bring."""
+_KINDS = ("hf", "openai-chat-completions")
 _OURS = "long_context_tasks.hosts.opencompass"
 
 
@@ -66,6 +72,45 @@ def _number(
     if not bounds[0] <= value <= bounds[1] or math.isinf(value):
         raise InputError(f"{name}={given}: give {wanted}, or leave it out ({default:g})")
     return value
+
+
+def preset(kind: str = "") -> dict[str, Any]:
+    """Return what the file in LCT_PRESET says; empty without one, or for a model of another kind than ``kind``.
+
+    Raises:
+        InputError: the file cannot be read, names no model, or one that this host does not have; LCT_MODEL_TYPE=vllm beside it.
+    """
+    if not (name := os.environ.get(PRESET)):
+        return {}
+    remedy = "name one of the files configs/models/*/*.yaml"
+    try:
+        content = yaml.safe_load(Path(name).read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise InputError(f"{PRESET}={name}: cannot be read ({error}); {remedy}") from error
+    if not isinstance(content, dict) or not isinstance(content.get("model_args"), dict):
+        raise InputError(f"{PRESET}={name}: names no model; {remedy}")
+    if content.get("model") not in _KINDS or os.environ.get("LCT_MODEL_TYPE") == "vllm":
+        raise InputError(
+            f"{PRESET}={name}: only models of the kinds {' and '.join(_KINDS)} run here; use lm-eval for others"
+        )
+    found: dict[str, Any] = {**content, "name": Path(name).stem}
+    return found if kind in ("", found.get("model")) else {}
+
+
+def local_preset() -> dict[str, Any]:
+    """Return the arguments of the host's class for a preset of a local model; empty without one."""
+    if not (found := preset("hf")):
+        return {}
+    loading = dict(found["model_args"])
+    trust = {"trust_remote_code": loading.pop("trust_remote_code", False)}
+    own = {"max_length": "max_seq_len", "tokenizer": "tokenizer_path", "pretrained": "path"}
+    return {
+        "abbr": found["name"],
+        "generation_kwargs": found["gen_kwargs"],
+        **{theirs: loading.pop(name) for name, theirs in own.items() if name in loading},
+        "tokenizer_kwargs": trust,
+        "model_kwargs": trust | {"torch_dtype": f"torch.{loading.pop('dtype')}"} | loading,
+    }
 
 
 def group_of(spec: TaskSpec) -> str:
@@ -174,6 +219,7 @@ def dataset(task: str, **options: Any) -> dict[str, Any]:
         task: its name.
         options: ``lct_*`` options of it.
     """
+    of_preset = {k: v for k, v in preset().get("metadata", {}).items() if k.upper() not in os.environ}
     likely = catalogue.parse_task(task).scoring == "likelihood"
     module, kind = (f"{_OURS}.likelihood", "CasePPL") if likely else (f"{_OURS}.task", "Case")
     openicl = "opencompass.openicl"
@@ -194,6 +240,7 @@ def dataset(task: str, **options: Any) -> dict[str, Any]:
             "inferencer": {"type": f"{module}.{kind}{'' if likely else 'Gen'}Inferencer"},
         },
         "eval_cfg": {"evaluator": {"type": f"{module}.{kind}Evaluator"}},
+        **of_preset,
         **options,
     }
 

@@ -112,7 +112,7 @@ _CALLED_WITH = (
 )
 """What identifies a model in its config or changes answers. Only what is named here is taken, and what looks like a key
 or a header in it is not shown."""
-_GENERATION = ("generation_kwargs", "gen_config")
+_GENERATION = ("generation_kwargs", "gen_config", "openai_extra_kwargs")
 _SAMPLING = ("temperature", "top_p", "top_k", "seed")
 
 

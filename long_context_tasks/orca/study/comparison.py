@@ -12,7 +12,7 @@ towards the mean.
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -20,22 +20,34 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from long_context_tasks.orca.data import Ends, OrcaItem
+from long_context_tasks.orca.controls import traits_of
+from long_context_tasks.orca.data import MISMATCHED, NO_REFERENCE, Ends, OrcaItem
 from long_context_tasks.orca.metrics import item_agreement
-from long_context_tasks.orca.results import read_results
+from long_context_tasks.orca.results import Scored, read_results
 from long_context_tasks.orca.splits import SplitItems, all_items, question_numbers
-from long_context_tasks.orca.study.rating import BASELINES, BOUNDS, SCALES
+from long_context_tasks.orca.study.rating import BASELINES, BOUNDS, CONTROLS, SCALES, WORDINGS
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import json_rows
 from long_context_tasks.schema.validated import validated
-from long_context_tasks.stats.raters import Difference, mae_difference, rho_difference
+from long_context_tasks.stats import Interval
+from long_context_tasks.stats.raters import (
+    Difference,
+    mae_difference,
+    rho_difference,
+    rho_within,
+    rhos_within,
+    within_difference,
+)
+from long_context_tasks.stats.shortcuts import LEFT_OUT, SHORTCUTS, cross_predicted, predict_by
 
-Kind = Literal["judge", "baseline", "average", "fusion", "orca"]
+Kind = Literal["judge", "baseline", "average", "fusion", "orca", "control", "shortcut"]
+"""A ``control`` is a judge that saw another reference or none, a ``shortcut`` what predicts ratings without reading the answers."""
 Floats = NDArray[np.float64]
 Scale = tuple[float, float]
 _PEOPLE = "people"
 """A column that is no judge: people's own mean, as ``lct annotate judge`` writes it."""
 _NONE = "none"
+_FIGURES = ("rho", "tau", "mae", "variance_mae")
 _FEWEST = 2
 """Answers with all scores that a fusion needs in each part; far more to be any good."""
 
@@ -128,7 +140,10 @@ def _single_rater(name: str, scores: Mapping[str, float | None], scale: Scale, n
                 f"--scale {name}=LOW,HIGH"
             )
         estimates[each] = Estimate((score - low) / (high - low))
-    return Rater(name, "baseline" if name in BASELINES else "judge", (estimates,) * n_splits)
+    kind: Kind = "baseline" if name in BASELINES else "judge"
+    if set(name.split(":")) & set(CONTROLS):
+        kind = "control"
+    return Rater(name, kind, (estimates,) * n_splits)
 
 
 def named_groups(texts: Sequence[str], option: str, raters: Sequence[Rater]) -> list[tuple[str, list[Rater]]]:
@@ -317,26 +332,74 @@ def orca_raters(text: str, splits: Sequence[SplitItems]) -> list[Rater]:
         raise InputError(
             f"--orca {text}: write NAME=PATTERN with {{split}} in it, such as orca=scored/{{split}}/test.jsonl"
         )
-    predicted: dict[str, list[Estimates]] = {name: [], f"{name} clamped": []}
+    columns: dict[str, Callable[[Scored], float | None]] = {
+        name: lambda row: row.mean,
+        f"{name} clamped": lambda row: row.clamped,
+        f"{name}, {MISMATCHED}": lambda row: row.mismatched,
+        f"{name}, {NO_REFERENCE}": lambda row: row.no_reference,
+    }
+    predicted: dict[str, list[Estimates]] = {each: [] for each in columns}
     for split in splits:
         path = Path(pattern.replace("{split}", split.name).replace("{number}", split.number))
-        plain: dict[str, Estimate] = {}
-        clamped: dict[str, Estimate] = {}
-        for row in read_results(path):
-            if not row.id or row.id in plain:
-                wrong = f"{row.id} is there twice" if row.id else "an answer has no id"
-                raise InputError(f"{path}: {wrong}; score the answers again")
-            variance = row.variance if row.predicts_variance else None
-            plain[row.id] = Estimate(row.mean, variance)
-            if row.clamped is not None:
-                clamped[row.id] = Estimate(row.clamped, variance)
-        predicted[name].append(plain)
-        predicted[f"{name} clamped"] += [clamped] if clamped else []
-    if (with_column := len(predicted[f"{name} clamped"])) not in (0, len(splits)):
-        raise InputError(
-            f"--orca {text}: {with_column} of {len(splits)} files have a clamped column; clamp all"
-        )
-    return [Rater(each, "orca", tuple(by_split)) for each, by_split in predicted.items() if by_split]
+        scored = read_results(path)
+        rows = {row.id: row for row in scored}
+        if len(rows) < len(scored) or "" in rows:
+            wrong = "an answer has no id" if "" in rows else "an id is there twice"
+            raise InputError(f"{path}: {wrong}; score the answers again")
+        for each, column in columns.items():
+            found = {
+                key: Estimate(
+                    mean, row.variance if row.predicts_variance and each in list(columns)[:2] else None
+                )
+                for key, row in rows.items()
+                if (mean := column(row)) is not None
+            }
+            predicted[each] += [found] if found else []
+    for each, by_split in predicted.items():
+        if len(by_split) not in (0, len(splits)):
+            raise InputError(
+                f"--orca {text}: {len(by_split)} of {len(splits)} files have the scores of {each}; score and clamp all in the same way"
+            )
+    return [
+        Rater(each, "orca" if each in list(columns)[:2] else "control", tuple(by_split))
+        for each, by_split in predicted.items()
+        if by_split
+    ]
+
+
+def shortcut_raters(splits: Sequence[SplitItems]) -> list[Rater]:
+    """Return what each of :data:`SHORTCUTS` predicts for the test parts, learned from the training parts; across questions where there is none.
+
+    Answers of which no model is named teach nothing of identity, so then lengths alone are returned.
+    """
+    known = all_items(splits).values()
+    cross = not all(split.train for split in splits)
+    if cross and len(set(question_numbers(list(known)))) < 2:
+        return []
+    found: dict[str, list[Estimates]] = {}
+    for split in splits:
+        test = [traits_of(item) for item in split.test]
+        if cross:
+            ratings = [float(item.rating_mean or 0) for item in split.test]
+            predicted = cross_predicted(test, ratings, question_numbers(split.test))
+            predicted.pop(LEFT_OUT, None)
+        else:
+            train = [traits_of(item) for item in split.train]
+            ratings = [float(item.rating_mean or 0) for item in split.train]
+            predicted = {name: predict_by(name, train, ratings, test) for name in SHORTCUTS}
+        for name, means in predicted.items():
+            found.setdefault(name, []).append(
+                {
+                    item.id: Estimate(min(max(mean, 0.0), 1.0))
+                    for item, mean in zip(split.test, means, strict=True)
+                }
+            )
+    named = any(item.model for item in known)
+    return [
+        Rater(name, "shortcut", tuple(each))
+        for name, each in found.items()
+        if named or name == "lengths only"
+    ]
 
 
 @dataclass(frozen=True)
@@ -374,6 +437,9 @@ class RaterFigures:
         n_variance: those of them with three ratings or more and a predicted variance.
         rho, tau, mae: of the mean: Spearman, Kendall's tau-b, mean absolute error.
         variance_mae: mean absolute error of the variance.
+        within: mean of rho within each answering model.
+        within_interval: 95 %, of the test answers of all splits together, over whole questions.
+        by_model: rho within each answering model, mean over the splits.
     """
 
     name: str
@@ -384,6 +450,9 @@ class RaterFigures:
     tau: Spread
     mae: Spread
     variance_mae: Spread
+    within: Spread
+    within_interval: Interval
+    by_model: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -393,13 +462,14 @@ class Against:
     Attributes:
         name: of the first rater.
         n, questions: answers (one that is in two test parts counts twice), and distinct questions, which are drawn whole.
-        rho, mae: the differences.
+        rho, within, mae: the differences.
     """
 
     name: str
     n: int
     questions: int
     rho: Difference
+    within: Difference
     mae: Difference
 
 
@@ -467,16 +537,16 @@ def compare_raters(
                     f"its ids are such as {split.test[0].id} (without a score: {without})"
                 )
     differences: list[Against] = []
+    known = all_items(splits)
+    questions = dict(zip(known, question_numbers(list(known.values())), strict=True))
     if against is not None:
-        known = all_items(splits)
-        questions = dict(zip(known, question_numbers(list(known.values())), strict=True))
         differences = [
             _against(rater, by_name[against], kept[name], questions, seed)
             for name, rater in by_name.items()
             if name != against
         ]
     return Comparison(
-        tuple(_figures(rater, kept[name]) for name, rater in by_name.items()),
+        tuple(_figures(rater, kept[name], questions, seed) for name, rater in by_name.items()),
         total,
         0 if own_items else total - sum(map(len, common)),
         lacking,
@@ -484,22 +554,43 @@ def compare_raters(
     )
 
 
-def _figures(rater: Rater, parts: Sequence[Sequence[OrcaItem]]) -> RaterFigures:
-    found = []
-    for items, predictions in zip(parts, rater.by_split, strict=True):
+def _figures(
+    rater: Rater, parts: Sequence[Sequence[OrcaItem]], questions: Mapping[str, int], seed: int
+) -> RaterFigures:
+    found, within = [], []
+    pooled: list[tuple[float, float, tuple[int, str], int]] = []
+    by_model: dict[str, list[float]] = {}
+    for number, (items, predictions) in enumerate(zip(parts, rater.by_split, strict=True)):
         estimates = [predictions[item.id] for item in items]
         found.append(
             item_agreement(items, [each.mean for each in estimates], [each.variance for each in estimates])
         )
+        rows = [
+            (each.mean, float(item.rating_mean or 0), (number, item.model or ""), questions[item.id])
+            for item, each in zip(items, estimates, strict=True)
+        ]
+        own = {}
+        if rows:
+            means, truth, groups, _ = (list(column) for column in zip(*rows, strict=True))
+            rhos = rhos_within(means, truth, groups)
+            own = {str(model): rho for (_, model), rho in rhos.items() if not math.isnan(rho)}
+        within.append(statistics.fmean(own.values()) if own else math.nan)
+        for model, rho in own.items():
+            by_model.setdefault(model, []).append(rho)
+        pooled += rows
+    interval = Interval(math.nan, math.nan)
+    if pooled:
+        means, truth, groups, clusters = (list(column) for column in zip(*pooled, strict=True))
+        _, interval = rho_within(means, truth, groups, clusters, seed)
     return RaterFigures(
         rater.name,
         rater.kind,
         sum(each.n for each in found),
         sum(each.n_variance for each in found),
-        *(
-            Spread.of([getattr(each, name) for each in found])
-            for name in ("rho", "tau", "mae", "variance_mae")
-        ),
+        **{name: Spread.of([getattr(each, name) for each in found]) for name in _FIGURES},
+        within=Spread.of(within),
+        within_interval=interval,
+        by_model={model: statistics.fmean(rhos) for model, rhos in by_model.items()},
     )
 
 
@@ -507,21 +598,43 @@ def _against(
     first: Rater, second: Rater, parts: Sequence[Sequence[OrcaItem]], questions: Mapping[str, int], seed: int
 ) -> Against:
     rows = [
-        (one[item.id].mean, other[item.id].mean, item.rating_mean, questions[item.id])
-        for items, one, other in zip(parts, first.by_split, second.by_split, strict=True)
+        (one[item.id].mean, other[item.id].mean, item.rating_mean, (number, item.model), questions[item.id])
+        for number, (items, one, other) in enumerate(zip(parts, first.by_split, second.by_split, strict=True))
         for item in items
         if item.id in one and item.id in other
     ]
     if not rows:
         raise InputError(f"--against {second.name}: {first.name} has a score for none of its answers")
-    x, y, truth, clusters = (list(column) for column in zip(*rows, strict=True))
+    x, y, truth, models, clusters = (list(column) for column in zip(*rows, strict=True))
     return Against(
         first.name,
         len(rows),
         len(set(clusters)),
         rho_difference(x, y, truth, clusters, seed),
+        within_difference(x, y, truth, models, clusters, seed),
         mae_difference(x, y, truth, clusters),
     )
+
+
+def over_wordings(figures: Sequence[RaterFigures]) -> list[tuple[str, int, Spread, Spread]]:
+    """Return name, number of wordings, rho and MAE of each judge that rated with several wordings of a prompt (Table 7).
+
+    The name is ``JUDGE:CONDITION``; mean and standard deviation are over wordings, of the figures of all splits.
+    """
+    groups: dict[str, list[RaterFigures]] = {}
+    for each in figures:
+        name, _, wording = each.name.rpartition(":")
+        groups.setdefault(name if wording in WORDINGS else each.name, []).append(each)
+    return [
+        (
+            name,
+            len(own),
+            Spread.of([each.rho.mean for each in own]),
+            Spread.of([each.mae.mean for each in own]),
+        )
+        for name, own in groups.items()
+        if len(own) > 1
+    ]
 
 
 def compare_files(
@@ -585,7 +698,7 @@ def compare_files(
             notes.append(f"no fusion: {error}")  # the default is dropped where it cannot be made
         else:
             fused_raters.append(rater)
-    raters = [*plain, *means, *fused_raters, *trained]
+    raters = [*plain, *means, *fused_raters, *trained, *shortcut_raters(splits)]
     counts = Counter(rater.name for rater in raters)
     if twice := [name for name, count in counts.items() if count > 1]:
         raise InputError(f"two raters are called {twice[0]}; name averages, fusions and ORCA with NAME=...")

@@ -26,14 +26,24 @@ from long_context_tasks.judges.kinds import check_judge, kind_of
 from long_context_tasks.judges.run import judge_all
 from long_context_tasks.judges.store import Store
 from long_context_tasks.judges.verdict import JudgeRequest, Rubric, Summary, panel, summarize
+from long_context_tasks.orca.controls import with_other_references
 from long_context_tasks.orca.data import OrcaItem
 from long_context_tasks.orca.splits import normalised_question
 from long_context_tasks.schema import InputError, Message
 
-Condition = Literal["with_context", "without_transcription", "without_context", "without_question"]
+Condition = Literal[
+    "with_context",
+    "without_transcription",
+    "without_context",
+    "without_question",
+    "mismatched_reference",
+    "no_reference",
+]
 """What a judge is shown beside reference and candidate, by the names of the paper's Table 6: question, rationale and transcript; question and
-rationale; the question; nothing (the last goes from "without context": neither question nor context)."""
-CONDITIONS: tuple[Condition, ...] = get_args(Condition)
+rationale; the question; nothing (the last goes from "without context": neither question nor context). Then the controls: the question with another
+question's reference, and with none, both without context."""
+CONDITIONS: tuple[Condition, ...] = get_args(Condition)[:4]
+CONTROLS: tuple[Condition, ...] = get_args(Condition)[4:]
 Wording = Literal["paper", "modified"]
 """Fig. 7 or Fig. 8."""
 WORDINGS: tuple[Wording, ...] = get_args(Wording)
@@ -92,7 +102,7 @@ def judge_prompt(
     """
     values = {
         "question": item.question or "",
-        "gt_answer": item.reference or "",
+        "gt_answer": "(not given)" if condition == "no_reference" else item.reference or "",
         "candidate_answer": item.candidate or "",
         "rationale": item.rationale or "",
         "transcript": item.transcription or "",
@@ -152,17 +162,18 @@ class Column:
 
 
 def chosen_conditions(names: Iterable[str]) -> list[Condition]:
-    """Return the named conditions, each once; ``all`` names each of them.
+    """Return the named conditions, each once; ``all`` names each but the controls.
 
     Raises:
         InputError: an unknown one, or none.
     """
     names = list(names)
-    unknown = [name for name in names if name not in (*CONDITIONS, "all")]
+    unknown = [name for name in names if name not in (*CONDITIONS, *CONTROLS, "all")]
     if unknown or not names:
         wrong = f" {', '.join(unknown)}: there are" if unknown else ": names none; there are"
-        raise InputError(f"--condition{wrong} {', '.join(CONDITIONS)}, all")
-    return [name for name in CONDITIONS if name in names or "all" in names]
+        raise InputError(f"--condition{wrong} {', '.join((*CONDITIONS, *CONTROLS))}, all")
+    chosen = [name for name in CONDITIONS if name in names or "all" in names]
+    return [*chosen, *(name for name in CONTROLS if name in names)]
 
 
 def without_context(items: Sequence[OrcaItem], conditions: Sequence[Condition]) -> list[str]:
@@ -203,7 +214,7 @@ def rate_answers(
     requests = [
         JudgeRequest(item.id, judge_prompt(item, condition, wording))
         for condition in conditions
-        for item in items
+        for item in (with_other_references(items) if condition == "mismatched_reference" else items)
     ]
     # Where every reply is stored, the judge need not be reachable.
     if not config.in_process and any(

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from long_context_tasks.orca.checkpoint import (
-    HEAD,
     find_checkpoint,
+    fingerprint,
     named_failures,
     read_args,
     read_config,
@@ -105,7 +105,7 @@ def run_training(
     args: dict[str, Any] = {
         "model": model,
         # A checkpoint is the same one in any folder.
-        "init": None if init is None else f"{init.name} {_sha256(init / 'model' / HEAD)[:16]}",
+        "init": None if init is None else f"{init.name} {fingerprint(init)}",
         "scenario": scenario,
         "data": {name: {"file": path.name, "sha256": _sha256(path)} for name, path in named.items() if path},
     }

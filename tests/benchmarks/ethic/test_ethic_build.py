@@ -23,7 +23,12 @@ from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic import BENCHMARK, prompts, scoring
 from long_context_tasks.benchmarks.ethic.build.annotator import label_f1
 from long_context_tasks.benchmarks.ethic.build.attribute import mask
-from long_context_tasks.benchmarks.ethic.build.sources import cited_cases, included_elsewhere, places
+from long_context_tasks.benchmarks.ethic.build.sources import (
+    cited_cases,
+    included_elsewhere,
+    places,
+    read_sources,
+)
 from long_context_tasks.benchmarks.ethic.prompts import split_sections
 from long_context_tasks.benchmarks.ethic.report import context_key
 from long_context_tasks.benchmarks.ethic.scoring import official
@@ -387,6 +392,32 @@ def test_real_reviews_overlap_as_their_ids_say(shared: Path) -> None:
     best = found["Cohen_2006_ADHD"]
     assert best is not None and best[0].id == "Cohen_2006_AtypicalAntipsychotics" and len(best[1]) == 63
     assert found["Bannach-Brown_2019"] is None
+
+
+def test_real_opinions_make_contexts_of_several_documents(shared: Path, tmp_path: Path) -> None:
+    source = shared / "data" / "court_opinions"
+    for group in read_sources(source, "law"):
+        sizes = [sum(len(text.text.split("\n")[-1]) for text in own) for own in group.documents]
+        assert sizes == sorted(sizes)
+    out = tmp_path / "ethic_summarize"
+    words = ("build", "ethic_summarize", "--documents", source, "--length", "4k,8k,16k", "--out", tmp_path)
+    printed = lct(*words)
+    cases = CaseSet.read(out, "ethic_summarize_law")
+    titles = {
+        case.id: re.findall(r"^Case: ", user, re.MULTILINE)
+        for case, user in cases_of(out, "ethic_summarize_law")
+    }
+    means = []
+    for length, least in (("4k", 79), ("8k", 83), ("16k", 69)):
+        found = [case for case in cases.cases if case.id.endswith(f"_{length}")]
+        assert len(found) >= least
+        documents = [case.labels["num_documents"] for case in found]
+        assert min(documents) >= 2 and documents == [len(titles[case.id]) for case in found]
+        means.append(sum(documents) / len(documents))
+        assert re.search(rf"ethic_summarize_law {length} .* {means[-1]:.1f} +\n", printed)
+    assert means == sorted(means) and means[-1] > 2.9
+    kept = json.loads((out / "manifest.json").read_text())["tasks"]["ethic_summarize_law"]["figures"]
+    assert [kept[length]["documents"] for length in ("4k", "8k", "16k")] == means
 
 
 def test_real_citations_of_a_target_are_masked(shared: Path) -> None:

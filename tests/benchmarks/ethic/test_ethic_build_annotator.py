@@ -33,6 +33,7 @@ from long_context_tasks.benchmarks.building import Progress
 from long_context_tasks.benchmarks.ethic import build as ethic_build
 from long_context_tasks.benchmarks.ethic.build.annotator import Annotator, load_annotator
 from long_context_tasks.benchmarks.ethic.build.settings import EthicSettings
+from long_context_tasks.benchmarks.ethic.prompts import split_sections
 from long_context_tasks.schema import CaseSet, InputError
 
 pytestmark = pytest.mark.slow
@@ -158,14 +159,52 @@ def test_spans_of_other_things_are_ignored_and_counted(law: Path, tmp_path: Path
 
     with annotating(tmp_path, says, **ONCE) as (_, annotator):
         [report] = build("ethic_attribute", law, tmp_path / "x", annotator=annotator)
-    [note] = [note for note in report.notes if "ignored" in note]
+    [note] = [note for note in report.notes if "neither" in note]
     spans = re.search(r"(\d+) spans name neither the target nor a citation", note)
-    assert spans is not None and int(spans[1]) > 4 and int(spans[1]) % 2 == 0
+    assert spans is not None and int(spans[1]) > 4
     cases = CaseSet.read(tmp_path / "x", "ethic_attribute_law")
     for case, user in zip(cases.cases, user_messages(cases).values(), strict=True):
         context = context_of(user)
         assert "The rule is settled. See [CITATION]." in context and TARGET not in context
         assert len(case.turns[0].gold) < case.labels["num_segments"]
+
+
+def test_spans_that_are_not_verbatim_and_names_that_still_stand_are_counted(tmp_path: Path) -> None:
+    rows = opinions(random.Random(2))
+    for number, row in enumerate(rows[1:]):
+        # Behind the page that cites the target; twice, and nothing that a finder of citations knows.
+        pages = row["text"].split("\f")
+        unprinted = "F.3d , No. 93-1645, slip op. at 20-23 (1st Cir. Feb. , 1994) [No. 93-1645, slip op.]"
+        pages[number + 1] += f" See {TARGET.upper()}, {unprinted}. So it was in {TARGET} (we think)."
+        row["text"] = "\f".join(pages)
+    # The rest of the same case names it on every page.
+    rows.append({**rows[1], "opinion_id": "77", "title": f"{TARGET} (II)"})
+    write_rows(tmp_path / "opinions.jsonl", rows)
+
+    def says(prompt: str) -> str:
+        if "Copy each span" not in prompt:
+            return answer(prompt)
+        context = context_of(prompt)
+        spans = re.findall(re.escape(TARGET) + r", \d+ F\.3d \d+", context)
+        return "\n".join([f"{TARGET}, 1 U.S. 1", *spans])
+
+    with annotating(tmp_path, says, **ONCE) as (server, annotator):
+        own = {"annotator": annotator, "lengths": (16000,)}
+        [report] = build("ethic_attribute", tmp_path / "opinions.jsonl", tmp_path / "x", **own)
+        asked = sum("Copy each span" in body["messages"][-1]["content"] for body in server.bodies)
+    assert report.notes == (
+        f"annotator stand-in: {asked} spans do not stand on their page word for word, and were ignored",
+        "annotator stand-in: 4 pages still showed the target's name, which was masked as a citation of it",
+    )
+    cases = CaseSet.read(tmp_path / "x", "ethic_attribute_law")
+    [case] = cases.cases
+    [user] = user_messages(cases).values()
+    segments = split_sections(context_of(user), "law")
+    last = [
+        marker for marker, text in segments.items() if "See [CITATION]. So it was in [CITATION] (we" in text
+    ]
+    assert len(last) == 4 == case.labels["num_documents"] and set(last) <= set(case.turns[0].gold)
+    assert TARGET.lower() not in context_of(user).lower() and "(II)" not in user
 
 
 def test_medicine_pays_for_what_is_chosen_only(tmp_path: Path) -> None:

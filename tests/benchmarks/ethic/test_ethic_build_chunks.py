@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
@@ -59,8 +60,7 @@ def test_chunks_keep_every_letter_in_order_and_their_size(texts: list[str], cap:
 @given(TEXTS, st.integers(32, 100), st.lists(st.integers(32, 600), min_size=2, max_size=2))
 def test_windows_lie_in_one_another(texts: list[str], cap: int, budgets: list[int]) -> None:
     tokenizer = cl100k()
-    source = Source("s", "s", "books", tuple(map(Text, texts)))
-    chunks = first_chunks(source, cap, max(budgets), tokenizer)
+    chunks = first_chunks(map(Text, texts), cap, max(budgets), tokenizer)
     small, large = (window(chunks, budget) for budget in sorted(budgets))
     assert sum(chunk.tokens for chunk in large) <= max(budgets)
     assert sum(chunk.tokens for chunk in small) <= min(budgets)
@@ -70,6 +70,28 @@ def test_windows_lie_in_one_another(texts: list[str], cap: int, budgets: list[in
     assert [chunk.text for chunk in small[:-1]] == [chunk.text for chunk in chunks[: len(small) - 1]]
     whole = window(chunks, max(budgets), fill=False)
     assert [chunk.text for chunk in whole] == [chunk.text for chunk in chunks[: len(whole)]]
+
+
+def test_opinions_take_turns_and_longer_contexts_hold_shorter_ones() -> None:
+    tokenizer = Tokenizer("words", lambda texts: [len(text.split()) for text in texts])
+
+    def shown(*sizes: int) -> list[list[int]]:
+        """Words of each opinion at 4k and 8k."""
+        texts = (Text(f"word{n} " * 100, part) for part, size in enumerate(sizes) for n in range(size // 100))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(EthicSettings, "measure", property(lambda _: tokenizer))
+            patch.setattr(EthicSettings, "budget", lambda _, length: length - 500)
+            own = EthicSettings(lengths=(4000, 8000), chunk_tokens=1000, min_document=0)
+            plan = plan_windows([Source("s", "", "law", tuple(texts))], own, Progress())
+        found = [[piece for chunk in one.chunks for piece in chunk.pieces] for one in plan.windows]
+        assert all([piece.part for piece in one] == sorted(piece.part for piece in one) for one in found)
+        assert set(found[0]) <= set(found[1])
+        counts = (Counter(piece.part for piece in one) for one in found)
+        return [[100 * count[part] for part in range(len(sizes))] for count in counts]
+
+    assert shown(4000, 5000, 6000) == [[2000, 1500, 0], [3500, 2000, 2000]]
+    assert shown(300, 900, 7000) == [[300, 900, 2300], [300, 900, 6300]]
+    assert shown(9000) == [[3500], [7500]]
 
 
 @settings(max_examples=60, deadline=None)
@@ -93,11 +115,10 @@ def test_a_text_is_encoded_once_and_the_rest_of_a_long_document_never() -> None:
     tokenizer = Tokenizer("words", count)  # type: ignore[arg-type]
     rng = random.Random(0)
     texts = tuple(Text(" ".join(str(rng.random()) for _ in range(60))) for _ in range(1000))
-    source = Source("s", "s", "books", texts)
-    chunks = first_chunks(source, 100, 500, tokenizer)
+    chunks = first_chunks(texts, 100, 500, tokenizer)
     assert sum(chunk.tokens for chunk in chunks) >= 500 and len(counted) < 20
-    first_chunks(source, 100, 10**6, tokenizer)
-    first_chunks(source, 100, 500, tokenizer)
+    first_chunks(texts, 100, 10**6, tokenizer)
+    first_chunks(texts, 100, 500, tokenizer)
     assert len(counted) == len(set(counted)) == 1000
 
 

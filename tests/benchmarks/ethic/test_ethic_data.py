@@ -3,8 +3,10 @@
 import gzip
 import json
 import logging
+import re
 import shutil
 import time
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +22,7 @@ from contract_data import (
     write_published_files,
 )
 
-from long_context_tasks.benchmarks.catalogue import resolve_options, task_specs
+from long_context_tasks.benchmarks.catalogue import card, resolve_options, task_specs
 from long_context_tasks.benchmarks.ethic import data as prompt_length
 from long_context_tasks.benchmarks.ethic.files import CONFIGURATIONS as TASKS
 from long_context_tasks.benchmarks.loading import load_task
@@ -125,7 +127,18 @@ def test_sections_are_the_gold_of_summarizing(data: Path) -> None:
     ]
 
 
-FORMS = ["jsonl", "gzip", "list", "parquet", "hub_folder", "saved", "saved_dict", "to_json", "two_files"]
+FORMS = [
+    "jsonl",
+    "gzip",
+    "list",
+    "parquet",
+    "hub_folder",
+    "saved",
+    "saved_dict",
+    "to_json",
+    "two_files",
+    "zip",
+]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -155,6 +168,10 @@ def test_a_local_copy_in_every_form(data: Path, form: str) -> None:
             datasets.DatasetDict({"test": table}).save_to_disk(str(nested))
         case "to_json":
             table.to_json(str(data / "Recalling-test.json"))
+        case "zip":
+            with zipfile.ZipFile(data / "recalling.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("test_recalling.jsonl", "\n".join(map(json.dumps, whole)))
+                archive.writestr("__MACOSX/._test_recalling.jsonl", "no data")
         case "two_files":
             table.select(range(5)).to_parquet(str(nested / "test-00000-of-00002.parquet"))
             table.select(range(5, 12)).to_parquet(str(nested / "test-00001-of-00002.parquet"))
@@ -167,11 +184,31 @@ def test_a_local_copy_in_every_form(data: Path, form: str) -> None:
         ]
 
 
+def test_the_hub_is_asked_for_the_commit_on_the_card(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    datasets = pytest.importorskip("datasets")
+    table, asked = datasets.Dataset.from_list(list(rows("Recalling", 3))), []
+
+    def load_dataset(*given: str, **named: str) -> Any:
+        asked.append((given, named))
+        return table
+
+    monkeypatch.setattr("datasets.load_dataset", load_dataset)
+    assert load(data).cases.cases
+    [((hub, configuration), named)] = asked
+    stated = card("ethic").data
+    assert (hub, configuration, named["split"]) == (stated["hub"]["id"], "Recalling", "test")
+    assert re.fullmatch("[0-9a-f]{40}", named["revision"]) and named["revision"] == stated["hub"]["revision"]
+    assert all(f"/resolve/{named['revision']}/{name}" in url for name, url in stated["other_urls"].items())
+    assert {name.removesuffix(".zip") for name in stated["other_urls"]} == {
+        configuration.lower() for configuration in CONFIGURATIONS
+    }
+
+
 def test_without_network_and_copy_one_error_names_both_remedies(data: Path) -> None:
     with pytest.raises(InputError) as error:
         load(data)
     said = str(error.value)
-    assert str(data) in said and "Recalling.parquet" in said and "HF_HUB_OFFLINE" in said and "\n" not in said
+    assert str(data) in said and "Recalling.zip" in said and "HF_HUB_OFFLINE" in said and "\n" not in said
 
 
 @pytest.mark.parametrize(
@@ -214,7 +251,7 @@ def test_bad_rows_are_told_by_file_and_row(
     ("name", "content"),
     [("Recalling.parquet", b"PAR1 cut"), ("Recalling.arrow", b"nothing"), ("Recalling.jsonl", b"{]\n"),
      ("Recalling.json", b'[{"ID": 1'), ("Recalling.jsonl.gz", b"\x1f\x8b cut"), ("Recalling.jsonl", b"3\n"),
-     ("Recalling.jsonl", b"\xff\xfe\n")],
+     ("Recalling.jsonl", b"\xff\xfe\n"), ("recalling.zip", b"PK cut")],
 )  # fmt: skip
 def test_a_damaged_file_is_named(data: Path, name: str, content: bytes) -> None:
     (data / name).write_bytes(content)

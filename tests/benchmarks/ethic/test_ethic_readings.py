@@ -31,7 +31,9 @@ from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.benchmarks.ethic.scoring import fact_recall, score_qa
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import SectionFacts, states, written_summaries
 from long_context_tasks.benchmarks.ethic.scoring.repaired import (
+    attributed_ids,
     is_refusal,
+    listed_order,
     recall_f1,
     recall_labels,
     recalled_items,
@@ -69,6 +71,9 @@ def wheel_and_mill(response: str) -> float | None:
 
 READERS: dict[str, Callable[..., Any]] = {
     "labels": parse_labels,
+    "recalled": lambda answer: recalled_items(answer, "books"),
+    "attributed": attributed_ids,
+    "ordered": listed_order,
     "masked": lambda text, quotes: mask(text, quotes)[0],
     "may refer": lambda span: may_refer(span, Opinion("1", "The United States v. Gifford", ())),
     "refusal": is_refusal,
@@ -126,7 +131,7 @@ def test_lists_of_the_asked_form_come_back(names: list[str], numbers: list[str])
 
 TITLES = {
     *("Ms", "Miss", "Dr", "Sir", "Lady", "Lord", "Captain"),
-    *("Madam", "Madame", "Speaker", "Hon", "Rev", "Prof"),
+    *("Madam", "Madame", "Speaker", "Hon", "Rev", "Prof", "Mme", "Mlle", "Aunt", "Uncle", "The", "An", "Of"),
 }
 
 

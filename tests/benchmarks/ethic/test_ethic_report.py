@@ -110,6 +110,26 @@ def test_low_and_high_are_compared_on_equal_contexts_only() -> None:
     assert compare([*low[2:], unknown], [*high, unknown]) is None
 
 
+def test_an_interval_of_a_difference_stays_in_its_range() -> None:
+    def cases(*values: float) -> list[Scored]:
+        return [
+            Scored((number,), "books", f"b{number}", Span(4000, 4000), value, context="c")
+            for number, value in enumerate(values)
+        ]
+
+    low, high = cases(1, 1, 1), cases(0, 0.5, 0)
+    found = compare(low, high)
+    assert found is not None and found[2].interval is not None and found[2].interval.low == -1
+    found = compare(high, low)
+    assert found is not None and found[2].interval is not None and found[2].interval.high == 1
+    # The spread of one document is unknown.
+    found = compare(low[:1], high[:1])
+    assert found is not None and found[2].interval is not None and math.isnan(found[2].interval.low)
+    # Differences of points have no such range.
+    found = compare(low, [replace(case, value=5.0 * number) for number, case in enumerate(low)], rates=False)
+    assert found is not None and found[2].interval is not None and found[2].interval.high > 1
+
+
 def test_labels_are_found_where_they_first_stand() -> None:
     turn = Turn(["Anne", "O’Neil", "1,234"], labels={"first_chunk": [0, 3, 1]})
     labels = {"domain": "books", "length": 4_000, "num_chunks": 4}
@@ -256,7 +276,10 @@ def test_low_against_high_coverage(tmp_path: Path, options: Options, built: Path
         own = resolve_options({"lct_cases": built / family})
         write_lm_eval(tmp_path / "runs", f"ethic_{kind}_books", own, knows_little)
     found = tables(tmp_path)
-    [row] = found["coverage"]
+    row, *by_length = found["coverage"]
+    assert [each["length"] for each in (row, *by_length)] == ["all", "4k", "8k"]
+    assert [each["n"] for each in by_length] == ["2", "2"]
+    assert (row["low metric"], row["high metric"]) == ("answer_f1", "strict_f1")
     assert (row["n"], row["domain"], row["low task"]) == ("4", "books", "ethic_single_qa")
     assert (row["low"], row["high task"]) == ("1.000", "ethic_recall")
     assert 0.5 < float(row["high"]) < 0.9

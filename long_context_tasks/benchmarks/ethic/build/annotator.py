@@ -6,6 +6,7 @@ Its labels are read here too, merged over chunks, and compared with a person's.
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
+from itertools import dropwhile
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -42,7 +43,18 @@ MOST_WORDS = 4
 _POSSESSIVE = re.compile(r"['’]s$")
 _HEADING = re.compile(r"^\D*:(?!\w)")
 _AND = re.compile(r"\s(?:and|&)\s", re.IGNORECASE)
-_TITLE = re.compile("mr|mrs|ms|miss|dr|sir|lady|lord|captain|madam|madame|speaker|hon|rev|prof")
+_TITLE = re.compile(
+    "mr|mrs|ms|miss|dr|sir|lady|lord|captain|madam|madame|speaker|hon|rev|prof|mister|mistress|messrs|mme|mlle|monsieur|"
+    "mademoiselle|doctor|professor|reverend|honourable|squire|queen|princess|duchess|countess|viscount|emperor|empress|president|"
+    "senator|archbishop|colonel|lieutenant|sergeant|admiral|uncle|aunt"
+)
+_RANK = re.compile(
+    "king|prince|duke|count|earl|baron|marquis|prime|minister|secretary|chancellor|chief|judge|justice|right|bishop|cardinal|pope|"
+    "father|mother|brother|sister|master|general|major|corporal|commander|inspector|constable"
+)
+"""Words that are titles before a name; alone, or behind a name, they may be names (John Major)."""
+_SMALL = frozenset(("the", "a", "an", "of"))
+"""Words that are no part of a name, wherever they are."""
 _VERBS = frozenset(("is", "are", "was", "were", "not"))
 """Words that only sentences have."""
 
@@ -157,8 +169,8 @@ def parse_labels(answer: str, domain: str) -> list[str] | None:
     Returns:
         None for an answer that is no list: sentences, or no label and no "None" either.
 
-    >>> parse_labels("Names: Elizabeth Bennet, Mr. Darcy and 'Jane'.", "books")
-    ['Elizabeth', 'Bennet', 'Darcy', 'Jane']
+    >>> parse_labels("Names: Elizabeth Bennet, Mr. Darcy and the Squire Trelawney.", "books")
+    ['Elizabeth', 'Bennet', 'Darcy', 'Trelawney']
     >>> parse_labels("1,204; 12 patients; 36.", "medicine"), parse_labels("618; F.3d; 27; 922(g)", "law")
     (['1204', '12', '36'], ['618', '27', '922g'])
     >>> parse_labels("None (nobody is named).", "books"), parse_labels("There are no names in it.", "books")
@@ -179,22 +191,28 @@ def parse_labels(answer: str, domain: str) -> list[str] | None:
         return None
     labels = merge_labels(_item_labels(words, domain) for words in items)
     # Titles alone are a list without a name.
-    return labels if labels or any(_is_title(word) for words in items for word in words) else None
+    titled = (_is_title(word) or _is_rank(word) for words in items for word in words)
+    return labels if labels or any(titled) else None
 
 
 def _is_sentence(words: Sequence[str], domain: str) -> bool:
     if domain == "law":
         # Names of cases and statutes may be long.
         return not _VERBS.isdisjoint(words)
-    own = [word for word in words if not _is_title(word)]
+    names = domain in NAMES
+    own = [word for word in words if not (_is_title(word) or (names and word.lower() in _SMALL))]
     if len(own) > MOST_WORDS or not _VERBS.isdisjoint(own):
         return True
-    no_name = domain in NAMES and all(word[0].islower() for word in own)
-    return len(own) > 1 and (no_name or own[0].lower() == "no")
+    no_name = names and all(word[0].islower() for word in own)
+    return len(words) > 1 and bool(own) and (no_name or (len(own) > 1 and own[0].lower() == "no"))
 
 
 def _is_title(word: str) -> bool:
     return _TITLE.fullmatch(word.strip(AROUND).lower()) is not None
+
+
+def _is_rank(word: str) -> bool:
+    return _RANK.fullmatch(word.strip(AROUND).lower()) is not None
 
 
 def _item_labels(words: Sequence[str], domain: str) -> list[str]:
@@ -206,8 +224,9 @@ def _item_labels(words: Sequence[str], domain: str) -> list[str]:
     stripped = [word.strip(AROUND) for word in words]
     if domain == "medicine":
         return [word for word in stripped if re.fullmatch(r"\d+", word, re.ASCII)][:1]
-    names = (_POSSESSIVE.sub("", word).strip(AROUND) for word in stripped)
-    return [name for name in names if re.search(r"[^\W\d_]", name) and not _is_title(name)]
+    names = (_POSSESSIVE.sub("", word).strip(AROUND) for word in stripped if word.lower() not in _SMALL)
+    own = [name for name in names if re.search(r"[^\W\d_]", name) and not _is_title(name)]
+    return own if len(words) == 1 else list(dropwhile(_is_rank, own))
 
 
 def merge_labels(lists: Iterable[Iterable[str]]) -> list[str]:
@@ -329,11 +348,13 @@ def label_quality(chunks: Sequence[LabelledChunk], annotator: Annotator) -> list
             for labels, chunk in zip(found, own, strict=True)
             if labels is not None
         ]
+        # What several people say of a chunk is not independent.
+        passages = [chunk.passage for labels, chunk in zip(found, own, strict=True) if labels is not None]
         if n := len(scores):
             row = {
                 "domain": domain,
                 "f1": sum(score.f1 for score in scores) / n,
-                "interval": asdict(interval_of_mean([score.f1 for score in scores], list(range(n)))),
+                "interval": asdict(interval_of_mean([score.f1 for score in scores], passages)),
                 "precision": sum(score.precision for score in scores) / n,
                 "recall": sum(score.recall for score in scores) / n,
                 "n": n,

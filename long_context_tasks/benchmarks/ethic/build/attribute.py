@@ -12,8 +12,9 @@ masked alike, and pages grouped into segments.
 
 import logging
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from long_context_tasks.benchmarks.building import Progress
@@ -191,7 +192,14 @@ _PIN = re.compile(r"(?:,? ?(?:at )?\d+(?:[-–]\d+)?(?: n\.\d+)?)*")
 _LEAD = re.compile(
     r"(?:(?:[a-z][\w'’]*|In(?! re\b)|Also|And|But|Under|As|Yet|Since|The|With|See)\b|[^\w\[]+)+"
 )
+# With what stands in place of volume and page: else only citations of the target would show it behind their mark.
+_UNPRINTED = re.compile(
+    re.escape(TARGET_MARK)
+    + r"(?:[,\s]*(?:[-_]{2,}|F\.\s?[23]d|No\.\s*[\d-]+|n\.\s?\d+|slip op\.(?:\s+at\s+[\d-]+)?))+"
+    r"(?:[,\s]*\([^()]{0,60}\d{4}[^()]{0,40}\))?(?:\s*\[No\.[^\[\]]{0,60}\])?"
+)
 _BLANKS = re.compile(r"\s+")
+_TYPED = str.maketrans("‘’“”–—", "''\"\"--")
 
 
 class Span(NamedTuple):
@@ -252,14 +260,15 @@ def _plain(text: str) -> str:
 
 
 def find_quotes(text: str, quotes: Iterable[str]) -> list[Span]:
-    """Find every place where a quoted span occurs in a text as whole words; white space and case may differ.
+    """Find every place where a quoted span occurs in a text as whole words; white space, case, quote marks and dashes may differ.
 
-    >>> find_quotes("See Doe  v. Roe. Doe v. Roe", ["doe v. Roe"])
-    [Span(start=4, end=15, target=True), Span(start=17, end=27, target=True)]
+    >>> find_quotes("See O’Doe  v. Roe. O'Doe v. Roe", ["o’doe v. Roe"])
+    [Span(start=4, end=17, target=True), Span(start=19, end=31, target=True)]
     """
     found = []
+    text = text.translate(_TYPED)
     for quote in quotes:
-        if words := quote.split():
+        if words := quote.translate(_TYPED).split():
             whole = r"\s+".join(map(re.escape, words))
             pattern = rf"(?<!\w){whole}(?!\w)"
             found += [Span(*match.span(), True) for match in re.finditer(pattern, text, re.IGNORECASE)]
@@ -294,6 +303,9 @@ SEGMENT_PAGES = 2
 LEAST_SHARE = 1_500
 """Tokens of a citing case in a context, at least, so that short contexts have few cases rather than scraps of many."""
 _SUMMARY_CHUNKS = 4
+_NOT_THERE = "spans do not stand on their page word for word, and were ignored"
+_NOT_TELLING = "spans name neither the target nor a citation, and were ignored"
+_AGAIN = "pages still showed the target's name, which was masked as a citation of it"
 _SMALL = re.compile("united|states|state|people|commonwealth|matter|city|county|company|inc|corp|the|and|for")
 """Words that the names of many cases have."""
 
@@ -321,7 +333,7 @@ def build_attribute_law(
     """Build cases of every target that other opinions cite; the gold are the segments with a citation of it.
 
     A case whose pages hold no citation of the target, as far as the annotator sees, is left out. Groups with many citing cases come
-    first.
+    first. Citing cases of the target's own name, such as a later appeal, are left out, as their pages name it everywhere.
     """
     page_tokens = settings.chunk_tokens // 2
     chunked: dict[str, list[Chunk]] = {}
@@ -341,10 +353,16 @@ def build_attribute_law(
         tokens = sum(chunk.tokens for opinion in group.citing for chunk in chunked[opinion.id])
         return Offer(group.target.id, tokens, at)
 
-    groups = progress.over(cited_cases(opinions), "reading and encoding opinions", "case")
+    cited = [
+        replace(
+            group, citing=tuple(one for one in group.citing if not name_of(group.target).search(one.title))
+        )
+        for group in cited_cases(opinions)
+    ]
+    groups = progress.over(cited, "reading and encoding opinions", "case")
     plan = plan_cases(map(offer, groups), settings)
     summaries = _target_summaries([found.group.target for found in plan.windows], settings, annotator)
-    masked, ignored = _masked_pages(plan.windows, summaries, annotator)
+    masked, counts = _masked_pages(plan.windows, summaries, annotator)
     made: list[tuple[int, Draft | str]] = []
     for group, length, pages in plan.windows:
         target = group.target.id
@@ -353,8 +371,8 @@ def build_attribute_law(
         if target in summaries and len(texts) == len(pages):
             draft = segments_draft(group, length, pages, texts, summaries[target])
         made.append((length, draft))
-    said = f"annotator {annotator.config.name}: {ignored} spans name neither the target nor a citation, and were ignored"
-    return Built("attribute", "law", plan, made, (said,) if ignored else ())
+    notes = tuple(f"annotator {annotator.config.name}: {count} {what}" for what, count in counts.items())
+    return Built("attribute", "law", plan, made, notes)
 
 
 def choose_pages(group: CitedCase, chunked: Mapping[str, Sequence[Chunk]], budget: int) -> list[Page]:
@@ -383,10 +401,24 @@ def hints(target: Opinion, citing: Opinion) -> list[re.Pattern[str]]:
     known = [
         re.escape(string).replace(r"\ ", r"\s+") for string in citing.citation_strings.get(target.id, ())
     ]
-    full = r"\W+".join(re.findall(r"\w+", target.title))
+    full = _spaced(target.title)
     names = [word for word in re.findall(r"\w{4,}", target.title) if not _SMALL.fullmatch(word.lower())]
     patterns = ["|".join([*known, *([full] if full else [])]), *(rf"\b{name}\b" for name in names[-1:])]
     return [re.compile(pattern, re.IGNORECASE) for pattern in patterns if pattern]
+
+
+def _spaced(title: str) -> str:
+    return r"\W+".join(re.findall(r"\w+", title))
+
+
+def name_of(target: Opinion) -> re.Pattern[str]:
+    """Return what the full name of a target looks like, longer last names included; a title of one word is none.
+
+    >>> name_of(Opinion("1", "United States v. Olivier", ())).findall("See United States v.  Olivier-Diaz")
+    ['United States v.  Olivier-Diaz']
+    """
+    full = _spaced(target.title)
+    return re.compile(rf"\b{full}(?:-\w+)*\b" if r"\W" in full else "(?!)", re.IGNORECASE)
 
 
 def _around(chunks: Sequence[Chunk], signs: Sequence[re.Pattern[str]], share: int) -> Sequence[Chunk]:
@@ -428,11 +460,13 @@ def _target_text(target: Opinion, summary: str) -> str:
 
 def _masked_pages(
     found: Sequence[_Pages], summaries: Mapping[str, str], annotator: Annotator
-) -> tuple[dict[tuple[str, str], str], int]:
+) -> tuple[dict[tuple[str, str], str], Counter[str]]:
     """Target and page to the page with marks; each page is asked about once for all lengths.
 
+    What eyecite and the annotator missed, such as a name before "slip op.", is masked where it is the full name of the target.
+
     Returns:
-        The pages, and the number of spans that cannot be references.
+        The pages, and what was ignored or masked again, with counts.
     """
     pages = {
         (group.target.id, page.chunk.text): (group.target, group.citing[page.opinion])
@@ -448,14 +482,19 @@ def _masked_pages(
         ]
     )
     masked = {}
-    ignored = 0
+    counts: Counter[str] = Counter()
     for ((name, text), (target, citing)), answer in zip(pages.items(), answers, strict=True):
         if answer is not None:
             spans = parse_spans(answer)
-            telling = [span for span in spans if may_refer(span, target)]
-            ignored += len(spans) - len(telling)
-            masked[name, text], _ = mask(text, telling, citing.citation_strings.get(name, ()))
-    return masked, ignored
+            there = [span for span in spans if find_quotes(text, [span])]
+            telling = [span for span in there if may_refer(span, target)]
+            once, _ = mask(text, telling, citing.citation_strings.get(name, ()))
+            again, standing = name_of(target).subn(TARGET_MARK, once)
+            masked[name, text] = _UNPRINTED.sub(TARGET_MARK, again)
+            counts[_NOT_THERE] += len(spans) - len(there)
+            counts[_NOT_TELLING] += len(there) - len(telling)
+            counts[_AGAIN] += standing > 0
+    return masked, +counts
 
 
 def may_refer(span: str, target: Opinion) -> bool:

@@ -1,6 +1,7 @@
 """Cases from the first chunks of documents: recalling, organizing, summarizing, and their low-coverage counterparts.
 
-Sections 3.2, 3.3 and 5.1. The counterparts ask about one or two chunks of the very contexts that recalling is built from:
+Sections 3.2, 3.3 and 5.1. The counterparts ask about one or two chunks of the very contexts that recalling is built from, the same
+question about all contexts of a source, so that only the length varies:
 single-document QA (books, debates) about one chunk, multi-document QA (medicine, law) about chunks of two documents, query-focused
 summarization about two chunks of any domain. The annotator writes question and answer.
 """
@@ -235,17 +236,23 @@ def build_counterparts(
     Settings that are equal to those of a recalling build give equal contexts.
     """
     plan = plan_windows(sources, settings, progress)
+    of_source: dict[str, list[Window]] = {}
+    for window in sorted(plan.windows, key=lambda window: window.length):
+        of_source.setdefault(window.source.id, []).append(window)
     built = []
     for kind in (_SINGLE_QA if domain in ("books", "debates") else _MULTI_QA, _FOCUSED_SUMMARY):
         asked, answered = _PROMPTS[kind]
-        found = [(window, *evidence(window, kind, settings.seed)) for window in plan.windows]
-        pairs = iter(annotator.pairs(asked, [passage for _, places, passage in found if places]))
+        found = {name: evidence(windows, kind, settings.seed) for name, windows in of_source.items()}
+        passages = {name: _passage(chunks, kind) for name, (_, chunks) in found.items() if chunks}
+        pairs = dict(zip(passages, annotator.pairs(asked, list(passages.values())), strict=True))
         made: list[tuple[int, Draft | str]] = []
-        for window, places, _ in found:
+        for window in plan.windows:
+            least, chunks = found[window.source.id]
             draft: Draft | str = "the context holds a single document"
-            if places:
+            if chunks and window.length >= least:
                 draft = "no question was written"
-                if (pair := next(pairs)) is not None:
+                if (pair := pairs[window.source.id]) is not None:
+                    places = _places(window, chunks, kind)
                     more = {"slots": {"question": pair[0]}, "turn_labels": {"evidence": places}}
                     draft = _draft(window, answered, [pair[1]], {"coverage": "low"}, **more)
             made.append((window.length, draft))
@@ -253,23 +260,57 @@ def build_counterparts(
     return built
 
 
-def evidence(window: Window, kind: str, seed: int) -> tuple[list[int], str]:
+def evidence(windows: Sequence[Window], kind: str, seed: int) -> tuple[int, list[Chunk]]:
     """Choose what a question is asked about: one chunk, two neighbours, or, for multi-document QA, a piece each of two documents.
 
+    Args:
+        windows: of one source, the shortest first.
+        kind: of counterpart.
+        seed: of the choice.
+
     Returns:
-        Numbers of chunks; of pieces for multi-document QA; empty where the context has too few. And their text.
+        The least length whose context, like all longer ones, shows the chosen chunks; and the chunks, none where all contexts have
+        too few documents.
     """
-    order = (seed, kind, window.source.domain, window.source.id, window.length)
-    if kind == _MULTI_QA:
-        pieces = _pieces(window.chunks)
+    source = windows[0].source
+    order = (seed, kind, source.domain, source.id)
+    for least, first in enumerate(windows):
+        chunks = _shown_by_all(windows[least:])
+        if kind == _SINGLE_QA:
+            return first.length, [chunks[place] for place in shuffled(len(chunks), *order)[:1]]
+        if kind == _FOCUSED_SUMMARY:
+            place = shuffled(max(1, len(chunks) - 1), *order)[0]
+            return first.length, chunks[place : place + 2]
+        pieces = _pieces(chunks)
         chosen: dict[int, int] = {}
         for place in shuffled(len(pieces), *order):
             chosen.setdefault(pieces[place].part, place)
-        places = sorted(list(chosen.values())[:2]) if len(chosen) > 1 else []
-        return places, f"{JOINT}[...]{JOINT}".join(pieces[place].text for place in places)
-    if kind == _SINGLE_QA:
-        places = shuffled(len(window.chunks), *order)[:1]
-    else:
-        first = shuffled(max(1, len(window.chunks) - 1), *order)[0]
-        places = list(range(first, min(first + 2, len(window.chunks))))
-    return places, JOINT.join(window.chunks[place].text for place in places)
+        if len(chosen) > 1:
+            return first.length, [Chunk((pieces[place],)) for place in sorted(list(chosen.values())[:2])]
+    return windows[0].length, []
+
+
+def _shown_by_all(windows: Sequence[Window]) -> list[Chunk]:
+    """The chunks of the first context as far as all others show them."""
+    first, *others = windows
+    shown = [set(_pieces(window.chunks)) for window in others]
+    kept = [
+        Chunk(tuple(piece for piece in chunk.pieces if all(piece in own for own in shown)))
+        for chunk in first.chunks
+    ]
+    return [chunk for chunk in kept if chunk.pieces]
+
+
+def _passage(chunks: Sequence[Chunk], kind: str) -> str:
+    between = f"{JOINT}[...]{JOINT}" if kind == _MULTI_QA else JOINT
+    return between.join(chunk.text for chunk in chunks)
+
+
+def _places(window: Window, chunks: Sequence[Chunk], kind: str) -> list[int]:
+    """Numbers of the chunks of a context that hold the evidence; of its pieces for multi-document QA."""
+    units = (
+        [(piece,) for piece in _pieces(window.chunks)]
+        if kind == _MULTI_QA
+        else [chunk.pieces for chunk in window.chunks]
+    )
+    return [next(place for place, unit in enumerate(units) if chunk.pieces[0] in unit) for chunk in chunks]

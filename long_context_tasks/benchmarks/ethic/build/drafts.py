@@ -15,7 +15,7 @@ from long_context_tasks.benchmarks.ethic.prompts import template
 from long_context_tasks.schema import Case, CaseWriter, Turn, format_length
 from long_context_tasks.schema.case_folder import stable_seed, text_key
 from long_context_tasks.tokens import CL100K, Tokenizer
-from long_context_tasks.tokens.chunks import Chunk, chunks_of, pieces_of
+from long_context_tasks.tokens.chunks import Chunk, Text, chunks_of, pieces_of
 
 TOO_SHORT = "the document is too short"
 """Below ``min_document``."""
@@ -118,7 +118,9 @@ def plan_windows(
     needed = max(settings.budget(settings.lengths[-1]), settings.min_document)
 
     def offer(source: Source) -> Offer[Window]:
-        chunks = first_chunks(source, settings.chunk_tokens, needed, settings.measure)
+        chunks = take_turns(
+            [first_chunks(own, settings.chunk_tokens, needed, settings.measure) for own in source.documents]
+        )
         tokens = sum(chunk.tokens for chunk in chunks)
 
         def at(length: int) -> Window | str:
@@ -126,7 +128,8 @@ def plan_windows(
             least = settings.min_fill * budget
             if tokens < least:
                 return UNFILLED
-            found = Window(source, length, tuple(window(chunks, budget, fill=fill)))
+            taken = sorted(window(chunks, budget, fill=fill), key=lambda chunk: chunk.pieces[0].part)
+            found = Window(source, length, tuple(taken))
             # Without fill the caller checks how much of the length is used.
             return LOOSE if not found.chunks or (fill and found.tokens < least) else found
 
@@ -136,16 +139,24 @@ def plan_windows(
     return plan_cases(map(offer, reading), settings)
 
 
-def first_chunks(source: Source, cap: int, needed: int, tokenizer: Tokenizer) -> list[Chunk]:
-    """Return chunks of a source from its beginning until they have ``needed`` tokens; the rest is not encoded."""
+def first_chunks(texts: Iterable[Text], cap: int, needed: int, tokenizer: Tokenizer) -> list[Chunk]:
+    """Return the first chunks of texts until they have ``needed`` tokens; the rest is not encoded."""
     chunks: list[Chunk] = []
     size = 0
-    for chunk in chunks_of(pieces_of(source.texts, cap, tokenizer), cap):
+    for chunk in chunks_of(pieces_of(texts, cap, tokenizer), cap):
         if size >= needed:
             break
         chunks.append(chunk)
         size += chunk.tokens
     return chunks
+
+
+def take_turns(documents: Sequence[Sequence[Chunk]]) -> list[Chunk]:
+    """Return the chunks of documents in the order in which a context takes them: two of each, then the next two of each."""
+    turns = sorted(
+        (place // 2, number, place) for number, own in enumerate(documents) for place in range(len(own))
+    )
+    return [documents[number][place] for _, number, place in turns]
 
 
 def window(chunks: Sequence[Chunk], budget: int, *, fill: bool = True) -> list[Chunk]:
@@ -311,11 +322,14 @@ def write(built: Built, settings: EthicSettings, writer: CaseWriter) -> list[Tas
     reports: list[TaskReport] = []
     for length in settings.lengths:
         if length in sizes:
-            clusters = len({draft.id for draft in kept if draft.length == length})
+            own = [draft for draft in kept if draft.length == length]
+            figures = {"documents": sum(draft.labels["num_documents"] for draft in own) / len(own)}
+            writer.tasks[name].setdefault("figures", {})[format_length(length)] = figures
+            clusters = len({draft.id for draft in own})
             # Notes are reported once.
             notes = () if reports else built.notes
             title = f"{name} {format_length(length)}"
-            reports.append(TaskReport(title, sizes[length], clusters, nan, dropped[length], notes))
+            reports.append(TaskReport(title, sizes[length], clusters, nan, dropped[length], notes, figures))
     if missing := [length for length in settings.lengths if length not in sizes]:
         reasons = sum((dropped[length] for length in missing), Counter())
         why = "; ".join(f"{count} x {reason}" for reason, count in reasons.most_common()) or "no documents"

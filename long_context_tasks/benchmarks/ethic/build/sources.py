@@ -6,6 +6,7 @@ case with up to 15 cases that cite it, or a single opinion where no citations ar
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from long_context_tasks.corpora.books import read_books
@@ -41,6 +42,13 @@ class Source:
     title: str
     domain: str
     texts: tuple[Text, ...]
+
+    @property
+    def documents(self) -> list[tuple[Text, ...]]:
+        """The texts of each document that a context shows from its beginning: each opinion in law, else all texts as one."""
+        if self.domain != "law":
+            return [self.texts]
+        return [tuple(own) for _, own in groupby(self.texts, key=lambda text: text.part)]
 
 
 def places(path: Path, domain: str | None = None) -> dict[str, Path]:
@@ -110,7 +118,9 @@ def read_sources(path: Path, domain: str) -> Iterator[Source]:
         opinions = list(read_opinions(path))
         groups = [(group.target, *group.citing) for group in cited_cases(opinions)]
         for group in groups or [(opinion,) for opinion in opinions]:
-            texts = tuple(text for part, opinion in enumerate(group) for text in opinion_texts(opinion, part))
+            # Short ones first, so that short contexts hold several.
+            shown = sorted(group, key=lambda opinion: sum(map(len, opinion.pages)))
+            texts = tuple(text for part, opinion in enumerate(shown) for text in opinion_texts(opinion, part))
             yield Source(group[0].id, group[0].title, domain, texts)
 
 

@@ -52,6 +52,22 @@ def final_answer(text: str) -> str:
     return _FENCE.sub("", text[end:])
 
 
+def without_closing(text: str) -> str:
+    """Leave out sentences behind a list, such as "These are all the names."; those that give a number as an answer does stay.
+
+    >>> without_closing("Anne, Mr. Darcy. These are all.\\n\\nI hope this helps, Jane!"), without_closing("[3]\\nThe last is [1].")
+    ('Anne, Mr. Darcy.', '[3]\\nThe last is [1].')
+    """
+    for begin in reversed([match.end() for match in _SENTENCE_BEGIN.finditer(text)]):
+        words = re.findall(r"[^\W\d_]+", re.split("[,;]", text[begin:])[0].lower())
+        closing = len(words) > 2 and any(map(_OF_SENTENCES.fullmatch, words))
+        listed = LIST_MARK.match(text[begin:]) or _NUMBERED.match(text, begin)
+        if text[begin:].strip() and (listed or not closing):
+            break
+        text = text[:begin].rstrip()
+    return text
+
+
 def recalled_items(answer: str, domain: str) -> list[str]:
     """Return the items of a recalling answer, each once, normalised; ``none`` is left in.
 
@@ -59,12 +75,14 @@ def recalled_items(answer: str, domain: str) -> list[str]:
     numbers, whose instruction asks for semicolons, a comma inside a number ("1,234") is part of it where semicolons or lines separate
     the items.
 
+    Sentences behind the list are no items.
+
     >>> recalled_items("Names:\\n1. Anne\\n2. O’Neil, Kitty,", "books")
     ['anne', "o'neil", 'kitty']
     >>> recalled_items("1,234; 56", "medicine"), recalled_items("123,456", "law")
     (['1234', '56'], ['123', '456'])
     """
-    text = final_answer(answer).strip()
+    text = without_closing(final_answer(answer).strip())
     if domain in _NUMERIC and re.search(r"[;\n]", text):
         text = THOUSANDS.sub("", text)
     items: dict[str, None] = {}
@@ -121,6 +139,12 @@ _LEADING_NUMBER = re.compile(rf"\W*{_LABELS}(\d+)\b", re.IGNORECASE | re.ASCII)
 _RANGE = re.compile(rf"\W*{_LABELS}(\d{{1,9}})\s*(?:[-–—]|to)\s*(\d{{1,9}})\W*", re.IGNORECASE | re.ASCII)
 _WIDEST = 200
 """Ids in a range; a wider one is not written out."""
+_NUMBERED = re.compile(rf"\W*{_LABELS}\d|.*[\[<][^\[\]<>]*\d[^\[\]<>]*[\]>]", re.IGNORECASE | re.DOTALL)
+"""For ``match``: a text that begins with a number, or has one in brackets."""
+_SENTENCE_BEGIN = re.compile(r"\n|(?<=[.!?;])[ \t]+(?=[A-Z])")
+_OF_SENTENCES = re.compile(
+    "is|are|was|were|be|been|has|have|had|do|does|did|no|let|hope|note|please|i|you|we|it|this|these|those|that|there"
+)
 _PARENTHESIS = re.compile(r"\([^()]*\)")
 _PIECES = re.compile(r"[;,\n]|\band\b", re.IGNORECASE)
 
@@ -148,7 +172,7 @@ def attributed_ids(answer: str) -> list[str] | None:
     rest = text[heading.end() :]
     if others := _OTHERS.search(rest):
         rest = rest[: others.start()]
-    rest = _first_paragraphs(rest)
+    rest = without_closing(_first_paragraphs(rest))
     if LEADING_NONE.match(rest):
         return []  # numbers behind it explain
     bracketed = [one or other for one, other in _BRACKETED.findall(rest)]
@@ -175,7 +199,7 @@ def _heading(text: str) -> re.Match[str] | None:
 
 
 def _bare_list(answer: str) -> list[str] | None:
-    text = final_answer(answer)
+    text = without_closing(final_answer(answer).strip())
     if _normalized(text) == NONE:
         return []
     pieces = [piece for piece in _PIECES.split(text) if piece.strip(AROUND + "-•")]
@@ -251,7 +275,7 @@ def listed_order(answer: str) -> list[str]:
     >>> listed_order("Order: 3, 1, 2"), listed_order("3 1 2"), listed_order("[3], [1]\\nOption [3] is first.")
     (['3', '1', '2'], ['3', '1', '2'], ['3', '1'])
     """
-    lines = final_answer(answer).split("\n")
+    lines = without_closing(final_answer(answer)).split("\n")
     first = next((place for place, line in enumerate(lines) if _lists_several(line)), None)
     if first is not None:
         lines = [line for place, line in enumerate(lines) if place == first or not _OPENS_WORD.match(line)]

@@ -1,0 +1,213 @@
+"""What can be known of an answer's rating without reading whether it is right: who answered, and how long answer and reference are.
+
+A judge shows that it judges correctness where it beats these. Identity is the mean rating of the answering model. What lengths add is a kernel ridge
+regression (Gaussian, width 1, penalty 1) on their logarithms in characters and, with identity, an indicator of each model.
+"""
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+import numpy as np
+
+from long_context_tasks.stats.intervals import Array, Interval
+from long_context_tasks.stats.raters import cluster_numbers, correlate_raters, rho_within, rhos_within
+
+IDENTITY = "identity only"
+SHORTCUTS = {
+    IDENTITY: (True, False),
+    "identity + lengths": (True, True),
+    "lengths only": (False, True),
+}
+"""Name to whether it knows the answering model, and the lengths."""
+LEFT_OUT = "lengths only, model left out"
+"""Lengths, learned from the answers of the other models."""
+_FOLDS = 10
+_MOST = 1_500
+"""Answers that are learned from; of more, every second, third and so on."""
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a shortcut knows of an answer.
+
+    Attributes:
+        model: that answered.
+        candidate, reference: characters of the answer and of the reference.
+    """
+
+    model: str
+    candidate: int
+    reference: int
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Mean ratings, of all answers and of each model's."""
+
+    overall: float
+    of_model: Mapping[str, float]
+
+    @classmethod
+    def of(cls, traits: Sequence[Traits], ratings: Sequence[float]) -> "Levels":
+        """Take the means of rated answers."""
+        own: dict[str, list[float]] = {}
+        for each, rating in zip(traits, ratings, strict=True):
+            own.setdefault(each.model, []).append(rating)
+        return cls(fmean(ratings), {model: fmean(values) for model, values in own.items()})
+
+
+def predict_by(
+    shortcut: str,
+    train: Sequence[Traits],
+    ratings: Sequence[float],
+    test: Sequence[Traits],
+    levels: Levels | None = None,
+) -> list[float]:
+    """Predict ratings from traits.
+
+    Args:
+        shortcut: one of :data:`SHORTCUTS`.
+        train: to learn from, not empty.
+        ratings: in the order of ``train``.
+        test: to predict; a model that is not in ``train`` is like none of them.
+        levels: mean ratings to which what the lengths say is added; None for those of ``train``.
+    """
+    identity, lengths = SHORTCUTS[shortcut]
+    own = Levels.of(train, ratings)
+
+    def level(traits: Sequence[Traits], means: Levels) -> Array:
+        return np.array(
+            [means.of_model.get(each.model, means.overall) if identity else means.overall for each in traits]
+        )
+
+    found = level(test, levels or own)
+    if lengths:
+        step = -(-len(train) // _MOST)
+        known = _columns(train[::step], train if identity else ())
+        target = np.array(ratings[::step], dtype=float) - level(train[::step], own)
+        weights = np.linalg.solve(_kernel(known, known) + np.eye(len(known)), target)
+        for start in range(0, len(test), _MOST):
+            rows = _columns(test[start : start + _MOST], train if identity else ())
+            found[start : start + _MOST] += _kernel(rows, known) @ weights
+    # Equal traits get equal ratings, so that ties stay ties.
+    return [round(each, 9) for each in found.tolist()]
+
+
+def _columns(traits: Sequence[Traits], named: Sequence[Traits]) -> Array:
+    models = sorted({each.model for each in named})
+    return np.array(
+        [
+            [
+                math.log1p(each.candidate),
+                math.log1p(each.reference),
+                *(float(each.model == model) for model in models),
+            ]
+            for each in traits
+        ]
+    )
+
+
+def _kernel(rows: Array, known: Array) -> Array:
+    near: Array = np.exp(-((rows[:, None] - known[None]) ** 2).sum(axis=2) / 2)
+    return near
+
+
+def cross_predicted(
+    traits: Sequence[Traits], ratings: Sequence[float], clusters: Sequence[Hashable]
+) -> dict[str, list[float]]:
+    """Predict each rating by every shortcut; what lengths say is learned from the answers of other clusters.
+
+    The mean ratings of the models are those of all answers: means without a part are low where that part is high, which would rank answers the wrong
+    way round.
+
+    Args:
+        traits: of the answers.
+        ratings: theirs.
+        clusters: the question of each, at least two; they are dealt into ten parts.
+
+    Returns:
+        Shortcut to predictions in the order of the answers; with two models or more also :data:`LEFT_OUT`.
+    """
+    levels = Levels.of(traits, ratings)
+    by_question = [int(number) % _FOLDS for number in cluster_numbers(clusters)]
+    plans = {name: (name, by_question) for name in SHORTCUTS}
+    if len(levels.of_model) > 1:
+        plans[LEFT_OUT] = ("lengths only", cluster_numbers([each.model for each in traits]).tolist())
+    found = {}
+    for title, (name, folds) in plans.items():
+        predicted = [math.nan] * len(traits)
+        for fold in sorted(set(folds)):
+            test = [place for place, own in enumerate(folds) if own == fold]
+            train = [place for place, own in enumerate(folds) if own != fold]
+            values = predict_by(
+                name,
+                [traits[place] for place in train],
+                [ratings[place] for place in train],
+                [traits[place] for place in test],
+                levels,
+            )
+            for place, value in zip(test, values, strict=True):
+                predicted[place] = value
+        found[title] = predicted
+    return found
+
+
+@dataclass(frozen=True)
+class RankFigures:
+    """How a rater, or a shortcut, ranks answers as people do.
+
+    Attributes:
+        name: of the rater.
+        n: answers that it has a score for.
+        mae: mean absolute error, on the scale of the ratings.
+        rho, interval: Spearman's correlation with the ratings, and its 95 % interval over questions.
+        within, within_interval: the mean of the correlations within each answering model, and its interval.
+        by_model: the correlation within each answering model of five answers or more.
+    """
+
+    name: str
+    n: int
+    mae: float
+    rho: float
+    interval: Interval
+    within: float
+    within_interval: Interval
+    by_model: Mapping[str, float]
+
+
+def rank_figures(
+    raters: Mapping[str, Sequence[float | None]],
+    ratings: Sequence[float],
+    models: Sequence[str],
+    clusters: Sequence[Hashable],
+    seed: int = 0,
+) -> list[RankFigures]:
+    """Measure raters on the same answers.
+
+    Args:
+        raters: name to scores in the order of the answers; None where there is none.
+        ratings: by people.
+        models: that answered.
+        clusters: question of each answer.
+        seed: of the draws.
+    """
+    found = []
+    for name, scores in raters.items():
+        rows = [
+            (score, rating, model, cluster)
+            for score, rating, model, cluster in zip(scores, ratings, models, clusters, strict=True)
+            if score is not None
+        ]
+        if not rows:
+            continue
+        x, y, who, questions = (list(column) for column in zip(*rows, strict=True))
+        rho = correlate_raters((name, x), ("people", y), questions, "spearman", seed)
+        if name == LEFT_OUT:  # each model's by another shortcut, so ranks mean nothing across models
+            rho = replace(rho, value=math.nan, interval=Interval(math.nan, math.nan))
+        within, interval = rho_within(x, y, who, questions, seed)
+        mae = math.fsum(abs(a - b) for a, b in zip(x, y, strict=True)) / len(rows)
+        by_model = {str(model): value for model, value in rhos_within(x, y, who).items()}
+        found.append(RankFigures(name, len(rows), mae, rho.value, rho.interval, within, interval, by_model))
+    return found

@@ -1,0 +1,138 @@
+"""Label quality: chunks are drawn, a person labels them on the page, and the labels go to the build that compares them."""
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from annotation_study import served
+from headless import needs_browser
+from test_annotation_page import Page, page
+from typer.testing import CliRunner
+
+from long_context_tasks.annotation import Annotation, annotate, open_study
+from long_context_tasks.benchmarks.ethic.build.annotator import (
+    LabelledChunk,
+    label_quality,
+    read_labelled_chunks,
+)
+from long_context_tasks.cli import app
+
+__all__ = ["page"]
+
+
+def lct(*words: Any) -> Any:
+    return CliRunner().invoke(app, list(map(str, words)))
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def paragraph(number: int) -> str:
+    return f"Paragraph {number} tells of Anne and of Jane. " + "The rain goes on and on. " * 40
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    """A study of four of the chunks of two domains; contexts of two lengths begin alike."""
+    cases = [
+        {"id": f"{domain}{many}", "task": "recall", "domain": domain, "length": many * 1000}
+        | {"context": "\n\n".join(map(paragraph, range(many))), "question": "List every name."}
+        for domain in ("books", "debates")
+        for many in (4, 8)
+    ]
+    file = tmp_path / "cases.jsonl"
+    file.write_text("".join(json.dumps(case) + "\n" for case in cases))
+    drawn = tmp_path / "chunks.jsonl"
+    done = lct("annotate", "draw", file, "--n", 4, "--chunk-tokens", 300, "--out", drawn)
+    assert done.exit_code == 0 and "recall books: 4 chunks" in done.output, done.output
+    path = tmp_path / "labels.db"
+    done = lct("annotate", "prepare", path, "--questions", drawn, "--scale", "labels")
+    assert done.exit_code == 0, done.output
+    return path
+
+
+def test_chunks_are_drawn_by_a_seed_and_each_once(study: Path, tmp_path: Path) -> None:
+    drawn = rows(tmp_path / "chunks.jsonl")
+    assert [row["domain"] for row in drawn] == ["books"] * 4 + ["debates"] * 4
+    assert {row["question"] for row in drawn} == {"List every name."}
+    known = {paragraph(number).strip() for number in range(8)}
+    books = [row["reference"] for row in drawn if row["domain"] == "books"]
+    assert len(set(books)) == 4 and set(books) <= known
+    for seed, same in ((0, True), (1, False)):
+        words = ("--n", 4, "--chunk-tokens", 300, "--seed", seed, "--out", tmp_path / "again.jsonl")
+        lct("annotate", "draw", tmp_path / "cases.jsonl", *words)
+        assert (rows(tmp_path / "again.jsonl") == drawn) is same
+    # Eight chunks there are, though twelve stand in the contexts.
+    lct("annotate", "draw", tmp_path / "cases.jsonl", "--chunk-tokens", 300, "--out", tmp_path / "all.jsonl")
+    assert len(rows(tmp_path / "all.jsonl")) == 2 * 8
+
+
+def test_labels_are_exported_for_the_build(study: Path, tmp_path: Path) -> None:
+    with open_study(study) as opened:
+        first, second, third = [one.id for one in opened.candidates()][:3]
+        said = (Annotation(first, "ana", comment="Anne; Jane"), Annotation(second, "ana", comment="None"))
+        annotate(
+            opened, (*said, Annotation(third, "ana", codes="U"), Annotation(first, "ben", comment="Anne"))
+        )
+    out = tmp_path / "hand.jsonl"
+    assert lct("annotate", "export", study, "--format", "labels", "--out", out).exit_code == 0
+    assert [(row["annotator"], row["labels"]) for row in rows(out)] == [
+        ("ana", ["Anne", "Jane"]),
+        ("ben", ["Anne"]),
+        ("ana", ["None"]),
+    ]
+    read = read_labelled_chunks(out)
+    assert [chunk.labels for chunk in read] == [["Anne", "Jane"], ["Anne"], []]
+    assert {chunk.domain for chunk in read} == {"books"} and read[0].passage == read[1].passage
+    done = lct("annotate", "export", study, "--format", "potato", "--out", tmp_path / "potato")
+    assert done.exit_code == 2 and "the export to POTATO is for ratings" in done.output
+    assert lct("annotate", "stats", study).exit_code == 0
+
+
+def test_several_people_on_a_chunk_are_one_cluster() -> None:
+    class Finds:
+        def labels(self, _: str, passages: list[str]) -> list[list[str]]:
+            return [["Anne"] for _ in passages]
+
+    def width(passages: str, right: str) -> float:
+        chunks = [
+            LabelledChunk(domain="books", passage=passage, labels=["Anne" if mark == "1" else "Jane"])
+            for passage, mark in zip(passages, right, strict=True)
+        ]
+        [row] = label_quality(chunks, cast(Any, Finds()))
+        assert row["f1"] == 0.5 and row["n"] == 8
+        return float(row["interval"]["high"] - row["interval"]["low"])
+
+    assert width("aabbccdd", "11001100") > width("abcdefgh", "11001100")
+
+
+def test_a_scale_either_rates_or_writes(tmp_path: Path) -> None:
+    file, questions = tmp_path / "own.yaml", tmp_path / "q.jsonl"
+    questions.write_text('{"id": "1", "question": "q", "reference": "r"}\n')
+    codes = "codes: {Q: {label: q}, A: {label: a}, R: {label: r}, U: {label: u}, E: {label: e}}\n"
+    for text, said in (
+        ("scale: []\n", "must hold 2 to 11"),
+        ("writes: Labels\nscale: [{values: [1, 2]}]\n", "must be []"),
+    ):
+        file.write_text(codes + text)
+        done = lct("annotate", "prepare", tmp_path / "s.db", "--questions", questions, "--scale", file)
+        assert done.exit_code == 2 and said in done.output
+
+
+@needs_browser
+def test_a_person_labels_on_the_page(page: Page, study: Path) -> None:
+    with served(study) as link:
+        page.enter(link, "Ana")
+        assert page.text("comment-title") == "Labels" and page.text("reference-title") == "Passage"
+        assert "tells of Anne" in page.text("reference") and page.text("question") == "List every name."
+        assert not page.shown("has-candidate") and not page.shown("scale")
+        page.driver.find_element("id", "save").click()
+        page.wait(lambda: "Write labels, or None" in page.text("message"))
+        page.driver.find_element("id", "comment").send_keys("Anne\nJane")
+        page.driver.find_element("id", "save").click()
+        page.wait(lambda: page.text("count") == "1 of 8 done")
+    with open_study(study) as opened:
+        [one] = opened.annotations()
+    assert (one.annotator, one.comment, one.rating) == ("Ana", "Anne\nJane", None)
