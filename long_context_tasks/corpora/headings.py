@@ -6,7 +6,7 @@ A block of lines is a heading for one of four reasons, and no reason asks where 
 2. It counts: "VII", "IV. The Preparation", "ADVENTURE II." are headings where their numbers go up by one, across parts or
    from 1 again, with a text of some length between them. List items and page numbers do not.
 3. The contents page lists it: then its title alone is enough.
-4. A book that has no other headings has short lines in capitals, far above and below which nothing stands.
+4. Its looks: short lines in capitals far apart, in a book without other headings; or set as that book's numbered ones are.
 
 The block below a heading may be its title, more of it, or a motto.
 """
@@ -515,13 +515,20 @@ def _in_count(
     ):
         return named
     kept: set[int] = set()
-    last = 0
+    last = seen = 0
     for i, number in zip(places, numbers, strict=True):
+        # The first section of a chapter may have no number.
+        second = (
+            number == 2
+            and style == "roman"
+            and any(h.sure for j in range(seen, i) if (h := labels[j].heading))
+        )
+        seen = i
         block = blocks[i]
         # Single letters that are numerals too sign letters; digits out of order number pages.
         letter = block.text.strip(" ._").upper() in ("C", "L")
         apart = block.gap >= 2 and not letter and (number > last or bare_number)
-        if number in (last + 1, 1) or i in named or (apart and style != "arabic"):
+        if number in (last + 1, 1) or second or i in named or (apart and style != "arabic"):
             kept.add(i)
             last = number
     return kept

@@ -171,6 +171,13 @@ def test_lines_set_as_headings_are(chapters: list[list[str]]) -> None:
     assert len(story.chapters) == CHAPTERS
 
 
+def test_a_first_section_without_a_number(chapters: list[list[str]]) -> None:
+    text = numbered([[*chapter[:2], "II", *chapter[2:4], "III", *chapter[4:]] for chapter in chapters])
+    story = clean(in_gutenberg(text))
+    assert story.paragraphs == tuple(text for chapter in chapters for text in chapter)
+    assert len(story.chapters) == 3 * CHAPTERS
+
+
 def test_notes_below_their_chapter(chapters: list[list[str]]) -> None:
     noted = [
         [f"{first}[{number}]", *others, f"FOOTNOTES:\n\n[{number}] See the Journal."]
