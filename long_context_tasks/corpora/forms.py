@@ -10,14 +10,15 @@ _MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 _DAYS = "Mon|Tues|Wednes|Thurs|Fri|Satur|Sun"
 _DATE = re.compile(
     rf"[\W_]*(?:[A-Z][\w.’' ]{{1,30}}[,.] )?(?:(?:{_DAYS})\w*,? )?"
-    rf"(?:\d{{1,2}}(?:st|nd|rd|th)?,? (?:of )?(?:{_MONTHS})\w*|(?:{_MONTHS})\w*\.? \d{{1,2}}\b)",
+    rf"(?:\d{{1,2}}(?:st|nd|rd|th)?,? (?:of )?(?i:{_MONTHS})\w*|(?i:{_MONTHS})\w*\.? \d{{1,2}}\b)",
 )
 _SALUTATION = re.compile(
-    r"_?(?:(?:My|Our|Most) )?(?:(?:very|ever|own) )*(?:[Dd]ear(?:est)?|[Hh]onou?red|[Bb]eloved)\b[^.?!]{0,50}[,:;—!-]"
+    r"_?(?i:(?:(?:my|our|most) )?(?:(?:very|ever|own) )*(?:dear(?:est)?|honou?red|beloved))\b[^.?!]{0,50}[,:;—!-]"
     r"|_?(?:Sir|Madam|Gentlemen|Monsieur|Reverend Sir)[,:;—]"
 )
 _LETTER_TITLE = re.compile(
-    r"\b(?:letters?|journal|diary|epistle)\b|^(?:to|from) (?:mrs?|miss|sir|lady|lord|the|dr)\b", re.IGNORECASE
+    r"\b(?:letters?|journal|diary|epistle)\b|^(?:to|from) the\b|(?:^from|\bto) (?:mrs?|miss|sir|lady|lord|dr|the same)\b",
+    re.IGNORECASE,
 )
 _SPEAKER = re.compile(
     r"_?((?:[A-Z][A-Za-z’']*\.? ?){1,3}?)_?(?:\s\([^)]*\)|,? _?\[[^\]]*\]_?)?[.:]_?(?:\s|$)"
@@ -29,9 +30,11 @@ _TITLES = frozenset(
 # Shares of what a text has that is wholly of that form, or nearly.
 MOST_VERSE = 0.5  # of the words
 MOST_SPEECHES = 0.4  # of the blocks
+MOST_SPEAKING_LINES = 0.1  # of the lines of a work in verse
 MOST_LETTERS = 0.4  # of the chapters
 MOST_LETTER_MARKS = 8  # dates and salutations in ten thousand words
 _FEWEST_SPEECHES_OF_ONE = 5
+_MOST_TITLE_WORDS = 12  # longer ones tell what happens, now and then in a letter
 
 
 def form_of(blocks: Sequence[Block], headings: Sequence[Heading]) -> str:
@@ -47,10 +50,13 @@ def form_of(blocks: Sequence[Block], headings: Sequence[Heading]) -> str:
     if speeches(blocks) >= MOST_SPEECHES:
         return "play"
     if sum(block.text.count(" ") + 1 for block in blocks if is_verse(block)) >= MOST_VERSE * words:
-        return "verse"
+        return "play" if _speaking_lines(blocks) >= MOST_SPEAKING_LINES else "verse"
     marks = sum(bool(_DATE.match(block.text) or _SALUTATION.match(block.text)) for block in blocks)
     titled = sum(
-        heading.style == "letter" or bool(_LETTER_TITLE.search(heading.title)) for heading in headings
+        heading.style == "letter"
+        or heading.style[:3].title() in _MONTHS.split("|")
+        or (len(heading.title.split()) <= _MOST_TITLE_WORDS and bool(_LETTER_TITLE.search(heading.title)))
+        for heading in headings
     )
     if 10_000 * marks >= MOST_LETTER_MARKS * words or (
         len(headings) > 4 and titled >= MOST_LETTERS * len(headings)
@@ -77,3 +83,9 @@ def speeches(blocks: Sequence[Block]) -> float:
         and count >= (_FEWEST_SPEECHES_OF_ONE if name.isupper() and len(name) > 1 else 20)
     }
     return sum(known.values()) / len(blocks)
+
+
+def _speaking_lines(blocks: Sequence[Block]) -> float:
+    """Return the share of lines that begin with a name of :func:`speeches`: plays in verse may have no line between speeches."""
+    lines = [Block((line,), 0) for block in blocks for line in block.lines]
+    return speeches(lines)

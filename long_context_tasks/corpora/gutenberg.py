@@ -10,7 +10,7 @@ What is a heading, :mod:`long_context_tasks.corpora.headings` decides.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
@@ -27,10 +27,14 @@ from long_context_tasks.corpora.headings import (
     is_closing,
     is_contents,
     is_motto,
+    is_notes,
     is_prose,
     is_separator,
+    is_set_apart,
+    is_synopsis,
     is_title,
     label,
+    plain,
     titles_listed,
     usual_below,
 )
@@ -52,6 +56,7 @@ _ASIDE = re.compile(
     r"|(?<!_)\{(?:[^{}]{0,300}\.(?:jpe?g|png|gif)|\s*(?:Pg|Page|p\.)?\s*[\dxvi]+\s*)\})",
     re.I,
 )
+_HEADING_INSIDE = re.compile(r"\n\s*((?:chapter|book|part) [IVXLC\d]+\.?)\s*\]$", re.I)
 CUT = "\x00"
 """Stands for an aside; where that was a block of its own, a paragraph that it cut in two is joined again."""
 _BLOCK = re.compile(r"(?:[^\n]*\S[^\n]*(?:\n|$))+")
@@ -61,6 +66,12 @@ _MARKS = re.compile(
 _ITALICS = re.compile(r"(?<!_)_(?:\{(\w{1,3})\})?(?!_)")
 # Lines of a box drawn around a sign or a visiting card.
 _FRAME = re.compile(r"\+-{2,}\+|(?<!\S)\|(?!\S)")
+# Pictures and links to them, left over from a page with pictures; what magazines and printers add.
+_NO_STORY = re.compile(
+    r"(?:\S+\.(?:jpe?g|png|gif)(?: \(\d+K\))?|0\d{2,4}[a-z]?|Full Size|\[?(?:See|View) larger .{1,20}"
+    r"|[\[(_]*to be (?:continued|concluded)\b.{0,30}|[A-Z][a-z]+: printed by .{1,80})$",
+    re.I,
+)
 _SUSPECT = re.compile(r"[*†‡\[_|+\x00]")
 
 
@@ -100,7 +111,9 @@ def _without_asides(text: str) -> str:
         if place < 0:
             return "".join([*pieces, text[done:]])
         if match := _ASIDE.match(text, place):
-            pieces += [text[done:place], CUT]
+            # A drawn initial page may hold the chapter's heading.
+            inside = _HEADING_INSIDE.search(match[0])
+            pieces += [text[done:place], f"{CUT}\n\n\n\n{inside[1]}\n\n" if inside else CUT]
             done = place = match.end()
         else:
             place += 1
@@ -170,11 +183,15 @@ _CREDIT = re.compile(
     r"prepared by|scanned (?:and|by)|html version|proofread)",
     re.I,
 )
+_SYNOPSIS = re.compile(r"_?\[[^\[\]]{20,900}\]_?")
 _NOTE = re.compile(r"\s*(?:\*(?![\s*]*\*)\s?\S|[†‡]\s?\S|\[(?P<mark>\d{1,3}|[A-Z])\]\s*\S)")
+_NOTE_NUMBER = re.compile(r"\[(\d{1,3}|[A-Z])\]")
 _MARK_BEFORE = re.compile(r"[^\s*]\s?[*†‡](?!\s?[*])")
 _SENTENCE_END = re.compile(r"[.!?…:;—-][\"'”’)\]_*]*$")
+_MOST_TEASER_WORDS = 30
 _CONTEXT_OF_NOTE = 6  # blocks
 _FEWEST_STORY_WORDS = 60
+_MOST_DEDICATION = 400  # words of prose without a heading above the first chapter; more is a prologue
 # Shares of the words of a book.
 _MOST_FRONT = 0.15
 _MOST_BACK = 0.15
@@ -192,14 +209,26 @@ def clean(text: str) -> Story:
     found = _TITLE.search(text, 0, 20_000)
     title = " ".join(found[1].split()) if found else None
     page = Page(blocks)
-    alone = [_label_alone(block, blocks[max(0, i - _CONTEXT_OF_NOTE) : i]) for i, block in enumerate(blocks)]
+    alone = []
+    marks: set[str] = set()
+    for i, block in enumerate(blocks):
+        alone.append(_label_alone(block, blocks[max(0, i - _CONTEXT_OF_NOTE) : i], marks))
+        if "[" in block.text:
+            marks |= set(_NOTE_NUMBER.findall(block.text))
     listing, contents = _contents_pages(blocks, alone)
     # The front matter ends where the story begins, which is known only when headings are: hence two rounds.
     start, _ = _bounds(page, label(page, title or "", alone), marked)
-    front = [blocks[i] for i in sorted(listing)] or [block for block in blocks[:start] if not is_prose(block)]
+    if contents and start == len(blocks):
+        start = max(contents) + 1
+    front = _entries(blocks, alone, listing, contents) or [
+        block for block in blocks[:start] if not is_prose(block)
+    ]
     labels = label(page, title or "", alone, titles_listed(front), start)
     start, stop = _bounds(page, labels, marked)
-    labels = [DROP if i in contents else found for i, found in enumerate(labels)]
+    labels = [
+        DROP if i in contents or (i < stop and found.heading and is_notes(blocks[i])) else found
+        for i, found in enumerate(labels)
+    ]
     # The first chapter's heading may stand below that of its part, with nothing between them.
     above = list(takewhile(lambda found: found.heading or found.dropped, reversed(labels[:start])))
     first = [found.heading for found in reversed(above) if found.heading]
@@ -213,11 +242,11 @@ def clean(text: str) -> Story:
     )
 
 
-def _label_alone(block: Block, before: Sequence[Block]) -> Label:
+def _label_alone(block: Block, before: Sequence[Block], marks: Set[str]) -> Label:
     """Return what a block is by itself; a number that stands in no count may still be none."""
-    if (note := _NOTE.match(block.lines[0])) and _is_note(note, before):
+    if (note := _NOTE.match(block.lines[0])) and _is_note(note, before, marks):
         return DROP
-    if is_separator(block) or is_closing(block):
+    if is_separator(block) or is_closing(block) or (len(block.lines) == 1 and _NO_STORY.match(block.text)):
         return DROP
     if heading := heading_of(block):
         return Label(heading)
@@ -228,9 +257,9 @@ def _is_number(block: Block) -> bool:
     return block.text.strip(" .-–—()[]").isdigit()
 
 
-def _is_note(note: re.Match[str], before: Sequence[Block]) -> bool:
+def _is_note(note: re.Match[str], before: Sequence[Block], marks: Set[str]) -> bool:
     if mark := note["mark"]:
-        return any(f"[{mark}]" in block.text for block in before)
+        return mark in marks
     return any(_MARK_BEFORE.search(line) for block in before for line in block.lines)
 
 
@@ -250,6 +279,7 @@ def _contents_pages(blocks: Sequence[Block], alone: Sequence[Label]) -> tuple[fr
             (heading and heading.style == "front" and block.gap >= 2 and len(block.lines) == 1)
             or (heading is None and is_prose(block) and not _is_list(block))
             or (heading and heading.rest and is_prose(block))
+            or _begins_again(blocks, open_at, i)
         ):
             above = i - 1
             while above > open_at and len(blocks[above].lines) <= 3 and _may_begin(alone[above].heading):
@@ -259,6 +289,34 @@ def _contents_pages(blocks: Sequence[Block], alone: Sequence[Label]) -> tuple[fr
         if open_at is not None:
             inside.add(i)
     return frozenset(inside), frozenset(inside - own)
+
+
+def _begins_again(blocks: Sequence[Block], contents: int, i: int) -> bool:
+    """Return whether the list's first title stands again, above the story."""
+    block = blocks[i]
+    return (
+        block.gap >= 3
+        and is_title(block)
+        and plain(block.text) in titles_listed(blocks[contents + 1 : i])
+        and any(is_prose(below) and not _is_list(below) for below in blocks[i + 1 : i + 4])
+    )
+
+
+def _entries(
+    blocks: Sequence[Block], alone: Sequence[Label], listing: frozenset[int], contents: frozenset[int]
+) -> list[Block]:
+    """Return the blocks of the tables of contents up to where the book begins: at an entry again, or at a number 1."""
+    seen: set[str] = set()
+    ones = []
+    for i in sorted(listing):
+        if i not in contents:
+            if plain(blocks[i].text) in seen:
+                return [blocks[j] for j in sorted(listing) if j < i]
+            if (heading := alone[i].heading) and heading.number == 1:
+                ones.append(i)
+        seen |= titles_listed([blocks[i]])
+    end = ones[0] if ones else len(blocks)
+    return [blocks[j] for j in sorted(listing) if j < end]
 
 
 def _may_begin(heading: Heading | None) -> bool:
@@ -288,6 +346,11 @@ def _bounds(page: Page, labels: Sequence[Label], marked: bool) -> tuple[int, int
             and heading.style == "back"
             and total - page.before[i] < _MOST_BACK * total
             and page.before[i]
+            # Below the notes of one chapter the next one begins.
+            and not (
+                is_notes(blocks[i])
+                and any((h := labels[j].heading) and h.number for j in headings[:-1] if j > i)
+            )
         ):
             stop = i
             break
@@ -306,7 +369,8 @@ def _bounds(page: Page, labels: Sequence[Label], marked: bool) -> tuple[int, int
             break
     limit = stop if start is None else start
     first_heading = headings[0]
-    if not marked and not any(h.style == "front" for found in labels[:limit] if (h := found.heading)):
+    fronted = any(h.style == "front" for found in labels[:limit] if (h := found.heading))
+    if not marked and not fronted:
         # Nothing says that a table of contents came first, so the short first chapter is one.
         limit = min(limit, first_heading)
     before = [
@@ -314,7 +378,8 @@ def _bounds(page: Page, labels: Sequence[Label], marked: bool) -> tuple[int, int
         for i in range(min(limit, first_heading))
         if labels[i] is KEEP and is_prose(blocks[i]) and not _CREDIT.match(blocks[i].text)
     ]
-    if before and (not marked or sum(sizes[i] for i in before) > _MOST_FRONT * total):
+    most = _MOST_FRONT * total if fronted else min(_MOST_FRONT * total, _MOST_DEDICATION)
+    if before and (not marked or sum(sizes[i] for i in before) > most):
         return before[0], stop
     return limit, stop
 
@@ -364,18 +429,35 @@ def _walk(
     return paragraphs, chapters, tuple(headings)
 
 
+def _opens_a_part(labels: Sequence[Label], i: int) -> bool:
+    """Return whether a part begins here, so that a line above its first chapter is a teaser, not the story."""
+    return (above := labels[i].heading) is not None and above.style in ("book", "part", "volume", "named")
+
+
 def _below_heading(
     blocks: Sequence[Block], labels: Sequence[Label], i: int, title_found: bool, stops_allowed: bool
 ) -> str | None:
     """Return whether the block belongs to the heading above it: its "title", more of it ("rest"), or None."""
     block = blocks[i]
     text = block.text
-    if not title_found and is_title(block, final_stop=stops_allowed):
+    if not title_found and (
+        is_title(block, final_stop=stops_allowed) or (stops_allowed and is_synopsis(text))
+    ):
         return "title"
     above_heading = i + 1 < len(blocks) and labels[i + 1].heading is not None
-    if above_heading and (is_title(block) or (len(text.split()) <= 30 and not _SENTENCE_END.search(text))):
+    if above_heading and (
+        is_title(block)
+        or (
+            len(text.split()) <= _MOST_TEASER_WORDS
+            and (_opens_a_part(labels, i - 1) or not _SENTENCE_END.search(text))
+        )
+    ):
+        return "rest"
+    if title_found and is_set_apart(block, blocks[i + 1 : i + 2]):
         return "rest"
     below_title = i > 0 and not labels[i - 1].dropped
     if title_found and below_title and re.fullmatch(r"_?\(.{1,80}\)_?", text):
+        return "rest"
+    if below_title and _SYNOPSIS.fullmatch(text):
         return "rest"
     return None

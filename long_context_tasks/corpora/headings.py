@@ -82,60 +82,8 @@ _ROMAN = r"(?=[IVXLC])(?:C{0,3})(?:X[CL]|L?X{0,4})(?:I[XV]|V?I{0,4})"
 _NUMBER = rf"(?:\d{{1,3}}|(?-i:{_ROMAN})|(?-i:{_ROMAN.lower()})|(?:the )?(?:{_WORD}|last))"
 _PARTS = "chapter|chap|book|part|volume|vol|letter|stave|canto|section|act|scene|episode|period|narrative|phase|story"
 _SHORT = {"chap": "chapter", "vol": "volume"}
-_SMALL = frozenset(
-    [
-        "a",
-        "after",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "before",
-        "behind",
-        "between",
-        "but",
-        "by",
-        "de",
-        "des",
-        "du",
-        "for",
-        "from",
-        "how",
-        "if",
-        "in",
-        "into",
-        "is",
-        "la",
-        "le",
-        "nor",
-        "not",
-        "of",
-        "off",
-        "on",
-        "or",
-        "over",
-        "so",
-        "than",
-        "that",
-        "the",
-        "their",
-        "then",
-        "to",
-        "up",
-        "upon",
-        "van",
-        "von",
-        "was",
-        "what",
-        "when",
-        "where",
-        "which",
-        "who",
-        "with",
-    ]
-)
+_SMALL_WORDS = "a about above across after against along amid among an and are around as at away be before behind below beneath beside between beyond but by de des down du during for from her his how if in into is it its la le like my near no nor not of off on or our out over past round since so than that the their then through till to toward towards under until up upon van von was what when where which who with within without would your"
+_SMALL = frozenset(_SMALL_WORDS.split())
 # What follows the number is punctuation or a capital: "Chapter two was found" and "Part one of the plan" stay in the story.
 _TITLE_BESIDE = r"(?P<title>\s*(?:[.:;—–-]+|(?=[(\[])|(?=\s))\s*.*)?$"
 _NUMBERED = re.compile(
@@ -146,13 +94,13 @@ _COUNTED_WORD = re.compile(
     re.DOTALL,
 )
 _ORDERED = re.compile(
-    rf"(?:the )?(?P<number>{'|'.join(_ORDINALS.split())}|last) (?P<part>{_PARTS}|epoch|epilogue|interlude)[.:]?$",
+    rf"(?:the )?(?P<number>{'|'.join(_ORDINALS.split())}|last) (?P<part>{_PARTS}|epoch|epilogue|interlude)(?:[.:]?|(?:[.:—–]|--)\s*(?P<title>(?-i:[^a-z]).*))$",
     re.IGNORECASE,
 )
-_BARE = re.compile(rf"(?P<number>(?:{_ROMAN})|\d{{1,3}})[.:]?$")
+_BARE = re.compile(rf"[\[(§—–-]?\s?(?P<number>(?:{_ROMAN})|\d{{1,3}})\s?[.:)\]—–-]?$")
 _BARE_WORD = re.compile(rf"(?P<number>{_WORD})[.]?$", re.IGNORECASE)
 _WITH_TITLE = re.compile(
-    rf"(?P<number>{_ROMAN}|\d{{1,3}})(?:[.:)](?:\s*[—–-]+)?|\s*[—–]|\s*--|\s(?=\s)|\s(?=[A-Z][A-Z’'\" ,.;:—–-]+$))\s*(?P<title>\S.*)$",
+    rf"(?P<number>{_ROMAN}|\d{{1,3}})(?:[.:)](?:\s*[—–-]+)?|\s*[—–]|\s*--|\s(?=\s)|\s(?=[A-Z][A-Z’'\" ,.;:!?—–-]+$))\s*(?P<title>\S.*)$",
     re.DOTALL,
 )
 _STORY_WORDS = "prologue|epilogue|prelude|finale|conclusion|interlude|postscript|coda|l'envoi|afterpiece"
@@ -173,11 +121,12 @@ _BACK = re.compile(
     re.IGNORECASE,
 )
 _ENDS = re.compile(r"(?:the end|finis|fin|end)[.:!]?$", re.IGNORECASE)
+_NOTES = re.compile(r"(?:foot|end)?notes[.:]?$", re.IGNORECASE)
 _CLOSING = re.compile(
     rf"(?:this is )?(?:here )?(?:the )?ends?(?:eth)? (?:of )?(?:the )?(?:\w+ ){{0,3}}?(?:{_PARTS}|stage)\b.{{0,40}}$",
     re.IGNORECASE,
 )
-_SEPARATOR = re.compile(r"[\s*_=~#•·+\-—–]+$")
+_SEPARATOR = re.compile(r"[\s*_=~#•·.+\-—–]+$")
 _QUOTES = "\"'“”‘’«»‹›"
 _LETTER_ADDRESS = re.compile(r"_?To (?:Mrs?|Miss|Dr|Sir|Lady|Lord|the|my)\b")
 _SENTENCE_END = re.compile(r"[.!?…:;—-][\"'”’)\]_*]*$")
@@ -187,12 +136,16 @@ _LONGEST_HEADING = 120  # characters
 _MOST_HEADING_LINES = 3
 _MOST_HEADING_WORDS = 45
 _MOST_TITLE_WORDS = 22
+_MOST_PLAIN_TITLE_WORDS = 12  # with capitals as in a sentence
 _MOST_MOTTO_WORDS = 130
+_MOST_AUTHOR_WORDS = 8
+_AUTHOR_INDENT = 8  # columns
 _FEWEST_TITLE_DASHES = 2
 _HABIT = 0.6
 _FEWEST_WORDS_APART = 150  # between headings that only their count makes headings; the median
 _FEWEST_WORDS_A_CHAPTER = 300  # between headings that nothing but their looks makes headings
 _FEWEST_WORDS_A_SECTION = 40
+_HEADING_GAP = 3  # blank lines: only headings have so many above them
 _WORDS_A_PAGE = 600  # a count of digits whose median distance is less may number pages
 
 
@@ -232,7 +185,7 @@ def _numbered(block: Block, match: re.Match[str]) -> Heading | None:
     part, after = match["part"], match["title"] or ""
     title = bare(after).strip(" .:;—–-")
     begins = next((character for character in title if character.isalpha()), "A")
-    if part[0].islower() or (begins.islower() and after.lstrip()[:1] not in ("-", "—", "–", "[", "(")):
+    if part[0].islower() or (begins.islower() and after.lstrip()[:1] not in ("-", "—", "–", "[", "(", ":")):
         return None
     style, number = _SHORT.get(part.lower(), part.lower()), _value(match["number"])
     rest = block.lines[1:]
@@ -241,12 +194,12 @@ def _numbered(block: Block, match: re.Match[str]) -> Heading | None:
     below = Block(rest, 0)
     if not title:
         # "CHAPTER I" with its title, or with the story itself, on the next line.
-        if is_title(below) or _is_synopsis(below.text) or heading_of(below) is not None:
+        if is_title(below) or is_synopsis(below.text) or heading_of(below) is not None:
             return Heading(style, number, below.text)
         return Heading(style, number, " ", rest=len(rest))
     if (
         len(block.text.split()) <= _MOST_HEADING_WORDS
-        or _is_synopsis(block.text)
+        or is_synopsis(block.text)
         or _is_mostly_capitals(block.text)
     ):
         return Heading(style, number, " ".join([title, below.text]))
@@ -256,11 +209,11 @@ def _numbered(block: Block, match: re.Match[str]) -> Heading | None:
 def _counting(block: Block, text: str) -> Heading | None:
     """Return a heading that is one only in a count."""
     if match := _ORDERED.match(text):
-        return Heading(match["part"].lower(), _value(match["number"]))
+        return Heading(match["part"].lower(), _value(match["number"]), match["title"] or "")
     if match := _BARE.match(text):
         # A leading zero numbers a picture or a page.
-        style = "arabic" if text[0].isdigit() else "roman"
-        return None if text[0] == "0" else Heading(style, _value(match["number"]), sure=False)
+        style = "arabic" if match["number"].isdigit() else "roman"
+        return None if match["number"][0] == "0" else Heading(style, _value(match["number"]), sure=False)
     if block.gap >= 2 and (match := _BARE_WORD.match(text)):
         return Heading("word", _value(match["number"]), sure=False)
     for pattern in (_WITH_TITLE, _COUNTED_WORD):
@@ -271,6 +224,9 @@ def _counting(block: Block, text: str) -> Heading | None:
                 title is not True
                 and title
                 and not is_title(Block((match["title"].strip(" .:;—–-"),), 1), final_stop=True)
+                and not (
+                    block.gap >= 2 and len(text.split()) <= _MOST_PLAIN_TITLE_WORDS and text[-1] not in ".,;:"
+                )
             ):
                 continue
             style = (
@@ -288,7 +244,7 @@ def _named(block: Block, text: str) -> Heading | None:
     apart = block.gap >= 2
     if not apart and not text.isupper():
         return None
-    if _BACK.match(text):
+    if _BACK.match(text) and (apart or _ENDS.match(text) or is_notes(block)):
         return Heading("back")
     if _CONTENTS.match(text) or _FRONT.match(text):
         return Heading("front")
@@ -296,6 +252,11 @@ def _named(block: Block, text: str) -> Heading | None:
         # "NOTE" has no title below it; the others may.
         return Heading("named", title=text if _STORY_IF_APART.match(text) else "")
     return None
+
+
+def is_notes(block: Block) -> bool:
+    """Return whether a block is the heading of footnotes."""
+    return bool(_NOTES.match(bare(block.text)))
 
 
 def is_contents(block: Block) -> bool:
@@ -326,7 +287,9 @@ def is_title(block: Block, *, final_stop: bool = False) -> bool:
     raw = block.text
     text = bare(raw)
     # '"The Girl I Left Behind Me"' is a title in quotation marks; speech has its punctuation inside them.
-    if len(text) > 12 and text[0] in _QUOTES and text[-1] in _QUOTES and text[-2].isalnum():
+    quoted = len(text) > 2 and text[0] in _QUOTES and text[-1] in _QUOTES
+    shown = final_stop and is_capitals(text)
+    if quoted and ((text[-2].isalnum() and (shown or len(text) > 12)) or (shown and text.count(" ") > 1)):
         text = text[1:-1]
     words = text.split()
     if not words or len(words) > _MOST_TITLE_WORDS or len(block.lines) > 3 or text[0] in _QUOTES + "(":
@@ -337,13 +300,17 @@ def is_title(block: Block, *, final_stop: bool = False) -> bool:
         return False
     if re.fullmatch(r"_[^_]+_[.]?", raw):
         return True
-    if text[-1] in ",;:!?—-" or (text[-1] == "." and not (final_stop and len(words) > 1)):
+    if (
+        text[-1] in ",;:—-"
+        or (text[-1] in "!?" and len(words) < 3)
+        or (text[-1] == "." and not (final_stop and len(words) > 1))
+    ):
         return False
     weighty = [w for word in words if (w := word.strip(_QUOTES + "().,;:-—")) and w.lower() not in _SMALL]
     return bool(weighty) and text[0].isupper() and all(not word[0].islower() for word in weighty)
 
 
-def _is_synopsis(text: str) -> bool:
+def is_synopsis(text: str) -> bool:
     """Return whether a text lists what happens in the chapter, the items parted by dashes."""
     dashes = len(re.findall(r"--|—|–| - ", text))
     return dashes >= _FEWEST_TITLE_DASHES and len(text.split()) < 14 * dashes and len(text) < 400
@@ -364,7 +331,7 @@ def bare(text: str) -> str:
     """Return a line without indentation, emphasis and double spaces."""
     if "  " in text or "\t" in text or "\xa0" in text:
         text = " ".join(text.split())
-    return text.strip("_*=~ ")
+    return text.strip("_*=~# ")
 
 
 def _value(number: str) -> int:
@@ -438,6 +405,8 @@ def label(
     if not any(found.heading and found.heading.style not in ("front", "back", "named") for found in labels):
         for i in _in_capitals(page, labels):
             labels[i] = Label(Heading("capitals", title=page.blocks[i].text))
+    for i in _set_as_headings(page.blocks, labels, start):
+        labels[i] = Label(Heading("capitals", title=page.blocks[i].text))
     for i, following in enumerate(labels[1:]):
         if labels[i] is KEEP and following.heading and _is_above_heading(page.blocks[i]):
             labels[i] = DROP
@@ -473,7 +442,13 @@ def _label_listed(
             titles = above is not None and above.number is not None and not above.title
             if text in listed - own and (titles or (not is_prose(block) and _may_stand_alone(block))):
                 labels[i] = Label(Heading("listed", title=block.text))
-            elif _is_other_title(block, text, own, listed):
+            elif block.gap >= 2 and any(
+                re.fullmatch(rf"{re.escape(name)}(?:part|vol|volume|book)\w{{1,8}}", text) for name in own
+            ):
+                labels[i] = Label(Heading("named", title=block.text))
+            elif _is_other_title(block, text, own, listed) or (
+                i and len(block.lines) == 1 and plain(blocks[i - 1].text + block.text) in listed
+            ):
                 labels[i] = DROP
     for i, (found, following) in enumerate(pairwise(labels)):
         if found.heading and following.heading and _is_its_title(found.heading, following.heading):
@@ -493,10 +468,7 @@ def _is_other_title(block: Block, text: str, own: set[str], listed: frozenset[st
     """Return whether a line in capitals is the book's title printed again, a part of a listed title, or a longer form of one."""
     if not is_capitals(block.text) or (block.gap < 2 and text not in own) or bare(block.text)[-1:] in "!?,;:":
         return False
-    if any(
-        text == name or re.fullmatch(rf"{re.escape(name)}(?:part|vol|volume|book)\w{{1,8}}", text)
-        for name in own
-    ):
+    if text in own:
         return True
     return len(block.text.split()) > 1 and any(
         text in title or (len(title) > 11 and text.startswith(title)) for title in listed
@@ -561,7 +533,11 @@ def _are_pages(page: Page, places: Sequence[int], numbers: Sequence[int], sure: 
         return False
     before = [page.blocks[i - 1] for i in places if i]
     cutting = sum(is_prose(block) and not _SENTENCE_END.search(block.text) for block in before)
-    return cutting >= 0.2 * len(places) or (sure > 1 and page.apart(places) < _WORDS_A_PAGE)
+    return cutting >= 0.2 * len(places) or (
+        sure > 1
+        and page.apart(places) < _WORDS_A_PAGE
+        and median(page.blocks[i].gap for i in places) < _HEADING_GAP
+    )
 
 
 def _in_capitals(page: Page, labels: Sequence[Label]) -> list[int]:
@@ -573,7 +549,7 @@ def _in_capitals(page: Page, labels: Sequence[Label]) -> list[int]:
         and len(block.lines) <= 2
         and ((block.gap >= 2 and is_capitals(block.text)) or (block.gap >= 3 and is_title(block)))
         and bare(block.text)[:1] not in _QUOTES
-        and bare(block.text)[-1:] not in "!?,;:"
+        and bare(block.text)[-1:] not in (",;:" if block.gap >= _HEADING_GAP else "!?,;:")
     ]
     ends = [*found[1:], len(page.blocks)][: len(found)]
     far = [
@@ -589,6 +565,33 @@ def _in_capitals(page: Page, labels: Sequence[Label]) -> list[int]:
         for i, j in zip(found, ends, strict=True)
         if page.before[j] - page.before[i] >= _FEWEST_WORDS_A_SECTION
     ]
+
+
+def _set_as_headings(blocks: Sequence[Block], labels: Sequence[Label], start: int) -> list[int]:
+    """Return the lines in capitals that stand as far from the text as this book's headings do."""
+    gaps = [
+        (block.gap, below.gap)
+        for block, below, found in zip(blocks[start:], blocks[start + 1 :], labels[start:], strict=False)
+        if found.heading and found.heading.number
+    ]
+    if len(gaps) < 3 or (above := median(gap for gap, _ in gaps)) < _HEADING_GAP:
+        return []
+    return [
+        i
+        for i, (block, following) in enumerate(pairwise(blocks))
+        if i >= start and labels[i] is KEEP and block.gap >= above and is_set_apart(block, [following])
+    ]
+
+
+def is_set_apart(block: Block, following: Sequence[Block]) -> bool:
+    """Return whether a block is a line in capitals, not said by anybody, with two blank lines above and below."""
+    return (
+        len(block.lines) == 1
+        and min(below.gap for below in (block, *following)) >= 2
+        and is_capitals(block.text)
+        and bare(block.text)[:1] not in _QUOTES
+        and bare(block.text)[-1:] not in "!?,;:"
+    )
 
 
 def _is_above_heading(block: Block) -> bool:
@@ -642,14 +645,14 @@ def _is_numeral(text: str) -> bool:
 
 
 def usual_below(blocks: Sequence[Block], labels: Sequence[Label]) -> tuple[bool, bool]:
-    """Return whether this book's chapters have titles that end in a full stop; and mottoes with their authors."""
+    """Return whether this book's chapters have titles, also with a full stop or as synopses; and mottoes with their authors."""
     below = [
         blocks[i + 1]
         for i, found in enumerate(labels[:-1])
         if found.heading and not found.heading.title and labels[i + 1] is KEEP
     ]
-    stops = sum(is_title(block, final_stop=True) for block in below)
-    mottoes = sum(_is_indented(block) and bool(_ATTRIBUTION.search(block.lines[-1])) for block in below)
+    stops = sum(is_title(block, final_stop=True) or is_synopsis(block.text) for block in below)
+    mottoes = sum(_is_indented(block) and _has_author(block) for block in below)
     return len(below) >= 3 and stops >= _HABIT * len(below), mottoes >= 3
 
 
@@ -661,7 +664,22 @@ def is_motto(blocks: Sequence[Block], labels: Sequence[Label], i: int, usual: bo
     run = blocks[i:end]
     if not run or end == len(blocks) or sum(len(block.text.split()) for block in run) > _MOST_MOTTO_WORDS:
         return False
-    return usual or any(_ATTRIBUTION.search(block.lines[-1]) for block in run)
+    return usual or any(_has_author(block) for block in run)
+
+
+def _has_author(block: Block) -> bool:
+    """Return whether a quotation ends in its source: behind a dash, or on a short line in italics or far to the right."""
+    *above, last = block.lines
+    if _ATTRIBUTION.search(last):
+        return True
+    if not above or len(last.split()) > _MOST_AUTHOR_WORDS or not last.strip("_ ")[:1].isupper():
+        return False
+    in_italics = re.fullmatch(r"\s*_[^_]+_\.?", last) and "_" not in above[-1]
+    return bool(in_italics) or _indent(last) >= max(map(_indent, above)) + _AUTHOR_INDENT
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _is_indented(block: Block) -> bool:

@@ -75,8 +75,8 @@ TITLES = (
     "The Widow's Son",
     "Mr. Harrow Pays a Visit",
     "Five Years Later",
-    "Of Ropes and Candles",
-    "What the Ferryman Said",
+    "Of Ropes among Candles",
+    "What Did the Ferryman Say?",
     "Hundreds of People",
     "The Night Shadows",
     "Introduction to a Stranger",
@@ -246,6 +246,31 @@ LAYOUTS = (
     Layout(
         "title with a full stop", "CHAPTER {roman}.\n\n{title}.", entry="CHAPTER {roman}.--{title}. {page}"
     ),
+    Layout("digits before a bracket", "{arabic})\n\n{TITLE}"),
+    Layout("digits in brackets, parts in dashes", "[ {arabic} ]", part="— {roman} —"),
+    Layout("sections", "§ {arabic}", part="CHAPTER {roman}\n\n{TITLE}", again=True),
+    Layout("hashes", "## Chapter {arabic}: {title}", gap=1, below=1),
+    Layout("roman with a sentence", "{roman}. {sentence}", entry="{roman:>6}. {sentence}    {page}"),
+    Layout("lower case behind a colon", "Chapter {arabic}: {lower}"),
+    Layout("episodes", "{ORDINAL} EPISODE: {title}"),
+    Layout("heading inside a picture", "[Illustration: _The lamp_\n\n\nCHAPTER {roman}.]"),
+    Layout("names of pictures", "CHAPTER {roman}\n\np{arabic}.jpg (150K)\n\nFull Size\n\n002{arabic}m"),
+    Layout("title in quotation marks", "CHAPTER {roman}\n\n“{TITLE}”"),
+    Layout("synopsis below", "CHAPTER {roman}\n\n\n{title}--A second thing--The dog is lost--Supper at ten."),
+    Layout("synopsis in brackets", "CHAPTER {roman}\n\n\n[The author is lost in a wood. He finds\n{lower}.]"),
+    Layout(
+        "motto with its play",
+        "CHAPTER {roman}\n\n   Speak, or be still!\n                  Henry IV, Part II.",
+    ),
+    Layout(
+        "motto in italics below a title",
+        "{TITLE}\n\n     Who walks so late?\n     _Night Song_",
+        entry="{title}",
+    ),
+    Layout("to be continued", "[_To be continued._]\n\n\n\nCHAPTER {roman}"),
+    Layout(
+        "second title", "{arabic}\n\nTold by John\n\n{title}", entry="{arabic}. TOLD BY JOHN: {TITLE}  {page}"
+    ),
     Layout("two columns of spaces", "{roman}.  {TITLE}", entry="CHAPTER {roman}.        {TITLE}"),
 )
 
@@ -261,6 +286,8 @@ def _fields(number: int, title: str, page: int = 0) -> dict[str, str]:
         "Ordinal": ordinal.capitalize(),
         "ORDINAL": ordinal.upper(),
         "title": title,
+        "sentence": title.capitalize(),
+        "lower": title.lower(),
         "TITLE": title.upper(),
         "page": str(page),
     }

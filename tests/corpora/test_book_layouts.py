@@ -80,6 +80,20 @@ def test_real_novels_show_no_headings(shared: Path) -> None:
         ("12", True),
         ("BOOK THE SECOND--THE GOLDEN THREAD", True),
         ("ADVENTURE II. A SCANDAL", True),
+        ("CHAP. V.", True),
+        ("Chapter 5: a strange guest", True),
+        ("Chapter Sixty-Two. The End", True),
+        ("CHAPTER CXXXV", True),
+        ("THE SECOND BOOK", True),
+        ("FIRST EPILOGUE: 1813", True),
+        ("BOOK ONE: 1805", True),
+        ("IV THE MAIL", True),
+        ("IX. WHAT DID HE SAY?", True),
+        ("XXI. A strange guest", True),
+        ("Twenty-three", True),
+        ("Two.", False),
+        ("I!", False),
+        ("Second Officer Pell", False),
         ("The Golden Thread", True),  # the title of a heading that was removed
         ("Chapter two was found, and she glanced at it.", False),
         ("I. was what he called himself, and nobody asked him why he did so.", False),
@@ -113,15 +127,81 @@ def test_gaps_in_the_numbers_are_warned_of(
     assert warnings == ((warning,) if warning else ())
 
 
+def in_gutenberg(text: str) -> str:
+    mark = "*** {} OF THE PROJECT GUTENBERG EBOOK ***"
+    return f"Title: The Road\n\n{mark.format('START')}\n\n\nTHE ROAD\n\nby A. N. Author\n\n\n\n{text}\n\n{mark.format('END')}\n"
+
+
+def numbered(chapters: Sequence[Sequence[str]], below: str = "") -> str:
+    return "\n\n\n\n".join(
+        f"CHAPTER {number}\n\n\n{below}" + "\n\n".join(texts) for number, texts in enumerate(chapters, 1)
+    )
+
+
+def test_a_prologue_without_a_heading_is_kept(chapters: list[list[str]]) -> None:
+    prologue, *others = chapters
+    story = clean(in_gutenberg("\n\n".join(prologue) + f"\n\n\n\n{numbered(others)}"))
+    assert story.paragraphs == tuple(text for chapter in chapters for text in chapter)
+
+
+def test_the_first_words_below_a_list_are_not_on_it(chapters: list[list[str]]) -> None:
+    listed = "CONTENTS\n\n" + "\n".join(f"CHAPTER {number}" for number in range(1, 16)) + "\n\n\n\n"
+    story = clean(in_gutenberg(listed + numbered(chapters, "Call me Anne.\n\n")))
+    assert [story.paragraphs[place] for place in story.chapters] == ["Call me Anne."] * 15
+
+
+def test_a_newspaper_in_the_story_and_a_teaser_above_a_part(chapters: list[list[str]]) -> None:
+    page = "ADVERTISEMENTS\n\nMISS PELL will speak in the hall.\n\nTHE END"
+    text = numbered(chapters).replace(chapters[3][2], f"{chapters[3][2]}\n\n{page}")
+    text = text.replace(
+        "CHAPTER 9\n", "THE ROAD PART 2\n\nIn order that we may start afresh...\n\n\n\nCHAPTER 9\n"
+    )
+    story = clean(in_gutenberg(text))
+    paragraphs = [text for chapter in chapters for text in chapter]
+    place = paragraphs.index(chapters[3][2]) + 1
+    paragraphs[place:place] = ["ADVERTISEMENTS", "MISS PELL will speak in the hall."]
+    assert story.paragraphs == tuple(paragraphs)
+
+
+def test_lines_set_as_headings_are(chapters: list[list[str]]) -> None:
+    between = "BETWEEN THE SCENES.\n\n\nTHE STORY GOES ON BY POST.\n\n\n"
+    text = numbered(chapters[:6]) + f"\n\n\n\n{between}" + numbered(chapters[6:]).partition("\n\n\n")[2]
+    story = clean(in_gutenberg(text))
+    assert story.paragraphs == tuple(text for chapter in chapters for text in chapter)
+    assert len(story.chapters) == CHAPTERS
+
+
+def test_notes_below_their_chapter(chapters: list[list[str]]) -> None:
+    noted = [
+        [f"{first}[{number}]", *others, f"FOOTNOTES:\n\n[{number}] See the Journal."]
+        for number, (first, *others) in enumerate(chapters, 1)
+    ]
+    story = clean(in_gutenberg(numbered(noted)))
+    assert story.paragraphs == tuple(text for chapter in chapters for text in chapter)
+    assert len(story.chapters) == CHAPTERS
+
+
 LETTER = "LETTER {n}\n\n\n{place}, {day} May\n\nMy dear Anne,\n\n{text}\n\nYours,\n\nE. H.\n\n\n\n"
 JOURNAL = "_{day} May._--{text}\n\n"
+DATED = "MAY {day}.\n\n{text}\n\n"
+ADDRESSED = "{n}\n\n\nLADY PELL TO MRS. HARROW\n\n\n{text}\n\n\n\n"
+PLAY_IN_VERSE = "  Ann. The road is long,\n    And longer still the road that stays.\n  Edw. It is not far,\n    And all the nights are like the days.\n"
 PLAY = "ANNE.  {text}\n\nEDWIN.\n{text}\n\nANNE. (_Aside._) {text}\n\n"
 STANZA = "The road is long that leads away,\nAnd longer still the road that stays;\nA lamp is burning all the day,\nAnd all the nights are like the days.\n\n"
 
 
 @pytest.mark.parametrize(
     ("text", "form"),
-    [(LETTER, "letters"), (JOURNAL, "letters"), (PLAY, "play"), (STANZA, "verse"), ("{text}\n\n", "novel")],
+    [
+        (LETTER, "letters"),
+        (JOURNAL, "letters"),
+        (DATED, "letters"),
+        (ADDRESSED, "letters"),
+        (PLAY, "play"),
+        (PLAY_IN_VERSE, "play"),
+        (STANZA, "verse"),
+        ("{text}\n\n", "novel"),
+    ],
 )
 def test_forms(text: str, form: str, chapters: list[list[str]]) -> None:
     prose = chapters[0][0]

@@ -247,7 +247,7 @@ CHAPTERS = {
     "dostoyevsky_the_brothers_karamazov_28054": 96,
     # Two stanzas of a song are numbered as chapters are.
     "dickens_the_pickwick_papers_580": 59,
-    "collins_the_woman_in_white_583": 61,
+    "collins_the_woman_in_white_583": 62,
     # Three sections in the first adventure.
     "doyle_adventures_of_sherlock_holmes_1661": 15,
 }

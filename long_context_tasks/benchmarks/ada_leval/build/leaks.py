@@ -10,51 +10,32 @@ from long_context_tasks.corpora.books import Book
 
 _ONES = ("", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX")
 _TENS = ("", "X", "XX", "XXX", "XL", "L", "LX", "LXX", "LXXX", "XC")
-_ROMAN = {ten + one for ten in _TENS for one in _ONES} - {""}
-_SPELLED = {
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-    "twenty",
-    "thirty",
-    "forty",
-    "first",
-    "second",
-    "third",
-    "fourth",
-    "fifth",
-    "sixth",
-    "seventh",
-    "eighth",
-    "ninth",
-    "tenth",
-    "last",
-}
+_ROMAN = {hundred + ten + one for hundred in ("", "C", "CC") for ten in _TENS for one in _ONES} - {""}
+_CARDINALS = (
+    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen "
+    "twenty thirty forty fifty sixty seventy eighty ninety"
+)
+_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth last"
+_SPELLED = set(f"{_CARDINALS} {_ORDINALS}".split())
 _KEYWORDS = (
-    "chapter|book|part|volume|vol|letter|canto|stave|section|act|scene|adventure|phase|night|tale|episode"
+    "chapter|chap|book|part|volume|vol|letter|canto|stave|section|act|scene|adventure|phase|night|tale|episode|"
+    "period|narrative|epoch|interlude|epilogue"
 )
 _LABEL = re.compile(
-    rf"\W*(?i:{_KEYWORDS})\.? (?:(?:the|The|THE) )?([A-Za-z]+|\d{{1,3}})(?:-\w+)?(?:\W*$|[.:;—–-]+\W*[A-Z]|\s+[A-Z(])"
+    rf"\W*(?i:{_KEYWORDS})\.? (?:(?:the|The|THE) )?([A-Za-z]+|\d{{1,3}})(?:-\w+)?"
+    r"(?:\W*$|[.:;—–-]+\W*[A-Z\d]|:[^.!?]{1,60}$|\s+[A-Z(“])"
 )
-_NUMBER = re.compile(r"\W*([IVXLC]+|\d{1,3})(?:\W*$|[.:)—–-]+\s*([A-Z].*))")
+_NAMED = re.compile(
+    rf"\W*(?:the )?(?:(?:{_ORDINALS.replace(' ', '|')}) (?:{_KEYWORDS})|prologue|epilogue)(?:[^\w!?]*$|[:—-])",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"[^\w“\"]*([IVXLC]+|\d{1,3})(?:[^\w!?]*$|[.:)—–-]+\s*([A-Z].*)|\s+([A-Z][^a-z]{3,})$)")
+_WORD = re.compile(
+    rf"(?:{_CARDINALS.replace(' ', '|')})(?:-(?:{_CARDINALS.replace(' ', '|')}))?", re.IGNORECASE
+)
 _QUOTES = "\"'“‘«"
 _MOST_WORDS = 15
+_MOST_LOWER = 0.7  # of the words of a title behind a number of several digits
 _SHORTEST_TITLE = 4
 
 
@@ -88,13 +69,19 @@ def find_leaks(book: Book) -> list[Leak]:
 def _is_label(text: str) -> bool:
     if found := _LABEL.match(text[:100]):
         return _counts(found[1])
-    if len(text.split()) > _MOST_WORDS or not (found := _NUMBER.match(text)):
+    if _NAMED.match(text[:40]) or _WORD.fullmatch(text):
+        return True
+    found = _NUMBER.match(text[:200])
+    if not found or not _counts(found[1]):
         return False
-    title = found[2]
-    if title is None:
-        return _counts(found[1])
-    lower = [word for word in title.split() if word[0].islower() and len(word) > 3]
-    return _counts(found[1]) and title[-1:] not in ".,;!?’”\"'" and len(lower) * 3 <= len(title.split())
+    title = found[2] or found[3]
+    if title is None or title.isupper():
+        return True
+    words = title.split()
+    lower = sum(word[0].islower() and len(word) > 3 for word in words)
+    # A capital and a stop may be somebody's initial.
+    few = _MOST_LOWER if len(found[1]) > 1 else 1 / 3
+    return len(words) < _MOST_WORDS and title[-1] not in ".,;!?’”\"'" and lower <= few * len(words)
 
 
 def _counts(word: str) -> bool:
