@@ -381,7 +381,7 @@ def _print_comparison(
             f"Each rater minus {against}, test answers of all splits together; 95 % intervals over whole questions",
             [
                 *("rater", "n", "questions"),
-                *("rho", "95 % interval", "by rho", "rho within models", "95 % interval", "by that"),
+                *("rho", "95 % interval", "by rho", "rho within models", "95 % interval", "by rho within"),
                 *("MAE", "95 % interval", "by MAE"),
             ],
             [
@@ -397,7 +397,7 @@ def _print_comparison(
                 ]
                 for each in found.against
             ],
-            ("by rho", "by that", "by MAE"),
+            ("by rho", "by rho within", "by MAE"),
         )
 
 
