@@ -112,7 +112,7 @@ _CALLED_WITH = (
 )
 """What identifies a model in its config or changes answers. Only what is named here is taken, and what looks like a key
 or a header in it is not shown."""
-_GENERATION = ("generation_kwargs", "gen_config", "openai_extra_kwargs")
+_GENERATION = ("generation_kwargs", "gen_config")
 _SAMPLING = ("temperature", "top_p", "top_k", "seed")
 
 
@@ -141,6 +141,9 @@ def model_facts(row: Mapping[str, Any], *, unsure: bool = False) -> dict[str, An
 
 def _generation(row: Mapping[str, Any]) -> dict[str, Any]:
     given = {name: row[name] for name in _SAMPLING if row.get(name) is not None}
+    # Of what is sent beside only the seed: headers with keys may stand there.
+    if isinstance(seed := _mapping(row.get("openai_extra_kwargs")).get("seed"), int):
+        given["seed"] = seed
     for name in _GENERATION:
         given |= {str(key): value for key, value in _mapping(row.get(name)).items()}
     return given
