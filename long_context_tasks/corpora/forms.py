@@ -27,6 +27,8 @@ _TITLES = frozenset(
     ["mr", "mrs", "ms", "dr", "st", "m", "mme", "sir", "yes", "no", "oh", "ah", "well", "chapter"]
 )
 
+_BEFORE_VERSE = " \t\"'“‘([_—-"
+
 # Shares of what a text has that is wholly of that form, or nearly.
 MOST_VERSE = 0.5  # of the words
 MOST_SPEECHES = 0.4  # of the blocks
@@ -67,8 +69,12 @@ def form_of(blocks: Sequence[Block], headings: Sequence[Heading]) -> str:
 
 def is_verse(block: Block) -> bool:
     """Return whether nearly every line of a block begins with a capital, as no prose does."""
-    begin = [line.strip().lstrip("\"'“‘([_—-")[:1].isupper() for line in block.lines]
-    return len(begin) > 1 and sum(begin) >= 0.8 * len(begin)
+    others, most = 0, 0.2 * len(block.lines)
+    for line in block.lines:
+        others += not line.lstrip(_BEFORE_VERSE)[:1].isupper()
+        if others > most:
+            return False
+    return len(block.lines) > 1
 
 
 def speeches(blocks: Sequence[Block]) -> float:

@@ -159,13 +159,16 @@ def roman(numeral: str) -> int:
     return sum(-v if v < max(values[i:]) else v for i, v in enumerate(values))
 
 
+_BETWEEN = re.compile(r"[\W_]+")
+
+
 def plain(text: str) -> str:
     """Return the letters and digits of a title, lower case: what two printings of it have in common.
 
     >>> plain("The Prison-Door.") == plain("  THE PRISON DOOR")
     True
     """
-    return "".join(character for character in text.casefold() if character.isalnum())
+    return _BETWEEN.sub("", text).casefold()
 
 
 def heading_of(block: Block) -> Heading | None:
@@ -436,7 +439,11 @@ def _label_listed(
 ) -> None:
     """Label titles of the contents page that stand in the text, and drop the book's title where it is printed again."""
     own = {plain(title), plain(re.split(r"[:;,]| or ", title)[0])} - {""}
+    longest = 2 * max(map(len, listed | own), default=0)
     for i, block in enumerate(blocks[start:], start):
+        speech = block.gap < 2 and block.text[:1] in _QUOTES and not (i and labels[i - 1].heading)
+        if speech or (len(block.text) > longest and not block.text.isupper()):
+            continue
         if labels[i] is KEEP and len(block.lines) <= _MOST_HEADING_LINES and (text := plain(block.text)):
             above = labels[i - 1].heading if i else None
             titles = above is not None and above.number is not None and not above.title

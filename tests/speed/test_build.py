@@ -143,9 +143,8 @@ def test_against_the_plain_rules(shared, tmp_path):
     rows: dict[int, list[tuple[int, list[int], str, int]]] = {}
     naive_best = least(lambda: rows.update(naive_bestanswer(posts, bounds, 32000, 0, count)), 1)
     out = tmp_path / "ada_leval_bestanswer"
-    best = least(
-        lambda: build.build("ada_leval_bestanswer", source, BestAnswerSettings((1000, 2000)), out), 1
-    )
+    plain_settings = BestAnswerSettings((1000, 2000), same_as=(), min_own=0)
+    best = least(lambda: build.build("ada_leval_bestanswer", source, plain_settings, out), 1)
     made = CaseSet.read(out, "ada_leval_bestanswer_2k").cases
     assert [list(map(int, case.inputs["answers"])) for case in made] == [row[1] for row in rows[2000]]
     print(

@@ -28,6 +28,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,8 @@ class _Builder:
         self.dropped: dict[int, Counter[str]] = {length: Counter() for length in self.bounds}
         self.used: set[str] = set()
         self.longer: dict[str, str] = {}
+        # Longer cases show the answers of shorter ones again.
+        self._words_of = lru_cache(maxsize=4096)(lambda post: _words(texts.store[post]))
         self._keys = np.array([str(post) for post in pool.answer_ids.tolist()], dtype=object)
 
     def choose(self, progress: Progress, first_questions: int | None) -> dict[int, list[_Chosen]]:
@@ -282,10 +285,8 @@ class _Builder:
         """Return, in per cent, whether another answer to the question is shown, and how often shared words give the gold."""
         store = self._texts.store
         asked = case.inputs["question"]
-        question = set(_WORD.findall((self.longer.get(asked) or store[int(asked)]).lower()))
-        shared = [
-            len(question & set(_WORD.findall(store[int(post)].lower()))) for post in case.inputs["answers"]
-        ]
+        question = _words(self.longer.get(asked) or store[int(asked)])
+        shared = [len(question & self._words_of(int(post))) for post in case.inputs["answers"]]
         gold = shared[int(case.turns[0].gold[1:]) - 1]
         hit = (gold == max(shared)) / shared.count(gold)
         return {"own rival %": 100.0 * (case.labels["own_distractors"] > 0), "word overlap %": 100.0 * hit}
@@ -446,6 +447,10 @@ def _questions_in(folder: Path) -> set[str]:
     return {
         case.cluster for task in read_manifest(folder)["tasks"] for case in CaseSet.read(folder, task).cases
     }
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.lower()))
 
 
 _WORD = re.compile(r"\w+")
