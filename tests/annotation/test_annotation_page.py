@@ -16,7 +16,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
-pytestmark = needs_browser
+pytestmark = [needs_browser, pytest.mark.slow]
 SECONDS = 30
 CONTRAST = Path(__file__).parent / "contrast.js"
 

@@ -10,6 +10,8 @@ import pytest
 from plugins import installed
 from run_commands import lct
 
+pytestmark = pytest.mark.slow
+
 REPOSITORY = Path(__file__).parents[2]
 
 

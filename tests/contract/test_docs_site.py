@@ -14,6 +14,8 @@ from command_lines import commands, problem_of
 
 from long_context_tasks.hosts.environment import known_variables
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PACKAGE = ROOT / "long_context_tasks"

@@ -21,6 +21,8 @@ from long_context_tasks.hosts.opencompass.configs import synthetic_datasets
 from long_context_tasks.results.plan.cost import expand_tasks
 from long_context_tasks.schema import CaseSet, Options
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 TASKS = synthetic_tasks()
 BENCHMARKS = sorted({spec.benchmark for spec in TASKS})

@@ -39,6 +39,7 @@ def test_a_layout_leaves_the_story_alone(tmp_path: Path, layout: Layout, chapter
     assert find_leaks(book) == []
 
 
+@pytest.mark.slow
 def test_real_stories_in_other_layouts(tmp_path: Path, shared: Path) -> None:
     """Every real novel is set in a fourth of the layouts: at most one word in a thousand is lost, and no heading stays."""
     worst: dict[str, float] = {}

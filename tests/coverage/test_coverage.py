@@ -28,6 +28,8 @@ from long_context_tasks.coverage.measure import (
 from long_context_tasks.schema import Case, CaseWriter, InputError, Turn
 from long_context_tasks.tokens import get_tokenizer
 
+pytestmark = pytest.mark.slow
+
 CUT = b'{"choices": [{"message": {"content": "The passage tells"}, "finish_reason": "length"}]}'
 PLAIN = "plain words go on. " * 70
 """300 tokens or more, so that each paragraph is a chunk."""

@@ -12,6 +12,8 @@ from long_context_tasks.hosts import demo_model
 from long_context_tasks.hosts.demo_model import MODEL_NAME, demo_model_path
 from long_context_tasks.schema import InputError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

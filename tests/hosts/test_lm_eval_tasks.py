@@ -22,7 +22,7 @@ from long_context_tasks.judges.task_judge import score_turns
 from long_context_tasks.schema import CaseWriter, Documents, InputError, Options, Score
 from long_context_tasks.stats.means import result_keys
 
-pytestmark = needs("lm_eval")
+pytestmark = [needs("lm_eval"), pytest.mark.slow]
 
 
 def test_generating_again_changes_nothing() -> None:

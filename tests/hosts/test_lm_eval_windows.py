@@ -16,7 +16,7 @@ from stub_server import stub_server
 from long_context_tasks.hosts.lm_eval.results import REFUSED
 from long_context_tasks.schema import InputError, Options
 
-pytestmark = needs("lm_eval")
+pytestmark = [needs("lm_eval"), pytest.mark.slow]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.hosts.opencompass.configs import task_groups
 from long_context_tasks.schema import InputError
 
-pytestmark = needs("opencompass")
+pytestmark = [needs("opencompass"), pytest.mark.slow]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONFIGS = REPOSITORY / "configs"

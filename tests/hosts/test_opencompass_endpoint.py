@@ -14,7 +14,7 @@ from tiny_model import make_tiny_model
 from long_context_tasks.hosts.opencompass.results import model_facts
 from long_context_tasks.schema import Message
 
-pytestmark = needs("opencompass")
+pytestmark = [needs("opencompass"), pytest.mark.slow]
 
 TEMPLATE = {
     "round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}]

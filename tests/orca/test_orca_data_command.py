@@ -14,6 +14,8 @@ from long_context_tasks.orca import read_items
 from long_context_tasks.orca.preparation import DataSettings, prepare
 from long_context_tasks.orca.splits import question_numbers
 
+pytestmark = pytest.mark.slow
+
 SOURCE = [
     {"id": "a", "question": "Who?", "reference": "x", "candidate": "x", "ratings": [0, 1], "scale": [0, 1],
      "rationale": "Wrong, no points.", "source": "s/one", "candidate_model": "m1"},

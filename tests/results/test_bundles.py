@@ -32,6 +32,8 @@ from long_context_tasks.results.collect import collect, collect_with_files
 from long_context_tasks.results.plan.missing import DONE, NOTHING, PARTIAL, Wanted, find_cells
 from long_context_tasks.results.tidy import RUNS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:

@@ -23,7 +23,7 @@ from long_context_tasks.site.words import slug
 
 pytest.importorskip("selenium", reason="selenium is not installed (pip install selenium)")
 
-pytestmark = needs_browser
+pytestmark = [needs_browser, pytest.mark.slow]
 
 TASK = "ada_leval_tsort_2k"
 COPIED = "Copier"

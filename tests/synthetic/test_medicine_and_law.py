@@ -30,6 +30,8 @@ from long_context_tasks.benchmarks.ethic.build.annotator import parse_labels
 from long_context_tasks.synthetic import write_abstracts, write_opinion_group, write_opinions, write_review
 from long_context_tasks.synthetic.document import Document
 
+pytestmark = pytest.mark.slow
+
 _INTEGERS = {
     "medicine": re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])|(?<![\d.,])\d+(?!\d|[.,]\d|%)"),
     "law": re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d)|(?<![\d.])\d+(?!\d)"),

@@ -18,6 +18,8 @@ from long_context_tasks.corpora.documents import read_debates
 from long_context_tasks.synthetic import debate, story
 from long_context_tasks.synthetic.wording import words
 
+pytestmark = pytest.mark.slow
+
 STREAM = {"story": story.stream_story, "debate": debate.stream_debate}
 
 

@@ -25,6 +25,8 @@ from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.schema import CaseSet, InputError, format_length
 from long_context_tasks.tokens import get_tokenizer
 
+pytestmark = pytest.mark.slow
+
 FAMILY = "ada_leval_bestanswer"
 CARD = card("ada_leval").tasks["bestanswer"]
 

@@ -38,6 +38,8 @@ from long_context_tasks.corpora.documents import read_opinions, read_reviews
 from long_context_tasks.schema import Case, CaseSet, InputError
 from long_context_tasks.tokens import get_tokenizer
 
+pytestmark = pytest.mark.slow
+
 DOMAINS = ("books", "debates", "medicine", "law")
 FROM_DOCUMENTS = [name for name, family in BENCHMARK.builders.items() if family.source is not None]
 

@@ -35,6 +35,8 @@ from long_context_tasks.schema import Case, CaseSet, InputError, Options, Turn
 from long_context_tasks.synthetic.document import Fact, Paragraph
 from long_context_tasks.tokens import get_tokenizer
 
+pytestmark = pytest.mark.slow
+
 PAIRS = [(task, domain) for task, domains in DOMAINS.items() for domain in domains]
 count = get_tokenizer("cl100k").count
 
