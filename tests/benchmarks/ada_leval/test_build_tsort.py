@@ -5,6 +5,7 @@ import json
 import random
 import tempfile
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from long_context_tasks.benchmarks.building import parse_lengths
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.corpora.books import Book
 from long_context_tasks.schema import CaseSet, InputError, format_length
+from long_context_tasks.synthetic.novel import write_novel
 from long_context_tasks.tokens import get_tokenizer
 
 FAMILY = "ada_leval_tsort"
@@ -271,3 +273,44 @@ def test_real_books(shared, tmp_path):
         assert sum(report.tokens) / len(report.tokens) > 0.85 * length
         for case in made.cases[:: max(1, len(made) // 5)]:
             assert count(prompts.prompt(case, made.documents)) == case.num_tokens["cl100k"]
+
+
+def test_chapter_numbers_put_back_stop_the_build(tmp_path):
+    """Paragraphs given as such are not cleaned: the check at the end is all that sees numbers in them."""
+    novel = write_novel(3, 12_000).paragraphs
+    source = tmp_path / "books.jsonl"
+    for every, stopped in ((10**6, False), (5, True)):
+        text = [
+            part
+            for i, p in enumerate(novel)
+            for part in ([f"CHAPTER {i // every}"] if i % every == every - 1 else []) + [p]
+        ]
+        source.write_text(json.dumps({"id": "b", "paragraphs": text}), encoding="utf-8")
+        with (
+            pytest.raises(InputError, match=r"b: .* show what looks like a heading .*CHAPTER 0")
+            if stopped
+            else nullcontext()
+        ):
+            build.build(
+                "ada_leval_tsort", source, TSortSettings((2000,), stride=3), tmp_path / "ada_leval_tsort"
+            )
+
+
+def test_letters_are_left_out_and_named(tmp_path):
+    novel = write_novel(3, 12_000).paragraphs
+    books = tmp_path / "books"
+    books.mkdir()
+    (books / "novel.txt").write_text("CHAPTER I\n\n" + "\n\n".join(novel), encoding="utf-8")
+    letters = (
+        f"LETTER {i + 1}\n\n\nMy dear Anne,\n\n{text}\n\nYours, E.\n\n\n" for i, text in enumerate(novel)
+    )
+    (books / "letters.txt").write_text("\n".join(letters), encoding="utf-8")
+    out = tmp_path / "ada_leval_tsort"
+    (report,) = build.build("ada_leval_tsort", books, TSortSettings((2000,), stride=3), out)
+    assert {case.cluster for case in CaseSet.read(out, report.task).cases} == {"novel"}
+    assert "letters is left out: it is not a novel but letters" in report.notes[0]
+    sources = json.loads((out / "manifest.json").read_text())["sources"]
+    assert [(row["book"], row["taken"]) for row in sources] == [("letters", False), ("novel", True)]
+    settings = TSortSettings((2000,), stride=3, forms=("novel", "letters"))
+    (both,) = build.build("ada_leval_tsort", books, settings, out)
+    assert both.clusters == 2
