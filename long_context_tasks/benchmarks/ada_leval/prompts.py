@@ -92,7 +92,7 @@ def split_tsort(prompt: str, parts: int) -> tuple[str, list[str], str]:
     ('Once.', ['Two.', 'One.'], 'End.')
 
     Raises:
-        ValueError: a label is missing, or stands more than once, so that the texts cannot be told apart.
+        ValueError: a label is missing, or stands more than once, so that the texts cannot be separated.
     """
     case = prompt[prompt.rfind("Sample Output") :]
     texts, rest = [], case
