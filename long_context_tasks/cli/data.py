@@ -213,7 +213,7 @@ def fetch(
     failures: list[str] = []
     for item in files:
         path = folder / item.name
-        if not force and (path.is_file() or path.with_name(f"{item.name}.gz").is_file()):
+        if not force and (path.is_file() or (folder / f"{item.name}.gz").is_file()):
             state = _state(folder, item, {})
             say(f"{item.name}: there already, {state}")
             if _WRONG in state:
