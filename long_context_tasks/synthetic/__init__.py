@@ -2,7 +2,7 @@
 
 One folder a kind: a novel about a company of travellers (:mod:`.novel`); stories of a small world, with the names and facts of
 their paragraphs (:mod:`.story`); debates (:mod:`.debate`); meetings with questions (:mod:`.meeting`); abstracts and reviews of
-trials (:mod:`.trials`); court opinions (:mod:`.opinions`); and a forum that asks for parts of invented devices (:mod:`.forum`).
+trials (:mod:`.trials`); court opinions (:mod:`.opinions`); and questions of a forum with requirements for parts of invented devices (:mod:`.forum`).
 
 Equal seeds give equal texts on every machine. What a writer returns is in :mod:`.document`, how sentences are made in
 :mod:`.wording`; all words are in text files in ``data``.
@@ -10,7 +10,7 @@ Equal seeds give equal texts on every machine. What a writer returns is in :mod:
 
 from long_context_tasks.synthetic.debate import write_debate
 from long_context_tasks.synthetic.document import Document, Fact, Paragraph
-from long_context_tasks.synthetic.forum import Thread, ThreadAnswer, post_rows, write_threads
+from long_context_tasks.synthetic.forum import Requirements
 from long_context_tasks.synthetic.meeting import Meeting, MeetingQuestion, write_meeting
 from long_context_tasks.synthetic.novel import Novel, write_novel
 from long_context_tasks.synthetic.opinions import OpinionGroup, write_opinion_group, write_opinions
@@ -28,9 +28,7 @@ __all__ = [
     "Novel",
     "OpinionGroup",
     "Paragraph",
-    "Thread",
-    "ThreadAnswer",
-    "post_rows",
+    "Requirements",
     "simulate",
     "write_abstracts",
     "write_debate",
@@ -40,5 +38,4 @@ __all__ = [
     "write_opinions",
     "write_review",
     "write_story",
-    "write_threads",
 ]

@@ -19,7 +19,6 @@ import synthetic_opinions_reader
 import trials_reader
 
 from long_context_tasks.corpora.documents import Review, Study
-from long_context_tasks.synthetic.forum.parts import devices
 
 GENRES = {"books": "story", "debates": "debate"}
 _CONTEXT = re.compile(
@@ -194,7 +193,7 @@ def question_and_answers(prompt: str) -> tuple[str, list[str]]:
 
 def accepted(prompt: str) -> str | None:
     """The designation of the only answer that meets every point of the question; None where there is not one."""
-    found = forum_reader.choose(*question_and_answers(prompt), [device.name for device in devices()])
+    found = forum_reader.choose(*question_and_answers(prompt))
     return f"A{found[0] + 1}" if len(found) == 1 else None
 
 

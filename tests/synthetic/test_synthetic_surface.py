@@ -10,9 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from forum_reader import candidates
 
-from long_context_tasks.synthetic import write_novel, write_threads
+from long_context_tasks.synthetic import write_novel
 
 pytestmark = pytest.mark.slow
 
@@ -138,33 +137,6 @@ def test_whole_cases(texts: tuple[list[str], list[str]]) -> None:
     accuracy = float((model.predict(test) == labels).mean())
     print(f"24 orders {accuracy:.3f} (chance 0.042)")
     assert near_chance(accuracy, 1 / 24, len(labels))
-
-
-def test_accepted_answers() -> None:
-    words = vectorizer(18)
-    threads = [thread for seed in range(1000, 1040) for thread in write_threads(seed, 50)]
-    bodies = [answer.body for thread in threads for answer in thread.answers]
-    accepted = [answer.id == thread.accepted_id for thread in threads for answer in thread.answers]
-    model = classifier().fit(words.transform(bodies), accepted)
-    hits = {"many candidates": 0.0, "own answers only": 0.0}
-    chances = dict.fromkeys(hits, 0.0)
-    number = 0
-    for seed in range(5000, 5020):
-        threads = write_threads(seed, 200)
-        for at in range(0, len(threads), 4):
-            number += 1
-            own = [answer.body for answer in threads[at].answers]
-            place = [answer.id for answer in threads[at].answers].index(threads[at].accepted_id)
-            for name, (answers, right) in {
-                "many candidates": candidates(threads, at, 12),
-                "own answers only": (own, place),
-            }.items():
-                scores = model.decision_function(words.transform(answers))
-                hits[name] += int(np.argmax(scores)) == right
-                chances[name] += 1 / len(answers)
-    for name, hit in hits.items():
-        print(f"{name}: {hit / number:.3f} (chance {chances[name] / number:.3f}), n = {number}")
-        assert near_chance(hit / number, chances[name] / number, number)
 
 
 def test_the_classifier_can_learn(texts: tuple[list[str], list[str]]) -> None:
