@@ -56,7 +56,7 @@ def paragraphs(number: int, seed: int = 0) -> list[str]:
 
     def sentence() -> str:
         if random.random() < 0.2:
-            return f"“{random.choice(SAID)},” said {random.choice(WHO)}, {random.choice(WHEN)}."
+            return f'"{random.choice(SAID)}," said {random.choice(WHO)}, {random.choice(WHEN)}.'
         text = f"{random.choice(WHO)} {random.choice(DID)} {random.choice(WHAT)} {random.choice(WHEN)}."
         return text[0].upper() + text[1:]
 
