@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 PAUSES = re.compile(r"\b(?:uh|um|ehm|eh|hm|like|you know|i mean|kind of|sort of),?(?= |$)|<[a-z_]+/>")
 # What each question asks (in the question) and how it comes up in the talk; the first that fits counts.
@@ -44,6 +45,9 @@ BY_REASON = re.compile(
     r"thing with|point with|argument with|hint with|that one|one with|right lead|real trace|after all|stronger"
 )
 BY_PLACE = re.compile(r"(?:\b(first|second|third|last)\b (?:thing|one|idea|of four))")
+REJECTED = re.compile(
+    r"\b(?:old|outdated|out of date|last month|before|forget|do not look|no longer|today counts)\b"
+)
 PLACES = ("first", "second", "third", "last")
 
 
@@ -151,6 +155,16 @@ def _taken(turns: Sequence[Turn], start: int, said: dict[str, tuple[str, str]]) 
         if (found := BY_PLACE.search(text)) and len(said) == 4 and turn.speaker not in speakers:
             return list(said)[PLACES.index(found[1])]
     return None
+
+
+def rejects(transcript: str, question: str, value: str) -> bool:
+    """Whether somebody names a value for the subject of a question and the next one calls it out of date."""
+    turns, subject = read_turns(transcript), subject_of(question)
+    named = re.compile(rf"(?<!\w){re.escape(plain(value))}(?!\w)")
+    return any(
+        subject in one.text and named.search(one.text.replace(subject, "")) and REJECTED.search(after.text)
+        for one, after in pairwise(turns)
+    )
 
 
 def _places(text: str, option: str) -> list[int]:

@@ -103,7 +103,7 @@ def read_scales(files: Sequence[Path], options: Sequence[str], raters: Iterable[
 
     found: dict[str, Scale] = {name: (0.0, 1.0) if name in BASELINES else BOUNDS for name in raters}
     known = list(found)
-    told: dict[str, Scale] = {}
+    stated: dict[str, Scale] = {}
     for path in files:
         for place, row in json_rows(path, "rated answers"):
             where = f"{place}: {SCALES}"
@@ -111,11 +111,11 @@ def read_scales(files: Sequence[Path], options: Sequence[str], raters: Iterable[
                 dict[str, Any], row.get(SCALES) or {}, where, remedy="rate the answers again"
             ).items():
                 scale = checked(value, f"{where} of {name}")
-                if told.setdefault(name, scale) != scale:
+                if stated.setdefault(name, scale) != scale:
                     raise InputError(
                         f"{place}: {name} has another scale than before; rename one of the raters"
                     )
-    found |= told
+    found |= stated
     for text in options:
         name, _, ends = text.rpartition("=")
         if name not in known:

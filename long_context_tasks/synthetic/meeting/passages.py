@@ -118,9 +118,8 @@ def discuss(speech: Speech, point: Point, brief: bool = False) -> Block:
         _bring_up(speech, block, point, place)
         if speech.chance(0.1 if brief else 0.22):
             asker = _bystander(speech, point)
-            again = speech.plain("echo", v=values[speech.below(place + 1)])
-            block.say(asker, speech.spoken(again))
-            block.say(speaker, speech.sentence("echo.yes" if values[place] in again else "doubt"))
+            block.say(asker, speech.sentence("echo", v=values[place]))
+            block.say(speaker, speech.sentence("echo.yes"))
         elif not brief and speech.chance(0.25):
             block.say(_bystander(speech, point), speech.sentence("doubt"))
         if not brief and speech.chance(0.12):
@@ -198,9 +197,9 @@ def keep(speech: Speech, point: Point) -> Block:
 
 
 def stale(speech: Speech, point: Point) -> Block:
-    """Let somebody read any of the values from notes that are out of date."""
+    """Let somebody read a value that was not taken from notes that are out of date."""
     block = Block()
-    value = speech.pick(point.values)
+    value = speech.pick([one for one in point.values if one != point.answer])
     reader = speech.others(point.leader)
     block.say(reader, speech.sentence("stale", v=value.text, s=point.subject.text))
     block.say(speech.others(reader), speech.sentence("stale.no"))
