@@ -16,7 +16,7 @@ from synthetic_text_checks import variety
 
 from long_context_tasks.schema import InputError
 from long_context_tasks.synthetic.meeting import POSITIONS, Meeting, MeetingQuestion, write_meeting
-from long_context_tasks.synthetic.meeting.world import TYPES, draw_values, kinds
+from long_context_tasks.synthetic.meeting.points import TYPES, draw_values, kinds
 from long_context_tasks.synthetic.numbers import in_words
 from long_context_tasks.synthetic.wording import Dice
 from long_context_tasks.tokens import CL100K, get_tokenizer
