@@ -116,7 +116,7 @@ def test_shared_questions_are_counted() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"method": "half"}, "training: method must be 'lora' or 'full'"),
+        ({"method": "half"}, "training: method must be 'lora', 'full' or 'head'"),
         ({"precision": "fp8"}, "precision must be 'auto', 'fp32' or 'bf16'"),
         ({"select": "best"}, "select must be 'loss'"),
         ({"batch_size": 0}, "batch_size must be at least 1"),
