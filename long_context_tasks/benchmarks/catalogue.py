@@ -80,7 +80,7 @@ class TaskSpec:
 
     @property
     def source(self) -> Source:
-        """Where its cases come from: published files, a seed, or only what a user has built."""
+        """Where its cases come from; see :data:`~long_context_tasks.schema.card.Source`."""
         return next((v.source for v in self.variants if v.source), self.card.source)
 
     @property

@@ -15,8 +15,8 @@ from pydantic import ConfigDict, Field, PrivateAttr
 from long_context_tasks.schema.files import InputError
 from long_context_tasks.schema.validated import Checked, validated
 
-Source = Literal["published", "seed", "built"]
-"""Where cases come from: published files, a seed, or only what a user has built (``lct_cases``)."""
+Source = Literal["published", "seed", "recast", "built"]
+"""Where cases come from: published files, a seed, a seed over carriers (``lct_carriers``), or only what a user has built (``lct_cases``)."""
 Scoring = Literal["generate", "likelihood"]
 """Whether the model answers in words, or candidates are compared by log-likelihood."""
 

@@ -85,9 +85,9 @@ def _summarize(context: str, query: str, gold: Sequence[str], domain: str) -> Ch
         rests=(),
         write=lambda texts: "\n".join(f"{mark} {text}" for mark, text in zip(sections, texts, strict=True)),
         rules={
-            "long words": _each(_long_words),
-            "first half copied": _each(_copied),
-            "lead sentences": _each(_lead),
+            "long words": _each(long_words),
+            "first half copied": _each(copied),
+            "lead sentences": _each(lead),
         },
         carrier=_CARRIERS[domain],
     )
@@ -97,18 +97,19 @@ def _each(write: Callable[[str], str]) -> Callable[[Challenge], Sequence[Any]]:
     return lambda challenge: [write(section) for section in challenge.options]
 
 
-def _long_words(section: str) -> str:
+def long_words(section: str) -> str:
     """Every word that is long or no plain word, once."""
     words = dict.fromkeys(re.findall(r"[\w-]+", section))
     return " ".join(word for word in words if len(word) > 4 or not word.islower())
 
 
-def _copied(section: str) -> str:
+def copied(section: str) -> str:
+    """The first half of the words."""
     words = section.split()
     return " ".join(words[: len(words) // 2])
 
 
-def _lead(section: str) -> str:
+def lead(section: str) -> str:
     """The first sentence of every paragraph."""
     return " ".join(re.split(r"(?<=[.!?]) ", paragraph)[0] for paragraph in section.split("\n\n"))
 
