@@ -80,13 +80,18 @@ class TaskSpec:
 
     @property
     def source(self) -> Source:
-        """Where its cases come from: published files, a seed, or only what a user has built."""
+        """Where its cases come from; see :data:`~long_context_tasks.schema.card.Source`."""
         return next((v.source for v in self.variants if v.source), self.card.source)
 
     @property
     def scoring(self) -> Scoring:
         """Whether the model answers, or candidates are compared by log-likelihood."""
         return next((v.scoring for v in self.variants if v.scoring), self.card.scoring)
+
+    @property
+    def claim(self) -> str:
+        """What it says it measures."""
+        return next((v.claim for v in self.variants if v.claim), self.card.claim)
 
     @property
     def judged(self) -> bool:

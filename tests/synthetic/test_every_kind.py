@@ -60,7 +60,7 @@ GOLDEN: dict[str, tuple[Callable[[], str], str]] = {
         lambda: json.dumps(list(post_rows(write_threads(0, 100)))),
         "4d5288bc3b67ec26aba9bcced1af15e2cc126027af83726483afe9523775c963",
     ),
-    "meeting": (_meeting, "4132d3daaea73b44868a621cddeecc12a74c6f9ec47854c31a2dbd34aaa61a54"),
+    "meeting": (_meeting, "f1f9496090008a9768be57e6e59b05e4beab521f872b242f8d13d4e4af99f6d0"),
 }
 
 

@@ -56,7 +56,7 @@ def site(
         bool,
         typer.Option(
             "--private",
-            help="Show prompts, gold and judges' replies of every benchmark; for a site that nobody else reads.",
+            help="Show prompts, gold and judges' replies of every benchmark; for a private site.",
         ),
     ] = False,
     with_cases: Annotated[
@@ -176,7 +176,7 @@ def site(
     if missing := [name for name in needed if importlib.util.find_spec(name) is None]:
         raise InputError(f"lct report needs {', '.join(missing)}: pip install 'long_context_tasks[report]'")
     if agreement is not None:
-        read_agreement(agreement)  # a mistake is told before costly work
+        read_agreement(agreement)  # report a mistake before costly work
     if plot is not None:
         check_plot(plot)
     given = Models() if models is None else read_models(models)
