@@ -34,7 +34,6 @@ BENCHMARK = Benchmark(
         "ada_leval_bestanswer": Builder(
             "bestanswer", _BESTANSWER, f"{_BUILD}:build", source=f"{__name__}.settings:POSTS"
         ),
-        "ada_leval_tsort_synthetic": Builder("tsort", _TSORT, f"{_BUILD}:build"),
         "ada_leval_bestanswer_synthetic": Builder("bestanswer", _BESTANSWER, f"{_BUILD}:build"),
     },
     labels=f"{__name__}.data:labels_of",

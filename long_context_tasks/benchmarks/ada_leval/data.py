@@ -1,4 +1,4 @@
-"""Where the cases of a task come from: published files, a folder of built cases, or the synthetic corpus.
+"""Where the cases of a task come from: published files, a folder of built cases, or the synthetic forum.
 
 Published files (``stackselect_*.json``, ``textsort_*.json``, plain or ``.gz``) are read once, as a stream, into a case
 folder in the cache; later runs read that. Settings and indices follow the official code.
@@ -145,13 +145,19 @@ def _subset_size(spec: TaskSpec, options: Options) -> int | None:
 
 
 def _builder(spec: TaskSpec) -> str:
-    """Return the name of the builder and of its case folder: ``ada_leval_tsort`` or ``ada_leval_tsort_synthetic``."""
+    """Return the name of the builder and of its case folder: ``ada_leval_bestanswer`` or ``ada_leval_bestanswer_synthetic``."""
     return f"{spec.family}_synthetic" if spec.source == "seed" else spec.family
 
 
 def _case_file(spec: TaskSpec, length: str) -> str:
     """Return the name of the task whose cases a variant is made from: the plain or the synthetic task of a length."""
     return spec.family + f"_{length}" + _builder(spec).removeprefix(spec.family)
+
+
+def _without_files(spec: TaskSpec) -> str:
+    """Return how a message goes on that says what to do without published files."""
+    seeded = next((one.name for one in spec.card.variants if one.source == "seed"), None)
+    return f", or use the task that ends in _{seeded}" if seeded else ""
 
 
 def _synthetic(spec: TaskSpec, options: Options) -> CaseSet:
@@ -210,7 +216,7 @@ def _require_segments(cases: Sequence[Case], documents: Documents) -> None:
         except ValueError as error:
             raise InputError(
                 f"case {case.id}: its segments, which the perplexity variant puts in every order, cannot be told apart: {error}; "
-                "correct the file, build cases with `lct build ada_leval_tsort` and give lct_cases, or use _ppl_synthetic"
+                "correct the file, build cases with `lct build ada_leval_tsort` and give lct_cases"
             ) from error
 
 
@@ -221,7 +227,7 @@ def _official(spec: TaskSpec, options: Options) -> CaseSet:
     if options.length_policy != "same_information":
         raise InputError(
             f"{spec.name}: the published files are same_information (cl100k lengths); for lct_length_policy=same_tokens build "
-            f"cases with `lct build {spec.family} --length-policy same_tokens` and give lct_cases, or use _synthetic"
+            f"cases with `lct build {spec.family} --length-policy same_tokens` and give lct_cases"
         )
     name = format_length(length)
     file_name = spec.card.files.get(name)
@@ -230,9 +236,7 @@ def _official(spec: TaskSpec, options: Options) -> CaseSet:
             f"{spec.name}: no published file of {name} (there are: {', '.join(spec.card.files)}); build cases of any "
             f"length with `lct build {spec.family} --length {name}` and run on them with lct_cases"
         )
-    instead = (
-        "build your own cases with `lct build` and give lct_cases, or use the task that ends in _synthetic"
-    )
+    instead = f"build your own cases with `lct build {spec.family}` and give lct_cases{_without_files(spec)}"
     path = find_file(file_name, options, NAME, instead=instead)
     task = _case_file(spec, name)
     made_from = {"file": path.name, "sha256": file_sha256(path)}

@@ -1,4 +1,4 @@
-"""Cases of any length from raw data: novels for TSort, forum posts for BestAnswer, or what is written from a seed.
+"""Cases of any length from raw data: novels for TSort, forum posts for BestAnswer, or a forum that is written from a seed.
 
 The rules are in :mod:`.tsort` and :mod:`.bestanswer`; here is the way in for the command line and the hosts.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 from long_context_tasks.benchmarks.ada_leval import BENCHMARK
 from long_context_tasks.benchmarks.ada_leval.build.bestanswer import build_bestanswer
 from long_context_tasks.benchmarks.ada_leval.build.posts import DumpPosts, ForumPosts
-from long_context_tasks.benchmarks.ada_leval.build.tsort import NovelPlan, build_tsort
+from long_context_tasks.benchmarks.ada_leval.build.tsort import build_tsort
 from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings, TSortSettings
 from long_context_tasks.benchmarks.building import Progress, TaskReport
 from long_context_tasks.corpora.books import read_books
@@ -45,9 +45,7 @@ def build(
         source = None
         settings = replace(settings, n=settings.n or SYNTHETIC_CASES)
     elif source is None:
-        raise InputError(
-            f"{family} is built from your own data: add --{option.name} PATH, or build {family}_synthetic"
-        )
+        raise InputError(f"{family} is built from your own data: add --{option.name} PATH")
     elif not source.exists():
         raise InputError(f"{source}: no such file or folder; correct --{option.name}")
     options = {
@@ -57,14 +55,9 @@ def build(
     }
     with CaseWriter(folder, options) as writer:
         if isinstance(settings, TSortSettings):
-            if source is not None:
-                books, said = read_books(source), str(source)
-                return build_tsort(books, part, settings, writer, progress, name=name, source=said)
-            reports = []
-            said = f"synthetic novels of seed {settings.seed}"
-            for alone, plan in _novels(part, settings):
-                reports += build_tsort(plan.novels(), part, alone, writer, progress, name=name, source=said)
-            return reports
+            assert source is not None
+            books = read_books(source)
+            return build_tsort(books, part, settings, writer, progress, name=name, source=str(source))
         assert isinstance(settings, BestAnswerSettings)
         if source is not None:
             return build_bestanswer(DumpPosts(source), part, settings, writer, progress, name=name)
@@ -74,18 +67,6 @@ def build(
                 forum, part, single, writer, progress, name=name, first_questions=forum.asked, fill=True
             )
         return reports
-
-
-def _novels(part: TaskCard, settings: TSortSettings) -> Iterator[tuple[TSortSettings, NovelPlan]]:
-    """Each length has novels of its own, so that its cases are the same whatever lengths are built beside it."""
-    if settings.before_cap is not None or settings.after_cap is not None:
-        raise InputError(
-            "ada_leval_tsort_synthetic: the text before and after the segments fills the length; leave out --before-cap and "
-            "--after-cap"
-        )
-    for length in settings.lengths:
-        plan = NovelPlan.of(part, settings, length)
-        yield replace(settings, lengths=(length,), fill=True, per_book=plan.per_novel), plan
 
 
 def _forums(part: TaskCard, settings: BestAnswerSettings) -> Iterator[tuple[BestAnswerSettings, ForumPosts]]:
