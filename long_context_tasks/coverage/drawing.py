@@ -25,7 +25,7 @@ def draw_chunks(
         cap: most tokens of a chunk.
 
     Raises:
-        InputError: the context of a case cannot be told from its query.
+        InputError: the context of a case cannot be separated from its query.
     """
     found: dict[tuple[str, str], dict[str, str]] = {}
     for source in sources:

@@ -35,7 +35,7 @@ _QUERY_INPUTS = frozenset(
 
 
 class Parts(NamedTuple):
-    """What is split into chunks, and what has to be answered; either is empty where they cannot be told apart."""
+    """What is split into chunks, and what has to be answered; either is empty where they cannot be separated."""
 
     context: str
     query: str
@@ -86,7 +86,7 @@ class ItemSource:
         """Return the case at a place.
 
         Raises:
-            InputError: its context cannot be told from its query.
+            InputError: its context cannot be separated from its query.
         """
         return self.item(self.task, self.stored[place])
 
@@ -103,7 +103,7 @@ def split_cases(task: str, cases: CaseSet, split: Split, length: str = "") -> li
         item_id = case.id if len(case.turns) == 1 else f"{case.id}_{turn}"
         if not context.strip() or not query.strip():
             raise InputError(
-                f"{name}, case {item_id}: its context cannot be told from its question; write the cases as JSON Lines with the columns "
+                f"{name}, case {item_id}: its context cannot be separated from its question; write the cases as JSON Lines with the columns "
                 f"{COLUMNS}"
             )
         return Item(item_id, context, query, case.cluster)

@@ -108,7 +108,7 @@ def _is_number(value: object) -> bool:
 
 
 def _rows(files: Sequence[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
-    # Judges of the same name with different settings are told apart by the label of their files.
+    # Judges of the same name with different settings differ in the label of their files.
     judged = {path: match for path in files if (match := _JUDGED.search(path.absolute().as_posix()))}
     names = Counter(name for name, _ in {(match["name"], match["label"]) for match in judged.values()})
     for path in files:

@@ -82,7 +82,7 @@ def collect_with_files(paths: Sequence[Path]) -> Collected:
     """The runs under some folders as tables, and which files each came from.
 
     A run that is found twice counts once. A file that cannot be used is named in the problems, and its run left out. A task that
-    needs a judge and was scored by several is there once for each; one that nobody has judged is there with what can be said
+    needs a judge and was scored by several is there once for each; one without a judge is there with what can be said
     without a judge.
 
     Args:
@@ -147,11 +147,11 @@ def renamed(collected: Collected, models: Models) -> Collected:
             by_user.add(given)
         names.setdefault(shown[-1], {})[own] = None
     notes = []
-    for name, told in names.items():
-        if len(told) < 2:
+    for name, written in names.items():
+        if len(written) < 2:
             continue
-        # Whole paths are nobody's business.
-        endings = sorted({(".../" if is_path(one) else "") + shown_name(one) for one in told})
+        # Whole paths stay private.
+        endings = sorted({(".../" if is_path(one) else "") + shown_name(one) for one in written})
         why = (
             "as the file of models says"
             if name in by_user
@@ -159,7 +159,7 @@ def renamed(collected: Collected, models: Models) -> Collected:
             "(--models)"
         )
         notes.append(
-            f"{name}: {len(told)} names of hosts ({', '.join(endings)}) are shown as this one model, {why}"
+            f"{name}: {len(written)} names of hosts ({', '.join(endings)}) are shown as this one model, {why}"
         )
     collection = collected.collection
     runs = collection.runs.with_columns(pl.Series("model", shown, pl.String()))
@@ -202,7 +202,7 @@ def _stopped(path: Path) -> list[str]:
 
 
 def _without_doubles(found: Iterable[_Found], problems: list[str]) -> dict[str, _Found]:
-    """Return the evaluations by key of the run; copies of one run count once, and are told where their numbers differ."""
+    """Return the evaluations by key of the run; copies of one run count once, with a note where their numbers differ."""
     chosen: dict[str, _Found] = {}
     for source, one in found:
         key = run_key(one)
@@ -264,8 +264,8 @@ def run_key(one: Evaluation) -> str:
                 digest.update(file.read())
         except OSError:
             digest.update(b"unreadable")  # reading its cases tells why
-    told = [run.host, run.model, run.task, run.made, run.label, digest.hexdigest(), _label(one)]
-    text = json.dumps([*told, json_value(run.options)], sort_keys=True, default=str)
+    parts = [run.host, run.model, run.task, run.made, run.label, digest.hexdigest(), _label(one)]
+    text = json.dumps([*parts, json_value(run.options)], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -388,7 +388,7 @@ def _row(key: str, source: str, one: Evaluation, judge: str | None, scores: pl.D
     provenance = run.provenance
     metrics = scores["metric"].unique(maintain_order=True).cast(pl.String()).to_list()
     labels = json.loads(scores["labels"].drop_nulls().cast(pl.String()).first() or "{}")
-    told = {key: one.told[key] for key in ("judged", "usage", "notes", "before") if one.told.get(key)}
+    stated = {key: one.stated[key] for key in ("judged", "usage", "notes", "before") if one.stated.get(key)}
     row = {
         "run": key,
         "host": run.host,
@@ -408,14 +408,14 @@ def _row(key: str, source: str, one: Evaluation, judge: str | None, scores: pl.D
         "judge_settings": as_json(one.description),
         "headline": one.headline if one.headline in metrics else metrics[0],
         "metrics": metrics,
-        "points": [name for name in metrics if name in (one.told.get("points", run.points) or ())],
+        "points": [name for name in metrics if name in (one.stated.get("points", run.points) or ())],
         "n_cases_available": _whole(provenance.get("n_cases_available")),
         "n_truncated": float(run.numbers.get("n_truncated", math.nan)),
         "window": _text(provenance.get("window")),
         "host_version": _text(provenance.get("host_version")),
-        "package": _text(one.told.get("package") or provenance.get("package")),
+        "package": _text(one.stated.get("package") or provenance.get("package")),
         "commit": _text(provenance.get("commit")),
-        "provenance": as_json({k: value for k, value in provenance.items() if value is not None} | told),
+        "provenance": as_json({k: value for k, value in provenance.items() if value is not None} | stated),
         "source": source,
     }
     return {name: writable(value) if isinstance(value, str) else value for name, value in row.items()}

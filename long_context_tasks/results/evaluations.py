@@ -95,7 +95,7 @@ class Evaluation:
         rows: the judge's own rows beside the run; None: the scores are in the host's files.
         by_seed: numbers of each seed of the judge, where ``lct judge run`` was given several.
         description: all that can change the judge's verdicts; empty without a judge.
-        told: what else the file of ``lct judge run`` or ``lct runs rescore`` says: version, headline, points, package ...; empty
+        stated: what else the file of ``lct judge run`` or ``lct runs rescore`` says: version, headline, points, package ...; empty
             for the host's own.
     """
 
@@ -105,30 +105,30 @@ class Evaluation:
     rows: Path | None = None
     by_seed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     description: Mapping[str, Any] = field(default_factory=dict)
-    told: Mapping[str, Any] = field(default_factory=dict)
+    stated: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def version(self) -> int | None:
         """Of the task's scores."""
-        told: int | None = self.told.get("version", self.run.version)
-        return told
+        version: int | None = self.stated.get("version", self.run.version)
+        return version
 
     @property
     def headline(self) -> str | None:
-        """The metric that stands for the task; None where nothing tells."""
-        told: str | None = self.told.get("headline") or self.run.headline
-        return told
+        """The metric that stands for the task; None if unknown."""
+        headline: str | None = self.stated.get("headline") or self.run.headline
+        return headline
 
     @property
     def rescored(self) -> bool:
         """Whether these are scores of ``lct runs rescore``."""
-        return BEFORE in self.told
+        return BEFORE in self.stated
 
     def state(self) -> dict[str, Any]:
         """What tells these scores from others of the same run and judge, as a file can hold it."""
         return dict(
             json_value(
-                {"version": self.version, "judged": self.told.get("judged"), "numbers": dict(self.numbers)}
+                {"version": self.version, "judged": self.stated.get("judged"), "numbers": dict(self.numbers)}
             )
         )
 
@@ -229,7 +229,7 @@ def _rescored(one: Evaluation) -> Evaluation | None:
         return None
     found = _read_judged(one.run, path, one.judge, "lct runs rescore")
     same_judge = _without_rubric(found.description) == _without_rubric(one.description)
-    return found if same_judge and found.told.get(BEFORE) == one.state() else None
+    return found if same_judge and found.stated.get(BEFORE) == one.state() else None
 
 
 def needs_no_judge(run: StoredRun) -> bool:
@@ -365,7 +365,7 @@ def _read_judged(run: StoredRun, path: Path, label: str, command: str) -> Evalua
             rows=path.with_suffix(".jsonl"),
             by_seed={seed: _numbers(numbers) for seed, numbers in (row.get("by_seed") or {}).items()},
             description=row["judge"],
-            told={key: value for key, value in row.items() if key not in ("numbers", "by_seed", "judge")},
+            stated={key: value for key, value in row.items() if key not in ("numbers", "by_seed", "judge")},
         )
     except _UNREADABLE as error:
         raise InputError(f"{path}: cannot be read ({error}); make it again with `{command}`") from error

@@ -25,7 +25,7 @@ _COMMON = re.compile(
 )
 
 
-def shown_name(told: str) -> str:
+def shown_name(name: str) -> str:
     """The name that a model is shown by: a local path by its last folder, with the one above where many folders are called so.
 
     A hub's id (``org/name``) and any other name stay as they are. Two slashes or more make a path as well.
@@ -33,13 +33,13 @@ def shown_name(told: str) -> str:
     >>> shown_name("/home/me/models/owl-1b/"), shown_name("org/owl-1b"), shown_name("runs/a/owl/checkpoint-500")
     ('owl-1b', 'org/owl-1b', 'owl/checkpoint-500')
     """
-    if match := _SNAPSHOT.search(told):
+    if match := _SNAPSHOT.search(name):
         return f"{match[1]}/{match[2]}"
-    if not is_path(told):
-        return told
-    parts = [part for part in re.split(r"[/\\]+", told) if part not in ("", ".", "..", "~")]
+    if not is_path(name):
+        return name
+    parts = [part for part in re.split(r"[/\\]+", name) if part not in ("", ".", "..", "~")]
     if not parts:
-        return told
+        return name
     return "/".join(parts[-2:]) if _COMMON.fullmatch(parts[-1]) else parts[-1]
 
 
@@ -77,8 +77,8 @@ class ModelFacts(Checked):
     Attributes:
         name: that it is shown by.
         aliases: other names of it, as hosts tell them or as they are shown.
-        window: context length that its makers claim, in tokens; None where nobody says.
-        licence, parameters: as text; empty where nobody says.
+        window: context length that its makers claim, in tokens; None if unknown.
+        licence, parameters: as text; empty if unknown.
     """
 
     name: _Name

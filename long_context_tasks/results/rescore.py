@@ -65,7 +65,7 @@ class ScoredAgain:
         run: as the host left it.
         task: as it scores today, with this judge.
         repeats: the responses, one mapping for each repeat of the cases.
-        verdicts: of a judge on them; empty mappings where nobody has judged.
+        verdicts: of a judge on them; empty mappings without a judge.
         scores: of every turn, in the order of the responses.
         rubric: by which the judge scored; None without one.
     """
@@ -435,7 +435,7 @@ def to_rescore(
 ) -> Iterator[tuple[Evaluation, LoadedTask] | str]:
     """The evaluations of runs with today's tasks, and what is wrong with others, in order.
 
-    A run that judges scored is there once for each of them; one that nobody judged once.
+    A run that judges scored is there once for each of them; one without a judge once.
 
     Args:
         runs: any.
@@ -462,7 +462,7 @@ def rescore(evaluation: Evaluation, task: LoadedTask) -> Rescored:
     """Score an evaluation again; nothing is written, see :func:`write_rescored`.
 
     Args:
-        evaluation: of the host, of ``lct judge run``, or of nobody; not one that is scored again already.
+        evaluation: of the host, of ``lct judge run``, or none; not one that is scored again already.
         task: of today, without a judge.
 
     Raises:
@@ -511,7 +511,7 @@ def write_rescored(rescored: Rescored) -> None:
     seeds = one.description.get("seeds")
     more = {
         "judge": dict(one.description),
-        **{key: one.told[key] for key in ("judged", "usage") if key in one.told},
+        **{key: one.stated[key] for key in ("judged", "usage") if key in one.stated},
         "by_seed": rescored.scored.by_seed(seeds if isinstance(seeds, list) else []),
         "rescored": _now(),
         "notes": list(rescored.notes),
@@ -612,11 +612,11 @@ def _lost(scored: ScoredAgain, cases: Sequence[_Scored]) -> list[str]:
 
 def _told_again(evaluation: Evaluation, task: LoadedTask) -> str:
     """Both states in a line, for the provenance of every number."""
-    package = evaluation.told.get("package") or evaluation.run.provenance.get("package")
+    package = evaluation.stated.get("package") or evaluation.run.provenance.get("package")
     headline = evaluation.headline or task.metrics[0]
     value = evaluation.numbers.get(headline, math.nan)
     was = f", {headline} {value:.4g}" if math.isfinite(value) else ", without scores"
     return (
         f"scored again by long_context_tasks {long_context_tasks.__version__} as version {task.version} of the task; before: version "
-        f"{evaluation.version if evaluation.version is not None else 'not told'}, package {package or 'not told'}{was}"
+        f"{evaluation.version if evaluation.version is not None else 'unknown'}, package {package or 'unknown'}{was}"
     )

@@ -25,7 +25,7 @@ RUNS: dict[str, pl.DataType] = {
     "metrics": pl.List(pl.String()),
     "points": pl.List(pl.String()),  # metrics that are points of a scale and no rates
     "n_cases_available": pl.Int64(),
-    "n_truncated": pl.Float64(),  # not a number where nobody knows
+    "n_truncated": pl.Float64(),  # not a number if unknown
     "window": pl.String(),
     "host_version": pl.String(),
     "package": pl.String(),
@@ -58,7 +58,7 @@ class Collection:
         runs: see :data:`RUNS`.
         scores: see :data:`SCORES`.
         problems: files that could not be used, each with the reason and a remedy.
-        notes: what else is to be known about the numbers: names shown as one model, clusters that nobody knows.
+        notes: remarks on the numbers: names shown as one model, unknown clusters.
     """
 
     runs: pl.DataFrame

@@ -7,20 +7,18 @@ from pathlib import Path
 
 import pytest
 from book_layouts import LAYOUTS, Layout, set_book
+from written_book import paragraphs
 
 from long_context_tasks.benchmarks.ada_leval.build.leaks import find_leaks
 from long_context_tasks.corpora.books import Book, read_books
 from long_context_tasks.corpora.gutenberg import clean
-from long_context_tasks.synthetic.novel import write_novel
 
 CHAPTERS = 15
 
 
 @pytest.fixture(scope="module")
 def chapters() -> list[list[str]]:
-    paragraphs = [" ".join(text.split()) for text in write_novel(1, 30_000).paragraphs]
-    each = len(paragraphs) // CHAPTERS
-    return [paragraphs[place * each : (place + 1) * each] for place in range(CHAPTERS)]
+    return [paragraphs(30, seed) for seed in range(CHAPTERS)]
 
 
 def read_back(folder: Path, layout: Layout, chapters: Sequence[Sequence[str]]) -> Book:

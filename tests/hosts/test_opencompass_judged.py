@@ -86,7 +86,7 @@ def test_another_judge_is_no_other_prediction_but_another_result(
         assert "rubric was gpt, is prometheus" in _other_judge(result, {})
     for name in [name for name in os.environ if name.startswith("LCT_JUDGE")]:
         monkeypatch.delenv(name)
-    assert "judged by stub, the judge is now nobody" in _other_judge(result, {})
+    assert "judged by stub, the judge is now no judge" in _other_judge(result, {})
     unjudged = plain(evaluate(dataset, rows))
     assert _other_judge(unjudged, {}) == ""
 

@@ -50,7 +50,7 @@ from long_context_tasks.results.plan.missing import (
         # OpenCompass writes down what was given.
         ({"options": {}, "host": "opencompass"}, DONE, "", ""),
         ({"version": 0}, OLD, RUN, "version 0, today it is 1"),
-        ({"version": None}, OLD, RUN, "no version told"),
+        ({"version": None}, OLD, RUN, "no version recorded"),
         ({"numbers": {}}, FAILED, RUN, "no scores"),
         ({"numbers": {}, "host": "opencompass"}, FAILED, EVALUATE, "no scores"),
         ({"numbers": {"n": 4, "n_scored": 4}}, PARTIAL, RUN, "4 of 10"),
@@ -108,7 +108,7 @@ BUDGET, CASES = {"lct_answer_budget": 96}, {"lct_cases": "/built/cases"}
         ({}, {}, {"n_cases_available": 10}, DONE, ""),
         # OpenCompass writes it down as text.
         ({}, {}, {"n_cases_available": "10"}, DONE, ""),
-        ({}, {}, {}, UNKNOWN, "how many there are cannot be told: no data here"),
+        ({}, {}, {}, UNKNOWN, "how many there are is unknown: no data here"),
         ({}, BUDGET, {"n_cases_available": 10}, ABSENT, "lct_answer_budget=96 instead of None"),
         ({}, CASES, {"n_cases_available": 10}, ABSENT, "lct_cases=/built/cases instead of None"),
         (BUDGET, {}, {"n_cases_available": 10}, ABSENT, "lct_answer_budget=None instead of 96"),

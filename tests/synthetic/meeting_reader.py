@@ -8,8 +8,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-PAUSES = re.compile(r"\b(?:uh|um|ehm|eh|hm|like|you know|i mean|kind of|sort of),?(?= |$)|<[a-z_]+/>")
+PAUSES = re.compile(r"\b(?:uh|um|ehm|er|uhm|eh|ah|mm),?(?= |$)|<[a-z_]+/>")
 # What each question asks (in the question) and how it comes up in the talk; the first that fits counts.
 KINDS = (
     (r"phone|call the partners|called? .*partners", r"partners about"),
@@ -44,6 +45,9 @@ BY_REASON = re.compile(
     r"thing with|point with|argument with|hint with|that one|one with|right lead|real trace|after all|stronger"
 )
 BY_PLACE = re.compile(r"(?:\b(first|second|third|last)\b (?:thing|one|idea|of four))")
+REJECTED = re.compile(
+    r"\b(?:old|outdated|out of date|last month|before|forget|do not look|no longer|today counts)\b"
+)
 PLACES = ("first", "second", "third", "last")
 
 
@@ -57,9 +61,7 @@ class Turn:
 
 def plain(text: str) -> str:
     """Lower case without hesitations, false starts, repeated words and articles."""
-    # Said twice is said once, also within a hesitation: "you you know".
-    text = re.sub(r"\b(?:sort|kind) of (?=of\b)", "", text.lower())
-    text = PAUSES.sub(" ", re.sub(r"\b(\w+) (?=\1\b)", "", text))
+    text = PAUSES.sub(" ", re.sub(r"\b(\w+) (?=\1\b)", "", text.lower()))
     kept: list[str] = []
     for word in text.split():
         if word.endswith("-") and len(word) > 1:
@@ -128,7 +130,7 @@ def _taken(turns: Sequence[Turn], start: int, said: dict[str, tuple[str, str]]) 
     speakers = {speaker: option for option, (speaker, _) in said.items()}
     reasons = {
         re.sub(
-            r"^(?:because of|thinking of|(?:(?:it|that) )?is (?:better|good) with) ",
+            r"^(?:because of|thinking of|(?:(?:it|that) )?is (?:better|easier) with) ",
             "",
             text.rsplit(", ", 1)[-1],
         ).strip(".?"): option
@@ -151,6 +153,16 @@ def _taken(turns: Sequence[Turn], start: int, said: dict[str, tuple[str, str]]) 
         if (found := BY_PLACE.search(text)) and len(said) == 4 and turn.speaker not in speakers:
             return list(said)[PLACES.index(found[1])]
     return None
+
+
+def rejects(transcript: str, question: str, value: str) -> bool:
+    """Whether somebody names a value for the subject of a question and the next one calls it out of date."""
+    turns, subject = read_turns(transcript), subject_of(question)
+    named = re.compile(rf"(?<!\w){re.escape(plain(value))}(?!\w)")
+    return any(
+        subject in one.text and named.search(one.text.replace(subject, "")) and REJECTED.search(after.text)
+        for one, after in pairwise(turns)
+    )
 
 
 def _places(text: str, option: str) -> list[int]:

@@ -273,7 +273,7 @@ def compare(
 _WHO = ("host", "model", "task", "judge", "settings", "domain")
 _SIDES = ("low task", "low metric", "high task", "high metric", "high judge")
 _TEXT = frozenset((*_WHO, "length", "items", "position", "of", *_SIDES))
-# They choose cases and not how these are asked: cases are told apart by their ids.
+# They choose cases and not how these are asked: cases differ in their ids.
 _CHOICES = ("lct_length", "lct_n", "lct_prompt_tokens", "cases")
 _RECALL, _SUMMARIZE = "recall", "summarize"
 # Counterpart to tasks that have the same contexts; those of the other tasks are shorter or made otherwise.

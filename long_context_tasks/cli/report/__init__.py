@@ -228,7 +228,7 @@ def check(
 ) -> None:
     """Check bundles as a pull request with them should be: hashes, columns, values, and what they leave out.
 
-    Means are made again from the scores. Every problem of every bundle is told, and any gives exit code 1; notes (old version, cases
+    Means are made again from the scores. Every problem of every bundle is listed, and any gives exit code 1; notes (old version, cases
     that are missing) do not.
     """
     from long_context_tasks.results.bundle.format import bundles_below

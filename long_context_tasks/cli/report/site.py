@@ -56,7 +56,7 @@ def site(
         bool,
         typer.Option(
             "--private",
-            help="Show prompts, gold and judges' replies of every benchmark; for a site that nobody else reads.",
+            help="Show prompts, gold and judges' replies of every benchmark; for a private site.",
         ),
     ] = False,
     with_cases: Annotated[
@@ -78,6 +78,15 @@ def site(
         Path | None,
         typer.Option(
             "--agreement", help="What `lct judge compare --out` wrote: how the judges agree with people."
+        ),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            "--threshold",
+            min=0,
+            max=100,
+            help="Percent: a second effective context length, up to which the score stays above it (RULER: 85.6).",
         ),
     ] = None,
     section: Annotated[
@@ -167,7 +176,7 @@ def site(
     if missing := [name for name in needed if importlib.util.find_spec(name) is None]:
         raise InputError(f"lct report needs {', '.join(missing)}: pip install 'long_context_tasks[report]'")
     if agreement is not None:
-        read_agreement(agreement)  # a mistake is told before costly work
+        read_agreement(agreement)  # report a mistake before costly work
     if plot is not None:
         check_plot(plot)
     given = Models() if models is None else read_models(models)
@@ -218,6 +227,7 @@ def site(
             models=known,
             data_dir=data_dir,
             agreement=agreement,
+            threshold=None if threshold is None else threshold / 100,
         )
         for note in notes:
             typer.echo(f"note: {note}", err=True)

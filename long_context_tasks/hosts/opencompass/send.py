@@ -1,7 +1,7 @@
 """From messages to a host's answers: what fits is sent, what does not is named, a refusal is not the end.
 
 OpenCompass cuts a prompt that exceeds the model's ``max_seq_len`` from the left, without a word; its API classes refuse
-it instead, also at their default of 16,384 that nobody set. Here the window is checked before anything is sent, and a
+it instead, also at their default of 16,384, which no config sets. Here the window is checked before anything is sent, and a
 server that refuses one prompt for its length costs that case only.
 """
 

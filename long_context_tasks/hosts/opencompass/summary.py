@@ -248,7 +248,7 @@ def _other_judge(result: Result, config: Mapping[str, Any]) -> str:
         # Where the judge file names no rubric, the benchmark's own choice stands.
         change = difference(then, {"rubric": then.get("rubric"), **now})
     elif then or now:
-        change = f"judged by {then.get('name', 'nobody')}, the judge is now {now.get('name', 'nobody')}"
+        change = f"judged by {then.get('name', 'no judge')}, the judge is now {now.get('name', 'no judge')}"
     return f"{change}: `lct judge run` judges its answers again" if change else ""
 
 

@@ -119,7 +119,7 @@ def _row(task: LoadedTask, case: Case, turn: int, gold: bool) -> dict[str, Any]:
         messages = task.messages(case, turn, [placeholder(place) for place in range(turn)])
         sent = {
             "messages": [{"role": message.role, "content": message.content} for message in messages],
-            # With another's answer in it, the hash of an open prompt would be of something that nobody sends.
+            # With another's answer in it, the hash of an open prompt would be that of a prompt that is never sent.
             "prompt_sha256": None if _is_open(messages, turn) else prompt_hash(messages),
         }
         settings = {"max_gen_toks": task.answer_budget, "temperature": 0.0, "stop": []}

@@ -42,7 +42,7 @@ from long_context_tasks.schema.secrets import HIDDEN, without_secrets
 
 BOTH = "both"
 CONCURRENT = 8
-"""Requests side by side to a server; both hosts ask one at a time when they are told nothing."""
+"""Requests side by side to a server; both hosts ask one at a time by default."""
 _TIMEOUT = 3600
 _CACHE = ("--use_cache", "-c")
 # What the plan sets for each command: tasks, options, places, and how much of the tasks is run.
@@ -171,13 +171,13 @@ def _by_judge(
 def _judge_before(task: str, runs: Iterable[StoredRun]) -> str:
     """The judge file of the newest run of a task, else of its benchmark; empty without one."""
     benchmark = catalogue.parse_task(task).benchmark
-    told = [
+    named = [
         (run.task == task, time_digits(run.made), str(run.options["lct_judge"]))
         for run in runs
         if run.options.get("lct_judge") and not is_bundle(run.folder)
         if catalogue.parse_task(run.task).benchmark == benchmark
     ]
-    return max(told, default=(False, "", ""))[2]
+    return max(named, default=(False, "", ""))[2]
 
 
 def _of_model(model: Model, cells: Sequence[Cell], place: Place, seen: Sequence[StoredRun]) -> list[Command]:
@@ -393,10 +393,10 @@ def _begun_with(folder: Path, tasks: Sequence[str], setup: Setup, place: Place) 
         and value not in (None, "", DEFAULTS.get(key))
         and (key, value) != ("lct_seed", 0)
     }
-    told = {
+    needed = {
         key.upper(): str(value) for key, value in kept.items() if os.environ.get(key.upper()) != str(value)
     }
-    return told | typed
+    return needed | typed
 
 
 def _given_in(path: Path) -> dict[str, Any]:

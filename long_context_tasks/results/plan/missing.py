@@ -70,11 +70,11 @@ def _other_cases(run: StoredRun, asked: str, built: BuiltCases) -> str:
     digest = run.provenance.get(_DIGEST)
     if digest and built.digest:
         return "" if digest == built.digest else f"held other cases than {asked}"
-    told = str(run.options[CASES])
+    used = str(run.options[CASES])
     # A bundle has the last name of the path only, which says nothing of a folder here.
-    if not is_bundle(run.folder) and _resolved(told) == asked:
+    if not is_bundle(run.folder) and _resolved(used) == asked:
         return ""
-    if last_name(told) != last_name(asked):
+    if last_name(used) != last_name(asked):
         return f"instead of {asked}"
     try:
         ids = {case.id for case in run.cases()}
@@ -113,18 +113,18 @@ def lacks_template(model: str, runs: Iterable[StoredRun], setups: Iterable[Setup
         runs: of any model.
         setups: of OpenCompass, of any model.
     """
-    told = [
+    same = [
         not run.provenance.get("chat_template_sha")
         for run in runs
         if run.host == LM_EVAL and same_model(run.model, model) and in_process(run)
     ]
-    told += [
+    same += [
         str(row.get("type", "")).endswith("HuggingFaceBaseModel")
         for setup in setups
         for name, row in setup.models.items()
         if same_model(name, model)
     ]
-    return bool(told) and all(told)
+    return bool(same) and all(same)
 
 
 def in_process(run: StoredRun) -> bool:
@@ -245,8 +245,8 @@ def wanted(
 
 def _size(options: Mapping[str, Any]) -> int | None:
     """Return the most cases that options let through; None for all."""
-    told = [_number(options.get(name)) for name in COUNTED_BY_SIZE]
-    return min((one for one in told if one is not None), default=None)
+    sizes = [_number(options.get(name)) for name in COUNTED_BY_SIZE]
+    return min((one for one in sizes if one is not None), default=None)
 
 
 def _number(value: Any) -> int | None:
@@ -282,7 +282,7 @@ def find_cells(
         tasks: as they should have been run.
         models: names.
         found: runs and what is wrong with files of runs.
-        setups: what OpenCompass was told to run.
+        setups: what OpenCompass was asked to run.
         base: names of models without a chat template; of others their runs may tell.
     """
     runs = [run for one in found for run in one.runs]
@@ -332,7 +332,7 @@ def _state(run: StoredRun, task: Wanted) -> Cell:
     elif not scores.numbers:
         state, why, remedy = FAILED, "has no scores (--predict_only, or stopped)", RUN
     elif scores.version != task.version:
-        ran = f"version {scores.version}" if scores.version is not None else "no version told"
+        ran = f"version {scores.version}" if scores.version is not None else "no version recorded"
         state, why, remedy = OLD, f"{ran}, today it is {task.version}", RUN
     else:
         state, why, remedy = _complete(run, task, scores.numbers)
@@ -351,8 +351,8 @@ def _complete(run: StoredRun, task: Wanted, numbers: Mapping[str, float]) -> tup
     if scored < n:
         reasons = (DOES_NOT_FIT, ENDPOINT_FAILED, *OF_THE_JUDGE)
         counts = {reason: _whole(numbers.get(f"n_{reason}")) for reason in reasons}
-        told = ", ".join(f"{count} {reason}" for reason, count in counts.items() if count)
-        why = f"{scored} of {n} responses scored" + (f" ({told})" if told else "")
+        reasons = ", ".join(f"{count} {reason}" for reason, count in counts.items() if count)
+        why = f"{scored} of {n} responses scored" + (f" ({reasons})" if reasons else "")
         remedy = NOTHING if counts[DOES_NOT_FIT] else RUN
         if any(counts[reason] for reason in OF_THE_JUDGE):
             remedy = JUDGE
@@ -370,7 +370,7 @@ def _by_its_word(run: StoredRun, task: Wanted, n: int) -> tuple[str, str, str]:
         return PARTIAL, f"run with {ran_with} cases, {asked} asked for", RUN
     if available is None:
         why = f": {task.reason}" if task.reason else ""
-        return UNKNOWN, f"{n} responses scored, and how many there are cannot be told{why}", NOTHING
+        return UNKNOWN, f"{n} responses scored, and how many there are is unknown{why}", NOTHING
     cases = _number(run.provenance.get("n_samples"))
     ran, expected = n if cases is None else min(n, cases), min(available, task.size or available)
     if ran < expected:
@@ -400,7 +400,7 @@ def _broken(problems: Iterable[Problem]) -> Iterator[Cell]:
 
 
 def without_answers(setups: Iterable[Setup]) -> Iterator[Cell]:
-    """Cells that OpenCompass was told to run, and that left nothing."""
+    """Cells that OpenCompass was asked to run, and that left nothing."""
     for setup in setups:
         for model in setup.models:
             for name, dataset in setup.datasets.items():

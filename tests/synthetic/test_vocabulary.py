@@ -1,0 +1,33 @@
+"""Names: distinct within a kind, shared between kinds, enough for any text, and other ones for every seed."""
+
+import re
+
+from long_context_tasks.synthetic.vocabulary import Vocabulary
+
+
+def test_names_do_not_run_out_and_say_nothing_of_their_kind() -> None:
+    """Draw as many names as a text of some million tokens has."""
+    vocabulary = Vocabulary(1)
+    people = [vocabulary.person() for _ in range(10_000)]
+    kinds = {
+        "surname": {one.surname for one in people},
+        "place": {vocabulary.place() for _ in range(10_000)},
+        "product": {vocabulary.product() for _ in range(10_000)},
+    }
+    assert {len(names) for names in kinds.values()} == {10_000}
+    assert len({vocabulary.organisation() for _ in range(1_000)}) == 1_000
+    for kind, names in kinds.items():
+        others = set().union(*(other for one, other in kinds.items() if one != kind))
+        assert 0.3 < len(names & others) / len(names) < 0.8, kind
+    for name in {name for names in kinds.values() for name in names} | {one.first for one in people}:
+        assert re.fullmatch(r"[A-Z][a-z]+", name) and not re.search(r"(.)\1\1", name.lower()), name
+
+
+def test_seeds_decide() -> None:
+    """Equal seeds give equal names; of another seed's names, few come again; those to avoid never do."""
+    first, again, other = (Vocabulary(seed) for seed in (1, 1, 2))
+    one, same, different = ([words.surname() for _ in range(500)] for words in (first, again, other))
+    assert one == same
+    assert len(set(one) & set(different)) < 50
+    without = Vocabulary(1, avoid=frozenset(one))
+    assert not set(one) & {without.surname() for _ in range(500)}
