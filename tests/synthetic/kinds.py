@@ -4,9 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pytest
-
-from long_context_tasks.synthetic import debate, meeting, novel, opinions, story, trials
+from long_context_tasks.synthetic import meeting, opinions, trials
 
 
 @dataclass(frozen=True)
@@ -46,9 +44,6 @@ def _document(write: Callable[[int, int], Any]) -> Kind:
 
 
 KINDS = {
-    "novel": Kind(novel.write_novel, lambda one: one.paragraphs, lambda one: "\n\n".join(one.paragraphs)),
-    "story": _document(story.write_story),
-    "debate": _document(debate.write_debate),
     "abstracts": _document(trials.write_abstracts),
     "review": Kind(trials.write_review, lambda review: review.studies, _of_review),
     "opinions": _document(opinions.write_opinions),
@@ -59,7 +54,3 @@ KINDS = {
         lambda one: one.transcript,
     ),
 }
-WRITE = {"story": story.write_story, "debate": debate.write_debate}
-SUMMARY = {"story": story.summary_of, "debate": debate.summary_of, "opinions": opinions.summary_of}
-"""Paragraphs to their summary."""
-GENRES = pytest.mark.parametrize("genre", list(WRITE))
