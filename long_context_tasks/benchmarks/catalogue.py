@@ -50,7 +50,7 @@ class TaskSpec:
 
     @property
     def group(self) -> str:
-        """The name without split and length: ``ada_leval_tsort_synthetic``."""
+        """The name without split and length: ``ada_leval_bestanswer_synthetic``."""
         return "_".join(part for part in (self.family, self.variant) if part)
 
     @property
@@ -80,13 +80,18 @@ class TaskSpec:
 
     @property
     def source(self) -> Source:
-        """Where its cases come from: published files, a seed, or only what a user has built."""
+        """Where its cases come from; see :data:`~long_context_tasks.schema.card.Source`."""
         return next((v.source for v in self.variants if v.source), self.card.source)
 
     @property
     def scoring(self) -> Scoring:
         """Whether the model answers, or candidates are compared by log-likelihood."""
         return next((v.scoring for v in self.variants if v.scoring), self.card.scoring)
+
+    @property
+    def claim(self) -> str:
+        """What it says it measures."""
+        return next((v.claim for v in self.variants if v.claim), self.card.claim)
 
     @property
     def judged(self) -> bool:
@@ -227,6 +232,8 @@ def task_specs() -> tuple[TaskSpec, ...]:
             for split, variants in itertools.product(
                 task_card.splits or ("",), task_card.combined_variants()
             ):
+                if any(split not in variant.splits for variant in variants if variant.splits):
+                    continue
                 lengths = variants[0].lengths if len(variants) == 1 else task_card.lengths
                 places = (*lengths, ANY) if task_card.lengths else ("",)
                 specs += [TaskSpec(name, task, length, _joined(variants), split) for length in places]

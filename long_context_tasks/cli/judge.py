@@ -194,7 +194,6 @@ def compare(
     by: Annotated[
         str | None, typer.Option("--by", help="Field to split the means by, e.g. the model.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of the resampling.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the figures as JSON, too.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -212,9 +211,9 @@ def compare(
         raise InputError(f"no rater {', '.join(unknown)}; there are: {', '.join(table.ratings)}")
     if len(members) == 1:
         raise InputError(f"--panel {panel}: agreement needs two raters or more")
-    study = study_raters(table.ratings, table.clusters, gold, table.labels, seed=seed)
+    study = study_raters(table.ratings, table.clusters, gold, table.labels)
     _print_study(study, gold, by)
-    ranked = _beside_shortcuts(table, gold, seed) if gold is not None else []
+    ranked = _beside_shortcuts(table, gold) if gold is not None else []
     if ranked:
         print_rank_figures(f"Correlation with {gold}: raters, and shortcuts that read no answer", ranked)
     elif gold is not None:
@@ -241,7 +240,7 @@ def compare(
         give(None, file=out)
 
 
-def _beside_shortcuts(table: "RatingTable", gold: str, seed: int) -> "list[RankFigures]":
+def _beside_shortcuts(table: "RatingTable", gold: str) -> "list[RankFigures]":
     """Figures of the raters and of the shortcuts, learned from the gold scores of other clusters; none where answers are unknown."""
     from long_context_tasks.stats.shortcuts import cross_predicted, rank_figures
 
@@ -257,7 +256,7 @@ def _beside_shortcuts(table: "RatingTable", gold: str, seed: int) -> "list[RankF
         name: [scores[place] for place in places] for name, scores in table.ratings.items() if name != gold
     }
     raters |= cross_predicted(traits, truth, clusters)
-    return rank_figures(raters, truth, [each.model for each in traits], clusters, seed)
+    return rank_figures(raters, truth, [each.model for each in traits], clusters)
 
 
 def print_rank_figures(title: str, figures: Sequence["RankFigures"], *, errors: bool = False) -> None:

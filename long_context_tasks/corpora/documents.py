@@ -19,6 +19,7 @@ from long_context_tasks.corpora.plain_files import (
     Reader,
     SourceRow,
     Title,
+    data_files,
     read_checked,
     read_records,
     read_rows,
@@ -30,11 +31,11 @@ from long_context_tasks.schema.validated import validated
 
 DEBATE_FORMS = (
     '.jsonl[.gz] with "debate_id" (or "id"), "title" and "turns": [{"speaker": ..., "text": ...}], or .txt[.gz] transcripts, '
-    "one debate a file, a blank line between speeches"
+    "one debate a file, a blank line between speeches; .xml[.gz] of the Canadian House of Commons"
 )
 OPINION_FORMS = (
     '.jsonl[.gz] with "opinion_id", "title" (or "case_slug"), "text", "opinions_cited": [ids] and, if known, '
-    '"citation_strings": [[id, "17 F.3d 462"]]; or .txt[.gz] opinions, one a file'
+    '"citation_strings": [[id, "17 F.3d 462"]]; .txt[.gz] opinions, one a file; or .json[.gz] records of CourtListener'
 )
 REVIEW_FORMS = (
     '.jsonl[.gz] with "review_id", "title", "background" and "studies": [{"id", "title", "abstract", "included"}]; '
@@ -95,6 +96,8 @@ def read_debates(path: Path) -> Iterator[Debate]:
         "jsonl": partial(read_checked, kind=_DebateRow, what="a debate"),
         "txt": of_text,
     }
+    if not data_files(path, *readers):  # beside files of these forms stand their sources
+        readers = {"xml": _debate_of_xml}
     for place, debate in read_records(path, readers, f"no debates in it; give {DEBATE_FORMS}"):
         if not debate.speeches:
             raise InputError(f"{place}: the debate has no words; remove it or replace it")
@@ -103,6 +106,28 @@ def read_debates(path: Path) -> Iterator[Debate]:
 
 def _line(text: str) -> str:
     return " ".join(text.split())
+
+
+def _debate_of_xml(file: Path) -> Iterator[tuple[str, Debate]]:
+    """Read the edited Hansard of the Canadian House of Commons; a turn without a speaker goes on with the one before."""
+    from lxml import etree
+
+    # Some files declare an encoding that strict parsers refuse; the text is decoded already.
+    text = re.sub(r"^\s*<\?xml[^>]*\?>", "", read_text(file))
+    try:
+        root = etree.fromstring(text, etree.XMLParser(resolve_entities=False, no_network=True))
+    except etree.XMLSyntaxError as error:
+        raise InputError(f"{file}: the XML is cut off or damaged ({error.msg}); fetch it again") from error
+    speeches: list[str] = []
+    for turn in root.iter("Intervention"):
+        who = _line("".join(part for name in turn.iter("PersonSpeaking") for part in name.itertext()))
+        said = _line(" ".join("".join(paragraph.itertext()) for paragraph in turn.iter("ParaText")))
+        if said and (who or not speeches):
+            speeches.append(f"{who.rstrip(': ')}: {said}" if who else said)
+        elif said:
+            speeches[-1] += f" {said}"
+    titled = [item.text or "" for item in root.iter("ExtractedItem") if item.get("Name") == "MetaTitleEn"]
+    yield str(file), Debate(stem_of(file), _line("".join(titled[:1])) or stem_of(file), tuple(speeches))
 
 
 @dataclass(frozen=True)
@@ -166,11 +191,35 @@ def read_opinions(path: Path) -> Iterator[Opinion]:
     def of_text(file: Path) -> Iterator[tuple[str, Opinion]]:
         yield str(file), Opinion(stem_of(file), stem_of(file), _pages(read_text(file)))
 
-    readers = {"jsonl": of_rows, "txt": of_text}
+    readers = {"jsonl": of_rows, "txt": of_text, "json": _opinion_of_record}
     for place, opinion in read_records(path, readers, f"no opinions in it; give {OPINION_FORMS}"):
         if not opinion.pages:
             raise InputError(f"{place}: the opinion has no words; remove it or replace it")
         yield opinion
+
+
+class _Record(SourceRow):
+    """A record of CourtListener's interface, version 3, whose addresses end in ids."""
+
+    absolute_url: str
+    plain_text: str = ""
+    opinions_cited: tuple[str, ...] = ()
+
+    def record(self) -> Opinion:
+        _, number, slug = self.absolute_url.strip("/").rsplit("/", 2)
+        cited = (address.strip("/").rpartition("/")[2] for address in self.opinions_cited)
+        return Opinion(number, _title(slug), _pages(self.plain_text), tuple(dict.fromkeys(cited)))
+
+
+def _opinion_of_record(file: Path) -> Iterator[tuple[str, Opinion]]:
+    """Read a record; those without plain text are passed over."""
+    try:
+        row = json.loads(read_text(file))
+    except ValueError as error:
+        raise InputError(f"{file}: no JSON ({error}); give a record of CourtListener") from error
+    opinion = validated(_Record, row, str(file), remedy=ROW_REMEDY).record()
+    if opinion.pages:
+        yield str(file), opinion
 
 
 # Page numbers of the court's layout: "-3-" or "3" alone on a line.

@@ -248,7 +248,7 @@ def load_task(run: StoredRun, data_dir: Path | None = None) -> LoadedTask:
     spec = catalogue.parse_task(run.task)
     options = options_of(run, data_dir)
     tokens = (spec.tokens or options.length or 0) * (options.n or _CASES)
-    if spec.source == "seed" and options.cases is None and tokens > MOST_WRITTEN:
+    if spec.source in ("seed", "recast") and options.cases is None and tokens > MOST_WRITTEN:
         raise InputError(
             f"{run}: {tokens:,} tokens of synthetic cases would have to be written, and at most {MOST_WRITTEN:,} are for a stored run"
         )

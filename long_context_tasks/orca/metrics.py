@@ -133,7 +133,7 @@ def disagreement(items: Sequence[OrcaItem], variances: Sequence[float | None]) -
 
 @dataclass(frozen=True)
 class Intervals:
-    """95 % intervals of the figures of the mean, and the number of questions that they draw."""
+    """95 % intervals of the figures of the mean, and the number of questions."""
 
     rho: "Interval"
     tau: "Interval"
@@ -142,7 +142,7 @@ class Intervals:
 
 
 def item_intervals(items: Sequence[OrcaItem], means: Sequence[float | None]) -> Intervals:
-    """Compute intervals that draw whole questions of items; those without a rating or a prediction are left out.
+    """Compute intervals over questions; items without a rating or a prediction are left out.
 
     Args:
         items: with ratings.

@@ -15,8 +15,8 @@ from pydantic import ConfigDict, Field, PrivateAttr
 from long_context_tasks.schema.files import InputError
 from long_context_tasks.schema.validated import Checked, validated
 
-Source = Literal["published", "seed", "built"]
-"""Where cases come from: published files, a seed, or only what a user has built (``lct_cases``)."""
+Source = Literal["published", "seed", "recast", "built"]
+"""Where cases come from: published files, a seed, a seed over carriers (``lct_carriers``), or only what a user has built (``lct_cases``)."""
 Scoring = Literal["generate", "likelihood"]
 """Whether the model answers in words, or candidates are compared by log-likelihood."""
 
@@ -35,7 +35,8 @@ class Variant(_CardPart):
         axis: what it changes, e.g. ``noise``. Variants of different axes combine, in the order in which the axes first
             appear in the card; a variant without an axis does not combine.
         headline: metric name, where it is not the task's.
-        source, scoring, judged, conversation: where they are not the task's.
+        splits: of the task for which it exists; empty means all.
+        source, scoring, judged, conversation, claim: where they are not the task's.
     """
 
     name: str
@@ -43,10 +44,12 @@ class Variant(_CardPart):
     lengths: tuple[str, ...] = ()
     axis: str = ""
     headline: str = ""
+    splits: tuple[str, ...] = ()
     source: Source | None = None
     scoring: Scoring | None = None
     judged: bool | None = None
     conversation: bool | None = None
+    claim: str = ""
 
 
 class Label(_CardPart):
@@ -67,6 +70,7 @@ class TaskCard(_CardPart):
     Attributes:
         source, scoring: see :data:`Source` and :data:`Scoring`.
         headline: metric that stands for the task.
+        claim: what it measures, where cases are made from a seed: ``understanding``, or less; ``lct synthetic audit`` tests it.
         chance: what guessing scores: a number from 0 to 1, or words.
         chance_metric: metric that holds what guessing scores on each case, where that differs.
         about: one sentence.
@@ -100,6 +104,7 @@ class TaskCard(_CardPart):
     judged: bool = False
     conversation: bool = False
     pooled: bool = False
+    claim: str = ""
 
     @property
     def main_metrics(self) -> tuple[str, ...]:

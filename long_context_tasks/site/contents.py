@@ -189,10 +189,12 @@ def site_contents(
     models: Models,
     data_dir: Path | None = None,
     agreement: Path | None = None,
+    threshold: float | None = None,
 ) -> tuple[SiteOptions, list[str]]:
     """Return all that the site shows beside runs, for the benchmarks of the runs, and what could not be made, with the reasons.
 
-    ``agreement`` is the file of ``lct judge compare --out``, ``data_dir`` the folder of the published data.
+    ``agreement`` is the file of ``lct judge compare --out``, ``data_dir`` the folder of the published data, ``threshold`` that of
+    :func:`~long_context_tasks.results.lengths.family_lengths`.
 
     Raises:
         InputError: the file of agreement cannot be read.
@@ -222,7 +224,7 @@ def site_contents(
         made=date.today().isoformat(),
         published=[score for benchmark in benchmarks for score in published(benchmark)],
         groups=pooled_cells(collection, cells, pooled_groups(benchmarks)),
-        lengths=family_lengths(collection, cells, chance),
+        lengths=family_lengths(collection, cells, chance, threshold),
         heat_maps=maps,
         sections=sections,
         label_values={name: label.values for name, label in labels.items()},

@@ -17,7 +17,9 @@ from long_context_tasks.stats.comparison import (
     welch_test,
 )
 from long_context_tasks.stats.effective_length import (
+    Bar,
     EffectiveLength,
+    LengthOutcome,
     LengthScores,
     effective_length,
     fixed_bar,
@@ -63,12 +65,14 @@ from long_context_tasks.stats.raters import (
 __all__ = [
     "METHODS",
     "MIN_TEST_CLUSTERS",
+    "Bar",
     "Correlation",
     "Detectable",
     "Difference",
     "EffectiveLength",
     "GroupMean",
     "Interval",
+    "LengthOutcome",
     "LengthScores",
     "Mean",
     "Method",

@@ -182,7 +182,6 @@ def rank_figures(
     ratings: Sequence[float],
     models: Sequence[str],
     clusters: Sequence[Hashable],
-    seed: int = 0,
 ) -> list[RankFigures]:
     """Measure raters on the same answers.
 
@@ -191,7 +190,6 @@ def rank_figures(
         ratings: by people.
         models: that answered.
         clusters: question of each answer.
-        seed: of the draws.
     """
     found = []
     for name, scores in raters.items():
@@ -203,10 +201,10 @@ def rank_figures(
         if not rows:
             continue
         x, y, who, questions = (list(column) for column in zip(*rows, strict=True))
-        rho = correlate_raters((name, x), ("people", y), questions, "spearman", seed)
+        rho = correlate_raters((name, x), ("people", y), questions, "spearman")
         if name == LEFT_OUT:  # each model's by another shortcut, so ranks mean nothing across models
             rho = replace(rho, value=math.nan, interval=Interval(math.nan, math.nan))
-        within, interval = rho_within(x, y, who, questions, seed)
+        within, interval = rho_within(x, y, who, questions)
         mae = math.fsum(abs(a - b) for a, b in zip(x, y, strict=True)) / len(rows)
         by_model = {str(model): value for model, value in rhos_within(x, y, who).items()}
         found.append(RankFigures(name, len(rows), mae, rho.value, rho.interval, within, interval, by_model))

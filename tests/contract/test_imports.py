@@ -16,7 +16,7 @@ from long_context_tasks.benchmarks import catalogue
 PACKAGE = "long_context_tasks"
 ROOT = Path(long_context_tasks.__file__).parent
 HOSTS = {"lm_eval": {"lm_eval"}, "opencompass": {"opencompass", "mmengine"}}
-_LIBRARIES = {"judges", "noise", "corpora", "synthetic", "tokens", "stats", "schema"}
+_LIBRARIES = {"judges", "noise", "corpora", "synthetic", "recast", "tokens", "stats", "schema"}
 
 # Room to the rooms that it may import besides itself. A deeper room is named where it may do more or less than its parent.
 ALLOWED = {
@@ -26,12 +26,14 @@ ALLOWED = {
     "noise": {"tokens", "stats", "schema"},
     "corpora": {"tokens", "stats", "schema"},
     "synthetic": {"tokens", "stats", "schema"},
+    "recast": {"corpora", "synthetic", "tokens", "stats", "schema"},
     "judges": {"tokens", "stats", "schema"},
     "orca": {"judges", "stats", "tokens", "schema"},
     "orca.study": {"orca", "orca.train", "benchmarks", "annotation", "judges", "stats", "tokens", "schema"},
     "coverage": {"judges", "stats", "tokens", "schema"},
+    "audit": {"corpora", "stats", "tokens", "schema"},
     "annotation": {"judges", "stats", "schema"},
-    "benchmarks": {"coverage", *_LIBRARIES},
+    "benchmarks": {"audit", "coverage", *_LIBRARIES},
     "hosts": {"benchmarks", "judges", "tokens", "stats", "schema"},
     "results": {"hosts", "benchmarks", "judges", "tokens", "stats", "schema"},
     "site": {"results", "benchmarks", "stats", "schema"},

@@ -161,6 +161,8 @@ def test_the_command_shows_names_claims_groups_and_lengths(tmp_path: Path) -> No
         str(tmp_path / "models.yaml"),
         "--claimed",
         "owl=32k",
+        "--threshold",
+        "60",
     ]
     done = CliRunner().invoke(app, given)
     assert done.exit_code == 0, done.output
@@ -170,12 +172,13 @@ def test_the_command_shows_names_claims_groups_and_lengths(tmp_path: Path) -> No
     )
     index = (out / "index.html").read_text()
     assert (
-        "≥ 4k" in index
+        "at least 1k, open beyond" in index
         and "32k" in index
         and "leaderboard.csv" in index
         and "published, not measured here" in index
     )
-    assert "≥ 4k" in (out / "leaderboard.md").read_text()
+    board = (out / "leaderboard.md").read_text()
+    assert "at least 1k, open beyond" in board and "above 60 % | at least 4k [2] |" in board
     [model] = (out / "model").glob("*.html")
     assert "MIT" in model.read_text() and "Claimed window" in model.read_text()
     for path in out.rglob("*"):

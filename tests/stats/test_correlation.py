@@ -1,24 +1,21 @@
-"""Correlations: by hand, against scipy on every draw, and intervals that resample clusters."""
+"""Correlations: by hand, against scipy, intervals from the jackknife by hand, their coverage and the false wins of differences."""
 
 import math
 import random
 
 import numpy as np
 import pytest
+from correlation_simulation import Pair, Rivals, coverage, judged, rank_coverage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from long_context_tasks.stats import raters as correlation_module
 from long_context_tasks.stats.raters import (
-    _AT_ONCE,
     METHODS,
-    cluster_draws,
-    cluster_interval,
+    MOST_GROUPS,
     correlate,
     correlate_raters,
     correlation_matrix,
-    drawn_clusters,
-    draws_of,
+    jackknife,
     mae_difference,
     rho_difference,
 )
@@ -49,50 +46,7 @@ def test_values_are_scipy_s(pairs, method):
     if len(set(x)) == 1 or len(set(y)) == 1:
         assert math.isnan(value)
     else:
-        assert value == getattr(scipy.stats, SCIPY[method])(x, y).statistic
-
-
-@given(
-    st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(0, 4)), min_size=4, max_size=25),
-    st.sampled_from(METHODS),
-    st.integers(0, 99),
-)
-@settings(max_examples=40, deadline=None)
-def test_all_draws_at_once_are_scipy_s_one_by_one(items, method, seed):
-    x, y, clusters = (np.array(part) for part in zip(*items, strict=True))
-    names = clusters.tolist()
-    draws = draws_of(names, drawn_clusters(len(set(names)), seed, resamples=8))
-    found = _AT_ONCE[method](x / 3, y / 7, draws)
-    for value, rows in zip(found, cluster_draws(names, seed, resamples=8), strict=True):
-        assert value == pytest.approx(correlate(x[rows], y[rows], method), nan_ok=True, abs=1e-9)
-
-
-def _by_method(method):
-    return lambda x, y, truth, clusters: correlate_raters(("x", x), ("y", y), clusters, method).interval
-
-
-@pytest.mark.parametrize(
-    "interval_of", [*map(_by_method, METHODS), lambda *data: rho_difference(*data).interval]
-)
-def test_large_data_take_the_other_way_to_the_same_interval(monkeypatch, interval_of):
-    def few(n_clusters, seed=0, resamples=200):
-        return drawn_clusters(n_clusters, seed, min(resamples, 200))
-
-    monkeypatch.setattr(correlation_module, "drawn_clusters", few)
-    at_once = interval_of(*drawn(30))
-    monkeypatch.setattr(correlation_module, "MOST_ROWS", 0)
-    one_by_one = interval_of(*drawn(30))
-    assert (at_once.low, at_once.high) == pytest.approx((one_by_one.low, one_by_one.high))
-
-
-def test_draws_hold_whole_clusters():
-    clusters = ["a", "b", "a", "c", "c", "c"]
-    for rows in cluster_draws(clusters, seed=1, resamples=50):
-        counts = {
-            name: [list(rows).count(row) for row in range(6) if clusters[row] == name] for name in "abc"
-        }
-        assert all(len(set(each)) == 1 for each in counts.values())
-        assert sum(each[0] for each in counts.values()) == 3
+        assert value == pytest.approx(getattr(scipy.stats, SCIPY[method])(x, y).statistic, abs=1e-12)
 
 
 def test_intervals_widen_with_clusters():
@@ -111,6 +65,63 @@ def test_intervals_widen_with_clusters():
     assert width > 2 * (by_item.interval.high - by_item.interval.low)
     assert by_cluster.interval.low <= by_cluster.value <= by_cluster.interval.high
     assert (by_cluster.n, by_cluster.clusters) == (180, 12)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_interval_is_that_of_the_jackknife_by_hand(method):
+    """Leave out each of five meetings of unequal size; t with 2 of the 4 degrees of freedom: no few clusters carry the spread."""
+    from statistics import fmean
+
+    rng = random.Random(3)
+    clusters = "aabbbccccddee"
+    x = [rng.gauss(5, 2) for _ in clusters]
+    y = [value + rng.gauss(0, 2) for value in x]
+    found = correlate_raters(("x", x), ("y", y), clusters, method)
+    z = math.atanh(found.value)
+    left = []
+    for name in "abcde":
+        kept = [(a, b) for a, b, own in zip(x, y, clusters, strict=True) if own != name]
+        left.append(math.atanh(correlate(*zip(*kept, strict=True), method)))
+    half = 4.302653 * math.sqrt(4 / 5 * math.fsum((each - fmean(left)) ** 2 for each in left))
+    assert (found.interval.low, found.interval.high) == pytest.approx(
+        (math.tanh(z - half), math.tanh(z + half))
+    )
+
+
+def test_many_clusters_are_left_out_in_groups():
+    seen = []
+    jackknife(lambda rows: float(seen.append(set(rows.tolist())) or 0), range(250))
+    assert len(seen) == MOST_GROUPS + 1 and seen[0] == set(range(250))
+    out = [seen[0] - rows for rows in seen[1:]]
+    assert set.union(*out) == seen[0] and sum(map(len, out)) == 250
+
+
+@pytest.mark.parametrize(
+    "pair",
+    # The hardest structures of the simulation, and plain ones.
+    [
+        *(Pair(k, size, 0.6, 0.3, ratings=True) for k in (6, 12, 30) for size in (20, None)),
+        *(Pair(k, 20, 0.3, 0.5, 0.9) for k in (6, 8)),
+        *(Pair(k, 1, rho) for k in (8, 30) for rho in (0.0, 0.9)),
+    ],
+)
+def test_coverage_is_at_least_93_percent(pair):
+    assert coverage(pair, 4_000) >= 0.93 - 2 * math.sqrt(0.93 * 0.07 / 4_000)
+    if pair.size == 20 and pair.clusters == 6:
+        assert coverage(pair, 1_000, percentile=True) < 0.9  # what it replaces
+
+
+@pytest.mark.parametrize("method", ["spearman", "kendall"])
+def test_coverage_of_ranks(method):
+    assert rank_coverage(Pair(6, 6, 0.6, 0.1), method, 150) >= 0.9
+
+
+@pytest.mark.parametrize("clusters", [6, 8, 30])
+@pytest.mark.parametrize(("rho", "errors"), [(0.1, 0.5), (0.8, 0.0)])
+def test_equal_raters_seldom_win_and_differences_are_held(clusters, rho, errors):
+    _, wins = judged(Rivals(clusters, 20, rho, 0.0, errors, 0.3, 0.3), 3_000)
+    held, found = judged(Rivals(clusters, 20, rho, 0.2, errors, 0.3, 0.3), 3_000)
+    assert wins <= 0.06 + 2 * math.sqrt(0.06 * 0.94 / 3_000) and held >= 0.93 - 0.01 and found > wins
 
 
 def test_interval_by_item_is_that_of_fisher():
@@ -143,7 +154,12 @@ def test_what_has_no_correlation_or_interval():
     assert math.isnan(correlate([1.0], [2.0]))
     with pytest.raises(ValueError, match="2 and 1"):
         correlate([1.0, 2.0], [2.0])
-    assert math.isnan(cluster_interval(lambda rows: math.nan, "abc").low)
+    # Without the last cluster nothing varies; without the first, all is in one line.
+    for x, y, clusters in (
+        ([1, 1, 1, 1, 2, 3], [1, 2, 1, 3, 2, 4], "aabbcc"),
+        ([1, 2, 3, 4, 5], [2, 2, 3, 4, 5], range(5)),
+    ):
+        assert math.isnan(correlate_raters(("x", x), ("y", y), clusters).interval.low)
 
 
 def drawn(n: int = 60) -> tuple[list[float], list[float], list[float], list[int]]:
@@ -169,19 +185,6 @@ def test_differences_by_hand() -> None:
     assert rho_difference(poor, good, truth, clusters).outcome == "loses"
     assert mae_difference(poor, good, truth, clusters).outcome == "loses"
     assert rho_difference(good, poor, truth, clusters) == rho
-    assert rho_difference(good, poor, truth, clusters, seed=1).interval != rho.interval
-
-
-def test_the_interval_draws_whole_clusters_for_both_raters_at_once() -> None:
-    import scipy.stats
-
-    good, poor, truth, clusters = map(np.array, drawn())
-    found = rho_difference(good, poor, truth, clusters.tolist()).interval
-    values = []
-    for rows in cluster_draws(clusters.tolist()):
-        rhos = [scipy.stats.spearmanr(rater[rows], truth[rows]).statistic for rater in (good, poor)]
-        values.append(rhos[0] - rhos[1])
-    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(values, [0.025, 0.975])), abs=1e-9)
 
 
 def test_equal_raters_and_too_little_data_are_open() -> None:

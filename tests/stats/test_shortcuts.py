@@ -83,13 +83,3 @@ def test_the_interval_is_that_of_drawn_questions(size: int) -> None:
     difference = within_difference(x, z, y, groups, clusters)
     assert difference.value == pytest.approx(value - rho_within(z, y, groups, clusters)[0])
     assert difference.outcome == ("wins" if size == 300 else difference.outcome)
-
-
-def test_drawn_at_once_or_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = random.Random(3)
-    x, y = [rng.random() for _ in range(40)], [rng.random() for _ in range(40)]
-    groups, clusters = [n % 2 for n in range(40)], [n // 4 for n in range(40)]
-    at_once = rho_within(x, y, groups, clusters)
-    monkeypatch.setattr("long_context_tasks.stats.raters.MOST_ROWS", 1)
-    one_by_one = rho_within(x, y, groups, clusters)
-    assert at_once[0] == one_by_one[0] and at_once[1].low == pytest.approx(one_by_one[1].low, abs=1e-9)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-PAUSES = re.compile(r"\b(?:uh|um|ehm|eh|hm|like|you know|i mean|kind of|sort of),?(?= |$)|<[a-z_]+/>")
+PAUSES = re.compile(r"\b(?:uh|um|ehm|er|uhm|eh),?(?= |$)|<[a-z_]+/>")
 # What each question asks (in the question) and how it comes up in the talk; the first that fits counts.
 KINDS = (
     (r"phone|call the partners|called? .*partners", r"partners about"),
@@ -34,7 +34,7 @@ KINDS = (
     (r"^when|which day", r"when|which day|\bdate\b"),
 )
 AGAIN = re.compile(
-    r"\bback\b(?! online)|return to|problem|conflict|\bmail\b(?!ing)|message, and|need to change"
+    r"\bback\b(?! online)|return to|problem|conflict|\bmail\b(?! folder)|message, and|need to change"
 )
 STAYS = re.compile(r"(?:open|discuss|talk about) again|still clear|still happy")
 TAKEN = re.compile(
@@ -61,9 +61,7 @@ class Turn:
 
 def plain(text: str) -> str:
     """Lower case without hesitations, false starts, repeated words and articles."""
-    # Said twice is said once, also within a hesitation: "you you know".
-    text = re.sub(r"\b(?:sort|kind) of (?=of\b)", "", text.lower())
-    text = PAUSES.sub(" ", re.sub(r"\b(\w+) (?=\1\b)", "", text))
+    text = PAUSES.sub(" ", re.sub(r"\b(\w+) (?=\1\b)", "", text.lower()))
     kept: list[str] = []
     for word in text.split():
         if word.endswith("-") and len(word) > 1:
@@ -132,7 +130,7 @@ def _taken(turns: Sequence[Turn], start: int, said: dict[str, tuple[str, str]]) 
     speakers = {speaker: option for option, (speaker, _) in said.items()}
     reasons = {
         re.sub(
-            r"^(?:because of|thinking of|(?:(?:it|that) )?is (?:better|good) with) ",
+            r"^(?:because of|thinking of|(?:(?:it|that) )?is (?:better|easier) with) ",
             "",
             text.rsplit(", ", 1)[-1],
         ).strip(".?"): option

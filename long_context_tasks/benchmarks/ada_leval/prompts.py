@@ -105,7 +105,8 @@ def split_tsort(prompt: str, parts: int) -> tuple[str, list[str], str]:
     return texts[1], texts[2:], rest.strip()
 
 
-def _tsort_texts(case: Case, documents: Documents | Mapping[str, str]) -> tuple[str, list[str], str]:
+def sorting_texts(case: Case, documents: Documents | Mapping[str, str]) -> tuple[str, list[str], str]:
+    """Return the text before, the segments as shown, and the text after."""
     if "prompt" in case.inputs:
         return split_tsort(documents[case.inputs["prompt"]], len(case.turns[0].gold))
     assert case.document is not None
@@ -122,7 +123,7 @@ def prompt(case: Case, documents: Documents | Mapping[str, str]) -> str:
     if "prompt" in inputs:
         return documents[inputs["prompt"]]
     if "segments" in inputs:
-        return render_tsort(*_tsort_texts(case, documents))
+        return render_tsort(*sorting_texts(case, documents))
     question = None if inputs["question"] is None else documents[inputs["question"]]
     answers = [documents[key] for key in inputs["answers"]]
     if "cut" in inputs:
@@ -161,7 +162,7 @@ def messages(case: Case, documents: Documents) -> list[Message]:
 
 def arrangements(case: Case, documents: Documents) -> list[str]:
     """Return the candidate texts of a case of the perplexity variant."""
-    return render_arrangements(*_tsort_texts(case, documents))
+    return render_arrangements(*sorting_texts(case, documents))
 
 
 split_case = split_by_documents(messages)

@@ -17,6 +17,7 @@ BENCHMARK = Benchmark(
     judge_agreement=f"{__name__}.paper:judge_agreement",
     ratings=f"{__name__}.paper",
     split=f"{__name__}.prompts:split_case",
+    challenges=f"{__name__}.attacks:take_apart",
     builders={
         "elitr_bench_qa_synthetic": Builder("qa_synthetic", _SETTINGS, _WRITE, lengths=_LENGTHS),
         "elitr_bench_conv_synthetic": Builder("conv_synthetic", _SETTINGS, _WRITE, lengths=_LENGTHS),

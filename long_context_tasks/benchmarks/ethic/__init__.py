@@ -35,6 +35,7 @@ BENCHMARK = Benchmark(
     sections=f"{__name__}.report:sections",
     heat_maps=f"{__name__}.report:heat_maps",
     split=f"{__name__}.prompts:split_case",
+    challenges=f"{__name__}.attacks:take_apart",
     builders={
         **{
             name: Builder(task, _SETTINGS, f"{__name__}.build:build", source=_DOCUMENTS, lengths=_LENGTHS)
@@ -44,7 +45,7 @@ BENCHMARK = Benchmark(
             f"ethic_{task}_synthetic": Builder(
                 task, _SYNTHETIC, f"{__name__}.synthetic:build", lengths=_LENGTHS
             )
-            for task in _TASKS
+            for task in ("recall", "summarize", "attribute")
         },
     },
 )

@@ -275,7 +275,6 @@ def compare(
             "--own-items", help="Each rater on all its answers, not on those that every rater scored."
         ),
     ] = False,
-    seed: Annotated[int, typer.Option(help="Of the resampling.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the figures as JSON, too.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -303,7 +302,6 @@ def compare(
         orca=orca or (),
         against=against,
         own_items=own_items,
-        seed=seed,
     )
     for note in notes:
         typer.echo(f"note: {note}", err=True)

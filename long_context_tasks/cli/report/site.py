@@ -80,6 +80,15 @@ def site(
             "--agreement", help="What `lct judge compare --out` wrote: how the judges agree with people."
         ),
     ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            "--threshold",
+            min=0,
+            max=100,
+            help="Percent: a second effective context length, up to which the score stays above it (RULER: 85.6).",
+        ),
+    ] = None,
     section: Annotated[
         list[str] | None,
         typer.Option(
@@ -218,6 +227,7 @@ def site(
             models=known,
             data_dir=data_dir,
             agreement=agreement,
+            threshold=None if threshold is None else threshold / 100,
         )
         for note in notes:
             typer.echo(f"note: {note}", err=True)

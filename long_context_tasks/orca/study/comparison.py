@@ -498,7 +498,6 @@ def compare_raters(
     *,
     own_items: bool = False,
     against: str | None = None,
-    seed: int = 0,
 ) -> Comparison:
     """Measure how raters agree with people on the test part of every split.
 
@@ -507,7 +506,6 @@ def compare_raters(
         raters: all rows of the table.
         own_items: each rater on all answers that it has a score for; else all on those that everyone has one for.
         against: rater that the others are subtracted from, see :class:`Against`.
-        seed: of the draws.
 
     Raises:
         InputError: nothing is left of a split's test part, or ``against`` is none of the raters.
@@ -541,12 +539,12 @@ def compare_raters(
     questions = dict(zip(known, question_numbers(list(known.values())), strict=True))
     if against is not None:
         differences = [
-            _against(rater, by_name[against], kept[name], questions, seed)
+            _against(rater, by_name[against], kept[name], questions)
             for name, rater in by_name.items()
             if name != against
         ]
     return Comparison(
-        tuple(_figures(rater, kept[name], questions, seed) for name, rater in by_name.items()),
+        tuple(_figures(rater, kept[name], questions) for name, rater in by_name.items()),
         total,
         0 if own_items else total - sum(map(len, common)),
         lacking,
@@ -554,9 +552,7 @@ def compare_raters(
     )
 
 
-def _figures(
-    rater: Rater, parts: Sequence[Sequence[OrcaItem]], questions: Mapping[str, int], seed: int
-) -> RaterFigures:
+def _figures(rater: Rater, parts: Sequence[Sequence[OrcaItem]], questions: Mapping[str, int]) -> RaterFigures:
     found, within = [], []
     pooled: list[tuple[float, float, tuple[int, str], int]] = []
     by_model: dict[str, list[float]] = {}
@@ -581,7 +577,7 @@ def _figures(
     interval = Interval(math.nan, math.nan)
     if pooled:
         means, truth, groups, clusters = (list(column) for column in zip(*pooled, strict=True))
-        _, interval = rho_within(means, truth, groups, clusters, seed)
+        _, interval = rho_within(means, truth, groups, clusters)
     return RaterFigures(
         rater.name,
         rater.kind,
@@ -595,7 +591,7 @@ def _figures(
 
 
 def _against(
-    first: Rater, second: Rater, parts: Sequence[Sequence[OrcaItem]], questions: Mapping[str, int], seed: int
+    first: Rater, second: Rater, parts: Sequence[Sequence[OrcaItem]], questions: Mapping[str, int]
 ) -> Against:
     rows = [
         (one[item.id].mean, other[item.id].mean, item.rating_mean, (number, item.model), questions[item.id])
@@ -610,8 +606,8 @@ def _against(
         first.name,
         len(rows),
         len(set(clusters)),
-        rho_difference(x, y, truth, clusters, seed),
-        within_difference(x, y, truth, models, clusters, seed),
+        rho_difference(x, y, truth, clusters),
+        within_difference(x, y, truth, models, clusters),
         mae_difference(x, y, truth, clusters),
     )
 

@@ -1,7 +1,10 @@
 """Score summaries without a judge: the share of the key facts of each section that its summary states.
 
-The writer of a synthetic document says which facts a paragraph holds, as groups of words; a text states a fact when it has, of each
-group, one member. The facts of a case are in ``inputs["facts"]``, section by section.
+The writer of a synthetic document says which facts a paragraph holds, as groups of words; a summary states a fact when one of its
+sentences has, of each group, one member. The facts of a case are in ``inputs["facts"]``, section by section.
+
+Lists of words state little: what has no full stop is cut into pieces as long as a long sentence, and only as many words count as a good
+summary has.
 """
 
 import html
@@ -11,6 +14,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 from long_context_tasks.benchmarks.ethic.scoring import summaries
@@ -25,9 +29,37 @@ METRICS = (FACT_RECALL, *summaries.METRICS)
 INPUT = "facts"
 PAGE = 500
 """Words of a page: what the instruction asks for, at most."""
-_SHARE = 0.5
+_SHARE = 0.3
 """A summary is at most so much of its section; the words behind that do not count, or a copy would state everything."""
 LEAST_WORDS = 60
+_SENTENCE = 40
+"""Words of a sentence, at most; what is longer is cut."""
+_ABBREVIATIONS = frozenset(
+    [
+        "vs",
+        "no",
+        "nos",
+        "vol",
+        "mr",
+        "mrs",
+        "ms",
+        "dr",
+        "st",
+        "sec",
+        "art",
+        "ss",
+        "pp",
+        "ch",
+        "cf",
+        "hon",
+        "ltd",
+        "co",
+        "inc",
+        "app",
+    ]
+)
+_END = re.compile(r"""([^\W\d_]*)[.!?]+["')\]”’*_]*(?=\s)|\n\s*\n|\n(?=\s*(?:[-*•–—+#]|\(?\d{1,3}[.)])\s)""")
+"""The end of a sentence, a blank line, or a line before a list mark; a line that is only full ends nothing."""
 _WORD = re.compile(r"[^\W_]+(?:['.-](?=[^\W_])[^\W_]+)*")
 _POSSESSIVE = re.compile(r"'s\b|(?<=s)'(?!\w)")
 _HYPHENS = re.compile("[\u2010\u2011]")
@@ -48,13 +80,28 @@ def plain_words(text: str) -> list[str]:
     return _WORD.findall(_POSSESSIVE.sub("", THOUSANDS.sub("", plain)))
 
 
+def sentences(text: str) -> list[list[str]]:
+    """Return the words of each sentence; abbreviations and initials end none.
+
+    >>> sentences("Ash v. Blackden was cited. Mr. A. Low,\\nof Dun, lost.")
+    [['ash', 'v', 'blackden', 'was', 'cited'], ['mr', 'a', 'low', 'of', 'dun', 'lost']]
+    """
+    ends = [
+        match.end()
+        for match in _END.finditer(text)
+        if match[1] is None or (len(match[1]) != 1 and match[1].casefold() not in _ABBREVIATIONS)
+    ]
+    found = [plain_words(text[start:end]) for start, end in pairwise((0, *ends, len(text)))]
+    return [words[at : at + _SENTENCE] for words in found for at in range(0, len(words), _SENTENCE)]
+
+
 @lru_cache(maxsize=4096)
 def _padded(words: str) -> str:
     return f" {' '.join(plain_words(words))} "
 
 
 def states(text: str, fact: Fact) -> bool:
-    """Return whether a text states a fact.
+    """Return whether a text has a member of each group of a fact, in whatever sentences.
 
     >>> states("They mended the old wheel.", Fact("Anne mended a wheel.", (("mended", "repaired"), ("wheel",))))
     True
@@ -91,14 +138,19 @@ class SectionFacts:
 
 
 def recall(row: Mapping[str, Any], summary: str) -> float:
-    """Return the share of a section's facts, by weight, that a summary states within the words that count.
+    """Return the share of a section's facts, by weight, that the sentences of a summary state within the words that count.
 
     Args:
         row: see :meth:`SectionFacts.row`.
         summary: of the section; may be empty.
     """
-    text = " ".join(["", *plain_words(summary)[: row["most_words"]], ""])
-    stated = math.fsum(weight for _, groups, weight in row["facts"] if _states(text, groups))
+    left, texts = row["most_words"], []
+    for words in sentences(summary):
+        texts.append(" ".join(["", *words[:left], ""]))
+        left = max(0, left - len(words))
+    stated = math.fsum(
+        weight for _, groups, weight in row["facts"] if any(_states(text, groups) for text in texts)
+    )
     return stated / math.fsum(weight for *_, weight in row["facts"])
 
 

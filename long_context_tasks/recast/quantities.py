@@ -1,0 +1,82 @@
+"""Dates, counts of people, and other whole numbers."""
+
+import re
+from collections.abc import Iterator
+
+from long_context_tasks.recast.mention import Mention
+from long_context_tasks.synthetic.numbers import MONTHS, in_words
+
+_MONTH = "|".join(MONTHS)
+_DATE = re.compile(
+    rf"\b(?:(?P<month>{_MONTH}) (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?=,? \d{{4}}|\b)|(?P<day2>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month2>{_MONTH})\b)"
+)
+_YEAR = re.compile(r"(?<![\d.,$£€/-])\b(?:1[5-9]\d\d|20\d\d)(?=s?\b)(?![.,]\d|%)")
+_WORDS = {in_words(number): number for number in range(2, 100)}
+_WORD_NUMBER = "|".join(sorted(_WORDS, key=len, reverse=True))
+_PEOPLE = (
+    r"(?:patients?|women|men|subjects?|participants?|persons?|people|children|adults|individuals|volunteers|girls|boys|infants|"
+    r"males|females|outpatients|inpatients|users|controls|cases|residents|respondents|students|physicians|nurses|adolescents|mothers|twins|"
+    r"survivors|members|soldiers|employees|workers|families)"
+)
+_COUNT = re.compile(
+    rf"(?<![\d.,/$£€-])\b(?P<number>\d{{1,3}}(?:,\d{{3}})+|\d+|(?i:{_WORD_NUMBER}))\b(?![.,]\d|%| %|-)"
+    rf"(?= (?:\(\d+(?:\.\d+)? ?%\) )?(?:of (?:the )?)?(?:[a-z][a-z-]*,? ){{0,4}}?{_PEOPLE}\b)"
+    r"|\b[nN] ?= ?(?P<n>\d{1,3}(?:,\d{3})+|\d+)\b(?![.,]\d|%)"
+)
+_NUMBER = re.compile(
+    r"(?<![\d.,/:§-])(?<!\b[A-Z])\b\d{1,3}(?:,\d{3})+\b(?![.,]\d)|(?<![\d.,/:-])\b\d{2,9}\b(?![.,:/]\d|-\d)"
+)
+_MEASURE = re.compile(
+    r"\s?(?:%|per ?cent|mg|g|kg|ml|mcg|µg|microg|mm|cm|km|m|mmol|mmhg|hz|min|minutes?|h|hours?|hrs?|days?|weeks?|wk|months?|mo|years?|yrs?|y|st|nd|rd|th|"
+    r"degrees|iu|units?|mu|ng|pg|°|x|o'clock|a\.m|p\.m|am|pm)\b|\s?(?:%|\+/-|±)|-(?:year|month|week|day|hour|mg)",
+    re.IGNORECASE,
+)
+LEAST = 20
+"""Smaller numbers are no facts of their own: ages of children, list marks, clock times."""
+
+
+def quantity_mentions(text: str) -> Iterator[Mention]:
+    """Yield dates, counts of people, and whole numbers from :data:`LEAST` on that measure nothing; none overlaps another."""
+    taken: set[int] = set()
+
+    def free(start: int, end: int) -> bool:
+        if taken.isdisjoint(range(start, end)):
+            taken.update(range(start, end))
+            return True
+        return False
+
+    for match in _DATE.finditer(text):
+        month = "month" if match["month"] else "month2"
+        day = "day" if match["month"] else "day2"
+        if free(*match.span(month)):
+            yield Mention(*match.span(month), "date", f"month|{match[month]}")
+        if free(*match.span(day)):
+            yield Mention(*match.span(day), "date", f"day|{int(match[day])}")
+    for match in _COUNT.finditer(text):
+        group = "number" if match["number"] else "n"
+        if free(*match.span(group)):
+            yield Mention(*match.span(group), "count", str(value_of(match[group])))
+    for match in _YEAR.finditer(text):
+        if free(*match.span()):
+            yield Mention(*match.span(), "date", f"year|{match[0]}")
+    for match in _NUMBER.finditer(text):
+        value = value_of(match[0])
+        if value >= LEAST and not _MEASURE.match(text, match.end()) and free(*match.span()):
+            yield Mention(*match.span(), "number", str(value))
+
+
+def value_of(text: str) -> int:
+    """Return the value of a number in digits or words."""
+    return _WORDS.get(text.lower()) or int(text.replace(",", ""))
+
+
+def spelled(number: int, *, like: str) -> str:
+    """Return a number in digits or words, with or without a comma, as another one is written.
+
+    >>> spelled(1300, like="1,204"), spelled(14, like="Twelve"), spelled(130, like="ninety")
+    ('1,300', 'Fourteen', '130')
+    """
+    if like[0].isdigit():
+        return f"{number:,}" if "," in like else str(number)
+    text = in_words(number) if number < 100 else str(number)
+    return text.capitalize() if like[0].isupper() else text

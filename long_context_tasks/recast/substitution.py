@@ -1,0 +1,159 @@
+"""Replace the entities of a text by those of a seed: one original, one replacement, wherever and in whatever form it occurs."""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import NamedTuple
+
+from long_context_tasks.recast.entities import Entities
+from long_context_tasks.recast.mention import Mention
+from long_context_tasks.recast.quantities import spelled
+from long_context_tasks.synthetic.numbers import MONTHS
+from long_context_tasks.synthetic.vocabulary import Vocabulary
+
+_GROWTH = (1.15, 1.6)
+"""Counts and other numbers grow by one factor, so that they still add up, but for rounding; above 1 none becomes another's."""
+_YEARS_BACK = (5, 40)
+_PAGES_ON = (1, 400)
+_TITLES = 50
+_VOWELS, _CONSONANTS = "AEIOU", "BCDFGHJKLMNPQRSTVWXYZ"
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+class Span(NamedTuple):
+    """A replaced place.
+
+    Attributes:
+        start, end: characters of the new text.
+        kind: see :class:`~long_context_tasks.recast.mention.Mention`.
+        original, replacement: the words there.
+    """
+
+    start: int
+    end: int
+    kind: str
+    original: str
+    replacement: str
+
+
+@dataclass(frozen=True)
+class Recast:
+    """A text with other entities, and what was replaced where, in order."""
+
+    text: str
+    spans: tuple[Span, ...]
+
+
+def substitute(text: str, entities: Entities, seed: int) -> Recast:
+    """Return the text with the entities that a seed gives; equal seeds give equal texts.
+
+    Args:
+        text: as it was given to :func:`~long_context_tasks.recast.entities.find_entities`.
+        entities: of this text.
+        seed: of the new names and numbers.
+    """
+    cast = _Cast(text, entities, seed)
+    parts: list[str] = []
+    spans: list[Span] = []
+    done = size = 0
+    for mention in entities.mentions:
+        original = text[mention.start : mention.end]
+        new = cast.replacement(mention, original)
+        kept = text[done : mention.start]
+        start = size + len(kept)
+        parts += [kept, new]
+        spans.append(Span(start, start + len(new), mention.kind, original, new))
+        done, size = mention.end, start + len(new)
+    return Recast("".join([*parts, text[done:]]), tuple(spans))
+
+
+class _Cast:
+    """What every entity of a text becomes."""
+
+    def __init__(self, text: str, entities: Entities, seed: int) -> None:
+        self.seed = seed
+        dice = Random(f"{seed} recast")
+        self.growth = dice.uniform(*_GROWTH)
+        self.years, self.months, self.days = (
+            dice.randint(*_YEARS_BACK),
+            dice.randint(1, 11),
+            dice.randint(1, 27),
+        )
+        self.letters = {
+            letters[place]: letters[(place + by) % len(letters)]
+            for letters, by in ((_VOWELS, dice.randint(1, 4)), (_CONSONANTS, dice.randint(1, 20)))
+            for place in range(len(letters))
+        }
+        self.words = {word.casefold() for word in _WORD.findall(text)}
+        self.vocabulary = Vocabulary(seed)
+        self.kinds = {one.key: one.kind for one in entities.mentions if one.kind != "initial"}
+        self.names: dict[str, str] = {}
+        self.numbers: dict[str, str] = {}
+
+    def replacement(self, mention: Mention, original: str) -> str:
+        if mention.kind == "date":
+            return self._date(*mention.key.split("|"))
+        if mention.kind in ("count", "number"):
+            return spelled(math.ceil(int(mention.key) * self.growth), like=original)
+        if mention.kind == "citation":
+            return self._citation(mention.key)
+        if mention.kind == "acronym":
+            return "".join(letter if letter == "s" else self._letter(letter) for letter in original)
+        if mention.kind == "initial":
+            return self._name(mention.key, original)[0] if len(mention.key) > 1 else self._letter(original)
+        name = self._name(mention.key, original)
+        if mention.tail.startswith(("i", "e")):
+            name = name.rstrip("aeiouy") or name
+        name += mention.tail
+        return name.upper() if original.isupper() else name
+
+    def _name(self, key: str, original: str) -> str:
+        """Return the new name of a key; it begins with a vowel if the original does, so that articles stay right."""
+        if key not in self.names:
+            draw = self._draw(self.kinds.get(key, "name"))
+            used = set(self.names.values())
+            name = draw()
+            while (
+                name in used
+                or name.casefold() in self.words
+                or (name[0] in "AEIOU") != (original[0].upper() in "AEIOU")
+            ):
+                name = draw()
+            self.names[key] = name
+        return self.names[key]
+
+    def _letter(self, letter: str) -> str:
+        return self.letters.get(letter.upper(), "X")
+
+    def _draw(self, kind: str) -> Callable[[], str]:
+        if kind in ("woman", "man"):
+            return lambda: self.vocabulary.first(kind == "woman")
+        return self.vocabulary.place if kind in ("place", "organisation") else self.vocabulary.surname
+
+    def _date(self, part: str, value: str) -> str:
+        if part == "month":
+            return MONTHS[(MONTHS.index(value) + self.months) % 12]
+        return str(int(value) - self.years if part == "year" else (int(value) - 1 + self.days) % 28 + 1)
+
+    def _citation(self, key: str) -> str:
+        part, *of, number = key.split("|")
+        if part == "page":
+            return str(int(number) + Random(f"{self.seed} {of}").randint(*_PAGES_ON))
+        if part == "volume" and of == ["WL"]:
+            return self._date("year", number)
+        if key not in self.numbers:
+            lowest = 10 ** (len(number) - 1)
+            low, high = (1, _TITLES) if part == "title" else (lowest, 10 * lowest - 1)
+            taken = {
+                new
+                for other, new in self.numbers.items()
+                if other.rpartition("|")[0] == key.rpartition("|")[0]
+            } | {number}
+            dice = Random(f"{self.seed} {key}")
+            # Where most numbers of so many digits are taken, longer ones follow.
+            while (new := str(dice.randint(low, high))) in taken:
+                high += 1
+            self.numbers[key] = new
+        return self.numbers[key]

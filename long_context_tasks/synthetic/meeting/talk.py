@@ -1,0 +1,138 @@
+"""What is said around the points that are asked about: other points, and the talk of a synthetic meeting."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from random import Random
+
+from long_context_tasks.synthetic.meeting.points import (
+    TYPES,
+    Lines,
+    Point,
+    Subject,
+    change,
+    discuss,
+    draw_subject,
+    make_point,
+)
+from long_context_tasks.synthetic.meeting.speech import Cast, Speech, turn
+from long_context_tasks.synthetic.wording import Dice
+
+_ROOM_FOR_POINT = 330  # tokens
+_TAGS = 24  # numbers that tags take
+
+
+class Talk:
+    """Goes on talking for as long as it is asked; a subclass says in :meth:`chat` what is said beside points.
+
+    Attributes:
+        speech: speaks for everybody.
+        count: returns the tokens of lines.
+        reserved: subjects of the points that are asked about; their nouns come again with other projects.
+    """
+
+    def __init__(
+        self, cast: Cast, random: Callable[[], float], count: Callable[[Sequence[str]], int]
+    ) -> None:
+        """Talk among the people of the cast."""
+        self.speech = Speech(cast, random)
+        self.count = count
+        self.reserved: list[Subject] = []
+        self._pending: deque[Point] = deque()
+
+    def new_subject(self, alike: float = 0.0) -> Subject:
+        """Draw a subject that is not reserved; with this probability one with a reserved noun."""
+        while True:
+            like = self.speech.pick(self.reserved) if self.reserved and self.speech.chance(alike) else None
+            subject = draw_subject(self.speech, self.speech.cast.projects, like)
+            if subject not in self.reserved:
+                return subject
+
+    def more(self, room: float) -> Lines:
+        """Return lines of at most ``room`` tokens in which no point is settled that is asked about; empty if none fit."""
+        if room > _ROOM_FOR_POINT and self.speech.chance(0.1):
+            return self._other_point()
+        lines = self.chat(room)
+        while lines and self.count(lines) > room:
+            lines.pop()
+        return lines
+
+    def _other_point(self) -> Lines:
+        """Return a passage of a point without a question; some are changed later, as those with a question."""
+        speech = self.speech
+        if self._pending and speech.chance(0.5):
+            return change(speech, self._pending.popleft(), 1)
+        changes = 1 if speech.chance(0.35) else 0
+        point = make_point(speech, self.new_subject(0.3), speech.pick(TYPES), changes)
+        if changes:
+            self._pending.append(point)
+        return discuss(speech, point)
+
+    def chat(self, room: float) -> Lines:
+        """Return lines that settle nothing."""
+        raise NotImplementedError
+
+    def opening(self) -> Lines:
+        """Return the first lines."""
+        return []
+
+    def closing(self) -> Lines:
+        """Return the last lines."""
+        return []
+
+
+class SyntheticTalk(Talk):
+    """The talk of a meeting that is written from a seed: reports on one thing after the other, questions to them, asides."""
+
+    def __init__(self, seed: int, num_tokens: int, count: Callable[[Sequence[str]], int]) -> None:
+        """Choose who and what the meeting speaks of; long ones speak of more projects."""
+        random = Random(seed).random
+        super().__init__(_make_cast(Dice(random), num_tokens), random, count)
+        self._subject: Subject | None = None
+
+    def opening(self) -> Lines:
+        """Let two people greet the others."""
+        return self.speech.exchange("hello", *self.speech.people(2))
+
+    def closing(self) -> Lines:
+        """Let two people say goodbye."""
+        return self.speech.exchange("bye", *self.speech.people(2))
+
+    def chat(self, room: float) -> Lines:
+        """Return an exchange on the present item, a new item, or an aside."""
+        speech, roll = self.speech, self.speech.random()
+        if roll < 0.15:
+            return speech.exchange("aside", *speech.people(2))
+        chair = speech.cast.present[0]
+        one, other = speech.people(2, chair)
+        lines: Lines = []
+        if self._subject is None or roll < 0.55:
+            self._subject = self.new_subject()
+            lines += turn(chair, speech.sentence("item", s=self._subject.text, a=one))
+        speech.avoided = (one,)
+        reports = [
+            speech.sentence(f"{self._subject.group}.report", s=self._subject.text if not place else "it")
+            for place in range(1 + int(speech.random() ** 2 * min(4, room / 40)))
+        ]
+        speech.avoided = ()
+        lines += turn(one, *reports)
+        for _ in range(speech.below(4)):
+            name = "more" if speech.chance(0.25) else f"{self._subject.group}.more"
+            lines += speech.exchange(name, other, one)
+            other = speech.other(one) if speech.chance(0.3) else other
+        return lines + (turn(other, speech.sentence("back")) if speech.chance(0.5) else [])
+
+
+def _make_cast(dice: Dice, num_tokens: int) -> Cast:
+    def tags(name: str, number: int, among: int) -> tuple[str, ...]:
+        return tuple(f"[{name}{one}]" for one in dice.sample(range(1, among + 1), number))
+
+    present = dice.whole(7, 9)
+    people = tags("PERSON", present + 9, _TAGS)
+    projects = min(dice.whole(6, 9) + num_tokens // 10_000, 60)
+    return Cast(
+        present=people[:present],
+        absent=people[present:],
+        projects=tags("PROJECT", projects, max(12, projects)),
+        organizations=tags("ORGANIZATION", 7, 12),
+        locations=tags("LOCATION", 6, 10),
+    )

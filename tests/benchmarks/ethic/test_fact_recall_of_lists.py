@@ -1,0 +1,69 @@
+"""What summaries by hand and what lists and copies state, on 20 sections of seed 4242; the summaries were written without the facts."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+
+from long_context_tasks.benchmarks.ethic.attacks import copied, lead, long_words
+from long_context_tasks.benchmarks.ethic.scoring.fact_recall import SectionFacts, recall, sentences
+from long_context_tasks.synthetic.document import Fact
+
+ROWS = [
+    json.loads(line)
+    for line in Path(__file__).with_name("sections_summarized.jsonl").read_text(encoding="utf-8").splitlines()
+]
+
+
+def every_word(section: str) -> str:
+    return " ".join(dict.fromkeys(re.findall(r"[\w'-]+", section)))
+
+
+def dotted(section: str) -> str:
+    """The long words with a full stop after every dozen."""
+    words = long_words(section).split()
+    return " ".join(f"{word}." if at % 12 == 11 else word for at, word in enumerate(words))
+
+
+ATTACKS = {each.__name__: each for each in (long_words, every_word, dotted, copied, lead)}
+
+
+def scores(domain: str, write: Callable[[str], str] | None = None) -> list[float]:
+    """Fact recall of each section's summary, or of what is made of the section instead."""
+    found = []
+    for row in ROWS:
+        if row["domain"] == domain and row["facts"]:
+            facts = SectionFacts.of([Fact(*fact) for fact in row["facts"]], row["text"])
+            found.append(recall(facts.row(), write(row["text"]) if write else row["summary"]))
+    return found
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize("domain", ["medicine", "law"])
+def test_honest_summaries_state_more_than_lists_and_copies(domain: str, name: str) -> None:
+    honest, attacked = scores(domain), scores(domain, ATTACKS[name])
+    print(domain, name, f"{fmean(attacked):.2f} honest {fmean(honest):.2f}")
+    assert fmean(honest) > 0.7 and fmean(attacked) < 0.35
+    assert sum(one > two for one, two in zip(honest, attacked, strict=True)) >= 0.7 * len(honest)
+
+
+def test_summaries_are_as_short_as_a_good_page() -> None:
+    shares = [len(row["summary"].split()) / len(row["text"].split()) for row in ROWS]
+    assert len(ROWS) == 20 and fmean(shares) < 0.3
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("In Ash v. Dun, No. 5, Mr. A. Low lost. It ended.", 2),
+        ("one line\nof a sentence that is only full.", 1),
+        ("- one point\n- another point\n\nA paragraph", 3),
+        (" ".join(["word"] * 100), 3),
+        ("", 1),
+    ],
+)
+def test_sentences(text: str, expected: int) -> None:
+    assert len(sentences(text) or [[]]) == expected

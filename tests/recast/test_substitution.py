@@ -1,0 +1,110 @@
+"""Recasting a text: everything that it names is found, and replaced the same way in every form."""
+
+import re
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+from carrier_texts import KINDS, carrier_texts
+
+from long_context_tasks.recast import Entities, Recast, find_entities, substitute
+from long_context_tasks.recast.entities import NAMES, PERSON
+
+STORY = """“You are late, Mr. Bennet,” said Lizzy. Her sister, Jane Bennet, laughed. Lizzy's hat lay on the floor, and the Bennets went out.
+
+It was an October day in Meryton when Captain J. Bennet came from England with an English lord. MERYTON had not changed. Jane asked
+him whether he had been at Meryton before. “Hope is all I have,” he said; and there was hope in his voice. “I'll stay,” said Jane."""
+
+OPINION = """In Pruell v. Caritas, 678 F.3d 10, 13-14 (1st Cir. 2012), decided on March 3, 2012, we read 29 U.S.C. § 216(b) as Pruell asked.
+See Pruell, 678 F.3d at 14; No. 12-1573. Pruell had paid $4,500 to 120 people, of whom forty-two patients and 30% of the staff were glad.
+Under § 216 the U.S. government could not ask Pruell for more, and Pruell said so to Caritas in Boston, where Caritas sat."""
+
+
+def _recast(text: str, seed: int = 1) -> Recast:
+    return substitute(text, find_entities(text), seed)
+
+
+def _new(recast: Recast, original: str) -> str:
+    [new] = {span.replacement for span in recast.spans if span.original == original}
+    return new
+
+
+def test_every_form_of_a_name_follows_one_replacement() -> None:
+    recast = _recast(STORY)
+    bennet, jane, meryton = (_new(recast, name) for name in ("Bennet", "Jane", "Meryton"))
+    assert f"Mr. {bennet},” said" in recast.text and f"{jane} {bennet}, laughed" in recast.text
+    assert f"the {bennet}s went" in recast.text
+    assert f"{_new(recast, 'Lizzy')}'s hat" in recast.text
+    assert f"Captain {jane[0]}. {bennet} came" in recast.text
+    assert f"{meryton.upper()} had not" in recast.text
+    england = _new(recast, "England")
+    assert _new(recast, "English") == f"{england.rstrip('aeiouy')}ian"
+    assert "“Hope is all" in recast.text and "an October day" in recast.text and "I'll stay" in recast.text
+    assert not re.search("Bennet|Jane|Lizzy|Meryton|Engl", recast.text, re.IGNORECASE)
+    assert england[0] in "AEIOU"  # "an English lord"
+
+
+def test_citations_dates_and_numbers_stay_consistent() -> None:
+    recast = _recast(OPINION)
+    volume, page = re.search(r"(\d+) F\.3d (\d+)", recast.text).groups()  # type: ignore[union-attr]
+    first, last, again = re.search(r", (\d+)-(\d+) \(.*F\.3d at (\d+)", recast.text, re.DOTALL).groups()  # type: ignore[union-attr]
+    assert volume != "678" and f"{volume} F.3d at" in recast.text
+    assert int(first) - int(page) == 3 and int(last) - int(page) == 4 and last == again
+    section = re.search(r"§ (\d+)\(b\)", recast.text)[1]  # type: ignore[index]
+    assert f"Under § {section} the" in recast.text and section != "216"
+    assert len(set(re.findall(r"\b(?:19|20)\d\d\b", recast.text))) == 1 and "2012" not in recast.text
+    assert "12-1573" not in recast.text and "30% of" in recast.text
+    growth = int(re.search(r"\$([\d,]+)", recast.text)[1].replace(",", "")) / 4500  # type: ignore[index]
+    assert 1.15 <= growth <= 1.61 and abs(int(_new(recast, "120")) / 120 - growth) < 0.01
+    assert {span.kind for span in recast.spans if span.original in ("120", "forty-two")} == {"count"}
+    assert "U.S. government" not in recast.text
+    # The number itself is told by the seed, not by the text.
+    assert len({_new(_recast(OPINION, seed), "216") for seed in range(8)}) > 4
+
+
+def test_a_seed_gives_the_same_bytes_and_another_seed_others() -> None:
+    assert _recast(STORY, 5) == _recast(STORY, 5) and _recast(STORY, 5).text != _recast(STORY, 6).text
+    found = find_entities(STORY)
+    assert Entities.of_rows(found.rows()) == found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_real_texts(kind: str, shared: Path) -> None:
+    """What is outside the spans stays; no original is left; one original has one replacement, and no two have the same."""
+    for text in carrier_texts(shared / "data", kind, 2):
+        entities = find_entities(text, listed=kind == "abstracts")
+        recast = substitute(text, entities, 7)
+        for mention, span in zip(entities.mentions, recast.spans, strict=True):
+            assert recast.text[span.start : span.end] == span.replacement
+            assert text[mention.start : mention.end] == span.original
+        outside = [recast.text[a.end : b.start] for a, b in zip(recast.spans, recast.spans[1:], strict=False)]
+        before = [
+            text[a.end : b.start] for a, b in zip(entities.mentions, entities.mentions[1:], strict=False)
+        ]
+        assert outside == before
+
+        told: dict[str, set[str]] = defaultdict(set)
+        keys: dict[str, set[str]] = defaultdict(set)
+        for mention, span in zip(entities.mentions, recast.spans, strict=True):
+            if mention.kind in NAMES - {"initial", "acronym"} and not mention.tail:
+                told[mention.key].add(span.replacement.casefold())
+                keys[span.replacement.casefold()].add(mention.key)
+        assert all(len(new) == 1 for new in told.values())
+        assert all(len(old) == 1 for old in keys.values())
+        if kind in ("novels", "debates"):
+            assert sum(span.kind in PERSON for span in recast.spans) > 100
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_none_of_the_hundred_most_frequent_entities_is_left(kind: str, shared: Path) -> None:
+    """Left is a word that still has a capital inside a sentence; common words such as Hope may also begin one."""
+    for text in carrier_texts(shared / "data", kind, 2):
+        entities = find_entities(text, listed=kind == "abstracts")
+        recast = substitute(text, entities, 7)
+        top = Counter(
+            one.key for one in entities.mentions if one.kind in NAMES - {"initial", "acronym"}
+        ).most_common(100)
+        new = {span.replacement.casefold() for span in recast.spans}
+        there = {word.casefold() for word in re.findall(r"(?<=[a-z,] )[A-Z][\w’']*", recast.text)} - new
+        left = [key for key, _ in top if key in there]
+        assert len(left) <= len(top) * 0.02, left
