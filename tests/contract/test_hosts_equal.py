@@ -16,6 +16,7 @@ from both_hosts import (
     write_published_files,
 )
 from stub_server import judge_by_hash, messages_hash, stub_server
+from tiny_carriers import write_carriers
 from tiny_model import make_tiny_model
 
 from long_context_tasks.benchmarks import catalogue
@@ -26,6 +27,8 @@ from long_context_tasks.hosts.demo_model import demo_model_path
 pytestmark = pytest.mark.hosts
 
 CASES = 2
+LONGEST = 3600
+"""Paragraphs of a novel that gives cases of 128k."""
 BY_LIKELIHOOD = [spec for spec in catalogue.task_specs() if spec.variant.startswith("ppl")]
 ANSWERED = [spec for spec in catalogue.task_specs() if spec not in BY_LIKELIHOOD]
 
@@ -46,6 +49,7 @@ def test_both_hosts_send_and_score_the_same(benchmark: str, built: bool, tmp_pat
     """Every task that is answered, against one local server; its window is not known to either host."""
     tasks = [spec.name for spec in ANSWERED if (spec.benchmark, spec.source == "built") == (benchmark, built)]
     write_published_files(benchmark, tmp_path / "data", CASES, built=built)
+    write_carriers(tmp_path / "data" / "carriers", LONGEST)
     options = {
         "LCT_DATA_DIR": str(tmp_path / "data"),
         "LCT_N": str(CASES),
@@ -108,12 +112,14 @@ def test_both_hosts_find_the_same_likelihoods(benchmark: str, tmp_path: Path) ->
     [task] = [
         spec.name
         for spec in BY_LIKELIHOOD
-        if spec.benchmark == benchmark and spec.length == ANY and spec.variant.endswith("synthetic")
+        if spec.benchmark == benchmark and spec.length == ANY and spec.source == "recast"
     ]
+    carriers = write_carriers(tmp_path / "carriers")
     model = make_tiny_model(tmp_path / "tiny", max_position_embeddings=1536, initializer_range=0.1)
     options = {
         "LCT_LENGTH": "1k",
         "LCT_N": str(CASES),
+        "LCT_CARRIERS": str(carriers),
         "LCT_CACHE_DIR": str(tmp_path / "cache"),
         "LCT_GPUS": "0",
     }
