@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from html import unescape
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -273,8 +274,13 @@ _SMALL = frozenset(("v", "of", "the", "and", "in", "re", "ex", "rel", "for", "et
 
 
 def _pages(text: str) -> tuple[str, ...]:
-    """Return the pages of a text, which form feeds end, without line breaks, page numbers and runs of blanks."""
-    return tuple(filter(None, (_line(_PAGE_NUMBER.sub("", page)) for page in text.split("\f"))))
+    """Return the pages of a text, which form feeds end, without line breaks, page numbers and runs of blanks.
+
+    CourtListener's plain text has ``&amp;`` for "&".
+    """
+    return tuple(
+        filter(None, (_line(_PAGE_NUMBER.sub("", page)) for page in unescape(text).split("\f")))
+    )
 
 
 def _title(slug: str) -> str:

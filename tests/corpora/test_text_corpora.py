@@ -117,6 +117,11 @@ def test_an_opinion_that_has_only_marked_text(tmp_path: Path) -> None:
     ] * 2
 
 
+def test_plain_text_with_entities(tmp_path: Path) -> None:
+    (tmp_path / "1.txt").write_text("Pell &amp; Sons v. Harrow\f-2-\nAffirmed.")
+    assert [opinion.pages for opinion in read_opinions(tmp_path)] == [("Pell & Sons v. Harrow", "Affirmed.")]
+
+
 def test_other_names_of_the_columns_of_screening_lists(tmp_path: Path) -> None:
     (tmp_path / "rain.csv").write_text(
         "pmid,title,abstract,included\n7,Rain,It rained.,1\n8,Snow,It snowed.,\n"
