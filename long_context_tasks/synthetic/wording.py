@@ -7,7 +7,7 @@ lines that begin with ``#`` are comments.
 
 import hashlib
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -19,18 +19,6 @@ TEXT, FIELD, CHOICE = 0, 1, 2
 FOLDER = Path(__file__).parent / "data"
 TOKEN = re.compile(r"[\[\]|]|<[a-z_.0-9]+>|\{[A-Za-z_.]+\}|[^\[\]|<{]+")
 ARTICLE = re.compile(r"\b([Aa])\(n\) (.)")
-NAME = re.compile(r"\b[A-Z][a-z]+\b")
-SENTENCE = re.compile(r"(?<=[.?!])\s+|(?<=[.?!]\")\s+")
-LONG = 12
-"""Words; a longer sentence without a proper name may come in other texts too."""
-PRONOUNS = {
-    "he": ("she", "he"),
-    "He": ("She", "He"),
-    "him": ("her", "him"),
-    "his": ("her", "his"),
-    "himself": ("herself", "himself"),
-    "person": ("woman", "man"),
-}
 SENTENCE_START = re.compile(r"((?:[.?!]|\.\") |^)([a-z])")
 
 
@@ -164,29 +152,6 @@ def repair(text: str) -> str:
 def capital(text: str) -> str:
     """Begin a text with a capital."""
     return text[:1].upper() + text[1:]
-
-
-def parted(sentence: str, own: re.Pattern[str], joints: re.Pattern[str]) -> str:
-    """Make two or more sentences, at the joints, of a long one that another text may have too.
-
-    A sentence in which ``own`` finds something behind the first letter stays whole.
-    """
-    if len(sentence.split()) <= LONG or own.search(sentence, 1):
-        return sentence
-    joint = joints.search(sentence)
-    if joint is None:
-        return sentence
-    head, tail = sentence[: joint.start()], sentence[joint.end() :]
-    return f"{head}. {parted(f'But {tail}' if joint[0] == ', but ' else capital(tail), own, joints)}"
-
-
-def spoken_in(text: str, names: Container[str]) -> tuple[str, ...]:
-    """Return the names that occur in a text as words, in order, each once.
-
-    >>> spoken_in("Ann met Bob. Bobby met Ann.", {"Bob", "Ann", "Eve"})
-    ('Ann', 'Bob')
-    """
-    return tuple(dict.fromkeys(word for word in NAME.findall(text) if word in names))
 
 
 def stream(seed: int, name: str) -> int:

@@ -213,7 +213,8 @@ def test_one_odd_run_does_not_end_the_report(tmp_path: Path, write: Any, cases: 
 def test_half_characters_and_endless_lengths(tmp_path: Path, write: Any) -> None:
     cases = {"c0xyz": scored(1.0)["c0"], "d": scored(0.0)["c0"]}
     write(
-        tmp_path / "in", Run(cases, "ada_leval_tsort_any_synthetic", "ow0xyz", options={"lct_length": 2**70})
+        tmp_path / "in",
+        Run(cases, "ada_leval_bestanswer_any_synthetic", "ow0xyz", options={"lct_length": 2**70}),
     )
     for path in (tmp_path / "in").rglob("*.json*"):
         path.write_text(path.read_text().replace("0xyz", r"\ud83d"))

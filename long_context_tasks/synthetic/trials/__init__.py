@@ -17,7 +17,6 @@ from long_context_tasks.synthetic.document import (
     Fact,
     Paragraph,
     check_length,
-    main_facts,
     paragraphs_of,
 )
 from long_context_tasks.synthetic.numbers import MONTHS, Numbers, in_words
@@ -370,7 +369,10 @@ def write_review(seed: int, num_tokens: int, *, characters_per_token: float = CH
     """Write a review with studies of at least ``num_tokens`` tokens, and at most one study more; two studies at least.
 
     A longer review of the same seed begins with the shorter one; its background is the same. Tokens are those of titles and
-    abstracts; the arguments and errors are those of :func:`~long_context_tasks.synthetic.write_story`.
+    abstracts, ``characters_per_token`` characters each.
+
+    Raises:
+        InputError: ``num_tokens`` is below 1.
     """
     check_length(num_tokens, "a review")
     writer = TrialWriter(stream(seed, "review"))
@@ -397,7 +399,9 @@ def write_abstracts(
     """Write abstracts, one a paragraph, of at least ``num_tokens`` tokens and at most one abstract more.
 
     Labels are the counts of people in digits, without commas. A longer text of the same seed begins with the shorter one.
-    The arguments and errors are those of :func:`~long_context_tasks.synthetic.write_story`.
+
+    Raises:
+        InputError: ``num_tokens`` is below 1.
     """
     paragraphs = paragraphs_of(_abstracts(seed), num_tokens, characters_per_token, "a set of abstracts")
     return Document(f"synthetic-abstracts-{seed}", "Abstracts of clinical studies", paragraphs)
@@ -415,6 +419,3 @@ def _abstracts(seed: int) -> Iterator[Paragraph]:
             abstract = writer.abstract(topic, *features)
             text = f"ID: {next(ids)} Title: {abstract.title} Abstract: {abstract.text}"
             yield Paragraph(text, abstract.labels, abstract.facts)
-
-
-summary_of = main_facts
