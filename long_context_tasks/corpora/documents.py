@@ -278,9 +278,7 @@ def _pages(text: str) -> tuple[str, ...]:
 
     CourtListener's plain text has ``&amp;`` for "&".
     """
-    return tuple(
-        filter(None, (_line(_PAGE_NUMBER.sub("", page)) for page in unescape(text).split("\f")))
-    )
+    return tuple(filter(None, (_line(_PAGE_NUMBER.sub("", page)) for page in unescape(text).split("\f"))))
 
 
 def _title(slug: str) -> str:
