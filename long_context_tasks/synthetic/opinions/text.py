@@ -19,6 +19,7 @@ from long_context_tasks.synthetic.opinions.facts import (
     found_facts,
     said_facts,
 )
+from long_context_tasks.synthetic.vocabulary import Vocabulary
 from long_context_tasks.synthetic.wording import (
     Writer,
     capital,
@@ -63,8 +64,9 @@ class CitationWriter(Writer):
 
     def __init__(self, seed: int, *, masked: bool) -> None:
         """Begin; the seed also divides the numbers."""
-        super().__init__(Random(seed).random, "opinions.txt")
+        super().__init__(Random(seed).random, "opinions.txt", varied=("own.", "told.case", "page."))
         self.numbers = Numbers(stream(seed, "numbers"), self.random)
+        self.names = Vocabulary(seed)
         self.masked = masked
         self.labels: dict[str, None] = {}
         self.acts: dict[str, None] = {}
@@ -73,15 +75,15 @@ class CitationWriter(Writer):
 
     def person(self) -> str:
         """Return first name and surname."""
-        return f"{self.pick(words('names.txt', self.pick(('women', 'men'))))} {self.surname()}"
+        return self.names.person().full
 
     def surname(self) -> str:
         """Return a surname."""
-        return self.made_up("surname")
+        return self.names.surname()
 
     def place(self) -> str:
         """Return the name of a place."""
-        return self.made_up("place")
+        return self.names.place()
 
     def court(self) -> str:
         """Return the name of a court."""
