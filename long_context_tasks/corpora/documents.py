@@ -19,6 +19,7 @@ from long_context_tasks.corpora.plain_files import (
     Reader,
     SourceRow,
     Title,
+    data_files,
     read_checked,
     read_records,
     read_rows,
@@ -94,8 +95,9 @@ def read_debates(path: Path) -> Iterator[Debate]:
     readers: dict[str, Reader[Debate]] = {
         "jsonl": partial(read_checked, kind=_DebateRow, what="a debate"),
         "txt": of_text,
-        "xml": _debate_of_xml,
     }
+    if not data_files(path, *readers):  # beside files of these forms stand their sources
+        readers = {"xml": _debate_of_xml}
     for place, debate in read_records(path, readers, f"no debates in it; give {DEBATE_FORMS}"):
         if not debate.speeches:
             raise InputError(f"{place}: the debate has no words; remove it or replace it")

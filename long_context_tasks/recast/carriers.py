@@ -25,9 +25,15 @@ from long_context_tasks.schema.case_folder import stable_seed
 from long_context_tasks.schema.files import write_whole
 from long_context_tasks.schema.options import cache_dir, data_dir
 from long_context_tasks.schema.validated import Checked, validated
+from long_context_tasks.tokens.build_settings import SourceOption
 
 NAME = "carriers"
 """Of the folder below LCT_DATA_DIR, and in `lct data fetch`."""
+CARRIERS = SourceOption(
+    NAME,
+    "Folder of real texts that recast cases are made from, with novels/, debates/ and so on. Default: carriers in LCT_DATA_DIR",
+    "Recast tasks",
+)
 KINDS = ("novels", "debates", "abstracts", "opinions", "meetings", "forums")
 _RULES = 1
 """Version of the rules by which entities are found; what is kept of another version is found anew."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-PAUSES = re.compile(r"\b(?:uh|um|ehm|er|uhm|eh|ah|mm),?(?= |$)|<[a-z_]+/>")
+PAUSES = re.compile(r"\b(?:uh|um|ehm|er|uhm|eh),?(?= |$)|<[a-z_]+/>")
 # What each question asks (in the question) and how it comes up in the talk; the first that fits counts.
 KINDS = (
     (r"phone|call the partners|called? .*partners", r"partners about"),
@@ -34,7 +34,7 @@ KINDS = (
     (r"^when|which day", r"when|which day|\bdate\b"),
 )
 AGAIN = re.compile(
-    r"\bback\b(?! online)|return to|problem|conflict|\bmail\b(?!ing)|message, and|need to change"
+    r"\bback\b(?! online)|return to|problem|conflict|\bmail\b(?! folder)|message, and|need to change"
 )
 STAYS = re.compile(r"(?:open|discuss|talk about) again|still clear|still happy")
 TAKEN = re.compile(

@@ -17,14 +17,19 @@ from synthetic_text_checks import CASES, shared_sentences
 
 from long_context_tasks.schema import InputError
 from long_context_tasks.synthetic import (
-    post_rows,
+    Requirements,
     write_abstracts,
     write_meeting,
     write_opinion_group,
     write_opinions,
     write_review,
-    write_threads,
 )
+
+
+def _answers(seed: int, number: int) -> list[str]:
+    asked = Requirements(seed)
+    texts = [text for one in range(number) for text in (asked.answer(one), asked.reply(one))]
+    return [asked.question(), asked.postscript(), *texts]
 
 
 def _meeting() -> str:
@@ -42,10 +47,10 @@ GOLDEN: dict[str, tuple[Callable[[], str], str]] = {
         "82c8258d48bb223fe79456c59ce5f27005651078142ce09e74214e3acba52ade",
     ),
     "forum": (
-        lambda: json.dumps(list(post_rows(write_threads(0, 100)))),
-        "4d5288bc3b67ec26aba9bcced1af15e2cc126027af83726483afe9523775c963",
+        lambda: json.dumps([_answers(seed, 9) for seed in range(10)]),
+        "7e5192a7f7dbd257e39c359f46c153d5e24a9cf7e662a860a329861746c654e8",
     ),
-    "meeting": (_meeting, "f1f9496090008a9768be57e6e59b05e4beab521f872b242f8d13d4e4af99f6d0"),
+    "meeting": (_meeting, "7f5d59277ef5f6fba158d6fee6ee344101987761800d15a964726e294501ccb1"),
 }
 
 
@@ -58,8 +63,8 @@ def test_same_bytes_for_one_seed(name: str) -> None:
 @pytest.mark.parametrize("name", KINDS)
 def test_another_seed_gives_another_text(name: str) -> None:
     kind = KINDS[name]
-    assert kind.write(1, 2000 if name != "forum" else 50) == kind.write(1, 2000 if name != "forum" else 50)
-    assert kind.write(1, 2000 if name != "forum" else 50) != kind.write(2, 2000 if name != "forum" else 50)
+    assert kind.write(1, 2000) == kind.write(1, 2000)
+    assert kind.write(1, 2000) != kind.write(2, 2000)
 
 
 def test_same_bytes_in_another_process() -> None:
@@ -67,7 +72,7 @@ def test_same_bytes_in_another_process() -> None:
     program = (
         "import hashlib\n"
         "from kinds import KINDS\n"
-        "text = ''.join(repr(kind.write(4, 50 if name == 'forum' else 8000)) for name, kind in KINDS.items())\n"
+        "text = ''.join(repr(kind.write(4, 8000)) for name, kind in KINDS.items())\n"
         "print(hashlib.sha256(text.encode()).hexdigest())"
     )
     folders = os.pathsep.join([str(Path(__file__).parent), *sys.path])
@@ -92,9 +97,7 @@ def test_same_bytes_in_another_process() -> None:
 @settings(max_examples=15, deadline=None)
 def test_a_longer_text_begins_with_the_shorter(name: str, seed: int, lengths: list[int]) -> None:
     kind = KINDS[name]
-    short, long = (
-        kind.parts(kind.write(seed, 1 + length // 20 if name == "forum" else length)) for length in lengths
-    )
+    short, long = (kind.parts(kind.write(seed, length)) for length in lengths)
     assert long[: len(short)] == short
 
 

@@ -451,13 +451,11 @@ def _cases_of(
         return mixed(windows)
     counted = counted.as_in_whole(settings.measure)
     if settings.segment_cap is None:
-        # The paper's reserve is too small for the frame in tokenizers with short tokens; and in very short cases a paragraph
-        # may be longer than a segment should be.
+        # The paper's reserve is too small for the frame in tokenizers with short tokens.
         room = (caps.bound - caps.before - caps.after - counter.fixed) // settings.segments
-        caps = replace(caps, segment=max(min(caps.segment, room), int(counted.tokens.max())))
+        caps = replace(caps, segment=min(caps.segment, room))
     windows = silent(filled_windows(counted, caps, settings.segments, counter.fixed))
-    if settings.per_book != 1:
-        windows = _apart(windows, caps.stride)
+    windows = _apart(windows, caps.stride, stable_seed(settings.seed, row.task, counted.book.id, "first"))
     # What words at the edges have more or less is not in the windows' sums.
     least = least_tokens(caps.bound)
     fitting = (draft for draft in mixed(windows) if least <= counter.count(draft) <= caps.bound)
@@ -468,9 +466,9 @@ def _cases_of(
     return [draft.to_case(row.task, counter.count_all(draft), row.length) for draft in drafts]
 
 
-def _apart(windows: Iterable[Window], stride: int) -> Iterator[Window]:
-    """Yield the windows that begin at least a stride after the last one taken."""
-    free = 0
+def _apart(windows: Iterable[Window], stride: int, seed: str) -> Iterator[Window]:
+    """Yield the windows that begin at least a stride after the last one taken; where the first begins depends on the seed."""
+    free = random.Random(seed).randrange(stride)
     for window in windows:
         if window.edges[0] >= free:
             free = window.edges[0] + stride
