@@ -1,6 +1,7 @@
-"""Carriers that tests write themselves: novels, debates, abstracts, and opinions in which everything that is named is known."""
+"""Carriers that tests write themselves: novels, debates, abstracts, opinions, meetings, and posts in which everything that is named is known."""
 
 import json
+import xml.etree.ElementTree as ET
 from pathlib import Path
 from random import Random
 
@@ -42,6 +43,7 @@ WHEN = (
     "as the light went",
     "at noon",
 )
+_DAY = "2015-01-01T00:00:00.000"
 
 
 def _sentence(dice: Random) -> str:
@@ -68,7 +70,7 @@ def paragraphs(number: int, seed: int) -> list[str]:
 
 def write_carriers(folder: Path, number: int = 600) -> Path:
     """Write every kind of carriers into a folder; novels and debates have so many paragraphs (of some 50 tokens)."""
-    for kind in ("novels", "debates", "abstracts", "opinions"):
+    for kind in ("novels", "debates", "abstracts", "opinions", "meetings", "forums"):
         (folder / kind).mkdir(parents=True)
     novels = [{"id": f"walk{seed}", "paragraphs": paragraphs(number, seed)} for seed in range(2)]
     (folder / "novels" / "walks.jsonl").write_text("\n".join(map(json.dumps, novels)), encoding="utf-8")
@@ -105,4 +107,39 @@ def write_carriers(folder: Path, number: int = 600) -> Path:
     (folder / "opinions" / "opinions.jsonl").write_text(
         "\n".join(map(json.dumps, opinions)), encoding="utf-8"
     )
+    talk = [
+        {"speaker": f"Speaker {place % 8}", "content": text}
+        for place, text in enumerate(paragraphs(number, 5))
+    ]
+    (folder / "meetings" / "talk.jsonl").write_text(
+        json.dumps({"meeting_transcripts": talk}), encoding="utf-8"
+    )
+    rows = []
+    for place in range(40):
+        question, *answers = paragraphs(6, 100 + place)
+        asked = {
+            "Id": 10 * place + 1,
+            "PostTypeId": 1,
+            "Title": "A walk",
+            "Tags": "<walks>",
+            "Body": f"<p>{question}</p>",
+        }
+        rows.append(asked | {"AcceptedAnswerId": 10 * place + 2})
+        for number_of, text in enumerate(answers, start=2):
+            rows.append(
+                {
+                    "Id": 10 * place + number_of,
+                    "PostTypeId": 2,
+                    "ParentId": 10 * place + 1,
+                    "Body": f"<p>{text}</p>",
+                }
+            )
+    posts = ET.Element("posts")
+    for row in rows:
+        ET.SubElement(
+            posts,
+            "row",
+            {**{name: str(value) for name, value in row.items()}, "Score": "1", "CreationDate": _DAY},
+        )
+    ET.ElementTree(posts).write(folder / "forums" / "walks.Posts.xml", encoding="utf-8", xml_declaration=True)
     return folder

@@ -14,10 +14,7 @@ from long_context_tasks.schema import InputError, LoadedTask, Options
 TASKS = [
     spec.name
     for spec in catalogue.task_specs()
-    if spec.source == "recast"
-    and spec.length in ("", ANY)
-    and spec.benchmark in ("ada_leval", "ethic")
-    and spec.task != "bestanswer"
+    if spec.source == "recast" and spec.length in ("", ANY) and spec.benchmark in ("ada_leval", "ethic")
 ]
 
 
