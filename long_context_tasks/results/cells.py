@@ -328,7 +328,7 @@ def mean_of(values: pl.DataFrame, *, points: bool, graded: bool = False) -> Mean
         rates=not points,
     )
     if graded and values.filter(pl.col("value").is_not_null())["cluster"].n_unique() == 1:
-        return replace(mean, low=math.nan, high=math.nan)
+        return replace(mean, low=math.nan, high=math.nan, se=math.nan)
     return mean
 
 

@@ -1,6 +1,7 @@
 """Statistics of scores: every mean carries its interval, its n and what was left out."""
 
 from long_context_tasks.stats.comparison import (
+    ALPHA,
     MIN_TEST_CLUSTERS,
     Detectable,
     PairedComparison,
@@ -40,6 +41,7 @@ from long_context_tasks.stats.means import (
     result_keys,
     round_half_up,
     round_twice,
+    standard_error,
     task_numbers,
 )
 from long_context_tasks.stats.raters import (
@@ -61,6 +63,7 @@ from long_context_tasks.stats.raters import (
 )
 
 __all__ = [
+    "ALPHA",
     "METHODS",
     "MIN_TEST_CLUSTERS",
     "Correlation",
@@ -105,6 +108,7 @@ __all__ = [
     "round_twice",
     "smallest_difference",
     "spread_of",
+    "standard_error",
     "study_panel",
     "study_raters",
     "task_numbers",

@@ -174,7 +174,7 @@ def test_false_alarms_are_as_rare_as_stated_and_intervals_hold_the_difference():
 
 def test_interval_of_independent_hits_is_that_of_bonett_and_price():
     first, second = [1.0] * 12 + [0.0] * 4 + [1.0] * 34, [0.0] * 12 + [1.0] * 4 + [1.0] * 34
-    found = interval_of_difference(first, second, range(50))
+    found = interval_of_difference(np.array(first), np.array(second), range(50))
     b, c = 13 / 52, 5 / 52
     half = 1.96 * math.sqrt((b + c - (b - c) ** 2) / 52)
     assert found.low == pytest.approx(b - c - half, abs=0.006)

@@ -49,7 +49,7 @@ def report() -> None:
 @app.command(
     epilog=examples(
         "lct report compare results/ --model Qwen2.5-7B --model Llama-3.1-8B",
-        "lct report compare owl.lct.zip crow.lct.zip --out comparison.md",
+        "lct report compare owl.lct.zip crow.lct.zip --same-within 2% --out comparison.md",
         "lct report compare results/ outputs/ --models models.yaml -m owl -m crow",
     )
 )
@@ -64,6 +64,13 @@ def compare(
     tasks: Annotated[
         str, typer.Option("--tasks", help="Only these tasks, with commas; * stands for anything.")
     ] = "",
+    same_within: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--same-within",
+            help="Test whether models are the same within a margin: 2% of rates, 0.3 of points of a scale; may be given for both.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write all figures to a file: .csv, .json or .md.")
     ] = None,
@@ -79,7 +86,8 @@ def compare(
     """Compare models pair by pair on the cases that both could take.
 
     Only the same task, version, judge and settings are compared. Each line has the means on the shared turns, the difference with its
-    95 % interval over clusters, p of a permutation test, p adjusted for all tasks shown, and what may be said. With --json the document
+    95 % interval over clusters, p of a permutation test, p adjusted for all tasks shown, and what may be said: a model is better where the
+    adjusted p is below 0.05 and the interval leaves out 0. With --json the document
     has the form of --out FILE.json. Exit code 1 when something that was found is left out (damaged, unfinished, not evaluated).
     """
     from fnmatch import fnmatchcase
@@ -89,6 +97,7 @@ def compare(
         as_document,
         choose_models,
         compare_models,
+        read_margins,
         text_in,
     )
     from long_context_tasks.results.models import Models, read_models
@@ -97,6 +106,7 @@ def compare(
 
     if out is not None and out.suffix.lower() not in FORMATS:
         raise InputError(f"--out {out}: the name tells the format, and must end in {', '.join(FORMATS)}")
+    margins = read_margins(same_within or ())
     for path in results:
         if not path.exists():
             raise InputError(
@@ -113,7 +123,7 @@ def compare(
         if not cells:
             there = ", ".join(sorted(collection.runs["task"].unique())[:20])
             raise InputError(f"--tasks {tasks}: no run of such a task; there are: {there}")
-    found = compare_models(collection, cells, names)
+    found = compare_models(collection, cells, names, margins)
     if as_json:
         give_document(as_document(found))
     else:
@@ -127,22 +137,18 @@ def compare(
 def _print(found: "Comparisons") -> None:
     from long_context_tasks.results.compare import (
         TEXT_COLUMNS,
+        heading,
         notes,
         pairs,
         rows_of,
-        terminal_columns,
-        terminal_rows,
+        shown_table,
     )
     from long_context_tasks.results.tables import printable
 
     for pair in pairs(found):
-        columns = terminal_columns(*pair)
-        rows = terminal_rows([*rows_of(pair, found.tasks), *rows_of(pair, found.benchmarks)])
-        # What is empty everywhere takes no room.
-        kept = [number for number in range(len(columns)) if any(row[number] for row in rows)]
-        shown = [[row[number] for number in kept] for row in rows]
-        title = " and ".join(map(printable, pair))
-        print_table(title, [columns[number] for number in kept], shown, TEXT_COLUMNS)
+        rows = [*rows_of(pair, found.tasks), *rows_of(pair, found.benchmarks)]
+        columns, shown = shown_table(heading(pair[0]), heading(pair[1]), rows)
+        print_table(" and ".join(map(printable, pair)), columns, shown, TEXT_COLUMNS)
     for line in notes(found):
         say(line)
     for line in found.not_compared[:_SHOWN_REST]:

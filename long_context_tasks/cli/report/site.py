@@ -291,7 +291,9 @@ def _values(cell: "Cell") -> dict[str, Any]:
     """What ``--json`` says of a cell, unrounded."""
     names = ("model", "task", "version", "judge", "metric", "points", "n_runs", "made", "hosts")
     own = {name: getattr(cell, name) for name in names}
-    mean = {name: getattr(cell.mean, name) for name in ("value", "low", "high", "n", "total", "reasons")}
+    mean = {
+        name: getattr(cell.mean, name) for name in ("value", "low", "high", "se", "n", "total", "reasons")
+    }
     return {**own, **mean, "ranked": cell.ranked, "why_unranked": cell.why_unranked}
 
 
