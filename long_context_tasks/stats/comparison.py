@@ -156,7 +156,7 @@ def compare_paired(
     else:
         p, method = sign_flips(cluster_sums((x - y).tolist(), kept)[0], seed)
         if margin is not None and (found := moments_of_difference(x, y, kept)) is not None:
-            p_same = p_of_same(found, margin)
+            p_same = float(p_of_same(found, margin))
     return PairedComparison(
         first[0],
         second[0],
@@ -208,11 +208,12 @@ def interval_of_difference(x: Array, y: Array, clusters: Sequence[Hashable]) -> 
     return Interval(max(-1.0, low), min(1.0, high)) if are_hits(x, y) else Interval(low, high)
 
 
-def p_of_same(found: Moments, margin: float) -> float:
+def p_of_same(found: Moments, margin: float) -> Array:
     """Return p of the larger of two one-sided t tests: that the difference is not above minus the margin, and not below the margin."""
     from scipy.special import stdtr
 
-    return float(stdtr(found.df, (np.abs(found.mean) - margin) / np.sqrt(found.variance)))
+    p: Array = stdtr(found.df, (np.abs(found.mean) - margin) / np.sqrt(found.variance))
+    return p
 
 
 def sign_flips(sums: Array, seed: int = 0) -> tuple[float, TestMethod]:

@@ -22,7 +22,7 @@ from long_context_tasks.cli.output import (
     say,
     tell,
 )
-from long_context_tasks.cli.report.site import SITE_EXAMPLES, collected_cells, print_section, site
+from long_context_tasks.cli.report.site import SITE_EXAMPLES, PoolSeeds, collected_cells, print_section, site
 
 if TYPE_CHECKING:
     from long_context_tasks.results.compare import Comparisons
@@ -81,6 +81,7 @@ def compare(
             help="YAML file with names and aliases of models, for one that hosts name differently (docs/reading_the_site.md).",
         ),
     ] = None,
+    pool_seeds: PoolSeeds = False,
     as_json: Json = False,
 ) -> None:
     """Compare models pair by pair on the cases that both could take.
@@ -114,7 +115,8 @@ def compare(
                 "--model A --model B"
             )
     known = Models() if names_file is None else read_models(names_file)
-    collected, cells = collected_cells(results, known, "folders of runs or bundles of `lct report pack`")
+    expected = "folders of runs or bundles of `lct report pack`"
+    collected, cells = collected_cells(results, known, expected, pool_seeds=pool_seeds)
     collection = collected.collection
     asked = [known.name_of(name) or name for name in models or ()]
     names = choose_models(collection.runs["model"].to_list(), asked)
