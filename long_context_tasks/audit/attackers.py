@@ -21,6 +21,8 @@ WINDOW = 5
 _TOKEN = re.compile(r"\d+(?:,\d{3})*|[^\W\d_]+(?:[’'-](?!s\b)[^\W\d_]+)*|[^\w\s]")
 _HELD_OUT = 3
 """Of every so many cases of other seeds one sets the threshold and is not learned from."""
+_ENOUGH = 50_000
+"""Words of contexts from which an attacker of lists learns, about."""
 _ALL_ORDERS = 6
 """Most options of which every order is tried."""
 
@@ -185,10 +187,14 @@ def _learn_list(features: Callable[[Sequence[str], int, Counter[str]], Features]
                 best[word] = max(odds, best.get(word, odds))
             return best
 
-        pairs = [(words, rows, {*each.gold}) for each in learned for words, rows in [candidates(each)]]
+        pairs: list[tuple[list[str], list[Features], set[str]]] = []
+        for each in learned:
+            pairs.append((*candidates(each), {*each.gold}))
+            if sum(len(words) for words, *_ in pairs) > _ENOUGH:
+                break
         labels = [float(word in gold) for words, _, gold in pairs for word in words]
         odds_of = fit([row for _, rows, _ in pairs for row in rows], labels)
-        found = [(scored(each), {*each.gold}) for each in held]
+        found = [(scored(each), {*each.gold}) for each in held[: len(pairs)]]
         least = best_threshold([(best.values(), [word in gold for word in best]) for best, gold in found])
         return lambda challenge: [word for word, odds in scored(challenge).items() if odds >= least]
 

@@ -14,7 +14,6 @@ from scipy.special import expit
 Features = Mapping[str, float]
 Array = NDArray[np.float64]
 _PENALTY = 1.0
-_MOST_ROWS = 200_000
 _WORD = re.compile(r"\w+")
 
 
@@ -24,17 +23,8 @@ def words_of(text: str) -> list[str]:
 
 
 def fit(rows: Sequence[Features], labels: Sequence[float]) -> Callable[[Sequence[Features]], Array]:
-    """Fit a logistic regression; features seen once are left out.
-
-    Args:
-        rows: one for each example; of more than 200,000 an even part is used.
-        labels: from 0 to 1.
-
-    Returns:
-        Rows to log-odds.
-    """
-    step = math.ceil(len(rows) / _MOST_ROWS) or 1
-    rows, target = rows[::step], np.asarray(labels[::step], float)
+    """Fit a logistic regression of labels from 0 to 1, and return rows to log-odds; features seen once are left out."""
+    target = np.asarray(labels, float)
     seen = Counter(name for row in rows for name in row)
     columns = {name: at for at, name in enumerate([""] + [name for name, n in seen.items() if n > 1])}
     known = _matrix(rows, columns)

@@ -50,7 +50,7 @@ class TaskSpec:
 
     @property
     def group(self) -> str:
-        """The name without split and length: ``ada_leval_tsort_synthetic``."""
+        """The name without split and length: ``ada_leval_bestanswer_synthetic``."""
         return "_".join(part for part in (self.family, self.variant) if part)
 
     @property
@@ -80,7 +80,7 @@ class TaskSpec:
 
     @property
     def source(self) -> Source:
-        """Where its cases come from: published files, a seed, or only what a user has built."""
+        """Where its cases come from; see :data:`~long_context_tasks.schema.card.Source`."""
         return next((v.source for v in self.variants if v.source), self.card.source)
 
     @property
@@ -232,6 +232,8 @@ def task_specs() -> tuple[TaskSpec, ...]:
             for split, variants in itertools.product(
                 task_card.splits or ("",), task_card.combined_variants()
             ):
+                if any(split not in variant.splits for variant in variants if variant.splits):
+                    continue
                 lengths = variants[0].lengths if len(variants) == 1 else task_card.lengths
                 places = (*lengths, ANY) if task_card.lengths else ("",)
                 specs += [TaskSpec(name, task, length, _joined(variants), split) for length in places]

@@ -25,6 +25,7 @@ app = typer.Typer(
 )
 
 _RECORD = "fetched.json"
+CARRIERS = "carriers"
 _WRONG = "WRONG CHECKSUM"
 
 
@@ -83,7 +84,11 @@ def choose_files(files: list[PublishedFile], wanted: str | None) -> list[Publish
             low, high = parse_length(before), parse_length(after)
             hits = [file for file in files if file.length and low <= parse_length(file.length) <= high]
         else:
-            hits = [file for file in files if word in (file.name, file.length, f"{file.task}_{file.length}")]
+            hits = [
+                file
+                for file in files
+                if word in (file.name, file.length, file.task, f"{file.task}_{file.length}")
+            ]
         if not hits:
             names = ", ".join(file.name for file in files)
             raise InputError(
@@ -93,13 +98,23 @@ def choose_files(files: list[PublishedFile], wanted: str | None) -> list[Publish
     return [file for file in files if file in chosen]
 
 
-def _place(benchmark: str, data_dir: Path | None) -> "tuple[Card, Path]":
-    """The card of a benchmark, and the folder of its published files."""
+def _place(benchmark: str, data_dir: Path | None) -> tuple[list[PublishedFile], Path]:
+    """The published files of a benchmark, or the carriers of recast tasks; and their folder."""
     from long_context_tasks.benchmarks.catalogue import benchmark_names, card
+    from long_context_tasks.recast.carriers import carrier_files
+
+    place = folder(resolve_options({"lct_data_dir": data_dir}), benchmark)
+    if benchmark == CARRIERS:
+        return [
+            PublishedFile(f"{file.kind}/{file.name}", file.kind, "", (file.url,), file.sha256)
+            for file in carrier_files()
+        ], place
 
     if benchmark not in benchmark_names():
-        raise InputError(f"unknown benchmark {benchmark}; there are: {', '.join(benchmark_names())}")
-    return card(benchmark), folder(resolve_options({"lct_data_dir": data_dir}), benchmark)
+        raise InputError(
+            f"unknown benchmark {benchmark}; there are: {', '.join((*benchmark_names(), CARRIERS))}"
+        )
+    return published_files(card(benchmark)), place
 
 
 def _read_record(folder: Path) -> dict[str, Any]:
@@ -111,7 +126,7 @@ def _read_record(folder: Path) -> dict[str, Any]:
 
 
 def _what_is_wrong(path: Path, name: str) -> str | None:
-    """Say why a file is no JSON list, Parquet table or ZIP archive, as its name has it: servers of dead links answer with a page."""
+    """Say why a file is no JSON list, Parquet table, ZIP archive or text, as its name has it: servers of dead links answer with a page."""
     import zipfile
 
     with path.open("rb") as file:
@@ -122,6 +137,8 @@ def _what_is_wrong(path: Path, name: str) -> str | None:
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if name.endswith(".parquet"):
         what, good = "whole Parquet table", head.startswith(b"PAR1") and tail.endswith(b"PAR1")
+    elif "/" in name:  # a carrier: any text
+        what, good = "text", bool(text) and not text[:20].lower().startswith((b"<!doctype html", b"<html"))
     elif ".json" in name:
         what, good = "JSON list", text.startswith(b"[") and tail.rstrip(b" \t\r\n").endswith(b"]")
     else:
@@ -135,6 +152,8 @@ def _without_them(benchmark: str) -> str:
     """What can be done without the published files of a benchmark; empty when nothing can."""
     from long_context_tasks.benchmarks import catalogue
 
+    if benchmark == CARRIERS:
+        return ". Without them: name a folder with your own texts with lct_carriers (LCT_CARRIERS)"
     ways = []
     if any(builder.source for builder in catalogue.benchmark(benchmark).builders.values()):
         ways.append("build cases of your own with `lct build`")
@@ -166,7 +185,10 @@ def _progress(name: str) -> Iterator["OnBytes"]:
 def fetch(
     benchmark: Annotated[
         str,
-        typer.Argument(help="Which benchmark's files.", autocompletion=complete_benchmark),
+        typer.Argument(
+            help="Which benchmark's files, or carriers: the texts of recast tasks.",
+            autocompletion=complete_benchmark,
+        ),
     ],
     file: Annotated[
         str | None,
@@ -186,12 +208,12 @@ def fetch(
     from long_context_tasks.benchmarks.published_files import fetch_file
 
     stamina.instrumentation.set_on_retry_hooks([])  # they would write a log line for every try
-    card, folder = _place(benchmark, data_dir)
-    files = choose_files(published_files(card), file)
+    every, folder = _place(benchmark, data_dir)
+    files = choose_files(every, file)
     failures: list[str] = []
     for item in files:
         path = folder / item.name
-        if not force and (path.is_file() or path.with_name(f"{item.name}.gz").is_file()):
+        if not force and (path.is_file() or (folder / f"{item.name}.gz").is_file()):
             state = _state(folder, item, {})
             say(f"{item.name}: there already, {state}")
             if _WRONG in state:
@@ -256,11 +278,11 @@ def status(
     from long_context_tasks.benchmarks.catalogue import benchmark_names
 
     rows = []
-    for name in [benchmark] if benchmark else benchmark_names():
-        card, folder = _place(name, data_dir)
+    for name in [benchmark] if benchmark else [*benchmark_names(), CARRIERS]:
+        files, folder = _place(name, data_dir)
         record = _read_record(folder)
         say(f"{name}: {folder}")
-        for item in published_files(card):
+        for item in files:
             state = _state(folder, item, record.get(item.name, {}))
             say(f"  {item.name:24} {state}")
             rows.append({"benchmark": name, "folder": folder, "file": item.name, "state": state})

@@ -58,10 +58,11 @@ def demo(
     chosen = demo_benchmark().demo
     names = chosen["tasks"]  # of one benchmark, whose config file OpenCompass gets
     specs = [parse_task(task) for task in names]
-    for spec in specs:
-        family = f"{spec.family}_{spec.variant}"
-        if not (cases / family / f"{spec.name}.jsonl").is_file():
-            command = ["lct", "build", family, "--length", spec.length, "--n", str(n), "--out", str(cases)]
+    for family in dict.fromkeys(f"{spec.family}_{spec.variant}" for spec in specs):
+        own = [spec for spec in specs if f"{spec.family}_{spec.variant}" == family]
+        if not all((cases / family / f"{spec.name}.jsonl").is_file() for spec in own):
+            lengths = ",".join(spec.length for spec in own)
+            command = ["lct", "build", family, "--length", lengths, "--n", str(n), "--out", str(cases)]
             _run(command, folder / f"build_{family}.log", {}, console)
     tasks = ",".join(names)
     lm_eval = [

@@ -200,6 +200,13 @@ RUN_OPTIONS: Mapping[str, Any] = {
     "prompt_style": Annotated[
         str, typer.Option("--prompt-style", help="How prompts are laid out; see the benchmark's page.")
     ],
+    "carriers": Annotated[
+        Path | None,
+        typer.Option(
+            "--carriers",
+            help="Folder of real texts that recast cases are made from; see `lct data fetch carriers`.",
+        ),
+    ],
     "data_dir": DataDir,
 }
 """The options of a run that change the cases and prompts of a task."""

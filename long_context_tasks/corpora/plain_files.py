@@ -15,7 +15,7 @@ from long_context_tasks.schema.validated import Checked, validated
 
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MOST_CONTROL = 0.001
-_ENDINGS = re.compile(r"\.(txt|jsonl|json|csv)(\.gz)?$", re.IGNORECASE)
+_ENDINGS = re.compile(r"\.(txt|jsonl|json|csv|xml)(\.gz)?$", re.IGNORECASE)
 
 
 class Record(Protocol):
@@ -64,10 +64,10 @@ class SourceRow(Checked):
 
 
 def kind_of(path: Path) -> str:
-    """``txt``, ``jsonl``, ``json``, ``csv``, or empty for other files.
+    """``txt``, ``jsonl``, ``json``, ``csv``, ``xml``, or empty for other files.
 
     >>> kind_of(Path("a.jsonl.gz")), kind_of(Path("a.xml"))
-    ('jsonl', '')
+    ('jsonl', 'xml')
     """
     match = _ENDINGS.search(path.name)
     return match[1].lower() if match else ""

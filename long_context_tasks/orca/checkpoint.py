@@ -257,20 +257,25 @@ def load_tokenizer(place: Path | str) -> Any:
 
 
 def load_lm(place: Path | str, dtype: Any) -> Any:
-    """Load a causal language model of which every weight that is run was in its files.
+    """Load a causal language model, or an encoder such as BERT, of which every weight that is run was in its files.
 
     Raises:
         InputError: a weight is missing, for which transformers would take random numbers.
     """
-    from transformers import AutoModelForCausalLM
+    from transformers import MODEL_FOR_MASKED_LM_MAPPING, AutoConfig, AutoModel, AutoModelForCausalLM
 
-    loaded: Any = AutoModelForCausalLM.from_pretrained(place, dtype=dtype, output_loading_info=True)
+    config = AutoConfig.from_pretrained(place)
+    alone = not (config.is_decoder or config.is_encoder_decoder)
+    encodes = alone and type(config) in MODEL_FOR_MASKED_LM_MAPPING
+    kind = AutoModel if encodes else AutoModelForCausalLM
+    loaded: Any = kind.from_pretrained(place, dtype=dtype, output_loading_info=True)
     lm, info = loaded
     # The vocabulary projection is never run, so it may be missing, unless the embedding of the input is the same.
     unused, used = lm.get_output_embeddings(), lm.get_input_embeddings()
     unrun = set() if unused is None else {id(each) for each in unused.parameters()}
     unrun -= {id(each) for each in used.parameters()}
     names = {name for name, each in lm.named_parameters() if id(each) not in unrun}
+    names -= {name for name in names if encodes and name.startswith("pooler.")}  # its output is not read
     _complete(sorted(names & set(info["missing_keys"])), len(names), f"{place}: the language model")
     return lm
 

@@ -24,268 +24,9 @@ NAMES = PERSON | {"place", "organisation", "acronym", "name", "initial"}
 
 _WORD = r"[^\W\d_]+(?:['’][^\W\d_]+)*"
 _CONTRACTION = re.compile(r".*(?:['’](?:ll|m|ve|d|re|em|tis|twas)|n['’]t)")
-_DETERMINERS = frozenset(
-    [
-        "the",
-        "a",
-        "an",
-        "these",
-        "those",
-        "this",
-        "that",
-        "all",
-        "many",
-        "some",
-        "most",
-        "other",
-        "no",
-        "every",
-        "each",
-    ]
-)
 _ACRONYM = re.compile(r"[A-Z]{2,6}s?")
 _ROMAN = re.compile(r"[IVXLC]+")
 _POSSESSIVE = re.compile(r"['’][sS]$")
-_TITLES = {
-    **dict.fromkeys(
-        [
-            "mr",
-            "sir",
-            "lord",
-            "signor",
-            "monsieur",
-            "herr",
-            "uncle",
-            "squire",
-            "king",
-            "prince",
-            "duke",
-            "earl",
-            "baron",
-            "father",
-            "brother",
-        ],
-        "man",
-    ),
-    **dict.fromkeys(
-        [
-            "mrs",
-            "miss",
-            "ms",
-            "lady",
-            "madame",
-            "mme",
-            "mlle",
-            "mademoiselle",
-            "signora",
-            "signorina",
-            "aunt",
-            "queen",
-            "princess",
-            "sister",
-        ],
-        "woman",
-    ),
-    **dict.fromkeys(
-        [
-            "dr",
-            "hon",
-            "rev",
-            "messrs",
-            "captain",
-            "colonel",
-            "major",
-            "lieutenant",
-            "sergeant",
-            "admiral",
-            "inspector",
-            "professor",
-            "doctor",
-            "judge",
-            "senator",
-            "governor",
-            "st",
-            "representative",
-            "congressman",
-            "secretary",
-        ],
-        "",
-    ),
-}
-_SURE_TITLES = frozenset(["mr", "mrs", "miss", "ms", "dr", "sir"])
-_ABBREVIATED = frozenset(
-    [
-        "mr",
-        "mrs",
-        "ms",
-        "dr",
-        "st",
-        "rev",
-        "hon",
-        "messrs",
-        "mme",
-        "mlle",
-        "v",
-        "vs",
-        "no",
-        "capt",
-        "col",
-        "gen",
-        "lt",
-        "prof",
-        "inc",
-        "co",
-        "corp",
-    ]
-)
-_SAID = frozenset(
-    [
-        "said",
-        "asked",
-        "replied",
-        "cried",
-        "answered",
-        "says",
-        "exclaimed",
-        "returned",
-        "observed",
-        "whispered",
-        "murmured",
-        "remarked",
-        "added",
-        "began",
-        "continued",
-        "repeated",
-        "responded",
-        "inquired",
-        "shouted",
-        "demanded",
-        "muttered",
-        "rejoined",
-    ]
-)
-_DOES = _SAID | frozenset(
-    [
-        "who",
-        "himself",
-        "herself",
-        "looked",
-        "thought",
-        "smiled",
-        "laughed",
-        "nodded",
-        "felt",
-        "knew",
-        "sat",
-        "rose",
-        "turned",
-        "went",
-        "came",
-        "took",
-        "saw",
-        "wanted",
-        "sighed",
-        "paused",
-        "shook",
-        "seemed",
-        "began",
-        "argues",
-        "contends",
-        "testified",
-        "claims",
-        "appeals",
-        "concurring",
-        "filed",
-    ]
-)
-_IN = frozenset(["in", "at", "near", "into", "across", "throughout"])
-_HEADS = frozenset(
-    [
-        "street",
-        "road",
-        "square",
-        "lane",
-        "park",
-        "river",
-        "county",
-        "city",
-        "town",
-        "village",
-        "island",
-        "islands",
-        "bay",
-        "hall",
-        "house",
-        "castle",
-        "court",
-        "bridge",
-        "valley",
-        "street",
-        "avenue",
-        "station",
-        "cathedral",
-        "abbey",
-        "harbour",
-        "port",
-        "province",
-        "centre",
-        "north",
-        "south",
-        "east",
-        "west",
-    ]
-)
-_PLACE_BEFORE = frozenset(
-    [
-        "river",
-        "lake",
-        "mount",
-        "cape",
-        "fort",
-        "port",
-        "north",
-        "south",
-        "east",
-        "west",
-        "new",
-        "county",
-        "city",
-        "province",
-        "state",
-    ]
-)
-_ORGANISATIONS = frozenset(
-    [
-        "inc",
-        "corp",
-        "corporation",
-        "company",
-        "co",
-        "llc",
-        "llp",
-        "ltd",
-        "bank",
-        "university",
-        "college",
-        "hospital",
-        "society",
-        "institute",
-        "association",
-        "club",
-        "party",
-        "insurance",
-        "brothers",
-        "bros",
-        "group",
-        "foundation",
-        "trust",
-    ]
-)
-_TAILS = ("ians", "ian", "ites", "ite", "ish", "esque", "ism", "s", "es")
-_DEMONYM_TAILS = ("man", "men", "woman", "women")
-_PRONOUNS = {"he": 1, "his": 1, "him": 1, "himself": 1, "she": -1, "her": -1, "hers": -1, "herself": -1}
-_NEAR = 12
-"""Words behind a name in which a pronoun tells its sex."""
 
 
 @cache
@@ -304,6 +45,27 @@ def word_lists(file: str) -> Mapping[str, tuple[str, ...]]:
 @cache
 def _set(file: str, name: str) -> frozenset[str]:
     return frozenset(" ".join(word_lists(file)[name]).split())
+
+
+_SORTS = {
+    "man": _set("beside.txt", "titles of men"),
+    "woman": _set("beside.txt", "titles of women"),
+    "": _set("beside.txt", "titles of both"),
+}
+_TITLES = {title: sort for sort, titles in _SORTS.items() for title in titles}
+_ABBREVIATED = _set("beside.txt", "abbreviations")
+_DETERMINERS = _set("beside.txt", "determiners")
+_SAID = _set("beside.txt", "verbs of saying")
+_DOES = _SAID | _set("beside.txt", "verbs of persons")
+_IN = _set("beside.txt", "prepositions of places")
+_BEFORE_PLACES, _BEHIND_PLACES = _set("beside.txt", "before places"), _set("beside.txt", "behind places")
+_BEHIND_ORGANISATIONS = _set("beside.txt", "behind organisations")
+_SURE_TITLES = frozenset(("mr", "mrs", "miss", "ms", "dr", "sir"))
+_TAILS = ("ians", "ian", "ites", "ite", "ish", "esque", "ism", "s", "es")
+_DEMONYM_TAILS = ("man", "men", "woman", "women")
+_PRONOUNS = {"he": 1, "his": 1, "him": 1, "himself": 1, "she": -1, "her": -1, "hers": -1, "herself": -1}
+_NEAR = 12
+"""Words behind a name in which a pronoun tells its sex."""
 
 
 @cache
@@ -441,14 +203,14 @@ class _Evidence:
                 count["behind_first"] += before.form != "lower" and before.key in men | women
                 count["person"] += before.key in _SAID
                 count["place"] += before.key in _IN and not token.opens
-                count["place"] += before.form == "title" and before.key in _PLACE_BEFORE
+                count["place"] += before.form == "title" and before.key in _BEFORE_PLACES
                 count["person"] += before.key in ("v", "vs")
             if before is not None and token.gap == ". " and before.key in ("v", "vs"):
                 count["party"] += 1
             if after is not None and after.gap == " ":
                 count["person"] += after.form == "lower" and after.key in _DOES
-                count["place"] += after.form == "title" and after.key in _HEADS
-                count["organisation"] += after.form != "lower" and after.key in _ORGANISATIONS
+                count["place"] += after.form == "title" and after.key in _BEHIND_PLACES
+                count["organisation"] += after.form != "lower" and after.key in _BEHIND_ORGANISATIONS
             if after is not None and after.gap == " " and after.key in ("v", "vs"):
                 count["party"] += 1
             if text[token.end : token.end + 2] in ("'s", "’s"):

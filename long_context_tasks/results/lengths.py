@@ -1,7 +1,6 @@
-"""Effective context lengths of models on families of tasks: how far a model does better than a stated bar."""
+"""Effective context lengths of models on families of tasks: how far a model keeps its score."""
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,10 +8,17 @@ import polars as pl
 
 from long_context_tasks.results.cells import Cell, held_settings, turns_of_cells
 from long_context_tasks.results.tidy import Collection
-from long_context_tasks.stats import EffectiveLength, LengthScores, effective_length, fixed_bar, fraction_bar
+from long_context_tasks.stats import (
+    Bar,
+    EffectiveLength,
+    LengthScores,
+    effective_length,
+    fixed_bar,
+    fraction_bar,
+)
 
 FRACTION = 0.85
-"""Of the score at the shortest length, where guessing has no known score."""
+"""Of the score at the shortest length, above chance where that is known."""
 _LENGTH = "lct_length"
 
 
@@ -22,7 +28,8 @@ class FamilyLength:
 
     Attributes:
         model, benchmark, family, variant, judge, settings: what the cells share, the length left out of the settings.
-        found: length, interval and definition.
+        found: claims, outcome of each length and definition.
+        threshold: the fixed bar; None for the relative one.
     """
 
     model: str
@@ -32,20 +39,26 @@ class FamilyLength:
     judge: str | None
     settings: str
     found: EffectiveLength
+    threshold: float | None = None
 
 
 def family_lengths(
-    collection: Collection, cells: Sequence[Cell], chance: Mapping[str, float], fraction: float = FRACTION
+    collection: Collection,
+    cells: Sequence[Cell],
+    chance: Mapping[str, float],
+    threshold: float | None = None,
+    fraction: float = FRACTION,
 ) -> list[FamilyLength]:
     """For each model and family with two lengths or more; by benchmark, family and model.
 
-    The bar is chance where it is known for every length, else a fraction of the score at the shortest length. Of several versions
-    of a task the newest counts.
+    The bar is a fraction of the score at the shortest length, both counted above chance where that is known for every length. Of
+    several versions of a task the newest counts.
 
     Args:
         collection: that the cells are of.
         cells: see :func:`long_context_tasks.results.cells.cells_of`.
         chance: task to what guessing scores.
+        threshold: a score from 0 to 1 that makes a second entry for each, with it as a fixed bar; points of a scale have none.
         fraction: see :data:`FRACTION`.
     """
     groups: dict[tuple[str, str, str, str, str | None, str], dict[int, tuple[int, Cell]]] = {}
@@ -67,7 +80,7 @@ def family_lengths(
     wanted = sorted({place for lengths in groups.values() for place, _ in lengths.values()})
     found = turns_of_cells(collection, [cells[place] for place in wanted])
     turns = {place: found[number] for number, place in enumerate(wanted) if number in found}
-    lengths_found = []
+    lengths_found: list[FamilyLength] = []
     for (benchmark, family, model, variant, judge, settings), lengths in sorted(
         groups.items(), key=lambda item: tuple(map(str, item[0]))
     ):
@@ -75,12 +88,27 @@ def family_lengths(
         for length, (place, _) in lengths.items():
             scores[length] = _scores(turns[place]) if place in turns else LengthScores([], [])
         heights = {length: chance[cell.task] for length, (_, cell) in lengths.items() if cell.task in chance}
-        bar = fixed_bar(heights) if len(heights) == len(lengths) else fraction_bar(fraction)
         points = next(iter(lengths.values()))[1].points
         # As elsewhere, rates that are no shares get intervals of points.
         shares = not points and all(0 <= value <= 1 for one in scores.values() for value in one.values)
-        effective = effective_length(scores, bar, rates=shares)
-        lengths_found.append(FamilyLength(model, benchmark, family, variant, judge, settings, effective))
+        bars: dict[float | None, Bar] = {
+            None: fraction_bar(fraction, heights if len(heights) == len(lengths) else None)
+        }
+        if threshold is not None and shares:
+            bars[threshold] = fixed_bar(dict.fromkeys(lengths, threshold), f"{100 * threshold:g} %")
+        lengths_found += [
+            FamilyLength(
+                model,
+                benchmark,
+                family,
+                variant,
+                judge,
+                settings,
+                effective_length(scores, bar, rates=shares),
+                fixed,
+            )
+            for fixed, bar in bars.items()
+        ]
     return lengths_found
 
 
@@ -110,34 +138,33 @@ def settings_without_length(settings: str) -> str:
     )
 
 
-def length_words(text: str) -> str:
-    """An effective length with its number as in tasks' names.
+def length_words(found: EffectiveLength) -> str:
+    """An effective length as tables print it.
 
-    >>> length_words(">= 65536"), length_words("16000"), length_words("none")
-    ('≥ 64k', '16k', 'none')
+    >>> from long_context_tasks.stats import LengthScores, effective_length, fraction_bar
+    >>> hits = {4000: 95, 8000: 85, 16000: 20, 32000: 0}
+    >>> scores = {k: LengthScores([1.0] * n + [0.0] * (100 - n), range(100)) for k, n in hits.items()}
+    >>> length_words(effective_length(scores, fraction_bar(0.85)))
+    'at least 4k, below 16k, open between'
     """
-    sign, number = ("≥ ", text[2:].strip()) if text.startswith(">=") else ("", text)
-    return sign + tokens_text(int(number)) if number.isdecimal() else text
+    if not any(one.n for one in found.lengths):
+        return "no scores"
+    parts = [f"at least {tokens_text(found.at_least)}"] if found.at_least else []
+    parts += [f"below {tokens_text(found.below)}"] if found.below else []
+    if found.open:
+        parts.append(["open", "open beyond" if found.at_least else "open before", "open between"][len(parts)])
+    return ", ".join(parts)
 
 
-def tokens_text(length: float) -> str:
-    """A length in thousands where it is a round one; ``none`` for 0.
+def bar_words(length: FamilyLength) -> str:
+    """The fixed bar, which tells it from the relative one of the same family; empty for that."""
+    return "" if length.threshold is None else f"above {100 * length.threshold:g} %"
 
-    >>> tokens_text(128000), tokens_text(16384), tokens_text(1500), tokens_text(0)
-    ('128k', '16k', '1,500', 'none')
+
+def tokens_text(length: int) -> str:
+    """A length in thousands where it is a round one.
+
+    >>> tokens_text(128000), tokens_text(16384), tokens_text(1500)
+    ('128k', '16k', '1,500')
     """
-    whole = round(length)
-    if not whole:
-        return "none"
-    return next((f"{whole // k}k" for k in (1000, 1024) if whole >= k and whole % k == 0), f"{whole:,}")
-
-
-def ends_words(low: float, high: float) -> str:
-    """The interval of an effective length; empty where there is none.
-
-    >>> ends_words(4000.0, 16000.0), ends_words(8000.0, 8000.0)
-    ('4k to 16k', '8k')
-    """
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return ""
-    return tokens_text(low) if low == high else f"{tokens_text(low)} to {tokens_text(high)}"
+    return next((f"{length // k}k" for k in (1000, 1024) if length >= k and length % k == 0), f"{length:,}")

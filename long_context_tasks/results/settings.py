@@ -13,7 +13,7 @@ from long_context_tasks.hosts.stored import StoredRun
 from long_context_tasks.results.models import shown_source
 from long_context_tasks.schema import InputError, parse_length
 
-OF_THE_PLACE = ("lct_data_dir", "lct_judge", "lct_seed", "lct_window", "lct_tokenizer")
+OF_THE_PLACE = ("lct_data_dir", "lct_carriers", "lct_judge", "lct_seed", "lct_window", "lct_tokenizer")
 """These tell where and how a run was made, not what was asked."""
 DEFAULTS: Mapping[str, Any] = {
     "lct_cut_keep": "front",
@@ -78,7 +78,7 @@ def settings_of(run: StoredRun) -> dict[str, Any]:
         if tokens != spec.tokens:
             options["lct_length"] = tokens
     seed = run.options.get("lct_seed")
-    if seed not in (None, 0, "0", "") and (_CASES in options or spec.source == "seed"):
+    if seed not in (None, 0, "0", "") and (_CASES in options or spec.source in ("seed", "recast")):
         options["lct_seed"] = seed
     arguments = run.provenance.get("gen_kwargs")
     if not isinstance(arguments, Mapping):

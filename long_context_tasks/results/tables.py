@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from long_context_tasks.results.cells import Cell, held_settings
-from long_context_tasks.results.lengths import FamilyLength, ends_words, length_words
+from long_context_tasks.results.lengths import FamilyLength, bar_words, length_words
 from long_context_tasks.results.models import shown_source
 from long_context_tasks.results.settings import DEFAULTS
 from long_context_tasks.results.tidy import Collection
@@ -238,16 +238,15 @@ def _lengths_table(lengths: Sequence[FamilyLength]) -> str:
     rows: dict[str, dict[str, str]] = {}
     definitions: dict[str, int] = {}
     for one in lengths:
-        definition = one.found.definition.partition("; not decided")[0]
-        place = definitions.setdefault(definition, len(definitions) + 1)
-        ends = ends_words(one.found.interval.low, one.found.interval.high)
-        text = f"{length_words(str(one.found))}{f' ({ends})' if ends else ''} [{place}]"
-        parts = (one.family, one.variant, _told_settings(one.settings), one.judge and f"judge {one.judge}")
+        place = definitions.setdefault(one.found.definition, len(definitions) + 1)
+        text = f"{length_words(one.found)} [{place}]"
+        judge = one.judge and f"judge {one.judge}"
+        parts = (one.family, one.variant, _told_settings(one.settings), judge, bar_words(one))
         rows.setdefault(", ".join(part for part in parts if part), {})[one.model] = text
     shown = ([escape_markdown(name), *(own.get(model, "") for model in models)] for name, own in rows.items())
     return "\n".join(
         [
-            *("## Effective context length", "", "Tokens, with 95 % intervals.", ""),
+            *("## Effective context length", "", "In tokens.", ""),
             *markdown_table(["tasks", *models], shown),
             "",
             *(f"{place}. {escape_markdown(text)}" for text, place in definitions.items()),

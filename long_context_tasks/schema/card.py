@@ -15,8 +15,8 @@ from pydantic import ConfigDict, Field, PrivateAttr
 from long_context_tasks.schema.files import InputError
 from long_context_tasks.schema.validated import Checked, validated
 
-Source = Literal["published", "seed", "built"]
-"""Where cases come from: published files, a seed, or only what a user has built (``lct_cases``)."""
+Source = Literal["published", "seed", "recast", "built"]
+"""Where cases come from: published files, a seed, a seed over carriers (``lct_carriers``), or only what a user has built (``lct_cases``)."""
 Scoring = Literal["generate", "likelihood"]
 """Whether the model answers in words, or candidates are compared by log-likelihood."""
 
@@ -35,6 +35,7 @@ class Variant(_CardPart):
         axis: what it changes, e.g. ``noise``. Variants of different axes combine, in the order in which the axes first
             appear in the card; a variant without an axis does not combine.
         headline: metric name, where it is not the task's.
+        splits: of the task for which it exists; empty means all.
         source, scoring, judged, conversation, claim: where they are not the task's.
     """
 
@@ -43,6 +44,7 @@ class Variant(_CardPart):
     lengths: tuple[str, ...] = ()
     axis: str = ""
     headline: str = ""
+    splits: tuple[str, ...] = ()
     source: Source | None = None
     scoring: Scoring | None = None
     judged: bool | None = None

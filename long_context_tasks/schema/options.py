@@ -84,6 +84,7 @@ class Options:
         subset: 1000, 200 or 50: the official subsets, in file order.
         judge: a judge file.
         data_dir: folder with one folder per benchmark that holds the published files.
+        carriers: folder of real texts that recast cases are made from; without it ``carriers`` in ``data_dir``.
         answer_budget: tokens that the model may generate; without it the task's default.
         given: names of the options that somebody set, also those set to their default; no option itself.
     """
@@ -98,6 +99,7 @@ class Options:
     subset: Annotated[Literal[1000, 200, 50], BeforeValidator(_number)] | None = None
     judge: UserPath | None = None
     data_dir: UserPath | None = None
+    carriers: UserPath | None = None
     answer_budget: Positive | None = None
     given: frozenset[str] = field(default=frozenset(), compare=False, repr=False, kw_only=True)
 

@@ -18,7 +18,7 @@ import jinja2
 
 from long_context_tasks.results.case_pages import ShownCase
 from long_context_tasks.results.cells import Cell
-from long_context_tasks.results.lengths import ends_words, length_words
+from long_context_tasks.results.lengths import length_words
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.files import write_whole
@@ -254,7 +254,5 @@ def _environment(plotly: Path, **known: Any) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     styles = " ".join(dict.fromkeys(_STYLE.findall(plotly.read_text(encoding="utf-8"))))
-    environment.globals.update(
-        words=words, length_words=length_words, ends_words=ends_words, styles=styles, **known
-    )
+    environment.globals.update(words=words, length_words=length_words, styles=styles, **known)
     return environment

@@ -478,7 +478,7 @@ def length_table(lengths: Sequence[FamilyLength], names: Names) -> dict[str, Any
     shown = [each for each in lengths if each.model in names.models]
     if not shown:
         return None
-    definitions = dict.fromkeys(map(words.definition, shown))
+    definitions = dict.fromkeys(each.found.definition for each in shown)
     return {
         "models": sorted({each.model for each in shown}, key=str.lower),
         "columns": {

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from long_context_tasks.results.lengths import FamilyLength, tokens_text
-from long_context_tasks.stats import Mean
+from long_context_tasks.results.lengths import FamilyLength, bar_words, tokens_text
+from long_context_tasks.stats import EffectiveLength, Mean
 
 _REASONS = {
     "does_not_fit": "did not fit the window",
@@ -191,12 +191,16 @@ def shared(texts: Iterable[str]) -> str:
 
 def length_name(length: FamilyLength) -> str:
     """Return the family of an effective length with everything that distinguishes it from others."""
-    return joined(length.family, length.variant, settings(length.settings), judged_by(length.judge))
+    judge = judged_by(length.judge)
+    return joined(length.family, length.variant, settings(length.settings), judge, bar_words(length))
 
 
-def definition(length: FamilyLength) -> str:
-    """Return the definition without the lengths that decide nothing, which differ from model to model."""
-    return length.found.definition.partition("; not decided")[0]
+def outcomes(found: EffectiveLength) -> str:
+    """Return the lengths by their outcome: ``holds at 1k, 2k; open at 4k; fails at 8k``, and those without scores."""
+    groups: dict[str, list[str]] = {}
+    for one in found.lengths:
+        groups.setdefault(f"{one.outcome} at" if one.n else "no scores at", []).append(tokens(one.length))
+    return "; ".join(f"{outcome} {', '.join(lengths)}" for outcome, lengths in groups.items())
 
 
 def reasons(counts: Mapping[str, int]) -> list[tuple[str, int]]:

@@ -1,15 +1,19 @@
-"""Effective context length: how long a context may be before a model is no longer surely above a stated bar.
+"""Effective context length: up to which length a model keeps its score, and from which on it has lost it.
 
-The definition: the longest measured length at which the 95 % interval of the model's score lies above the bar, all
-shorter lengths that can be decided holding as well. A length at which the score is high again after a failure does not
-count. A length without scores or with too few clusters for its interval decides nothing: it is skipped and named.
+Each length is tested against a bar. A fixed bar is a score, such as a threshold that the reader chooses. A relative bar is a
+fraction of the model's own score at the shortest length, the base, both counted above chance; its own error enters the test,
+and clusters that occur at both lengths are paired. The 95 % interval of the margin, the score less the bar, decides: above 0 the
+length holds, below 0 it fails, else it is open.
+
+The claims about all lengths keep their level whatever the true curve, also where it rises again (docs/statistics.md):
+
+* "at least X": from the shortest length up, each length holds; the first that does not ends the sequence.
+* "below Y": from the longest length down, each length fails; or a length fails by itself, at its share of 1 % among all lengths.
 """
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import takewhile
 from typing import Literal
 
 import numpy as np
@@ -19,22 +23,23 @@ from long_context_tasks.stats.intervals import (
     LEVEL,
     Array,
     Interval,
-    Moments,
+    cluster_sums,
     cluster_t,
     cluster_wilson,
-    min_clusters,
+    moments,
+    share_ends,
     t_ends,
     t_quantile,
-    wilson_ends,
 )
-from long_context_tasks.stats.raters import RESAMPLES, drawn_clusters
 
-Counts = NDArray[np.uint8] | NDArray[np.uint16]
-_GRID = 4_000
-_NO_SPREAD = 1e-10
-_Z = 1.959963984540054  # 97.5 % quantile of the normal distribution
+Flags = NDArray[np.bool_]
+Outcome = Literal["holds", "fails", "open"]
 
-Outcome = Literal["holds", "fails", "undecided"]
+_ALONE = 0.01
+"""Chance that any length is shown to fail by itself where none does."""
+_CENTRAL_FIXED = (0.4, 0.6)
+_CENTRAL_RELATIVE = (0.2, 0.8)
+"""Bars outside are near an end of the scale, where few clusters are too skewed for an interval of their own; see :func:`_mean_ends`."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +57,12 @@ class LengthScores:
 
 @dataclass(frozen=True)
 class Bar:
-    """What the interval has to be above.
+    """What the score is tested against.
 
     Attributes:
-        words: for tables, as "chance" or "85 % of the score at the shortest length".
-        heights: bar of each length; empty with ``fraction``.
-        fraction: of the mean at the shortest length that has scores.
+        words: for tables, as "85.6 %" or "85 % of the score at the shortest length".
+        heights: of each length; with ``fraction``, the score of guessing.
+        fraction: of the mean at the shortest length with scores; None for a fixed bar.
     """
 
     words: str
@@ -65,13 +70,17 @@ class Bar:
     fraction: float | None = None
 
 
-def fixed_bar(heights: Mapping[int, float], name: str = "chance") -> Bar:
-    """Return a bar with a height for every length, such as the chance level."""
-    return Bar(name, dict(heights))
+def fixed_bar(heights: Mapping[int, float], words: str) -> Bar:
+    """Return a bar with a height for every length."""
+    return Bar(words, dict(heights))
 
 
-def fraction_bar(fraction: float) -> Bar:
-    """Return a bar at a fraction of the model's own score at the shortest length.
+def fraction_bar(fraction: float, chance: Mapping[int, float] | None = None) -> Bar:
+    """Return a bar at a fraction of the model's own score at the shortest length; above chance, where that is known.
+
+    Args:
+        fraction: between 0 and 1.
+        chance: the score of guessing at every length.
 
     Raises:
         ValueError: not between 0 and 1.
@@ -80,21 +89,23 @@ def fraction_bar(fraction: float) -> Bar:
         raise ValueError(
             f"a bar of {fraction} times the score at the shortest length; give a fraction between 0 and 1"
         )
-    return Bar(f"{100 * fraction:g} % of the score at the shortest length", {}, fraction)
+    above = " above chance" if chance else ""
+    return Bar(f"{100 * fraction:g} % of the score{above} at the shortest length", chance or {}, fraction)
 
 
 @dataclass(frozen=True)
 class LengthOutcome:
-    """One length against the bar.
+    """A length against the bar.
 
     Attributes:
         length: in tokens.
         n, clusters: scores and their clusters.
         mean: nan without scores.
-        interval: 95 %.
-        bar: height here.
-        outcome: ``holds`` when the interval lies above the bar.
-        reason: why it is undecided; None otherwise.
+        interval: 95 %, of the mean.
+        bar: height here; at the base of a relative bar, chance or 0.
+        margin: 95 % interval of the mean less the bar.
+        outcome: ``holds`` with the margin above 0, ``fails`` below, else ``open``.
+        reason: why nothing could be tested; None otherwise.
     """
 
     length: int
@@ -103,57 +114,44 @@ class LengthOutcome:
     mean: float
     interval: Interval
     bar: float
+    margin: Interval
     outcome: Outcome
     reason: str | None = None
 
 
 @dataclass(frozen=True)
 class EffectiveLength:
-    """An effective length with its definition.
+    """What is known about an effective length.
 
     Attributes:
-        length: longest that holds; 0 when the first decided length fails, None when no length could be decided.
-        at_least: the longest decided length holds: the effective length is that or more.
-        interval: 95 % of draws of whole clusters give lengths from low to high, 0 for none; ends are nan where
-            ``length`` is None.
-        next_length: the shortest length that fails; None when none does. The truth lies between the two.
-        lengths: every length, ascending.
-        skipped: lengths that decided nothing.
+        at_least: longest length that holds with all shorter ones; None when the shortest does not hold.
+        below: shortest length that is shown to fail; None when none is. Lengths in between are open.
+        lengths: every length, ascending; those without scores belong to no claim.
         definition: in words.
     """
 
-    length: int | None
-    at_least: bool
-    interval: Interval
-    next_length: int | None
+    at_least: int | None
+    below: int | None
     lengths: Sequence[LengthOutcome]
-    skipped: Sequence[int]
     definition: str
 
-    def __str__(self) -> str:
-        """Return it as tables print it: ``>= 65536``, ``16384``, ``none`` or ``unknown``."""
-        if self.length is None:
-            return "unknown"
-        return f"{'>= ' if self.at_least else ''}{self.length}" if self.length else "none"
+    @property
+    def open(self) -> list[int]:
+        """Tested lengths between the two claims."""
+        return [
+            one.length
+            for one in self.lengths
+            if one.n and (self.at_least or 0) < one.length < (self.below or math.inf)
+        ]
 
 
-def effective_length(
-    scores: Mapping[int, LengthScores],
-    bar: Bar,
-    *,
-    rates: bool = True,
-    seed: int = 0,
-) -> EffectiveLength:
-    """Return the longest length at which the model's interval is above the bar, at all shorter lengths as well.
-
-    A length needs :func:`~long_context_tasks.stats.intervals.min_clusters` for its mean, and any number of clusters where
-    hits and misses are independent.
+def effective_length(scores: Mapping[int, LengthScores], bar: Bar, *, rates: bool = True) -> EffectiveLength:
+    """Return up to which length the score is shown to hold, and from which on it is shown to fail.
 
     Args:
-        scores: length in tokens to its scores.
+        scores: length in tokens to its scores. A cluster that occurs at several lengths is paired.
         bar: to be above; a fraction needs scores that are 0 or more.
         rates: scores are shares from 0 to 1; False for ratings on a scale.
-        seed: of the draws.
 
     Raises:
         ValueError: no lengths, or a length without a bar.
@@ -161,232 +159,211 @@ def effective_length(
     if not scores:
         raise ValueError("no lengths")
     order = sorted(scores)
-    if bar.fraction is None:
-        if missing := [length for length in order if length not in bar.heights]:
-            raise ValueError(f"no bar is given for {', '.join(map(str, missing))} tokens")
-        heights = dict(bar.heights)
-    else:
-        values = next((scores[length].values for length in order if len(scores[length].values)), [])
-        height = bar.fraction * math.fsum(values) / len(values) if len(values) else math.nan
-        heights = dict.fromkeys(order, height)
-    found = [_outcome(length, scores[length], heights[length], rates) for length in order]
-    decided = [outcome for outcome in found if outcome.outcome != "undecided"]
-    skipped = [outcome.length for outcome in found if outcome.outcome == "undecided"]
-    words = (
-        f"longest context at which the {100 * LEVEL:g} % interval of the score lies above {bar.words}, at all shorter "
-        "measured lengths as well"
+    if (bar.fraction is None or bar.heights) and (
+        missing := [length for length in order if length not in bar.heights]
+    ):
+        raise ValueError(f"no bar is given for {', '.join(map(str, missing))} tokens")
+    tested = [length for length in order if len(scores[length].values)]
+    base = None if bar.fraction is None or not tested else tested[0]
+    family = [length for length in tested if length != base]
+    clusters = {length: _clusters(scores[length]) for length in tested}
+
+    def margin(length: int, level: float = LEVEL) -> tuple[float, Interval]:
+        height = bar.heights.get(length, 0.0)
+        if base is None or length == base:
+            low, high = fixed_margin(clusters[length], height, rates=rates, level=level)
+            return height, Interval(float(low), float(high))
+        fraction, of = bar.fraction or 0.0, clusters[base]
+        offset = height - fraction * bar.heights.get(base, 0.0)
+        low, high = relative_margin(clusters[length], of, fraction, offset, rates=rates, level=level)
+        return offset + fraction * float(of.mean), Interval(float(low), float(high))
+
+    found = [
+        _outcome(length, scores[length], *margin(length), rates)
+        if length in clusters
+        else LengthOutcome(length, 0, 0, math.nan, _NOWHERE, math.nan, _NOWHERE, "open", "no scores")
+        for length in order
+    ]
+    outcomes = [one for one in found if one.n]
+    strict = strict_level(len(family))
+    held, first = claims(
+        np.array([one.outcome == "holds" for one in outcomes]),
+        np.array([one.outcome == "fails" for one in outcomes]),
+        np.array([one.outcome == "fails" and margin(one.length, strict)[1].high < 0 for one in outcomes]),
     )
-    if skipped:
-        words += f"; not decided and passed over: {', '.join(map(str, skipped))}"
-    if not decided:
-        nowhere = Interval(math.nan, math.nan)
-        return EffectiveLength(None, False, nowhere, None, found, skipped, words)
-    held = sum(1 for _ in takewhile(lambda outcome: outcome.outcome == "holds", decided))
-    length = decided[held - 1].length if held else 0
-    draws = _drawn_lengths([each.length for each in decided], scores, bar, order, rates, seed)
-    # With inverted_cdf the ends are lengths of the grid. The estimate belongs in its interval even where, of many lengths
-    # that barely hold, hardly any draw has them all.
-    low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], method="inverted_cdf")
     return EffectiveLength(
-        length=length,
-        at_least=held == len(decided),
-        interval=Interval(float(min(low, length)), float(max(high, length))),
-        next_length=None if held == len(decided) else decided[held].length,
+        at_least=tested[held - 1] if held else None,
+        below=tested[first] if first < len(tested) else None,
         lengths=found,
-        skipped=skipped,
-        definition=words,
+        definition=f"context up to which the score stays above {bar.words}. At least: shown at this and all shorter measured "
+        "lengths (false in at most 2.5 % of experiments). Below: shown to be lost by then (at most 3.5 %). Open: the cases do not decide",
     )
 
 
-def _independent_hits(scores: LengthScores) -> bool:
-    return len(set(scores.clusters)) == len(scores.values) and set(scores.values) <= {0, 1}
+def strict_level(lengths: int) -> float:
+    """Return the level of the intervals at which a length, of so many, is shown to fail by itself (Bonferroni)."""
+    return 1 - 2 * _ALONE / max(1, lengths)
 
 
-def _outcome(length: int, scores: LengthScores, bar: float, rates: bool) -> LengthOutcome:
-    n, k = len(scores.values), len(set(scores.clusters))
-    if not n:
-        nowhere = Interval(math.nan, math.nan)
-        return LengthOutcome(length, 0, 0, math.nan, nowhere, bar, "undecided", "no scores")
-    mean = math.fsum(scores.values) / n
-    interval = (cluster_wilson if rates else cluster_t)(scores.values, scores.clusters)
-    needed = 1 if rates and _independent_hits(scores) else min_clusters(mean, rates=rates)
-    reason = None
-    if k < needed:
-        reason = f"{k} clusters, fewer than {needed}"
-    elif math.isnan(interval.low):
-        reason = "its scores are all equal, so their spread is unknown"
-    outcome: Outcome = "undecided" if reason else "holds" if interval.low > bar else "fails"
-    return LengthOutcome(length, n, k, mean, interval, bar, outcome, reason)
-
-
-def _drawn_lengths(
-    decided: Sequence[int],
-    scores: Mapping[int, LengthScores],
-    bar: Bar,
-    order: Sequence[int],
-    rates: bool,
-    seed: int,
-) -> NDArray[np.int_]:
-    """Effective length of each draw. Lengths with the same clusters (one question in longer contexts) share their draws."""
-    number: dict[frozenset[Hashable], int] = {}
-    for length in order:
-        number.setdefault(frozenset(scores[length].clusters), len(number))
-
-    def drawn(length: int) -> tuple[Array, Array]:
-        own = scores[length]
-        return drawn_lower_ends(
-            own.values,
-            own.clusters,
-            rates=rates,
-            independent=_independent_hits(own),
-            seed=seed + number[frozenset(own.clusters)],
-        )
-
-    heights: Array | None = None
-    if bar.fraction is not None:
-        # A decided length has scores, so there is a first.
-        heights = bar.fraction * drawn(next(length for length in order if len(scores[length].values)))[0]
-    alive = np.ones(RESAMPLES, dtype=bool)
-    reached = np.zeros(RESAMPLES, dtype=int)
-    for length in decided:
-        alive &= drawn(length)[1] > (bar.heights[length] if heights is None else heights)
-        if not alive.any():
-            break
-        reached[alive] = length
-    return reached
-
-
-# A draw is how often it has each cluster. Every sum that the interval rests on is a product of these counts with powers of the
-# clusters' residuals: one matrix product for all draws, with the results of `moments` on the drawn clusters.
-
-
-@lru_cache(maxsize=24)
-def drawn_counts(n_clusters: int, seed: int = 0, resamples: int = RESAMPLES) -> Counts:
-    """Return how often each draw of :func:`~long_context_tasks.stats.raters.drawn_clusters` has each cluster: draws x clusters.
-
-    The models of one family share their draws, so the last ones are kept, in small numbers: 2 MB for 1,000 clusters.
-    """
-    rows = drawn_clusters(n_clusters, seed, resamples)
-    flat = np.bincount(
-        (rows + n_clusters * np.arange(resamples)[:, None]).ravel(), minlength=resamples * n_clusters
-    )
-    counts: Counts = flat.astype(np.uint8) if flat.max() < 256 else flat.astype(np.uint16)
-    counts = counts.reshape(resamples, n_clusters)
-    counts.flags.writeable = False
-    return counts
-
-
-def drawn_moments(counts: Counts | Array, sums: Array, sizes: Array) -> Moments:
-    """Return mean, variance and degrees of freedom of every draw, as :func:`~long_context_tasks.stats.intervals.moments` does.
+def claims(holds: Flags, fails: Flags, surely: Flags) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return how many lengths hold from the shortest on, and the place of the shortest that is shown to fail (their number for none).
 
     Args:
-        counts: draws x clusters; each draw has as many clusters as there are.
-        sums: sum of the values of each cluster, two clusters or more.
-        sizes: how many values each has.
+        holds: outcomes of the tested lengths, ascending, along the last axis.
+        fails: the same.
+        surely: fails at :func:`strict_level` as well.
     """
-    # Residuals from the mean of all keep the differences below small; a draw's own mean is `shift` away.
-    center = sums.sum() / sizes.sum()
-    residuals = sums - sizes * center
-    unlike, place = np.unique(sizes, return_inverse=True)
-    of_size = (place == np.arange(len(unlike))[:, None]).astype(float)  # sizes x clusters
-    powers = np.stack(
-        [sizes, residuals, residuals**2, residuals * sizes, sizes**2]
-        + [residuals ** (4 - power) * sizes**power for power in range(5)]
-    )
-    # A row for each sum over the clusters of a draw, then those by size; a column for each draw.
-    found = np.concatenate([powers, *(of_size * row for row in powers[2:5])]) @ counts.T.astype(float)
-    n, first, second, products, sizes2, *fourths = found[:10]
-    seconds, mixed, sizes_squared = np.split(found[10:], 3)
+    number = holds.shape[-1]
+    held = np.logical_and.accumulate(holds, axis=-1).sum(axis=-1)
+    in_a_row = np.logical_and.accumulate(fails[..., ::-1], axis=-1).sum(axis=-1)
+    alone = number - np.logical_or.accumulate(surely, axis=-1).sum(axis=-1)
+    return held, np.minimum(number - in_a_row, alone)
 
-    shift = first / n
-    total = second - 2 * shift * products + shift**2 * sizes2  # squared residuals of a draw
-    total = np.where(total > _NO_SPREAD * (second + shift**2 * sizes2), total, 0.0)
-    rest = n - unlike[:, None]
-    # The leverage of a cluster is n times this; a cluster as large as the whole draw is not in it.
-    inverse = np.divide(1, rest, out=np.zeros_like(rest), where=rest != 0)
 
-    def leveraged(sums_by_size: Array) -> Array:
-        found: Array = n * np.einsum("sd,sd->d", inverse, sums_by_size)
+_NOWHERE = Interval(math.nan, math.nan)
+
+
+def _outcome(length: int, scores: LengthScores, bar: float, margin: Interval, rates: bool) -> LengthOutcome:
+    n, k = len(scores.values), len(set(scores.clusters))
+    interval = (cluster_wilson if rates else cluster_t)(scores.values, scores.clusters)
+    unknown = math.isnan(margin.low) or math.isnan(margin.high)
+    outcome: Outcome = "holds" if margin.low > 0 else "fails" if margin.high < 0 else "open"
+    reason = "the spread between clusters is unknown, here or at the shortest length" if unknown else None
+    return LengthOutcome(length, n, k, math.fsum(scores.values) / n, interval, bar, margin, outcome, reason)
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Scores by cluster, along the last axis; leading axes are separate experiments.
+
+    Attributes:
+        sums: of the scores of each cluster.
+        sizes: how many.
+        hits: all scores are 0 or 1.
+        names: of the clusters; those of the same name are paired.
+    """
+
+    sums: Array
+    sizes: Array
+    hits: bool
+    names: Sequence[Hashable]
+
+    @property
+    def mean(self) -> Array:
+        """Over all cases."""
+        found: Array = self.sums.sum(axis=-1) / self.sizes.sum(axis=-1)
         return found
 
-    variance = (
-        leveraged(seconds) - 2 * shift * leveraged(mixed) + shift**2 * leveraged(sizes_squared)
-    ) / n**2
-    variance = np.where(total > 0, variance, 0.0)
-    weights = leveraged(sizes_squared) / n**2  # and the sum of their squares
-    weights2 = np.einsum("sd,sd->d", inverse**2, sizes_squared * unlike[:, None] ** 2) / n**2
-    by_sizes = 1 / (sizes2 / n**2 + weights**2 - weights2)
-    fourth = fourths[4]  # the sum of (residual - shift * size) ** 4, from its last term on
-    for power in (3, 2, 1, 0):
-        fourth = math.comb(4, power) * fourths[power] - shift * fourth
-    spread = fourth - total**2 / counts.shape[1]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        by_fourth = np.where(spread > 1e-12 * total**2, 2 * total**2 / spread, np.inf)
-    return Moments(center + shift, variance, np.clip(np.minimum(by_sizes, by_fourth), 1, None))
+
+def _clusters(scores: LengthScores) -> Clusters:
+    values = np.asarray(scores.values, dtype=float)
+    sums, sizes = cluster_sums(scores.values, scores.clusters)
+    hits = bool(np.isin(values, (0.0, 1.0)).all())
+    return Clusters(sums, sizes, hits, list(dict.fromkeys(scores.clusters)))
 
 
-def drawn_lower_ends(
-    values: Sequence[float], clusters: Sequence[Hashable], *, rates: bool, independent: bool, seed: int
+def fixed_margin(
+    own: Clusters, bar: float, *, rates: bool = True, level: float = LEVEL
 ) -> tuple[Array, Array]:
-    """Return mean and lower end of the 95 % interval in every draw of clusters.
+    """Return the ends of the interval of the mean less a fixed bar; nan where the spread is unknown.
 
-    Args:
-        values: at least one.
-        clusters: of each; the same clusters have the same draws, in whatever order the cases come.
-        rates: shares from 0 to 1; False for ratings.
-        independent: hits and misses of clusters with one case each: Wilson's interval as it is.
-        seed: of the draws.
+    Independent hits and misses have the exact interval (Clopper and Pearson 1934): Wilson's is too short at one end near 0 and 1.
     """
-    places = _places(tuple(clusters))
-    sums: Array = np.bincount(places, weights=np.asarray(values, dtype=float)).astype(float)
-    sizes: Array = np.bincount(places).astype(float)
-    k = len(sums)
-    counts = drawn_counts(k, seed)
-    if rates and independent:
-        # Sums of hits are whole numbers, which this type holds exactly.
-        mean = (counts.astype(np.float32) @ sums.astype(np.float32)).astype(float) / k
-        return mean, wilson_low(mean, k)
-    if k < 2:
-        mean = np.full(len(counts), sums[0] / sizes[0])
-        return mean, wilson_low(mean, float(sizes[0])) if rates else mean
-    found = drawn_moments(counts, sums, sizes)
-    quantile = quantiles(found.df)
+    from scipy.special import betaincinv
+
+    if rates and own.hits and bool((own.sizes == 1).all()):
+        hits, n, rest = own.sums.sum(axis=-1), own.sizes.shape[-1], (1 - level) / 2
+        misses = n - hits
+        low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), misses + 1, rest), 0.0)
+        high = np.where(misses > 0, betaincinv(hits + 1, np.maximum(misses, 1), 1 - rest), 1.0)
+        return low - bar, high - bar
+    low, high = _mean_ends(own, np.array(bar), _CENTRAL_FIXED, rates, level)
+    return low - bar, high - bar
+
+
+def relative_margin(
+    own: Clusters,
+    base: Clusters,
+    fraction: float,
+    offset: float = 0.0,
+    *,
+    rates: bool = True,
+    level: float = LEVEL,
+) -> tuple[Array, Array]:
+    """Return the ends of the interval of ``own.mean - fraction * base.mean - offset``; nan where the spread is unknown.
+
+    Each end is the farther one of two intervals. The first combines those of the two means by the distances of their ends, with the
+    correlation that shared clusters give the means (Zou and Donner 2008, Statistics in Medicine 27(10); Newcombe 1998 for two
+    proportions); it knows where the scale ends. The second is the t interval of the clusters' differences; it sees the tails that
+    shared clusters have in common. Near 0 and 1 either is too short by itself, each at its own end.
+    """
+    p, q = own.mean, fraction * base.mean
+    margin = p - q - offset
+    low, high = _mean_ends(own, offset + q, _CENTRAL_RELATIVE, rates, level)
+    least, most = (fraction * end for end in _mean_ends(base, base.mean, (0.0, 1.0), rates, level))
+    first, second = _residuals(own, base)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.sqrt((first**2).sum(axis=-1) * (second**2).sum(axis=-1))
+        shared = (first * second).sum(axis=-1) / spread
+        r = 2 * np.where(spread > 0, np.clip(shared, -1.0, 1.0), 0.0)
+        down: Array = (p - low) ** 2 + (most - q) ** 2 - r * (p - low) * (most - q)
+        up: Array = (high - p) ** 2 + (q - least) ** 2 - r * (high - p) * (q - least)
+        differences = first - fraction * second
+        variance = (differences**2).sum(axis=-1)
+        fourth = (differences**4).sum(axis=-1) - variance**2 / differences.shape[-1]
+        by_fourth = np.where(fourth > 1e-12 * variance**2, 2 * variance**2 / fourth, np.inf)
+        by_size = (moments(one.sums, one.sizes, skewed=False).df for one in (own, base))
+        df = np.clip(np.minimum(by_fourth, np.minimum(*by_size)), 1, None)
+        half = t_quantile(df, level) * np.sqrt(variance)
+    return (
+        margin - np.maximum(np.sqrt(np.maximum(down, 0.0)), half),
+        margin + np.maximum(np.sqrt(np.maximum(up, 0.0)), half),
+    )
+
+
+def _residuals(*lengths: Clusters) -> list[Array]:
+    """Return the part of each cluster in the error of each mean, scaled as CR2 does; 0 for clusters that a length does not have."""
+    place = {
+        name: number for number, name in enumerate(dict.fromkeys(n for one in lengths for n in one.names))
+    }
+    parts = []
+    for one in lengths:
+        n = one.sizes.sum(axis=-1, keepdims=True)
+        residuals = (one.sums - one.sizes * one.mean[..., None]) / n
+        with np.errstate(divide="ignore", invalid="ignore"):
+            residuals = residuals / np.sqrt(1 - one.sizes / n)
+        part = np.zeros((*residuals.shape[:-1], len(place)))
+        part[..., [place[name] for name in one.names]] = residuals
+        parts.append(part)
+    return parts
+
+
+def _mean_ends(
+    scores: Clusters, bar: Array, central: tuple[float, float], rates: bool, level: float
+) -> tuple[Array, Array]:
+    """Return the ends of the interval of a mean that is tested against a bar.
+
+    A bar near an end of the scale is easily passed by chance: where true scores are skewed, most samples lack the few bad (or good)
+    clusters. The end that is tested then counts half a cluster more, of misses (or hits).
+    """
+    sums, sizes = scores.sums, scores.sizes
     if not rates:
-        return found.mean, t_ends(found, quantile=quantile)[0]
-    low = wilson_ends(found, quantile=quantile)[0]
-    return found.mean, np.where(np.isnan(low), wilson_low(found.mean, k), low)
-
-
-@lru_cache(maxsize=32)
-def _places(clusters: tuple[Hashable, ...]) -> NDArray[np.intp]:
-    """Number of each case's cluster; one order of clusters whatever the order of cases."""
-    names = sorted(set(clusters), key=repr)
-    number = {name: place for place, name in enumerate(names)}
-    places = np.array([number[name] for name in clusters], dtype=np.intp)
-    places.flags.writeable = False
-    return places
-
-
-def wilson_low(mean: Array, n: float) -> Array:
-    """Return the lower end of Wilson's 95 % interval of ``n`` independent cases."""
-    z = _Z
-    mean = np.clip(mean, 0.0, 1.0)
-    low: Array = (mean * n + z**2 / 2 - z * np.sqrt(mean * (1 - mean) * n + z**2 / 4)) / (n + z**2)
-    return low
-
-
-def quantiles(df: Array) -> Array:
-    """Return the 97.5 % quantile of Student's t for each number of degrees of freedom, 1 or more; from a table, to one in a million.
-
-    >>> [round(float(quantile), 3) for quantile in quantiles(np.array([1.0, 2.5, 1000.0]))]
-    [12.706, 3.575, 1.962]
-    """
-    steps, there = _table()
-    found: Array = np.interp(1 / df, steps, there)
-    return found
-
-
-@lru_cache(maxsize=1)
-def _table() -> tuple[Array, Array]:
-    steps = np.linspace(0.0, 1.0, _GRID + 1)
-    return steps, np.concatenate([[_Z], t_quantile(1 / steps[1:], LEVEL)])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = moments(sums, sizes)
+            low, high = t_ends(found, level)
+        unknown = ~(found.variance > 0)
+        return np.where(unknown, math.nan, low), np.where(unknown, math.nan, high)
+    low, high = share_ends(sums, sizes, hits=scores.hits, level=level)
+    if scores.hits and bool((sizes == 1).all()):
+        return low, high
+    half = sizes.mean(axis=-1, keepdims=True) / 2
+    more = np.concatenate([sizes, half], axis=-1)
+    if (bar > central[1]).any():
+        of_misses = np.concatenate([sums, np.zeros_like(half)], axis=-1)
+        lower = share_ends(of_misses, more, hits=False, level=level)[0]
+        low = np.where(bar > central[1], np.minimum(low, lower), low)
+    if (bar < central[0]).any():
+        of_hits = np.concatenate([sums, half], axis=-1)
+        higher = share_ends(of_hits, more, hits=False, level=level)[1]
+        high = np.where(bar < central[0], np.maximum(high, higher), high)
+    return low, high

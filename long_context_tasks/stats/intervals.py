@@ -161,9 +161,43 @@ def wilson_ends(found: Moments, level: float = LEVEL, quantile: Array | None = N
     with np.errstate(divide="ignore", invalid="ignore"):
         n = np.where(found.variance > 0, mean * (1 - mean) / found.variance, math.nan)
     q = t_quantile(found.df, level) if quantile is None else quantile
-    middle = (mean * n + q**2 / 2) / (n + q**2)
-    half = q * np.sqrt(mean * (1 - mean) * n + q**2 / 4) / (n + q**2)
+    middle, half = _wilson(mean, n, q)
     return middle - half, middle + half
+
+
+def share_ends(sums: Array, sizes: Array, *, hits: bool, level: float = LEVEL) -> tuple[Array, Array]:
+    """Return the ends of Wilson's interval of clustered shares, along the last axis; nan where the spread between clusters is unknown.
+
+    Args:
+        sums: sum of the values of each cluster.
+        sizes: how many values, of the same shape.
+        hits: the values are 0 and 1 alone. All hits or all misses then count as one case for each cluster, and clusters of one
+            case each are independent cases.
+        level: of confidence.
+    """
+    clusters = sizes.shape[-1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = moments(sums, sizes)
+        low, high = wilson_ends(found, level)
+    unknown = _all_equal(sums / sizes)
+    low, high = np.where(unknown, math.nan, low), np.where(unknown, math.nan, high)
+    if not hits:
+        return low, high
+    mean = sums.sum(axis=-1) / sizes.sum(axis=-1)
+    same = (mean == 0) | (mean == 1)
+    plain = same | (sizes == 1).all(axis=-1)
+    if plain.any():
+        q = t_quantile(np.array(math.inf), level)
+        middle, half = _wilson(mean, np.array(float(clusters)), q)
+        low, high = np.where(plain, middle - half, low), np.where(plain, middle + half, high)
+    return low, high
+
+
+def _wilson(mean: Array, n: Array, quantile: Array) -> tuple[Array, Array]:
+    """Middle and half of the width."""
+    square = quantile**2
+    half = quantile * np.sqrt(mean * (1 - mean) * n + square / 4) / (n + square)
+    return (mean * n + square / 2) / (n + square), half
 
 
 def cluster_t(
@@ -224,5 +258,6 @@ def cluster_wilson(
     return Interval(lowest + width * max(0.0, low), lowest + width * min(1.0, high))
 
 
-def _all_equal(means: Array) -> bool:
-    return bool(np.ptp(means) <= 1e-12 * max(1.0, float(np.abs(means).max())))
+def _all_equal(means: Array) -> NDArray[np.bool_]:
+    equal: NDArray[np.bool_] = np.ptp(means, axis=-1) <= 1e-12 * np.maximum(1.0, np.abs(means).max(axis=-1))
+    return equal

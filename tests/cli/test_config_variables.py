@@ -84,7 +84,7 @@ def test_noisy_synthetic_tasks_run_by_name(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(
-    "name", ["ada_leval_tsort_any", "elitr_bench_qa_dev_wer20", "ada_leval_tsort_2k_synthetic"]
+    "name", ["ada_leval_tsort_any", "elitr_bench_qa_dev_wer20", "ada_leval_bestanswer_2k_synthetic"]
 )
 def test_other_tasks_are_refused_with_what_there_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LCT_TASKS", name)

@@ -13,7 +13,9 @@ from run_commands import lct
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.benchmarks.published_files import fetch_file
 from long_context_tasks.cli import data as data_command
-from long_context_tasks.schema import InputError
+from long_context_tasks.recast import carriers
+from long_context_tasks.recast.carriers import CarrierFile, carriers_of
+from long_context_tasks.schema import InputError, Options
 
 CONTENT = json.dumps([{"text": "x" * 50, "number": i} for i in range(4000)]).encode()
 SHA = hashlib.sha256(CONTENT).hexdigest()
@@ -228,3 +230,49 @@ def test_all_addresses_of_the_card_are_used():
         if item.name == "stackselect_1k.json"
     )
     assert first.startswith(card("ada_leval").data["base_url"]) and "raw.githubusercontent.com" in second
+
+
+def test_carriers_are_fetched_into_a_folder_for_each_kind(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    novel, debate = b"Chapter 1\n\nIt rained.\n", b"<Hansard/>"
+    server.files = {"/novel": novel, "/debate": debate, "/page": b"<!DOCTYPE html><html>gone</html>"}
+    listed = (
+        CarrierFile("novels", "rain.txt", f"{server.url}/novel", hashlib.sha256(novel).hexdigest()),
+        CarrierFile("debates", "rain.xml", f"{server.url}/debate", None),
+    )
+    monkeypatch.setattr(carriers, "carrier_files", lambda: listed)
+    done = lct("data", "fetch", "carriers", "--data-dir", tmp_path).out
+    assert (
+        "rain.txt: 22 bytes, checksum agrees" in done and "rain.xml: 10 bytes, no published checksum" in done
+    )
+    assert (tmp_path / "carriers" / "novels" / "rain.txt").read_bytes() == novel
+    assert carriers_of(Options(data_dir=tmp_path), "debates", "a task") == tmp_path / "carriers" / "debates"
+    status = lct("data", "status", "carriers", "--data-dir", tmp_path).out
+    assert "novels/rain.txt" in status and "as when fetched" in status
+    page = CarrierFile("novels", "gone.txt", f"{server.url}/page", None)
+    monkeypatch.setattr(carriers, "carrier_files", lambda: (page,))
+    failed = lct("data", "fetch", "carriers", "--data-dir", tmp_path)
+    assert failed.code and "a web page, not data" in failed.err and "lct_carriers" in failed.err
+
+
+def test_carriers_that_are_missing_are_named_with_the_remedies(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"carriers/novels is missing.*lct data fetch carriers.*--carriers"):
+        carriers_of(Options(data_dir=tmp_path), "novels", "a task")
+    with pytest.raises(InputError, match="own/novels is missing"):
+        carriers_of(Options(carriers=tmp_path / "own"), "novels", "a task")
+
+
+def test_the_listed_checksums_are_those_of_the_shared_copies(shared: Path) -> None:
+    folders = {
+        "novels": "books",
+        "debates": "debates/raw",
+        "abstracts": "medical_abstracts/systematic_reviews",
+    }
+    checked = 0
+    for file in carriers.carrier_files():
+        copy = shared / "data" / folders.get(file.kind, "-") / f"{file.name}.gz"
+        if copy.is_file():
+            checked += 1
+            assert data_command.plain_sha256(copy) == file.sha256, file.name
+    assert checked == 46

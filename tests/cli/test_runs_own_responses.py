@@ -9,6 +9,7 @@ import pytest
 from needs import needs
 from run_commands import ADA, CONVERSATION, QA, Said, exported, own_responses, published_data, runs
 from stored_runs import only
+from written_book import sorting_cases
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.hosts.own.export import export_rows, fill, load
@@ -80,15 +81,16 @@ def test_conversations_whose_history_is_known_or_cannot_be_left_open(data: Path,
 
 
 def test_candidates_are_exported(tmp_path: Path) -> None:
-    task = "ada_leval_tsort_any_ppl_synthetic"
+    task = "ada_leval_tsort_any_ppl"
+    options = ("--length", "1k", "--cases", sorting_cases(tmp_path / "cases"))
     out = tmp_path / "ppl.parquet"
-    assert runs("export", task, "--length", "1k", "--n", "2", "--out", out).code == 0
+    assert runs("export", task, *options, "--out", out).code == 0
     import pyarrow.parquet
 
     rows = pyarrow.parquet.read_table(out).to_pylist()
     assert [len(row["candidates"]) for row in rows] == [24, 24] and "messages" not in rows[0]
     (tmp_path / "r.jsonl").write_text(json.dumps({"id": rows[0]["id"], "response": "x"}) + "\n")
-    done = runs("score", task, tmp_path / "r.jsonl", "--model", "m", "--length", "1k", "--n", "2")
+    done = runs("score", task, tmp_path / "r.jsonl", "--model", "m", *options)
     assert done.code == 2 and "log-likelihoods" in done.err
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from judge_server import judge_server
+from written_book import sorting_cases
 
 import long_context_tasks as lct
 
@@ -74,7 +75,7 @@ def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> lct.Task:
     return lct.load_task("ada_leval_bestanswer_1k_synthetic", n=1)
 
 
-def test_mistakes_are_named(task: lct.Task, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mistakes_are_named(task: lct.Task, tmp_path: Path) -> None:
     with pytest.raises(lct.InputError, match="unknown option lct_lenght; did you mean lct_length"):
         lct.load_task("ada_leval_bestanswer_any_synthetic", lenght="2k")
     with pytest.raises(lct.InputError, match="2 responses to 1 turns"):
@@ -83,7 +84,7 @@ def test_mistakes_are_named(task: lct.Task, monkeypatch: pytest.MonkeyPatch) -> 
         task.judge({"x": "A1"})
     with pytest.raises(lct.InputError, match="no judge to ask"):
         task.judge({task.cases[0].id: "A1"})
-    likelihood = lct.load_task("ada_leval_tsort_2k_ppl_synthetic", n=1)
+    likelihood = lct.load_task("ada_leval_tsort_any_ppl", length=1000, cases=sorting_cases(tmp_path))
     with pytest.raises(lct.InputError, match="compares log-likelihoods"):
         likelihood.score(likelihood.cases[0], "text")
 

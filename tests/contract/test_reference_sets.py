@@ -118,7 +118,7 @@ def git(*arguments: str) -> str | None:
 @pytest.mark.parametrize(
     ("task", "field", "other"),
     [
-        ("ethic_summarize_books_synthetic", "facts", []),
+        ("ethic_summarize_law_synthetic", "facts", []),
         ("elitr_bench_qa_synthetic", "stated", [{"right": ["x"], "wrong": []}]),
     ],
 )

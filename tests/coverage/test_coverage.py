@@ -11,6 +11,7 @@ from both_hosts import write_published_files
 from ethic_oracle import answer, oracle, write_documents, write_rows
 from judge_server import Answer, Behave, judge_server
 from typer.testing import CliRunner, Result
+from written_book import sorting_cases
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic import build as ethic_build
@@ -136,8 +137,8 @@ def test_the_length_of_a_task_by_name() -> None:
         sources = item_sources(name, resolve_options({"lct_n": 2}), (), only)
         return [(source.domain, source.length) for source in sources]
 
-    assert lengths("ada_leval_tsort_2k_synthetic") == [("", "2k")]
-    assert lengths("ada_leval_tsort_any_synthetic", "2k", "4k") == [("", "2k"), ("", "4k")]
+    assert lengths("ada_leval_bestanswer_2k_synthetic") == [("", "2k")]
+    assert lengths("ada_leval_bestanswer_any_synthetic", "2k", "4k") == [("", "2k"), ("", "4k")]
 
 
 def test_the_prompt_is_that_of_the_paper_to_the_byte(shared: Path) -> None:
@@ -175,9 +176,9 @@ def test_cases_of_all_benchmarks_are_taken_apart(tmp_path: Path) -> None:
         settings = EthicSettings(lengths=(4000,), annotator=annotator, min_document=1000, domain="books")
         for family in ("ethic_recall", "ethic_organize", "ethic_summarize", "ethic_recall_counterparts"):
             ethic_build.build(family, documents, settings, tmp_path / "cases" / family)
-    for family in ("ada_leval_tsort_synthetic", "ada_leval_bestanswer_synthetic"):
-        command = ["build", family, "--length", "2k", "--n", "2", "--out", str(tmp_path / "cases")]
-        assert CliRunner().invoke(app, command).exit_code == 0
+    sorting_cases(tmp_path / "cases", 2000)
+    command = ["build", "ada_leval_bestanswer_synthetic", "--length", "2k", "--n", "2"]
+    assert CliRunner().invoke(app, [*command, "--out", str(tmp_path / "cases")]).exit_code == 0
     sources = {source.task: source for source in item_sources(str(tmp_path / "cases"), resolve_options({}))}
     assert len(sources) == 7
     for source in sources.values():
@@ -186,7 +187,7 @@ def test_cases_of_all_benchmarks_are_taken_apart(tmp_path: Path) -> None:
     assert sources["ethic_recall_books"].read(0).query.startswith("### Instruction:\nList every unique")
     assert "### Options:\n[1] It says" in sources["ethic_organize_books"].read(0).query
     assert sources["ethic_summarize_books"].read(0).context.startswith("<Section 1>\n")
-    assert "Part 4: [...]" in sources["ada_leval_tsort_2k_synthetic"].read(0).query
+    assert "Part 4: [...]" in sources["ada_leval_tsort_2k"].read(0).query
     question = sources["ada_leval_bestanswer_2k_synthetic"].read(0).query
     # Two of them are the example in the instruction.
     assert question.count("[...]") == len(re.findall(r"^A\d+:$", question, re.MULTILINE)) - 2 > 1

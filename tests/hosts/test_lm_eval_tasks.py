@@ -13,6 +13,7 @@ import pytest
 from lm_eval_runs import TASK, evaluate, metrics_of
 from needs import needs
 from stub_server import stub_server
+from written_book import sorting_cases
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.loading import load_task
@@ -201,13 +202,13 @@ def test_perplexity_is_that_of_the_whole_text(
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path))
-    task = "ada_leval_tsort_any_ppl_synthetic"
+    task = "ada_leval_tsort_any_ppl"
     result = evaluate(
         task,
         model="hf",
         model_args=f"pretrained={tiny}",
         device="cpu",
-        metadata={"lct_length": "1k", "lct_n": 1},
+        metadata={"lct_length": "1k", "lct_cases": str(sorting_cases(tmp_path / "cases", n=1))},
     )
     metrics = metrics_of(result, task)
     assert metrics["n_scored"] == 1 and metrics["random_guess"] == pytest.approx(1 / 24)

@@ -173,7 +173,7 @@ def test_the_whole_suite_runs_everything_official_or_any_choice(read: Read) -> N
     first = ["ada_leval_tsort_2k_ppl", "ada_leval_tsort_2k"]
     found = names(read("eval_all.py", TASKS=f"official {','.join(first)}")[0])
     assert found[:2] == first and sorted(found) == sorted([*official, first[0]])
-    tasks = ["ethic_recall_law", "elitr_bench_conv_dev_wer40", "ada_leval_tsort_any_synthetic"]
+    tasks = ["ethic_recall_law", "elitr_bench_conv_dev_wer40", "ada_leval_bestanswer_any_synthetic"]
     config, text = read("eval_all.py", TASKS=",".join(tasks), RUNS="3")
     assert names(config) == tasks and len(text.splitlines()) < 250
     assert {(dataset["n"], dataset["k"]) for dataset in config.datasets} == {(3, 3)}
@@ -238,7 +238,7 @@ def test_a_job_is_sent_to_slurm(tmp_path: Path, read: Read, monkeypatch: pytest.
     monkeypatch.setenv("PATH", f"{srun.parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("SRUN_LOG", str(tmp_path / "log"))
     monkeypatch.chdir(tmp_path)
-    config, _ = read("eval_all.py", **SLURM, TASKS="ada_leval_tsort_2k_synthetic")
+    config, _ = read("eval_all.py", **SLURM, TASKS="ada_leval_bestanswer_2k_synthetic")
     job = {"models": config.models, "datasets": [[config.datasets[0]]], "infer": config.infer}
     runner = RUNNERS.build({**config.infer["runner"], "debug": True, "retry": 0})
     runner.launch([Config({**job, "work_dir": str(tmp_path / "work")})])

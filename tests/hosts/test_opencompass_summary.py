@@ -201,10 +201,10 @@ def test_the_length_is_that_of_the_name_or_of_the_option_that_the_task_took(
     assert place(ConfigDict(lct_task="a_b_any"), outside).length == "24k"
     assert place(ConfigDict(lct_task="a_b_any", lct_length="1500"), None).length == "1500"
     assert place(ConfigDict(lct_task="a_b_any"), None).length == "any"
-    assert place_of("ada_leval_tsort_any_ppl_synthetic", "24k").length == "24k"
+    assert place_of("ada_leval_tsort_any_ppl", "24k").length == "24k"
     rows = table([entry("mmlu", {"accuracy": 3.0}), entry("a_b_2k", None)])
     assert rows[0] == ["task", "model", "2k", "-"]
-    synthetic = "ethic_recall_books_synthetic"
+    synthetic = "ethic_recall_medicine_synthetic"
     given = ConfigDict(lct_task=synthetic, lct_length="8k")
     assert place(given, None) == place(given, result(1.0, options=[{"lct_length": 8_000}]))
     assert place(given, None) == Place(synthetic, "8k")

@@ -1,23 +1,26 @@
 """Training with tiny random models: that it learns, ends, and goes on after any interruption as if there had been none."""
 
 import json
+import random
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from orca_checkpoints import saved_checkpoint
-from orca_lazy import Lazy, scorer, torch
+from orca_lazy import Lazy, model_code, scorer, torch
 from orca_training import files_of, killed_at, log_of, rated_items, rows_of, tiny_training, trained
 from typer.testing import CliRunner
 
 from long_context_tasks.cli import app
-from long_context_tasks.orca import item_agreement
-from long_context_tasks.orca.checkpoint import load_checkpoint, save_checkpoint
+from long_context_tasks.orca import OrcaItem, item_agreement
+from long_context_tasks.orca.checkpoint import load_checkpoint, load_lm, save_checkpoint
 from long_context_tasks.orca.train.folder import opened_run, work_folder
 from long_context_tasks.schema import InputError
+from long_context_tasks.stats.raters import correlate
 
 pytestmark = pytest.mark.slow
 
@@ -124,13 +127,80 @@ def test_training_ends_when_the_development_part_no_longer_gains(model: Path, tm
     items = rated_items(8)
     dev = [replace(item, ratings=tuple(6 - rating for rating in item.ratings)) for item in items]
     settings = {"steps": 200, "eval_steps": 5, "patience": 2, "lora_dropout": 0.0, "head": "multinomial"}
-    for select in ("loss", "mae", "rho", "composite"):
+    for select in ("loss", "mae", "rho", "within", "composite"):
         trained(items, dev, tmp_path / select, model, select=select, **settings)
         evaluations = [row for row in log_of(tmp_path / select) if "dev" in row]
         assert [row["best"] for row in evaluations][-3:] == [True, False, False]
         assert evaluations[-1]["step"] < 200
         metrics = yaml.safe_load((tmp_path / select / "metrics.yaml").read_text())
         assert metrics["step"] == evaluations[-3]["step"]
+
+
+def test_the_checkpoint_is_the_one_that_ranks_each_model_best(model: Path, tmp_path: Path) -> None:
+    """Not the one that best tells a good model, whose answers are right, from a bad one."""
+    items = rated_items(40)
+    rng = random.Random(0)
+    dev = [
+        replace(item, model="ab"[place % 2], ratings=(rng.randint(1, 30) / 10 + 2 * (place % 2 == 0),))
+        for place, item in enumerate(rated_items(40, 9))
+    ]
+    settings = {"steps": 24, "eval_steps": 2, "patience": 99, "lr": 1e-2, "save_steps": 99}
+    chosen = {}
+    for select in ("rho", "within"):
+        trained(items, dev, tmp_path / select, model, select=select, **settings)
+        log = [row for row in log_of(tmp_path / select) if "dev" in row]
+        best = [row for row in log if row["best"]][-1]
+        name = {"rho": "rho", "within": "rho_within"}[select]
+        assert best["dev"][name] == max(row["dev"][name] for row in log)
+        chosen[select] = best["step"]
+        scores = scorer.score_items(load_checkpoint(tmp_path / select, device="cpu"), dev).scores
+        truth = [float(item.rating_mean or 0) for item in dev]
+        within = [
+            correlate([each.mean for each in scores[part::2]], truth[part::2], "spearman") for part in (0, 1)
+        ]
+        assert best["dev"]["rho_within"] == pytest.approx(sum(within) / 2, abs=1e-6)
+    assert chosen["rho"] != chosen["within"]
+
+
+def test_weights_decide_what_is_learned(model: Path, tmp_path: Path) -> None:
+    """A model that is nearly always right, and a right answer that is rated as wrong: balanced, that one counts as much as all others."""
+    ratings = [5.0] * 9 + [1.0]
+    items = [
+        OrcaItem(f"a{n}", f"q{n}", "r", "c", model="a", ratings=(each,)) for n, each in enumerate(ratings)
+    ]
+    items += [
+        OrcaItem(f"b{n}", f"q{n}", "r", "d", model="b", ratings=(6 - each,)) for n, each in enumerate(ratings)
+    ]
+    means = {}
+    for balance in (False, True):
+        out = tmp_path / str(balance)
+        settings = {"batch_size": 20, "steps": 40, "eval_steps": 40, "lr": 1e-2, "lora_dropout": 0.0}
+        trained(items, items, out, model, balance=balance, **settings)
+        found = scorer.score_items(load_checkpoint(out, device="cpu"), [items[0], items[-1]])
+        means[balance] = [float(each.mean or 0) for each in found.scores]
+    assert means[False][0] - means[False][1] > 0.5  # right but for one, as the ratings say
+    assert means[True] == pytest.approx([0.5, 0.5], abs=0.1)  # who answered says nothing
+
+
+def test_a_head_alone_is_trained_on_states_that_are_read_once(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items, read = rated_items(8), []
+    original = model_code.OrcaModel.state
+
+    def counted(self: Any, input_ids: Any, lengths: Any) -> Any:
+        read.append(len(lengths))
+        return original(self, input_ids, lengths)
+
+    monkeypatch.setattr(model_code.OrcaModel, "state", counted)
+    settings = {"method": "head", "steps": 40, "eval_steps": 40, "lr": 1e-2, "head_lr": 5e-2}
+    trained(items, items, tmp_path / "out", model, **settings)
+    texts = {(item.question, item.reference, item.candidate) for item in items}
+    assert sum(read) == 2 * len(texts)  # of the stage, and of the one evaluation
+    losses = _losses(tmp_path / "out")
+    assert losses[-1] < losses[0] - 0.1
+    before, after = load_lm(model, "float32"), load_checkpoint(tmp_path / "out", device="cpu").model.lm
+    assert all(torch.equal(a, b) for a, b in zip(before.parameters(), after.parameters(), strict=True))
 
 
 def test_a_loss_that_is_no_number_ends_training(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from stored_runs import TASKS, judge_by_seed, judge_file, only, run_lm_eval, run
 from stub_server import stub_server
 from tiny_model import make_tiny_model
 from typer.testing import CliRunner
+from written_book import sorting_cases
 
 from long_context_tasks.benchmarks import loading
 from long_context_tasks.benchmarks.catalogue import resolve_options
@@ -139,15 +140,14 @@ def test_opencompass(data: Path, left: Path, tmp_path: Path) -> None:
 @pytest.mark.hosts
 def test_likelihoods(tmp_path: Path, data: Path) -> None:
     model = make_tiny_model(tmp_path / "tiny", max_position_embeddings=1300)
-    task = "ada_leval_tsort_any_ppl_synthetic"
+    task = "ada_leval_tsort_any_ppl"
     arguments = f"pretrained={model},dtype=float32"
-    run_lm_eval(
-        tmp_path / "out", [task], arguments, {"lct_length": 1000, "lct_n": 2}, model="hf", device="cpu"
-    )
+    metadata = {"lct_length": 1000, "lct_cases": str(sorting_cases(tmp_path / "cases"))}
+    run_lm_eval(tmp_path / "out", [task], arguments, metadata, model="hf", device="cpu")
     [cell] = cells_of(collect([tmp_path / "out"]))
     run = only(tmp_path / "out", task)
     assert_as_the_host_has_it(cell, dict(run.numbers))
-    assert (cell.length, cell.variant) == (1000, "ppl_synthetic")
+    assert (cell.length, cell.variant) == (1000, "ppl")
     pages = list(shown_cases("k", unjudged_evaluation(run), load_task(run)))
     assert len(pages) == 2
     for page in pages:
@@ -155,12 +155,13 @@ def test_likelihoods(tmp_path: Path, data: Path) -> None:
         assert page.prompt is None and turn.response is not None and "of 24 is the likeliest" in turn.response
 
 
-def test_likelihoods_of_opencompass_name_clusters() -> None:
+def test_likelihoods_of_opencompass_name_clusters(tmp_path: Path) -> None:
     pytest.importorskip("opencompass")
     from long_context_tasks.hosts.opencompass.likelihood import CasePPLEvaluator
     from long_context_tasks.hosts.opencompass.task import CaseDataset
 
-    rows = CaseDataset.load("ada_leval_tsort_any_ppl_synthetic", lct_length=1000, lct_n=2)
+    options: dict[str, Any] = {"lct_length": 1000, "lct_cases": str(sorting_cases(tmp_path))}
+    rows = CaseDataset.load("ada_leval_tsort_any_ppl", **options)
     cases = list(rows["case"])
     told: dict[str, Any] = {
         "n_candidate_tokens": [[1] * 24] * 2,
@@ -170,8 +171,7 @@ def test_likelihoods_of_opencompass_name_clusters() -> None:
     told |= {"log_likelihoods": [[-1.0] * 24] * 2, "lct_window": ["unchecked"] * 2}
     given = [json.loads(rows[0]["lct_given"])] * 2
     result = CasePPLEvaluator().score(["0", "0"], ["", ""], rows, case=cases, lct_given=given, **told)
-    options = resolve_options({"lct_length": 1000, "lct_n": 2}, {})
-    task = loading.load_task("ada_leval_tsort_any_ppl_synthetic", options)
+    task = loading.load_task("ada_leval_tsort_any_ppl", resolve_options(options, {}))
     assert [row["cluster"] for row in result["details"]] == [task.by_id[case].cluster for case in cases]
 
 

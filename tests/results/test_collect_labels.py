@@ -89,7 +89,7 @@ def settings_of_runs(
     return collect([tmp_path]).runs["settings"].to_list()
 
 
-SYNTHETIC = "ada_leval_tsort_2k_synthetic"
+SYNTHETIC = "ada_leval_bestanswer_2k_synthetic"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from made_up_site import collection_of, made_up_cell
 
 from long_context_tasks.results.case_pages import ShownCase, ShownTurn
 from long_context_tasks.results.cells import Cell, cells_of, pooled_cells, turn_values, turns_of_cells
-from long_context_tasks.results.lengths import family_lengths
+from long_context_tasks.results.lengths import family_lengths, length_words
 from long_context_tasks.results.tables import markdown_text
 from long_context_tasks.results.tidy import Collection
 from long_context_tasks.stats import Mean
@@ -48,18 +48,47 @@ def made(
     return cells, shown  # fmt: skip
 
 
-def test_the_bar_is_chance_where_it_is_known_for_every_length_else_a_fraction() -> None:
-    cells, shown = made({2000: 0.9, 4000: 0.7, 8000: 0.1})
+def test_the_bar_is_a_fraction_of_the_shortest_above_chance_where_it_is_known() -> None:
+    cells, shown = made({2000: 0.9, 4000: 0.88, 8000: 0.1})
     collection = collection_of(cells, shown)
     chance = dict.fromkeys((cell.task for cell in cells), 1 / 24)
     [one] = family_lengths(collection, cells, chance)
-    assert (
-        str(one.found) == ">= 8000" and "chance" in one.found.definition and one.found.interval.high == 8000
-    )
+    assert (one.found.at_least, one.found.below) == (4000, 8000)
+    assert "85 % of the score above chance at the shortest length" in one.found.definition
+    assert one.found.lengths[1].bar == pytest.approx(1 / 24 + 0.85 * (0.9 - 1 / 24))
     del chance["ada_leval_tsort_8k"]
     [one] = family_lengths(collection, cells, chance)
-    assert str(one.found) == "2000" and "85 % of the score at the shortest length" in one.found.definition
+    assert "85 % of the score at the shortest length" in one.found.definition
     assert (one.model, one.family, one.benchmark) == ("a", "ada_leval_tsort", "ada_leval")
+
+
+def test_a_threshold_stands_beside_the_relative_bar_but_not_for_points() -> None:
+    cells, shown = made({2000: 0.98, 4000: 0.7})
+    relative, fixed = family_lengths(collection_of(cells, shown), cells, {}, 0.856)
+    assert (relative.threshold, fixed.threshold) == (None, 0.856)
+    assert length_words(fixed.found) == "at least 2k, below 4k" and "above 85.6 %" in fixed.found.definition
+    text = markdown_text(cells, [relative, fixed])
+    assert "| ada\\_leval\\_tsort, above 85.6 % | at least 2k, below 4k [2] |" in text
+    cells, shown = made({2000: 0.98, 4000: 0.7}, points=True)
+    assert len(family_lengths(collection_of(cells, shown), cells, {}, 0.856)) == 1
+
+
+@pytest.mark.parametrize(
+    ("shares", "words"),
+    [
+        ({2000: 0.9, 4000: 0.9}, "at least 4k"),
+        ({2000: 0.9, 4000: 0.1}, "at least 2k, below 4k"),
+        ({2000: 0.9, 4000: 0.78}, "at least 2k, open beyond"),
+        ({2000: 0.9, 4000: 0.78, 8000: 0.1}, "at least 2k, below 8k, open between"),
+        ({2000: 0.0, 4000: 0.0}, "open"),
+    ],
+)
+def test_words_of_claims(shares: dict[int, float], words: str) -> None:
+    cells, shown = made(shares)
+    [one] = family_lengths(collection_of(cells, shown), cells, {})
+    assert length_words(one.found) == words
+    [_, fixed] = family_lengths(collection_of(cells, shown), cells, {}, 0.98)
+    assert length_words(fixed.found).startswith("below 2k") or "open" in length_words(fixed.found)
 
 
 def test_one_length_has_no_effective_length_and_models_stay_apart() -> None:
@@ -98,7 +127,7 @@ def test_the_newest_version_of_a_length_counts() -> None:
     collection = collection_of([*old, *cells], [*others, *shown])
     chance = dict.fromkeys((cell.task for cell in cells), 0.1)
     [one] = family_lengths(collection, [*old, *cells], chance)
-    assert one.found.at_least and one.found.length == 4000
+    assert one.found.at_least == 4000
 
 
 def test_markdown_has_a_table_of_lengths_with_definitions() -> None:
@@ -107,8 +136,11 @@ def test_markdown_has_a_table_of_lengths_with_definitions() -> None:
         collection_of(cells, shown), cells, dict.fromkeys((cell.task for cell in cells), 0.5)
     )
     text = markdown_text(cells, lengths)
-    assert "## Effective context length" in text and "| ada\\_leval\\_tsort | 2k (2k) [1] |" in text
-    assert "1. longest context at which" in text and "a\\|b" in text
+    assert (
+        "## Effective context length" in text
+        and "| ada\\_leval\\_tsort | at least 2k, below 4k [1] |" in text
+    )
+    assert "1. context up to which" in text and "a\\|b" in text
     assert "Effective" not in markdown_text(cells)
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from run_commands import published_data
+from written_book import sorting_cases
 
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import resolve_options
@@ -121,8 +122,9 @@ def test_answers_that_come_stay_below_the_plan(data: Path) -> None:
     assert plan.prompt_tokens[CL100K] + plan.history_tokens == read
 
 
-def test_a_task_by_likelihood_sends_every_candidate(data: Path) -> None:
-    task = load("ada_leval_tsort_2k_ppl_synthetic", data, n=2)
+def test_a_task_by_likelihood_sends_every_candidate(tmp_path: Path) -> None:
+    options = {"lct_length": 1000, "lct_cases": str(sorting_cases(tmp_path))}
+    task = load_task("ada_leval_tsort_any_ppl", resolve_options(options, {}))
     assert task.candidates is not None
     plan = plan_task(task, Settings({CL100K: by_characters}))
     texts = [text for case in task.cases.cases for text in task.candidates(case, task.cases.documents)]

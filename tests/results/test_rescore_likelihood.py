@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from written_book import sorting_cases
 
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.hosts.own.export import load
@@ -20,8 +21,8 @@ def likelihood_run(cases: Sequence[StoredCase], folder: Path) -> StoredRun:
     return StoredRun(
         host="opencompass",
         model="m",
-        task="ada_leval_tsort_any_ppl_synthetic",
-        options={"lct_length": 1000, "lct_n": 2},
+        task="ada_leval_tsort_any_ppl",
+        options={"lct_length": 1000},
         version=1,
         folder=folder,
         label="m/x",
@@ -32,8 +33,10 @@ def likelihood_run(cases: Sequence[StoredCase], folder: Path) -> StoredRun:
 
 
 def test_log_likelihoods_that_were_kept(tmp_path: Path) -> None:
-    options: Options = resolve_options({"lct_length": 1000, "lct_n": 2}, {})
-    task: LoadedTask = load("ada_leval_tsort_any_ppl_synthetic", options)
+    options: Options = resolve_options(
+        {"lct_length": 1000, "lct_cases": str(sorting_cases(tmp_path / "cases"))}, {}
+    )
+    task: LoadedTask = load("ada_leval_tsort_any_ppl", options)
     first, second = task.cases.cases
     gold = list(itertools.permutations(range(1, 5))).index(tuple(first.turns[0].gold))
     values = [-100.0] * 24

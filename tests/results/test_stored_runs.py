@@ -17,6 +17,7 @@ from run_commands import answer_by_question, published_data, served_model, write
 from stored_runs import only, run_lm_eval
 from stub_server import stub_server
 from tiny_model import make_tiny_model
+from written_book import sorting_cases
 
 from long_context_tasks.hosts.lm_eval.refusals import REFUSED as HOST_REFUSED
 from long_context_tasks.hosts.lm_eval.results import REFUSED
@@ -156,8 +157,8 @@ def test_predictions_alone(data: Path, tmp_path: Path) -> None:
 @pytest.mark.hosts
 def test_likelihoods(tmp_path: Path, data: Path) -> None:
     model = make_tiny_model(tmp_path / "tiny", max_position_embeddings=1300)
-    task = "ada_leval_tsort_any_ppl_synthetic"
-    metadata = {"lct_length": 1000, "lct_n": 1}
+    task = "ada_leval_tsort_any_ppl"
+    metadata = {"lct_length": 1000, "lct_cases": str(sorting_cases(tmp_path / "cases", n=1))}
     run_lm_eval(
         tmp_path / "out", [task], f"pretrained={model},dtype=float32", metadata, model="hf", device="cpu"
     )

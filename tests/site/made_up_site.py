@@ -19,7 +19,8 @@ from long_context_tasks.results.models import ModelFacts, Models
 from long_context_tasks.results.tidy import RUNS, SCORES, Collection
 from long_context_tasks.schema.report import HeatMap, Line, Lines, Section, Table
 from long_context_tasks.site import BuiltSite, CellMap, SiteOptions, build_site
-from long_context_tasks.stats import EffectiveLength, Interval, Mean, wilson
+from long_context_tasks.stats import EffectiveLength, Interval, LengthOutcome, Mean, wilson
+from long_context_tasks.stats.effective_length import Outcome
 
 HOSTILE_NAME = '"><img src=x onerror=alert(1)>'
 HOSTILE_TEXT = (
@@ -61,17 +62,18 @@ def published_score(
 
 
 def family_length(
-    model: str,
-    family: str,
-    length: int,
-    ends: tuple[float, float],
-    definition: str,
-    *,
-    at_least: bool = False,
+    model: str, family: str, outcomes: Mapping[int, Outcome], definition: str, threshold: float | None = None
 ) -> FamilyLength:
-    """An effective length of which a test names what matters to it."""
-    found = EffectiveLength(length, at_least, Interval(*ends), None, (), (), definition)
-    return FamilyLength(model, "", family, "", None, "{}", found)
+    """An effective length of which a test names what matters to it: the outcome of each length, in order, without ups and downs."""
+    nowhere = Interval(0.1, 0.2)
+    lengths = [
+        LengthOutcome(length, 9, 9, 0.5, nowhere, 0.4, nowhere, outcome)
+        for length, outcome in outcomes.items()
+    ]
+    held = [length for length, outcome in outcomes.items() if outcome == "holds"]
+    lost = [length for length, outcome in outcomes.items() if outcome == "fails"]
+    found = EffectiveLength(max(held, default=None), min(lost, default=None), lengths, definition)
+    return FamilyLength(model, "", family, "", None, "{}", found, threshold)
 
 
 def run_name(*parts: object) -> str:
@@ -276,8 +278,8 @@ def small_options() -> SiteOptions:
         positions=("position",),
         models=known_models("Apache-2.0 <i>"),
         lengths=[
-            family_length(model, family, length, (8000.0, 32000.0), "longest context at which the 95 % interval of the score lies above chance, at all shorter measured lengths as well", at_least=length == 64000)
-            for model, length in (("Quail/Quail3-8B", 16000), ("magpie-small-24b", 64000))
+            family_length(model, family, outcomes, "context up to which the score stays above 85 % of the score at the shortest length")
+            for model, outcomes in (("Quail/Quail3-8B", {8000: "holds", 16000: "open", 32000: "fails"}), ("magpie-small-24b", {32000: "holds", 64000: "holds"}))
             for family in ("ada_leval_tsort", "ada_leval_bestanswer")
         ],
         heat_maps=[

@@ -4,8 +4,6 @@ Each function takes a prompt apart by its headings, gives the texts to the indep
 and a dictionary, none of the writers' bookkeeping), and returns the answer in the form of the gold one.
 """
 
-import itertools
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
@@ -13,22 +11,16 @@ from typing import Any
 
 import forum_reader
 import meeting_reader
-import novel_reader
-import story_debate_checks
 import synthetic_opinions_reader
 import trials_reader
 
 from long_context_tasks.corpora.documents import Review, Study
-from long_context_tasks.synthetic.forum.parts import devices
 
-GENRES = {"books": "story", "debates": "debate"}
 _CONTEXT = re.compile(
     r"^### Context:\n(.*?)\n\nNow, respond to the instruction\.\n\n### Instruction:\n(.*)", re.DOTALL
 )
 _STUDY = re.compile(r"^ID: (\d+)\nTitle: (.*)\nAbstract: (.*)$", re.MULTILINE)
-_UNEVEN = 0.4
 """How much a stretch twice as long as the mean has to gain, in shares of what a summary shares with its best paragraph."""
-_MILES = re.compile(r"\bMiles\b(?! (?:of|from|to|away|off|and|further|round|on|beyond)\b)")
 _SUBJECT = re.compile(r"the (?:(?!the ).)*?\[PROJECT\d+\]")
 
 
@@ -45,67 +37,10 @@ def context_and_rest(prompt: str) -> tuple[str, str]:
 
 
 def recalled(prompt: str, domain: str) -> set[str]:
-    """Names, counts of people, or numbers in citations."""
+    """Counts of people, or numbers in citations."""
     context, _ = context_and_rest(prompt)
-    if domain in GENRES:
-        found = set(story_debate_checks.names_in(context, GENRES[domain]))
-        # A common word too, which the reader passes over where it stands first; as such it is followed by a preposition.
-        return found | set(_MILES.findall(context))
     find = trials_reader.counts if domain == "medicine" else synthetic_opinions_reader.citation_numbers
     return {found for paragraph in re.split(r"\n\n+", context) for found in find(paragraph)}
-
-
-def ordered(prompt: str) -> list[str]:
-    """The numbers of the options in the order in which the context tells what they say."""
-    context, rest = context_and_rest(prompt)
-    options = re.findall(r"^\[(\d+)\] (.*)$", rest, re.MULTILINE)
-    paragraphs = context.split("\n\n")
-    told = story_debate_checks.told_in(paragraphs, [text for _, text in options])
-    return [options[place][0] for place in best_order(told, list(map(len, paragraphs)))]
-
-
-def best_order(told: Sequence[Sequence[Sequence[float]]], sizes: Sequence[int]) -> list[int]:
-    """The order in which summaries fit a text best that falls into one stretch of paragraphs for each, all about equally long.
-
-    It begins with the place of what each shares most, and moves single summaries as long as the whole fits better.
-
-    Args:
-        told: see :func:`story_debate_checks.told_in`.
-        sizes: of the paragraphs.
-    """
-    number = len(sizes)
-    ends = [0, *itertools.accumulate(sizes)]
-    mean = ends[-1] / len(told)
-    together = [[math.fsum(column) for column in zip(*rows, strict=True)] for rows in told]
-    scale = _UNEVEN * math.fsum(map(max, together)) / len(told)
-
-    def inside(rows: Sequence[Sequence[float]], start: int, end: int) -> float:
-        uneven = (ends[end] - ends[start]) / mean - 1
-        return math.fsum(max(row[start:end]) for row in rows) - scale * uneven**2
-
-    stretches = list(itertools.combinations(range(number + 1), 2))
-    shared = [{one: inside(rows, *one) for one in stretches} for rows in told]
-
-    def fit(order: Sequence[int]) -> float:
-        """What all sentences share with the stretches of their summaries, at best."""
-        best = [0.0] + [-math.inf] * number
-        for one in order:
-            best = [-math.inf] + [
-                max(best[start] + shared[one][start, end] for start in range(end))
-                for end in range(1, number + 1)
-            ]
-        return best[number]
-
-    order = sorted(range(len(told)), key=lambda one: together[one].index(max(together[one])))
-    value, better = fit(order), len(order) <= number
-    while better:
-        better = False
-        for one, two in itertools.permutations(range(len(order)), 2):
-            other = list(order)
-            other.insert(one, other.pop(two))
-            if (new := fit(other)) > value + 1e-9:
-                order, value, better = other, new, True
-    return order
 
 
 def included_studies(prompt: str) -> set[str]:
@@ -171,19 +106,6 @@ def settled(prompts: Sequence[str], options: Sequence[Sequence[str]]) -> list[st
     ]
 
 
-def sorting_parts(prompt: str) -> tuple[list[str], list[list[str]], list[str]]:
-    """The paragraphs before, of each part, and after."""
-    case = prompt[prompt.rindex("\nBefore: ") :]
-    before, *parts = re.split(r"\n\n(?:Part \d+|After): ", case.removeprefix("\nBefore: "))
-    texts = [[one.strip() for one in text.split("\n\n") if one.strip()] for text in (before, *parts)]
-    return texts[0], texts[1:-1], texts[-1]
-
-
-def sorted_parts(prompt: str) -> list[int]:
-    """The numbers of the parts in the order of the book."""
-    return [place + 1 for place in novel_reader.order(*sorting_parts(prompt))]
-
-
 def question_and_answers(prompt: str) -> tuple[str, list[str]]:
     """The question and the answers, in order."""
     case = prompt.rpartition("The question is given below.\n")[2]
@@ -194,19 +116,17 @@ def question_and_answers(prompt: str) -> tuple[str, list[str]]:
 
 def accepted(prompt: str) -> str | None:
     """The designation of the only answer that meets every point of the question; None where there is not one."""
-    found = forum_reader.choose(*question_and_answers(prompt), [device.name for device in devices()])
+    found = forum_reader.choose(*question_and_answers(prompt))
     return f"A{found[0] + 1}" if len(found) == 1 else None
 
 
 READERS: Mapping[str, Callable[[str], Any]] = {
     **{
         f"ethic_recall_{domain}_synthetic": lambda prompt, domain=domain: recalled(prompt, domain)
-        for domain in ("books", "debates", "medicine", "law")
+        for domain in ("medicine", "law")
     },
-    **{f"ethic_organize_{domain}_synthetic": ordered for domain in GENRES},
     "ethic_attribute_medicine_synthetic": included_studies,
     "ethic_attribute_law_synthetic": citing_segments,
-    "ada_leval_tsort_any_synthetic": sorted_parts,
     "ada_leval_bestanswer_any_synthetic": accepted,
 }
 """Task to the function that answers a prompt of it, for tasks of a single message."""

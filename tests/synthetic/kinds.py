@@ -4,9 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pytest
-
-from long_context_tasks.synthetic import debate, forum, meeting, novel, opinions, story, trials
+from long_context_tasks.synthetic import meeting, opinions, trials
 
 
 @dataclass(frozen=True)
@@ -14,7 +12,7 @@ class Kind:
     """A kind of text.
 
     Attributes:
-        write: a seed and a length in tokens (of the forum: in threads) to what is written.
+        write: a seed and a length in tokens to what is written.
         parts: what is written to the parts, of which a longer text has more.
         shown: what is written to its text.
     """
@@ -41,30 +39,18 @@ def text_of_group(group: opinions.OpinionGroup) -> str:
     return "".join(f"<Segment {number}>\n{segment.text}\n\n" for number, segment in segments)
 
 
-def _of_threads(threads: Sequence[forum.Thread]) -> str:
-    return "".join(body for one in threads for body in (one.body, *(answer.body for answer in one.answers)))
-
-
 def _document(write: Callable[[int, int], Any]) -> Kind:
     return Kind(write, lambda document: document.paragraphs, text_of)
 
 
 KINDS = {
-    "novel": Kind(novel.write_novel, lambda one: one.paragraphs, lambda one: "\n\n".join(one.paragraphs)),
-    "story": _document(story.write_story),
-    "debate": _document(debate.write_debate),
     "abstracts": _document(trials.write_abstracts),
     "review": Kind(trials.write_review, lambda review: review.studies, _of_review),
     "opinions": _document(opinions.write_opinions),
     "opinion group": Kind(opinions.write_opinion_group, lambda group: group.segments, text_of_group),
-    "forum": Kind(forum.write_threads, lambda threads: threads, _of_threads),
     "meeting": Kind(
         lambda seed, length: meeting.write_meeting(seed, length, max(1, min(8, length // 1000))),
         lambda one: one.lines,
         lambda one: one.transcript,
     ),
 }
-WRITE = {"story": story.write_story, "debate": debate.write_debate}
-SUMMARY = {"story": story.summary_of, "debate": debate.summary_of, "opinions": opinions.summary_of}
-"""Paragraphs to their summary."""
-GENRES = pytest.mark.parametrize("genre", list(WRITE))

@@ -5,12 +5,9 @@
 Options are arguments of a dataset (``lct_n=50``) or variables of the environment (LCT_N=50). LCT_TASKS=name,name takes
 some of these tasks; names of other files are left to those.
 
-    ada_leval_tsort_1k_synthetic ada_leval_tsort_2k_synthetic ada_leval_tsort_4k_synthetic
-    ada_leval_tsort_8k_synthetic ada_leval_tsort_16k_synthetic ada_leval_tsort_32k_synthetic
-    ada_leval_tsort_64k_synthetic ada_leval_tsort_128k_synthetic ada_leval_bestanswer_1k_synthetic
-    ada_leval_bestanswer_2k_synthetic ada_leval_bestanswer_4k_synthetic ada_leval_bestanswer_6k_synthetic
-    ada_leval_bestanswer_8k_synthetic ada_leval_bestanswer_12k_synthetic ada_leval_bestanswer_16k_synthetic
-    ada_leval_bestanswer_32k_synthetic ada_leval_bestanswer_64k_synthetic
+    ada_leval_bestanswer_1k_synthetic ada_leval_bestanswer_2k_synthetic ada_leval_bestanswer_4k_synthetic
+    ada_leval_bestanswer_6k_synthetic ada_leval_bestanswer_8k_synthetic ada_leval_bestanswer_12k_synthetic
+    ada_leval_bestanswer_16k_synthetic ada_leval_bestanswer_32k_synthetic ada_leval_bestanswer_64k_synthetic
     ada_leval_bestanswer_128k_synthetic
 """
 # Made by `lct generate` from the card of the benchmark; edit the card or the generator, not this file.

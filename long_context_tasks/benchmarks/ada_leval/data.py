@@ -1,4 +1,4 @@
-"""Where the cases of a task come from: published files, a folder of built cases, or the synthetic corpus.
+"""Where the cases of a task come from: published files, a folder of built cases, or the synthetic forum.
 
 Published files (``stackselect_*.json``, ``textsort_*.json``, plain or ``.gz``) are read once, as a stream, into a case
 folder in the cache; later runs read that. Settings and indices follow the official code.
@@ -55,6 +55,8 @@ NAME = "ada_leval"
 POSITIONS = ("front", "mid", "rear")
 INTERVALS = ("strict_accuracy", "official_accuracy")
 _ULTRA_LONG = 32_000
+_MADE = {"seed": ("synthetic",), "recast": ("recast",)}
+"""How the builders of cases from a seed end."""
 
 
 def load_task(name: str, options: AdaLevalOptions) -> LoadedTask:
@@ -76,7 +78,7 @@ def load_task(name: str, options: AdaLevalOptions) -> LoadedTask:
     else:
         if options.tokenizer is not None and not by_likelihood:
             tokenizer_identity(options.tokenizer)  # an unknown name is reported before anything is built
-        cases = _synthetic(spec, options) if spec.source == "seed" else _official(spec, options)
+        cases = _official(spec, options) if spec.source == "published" else _made(spec, options)
     chosen = list(cases.cases[: _subset_size(spec, options)])
     if by_likelihood:
         _require_segments(chosen, cases.documents)
@@ -138,15 +140,15 @@ def _subset_size(spec: TaskSpec, options: Options) -> int | None:
         return options.n
     if options.subset is not None:
         return options.subset
-    if options.cases is not None or spec.source == "seed":
+    if options.cases is not None or spec.source != "published":
         return None
     sizes = card(NAME).subsets["open_models"]
     return int(sizes["from_32k"] if (options.length or 0) >= _ULTRA_LONG else sizes["below_32k"])
 
 
 def _builder(spec: TaskSpec) -> str:
-    """Return the name of the builder and of its case folder: ``ada_leval_tsort`` or ``ada_leval_tsort_synthetic``."""
-    return f"{spec.family}_synthetic" if spec.source == "seed" else spec.family
+    """Return the name of the builder and of its case folder: ``ada_leval_bestanswer`` or ``ada_leval_bestanswer_synthetic``."""
+    return "_".join((spec.family, *_MADE.get(spec.source, ())))
 
 
 def _case_file(spec: TaskSpec, length: str) -> str:
@@ -154,17 +156,27 @@ def _case_file(spec: TaskSpec, length: str) -> str:
     return spec.family + f"_{length}" + _builder(spec).removeprefix(spec.family)
 
 
-def _synthetic(spec: TaskSpec, options: Options) -> CaseSet:
-    from long_context_tasks.benchmarks.ada_leval.build import SYNTHETIC_CASES, build
+def _without_files(spec: TaskSpec) -> str:
+    """Return how a message goes on that says what to do without published files."""
+    seeded = next((one.name for one in spec.card.variants if one.source == "seed"), None)
+    return f", or use the task that ends in _{seeded}" if seeded else ""
+
+
+def _made(spec: TaskSpec, options: Options) -> CaseSet:
+    """Write the cases from a seed, or from a seed and carriers, once into the cache."""
+    from long_context_tasks.benchmarks.ada_leval.build import CARRIER_KINDS, SYNTHETIC_CASES, build
+    from long_context_tasks.recast.carriers import carriers_of
 
     builder = _builder(spec)
     kind = BENCHMARK.settings_of(BENCHMARK.builders[builder])
     settings = run_settings(spec.name, kind, options, SYNTHETIC_CASES)
+    carriers = carriers_of(options, CARRIER_KINDS[spec.task], spec.name) if spec.source == "recast" else None
     return cached_cases(
         _case_file(spec, format_length(settings.lengths[0])),
         settings,
         card(NAME).version,
-        lambda folder: build(builder, None, settings, folder),
+        lambda folder: build(builder, carriers and carriers.parent, settings, folder),
+        carriers,
     )
 
 
@@ -210,7 +222,7 @@ def _require_segments(cases: Sequence[Case], documents: Documents) -> None:
         except ValueError as error:
             raise InputError(
                 f"case {case.id}: its segments, which the perplexity variant puts in every order, cannot be told apart: {error}; "
-                "correct the file, build cases with `lct build ada_leval_tsort` and give lct_cases, or use _ppl_synthetic"
+                "correct the file, build cases with `lct build ada_leval_tsort` and give lct_cases"
             ) from error
 
 
@@ -221,7 +233,7 @@ def _official(spec: TaskSpec, options: Options) -> CaseSet:
     if options.length_policy != "same_information":
         raise InputError(
             f"{spec.name}: the published files are same_information (cl100k lengths); for lct_length_policy=same_tokens build "
-            f"cases with `lct build {spec.family} --length-policy same_tokens` and give lct_cases, or use _synthetic"
+            f"cases with `lct build {spec.family} --length-policy same_tokens` and give lct_cases"
         )
     name = format_length(length)
     file_name = spec.card.files.get(name)
@@ -230,9 +242,7 @@ def _official(spec: TaskSpec, options: Options) -> CaseSet:
             f"{spec.name}: no published file of {name} (there are: {', '.join(spec.card.files)}); build cases of any "
             f"length with `lct build {spec.family} --length {name}` and run on them with lct_cases"
         )
-    instead = (
-        "build your own cases with `lct build` and give lct_cases, or use the task that ends in _synthetic"
-    )
+    instead = f"build your own cases with `lct build {spec.family}` and give lct_cases{_without_files(spec)}"
     path = find_file(file_name, options, NAME, instead=instead)
     task = _case_file(spec, name)
     made_from = {"file": path.name, "sha256": file_sha256(path)}

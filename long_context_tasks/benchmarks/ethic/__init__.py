@@ -45,7 +45,7 @@ BENCHMARK = Benchmark(
             f"ethic_{task}_synthetic": Builder(
                 task, _SYNTHETIC, f"{__name__}.synthetic:build", lengths=_LENGTHS
             )
-            for task in _TASKS
+            for task in ("recall", "summarize", "attribute")
         },
     },
 )

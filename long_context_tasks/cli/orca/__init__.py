@@ -85,17 +85,21 @@ def train(
     question: Annotated[bool, typer.Option("--question/--no-question", help="Show it to the model.")] = True,
     rationale: Annotated[bool, typer.Option("--rationale/--no-rationale", help="Show the context.")] = True,
     transcript: Annotated[bool, typer.Option("--transcript/--no-transcript", help="Show it.")] = False,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Read reference and candidate as two texts, and nothing else.")
+    ] = False,
 ) -> None:
     """Train a judge on rated answers. The same command goes on with a training that was stopped.
 
     Several GPUs: accelerate launch --multi_gpu --num_processes 4 "$(which lct)" orca train ...
     """
-    from long_context_tasks.orca import InputFormat
+    from long_context_tasks.orca.inputs import COMPARING, InputFormat
     from long_context_tasks.orca.train import TrainFiles, run_training
     from long_context_tasks.orca.train.plan import TrainSettings
     from long_context_tasks.schema.validated import validated
 
-    form = InputFormat().with_parts(question=question, rationale=rationale, transcript=transcript)
+    shown = {"question": question, "rationale": rationale, "transcript": transcript}
+    form = COMPARING.with_parts(transcript=transcript) if compare else InputFormat().with_parts(**shown)
     typed = {**typed_options(ctx), "window": tokens(window), "form": form}
     settings = validated(TrainSettings, typed, "lct orca train")
     files = TrainFiles(train_file, judge_train, dev, exclude or [], model, init, head)

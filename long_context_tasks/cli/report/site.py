@@ -89,6 +89,15 @@ def site(
             "--agreement", help="What `lct judge compare --out` wrote: how the judges agree with people."
         ),
     ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            "--threshold",
+            min=0,
+            max=100,
+            help="Percent: a second effective context length, up to which the score stays above it (RULER: 85.6).",
+        ),
+    ] = None,
     section: Annotated[
         list[str] | None,
         typer.Option(
@@ -229,6 +238,7 @@ def site(
             models=known,
             data_dir=data_dir,
             agreement=agreement,
+            threshold=None if threshold is None else threshold / 100,
         )
         for note in notes:
             typer.echo(f"note: {note}", err=True)
@@ -315,7 +325,9 @@ def _cases(collected: "Collected", data_dir: Path | None, *, private: bool) -> "
     """The cases of all runs; one task is held at a time, as its texts may be large."""
     from long_context_tasks.hosts.stored import load_task
     from long_context_tasks.results.case_pages import shown_cases
+    from long_context_tasks.results.sections import MOST_FOR_PAGES
     from long_context_tasks.schema import InputError
+    from long_context_tasks.schema.case_folder import NotInCache
 
     loaded: tuple[str, LoadedTask | None] = ("", None)
     by_task = sorted(collected.evaluations.items(), key=lambda one: one[1].run.task_key)
@@ -323,9 +335,11 @@ def _cases(collected: "Collected", data_dir: Path | None, *, private: bool) -> "
         key = evaluation.run.task_key
         if key != loaded[0]:
             try:
-                loaded = (key, load_task(evaluation.run, data_dir))
-            except InputError:
+                loaded = (key, load_task(evaluation.run, data_dir, MOST_FOR_PAGES))
+            except InputError as error:
                 loaded = (key, None)  # each of its pages says so
+                if isinstance(error, NotInCache):
+                    typer.echo(f"note: no prompts and gold answers on pages: {error}", err=True)
         try:
             yield from shown_cases(run, evaluation, loaded[1], private=private)
         except InputError as error:

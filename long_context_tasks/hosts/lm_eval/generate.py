@@ -8,11 +8,12 @@ import yaml
 from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.benchmarks.catalogue import TaskSpec
 from long_context_tasks.hosts.lm_eval.paths import SUITE_FOLDER, TASK_FOLDER
+from long_context_tasks.schema.card import Source
 
 NOTE = "# Made by `lct generate` from the card; edit the card instead.\n"
 _CLASS = "long_context_tasks.hosts.lm_eval.task.CaseTask"
-SYNTHETIC_GROUP = "lct_synthetic"
-"""All seeded tasks that are answered, each at the length that is asked for (``lct_length``).
+SYNTHETIC_GROUP, RECAST_GROUP = "lct_synthetic", "lct_recast"
+"""All seeded tasks that are answered, and all recast ones, each at the length that is asked for (``lct_length``).
 
 Tasks by likelihood are left out: they are no chat tasks and run on local models only, and a case costs a text for each candidate.
 """
@@ -79,33 +80,35 @@ def _groups(benchmark: str) -> dict[str, tuple[list[str], list[str]]]:
     return groups
 
 
-def synthetic_tasks() -> tuple[TaskSpec, ...]:
-    """Every task that is answered on texts written from a seed and takes any length, in the order of the cards.
+def synthetic_tasks(source: Source = "seed") -> tuple[TaskSpec, ...]:
+    """Every task that is answered on texts written (or recast) from a seed and takes any length, in the order of the cards.
 
-    A noisy or otherwise changed form of a seeded task is left out.
+    A noisy or otherwise changed form of such a task is left out.
     """
     return tuple(
         spec
         for spec in catalogue.task_specs()
-        if spec.source == "seed"
+        if spec.source == source
         and spec.scoring == "generate"
         and spec.length in ("", catalogue.ANY)
-        and (not spec.variant or spec.card.source != "seed")
+        and (not spec.variant or spec.card.source != source)
     )
 
 
 def _suite_groups(benchmarks: Sequence[str], groups: Mapping[str, object]) -> dict[str, tuple[str, ...]]:
-    """The two groups over all benchmarks; a group of splits stands for the tasks of the splits."""
-    synthetic: dict[str, None] = {}
-    for spec in synthetic_tasks():
-        if spec.benchmark in benchmarks:
-            synthetic[spec.group if spec.split and spec.group in groups else spec.name] = None
+    """The groups over all benchmarks; a group of splits stands for the tasks of the splits."""
+
+    def members(source: Source) -> tuple[str, ...]:
+        own = [spec for spec in synthetic_tasks(source) if spec.benchmark in benchmarks]
+        named = (spec.group if spec.split and spec.group in groups else spec.name for spec in own)
+        return tuple(dict.fromkeys(named))
+
     official = tuple(
         name
         for name in benchmarks
         if any(task.source == "published" for task in catalogue.card(name).tasks.values())
     )
-    suites = {SYNTHETIC_GROUP: tuple(synthetic), OFFICIAL_GROUP: official}
+    suites = {SYNTHETIC_GROUP: members("seed"), RECAST_GROUP: members("recast"), OFFICIAL_GROUP: official}
     # lm-eval runs an empty group without a word.
     return {name: members for name, members in suites.items() if members}
 

@@ -20,6 +20,7 @@ from long_context_tasks.benchmarks.catalogue import TaskSpec
 from long_context_tasks.hosts.environment import warn_of_misspelt_variables
 from long_context_tasks.hosts.lm_eval.generate import synthetic_tasks
 from long_context_tasks.schema import InputError
+from long_context_tasks.schema.card import Source
 
 VARIABLE = "LCT_TASKS"
 PRESET = "LCT_PRESET"
@@ -123,8 +124,8 @@ def group_of(spec: TaskSpec) -> str:
         return f"{spec.benchmark}_built_gen"
     if spec.length == catalogue.ANY:
         return f"{spec.benchmark}_any_gen"
-    if spec.source == "seed":
-        return f"{spec.benchmark}_synthetic_gen"
+    if spec.source in ("seed", "recast"):
+        return f"{spec.benchmark}_{'synthetic' if spec.source == 'seed' else spec.source}_gen"
     return f"{spec.benchmark}_variants_gen" if spec.variant else f"{spec.benchmark}_gen"
 
 
@@ -281,24 +282,27 @@ def suite_datasets() -> list[dict[str, Any]]:
     return _repeated(map(dataset, _named(wanted_names() or [OFFICIAL], catalogue.task_specs())))
 
 
-def synthetic_datasets() -> list[dict[str, Any]]:
-    """Return what ``eval_synthetic.py`` runs: seeded tasks of any length, those in LCT_TASKS or the plain ones of this package.
+def synthetic_datasets(source: Source = "seed") -> list[dict[str, Any]]:
+    """Return what ``eval_synthetic.py`` (or, for ``recast``, ``eval_recast.py``) runs: tasks of any length, those in LCT_TASKS or the plain ones of this package.
 
     Raises:
         InputError: a name that is no such task, or a bad number.
     """
     specs = catalogue.task_specs()
-    seeded = [spec for spec in specs if spec.source == "seed" and spec.length in ("", catalogue.ANY)]
+    seeded = [spec for spec in specs if spec.source == source and spec.length in ("", catalogue.ANY)]
     own = catalogue.own_benchmark_names()
-    plain = [spec.name for spec in synthetic_tasks() if spec.benchmark in own]
+    plain = [spec.name for spec in synthetic_tasks(source) if spec.benchmark in own]
     given = wanted_names()
     if unknown := [name for name in given if name not in {spec.name for spec in seeded}]:
-        variants = (spec.name for spec in specs if spec.card.source == "seed" and spec.variant)
+        variants = (spec.name for spec in specs if spec.card.source == source and spec.variant)
         raise InputError(
-            f"{VARIABLE}: not synthetic tasks of any length: {', '.join(unknown)}; there are: {', '.join(plain)}, "
+            f"{VARIABLE}: not {'synthetic' if source == 'seed' else source} tasks of any length: {', '.join(unknown)}; there are: {', '.join(plain)}, "
             f"and their variants, such as {next(variants, 'see `lct tasks`')}"
         )
-    options = {"lct_length": os.environ.get("LCT_LENGTH") or "1k", "lct_n": whole("LCT_N", 5)}
+    options = {
+        "lct_length": os.environ.get("LCT_LENGTH") or ("1k" if source == "seed" else "2k"),
+        "lct_n": whole("LCT_N", 5),
+    }
     return _repeated(dataset(task, **options) for task in given or plain)
 
 

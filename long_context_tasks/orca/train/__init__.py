@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ from long_context_tasks.orca.checkpoint import (
     read_config,
 )
 from long_context_tasks.orca.data import HEAD_NAMES, check_trainable, read_items
-from long_context_tasks.orca.train.plan import TrainSettings, make_stages, shared_questions
+from long_context_tasks.orca.inputs import InputFormat
+from long_context_tasks.orca.train.plan import TrainSettings, make_stages, shared_questions, with_negatives
 from long_context_tasks.schema import InputError
 
 
@@ -80,9 +81,13 @@ def run_training(
     judge = [] if files.judge_train is None else read_items(files.judge_train, need_ratings=True)
     dev = read_items(files.dev, need_ratings=True)
     held_out = [*dev, *(item for path in files.exclude for item in read_items(path))]
-    if settings.select in ("rho", "composite"):
+    if settings.select in ("rho", "within", "composite"):
         check_trainable(dev, str(files.dev))
     stages, notes = make_stages(scenario, human, judge, held_out)
+    stages = [
+        replace(stage, items=tuple(with_negatives(stage.items, settings.negatives, settings.seed)))
+        for stage in stages
+    ]
     with named_failures("training"):
         from long_context_tasks.orca.train.loop import Processes, Start, train
 
@@ -92,6 +97,10 @@ def run_training(
     if shared := shared_questions(human, dev):
         notes.append(
             f"note: {shared} questions of the development part are in the training part too; it will look better than it is"
+        )
+    if init is not None and InputFormat.of_args(read_args(init)) != settings.form:
+        notes.append(
+            f"note: {files.init} was trained to read other parts of an answer than this training shows it"
         )
     if settings.form.rationale and not any(item.rationale for stage in stages for item in stage.items):
         notes.append(

@@ -50,21 +50,24 @@ from long_context_tasks.orca.train.plan import (
     Measure,
     Stage,
     TrainSettings,
+    balanced_weights,
     rate,
     seed_of,
     step_items,
     steps_per_epoch,
 )
 from long_context_tasks.schema import InputError
+from long_context_tasks.stats.raters import mean_rho_within
 
 Report = Callable[[str], None]
-_MEASURES: dict[Measure, tuple[str, Callable[[float, Agreement], float]]] = {
-    "loss": ("loss", lambda loss, _: loss),
-    "mae": ("MAE", lambda _, figures: figures.mae),
-    "rho": ("-rho", lambda _, figures: -figures.rho),
-    "composite": ("-(rho + tau - MAE)", lambda _, figures: -composite_of(figures, COMPOSITES["paper"])),
+_MEASURES: dict[Measure, tuple[str, Callable[[float, float, Agreement], float]]] = {
+    "loss": ("loss", lambda loss, _, __: loss),
+    "mae": ("MAE", lambda _, __, figures: figures.mae),
+    "rho": ("-rho", lambda _, __, figures: -figures.rho),
+    "within": ("-rho within models", lambda _, within, __: -within),
+    "composite": ("-(rho + tau - MAE)", lambda _, __, figures: -composite_of(figures, COMPOSITES["paper"])),
 }
-"""Name of each measure of a gain in words, and the value to make small, from the loss of a rating and the agreement."""
+"""Name of each measure of a gain in words, and the value to make small, from the loss of a rating, rho within models and the agreement."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +208,7 @@ def _trainable(
 ) -> tuple[OrcaModel, Any]:
     """Load the model of a checkpoint, or a language model with a fresh head, in training mode; and its tokenizer.
 
-    Under ``lora`` an adapter goes on being trained, and a model without one gets a fresh one; under ``full`` an adapter is merged. Only what is trained
+    Under ``lora`` an adapter goes on being trained, and a model without one gets a fresh one; otherwise an adapter is merged. Only what is trained
     takes gradients.
     """
     lora = settings.method == "lora"
@@ -222,13 +225,15 @@ def _trainable(
         lm = _adapted(lm, settings) if lora else lm
         torch.manual_seed(seed_of("head", settings.seed))
         model = OrcaModel(lm, get_head(start.head))
+        if settings.form.compare:
+            model.begin_comparing()
     if not lora:
         # The vocabulary projection is never run, so it must not wait for gradients.
         model.lm.requires_grad_(False)
-        model.body().requires_grad_(True)
+        model.body().requires_grad_(settings.method == "full")
     if settings.gradient_checkpointing:
         model.lm.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-    return model.to(device).train(), tokenizer
+    return model.to(device).train(settings.method != "head"), tokenizer
 
 
 def _adapted(lm: Any, settings: TrainSettings) -> Any:
@@ -239,7 +244,7 @@ def _adapted(lm: Any, settings: TrainSettings) -> Any:
         lora_alpha=settings.lora_alpha,
         lora_dropout=settings.lora_dropout,
         target_modules="all-linear",
-        task_type="CAUSAL_LM",
+        task_type="CAUSAL_LM" if hasattr(lm, "prepare_inputs_for_generation") else "FEATURE_EXTRACTION",
     )
     torch.manual_seed(seed_of("adapter", settings.seed))
     return get_peft_model(lm, config)
@@ -294,6 +299,9 @@ class _Run:
                 torch.load(last / OPTIMIZER, map_location="cpu", weights_only=True)["optimizer"]
             )
         self.train_set = self._fitting(self.stage.items, f"stage {self.stage.name}")
+        self.states: dict[tuple[int, ...], torch.Tensor] = {}
+        trained = [item for item, _ in self.train_set]
+        self.weights = balanced_weights(trained) if settings.balance else [1.0] * len(trained)
         self.dev_set = self._fitting(self.dev_items, "development part")
         if self.processes.is_first:
             cut_log(self.folder / LOG, state.step)
@@ -357,16 +365,17 @@ class _Run:
         places = step_items(len(self.train_set), settings.batch_size, step, settings.seed, self.folder.name)
         ids = [self.train_set[place][1].ids for place in places]
         ratings = [self.train_set[place][0].ratings for place in places]
+        weights = [self.weights[place] for place in places]
         terms = self._terms(ratings)
         losses = []
         batches = length_batches([len(row) for row in ids], settings.batch_tokens, settings.batch_size)
         for number, batch in self.processes.share(batches):
             torch.manual_seed(seed_of("dropout", settings.seed, self.folder.name, step, number))
-            input_ids, lengths = collate([ids[place] for place in batch], self.pad, model.device)
             labels = model.head.labels([ratings[place] for place in batch]).to(model.device)
             with self._autocast():
-                params = model(input_ids, lengths)
-            loss = model.head.loss(params, labels).sum() / terms
+                params = self._params([ids[place] for place in batch])
+            each = torch.tensor([weights[place] for place in batch], device=model.device)
+            loss = (model.head.loss(params, labels).reshape(len(batch), -1).sum(1) * each).sum() / terms
             loss.backward()  # type: ignore[no-untyped-call,unused-ignore]
             losses.append((number, loss.item()))
         loss_of_all = math.fsum(self.processes.join(losses))
@@ -392,6 +401,20 @@ class _Run:
             }
         )
         return loss_of_all
+
+    def _params(self, ids: Sequence[Sequence[int]]) -> torch.Tensor:
+        """Compute the parameters of rows of tokens; where the head alone is trained, each row is read once in the whole stage."""
+        model = self.model
+        if self.settings.method != "head":
+            found: torch.Tensor = model(*collate(ids, self.pad, model.device))
+            return found
+        keys = [tuple(row) for row in ids]
+        if fresh := [key for key in dict.fromkeys(keys) if key not in self.states]:
+            with torch.no_grad():
+                self.states |= dict(
+                    zip(fresh, model.state(*collate(fresh, self.pad, model.device)), strict=True)
+                )
+        return model.of_state(torch.stack([self.states[key] for key in keys]))
 
     def _check_finite(self, what: str, value: float, step: int) -> None:
         if not math.isfinite(value):
@@ -421,7 +444,10 @@ class _Run:
         mean, variance = (each.tolist() for each in head.moments(params))
         figures = item_agreement(items, mean, None if head.quantiles is None else variance)
         _, value_of = _MEASURES[settings.select]
-        value = value_of(loss, figures)
+        within = mean_rho_within(
+            mean, [float(item.rating_mean or 0) for item in items], [item.model or "" for item in items]
+        )
+        value = value_of(loss, within, figures)
         gains = not math.isnan(value) and (state.best is None or value < state.best)
         if state.best is None and math.isnan(value):
             # Nothing to compare yet, as when all predictions are equal; but a stage needs a best checkpoint.
@@ -434,7 +460,7 @@ class _Run:
             without_gain=without,
             done=ended or without >= settings.patience,
         )
-        row = {"loss": loss, **asdict(figures)}
+        row = {"loss": loss, "rho_within": within, **asdict(figures)}
         self._log({"stage": self.stage.name, "step": state.step, "dev": row, "best": gains})
         if gains:
             self._save("best", metrics={"stage": self.stage.name, "step": state.step, "dev": row})

@@ -18,24 +18,27 @@ would have, without the state of any generator.
 
 import hashlib
 import random
+import statistics
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
-from long_context_tasks.orca.data import OrcaItem, check_trainable
+from long_context_tasks.orca.data import SCALE, OrcaItem, check_trainable
 from long_context_tasks.orca.inputs import InputFormat
 from long_context_tasks.orca.splits import normalised_question, question_numbers
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.validated import Checked, Number, Whole
 
-Measure = Literal["loss", "mae", "rho", "composite"]
-"""What is best on the development part: the loss of a rating, the mean absolute error of the mean, Spearman's rho, or rho + tau - MAE."""
+Measure = Literal["loss", "mae", "rho", "within", "composite"]
+"""What is best on the development part: the loss of a rating, the mean absolute error of the mean, Spearman's rho, its mean within the answers of each
+model, or rho + tau - MAE."""
 Scenario = Literal["human", "judge", "judge_all", "mixed", "two_stage"]
 SCENARIOS: tuple[Scenario, ...] = get_args(Scenario)
 
-_LR = {"lora": 2e-4, "full": 2e-5}
+_LR = {"lora": 2e-4, "full": 2e-5, "head": 2e-4}
 _HEAD_FACTOR = 5
 _Count = Annotated[Whole, Field(ge=1)]
 _Positive = Annotated[Number, Field(gt=0)]
@@ -45,7 +48,7 @@ _Share = Annotated[Number, Field(ge=0, lt=1)]
 class TrainSettings(Checked):
     """How a model is trained; the descriptions are the help of the command's options. All but ``save_steps`` decide the loss curve.
 
-    ``lora`` trains an adapter and the head, ``full`` the whole body and the head. Under ``bf16`` frozen weights are in bfloat16, trained weights in
+    ``lora`` trains an adapter and the head, ``full`` the whole body and the head, ``head`` the head alone, for which each answer is read once. Under ``bf16`` frozen weights are in bfloat16, trained weights in
     float32, and autocast computes. A step with more than ``batch_tokens`` tokens, padding included, is computed in parts.
 
     Attributes:
@@ -54,7 +57,7 @@ class TrainSettings(Checked):
         form: the parts of the text.
     """
 
-    method: Literal["lora", "full"] = Field("lora", description="lora or full.")
+    method: Literal["lora", "full", "head"] = Field("lora", description="lora, full or head.")
     precision: Literal["auto", "fp32", "bf16"] = Field(
         "auto", description="fp32 or bf16; auto: bf16 on a GPU."
     )
@@ -62,7 +65,7 @@ class TrainSettings(Checked):
     steps: _Count | None = Field(None, description="Of each stage, in place of --epochs.")
     batch_size: _Count = Field(16, description="Answers a step, over all processes.")
     batch_tokens: _Count = Field(8192, description="Most tokens computed at once.")
-    lr: _Positive | None = Field(None, description="Learning rate. Default: 2e-4 (lora), 2e-5 (full).")
+    lr: _Positive | None = Field(None, description="Learning rate. Default: 2e-4; for full 2e-5.")
     head_lr: _Positive | None = Field(None, description="Of the head. Default: five times --lr.")
     warmup: _Share = Field(0.1, description="Share of the steps.")
     weight_decay: _Share = Field(0.01, description="Of AdamW.")
@@ -76,7 +79,16 @@ class TrainSettings(Checked):
     )
     save_steps: _Count = Field(200, description="Steps between checkpoints.")
     patience: _Count = Field(3, description="Evaluations without a gain that end a stage.")
-    select: Measure = Field("loss", description="What is best on --dev: loss, mae, rho or composite.")
+    select: Measure = Field(
+        "loss", description="What is best on --dev: loss, mae, rho, within (models) or composite."
+    )
+    negatives: Annotated[Number, Field(ge=0)] = Field(
+        0.0,
+        description="Wrong answers to add, as a share: another question's reference or answer, rated lowest.",
+    )
+    balance: bool = Field(
+        False, description="Weigh answers so that all models have the same share of each rating."
+    )
     window: int | None = None
     gradient_checkpointing: bool = Field(False, description="Less memory, more time.")
     form: InputFormat = InputFormat()
@@ -170,6 +182,73 @@ def make_stages(
     if scenario == "two_stage":
         stages.append(Stage("human", tuple(human)))
     return _checked(stages, notes)
+
+
+def with_negatives(items: Sequence[OrcaItem], share: float, seed: int) -> list[OrcaItem]:
+    """Add answers that are wrong for certain, rated lowest by as many raters.
+
+    By turns an answer has the reference of another question of its domain, and a question with its reference has the answer to another one.
+
+    Args:
+        items: rated; all stay, in front.
+        share: wrong answers for each of them; 1.5 takes each answer once and half of them again.
+        seed: of the draws.
+
+    Raises:
+        InputError: no domain has two questions with different references.
+    """
+    domains: dict[str, list[int]] = {}
+    numbers = question_numbers(items)
+    for place, item in enumerate(items):
+        domains.setdefault(item.domain, []).append(place)
+
+    def differs(place: int, other: int) -> bool:
+        a, b = items[place], items[other]
+        same = (a.reference or "").strip().casefold() == (b.reference or "").strip().casefold()
+        return numbers[place] != numbers[other] and not same
+
+    able = [
+        place
+        for place, item in enumerate(items)
+        if any(differs(place, other) for other in domains[item.domain])
+    ]
+    if share and not able:
+        raise InputError(
+            "--negatives: no two questions of a domain have different references, so no answer can be made wrong; leave it out"
+        )
+    rng = random.Random(seed_of("negatives", seed))
+    order: list[int] = []
+    while share and len(order) < round(share * len(items)):
+        order += rng.sample(able, len(able))
+    made = []
+    for number, place in enumerate(order[: round(share * len(items))]):
+        item = items[place]
+        other = place
+        while not differs(place, other):
+            other = rng.choice(domains[item.domain])
+        changes: dict[str, Any] = (
+            {"reference": items[other].reference}
+            if number % 2
+            else {"candidate": items[other].candidate, "model": items[other].model}
+        )
+        lowest = (SCALE[0],) * len(item.ratings)
+        made.append(replace(item, id=f"{item.id} wrong {number}", ratings=lowest, **changes))
+    return [*items, *made]
+
+
+def balanced_weights(items: Sequence[OrcaItem]) -> list[float]:
+    """Weigh answers so that each model has the same share of each rating as all models together: who answered then says nothing about the rating.
+
+    The share of a rating in all answers through its share in those of the model, ratings rounded to 1 ... 5; the mean weight is 1. A rating that a model
+    never has stays lacking there.
+    """
+    kinds = [(item.model, round(statistics.fmean(item.ratings))) for item in items]
+    of_model = Counter(model for model, _ in kinds)
+    of_rating = Counter(rating for _, rating in kinds)
+    of_both = Counter(kinds)
+    weights = [of_rating[kind[1]] * of_model[kind[0]] / of_both[kind] for kind in kinds]
+    mean = statistics.fmean(weights)
+    return [weight / mean for weight in weights]
 
 
 def _checked(stages: list[Stage], notes: list[str]) -> tuple[list[Stage], list[str]]:

@@ -30,7 +30,7 @@ from long_context_tasks.schema.files import json_value, make_folder, write_whole
 from long_context_tasks.schema.response import writable
 
 _REMEDY = "choose another place with --out"
-_OF_THE_MACHINE = ("lct_data_dir", "lct_judge")
+_OF_THE_MACHINE = ("lct_data_dir", "lct_carriers", "lct_judge")
 """Options that tell a place and nothing about the task; left out."""
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from long_context_tasks.synthetic.document import Document, Paragraph, check_length, main_facts, paragraphs_of
+from long_context_tasks.synthetic.document import Document, Paragraph, check_length, paragraphs_of
 from long_context_tasks.synthetic.opinions.text import Holding, OpinionWriter
 from long_context_tasks.synthetic.wording import stream
 
@@ -142,7 +142,10 @@ def write_opinion_group(
     """Write a target case and pages of opinions of at least ``num_tokens`` tokens, and at most one page more; two pages at least.
 
     An opinion has four to nine pages, the last one of a group maybe fewer. A longer group of the same seed begins with the pages of
-    the shorter one. The arguments and errors are those of :func:`~long_context_tasks.synthetic.write_story`.
+    the shorter one.
+
+    Raises:
+        InputError: ``num_tokens`` is below 1.
     """
     check_length(num_tokens, "a group of opinions")
     writer = OpinionWriter(stream(seed, "opinion group"), masked=True)
@@ -201,7 +204,10 @@ def write_opinions(
     """Write opinions, paragraph by paragraph, of at least ``num_tokens`` tokens and at most one paragraph more.
 
     Labels are the numbers in citations of cases, statutes and rules, digits only. A longer text of the same seed begins with the
-    shorter one. The arguments and errors are those of :func:`~long_context_tasks.synthetic.write_story`.
+    shorter one.
+
+    Raises:
+        InputError: ``num_tokens`` is below 1.
     """
     writer = OpinionWriter(stream(seed, "opinions"), masked=False)
     paragraphs = paragraphs_of(_paragraphs(writer), num_tokens, characters_per_token, "opinions")
@@ -215,6 +221,3 @@ def begins_opinion(text: str) -> bool:
     (True, False)
     """
     return _CAPTION.match(text) is not None
-
-
-summary_of = main_facts

@@ -1,6 +1,7 @@
 """Cases of TSort built from books: order, whole paragraphs, caps, counts, seeds, bad input."""
 
 import hashlib
+import itertools
 import json
 import random
 import tempfile
@@ -8,32 +9,26 @@ from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 from naive_builders import naive_tsort
 from other_tokenizers import count, other_tokenizer
+from written_book import paragraphs, write_books
 
 from long_context_tasks.benchmarks.ada_leval import build, prompts
 from long_context_tasks.benchmarks.ada_leval.build.leaks import find_leaks
-from long_context_tasks.benchmarks.ada_leval.build.tsort import caps_for
+from long_context_tasks.benchmarks.ada_leval.build.tsort import Caps, CountedBook, caps_for, filled_windows
 from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings, TSortSettings
 from long_context_tasks.benchmarks.building import parse_lengths
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.corpora.books import Book
 from long_context_tasks.schema import CaseSet, InputError, format_length
-from long_context_tasks.synthetic.novel import write_novel
 from long_context_tasks.tokens import get_tokenizer
 
 FAMILY = "ada_leval_tsort"
 CARD = card("ada_leval").tasks["tsort"]
-
-
-def write_books(folder: Path, books: dict[str, list[str]]) -> Path:
-    path = folder / "books.jsonl"
-    lines = [json.dumps({"id": key, "paragraphs": paragraphs}) for key, paragraphs in books.items()]
-    path.write_text("\n".join(lines), encoding="utf-8")
-    return path
 
 
 def built(folder: Path, books: dict[str, list[str]], **options) -> dict[int, CaseSet]:
@@ -277,7 +272,7 @@ def test_real_books(shared, tmp_path):
 
 def test_chapter_numbers_put_back_stop_the_build(tmp_path):
     """Paragraphs given as such are not cleaned: the check at the end is all that sees numbers in them."""
-    novel = write_novel(3, 12_000).paragraphs
+    novel = paragraphs(200, 3)
     source = tmp_path / "books.jsonl"
     for every, stopped in ((10**6, False), (5, True)):
         text = [
@@ -297,7 +292,7 @@ def test_chapter_numbers_put_back_stop_the_build(tmp_path):
 
 
 def test_letters_are_left_out_and_named(tmp_path):
-    novel = write_novel(3, 12_000).paragraphs
+    novel = paragraphs(200, 3)
     books = tmp_path / "books"
     books.mkdir()
     (books / "novel.txt").write_text("CHAPTER I\n\n" + "\n\n".join(novel), encoding="utf-8")
@@ -314,3 +309,108 @@ def test_letters_are_left_out_and_named(tmp_path):
     settings = TSortSettings((2000,), stride=3, forms=("novel", "letters"))
     (both,) = build.build("ada_leval_tsort", books, settings, out)
     assert both.clusters == 2
+
+
+def filled_cases(folder: Path, length: int, per_book: int | None, **options) -> CaseSet:
+    """Cases that fill their length, of three written books."""
+    books = write_books(folder, {f"b{place}": paragraphs(1000, place) for place in range(3)})
+    chosen = TSortSettings((length,), fill=True, per_book=per_book, **options)
+    build.build(FAMILY, books, chosen, folder / FAMILY)
+    return CaseSet.read(folder / FAMILY, f"{FAMILY}_{format_length(length)}")
+
+
+@pytest.mark.parametrize("length", [1000, 1130, 4000])
+def test_a_filled_prompt_is_at_most_two_percent_below_its_length(length, tmp_path):
+    made = filled_cases(tmp_path, length, 5)
+    assert len(made) == 15
+    starts = {name: [] for name in ("b0", "b1", "b2")}
+    for case in made.cases:
+        document = made.documents[case.document]
+        assert 0.98 * length <= case.num_tokens["cl100k"] <= length
+        assert case.num_tokens["cl100k"] == count(prompts.prompt(case, made.documents))
+        spans = [case.inputs["before"], *case.inputs["segments"], case.inputs["after"]]
+        before, *parts, after = (document[a:b] for a, b in spans)
+        piece = "\n\n".join([before, *(parts[place - 1] for place in case.turns[0].gold), after])
+        assert f"\n\n{piece}\n\n" in f"\n\n{document}\n\n"
+        assert 0.5 <= count(before) / count(after) <= 2.1
+        assert max(map(count, parts)) - min(map(count, parts)) <= 80
+        starts[case.cluster].append(int(case.id.split("_")[-5]))
+    for places in starts.values():
+        assert all(b - a >= 64 for a, b in itertools.pairwise(sorted(places)))
+
+
+def test_another_tokenizer_fills_in_its_own_tokens(tmp_path):
+    words = other_tokenizer("words", tmp_path / "words")
+    made = filled_cases(tmp_path, 2000, 2, tokenizer=words, length_policy="same_tokens")
+    assert len(made) == 6
+    for case in made.cases:
+        prompt = prompts.prompt(case, made.documents)
+        assert case.num_tokens == {"cl100k": count(prompt), words: get_tokenizer(words).count(prompt)}
+        assert 0.98 * 2000 <= case.num_tokens[words] <= 2000
+
+
+def test_paragraphs_count_as_in_the_whole_text(tmp_path):
+    from tokenizers import Regex, Tokenizer, models, pre_tokenizers
+
+    made = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    # A blank line belongs to the word behind it, but is a token of its own at the end of a paragraph that stands alone.
+    made.pre_tokenizer = pre_tokenizers.Split(Regex(r"\n*\S+ ?|\n+"), "isolated")
+    made.save(str(tmp_path / "tokenizer.json"))
+    tokenizer = get_tokenizer(str(tmp_path))
+    alone = CountedBook.of(Book("b", "B", tuple(paragraphs(150)), (0,)), tokenizer)
+    together = alone.as_in_whole(tokenizer)
+    assert together.cumulated[-1] == tokenizer.count(alone.document) < alone.cumulated[-1] - 40
+    assert alone.as_in_whole(get_tokenizer("cl100k")) is alone
+    middle = len(alone.tokens) // 2
+    half = tokenizer.count("\n\n".join(alone.book.paragraphs[:middle]))
+    assert abs(together.cumulated[middle] - half) < 10 < alone.cumulated[middle] - half
+
+
+def naive_windows(sizes, caps, segments, fixed):
+    """Every place and its most equal hints, tried one by one."""
+    found = {}
+    for first in range(1, len(sizes)):
+        edges, at = [first], first
+        for _ in range(segments):
+            total = 0
+            while at < len(sizes) and total + sizes[at] <= caps.segment:
+                total, at = total + sizes[at], at + 1
+            edges.append(at)
+        if at == len(sizes) or len(set(edges)) < len(edges):
+            continue
+        middle = fixed + sum(sizes[first:at])
+        for start in range(first):
+            before = sum(sizes[start:first])
+            ends = [
+                end
+                for end in range(at + 1, len(sizes) + 1)
+                if middle + before + sum(sizes[at:end]) <= caps.bound
+            ]
+            if not ends:
+                continue
+            after = sum(sizes[at : ends[-1]])
+            uneven = max(before, after) / min(before, after)
+            if 0.98 * caps.bound <= middle + before + after and uneven <= 2:
+                found[first] = min(found.get(first, (9, 0)), (uneven, tuple(edges)))
+    return found
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    sizes=st.lists(st.integers(5, 40), min_size=5, max_size=24),
+    segments=st.integers(2, 4),
+    segment=st.integers(30, 80),
+    bound=st.integers(300, 500),
+)
+def test_windows_are_those_that_fill_the_length(sizes, segments, segment, bound):
+    caps = Caps(before=0, segment=segment, after=0, stride=1, bound=bound)
+    counted = CountedBook(Book("b", "B", tuple("x" * len(sizes)), (0,)), np.array(sizes))
+    expected = naive_windows(sizes, caps, segments, 60)
+    made = list(filled_windows(counted, caps, segments, 60))
+    assert [window.edges for window in made] == [edges for _, edges in expected.values()]
+    for window, (uneven, _) in zip(made, expected.values(), strict=True):
+        before, after = (
+            sum(sizes[window.before : window.edges[0]]),
+            sum(sizes[window.edges[-1] : window.after]),
+        )
+        assert max(before, after) / min(before, after) == pytest.approx(uneven)

@@ -14,7 +14,7 @@ from published_files import load, record, tsort_record
 
 from long_context_tasks.benchmarks.ada_leval import AdaLevalOptions, data, prompts
 from long_context_tasks.benchmarks.ada_leval.build import build
-from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings, TSortSettings
+from long_context_tasks.benchmarks.ada_leval.settings import BestAnswerSettings
 from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import Case, InputError, LoadedTask, Turn
@@ -166,7 +166,7 @@ def test_published_files_have_one_length_policy(published: Path) -> None:
 
 
 def test_perplexity_needs_segments(published: Path) -> None:
-    with pytest.raises(InputError, match=r"case book0_0_7: .*segments.*_ppl_synthetic"):
+    with pytest.raises(InputError, match=r"case book0_0_7: .*segments.*lct build ada_leval_tsort"):
         load("ada_leval_tsort_2k_ppl", published)
 
 
@@ -330,13 +330,13 @@ def test_a_wrong_tokenizer_stops_before_anything_is_read(
 
 
 def test_synthetic_cases_are_counted_in_any_tokenizer(published: Path, words: str, tmp_path: Path) -> None:
-    for name in ("ada_leval_tsort_any_synthetic", "ada_leval_bestanswer_any_synthetic"):
-        task = load(name, published, n=2, length="1k", tokenizer=words)
-        _counted(task, "cl100k", words)
-        assert task.options.tokenizer == words and {*task.cases.cases[0].num_tokens} == {"cl100k", words}
-        measured = load(name, published, n=2, length="1k", tokenizer=words, length_policy="same_tokens")
-        _counted(measured, "cl100k", words)
-        assert measured.cases.cases[0].num_tokens != task.cases.cases[0].num_tokens
+    name = "ada_leval_bestanswer_any_synthetic"
+    task = load(name, published, n=2, length="1k", tokenizer=words)
+    _counted(task, "cl100k", words)
+    assert task.options.tokenizer == words and {*task.cases.cases[0].num_tokens} == {"cl100k", words}
+    measured = load(name, published, n=2, length="1k", tokenizer=words, length_policy="same_tokens")
+    _counted(measured, "cl100k", words)
+    assert measured.cases.cases[0].num_tokens != task.cases.cases[0].num_tokens
 
 
 def test_a_tokenizer_that_changed_counts_anew(published: Path, words: str) -> None:
@@ -349,12 +349,12 @@ def test_a_tokenizer_that_changed_counts_anew(published: Path, words: str) -> No
 
 
 def _build(folder: Path, **options: Any) -> Path:
-    settings = TSortSettings((1000,), n=3, **options)
-    build("ada_leval_tsort_synthetic", None, settings, folder / "ada_leval_tsort_synthetic")
+    settings = BestAnswerSettings((1000,), n=3, **options)
+    build("ada_leval_bestanswer_synthetic", None, settings, folder / "ada_leval_bestanswer_synthetic")
     return folder
 
 
-def _load_built(folder: Path, name: str = "ada_leval_tsort_any_synthetic", **options: Any) -> LoadedTask:
+def _load_built(folder: Path, name: str = "ada_leval_bestanswer_any_synthetic", **options: Any) -> LoadedTask:
     given = {f"lct_{key}": value for key, value in options.items()}
     return load_task(name, resolve_options({"lct_cases": str(folder), **given}, {}))
 
@@ -382,7 +382,7 @@ def test_results_say_what_cases_were_built_with(built: Path, words: str) -> None
         ({"seed": 0}, "built with seed 3, but lct_seed=0"),
         ({"length_policy": "same_information"}, "built with length policy same_tokens"),
         ({"tokenizer": "cl100k"}, "built with tokenizer .*words, but lct_tokenizer=cl100k"),
-        ({"length": "2k"}, "no cases of ada_leval_tsort_2k_synthetic"),
+        ({"length": "2k"}, "no cases of ada_leval_bestanswer_2k_synthetic"),
     ],
 )
 def test_options_may_not_contradict_built_cases(built: Path, options: dict[str, Any], message: str) -> None:

@@ -309,7 +309,7 @@ def test_options_in_any_number_of_one_context(documents: Path, tmp_path: Path) -
         ("ethic_summarize", "2;4", "--items 2;4: give whole numbers with commas"),
         ("ethic_summarize", "1,4", "--items must be at least 2 each, not 1,4"),
         ("ethic_recall", "4", "ethic_recall takes no --items"),
-        ("ada_leval_tsort_synthetic", "4", "takes no --items"),
+        ("ada_leval_bestanswer_synthetic", "4", "takes no --items"),
     ],
 )
 def test_items_that_cannot_be_had_are_refused(

@@ -3,7 +3,6 @@
 import json
 import re
 import tracemalloc
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +17,15 @@ from long_context_tasks.benchmarks.catalogue import resolve_options
 from long_context_tasks.benchmarks.ethic.prompts import context_of, template
 from long_context_tasks.benchmarks.ethic.scoring import fact_recall, summaries
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import SectionFacts, plain_words, states
-from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.synthetic import (
-    MAKERS,
     WRITINGS,
     SyntheticSettings,
     build,
     make_case,
 )
+from long_context_tasks.benchmarks.ethic.synthetic.attribute import attribute
 from long_context_tasks.benchmarks.ethic.synthetic.fit import fit, shortened, whole_word
 from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, Made, Maker
-from long_context_tasks.benchmarks.ethic.synthetic.organize import organize
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.judges import Verdict
 from long_context_tasks.schema import Case, CaseSet, InputError, Options, Turn
@@ -37,7 +34,7 @@ from long_context_tasks.tokens import get_tokenizer
 
 pytestmark = pytest.mark.slow
 
-PAIRS = [(task, domain) for task, domains in DOMAINS.items() for domain in domains]
+PAIRS = [(task, domain) for task in ("recall", "summarize", "attribute") for domain in GENRES]
 count = get_tokenizer("cl100k").count
 
 
@@ -55,25 +52,13 @@ def test_a_prompt_is_at_most_two_percent_below_its_length(task: str, domain: str
         assert size == count(f"{template('build_system')}\n\n{made.draft.user}")
 
 
-@pytest.mark.parametrize(("task", "domain"), [("attribute", "law"), ("organize", "debates")])
-def test_documents_that_make_no_case_never_run_out(task: str, domain: str) -> None:
+def test_documents_that_make_no_case_never_run_out() -> None:
     chosen = SyntheticSettings((1000,), seed=1).fitted()
-    make = MAKERS.get(task, Maker.made)
-    failed = [make(Maker(task, domain, 1000, chosen.fresh(), number)) is None for number in range(40)]
+    failed = [
+        attribute(Maker("attribute", "law", 1000, chosen.fresh(), number)) is None for number in range(40)
+    ]
     share = sum(failed) / len(failed)
     assert share**WRITINGS * 1000 < 1e-2, share  # a thousand cases
-
-
-@pytest.mark.parametrize("domain", DOMAINS["organize"])
-def test_options_say_what_is_told_once(domain: str) -> None:
-    """What is told in two places would make two orders right."""
-    length = 500_000  # shorter ones seldom tell a thing twice
-    maker = Maker("organize", domain, length, SyntheticSettings((length,)).fitted().fresh(), 0)
-    told = Counter(fact.statement for one in maker.document().paragraphs for fact in one.facts)
-    assert max(told.values()) > 1
-    made = organize(maker)
-    assert made is not None and all(part.facts for part in made.facts)
-    assert all(told[fact.statement] == 1 for part in made.facts for fact in part.facts)
 
 
 @pytest.mark.parametrize("kind", ["words", "bytes"])
@@ -88,7 +73,7 @@ def test_another_tokenizer_measures_its_own_tokens(kind: str, tmp_path: Path) ->
         assert 0.98 * length <= size <= length, (task, domain, size)
 
 
-@pytest.mark.parametrize("domain", DOMAINS["attribute"])
+@pytest.mark.parametrize("domain", GENRES)
 def test_longer_tokens_than_those_of_cl100k_are_supplied(domain: str, tmp_path: Path) -> None:
     from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 
@@ -114,9 +99,9 @@ def test_fewer_cases_are_the_first_of_more_and_seeds_differ(tmp_path: Path) -> N
     texts = {}
     for seed, n in ((1, 2), (1, 4), (2, 2)):
         folder = tmp_path / f"{seed}_{n}" / "ethic_recall_synthetic"
-        chosen = SyntheticSettings((1000,), seed=seed, n=n, domain="books")
+        chosen = SyntheticSettings((1000,), seed=seed, n=n, domain="law")
         build("ethic_recall_synthetic", None, chosen, folder)
-        cases = CaseSet.read(folder, "ethic_recall_books_synthetic")
+        cases = CaseSet.read(folder, "ethic_recall_law_synthetic")
         texts[seed, n] = [(case.to_json(), cases.documents[case.inputs["user"]]) for case in cases.cases]
     assert texts[1, 2] == texts[1, 4][:2]
     assert not {user for _, user in texts[1, 4]} & {user for _, user in texts[2, 2]}
@@ -124,10 +109,10 @@ def test_fewer_cases_are_the_first_of_more_and_seeds_differ(tmp_path: Path) -> N
 
 def test_tasks_of_a_domain_ask_about_the_same_documents() -> None:
     starts = {
-        task: (context_of(made_case(task, "books", 4000, 0).draft.user) or "").removeprefix("<Section 1>\n")[
+        task: (context_of(made_case(task, "law", 4000, 0).draft.user) or "").removeprefix("<Segment 1>\n")[
             :300
         ]
-        for task in ("recall", "summarize", "organize")
+        for task in ("recall", "summarize")
     }
     assert len(set(starts.values())) == 1
 
@@ -155,12 +140,12 @@ def test_built_cases_run_under_their_task_at_their_length(tmp_path: Path) -> Non
 
 def test_what_cannot_be_built_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="lct_length"):
-        load_task("ethic_recall_books_synthetic", Options())
+        load_task("ethic_recall_law_synthetic", Options())
     with pytest.raises(InputError, match="too short"):
-        load_task("ethic_recall_books_synthetic", Options(length=900))
-    with pytest.raises(InputError, match="no cases of law, only of books, debates"):
-        chosen = SyntheticSettings((1000,), domain="law")
-        build("ethic_organize_synthetic", None, chosen, tmp_path / "x")
+        load_task("ethic_recall_law_synthetic", Options(length=900))
+    with pytest.raises(InputError, match="no cases of books, only of medicine, law"):
+        chosen = SyntheticSettings((1000,), domain="books")
+        build("ethic_recall_synthetic", None, chosen, tmp_path / "x")
     with pytest.raises(InputError, match=r"--domain must be one of .* not poems"):
         SyntheticSettings((1000,), domain="poems")
 
@@ -311,7 +296,7 @@ def test_the_statements_of_the_writer_score_one_without_a_judge(task: Any) -> No
     assert task.score(case, None, "does_not_fit")["fact_recall"].value is None
 
 
-@pytest.mark.parametrize("domain", DOMAINS["summarize"])
+@pytest.mark.parametrize("domain", GENRES)
 def test_every_statement_states_its_fact(domain: str) -> None:
     made = load_task(f"ethic_summarize_{domain}_synthetic", Options(length=8000, n=3, seed=11))
     facts = [fact for case in made.cases.cases for row in case.inputs["facts"] for fact in row["facts"]]

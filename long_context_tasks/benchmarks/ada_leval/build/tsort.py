@@ -41,7 +41,6 @@ from long_context_tasks.benchmarks.building import Progress, TaskReport, bound_o
 from long_context_tasks.corpora.books import Book
 from long_context_tasks.schema import Case, CaseWriter, InputError, Turn, format_length, parse_length
 from long_context_tasks.schema.card import TaskCard
-from long_context_tasks.synthetic.novel import CHARACTERS_PER_TOKEN, write_novel
 from long_context_tasks.tokens import CL100K, Tokenizer, get_tokenizer
 
 _JOINT = "\n\n"
@@ -452,13 +451,11 @@ def _cases_of(
         return mixed(windows)
     counted = counted.as_in_whole(settings.measure)
     if settings.segment_cap is None:
-        # The paper's reserve is too small for the frame in tokenizers with short tokens; and in very short cases a paragraph
-        # may be longer than a segment should be.
+        # The paper's reserve is too small for the frame in tokenizers with short tokens.
         room = (caps.bound - caps.before - caps.after - counter.fixed) // settings.segments
-        caps = replace(caps, segment=max(min(caps.segment, room), int(counted.tokens.max())))
+        caps = replace(caps, segment=min(caps.segment, room))
     windows = silent(filled_windows(counted, caps, settings.segments, counter.fixed))
-    if settings.per_book != 1:
-        windows = _apart(windows, caps.stride)
+    windows = _apart(windows, caps.stride, stable_seed(settings.seed, row.task, counted.book.id, "first"))
     # What words at the edges have more or less is not in the windows' sums.
     least = least_tokens(caps.bound)
     fitting = (draft for draft in mixed(windows) if least <= counter.count(draft) <= caps.bound)
@@ -469,9 +466,9 @@ def _cases_of(
     return [draft.to_case(row.task, counter.count_all(draft), row.length) for draft in drafts]
 
 
-def _apart(windows: Iterable[Window], stride: int) -> Iterator[Window]:
-    """Yield the windows that begin at least a stride after the last one taken."""
-    free = 0
+def _apart(windows: Iterable[Window], stride: int, seed: str) -> Iterator[Window]:
+    """Yield the windows that begin at least a stride after the last one taken; where the first begins depends on the seed."""
+    free = random.Random(seed).randrange(stride)
     for window in windows:
         if window.edges[0] >= free:
             free = window.edges[0] + stride
@@ -511,56 +508,3 @@ def _write_length(
     more = f" and {len(without) - 5} more books" if len(without) > 5 else ""
     note = f"{row.task}: no case from {listed}{more}: too short, or their paragraphs are too long"
     return replace(report, notes=[note])
-
-
-_MOST_TOKENS = 10_000_000
-_FEWEST_NOVELS = 10
-_CASES = 200
-"""Cases for which the tokens above suffice."""
-# A paragraph of the synthetic novel has some 133 tokens at most. Not every place has paragraphs that fill a very short case.
-_LONG_PARAGRAPH = 150
-_SLACK = 80 * _LONG_PARAGRAPH
-
-
-@dataclass(frozen=True)
-class NovelPlan:
-    """Novels for the synthetic cases of one length.
-
-    How many cases come from a novel, and how long it is, depend on the length alone, so that fewer cases are the first of
-    more. Up to 50k each case has a novel of its own. Longer cases share some, which are then the clusters of the interval:
-    200 cases have ten million tokens of novels to begin in, but never fewer than ten novels (128k: 78 novels of three
-    cases each, taken in turns). Beyond what these novels give there are more of them, and the turns are others.
-
-    Attributes:
-        seeds: of the novels.
-        per_novel: cases from each.
-        num_tokens: of each novel.
-        characters_per_token: of the tokenizer in which lengths are meant.
-    """
-
-    seeds: tuple[int, ...]
-    per_novel: int
-    num_tokens: int
-    characters_per_token: float
-
-    @classmethod
-    def of(cls, card: TaskCard, settings: TSortSettings, length: int) -> "NovelPlan":
-        """Plan for the number of cases and the length that are asked for."""
-        cases = settings.n or 1
-        novels = min(max(_FEWEST_NOVELS, _MOST_TOKENS // length), _CASES)
-        per_novel = -(-_CASES // novels)
-        number = min(cases, novels) if cases <= novels * per_novel else -(-cases // per_novel)
-        room = (per_novel - 1) * caps_for(card, length, settings).stride * _LONG_PARAGRAPH + _SLACK
-        rate = CHARACTERS_PER_TOKEN
-        if settings.measure.name != CL100K:
-            sample = _JOINT.join(write_novel(0, 3000).paragraphs)
-            rate = 1.02 * len(sample) / settings.measure.count(sample)
-            room = round(room * CHARACTERS_PER_TOKEN / rate)
-        seeds = (int(stable_seed(settings.seed, length, place)[:12], 16) for place in range(number))
-        return cls(tuple(seeds), per_novel, length + room, rate)
-
-    def novels(self) -> Iterator[Book]:
-        """Write them, one after the other."""
-        for seed in self.seeds:
-            novel = write_novel(seed, self.num_tokens, characters_per_token=self.characters_per_token)
-            yield Book(novel.id, novel.title, novel.paragraphs, novel.chapters)

@@ -1,19 +1,18 @@
 """The way in to synthetic cases, for ``lct build`` and for the hosts, which have them made at first use."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from math import nan
 from pathlib import Path
 
 from long_context_tasks.benchmarks.building import Progress, TaskReport, cached_cases, run_settings
 from long_context_tasks.benchmarks.catalogue import TaskSpec, card
+from long_context_tasks.benchmarks.ethic import BENCHMARK
 from long_context_tasks.benchmarks.ethic.build.drafts import task_name
 from long_context_tasks.benchmarks.ethic.build.settings import FittedSettings, SyntheticSettings
 from long_context_tasks.benchmarks.ethic.scoring.fact_recall import INPUT
-from long_context_tasks.benchmarks.ethic.scoring.official import DOMAINS
 from long_context_tasks.benchmarks.ethic.synthetic.attribute import attribute
-from long_context_tasks.benchmarks.ethic.synthetic.maker import Made, Maker
-from long_context_tasks.benchmarks.ethic.synthetic.organize import organize
+from long_context_tasks.benchmarks.ethic.synthetic.maker import GENRES, Made, Maker
 from long_context_tasks.schema import Case, CaseSet, CaseWriter, InputError, Options, format_length
 
 SYNTHETIC = "synthetic"
@@ -30,7 +29,7 @@ def family_of(task: str) -> str:
 
 
 def name_of(task: str, domain: str) -> str:
-    """``ethic_recall_books_synthetic``: the task, and the file of its case folder with the cases of all lengths."""
+    """``ethic_recall_law_synthetic``: the task, and the file of its case folder with the cases of all lengths."""
     return f"{task_name(task, domain)}_{SYNTHETIC}"
 
 
@@ -42,15 +41,15 @@ def build(
     Raises:
         InputError: a domain that the task does not have, or a length too short for a case.
     """
-    [task] = (task for task in DOMAINS if family_of(task) == family)
+    task = BENCHMARK.builders[family].task
     progress = progress or Progress()
-    if settings.domain is not None and settings.domain not in DOMAINS[task]:
+    if settings.domain is not None and settings.domain not in GENRES:
         raise InputError(
-            f"{family} has no cases of {settings.domain}, only of {', '.join(DOMAINS[task])}; correct --domain"
+            f"{family} has no cases of {settings.domain}, only of {', '.join(GENRES)}; correct --domain"
         )
     settings = replace(settings, n=settings.n or CASES)
     settings.fitted()  # an unavailable tokenizer is reported before anything is written
-    domains = DOMAINS[task] if settings.domain is None else (settings.domain,)
+    domains = tuple(GENRES) if settings.domain is None else (settings.domain,)
     options = {**asdict(settings), "source": None, "card_version": card("ethic").version}
     reports: list[TaskReport] = []
     with CaseWriter(folder, options) as writer:
@@ -86,16 +85,13 @@ def _cases(
             yield case
 
 
-MAKERS: Mapping[str, Callable[[Maker], Made | None]] = {"attribute": attribute, "organize": organize}
-
-
 def make_case(task: str, domain: str, length: int, settings: FittedSettings, number: int) -> Made:
     """Return the case of a number, from the first of a few documents that makes one.
 
     Raises:
         InputError: none does.
     """
-    make = MAKERS.get(task, Maker.made)
+    make = attribute if task == "attribute" else Maker.made
     for attempt in range(WRITINGS):
         made = make(Maker(task, domain, length, settings, number, attempt))
         if made is not None:

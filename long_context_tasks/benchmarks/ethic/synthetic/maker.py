@@ -15,7 +15,7 @@ from long_context_tasks.benchmarks.ethic.scoring.fact_recall import SectionFacts
 from long_context_tasks.benchmarks.ethic.synthetic.fit import as_written, fit
 from long_context_tasks.schema import InputError
 from long_context_tasks.schema.case_folder import stable_seed
-from long_context_tasks.synthetic import debate, opinions, story, trials
+from long_context_tasks.synthetic import opinions, trials
 from long_context_tasks.synthetic.document import Document, Fact, Paragraph
 from long_context_tasks.synthetic.numbers import in_words
 from long_context_tasks.tokens import CL100K
@@ -28,14 +28,12 @@ class Genre:
 
     Attributes:
         write: seed and tokens of cl100k to a document that has at least about so many.
-        summary_of: paragraphs to a short summary of what they say.
         fillers: short sentences that hold no label and no fact, for what is left of a length.
         forms: a label that is a number to the words that it may have in the text; None where labels are names.
         parts: paragraphs to the number of the abstract or opinion that each belongs to; cases count them as ``num_documents``.
     """
 
     write: Callable[[int, int], Document]
-    summary_of: Callable[[Sequence[Paragraph]], str]
     fillers: tuple[str, ...]
     forms: Callable[[str], tuple[str, ...]] | None = None
     parts: Callable[[Sequence[Paragraph]], list[int]] = lambda paragraphs: [0] * len(paragraphs)
@@ -55,31 +53,8 @@ def _parts_by_caption(paragraphs: Sequence[Paragraph]) -> list[int]:
 
 
 GENRES: Mapping[str, Genre] = {
-    "books": Genre(
-        story.write_story,
-        story.summary_of,
-        (
-            "Nothing more was said.",
-            "It was already late.",
-            "The fire had burned low by then.",
-            "Outside, the wind went on as it had before.",
-            "For a while nobody spoke, and there was only the sound of the rain.",
-        ),
-    ),
-    "debates": Genre(
-        debate.write_debate,
-        debate.summary_of,
-        (
-            "I shall be brief.",
-            "I say no more.",
-            "That is all I wish to say on it.",
-            "I am grateful to the House for its patience.",
-            "The House will forgive me if I do not go into every detail of it now.",
-        ),
-    ),
     "medicine": Genre(
         trials.write_abstracts,
-        trials.summary_of,
         (
             "Limits are discussed.",
             "Further research is needed.",
@@ -92,7 +67,6 @@ GENRES: Mapping[str, Genre] = {
     ),
     "law": Genre(
         opinions.write_opinions,
-        opinions.summary_of,
         (
             "We agree.",
             "That settles the point.",
@@ -126,7 +100,7 @@ class Made:
     Attributes:
         draft: of the case.
         paragraphs: of its context, in order.
-        facts: of each section, in summarizing; of each option, in organizing.
+        facts: of each section, in summarizing.
     """
 
     draft: Draft
@@ -139,7 +113,7 @@ class Maker:
     """Makes the cases of one task, domain and length.
 
     Attributes:
-        task: recall, summarize or organize.
+        task: recall, summarize or attribute.
         domain: of the documents.
         length: most tokens of a prompt.
         settings: with tokenizers that are remembered for one case only.

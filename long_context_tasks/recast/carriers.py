@@ -1,0 +1,147 @@
+"""Carriers: the real texts that recast cases are made from. Where they lie, where they come from, and a text of them recast.
+
+A folder of carriers holds a folder for each kind, with files that the readers in :mod:`long_context_tasks.corpora` know::
+
+    carriers/novels/*.txt  debates/  abstracts/*.csv  opinions/  meetings/*.jsonl  forums/*.Posts.xml
+
+Entities of a text are found once and kept in the cache.
+"""
+
+import gzip
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import yaml
+from pydantic import Field
+
+from long_context_tasks.recast.entities import Entities, find_entities
+from long_context_tasks.recast.substitution import Recast, Span, substitute
+from long_context_tasks.schema import InputError, Options, file_sha256
+from long_context_tasks.schema.case_folder import stable_seed
+from long_context_tasks.schema.files import write_whole
+from long_context_tasks.schema.options import cache_dir, data_dir
+from long_context_tasks.schema.validated import Checked, validated
+from long_context_tasks.tokens.build_settings import SourceOption
+
+NAME = "carriers"
+"""Of the folder below LCT_DATA_DIR, and in `lct data fetch`."""
+CARRIERS = SourceOption(
+    NAME,
+    "Folder of real texts that recast cases are made from, with novels/, debates/ and so on. Default: carriers in LCT_DATA_DIR",
+    "Recast tasks",
+)
+KINDS = ("novels", "debates", "abstracts", "opinions", "meetings", "forums")
+_RULES = 1
+"""Version of the rules by which entities are found; what is kept of another version is found anew."""
+_JOINT = "\n\n"
+
+
+@dataclass(frozen=True)
+class CarrierFile:
+    """A file that can be fetched.
+
+    Attributes:
+        kind: folder that it is put into.
+        name: there.
+        url: where it comes from.
+        sha256: of the plain file, where a copy could be checked.
+    """
+
+    kind: str
+    name: str
+    url: str
+    sha256: str | None
+
+
+class _File(Checked):
+    url: str
+    sha256: str | None = None
+
+
+class _Set(Checked):
+    kind: str
+    licence: str
+    note: str = ""
+    files: Mapping[str, _File] = Field(default_factory=dict)
+    base: str = ""
+    names: tuple[str, ...] = ()
+
+
+@cache
+def carrier_files() -> tuple[CarrierFile, ...]:
+    """Return the files of ``carriers.yaml``."""
+    path = Path(__file__).with_name("carriers.yaml")
+    sets = [validated(_Set, row, str(path)) for row in yaml.safe_load(path.read_text(encoding="utf-8"))]
+    listed = (
+        CarrierFile(one.kind, name, file.url, file.sha256) for one in sets for name, file in one.files.items()
+    )
+    named = (CarrierFile(one.kind, name, one.base + name, None) for one in sets for name in one.names)
+    return (*listed, *named)
+
+
+def carriers_of(options: Options, kind: str, task: str) -> Path:
+    """Return the folder of a kind of carriers: in ``lct_carriers``, else in ``LCT_DATA_DIR/carriers``.
+
+    Raises:
+        InputError: there is none, with the remedies.
+    """
+    root = options.carriers or data_dir(options, NAME)
+    if not (root / kind).is_dir():
+        raise InputError(
+            f"{task}: {root / kind} is missing. Remedies: (1) `lct data fetch {NAME}` downloads public texts; (2) lct_carriers "
+            f"(--carriers, LCT_CARRIERS) names a folder with your own texts in {kind}/"
+        )
+    return root / kind
+
+
+def digest(folder: Path) -> str:
+    """Return a hash of the names and contents of all files in a folder."""
+    files = sorted(file for file in folder.rglob("*") if file.is_file() and not file.name.startswith("."))
+    named = [(file.relative_to(folder).as_posix(), file_sha256(file)) for file in files]
+    return hashlib.sha256(json.dumps(named).encode()).hexdigest()
+
+
+def recast_texts(texts: Sequence[str], seed: int, name: str, *, listed: bool = False) -> list[Recast]:
+    """Recast texts that belong together, such as the paragraphs of a book: what is named in several has one replacement.
+
+    Args:
+        texts: without blank lines.
+        seed: of the new entities.
+        name: of the carrier; equal seeds give carriers of other names other entities.
+        listed: see :func:`~long_context_tasks.recast.entities.find_entities`.
+
+    Returns:
+        The new texts, each with its spans.
+    """
+    whole = _JOINT.join(texts)
+    recast = substitute(whole, entities_of(whole, listed=listed), int(stable_seed(seed, name)[:12], 16))
+    return list(_parts(recast))
+
+
+def _parts(recast: Recast) -> Iterator[Recast]:
+    start, left = 0, iter(recast.spans)
+    span = next(left, None)
+    for text in recast.text.split(_JOINT):
+        own: list[Span] = []
+        while span is not None and span.start < start + len(text):
+            own.append(span._replace(start=span.start - start, end=span.end - start))
+            span = next(left, None)
+        yield Recast(text, tuple(own))
+        start += len(text) + len(_JOINT)
+
+
+def entities_of(text: str, *, listed: bool = False) -> Entities:
+    """Return the entities of a text; kept in the cache, as finding those of a long book takes seconds."""
+    key = hashlib.sha256(f"{_RULES} {listed} {text}".encode("utf-8", "surrogatepass")).hexdigest()
+    path = cache_dir() / "recast" / f"{key[:32]}.json.gz"
+    try:
+        return Entities.of_rows(json.loads(gzip.decompress(path.read_bytes())))
+    except (OSError, EOFError, ValueError, TypeError):
+        found = find_entities(text, listed=listed)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, gzip.compress(json.dumps(found.rows()).encode(), mtime=0))
+        return found
