@@ -64,12 +64,12 @@ class Audit:
 
     @property
     def failures(self) -> list[str]:
-        """The gates that the task does not pass; two standard errors are allowed where a gate leaves no room for chance."""
+        """The gates that the task does not pass; three standard errors are allowed where a gate leaves no room for chance."""
         failed = []
         if self.best[1] > self.chance + ABOVE_CHANCE:
             failed.append(self.best[0])
         for name, limit in ((FIRST_HALF, self.half_limit), (CONSTANT, self.chance)):
-            if self.scores.get(name, 0) > limit + 2 * self.errors.get(name, 0):
+            if self.scores.get(name, 0) > limit + 3 * self.errors.get(name, 0):
                 failed.append(name)
         if self.overlap > OVERLAP * self.carriers:
             failed.append("overlap")

@@ -184,7 +184,7 @@ def _leading(flags: Sequence[bool]) -> int:
 
 RATES = (0.3, 0.5, 0.7, 0.9)
 BARS = (0.05, 0.3, 0.5, 0.7, 0.856, 0.95)
-CASES = {30: (8, 15, 30), 100: (8, 30, 100), 300: (8, 30, 120, 300), 1000: (8, 30, 120, 500, 1000)}
+CASES = {30: (8, 15, 30), 100: (8, 30, 100), 300: (8, 30, 120, 300), 1000: (8, 30, 120, 500)}
 """Numbers of cases to numbers of clusters."""
 MODES = ((True, "logit_normal"), (False, "logit_normal"), (False, "beta"))
 
@@ -224,7 +224,7 @@ def main(samples: int = 2000) -> None:
         "| scores and bar | clusters | designs | false at least | false below |\n| --- | --- | --- | --- | --- |"
     )
     for name, chosen in parts:
-        for least, most in ((8, 15), (30, 60), (100, 1000)):
+        for least, most in ((8, 15), (30, 30), (100, 500)):
             own = [design for design in chosen if least <= design.clusters <= most]
             found = {design: shares(design, samples) for design in own}
             power |= found

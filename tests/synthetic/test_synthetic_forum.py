@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import fmean, pstdev
 
 import pytest
-from forum_reader import choose, met, recommended, wishes
+from forum_reader import added, choose, met, recommended, wishes
 
 from long_context_tasks.benchmarks.loading import load_task
 from long_context_tasks.schema import Options
@@ -19,6 +19,7 @@ from long_context_tasks.synthetic.forum import KINDS, POINTS, Requirements, kind
 
 pytestmark = pytest.mark.slow
 
+SHARED = Path(os.environ.get("LCT_SHARED", "../shared")) / "data"
 NUMBER = int(os.environ.get("LCT_FORUM_CASES", "0"))  # read before a fixture clears the environment
 
 
@@ -115,37 +116,51 @@ ATTACKERS: dict[str, Callable[[Case], list[int]]] = {
 }
 
 
+def check_attackers(task: str, options: Options, margin: float) -> None:
+    """Print what each attacker scores; none is a margin above chance, and who reads it all is right."""
+    loaded = load_task(task, options)
+    read = loaded.cases.documents
+    cases = []
+    for case in loaded.cases.cases:
+        question, answers = read[case.inputs["question"]], [read[key] for key in case.inputs["answers"]]
+        if options.carriers is not None:
+            question, answers = added(question, answers)
+        cases.append(Case(question, answers, int(case.turns[0].gold[1:]) - 1))
+    chance = fmean(1 / len(case.answers) for case in cases)
+    scores = {
+        name: round(
+            fmean((case.gold in found) / max(1, len(found)) for case in cases for found in [attack(case)]), 3
+        )
+        for name, attack in ATTACKERS.items()
+    }
+    print(task, options.length, f"n {len(cases)} chance {chance:.3f}", scores)
+    few = cases[: max(4, 200_000 // (options.length or 1))]
+    assert all(choose(case.question, case.answers) == [case.gold] for case in few)
+    error = (chance * (1 - chance) / len(cases)) ** 0.5
+    assert all(score < chance + margin + 2 * error for score in scores.values()), scores
+
+
 @pytest.mark.parametrize(("length", "number"), [(1000, 100), (2000, 150), (16_000, 40), (128_000, 4)])
 def test_no_attacker_is_fifteen_points_above_chance(
     length: int, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """LCT_FORUM_CASES asks for so many cases of each length."""
     monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path))
-    number = NUMBER or number
-    task = load_task("ada_leval_bestanswer_any_synthetic", Options(length=length, n=number, seed=77))
-    read = task.cases.documents
-    cases = [
-        Case(
-            read[case.inputs["question"]],
-            [read[key] for key in case.inputs["answers"]],
-            int(case.turns[0].gold[1:]) - 1,
-        )
-        for case in task.cases.cases
-    ]
-    chance = fmean(1 / len(case.answers) for case in cases)
-    scores = {
-        name: fmean((case.gold in found) / max(1, len(found)) for case in cases for found in [attack(case)])
-        for name, attack in ATTACKERS.items()
-    }
-    print(
-        length,
-        f"n {len(cases)} chance {chance:.3f}",
-        {name: round(score, 3) for name, score in scores.items()},
-    )
-    assert all(
-        choose(case.question, case.answers) == [case.gold] for case in cases[: max(4, 200_000 // length)]
-    )
+    options = Options(length=length, n=NUMBER or number, seed=77)
     # At 1k three or four answers are shown, of which half a question leaves two.
-    margin = 0.15 if length > 1000 else 0.35
-    error = (chance * (1 - chance) / len(cases)) ** 0.5
-    assert all(score < chance + margin + 2 * error for score in scores.values()), scores
+    check_attackers("ada_leval_bestanswer_any_synthetic", options, 0.15 if length > 1000 else 0.35)
+
+
+@pytest.mark.parametrize(("length", "number"), [(1000, 60), (2000, 60), (16_000, 20), (128_000, 3)])
+def test_no_attacker_is_fifteen_points_above_chance_in_real_posts(
+    length: int, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The attackers know where the real text ends."""
+    if not (SHARED / "stack_exchange").is_dir():
+        pytest.skip("no real posts: LCT_SHARED names no folder with data/stack_exchange")
+    monkeypatch.setenv("LCT_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "forums").mkdir()
+    for path in sorted((SHARED / "stack_exchange").glob("*Posts.xml*")):
+        (tmp_path / "forums" / path.name).symlink_to(path.resolve())
+    options = Options(length=length, n=NUMBER or number, seed=78, carriers=tmp_path)
+    check_attackers("ada_leval_bestanswer_any_recast", options, 0.15 if length > 1000 else 0.4)

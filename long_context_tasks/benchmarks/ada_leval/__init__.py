@@ -38,6 +38,9 @@ BENCHMARK = Benchmark(
         ),
         "ada_leval_tsort_recast": Builder("tsort", _TSORT, f"{_BUILD}:build", source=_CARRIERS),
         "ada_leval_bestanswer_synthetic": Builder("bestanswer", _CONSTRAINTS, f"{_BUILD}:build"),
+        "ada_leval_bestanswer_recast": Builder(
+            "bestanswer", _CONSTRAINTS, f"{_BUILD}:build", source=_CARRIERS
+        ),
     },
     labels=f"{__name__}.data:labels_of",
 )

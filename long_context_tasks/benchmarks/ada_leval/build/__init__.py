@@ -4,11 +4,12 @@ The rules are in :mod:`.tsort` and :mod:`.bestanswer`; here is the way in for th
 """
 
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 from long_context_tasks.benchmarks.ada_leval import BENCHMARK
 from long_context_tasks.benchmarks.ada_leval.build.bestanswer import build_bestanswer
-from long_context_tasks.benchmarks.ada_leval.build.constraints import build_constraints, synthetic
+from long_context_tasks.benchmarks.ada_leval.build.constraints import build_constraints, recast, synthetic
 from long_context_tasks.benchmarks.ada_leval.build.posts import DumpPosts
 from long_context_tasks.benchmarks.ada_leval.build.tsort import build_tsort
 from long_context_tasks.benchmarks.ada_leval.settings import (
@@ -70,7 +71,8 @@ def build(
                 settings = replace(settings, fill=True, per_book=settings.n)
             return build_tsort(books, part, settings, writer, progress, name=name, source=str(source))
         if isinstance(settings, ConstraintSettings):
-            return build_constraints(synthetic, settings, writer, progress, name=name)
+            posed = partial(recast, source) if source else synthetic
+            return build_constraints(posed, settings, writer, progress, name=name)
         assert isinstance(settings, BestAnswerSettings) and source is not None
         return build_bestanswer(DumpPosts(source), part, settings, writer, progress, name=name)
 

@@ -1,23 +1,33 @@
 """BestAnswer cases by requirements: the accepted answer meets all eight that the question states, every other one misses one.
 
-The questions are the same at every length, and a longer case shows the answers of a shorter one and more. The asker adds sentences
+The questions are the same at every length (recast: from 2k on), and a longer case shows the answers of a shorter one and more. The asker adds sentences
 that say nothing, so that a case is at most two per cent below its length. Answers stay as they were drawn: were one chosen
 or changed for its length, the accepted one, which never is, could be told from the others.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from itertools import count
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import count, islice
+from pathlib import Path
+from random import Random
 
 from long_context_tasks.benchmarks.ada_leval import prompts
 from long_context_tasks.benchmarks.ada_leval.build.counts import least_tokens
 from long_context_tasks.benchmarks.ada_leval.settings import ConstraintSettings
 from long_context_tasks.benchmarks.building import Progress, TaskReport, write_task
+from long_context_tasks.corpora.stack_exchange import html_to_text, is_text_only, read_posts
+from long_context_tasks.recast.carriers import recast_texts
 from long_context_tasks.schema import Case, CaseWriter, InputError, Turn, format_length
 from long_context_tasks.synthetic.document import filled
 from long_context_tasks.synthetic.forum import Requirements
 from long_context_tasks.synthetic.wording import stream
 from long_context_tasks.tokens import get_tokenizer
+
+_SHORTEST, _LONGEST = 60, 500  # characters of a real post; below 2k tokens fewer, for two answers to fit
+_MOST_POSTS = 50_000  # read of a dump
+_BLANK = re.compile(r"\n\s*\n")
 
 
 @dataclass(frozen=True)
@@ -44,6 +54,56 @@ def synthetic(settings: ConstraintSettings) -> Iterator[Posed]:
         yield Posed(f"{settings.seed}_{place}", asked, asked.question, map(asked.answer, count()))
 
 
+def recast(folder: Path, settings: ConstraintSettings) -> Iterator[Posed]:
+    """Yield real questions with requirements added to them, and real answers of any question with parts, without end.
+
+    Which real text the accepted part stands in is drawn as for any other, so that nothing but the parts tells it.
+
+    Raises:
+        InputError: no posts of the right size in the folder.
+    """
+    questions, answers = _posts(folder, settings.seed, min(_LONGEST, settings.lengths[0] // 4))
+    for place in count():
+        asked = Requirements(stream(settings.seed, f"question {place}"))
+        site, text = questions[place % len(questions)]
+        order = Random(stream(settings.seed, f"answers {place}"))
+        own = order.sample(answers[site], len(answers[site]))
+        others = [one for name, texts in answers.items() if name != site for one in texts]
+        real = (*own, *order.sample(others, len(others)))
+        yield Posed(
+            f"{settings.seed}_{place}",
+            asked,
+            lambda added, text=text, asked=asked: f"\n{text}\n{asked.postscript(added)}",  # type: ignore[misc]
+            (f"\n{one}\n{asked.reply(number)}" for number, one in enumerate(real)),
+        )
+
+
+@lru_cache(maxsize=1)
+def _posts(
+    folder: Path, seed: int, longest: int
+) -> tuple[Sequence[tuple[str, str]], Mapping[str, Sequence[str]]]:
+    """Return the questions of all sites that are short enough, in random order with their sites, and such answers of each site, recast."""
+    questions: list[tuple[str, str]] = []
+    answers: dict[str, Sequence[str]] = {}
+    for path in sorted(one for one in folder.iterdir() if one.is_file() and not one.name.startswith(".")):
+        posts = [
+            (post["PostTypeId"] == "1", _BLANK.sub("\n", html_to_text(post["Body"])).strip())
+            for post in islice(read_posts(path), _MOST_POSTS)
+            if post.get("PostTypeId") in ("1", "2") and post.get("Body") and is_text_only(post["Body"])
+        ]
+        posts = [(asks, text) for asks, text in posts if _SHORTEST <= len(text) <= longest]
+        texts = [one.text for one in recast_texts([text for _, text in posts], seed, path.name)]
+        both = [(asks, text) for (asks, _), text in zip(posts, texts, strict=True)]
+        if replies := [text for asks, text in both if not asks]:
+            answers[path.name] = replies
+            questions += [(path.name, text) for asks, text in both if asks]
+    if not questions:
+        raise InputError(
+            f"{folder}: no short questions with answers in it; put dumps of forums there (Posts.xml)"
+        )
+    return Random(stream(seed, "questions")).sample(questions, len(questions)), answers
+
+
 def build_constraints(
     posed: Callable[[ConstraintSettings], Iterable[Posed]],
     settings: ConstraintSettings,
@@ -60,7 +120,9 @@ def build_constraints(
     reports = []
     for length in settings.lengths:
         task = name.replace("*", format_length(length))
-        questions = progress.over(posed(settings), f"writing {task}", "case", settings.n)
+        questions = progress.over(
+            posed(replace(settings, lengths=(length,))), f"writing {task}", "case", settings.n
+        )
         cases = (_case(one, settings, writer, task, length) for one in questions)
         reports.append(write_task(writer, task, cases, settings, _guess, {}))
     return reports
