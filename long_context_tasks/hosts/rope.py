@@ -75,8 +75,8 @@ def own_base(checkpoint: str, default: float) -> float:
 def _config(model: Any) -> tuple[Any, str]:
     """Return the config that the engine uses, of its language part, and the checkpoint's folder or name."""
     inner = getattr(model, "model", None)
-    of_vllm = getattr(getattr(inner, "llm_engine", None), "model_config", None)
-    config = getattr(of_vllm, "hf_text_config", None)
+    of_vllm: Any = getattr(getattr(inner, "llm_engine", None), "model_config", None)
+    config: Any = getattr(of_vllm, "hf_text_config", None)
     if config is not None:
         return config, str(of_vllm.model)
     config = getattr(inner, "config", None)
