@@ -1,6 +1,7 @@
 """Both hosts' own commands: the same messages and log-likelihoods, the same score for every case, the same results."""
 
 import json
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -26,6 +27,15 @@ from long_context_tasks.hosts.demo_model import demo_model_path
 pytestmark = pytest.mark.hosts
 
 CASES = 2
+SHARED = Path(os.environ.get("LCT_SHARED", "../shared")) / "data"
+CARRIERS = {
+    "novels": "books",
+    "debates": "debates",
+    "opinions": "court_opinions",
+    "abstracts": "medical_abstracts/systematic_reviews",
+    "meetings": "qmsum",
+    "forums": "stack_exchange",
+}
 BY_LIKELIHOOD = [spec for spec in catalogue.task_specs() if spec.variant.startswith("ppl")]
 ANSWERED = [spec for spec in catalogue.task_specs() if spec not in BY_LIKELIHOOD]
 
@@ -39,12 +49,35 @@ def _assert_same_results(ours: TaskRun, theirs: TaskRun, task: str) -> None:
     assert ours.aggregates == pytest.approx(theirs.aggregates, rel=0, abs=1e-9, nan_ok=True), task
 
 
+def _made_from(spec: catalogue.TaskSpec) -> str:
+    """What the cases of a task are made from: carriers, built cases, or what else there is."""
+    return spec.source if spec.source in ("recast", "built") else "files"
+
+
+def _carriers(folder: Path) -> Path:
+    """A folder of carriers with the real texts that LCT_SHARED names."""
+    if not all((SHARED / name).is_dir() for name in CARRIERS.values()):
+        pytest.skip("no carriers: LCT_SHARED names no folder with data of every kind")
+    folder.mkdir()
+    for kind, name in CARRIERS.items():
+        (folder / kind).mkdir()
+        for path in sorted((SHARED / name).glob("*.gz")):
+            (folder / kind / path.name).symlink_to(path.resolve())
+    return folder
+
+
 @pytest.mark.parametrize(
-    ("benchmark", "built"), sorted({(spec.benchmark, spec.source == "built") for spec in ANSWERED})
+    ("benchmark", "made_from"), sorted({(spec.benchmark, _made_from(spec)) for spec in ANSWERED})
 )
-def test_both_hosts_send_and_score_the_same(benchmark: str, built: bool, tmp_path: Path) -> None:
-    """Every task that is answered, against one local server; its window is not known to either host."""
-    tasks = [spec.name for spec in ANSWERED if (spec.benchmark, spec.source == "built") == (benchmark, built)]
+def test_both_hosts_send_and_score_the_same(benchmark: str, made_from: str, tmp_path: Path) -> None:
+    """Every task that is answered (recast: of any length), against one local server; its window is not known to either host."""
+    built, recast = made_from == "built", made_from == "recast"
+    tasks = [
+        spec.name
+        for spec in ANSWERED
+        if (spec.benchmark, _made_from(spec)) == (benchmark, made_from)
+        and (not recast or spec.length in ("", ANY))
+    ]
     write_published_files(benchmark, tmp_path / "data", CASES, built=built)
     options = {
         "LCT_DATA_DIR": str(tmp_path / "data"),
@@ -54,6 +87,8 @@ def test_both_hosts_send_and_score_the_same(benchmark: str, built: bool, tmp_pat
     }
     if built:
         options["LCT_CASES"] = str(tmp_path / "data" / benchmark)
+    if recast:
+        options["LCT_CARRIERS"] = str(_carriers(tmp_path / "carriers"))
     loaded = [
         load_task(task, resolve_options({key.lower(): value for key, value in options.items()}, {}))
         for task in tasks
@@ -99,7 +134,7 @@ def test_both_hosts_send_and_score_the_same(benchmark: str, built: bool, tmp_pat
         _assert_same_results(ours, theirs, task)
         seen |= {json.dumps(scores, sort_keys=True) for scores in ours.scores.values()}
     # The server gives answers of many shapes: were all scores equal, this test would show nothing.
-    assert len(seen) > (5 if built else 10)
+    assert len(seen) > {"built": 5, "recast": 1, "files": 10}[made_from]
 
 
 @pytest.mark.parametrize("benchmark", sorted({spec.benchmark for spec in BY_LIKELIHOOD}))
@@ -108,13 +143,14 @@ def test_both_hosts_find_the_same_likelihoods(benchmark: str, tmp_path: Path) ->
     [task] = [
         spec.name
         for spec in BY_LIKELIHOOD
-        if spec.benchmark == benchmark and spec.length == ANY and spec.variant.endswith("synthetic")
+        if spec.benchmark == benchmark and spec.length == ANY and spec.source == "recast"
     ]
     model = make_tiny_model(tmp_path / "tiny", max_position_embeddings=1536, initializer_range=0.1)
     options = {
         "LCT_LENGTH": "1k",
         "LCT_N": str(CASES),
         "LCT_CACHE_DIR": str(tmp_path / "cache"),
+        "LCT_CARRIERS": str(_carriers(tmp_path / "carriers")),
         "LCT_GPUS": "0",
     }
     lm_eval = [
