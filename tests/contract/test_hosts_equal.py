@@ -1,7 +1,6 @@
 """Both hosts' own commands: the same messages and log-likelihoods, the same score for every case, the same results."""
 
 import json
-import os
 from collections import Counter
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from both_hosts import (
     write_published_files,
 )
 from stub_server import judge_by_hash, messages_hash, stub_server
+from tiny_carriers import write_carriers
 from tiny_model import make_tiny_model
 
 from long_context_tasks.benchmarks import catalogue
@@ -27,15 +27,6 @@ from long_context_tasks.hosts.demo_model import demo_model_path
 pytestmark = pytest.mark.hosts
 
 CASES = 2
-SHARED = Path(os.environ.get("LCT_SHARED", "../shared")) / "data"
-CARRIERS = {
-    "novels": "books",
-    "debates": "debates",
-    "opinions": "court_opinions",
-    "abstracts": "medical_abstracts/systematic_reviews",
-    "meetings": "qmsum",
-    "forums": "stack_exchange",
-}
 BY_LIKELIHOOD = [spec for spec in catalogue.task_specs() if spec.variant.startswith("ppl")]
 ANSWERED = [spec for spec in catalogue.task_specs() if spec not in BY_LIKELIHOOD]
 
@@ -52,18 +43,6 @@ def _assert_same_results(ours: TaskRun, theirs: TaskRun, task: str) -> None:
 def _made_from(spec: catalogue.TaskSpec) -> str:
     """What the cases of a task are made from: carriers, built cases, or what else there is."""
     return spec.source if spec.source in ("recast", "built") else "files"
-
-
-def _carriers(folder: Path) -> Path:
-    """A folder of carriers with the real texts that LCT_SHARED names."""
-    if not all((SHARED / name).is_dir() for name in CARRIERS.values()):
-        pytest.skip("no carriers: LCT_SHARED names no folder with data of every kind")
-    folder.mkdir()
-    for kind, name in CARRIERS.items():
-        (folder / kind).mkdir()
-        for path in sorted((SHARED / name).glob("*.gz")):
-            (folder / kind / path.name).symlink_to(path.resolve())
-    return folder
 
 
 @pytest.mark.parametrize(
@@ -88,7 +67,7 @@ def test_both_hosts_send_and_score_the_same(benchmark: str, made_from: str, tmp_
     if built:
         options["LCT_CASES"] = str(tmp_path / "data" / benchmark)
     if recast:
-        options["LCT_CARRIERS"] = str(_carriers(tmp_path / "carriers"))
+        options["LCT_CARRIERS"] = str(write_carriers(tmp_path / "carriers"))
     loaded = [
         load_task(task, resolve_options({key.lower(): value for key, value in options.items()}, {}))
         for task in tasks
@@ -150,7 +129,7 @@ def test_both_hosts_find_the_same_likelihoods(benchmark: str, tmp_path: Path) ->
         "LCT_LENGTH": "1k",
         "LCT_N": str(CASES),
         "LCT_CACHE_DIR": str(tmp_path / "cache"),
-        "LCT_CARRIERS": str(_carriers(tmp_path / "carriers")),
+        "LCT_CARRIERS": str(write_carriers(tmp_path / "carriers")),
         "LCT_GPUS": "0",
     }
     lm_eval = [
