@@ -36,7 +36,9 @@ def results(folder: Path, environment: Environment | None) -> tuple[dict[str, An
         PYTHONPATH=str(REPOSITORY), HF_HUB_OFFLINE="1",
     )  # fmt: skip
     said = {
-        case: (row["arguments"], row["resps"]) for task in TASKS for case, row in samples(folder, task).items()
+        case: (row["arguments"], row["resps"])
+        for task in TASKS
+        for case, row in samples(folder, task).items()
     }
     return said, {task: read_lm_eval(folder, task).scores for task in TASKS}
 
