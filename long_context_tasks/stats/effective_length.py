@@ -196,7 +196,7 @@ def effective_length(scores: Mapping[int, LengthScores], bar: Bar, *, rates: boo
         below=tested[first] if first < len(tested) else None,
         lengths=found,
         definition=f"context up to which the score stays above {bar.words}. At least: shown at this and all shorter measured "
-        "lengths (false in at most 2.5 % of experiments). Below: shown to be lost by then (at most 3.5 %). Open: the cases do not decide",
+        "lengths. Below: shown to be lost by then. Each is false in at most 5 % of experiments. Open: the cases do not decide",
     )
 
 
