@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from long_context_tasks.benchmarks import catalogue
 from long_context_tasks.results.tidy import Collection
 
 SEED, CASES, POOLED = "lct_seed", "lct_cases", "pooled"
@@ -20,8 +21,8 @@ def is_pooled(settings: str) -> bool:
 def pooled_seeds(collection: Collection) -> Collection:
     """Return a collection in which runs on cases of several seeds have the same settings, ``lct_seed`` being ``pooled``, and other cases.
 
-    A case gets its seed in front of its id. So does its cluster where its text is written from the seed. Cases built from texts of a user's
-    own keep their clusters: a book that two seeds draw from is one cluster. Their folders may differ by name in the seed alone
+    A case gets its seed in front of its id. So does its cluster where its text is written from the seed. Cases made from real texts, built
+    or recast, keep their clusters: a book that two seeds draw from is one cluster. Their folders may differ by name in the seed alone
     (``built_1``, ``built_2``). The task has as many cases as all its seeds together, so that a run of fewer seeds is not ranked.
 
     Runs on published cases, where a seed makes no cases, stay repeats; a task with a single seed stays as it is.
@@ -56,7 +57,13 @@ def pooled_seeds(collection: Collection) -> Collection:
         else row | dict(zip(("settings", "n_cases_available"), changes[row["run"]], strict=True))
         for row in rows
     ]
-    built = {row["run"] for row in rows if CASES in json.loads(row["settings"])}
+    written = {
+        row["run"]
+        for row in rows
+        if row["run"] in changes
+        and CASES not in json.loads(row["settings"])
+        and catalogue.parse_task(row["task"]).source == "seed"
+    }
     run, text = pl.col("run").cast(pl.String()), "seed {}: {}"
     seed_of_run = run.replace_strict(seeds, default=None, return_dtype=pl.String())
 
@@ -72,6 +79,6 @@ def pooled_seeds(collection: Collection) -> Collection:
 
     scores = collection.scores.with_columns(
         with_seed("case", seed_of_run),
-        with_seed("cluster", pl.when(run.is_in(list(built))).then(None).otherwise(seed_of_run)),
+        with_seed("cluster", pl.when(run.is_in(list(written))).then(seed_of_run)),
     )
     return replace(collection, runs=pl.DataFrame(changed, schema=collection.runs.schema), scores=scores)

@@ -17,7 +17,8 @@ from long_context_tasks.results.collect import collect
 from long_context_tasks.results.seeds import pooled_seeds
 from long_context_tasks.stats import cluster_wilson
 
-SYNTHETIC, BUILT, PUBLISHED = "ada_leval_tsort_2k_synthetic", "ada_leval_tsort_8k", "ada_leval_tsort_2k"
+SYNTHETIC, BUILT, PUBLISHED = "ada_leval_bestanswer_2k_synthetic", "ada_leval_tsort_8k", "ada_leval_tsort_2k"
+RECAST = "ada_leval_tsort_2k_recast"
 VALUES = ([1.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 0.0])
 BOOKS = {f"c{place}": f"book{place // 2}" for place in range(8)}
 
@@ -49,9 +50,11 @@ def test_seeds_of_texts_count_as_more_cases_and_more_texts(tmp_path: Path) -> No
     assert cell.n_runs == 2 and cell.run_sd is None
 
 
-def test_a_book_that_two_seeds_draw_from_is_one_cluster(tmp_path: Path) -> None:
+@pytest.mark.parametrize("task", [BUILT, RECAST])
+def test_a_book_that_two_seeds_draw_from_is_one_cluster(tmp_path: Path, task: str) -> None:
     for seed in (0, 1):
-        write(tmp_path, seed, VALUES[seed], BUILT, lct_seed=seed, lct_cases=f"/x/built_{seed}")
+        options = {"lct_cases": f"/x/built_{seed}"} if task == BUILT else {}
+        write(tmp_path, seed, VALUES[seed], task, lct_seed=seed, **options)
     [cell] = pooled(tmp_path)
     ends = cluster_wilson([*VALUES[0], *VALUES[1]], [0, 0, 1, 1, 0, 0, 1, 1])
     assert (cell.mean.n, cell.mean.low, cell.mean.high) == (8, ends.low, ends.high)

@@ -7,6 +7,7 @@ forms the right value and the others may be stated, see :mod:`.answers`.
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import count
 from math import nan
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from long_context_tasks.benchmarks.building import (
     built_file,
     cached_cases,
     run_settings,
+    write_task,
 )
 from long_context_tasks.benchmarks.catalogue import card
 from long_context_tasks.benchmarks.elitr_bench import prompts
@@ -91,44 +93,22 @@ def build(
     # An unavailable tokenizer is reported before anything is written.
     _ = (settings.measure, settings.other_tokenizer)
     with CaseWriter(folder, {**asdict(settings), "card_version": card(NAME).version}) as writer:
-        return [
-            _build_length(family, length, settings, source, writer, progress) for length in settings.lengths
-        ]
+        reports = []
+        for length in settings.lengths:
+            task, alone = file_of(family, length), replace(settings, lengths=(length,))
+            cases = progress.over(_cases(family, alone, source, writer), task, "case", settings.n)
+            reports.append(write_task(writer, task, cases, settings, lambda case: nan, {}))
+        return reports
 
 
-def _build_length(
-    family: str,
-    length: int,
-    settings: MeetingSettings,
-    source: Path | None,
-    writer: CaseWriter,
-    progress: Progress,
-) -> TaskReport:
-    task = file_of(family, length)
-    tokens: list[int] = []
-    clusters: set[str] = set()
-
-    def kept() -> Iterator[Case]:
-        for case in progress.over(_cases(family, length, settings, source, writer), task, "case", settings.n):
-            tokens.append(case.num_tokens[settings.measure.name])
-            clusters.add(case.cluster)
-            yield case
-
-    writer.add_cases(task, kept())
-    return TaskReport(task, tokens, len(clusters), nan)
-
-
-def _cases(
-    family: str, length: int, settings: MeetingSettings, source: Path | None, writer: CaseWriter
-) -> Iterator[Case]:
-    """Yield the cases of one length; each meeting is stored before the next one is written."""
+def _cases(family: str, settings: MeetingSettings, source: Path | None, writer: CaseWriter) -> Iterator[Case]:
+    """Yield cases of one length without end; each meeting is stored before the next one is written."""
+    [length] = settings.lengths
     conv = family.startswith(f"{NAME}_conv")
     names = {CL100K: get_tokenizer(CL100K)}
     if settings.other_tokenizer is not None:
         names[settings.other_tokenizer.name] = settings.other_tokenizer
-    left = settings.n or CASES
-    place = 0
-    while left > 0:
+    for place in count():
         meeting = _meeting(length, settings, place, conv, source)
         writer.add_documents([(meeting.id, meeting.transcript)])
         labels = {
@@ -149,10 +129,8 @@ def _cases(
         tokenizers = [tokenizer.fresh() for tokenizer in names.values()]
         cases = prompts.counted([whole], {meeting.id: meeting.transcript}, tokenizers, together=conv)
         groups = [stated] if conv else [[each] for each in stated]
-        for case, group in list(zip(cases, groups, strict=True))[:left]:
+        for case, group in zip(cases, groups, strict=True):
             yield replace(case, inputs={**case.inputs, INPUT: group})
-            left -= 1
-        place += 1
 
 
 def _meeting(length: int, settings: MeetingSettings, place: int, conv: bool, source: Path | None) -> Meeting:
