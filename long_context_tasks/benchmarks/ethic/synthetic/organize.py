@@ -7,7 +7,7 @@ where it belongs.
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from long_context_tasks.benchmarks.ethic.build.contexts import even_sections, organize_draft
@@ -60,8 +60,8 @@ def _in_parts(maker: Maker, document: Document, number: int, room: int) -> Made 
     return Made(draft, tuple(one for own in left for one in own))
 
 
-def _options(parts: Sequence[Sequence[str]], fillers: Sequence[str]) -> list[str] | None:
-    """Return a sentence of each part; None where a part has none that can be taken out, or that is no filler."""
+def _options(parts: Sequence[Sequence[str]], fillers: Collection[str]) -> list[str] | None:
+    """Return a sentence of each part, none that only fills the length; None where a part has none that can be taken out."""
     words = [Counter(_WORD.findall(" ".join(own).lower())) for own in parts]
     in_parts = Counter(word for own in words for word in own)
     places: dict[str, list[tuple[int, float]]] = defaultdict(list)
